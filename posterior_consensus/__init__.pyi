@@ -1,0 +1,31 @@
+from .consensus import METHODS as METHODS
+from .consensus import Candidate as Candidate
+from .consensus import ConsensusPartition as ConsensusPartition
+from .consensus import consensus_partition as consensus_partition
+from .consensus import refine_partition as refine_partition
+from .credible import CredibleBall as CredibleBall
+from .credible import credible_ball as credible_ball
+from .draws import PartitionDraws as PartitionDraws
+from .draws import as_partition_draws as as_partition_draws
+from .groups import attach as attach
+from .items import ItemUncertainty as ItemUncertainty
+from .items import item_uncertainty as item_uncertainty
+from .losses import LOSSES as LOSSES
+from .losses import PartitionLoss as PartitionLoss
+from .losses import binder as binder
+from .losses import expected_loss as expected_loss
+from .losses import information_distance as information_distance
+from .losses import jaccard as jaccard
+from .losses import misclassification_distance as misclassification_distance
+from .losses import nid as nid
+from .losses import nmi as nmi
+from .losses import nvi as nvi
+from .losses import one_minus_ari as one_minus_ari
+from .losses import partition_loss as partition_loss
+from .losses import vi as vi
+from .plots import plot_credible_ball as plot_credible_ball
+from .plots import plot_n_clusters as plot_n_clusters
+from .plots import plot_psm as plot_psm
+from .similarity import posterior_similarity_matrix as posterior_similarity_matrix
+
+__version__: str

@@ -1,0 +1,8 @@
+"""Consensus partitions: one estimate from all draws."""
+
+from posterior_consensus.consensus.methods import METHODS
+from posterior_consensus.consensus.partition import ConsensusPartition, consensus_partition
+from posterior_consensus.consensus.refinement import refine_partition
+from posterior_consensus.consensus.selection import Candidate
+
+__all__ = ["METHODS", "Candidate", "ConsensusPartition", "consensus_partition", "refine_partition"]

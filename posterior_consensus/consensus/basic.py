@@ -1,0 +1,55 @@
+"""Basic aggregation: k-means on the rows of the similarity matrix."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus.consensus.selection import Candidate, cluster_range, least_loss
+from posterior_consensus.draws import PartitionDraws
+from posterior_consensus.losses import PartitionLoss
+from posterior_consensus.partitions import Labels, canonical_labels
+from posterior_consensus.progress import track
+from posterior_consensus.similarity import similarity_values
+
+
+def basic(
+    draws: PartitionDraws,
+    loss: PartitionLoss,
+    *,
+    n_clusters: int | None,
+    max_clusters: int | None,
+    rng: np.random.Generator,
+    progressbar: bool,
+    n_init: int = 10,
+) -> Candidate:
+    """Cluster the rows of the posterior similarity matrix, unit diagonal included, by k-means.
+
+    Parameters
+    ----------
+    n_init : int
+        Number of k-means++ starts.
+
+    Notes
+    -----
+    Algorithm 1 of Zhou, Dudeja and Amini (ICLR 2023), "Statistical guarantees for consensus clustering". It splits large clusters where
+    sizes are unequal; a Jacobi refinement mends that.
+    """
+    rows = similarity_values(draws)
+    numbers = cluster_range(draws, n_clusters, max_clusters)
+    partitions = [k_means(rows, k, n_init, rng) for k in track(numbers, "Basic aggregation", progressbar=progressbar)]
+    best, losses = least_loss(draws, loss, [np.stack(partitions)])
+    return Candidate(best, {"n_clusters_tried": list(numbers), "expected_losses": losses})
+
+
+def k_means(points: npt.NDArray[np.float64], n_clusters: int, n_init: int, rng: np.random.Generator) -> Labels:
+    """Cluster points (n, d) into at most `n_clusters` groups by k-means++."""
+    from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
+
+    model = KMeans(n_clusters, n_init=n_init, random_state=int(rng.integers(2**31)))
+    with warnings.catch_warnings():  # fewer distinct points than clusters: the caller sees it from the labels
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return canonical_labels(model.fit_predict(points))

@@ -1,0 +1,34 @@
+"""The draw of least expected loss."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from posterior_consensus.consensus.selection import Candidate, allowed, least_loss
+from posterior_consensus.draws import PartitionDraws
+from posterior_consensus.losses import PartitionLoss
+from posterior_consensus.progress import track
+
+_CANDIDATES_AT_ONCE = 64
+
+
+def best_draw(
+    draws: PartitionDraws,
+    loss: PartitionLoss,
+    *,
+    n_clusters: int | None,
+    max_clusters: int | None,
+    rng: np.random.Generator,
+    progressbar: bool,
+) -> Candidate:
+    """Take the draw whose expected loss against all draws is least; equal draws are evaluated once."""
+    _, first = np.unique(draws.labels, axis=0, return_index=True)
+    candidates = allowed(draws.labels[np.sort(first)], n_clusters, max_clusters)
+    starts = range(0, len(candidates), _CANDIDATES_AT_ONCE)
+    blocks = (candidates[i : i + _CANDIDATES_AT_ONCE] for i in track(starts, "Best draw", progressbar=progressbar))
+    best, losses = least_loss(draws, loss, blocks)
+    if best is None:
+        wanted = f"{n_clusters}" if n_clusters is not None else f"at most {max_clusters}"
+        counts = f"{draws.n_clusters.min()} to {draws.n_clusters.max()}"
+        raise ValueError(f"method 'best_draw' needs a draw with {wanted} clusters; the draws have {counts}.")
+    return Candidate(best, {"n_distinct_draws": len(losses)})

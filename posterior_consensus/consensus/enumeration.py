@@ -1,0 +1,30 @@
+"""Every partition there is."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from posterior_consensus.consensus.selection import Candidate, allowed, least_loss
+from posterior_consensus.draws import PartitionDraws
+from posterior_consensus.losses import PartitionLoss
+from posterior_consensus.partitions import enumerate_partitions
+from posterior_consensus.progress import track
+
+MOST_ITEMS = 10  # 115,975 partitions
+
+
+def enumeration(
+    draws: PartitionDraws,
+    loss: PartitionLoss,
+    *,
+    n_clusters: int | None,
+    max_clusters: int | None,
+    rng: np.random.Generator,
+    progressbar: bool,
+) -> Candidate:
+    """Take the best of all partitions; for at most ten items."""
+    if draws.n_items > MOST_ITEMS:
+        raise ValueError(f"method 'enumeration' takes at most {MOST_ITEMS} items; got {draws.n_items}. Use 'greedy'.")
+    blocks = track(enumerate_partitions(draws.n_items), "Enumeration", progressbar=progressbar)
+    best, losses = least_loss(draws, loss, (allowed(block, n_clusters, max_clusters) for block in blocks))
+    return Candidate(best, {"n_partitions": len(losses)})

@@ -1,0 +1,227 @@
+"""consensus_partition(): one call from draws to the partition to report."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from posterior_consensus import display
+from posterior_consensus.consensus.methods import METHODS
+from posterior_consensus.consensus.refinement import ORDERS, Order, refined_labels
+from posterior_consensus.consensus.selection import Candidate
+from posterior_consensus.draws import PartitionDraws, as_partition_draws
+from posterior_consensus.losses import PartitionLoss, as_loss, loss_matrix
+from posterior_consensus.partitions import canonical_labels
+
+_SHARED = {"n_clusters", "max_clusters", "rng", "progressbar"}  # what every method takes
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ConsensusPartition:
+    """A consensus partition and how good it is; made by :func:`consensus_partition`.
+
+    Attributes
+    ----------
+    labels : xarray.DataArray of shape (n_items,), dtype int32
+        Cluster of each item, numbered by first appearance from 0, on the user's item coordinate.
+    expected_loss : float
+        Posterior expected loss, in the loss's unit.
+    mcse : float
+        Its Monte Carlo standard error; NaN for fewer than four draws in a chain.
+    loss : PartitionLoss
+    method : str
+    n_draws : int
+    info : dict
+        What the method tells of its search.
+    """
+
+    labels: xr.DataArray
+    expected_loss: float
+    mcse: float
+    loss: PartitionLoss
+    method: str
+    n_draws: int
+    info: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters."""
+        return int(self.labels.max()) + 1
+
+    @property
+    def cluster_sizes(self) -> xr.DataArray:
+        """Number of items of each cluster, over the dimension ``cluster``."""
+        sizes = np.bincount(self.labels.values)
+        return xr.DataArray(sizes, dims="cluster", coords={"cluster": np.arange(sizes.size)}, name="cluster_size")
+
+    def to_dataset(self) -> xr.Dataset:
+        """Labels, cluster sizes, expected loss and its error as a Dataset that any file format holds."""
+        return xr.Dataset(
+            {
+                "labels": self.labels,
+                "cluster_size": self.cluster_sizes,
+                "expected_loss": ((), self.expected_loss, {"loss": self.loss.name, "unit": self.loss.unit}),
+                "mcse": ((), self.mcse, {"loss": self.loss.name, "unit": self.loss.unit}),
+            },
+            attrs={"loss": self.loss.name, "method": self.method, "n_draws": self.n_draws, "info": json.dumps(self.info)},
+        )
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A row for each cluster: its size, its share of the items, and the first few of them."""
+        dim = str(self.labels.dims[0])
+        names = self.labels[dim].values if dim in self.labels.coords else np.arange(self.labels.size)
+        members = [names[self.labels.values == k] for k in range(self.n_clusters)]
+        return pd.DataFrame(
+            {
+                "size": [len(m) for m in members],
+                "share": [len(m) / self.labels.size for m in members],
+                dim: [", ".join(map(str, m[:4])) + (", ..." if len(m) > 4 else "") for m in members],
+            },
+            index=pd.RangeIndex(self.n_clusters, name="cluster"),
+        )
+
+    def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
+        dim = self.labels.dims[0]
+        title = f"ConsensusPartition: {self.labels.size} items ({dim}) in {self.n_clusters} cluster{'s' * (self.n_clusters > 1)}"
+        reached = f", {self.info['n_runs_at_best']} of {self.info['n_runs']} runs ended here" if "n_runs_at_best" in self.info else ""
+        unit = f" {self.loss.unit}" if self.loss.unit else ""
+        facts = [
+            (f"expected {self.loss.name}", f"{self.expected_loss:.6g}{unit} (MCSE {display.number(self.mcse)})"),
+            ("method", self.method + reached),
+            ("draws", str(self.n_draws)),
+        ]
+        return title, facts, self.to_dataframe()
+
+    def __repr__(self) -> str:
+        return display.as_text(*self._parts())
+
+    def _repr_html_(self) -> str:
+        return display.as_html(*self._parts())
+
+
+def consensus_partition(
+    draws: Any,
+    loss: str | PartitionLoss = "vi",
+    method: str | Callable[..., Candidate] = "greedy",
+    *,
+    n_clusters: int | None = None,
+    max_clusters: int | None = None,
+    refine: Order | None = None,
+    passes: int | None = 1,
+    random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+    progressbar: bool = True,
+    **options: Any,
+) -> ConsensusPartition:
+    """Find one partition to report from posterior draws.
+
+    Parameters
+    ----------
+    draws : PartitionDraws or anything :func:`as_partition_draws` takes
+    loss : str or PartitionLoss
+        Loss whose posterior expectation is to be small: a name in LOSSES or a record such as ``binder(a=0.5)``.
+    method : str or callable
+        A name in METHODS, or a function of the same signature. "greedy" searches for the least expected loss; "hierarchical", "basic" and
+        "spectral" choose the number of clusters by it; "best_draw" takes a draw; "enumeration" tries every partition of at most ten items.
+    n_clusters : int, optional
+        Number of clusters of the answer. By default it is found by the expected loss.
+    max_clusters : int, optional
+        Largest number of clusters of the answer. By default "greedy" and "enumeration" have no limit, the others try up to the largest
+        number in any draw.
+    refine : {None, "jacobi", "gauss-seidel"}
+        Local refinement of what the method found, see :func:`refine_partition`.
+    passes : int or None
+        Passes of the refinement; None goes on until nothing changes.
+    random_seed : int, Generator, SeedSequence or None
+        The same seed gives the same answer.
+    progressbar : bool
+        Whether to show progress where the work takes more than a second.
+    **options
+        Further arguments of the method: ``n_runs`` for "greedy", ``linkage`` for "hierarchical", ``n_init`` for "basic" and "spectral".
+
+    Returns
+    -------
+    ConsensusPartition
+
+    Raises
+    ------
+    ValueError
+        If an argument's value is not among those allowed, or the draws are at fault as :func:`as_partition_draws` says.
+    TypeError
+        If an option is not one of the method's.
+
+    Warns
+    -----
+    UserWarning
+        If the answer has fewer clusters than `n_clusters`, as k-means gives where the draws do not tell so many groups of items apart.
+
+    Notes
+    -----
+    The expected loss is recomputed from the labels, whatever the method reports. The least expected loss is what the posterior and the loss
+    make it: for very noisy draws VI's is one cluster.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> draws = [[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 1]]
+    >>> best = pc.consensus_partition(draws, loss="binder", random_seed=1)
+    >>> best.labels.values
+    array([0, 0, 1, 1], dtype=int32)
+    >>> best.expected_loss
+    0.09375
+    """
+    draws, record = as_partition_draws(draws), as_loss(loss)
+    function, name = _as_method(method, options)
+    _check_number("n_clusters", n_clusters, draws.n_items)
+    _check_number("max_clusters", max_clusters, draws.n_items)
+    if n_clusters is not None and max_clusters is not None and n_clusters > max_clusters:
+        raise ValueError(f"`n_clusters` must not exceed `max_clusters`; got {n_clusters} and {max_clusters}.")
+    if refine is not None and refine not in ORDERS:
+        raise ValueError(f"`refine` must be None or one of {', '.join(map(repr, ORDERS))}; got {refine!r}.")
+    rng = np.random.default_rng(random_seed)
+    found = function(draws, record, n_clusters=n_clusters, max_clusters=max_clusters, rng=rng, progressbar=progressbar, **options)
+    labels = draws.as_labels(found.labels, "method's labels")
+    if refine is not None:
+        labels = refined_labels(draws, labels, refine, passes)
+        name = f"{name}, {refine} refinement"
+    if n_clusters is not None and labels.max() + 1 < n_clusters:
+        warnings.warn(f"The answer has {labels.max() + 1} clusters, not {n_clusters}: the draws do not tell more apart.", stacklevel=2)
+    losses = loss_matrix(labels[np.newaxis], draws, record)
+    return ConsensusPartition(
+        labels=draws.item_array(labels, "labels"),
+        expected_loss=float(draws.mean(losses)[0]),
+        mcse=float(draws.mcse(losses)[0]),
+        loss=record,
+        method=name,
+        n_draws=draws.n_draws,
+        info=found.info,
+    )
+
+
+def _as_method(method: Any, options: dict[str, Any]) -> tuple[Callable[..., Candidate], str]:
+    if callable(method):
+        return method, getattr(method, "__name__", type(method).__name__)
+    if method not in METHODS:
+        raise ValueError(f"`method` must be a function or one of {', '.join(map(repr, METHODS))}; got {method!r}.")
+    function = METHODS[method]
+    taken = [p.name for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY and p.name not in _SHARED]
+    for option in options:
+        if option not in taken:
+            raise TypeError(f"method {method!r} takes no argument `{option}`; its own: {', '.join(taken) or 'none'}.")
+    return function, method
+
+
+def _check_number(name: str, value: int | None, n_items: int) -> None:
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise TypeError(f"`{name}` must be a whole number; got {value!r}.")
+    if not 1 <= value <= n_items:
+        raise ValueError(f"`{name}` must lie between 1 and the number of items, {n_items}; got {value}.")

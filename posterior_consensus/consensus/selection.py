@@ -1,0 +1,61 @@
+"""What a method returns, and how one of several partitions is chosen by its expected loss."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus.draws import PartitionDraws
+from posterior_consensus.losses import PartitionLoss, mean_loss
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What a consensus method found.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n_items,)
+        Labels of any names.
+    info : dict
+        What there is to tell of the search: numbers, strings and lists of them.
+    """
+
+    labels: npt.NDArray[Any]
+    info: dict[str, Any] = field(default_factory=dict)
+
+
+def cluster_range(draws: PartitionDraws, n_clusters: int | None, max_clusters: int | None) -> range:
+    """Return the numbers of clusters a method is to try: the one asked for, or 1 to the largest in any draw or allowed."""
+    if n_clusters is not None:
+        return range(n_clusters, n_clusters + 1)
+    return range(1, (max_clusters or int(draws.n_clusters.max())) + 1)
+
+
+def allowed(partitions: npt.NDArray[Any], n_clusters: int | None, max_clusters: int | None) -> npt.NDArray[Any]:
+    """Keep the canonical partitions (P, n) with as many clusters as asked for."""
+    counts = partitions.max(axis=1).astype(np.int64) + 1
+    if n_clusters is not None:
+        return partitions[counts == n_clusters]
+    return partitions if max_clusters is None else partitions[counts <= max_clusters]
+
+
+def least_loss(
+    draws: PartitionDraws, loss: PartitionLoss, blocks: Iterable[npt.NDArray[Any]]
+) -> tuple[npt.NDArray[Any] | None, list[float]]:
+    """Return the partition of least expected loss among blocks of them (P, n), the first of equals, and all expected losses."""
+    best, losses = None, []
+    least = np.inf
+    for block in blocks:
+        if len(block) == 0:
+            continue
+        expected = mean_loss(draws, block, loss)
+        losses += expected.tolist()
+        first = int(expected.argmin())
+        if expected[first] < least - 1e-12 * max(abs(least), 1.0) if np.isfinite(least) else True:
+            best, least = block[first], float(expected[first])
+    return best, losses

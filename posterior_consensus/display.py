@@ -1,0 +1,37 @@
+"""How results look: a title, a few named values and a table, as text and as HTML from the same parts."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+
+import pandas as pd
+
+_MOST_ROWS = 12  # a result fills one screen at most
+
+
+def number(value: float) -> str:
+    """Four significant digits."""
+    return f"{value:.4g}"
+
+
+def as_text(title: str, facts: Sequence[tuple[str, str]], table: pd.DataFrame) -> str:
+    """Lay the parts out for a terminal."""
+    width = max(len(name) for name, _ in facts)
+    lines = [title, *(f"  {name:<{width}}  {value}" for name, value in facts)]
+    body = table.head(_MOST_ROWS).to_string(float_format=number, index_names=False, na_rep="-")
+    lines += ["", *("  " + line for line in body.splitlines())]
+    if len(table) > _MOST_ROWS:
+        lines.append(f"  ... {len(table) - _MOST_ROWS} more rows in to_dataframe()")
+    return "\n".join(lines)
+
+
+def as_html(title: str, facts: Sequence[tuple[str, str]], table: pd.DataFrame) -> str:
+    """Lay the parts out for a notebook."""
+    rows = "".join(
+        f"<tr><th style='text-align:left'>{html.escape(name)}</th><td style='text-align:left'>{html.escape(value)}</td></tr>"
+        for name, value in facts
+    )
+    body = table.head(_MOST_ROWS).to_html(float_format=number, index_names=False, na_rep="-", border=0)
+    more = f"<p>{len(table) - _MOST_ROWS} more rows in <code>to_dataframe()</code></p>" if len(table) > _MOST_ROWS else ""
+    return f"<div><strong>{html.escape(title)}</strong><table>{rows}</table>{body}{more}</div>"

@@ -1,0 +1,127 @@
+"""Where InferenceData, DataTree and files keep their groups: the one place that knows.
+
+ArviZ 0.x hands out ``InferenceData``, ArviZ 1.x ``xarray.DataTree``, and either can meet either version, so objects are told apart by
+what they are and never by a version number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import xarray as xr
+
+Container = TypeVar("Container")
+
+
+class HasDataset(Protocol):
+    """A result that can be stored."""
+
+    def to_dataset(self) -> xr.Dataset: ...
+
+
+def is_inference_data(data: object) -> bool:
+    """Whether `data` is ArviZ 0.x's InferenceData, told without importing ArviZ."""
+    return any(cls.__name__ == "InferenceData" and cls.__module__.startswith("arviz") for cls in type(data).__mro__)
+
+
+def group_dataset(data: Any, group: str) -> xr.Dataset:
+    """Return one group of an InferenceData, a DataTree or a NetCDF or Zarr file as a Dataset, a Dataset as it is.
+
+    Raises
+    ------
+    ValueError
+        If there is no such group; the message lists those there are.
+    FileNotFoundError
+        If `data` is a path to nothing.
+    """
+    if isinstance(data, xr.Dataset):
+        return data
+    if isinstance(data, (str, Path)):
+        return _read(Path(data), group)
+    if isinstance(data, xr.DataTree):
+        present: Mapping[str, Any] = data.children
+        if group not in present and data.data_vars:  # a group's own node, as `tree["posterior"]` gives it
+            return data.to_dataset()
+    else:
+        present = dict.fromkeys(data.groups())
+    if group not in present:
+        raise ValueError(f"`group` must name a group of the data; got {group!r}, present: {_listing(present)}.")
+    found = data[group]
+    return found.to_dataset() if isinstance(found, xr.DataTree) else found
+
+
+def _read(path: Path, group: str) -> xr.Dataset:
+    if not path.exists():
+        raise FileNotFoundError(f"`data` must be a path to a NetCDF or Zarr file; there is no {str(path)!r}.")
+    if path.suffix.lower() in {".npy", ".npz", ".csv", ".txt", ".pkl"}:
+        raise ValueError(f"`data` must be a path to a NetCDF or Zarr file; got {path.name!r}. Load it and pass the array or DataFrame.")
+    engine = "zarr" if path.is_dir() else "h5netcdf"
+    try:
+        tree = xr.open_datatree(path, engine=engine)
+    except (ValueError, ImportError) as error:
+        if "zarr" in str(error):
+            raise ImportError(f"Reading {path.name!r} needs the package zarr: pip install 'posterior-consensus[zarr]'.") from error
+        raise
+    with tree:
+        return group_dataset(tree, group).load()
+
+
+def attach(data: Container, *results: HasDataset, group: str = "consensus") -> Container:
+    """Return the user's posterior with results added to it as a group.
+
+    Parameters
+    ----------
+    data : arviz.InferenceData or xarray.DataTree
+        What the sampler returned; it is not changed, and its arrays are not copied.
+    *results : ConsensusPartition, CredibleBall, ItemUncertainty or any object with ``to_dataset()``
+        What to store, merged into one Dataset.
+    group : str
+        Name of the new group. A group of that name in `data` is replaced.
+
+    Returns
+    -------
+    InferenceData or DataTree
+        Of the same type as `data`. The new group survives ``to_netcdf`` and ``to_zarr``.
+
+    Raises
+    ------
+    TypeError
+        If `data` cannot hold groups.
+    ValueError
+        If no result is given, or two results store different values under one name.
+
+    Examples
+    --------
+    >>> import numpy as np, xarray as xr
+    >>> import posterior_consensus as pc
+    >>> z = xr.DataArray(np.array([[[0, 0, 1], [1, 1, 0]]]), dims=("chain", "draw", "obs"), name="z")
+    >>> tree = xr.DataTree.from_dict({"posterior": z.to_dataset()})
+    >>> tree = pc.attach(tree, pc.consensus_partition(tree, random_seed=1))
+    >>> tree["consensus"]["labels"].values
+    array([0, 0, 1], dtype=int32)
+    """
+    if not results:
+        raise ValueError("`results` must hold at least one result; got none.")
+    if not isinstance(group, str) or not group or "/" in group:
+        raise ValueError(f"`group` must be a name without '/'; got {group!r}.")
+    try:
+        dataset = xr.merge([result.to_dataset() for result in results], join="exact", compat="identical", combine_attrs="drop_conflicts")
+    except (xr.MergeError, ValueError) as error:
+        raise ValueError(f"`results` must agree where they store the same variable; attach them as separate groups. ({error})") from error
+    multi = [name for name, index in dataset.indexes.items() if index.nlevels > 1]
+    dataset = dataset.reset_index(multi)  # no file format holds a MultiIndex
+    if isinstance(data, xr.DataTree):
+        tree = data.copy(deep=False)
+        tree[group] = xr.DataTree(dataset)
+        return tree
+    if is_inference_data(data):
+        source: Any = data
+        kept = {name: source[name] for name in source.groups() if name != group}
+        return source.__class__(attrs=source.attrs, **kept, **{group: dataset})
+    raise TypeError(f"`data` must be an InferenceData or a DataTree; got {type(data).__name__}. Use the result's to_dataset().")
+
+
+def _listing(names: Any) -> str:
+    return ", ".join(repr(str(name)) for name in names) or "none"

@@ -1,0 +1,94 @@
+"""Products with B, the one-hot matrix (n, R) of all draws: row `starts[t] + labels[t, i]` stands for item i in draw t.
+
+With weights w the posterior similarity matrix is B W B', so that gather(scatter(V)) is its product with V, at O(n N) cost and
+without an n x n array.
+"""
+
+import numpy as np
+from numba import prange
+
+from posterior_consensus.kernels._jit import jit
+
+_ITEMS_AT_ONCE = 128
+
+
+@jit(parallel=True)
+def scatter(labels, starts, values):
+    """B' V of values (n, c): the sum of an item's row over each cluster of each draw, (R, c)."""
+    n_draws, n_items = labels.shape
+    n_columns = values.shape[1]
+    table = np.zeros((starts[n_draws], n_columns))
+    for t in prange(n_draws):
+        block = table[starts[t] : starts[t + 1]]
+        for i in range(n_items):
+            row = block[labels[t, i]]
+            value = values[i]
+            for c in range(n_columns):
+                row[c] += value[c]
+    return table
+
+
+@jit(parallel=True)
+def gather(labels, starts, weights, table):
+    """B W T of a table (R, c): for every item the weighted sum of its clusters' rows, (n, c)."""
+    n_draws, n_items = labels.shape
+    n_columns = table.shape[1]
+    out = np.zeros((n_items, n_columns))
+    for first in prange((n_items + _ITEMS_AT_ONCE - 1) // _ITEMS_AT_ONCE):
+        lower = first * _ITEMS_AT_ONCE
+        upper = min(n_items, lower + _ITEMS_AT_ONCE)
+        for t in range(n_draws):
+            block = table[starts[t] : starts[t + 1]]
+            weight = weights[t]
+            for i in range(lower, upper):
+                row = block[labels[t, i]]
+                total = out[i]
+                for c in range(n_columns):
+                    total[c] += weight * row[c]
+    return out
+
+
+@jit(parallel=True)
+def joint_counts(labels, starts, partition, n_clusters):
+    """B' Z of a partition's one-hot matrix Z: contingency counts (R, n_clusters) with every draw, draw below draw."""
+    n_draws, n_items = labels.shape
+    counts = np.zeros((starts[n_draws], n_clusters), np.int32)
+    for t in prange(n_draws):
+        block = counts[starts[t] : starts[t + 1]]
+        for i in range(n_items):
+            block[labels[t, i], partition[i]] += 1
+    return counts
+
+
+@jit
+def refine_in_place(labels, starts, weights, partition, counts, sizes):
+    """One Gauss-Seidel pass of the refinement: each item in turn joins the cluster of greatest mean similarity.
+
+    Changes `partition` (n,), `counts` (R, K) and `sizes` (K,).
+    """
+    n_draws = labels.shape[0]
+    n_clusters = sizes.size
+    links = np.empty(n_clusters)
+    for i in range(partition.size):
+        links[:] = 0.0
+        for t in range(n_draws):
+            row = counts[starts[t] + labels[t, i]]
+            for k in range(n_clusters):
+                links[k] += weights[t] * row[k]
+        old = partition[i]
+        links[old] -= 1.0  # the weights sum to one, and an item is always with itself
+        best = -1
+        best_mean = -1.0
+        for k in range(n_clusters):
+            others = sizes[k] - (k == old)
+            if others > 0 and links[k] / others > best_mean + 1e-12:
+                best = k
+                best_mean = links[k] / others
+        if best >= 0 and best != old and (sizes[old] == 1 or best_mean > links[old] / (sizes[old] - 1) + 1e-12):
+            partition[i] = best
+            sizes[old] -= 1
+            sizes[best] += 1
+            for t in range(n_draws):
+                row = counts[starts[t] + labels[t, i]]
+                row[old] -= 1
+                row[best] += 1

@@ -1,0 +1,45 @@
+"""A progress bar that appears only where there is something to wait for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sized
+from typing import TypeVar
+
+Step = TypeVar("Step")
+
+_PATIENCE = 1.0  # seconds before a bar is worth drawing
+
+
+def track(steps: Iterable[Step], description: str, *, total: int | None = None, progressbar: bool = True) -> Iterator[Step]:
+    """Yield the steps, showing rich's progress bar once they have taken a second.
+
+    Parameters
+    ----------
+    steps : iterable
+    description : str
+    total : int, optional
+        Number of steps; by default the length of `steps`, where it has one.
+    progressbar : bool
+        Whether to show anything.
+    """
+    if not progressbar:
+        yield from steps
+        return
+    total = len(steps) if total is None and isinstance(steps, Sized) else total
+    began = time.monotonic()
+    bar = None
+    try:
+        for done, step in enumerate(steps):
+            if bar is None and done and time.monotonic() - began > _PATIENCE:
+                from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+                bar = Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), transient=True)
+                bar.start()
+                task = bar.add_task(description, total=total)
+            if bar is not None:
+                bar.update(task, completed=done)
+            yield step
+    finally:
+        if bar is not None:
+            bar.stop()
