@@ -1,0 +1,192 @@
+"""The credible ball: which partitions are as close to the estimate as most draws are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import xarray as xr
+
+from posterior_consensus import display
+from posterior_consensus.draws import PartitionDraws, as_partition_draws
+from posterior_consensus.losses import LOSSES, PartitionLoss, as_loss, loss_matrix
+
+BOUNDS = ("horizontal", "upper_vertical", "lower_vertical")
+_TIE = 1e-9  # relative to the largest distance: sums of the same cells in another order differ by rounding
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CredibleBall:
+    """The smallest ball around a partition with a given posterior probability; made by :func:`credible_ball`.
+
+    Attributes
+    ----------
+    center : xarray.DataArray of shape (n_items,), dtype int32
+    radius : float
+        In the loss's unit.
+    prob : float
+        Probability asked for.
+    coverage : float
+        Posterior probability of the ball, at least `prob`; draws at the radius are inside.
+    horizontal, upper_vertical, lower_vertical : xarray.DataArray of shape (bound, n_items), dtype int32
+        The partitions farthest from the center in the ball: of all, of those with the fewest and of those with the most clusters.
+        All ties, each partition once; their coordinate ``distance`` has the dimension ``horizontal`` and so on.
+    distances : xarray.DataArray of shape (sample,)
+        Distance of every draw from the center, with coordinates ``chain`` and ``draw``.
+    loss : PartitionLoss
+        The metric.
+    """
+
+    center: xr.DataArray
+    radius: float
+    prob: float
+    coverage: float
+    horizontal: xr.DataArray
+    upper_vertical: xr.DataArray
+    lower_vertical: xr.DataArray
+    distances: xr.DataArray
+    loss: PartitionLoss
+
+    def to_dataset(self) -> xr.Dataset:
+        """Center, radius and bounds as a Dataset that any file format holds."""
+        measure = {"loss": self.loss.name, "unit": self.loss.unit}
+        variables: dict[str, Any] = {
+            "ball_center": self.center.rename("ball_center"),
+            "ball_radius": ((), self.radius, measure),
+            "ball_coverage": self.coverage,
+        }
+        for name in BOUNDS:
+            bound = getattr(self, name)
+            variables[name] = bound.drop_vars("distance")
+            variables[f"{name}_distance"] = (bound.dims[:1], bound["distance"].values, measure)
+        return xr.Dataset(variables, attrs={"ball_prob": self.prob, "ball_loss": self.loss.name})
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A row for each bound: clusters, distance from the center, and how many partitions tie."""
+        rows = [("center", int(self.center.max()) + 1, 0.0, 1)]
+        for name in BOUNDS:
+            bound = getattr(self, name)
+            rows.append((name, int(bound[0].max()) + 1, float(bound["distance"][0]), bound.shape[0]))
+        return pd.DataFrame(rows, columns=["partition", "n_clusters", "distance", "ties"]).set_index("partition")
+
+    def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
+        unit = f" {self.loss.unit}" if self.loss.unit else ""
+        facts = [
+            ("radius", f"{self.radius:.6g}{unit} ({self.loss.name})"),
+            ("coverage", f"{self.coverage:.4g} of the posterior, {self.prob:g} asked for"),
+            ("draws", str(self.distances.size)),
+        ]
+        return f"CredibleBall: {self.prob:.0%} around {int(self.center.max()) + 1} clusters", facts, self.to_dataframe()
+
+    def __repr__(self) -> str:
+        return display.as_text(*self._parts())
+
+    def _repr_html_(self) -> str:
+        return display.as_html(*self._parts())
+
+
+def credible_ball(draws: Any, partition: Any, *, loss: str | PartitionLoss | None = None, prob: float = 0.95) -> CredibleBall:
+    """Smallest ball around a partition that holds at least `prob` of the posterior, and the partitions at its edge.
+
+    Parameters
+    ----------
+    draws : PartitionDraws or anything :func:`as_partition_draws` takes
+    partition : result object, DataArray or label vector of shape (n_items,)
+        Center of the ball, as a rule the consensus.
+    loss : str or PartitionLoss, optional
+        A loss that is a metric. By default the one that the partition was found under, if it is a result, else "vi".
+    prob : float in (0, 1)
+
+    Returns
+    -------
+    CredibleBall
+
+    Raises
+    ------
+    ValueError
+        If the loss is not a metric, `prob` is not between 0 and 1, or draws or partition are at fault.
+
+    Notes
+    -----
+    With d the distance from the center, the radius is the least e with P(d(c, z) <= e | data) >= prob over the draws, those at
+    distance e counted inside. The horizontal bounds are the draws in the ball at the largest distance; the upper vertical bounds have the
+    fewest clusters of any draw in the ball and, among these, the largest distance; the lower vertical bounds the most clusters and the
+    largest distance [1]_. Draws of weight 0 are not in the posterior and can be no bound.
+
+    References
+    ----------
+    .. [1] Wade and Ghahramani (2018), Bayesian Analysis 13(2), 559-626. https://doi.org/10.1214/17-BA1073
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> draws = [[0, 0, 1, 1]] * 6 + [[0, 0, 0, 0]] * 2 + [[0, 1, 2, 3]] * 2
+    >>> ball = pc.credible_ball(draws, [0, 0, 1, 1], prob=0.75)
+    >>> ball.radius, ball.coverage
+    (1.0, 1.0)
+    >>> ball.upper_vertical.values
+    array([[0, 0, 0, 0]], dtype=int32)
+    """
+    draws = as_partition_draws(draws)
+    metric = _metric(loss, partition)
+    if not isinstance(prob, (int, float, np.integer, np.floating)) or isinstance(prob, bool) or not 0 < prob < 1:
+        raise ValueError(f"`prob` must be a number between 0 and 1, both excluded; got {prob!r}.")
+    center = draws.as_labels(partition)
+    distances = loss_matrix(center[np.newaxis], draws, metric)[0]
+    tie = _TIE * float(distances.max(initial=0.0))
+    radius = _quantile(distances, draws, float(prob), tie)
+    inside = (distances <= radius + tie) & (draws.weights > 0)
+    clusters = draws.n_clusters
+    among = {
+        "horizontal": inside,
+        "upper_vertical": inside & (clusters == clusters[inside].min()),
+        "lower_vertical": inside & (clusters == clusters[inside].max()),
+    }
+    return CredibleBall(
+        center=draws.item_array(center, "center"),
+        radius=radius,
+        prob=float(prob),
+        coverage=float(draws.mean(inside.astype(np.float64))),
+        **{name: _farthest(draws, distances, rows, tie, name) for name, rows in among.items()},
+        distances=_distance_array(draws, distances, metric),
+        loss=metric,
+    )
+
+
+def _metric(loss: str | PartitionLoss | None, partition: Any) -> PartitionLoss:
+    record = as_loss(loss if loss is not None else getattr(partition, "loss", "vi"))
+    if not record.metric:
+        metrics = ", ".join(repr(name) for name, factory in LOSSES.items() if factory().metric)
+        raise ValueError(f"`loss` must be a metric, as a ball needs; got {record.name!r}, metrics are {metrics}.")
+    return record
+
+
+def _quantile(distances: npt.NDArray[np.float64], draws: PartitionDraws, prob: float, tie: float) -> float:
+    """Least distance within which the draws' weights reach `prob`."""
+    order = np.argsort(distances, kind="stable")
+    reached = np.cumsum(draws.weights[order])
+    last = min(int(np.searchsorted(reached, prob - 1e-9)), distances.size - 1)  # weights such as 1/N do not add up exactly
+    edge = distances[order[last]]
+    return float(distances[distances <= edge + tie].max())
+
+
+def _farthest(draws: PartitionDraws, distances: npt.NDArray[np.float64], rows: npt.NDArray[np.bool_], tie: float, name: str) -> xr.DataArray:
+    """Return the distinct partitions among these draws that are farthest from the center, in the order of the draws."""
+    largest = distances[rows].max()
+    ties = np.flatnonzero(rows & (distances >= largest - tie))
+    _, first = np.unique(draws.labels[ties], axis=0, return_index=True)
+    chosen = ties[np.sort(first)]
+    return draws.partition_array(draws.labels[chosen].astype(np.int32), name, name).assign_coords(distance=(name, distances[chosen]))
+
+
+def _distance_array(draws: PartitionDraws, distances: npt.NDArray[np.float64], metric: PartitionLoss) -> xr.DataArray:
+    return xr.DataArray(
+        distances,
+        dims="sample",
+        coords={"chain": ("sample", draws.chain), "draw": ("sample", draws.draw), "weight": ("sample", draws.weights)},
+        name="distance",
+        attrs={"loss": metric.name, "unit": metric.unit},
+    )

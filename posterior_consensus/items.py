@@ -1,0 +1,125 @@
+"""Which items are ambiguous? How surely each item is with the rest of its cluster, and where else it could be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from posterior_consensus import display
+from posterior_consensus.draws import as_partition_draws
+from posterior_consensus.similarity import cluster_similarity
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ItemUncertainty:
+    """How surely each item belongs where a partition puts it; made by :func:`item_uncertainty`.
+
+    Attributes
+    ----------
+    cluster : xarray.DataArray of shape (n_items,), dtype int32
+        Cluster of each item in the partition.
+    probability : xarray.DataArray of shape (n_items,), dtype float64
+        Posterior probability of being with another member of its cluster, averaged over them; NaN for an item on its own.
+    nearest : xarray.DataArray of shape (n_items,), dtype int32
+        The other cluster whose members the item is with most often; -1 where there is no other.
+    nearest_probability : xarray.DataArray of shape (n_items,), dtype float64
+        Its probability, averaged over that cluster's members; NaN where there is no other cluster.
+    """
+
+    cluster: xr.DataArray
+    probability: xr.DataArray
+    nearest: xr.DataArray
+    nearest_probability: xr.DataArray
+
+    @property
+    def margin(self) -> xr.DataArray:
+        """Probability less the nearest other cluster's; below 0 the item would rather be there. NaN where either is."""
+        return (self.probability - self.nearest_probability).rename("margin")
+
+    def to_dataset(self) -> xr.Dataset:
+        """The five columns as a Dataset over the items."""
+        columns = (self.cluster, self.probability, self.nearest, self.nearest_probability, self.margin)
+        return xr.Dataset({f"item_{column.name}": column for column in columns})
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A row for each item, in the order of the data."""
+        dim = str(self.cluster.dims[0])
+        index = self.cluster.indexes[dim] if dim in self.cluster.indexes else pd.RangeIndex(self.cluster.size, name=dim)
+        columns = (self.cluster, self.probability, self.nearest, self.nearest_probability, self.margin)
+        return pd.DataFrame({str(column.name): column.values for column in columns}, index=index)
+
+    def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
+        table = self.to_dataframe()
+        own = table["probability"]
+        facts = [
+            ("mean probability", display.number(own.mean())),
+            ("below 0.5", f"{int((own < 0.5).sum())} items"),
+            ("on their own", f"{int(own.isna().sum())} items"),
+        ]
+        title = f"ItemUncertainty: {len(table)} items ({self.cluster.dims[0]}), the least certain first"
+        return title, facts, table.sort_values("margin", na_position="last", kind="stable")
+
+    def __repr__(self) -> str:
+        return display.as_text(*self._parts())
+
+    def _repr_html_(self) -> str:
+        return display.as_html(*self._parts())
+
+
+def item_uncertainty(draws: Any, partition: Any) -> ItemUncertainty:
+    """For every item, how probably it is with the rest of its cluster, and with which other cluster else.
+
+    Parameters
+    ----------
+    draws : PartitionDraws or anything :func:`as_partition_draws` takes
+    partition : result object, DataArray or label vector of shape (n_items,)
+        As a rule the consensus.
+
+    Returns
+    -------
+    ItemUncertainty
+
+    Raises
+    ------
+    ValueError
+        If draws or partition are at fault.
+
+    Notes
+    -----
+    The probability of item i with cluster k is the mean of PSM_ij over the members j != i of k. It costs n_items x n_draws x clusters,
+    without an n x n matrix.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> draws = [[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 1]]
+    >>> pc.item_uncertainty(draws, [0, 0, 1, 1]).to_dataframe()
+          cluster  probability  nearest  nearest_probability  margin
+    item
+    0           0         1.00        1                0.125   0.875
+    1           0         1.00        1                0.125   0.875
+    2           1         0.75        0                0.250   0.500
+    3           1         0.75        0                0.000   0.750
+    """
+    draws = as_partition_draws(draws)
+    labels = draws.as_labels(partition)
+    links, others = cluster_similarity(draws, labels)
+    means = np.divide(links, others, out=np.full(links.shape, np.nan), where=others > 0)
+    items = np.arange(labels.size)
+    probability = means[items, labels]
+    elsewhere = means.copy()
+    elsewhere[items, labels] = -1.0
+    nearest = elsewhere.argmax(axis=1).astype(np.int32)
+    nearest_probability = elsewhere[items, nearest]
+    if means.shape[1] == 1:
+        nearest[:], nearest_probability[:] = -1, np.nan
+    return ItemUncertainty(
+        cluster=draws.item_array(labels, "cluster"),
+        probability=draws.item_array(probability, "probability"),
+        nearest=draws.item_array(nearest, "nearest"),
+        nearest_probability=draws.item_array(nearest_probability, "nearest_probability"),
+    )
