@@ -32,8 +32,9 @@ class CredibleBall:
     coverage : float
         Posterior probability of the ball, at least `prob`; draws at the radius are inside.
     horizontal, upper_vertical, lower_vertical : xarray.DataArray of shape (bound, n_items), dtype int32
-        The partitions farthest from the center in the ball: of all, of those with the fewest and of those with the most clusters.
-        All ties, each partition once; their coordinate ``distance`` has the dimension ``horizontal`` and so on.
+        The partitions farthest from the center in the ball: of all, of those with the fewest and of those with the most
+        clusters. All ties, each partition once; their coordinate ``distance`` has the dimension ``horizontal`` and so
+        on.
     distances : xarray.DataArray of shape (sample,)
         Distance of every draw from the center, with coordinates ``chain`` and ``draw``.
     loss : PartitionLoss
@@ -73,9 +74,8 @@ class CredibleBall:
         return pd.DataFrame(rows, columns=["partition", "n_clusters", "distance", "ties"]).set_index("partition")
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
-        unit = f" {self.loss.unit}" if self.loss.unit else ""
         facts = [
-            ("radius", f"{self.radius:.6g}{unit} ({self.loss.name})"),
+            ("radius", f"{display.quantity(self.radius, self.loss.unit)} ({self.loss.name})"),
             ("coverage", f"{self.coverage:.4g} of the posterior, {self.prob:g} asked for"),
             ("draws", str(self.distances.size)),
         ]
@@ -88,7 +88,9 @@ class CredibleBall:
         return display.as_html(*self._parts())
 
 
-def credible_ball(draws: Any, partition: Any, *, loss: str | PartitionLoss | None = None, prob: float = 0.95) -> CredibleBall:
+def credible_ball(
+    draws: Any, partition: Any, *, loss: str | PartitionLoss | None = None, prob: float = 0.95
+) -> CredibleBall:
     """Smallest ball around a partition that holds at least `prob` of the posterior, and the partitions at its edge.
 
     Parameters
@@ -111,10 +113,11 @@ def credible_ball(draws: Any, partition: Any, *, loss: str | PartitionLoss | Non
 
     Notes
     -----
-    With d the distance from the center, the radius is the least e with P(d(c, z) <= e | data) >= prob over the draws, those at
-    distance e counted inside. The horizontal bounds are the draws in the ball at the largest distance; the upper vertical bounds have the
-    fewest clusters of any draw in the ball and, among these, the largest distance; the lower vertical bounds the most clusters and the
-    largest distance [1]_. Draws of weight 0 are not in the posterior and can be no bound.
+    With d the distance from the center, the radius is the least e with P(d(c, z) <= e | data) >= prob over the draws,
+    those at distance e counted inside. The horizontal bounds are the draws in the ball at the largest distance; the
+    upper vertical bounds have the fewest clusters of any draw in the ball and, among these, the largest distance; the
+    lower vertical bounds the most clusters and the largest distance [1]_. Draws of weight 0 are not in the posterior
+    and can be no bound.
 
     References
     ----------
@@ -168,18 +171,24 @@ def _quantile(distances: npt.NDArray[np.float64], draws: PartitionDraws, prob: f
     """Least distance within which the draws' weights reach `prob`."""
     order = np.argsort(distances, kind="stable")
     reached = np.cumsum(draws.weights[order])
-    last = min(int(np.searchsorted(reached, prob - 1e-9)), distances.size - 1)  # weights such as 1/N do not add up exactly
+    last = min(
+        int(np.searchsorted(reached, prob - 1e-9)), distances.size - 1
+    )  # weights such as 1/N do not add up exactly
     edge = distances[order[last]]
     return float(distances[distances <= edge + tie].max())
 
 
-def _farthest(draws: PartitionDraws, distances: npt.NDArray[np.float64], rows: npt.NDArray[np.bool_], tie: float, name: str) -> xr.DataArray:
+def _farthest(
+    draws: PartitionDraws, distances: npt.NDArray[np.float64], rows: npt.NDArray[np.bool_], tie: float, name: str
+) -> xr.DataArray:
     """Return the distinct partitions among these draws that are farthest from the center, in the order of the draws."""
     largest = distances[rows].max()
     ties = np.flatnonzero(rows & (distances >= largest - tie))
     _, first = np.unique(draws.labels[ties], axis=0, return_index=True)
     chosen = ties[np.sort(first)]
-    return draws.partition_array(draws.labels[chosen].astype(np.int32), name, name).assign_coords(distance=(name, distances[chosen]))
+    return draws.partition_array(draws.labels[chosen].astype(np.int32), name, name).assign_coords(
+        distance=(name, distances[chosen])
+    )
 
 
 def _distance_array(draws: PartitionDraws, distances: npt.NDArray[np.float64], metric: PartitionLoss) -> xr.DataArray:

@@ -15,6 +15,11 @@ def number(value: float) -> str:
     return f"{value:.4g}"
 
 
+def quantity(value: float, unit: str, digits: int = 6) -> str:
+    """A number with its unit, if it has one."""
+    return f"{value:.{digits}g} {unit}".rstrip()
+
+
 def as_text(title: str, facts: Sequence[tuple[str, str]], table: pd.DataFrame) -> str:
     """Lay the parts out for a terminal."""
     width = max(len(name) for name, _ in facts)
@@ -29,9 +34,11 @@ def as_text(title: str, facts: Sequence[tuple[str, str]], table: pd.DataFrame) -
 def as_html(title: str, facts: Sequence[tuple[str, str]], table: pd.DataFrame) -> str:
     """Lay the parts out for a notebook."""
     rows = "".join(
-        f"<tr><th style='text-align:left'>{html.escape(name)}</th><td style='text-align:left'>{html.escape(value)}</td></tr>"
+        f"<tr style='text-align:left'><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>"
         for name, value in facts
     )
     body = table.head(_MOST_ROWS).to_html(float_format=number, index_names=False, na_rep="-", border=0)
-    more = f"<p>{len(table) - _MOST_ROWS} more rows in <code>to_dataframe()</code></p>" if len(table) > _MOST_ROWS else ""
+    more = (
+        f"<p>{len(table) - _MOST_ROWS} more rows in <code>to_dataframe()</code></p>" if len(table) > _MOST_ROWS else ""
+    )
     return f"<div><strong>{html.escape(title)}</strong><table>{rows}</table>{body}{more}</div>"

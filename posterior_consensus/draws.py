@@ -88,9 +88,10 @@ class PartitionDraws:
 
         Notes
         -----
-        The error is that of the mean of the influence values N w_t (f_t - mean f): for equal weights those are the deviations
-        themselves, else the estimate is the delta method's for a ratio of two means. ArviZ computes their effective sample size over
-        chains [1]_; chains of unequal length count up to the shortest one's, and the error is scaled to all draws.
+        The error is that of the mean of the influence values N w_t (f_t - mean f): for equal weights those are the
+        deviations themselves, else the estimate is the delta method's for a ratio of two means. ArviZ computes their
+        effective sample size over chains [1]_; chains of unequal length count up to the shortest one's, and the error
+        is scaled to all draws.
 
         References
         ----------
@@ -141,7 +142,9 @@ class PartitionDraws:
         try:
             return labels.sel({self.item_dim: ours.values}).values
         except (KeyError, ValueError) as error:
-            raise ValueError(f"`{name}` must label the same items as the draws; coordinates of {self.item_dim!r} differ ({error}).") from None
+            raise ValueError(
+                f"`{name}` must label the same items as the draws; coordinates of {self.item_dim!r} differ ({error})."
+            ) from None
 
     def __repr__(self) -> str:
         clusters = self.n_clusters
@@ -170,15 +173,18 @@ def as_partition_draws(
     Parameters
     ----------
     data : InferenceData, DataTree, Dataset, DataArray, ndarray, list, DataFrame, path or PartitionDraws
-        Labels may be integers from 0 or 1 or with gaps, strings, or floats that are whole numbers, and their names may switch from
-        draw to draw. Arrays and lists are draws x items or chains x draws x items, a DataFrame has a row for each draw and a column
-        for each item. A path is one to a NetCDF or Zarr file. PartitionDraws pass as they are.
+        Labels may be integers from 0 or 1 or with gaps, strings, or floats that are whole numbers, and their names may
+        switch from draw to draw. Arrays and lists are draws x items or chains x draws x items, a DataFrame has a row
+        for each draw and a column for each item. A path is one to a NetCDF or Zarr file. PartitionDraws pass as they
+        are.
     var_name : str, optional
-        Name of the label variable. By default the only variable that can be one: it has the sample dimensions, one more, and labels.
+        Name of the label variable. By default the only variable that can be one: it has the sample dimensions, one
+        more, and labels.
     group : str
         Group of an InferenceData, DataTree or file.
     sample_dims : str or sequence of str
-        Dimensions that run over draws. Where neither "chain" nor "draw" is there, ``"sample"``, as ``az.extract`` makes it, is taken.
+        Dimensions that run over draws. Where neither "chain" nor "draw" is there, ``"sample"``, as ``az.extract`` makes
+        it, is taken.
     item_dim : str, optional
         Dimension that runs over items; by default the one that is left.
     weights : array_like, optional
@@ -191,8 +197,8 @@ def as_partition_draws(
     Raises
     ------
     ValueError
-        If labels are missing, negative or not whole numbers, a dimension or variable is missing or ambiguous, there are no draws or no
-        items, or the weights do not fit. The message names the argument, what came and what is allowed.
+        If labels are missing, negative or not whole numbers, a dimension or variable is missing or ambiguous, there are
+        no draws or no items, or the weights do not fit. The message names the argument, what came and what is allowed.
     TypeError
         If `data` is of no kind listed above.
 
@@ -234,7 +240,9 @@ def as_partition_draws(
     return draws if weights is None else _with_weights(draws, weights, [labels.sizes[dim] for dim in dims], dims)
 
 
-def _label_array(data: Any, var_name: str | None, group: str, dims: tuple[str, ...], item_dim: str | None) -> xr.DataArray:
+def _label_array(
+    data: Any, var_name: str | None, group: str, dims: tuple[str, ...], item_dim: str | None
+) -> xr.DataArray:
     """Bring any kind of `data` to one DataArray."""
     if isinstance(data, xr.DataArray):
         return data
@@ -254,14 +262,20 @@ def _label_array(data: Any, var_name: str | None, group: str, dims: tuple[str, .
 def _variable(dataset: xr.Dataset, var_name: str | None, dims: tuple[str, ...], item_dim: str | None) -> xr.DataArray:
     if var_name is not None:
         if var_name not in dataset.data_vars:
-            raise ValueError(f"`var_name` must name a variable of the group; got {var_name!r}, present: {_names(dataset.data_vars)}.")
+            raise ValueError(
+                f"`var_name` must name a variable of the group; got {var_name!r}, present: {_names(dataset.data_vars)}."
+            )
         return dataset[var_name]
     shaped = [v for v in dataset.data_vars.values() if _fits(v, dims, item_dim)]
-    candidates = [v for v in shaped if v.dtype.kind in "iubUSTO"] or [v for v in shaped if v.dtype.kind == "f" and _is_whole(v)]
+    candidates = [v for v in shaped if v.dtype.kind in "iubUSTO"] or [
+        v for v in shaped if v.dtype.kind == "f" and _is_whole(v)
+    ]
     if len(candidates) == 1:
         return candidates[0]
     if candidates:
-        raise ValueError(f"`var_name` must say which variable holds the labels; candidates: {_names(v.name for v in candidates)}.")
+        raise ValueError(
+            f"`var_name` must say which variable holds the labels; candidates: {_names(v.name for v in candidates)}."
+        )
     raise ValueError(
         "`data` holds no variable of labels (whole numbers over the sample dimensions and one more); "
         f"present: {', '.join(f'{k} {v.dims} {v.dtype}' for k, v in dataset.data_vars.items()) or 'none'}. "
@@ -304,7 +318,9 @@ def _from_array(data: Any, dims: tuple[str, ...], item_dim: str | None) -> xr.Da
     raise ValueError(f"`data` must be an array of draws x items or chains x draws x items; got shape {values.shape}.")
 
 
-def _orient(labels: xr.DataArray, dims: tuple[str, ...], item_dim: str | None) -> tuple[xr.DataArray, tuple[str, ...], str]:
+def _orient(
+    labels: xr.DataArray, dims: tuple[str, ...], item_dim: str | None
+) -> tuple[xr.DataArray, tuple[str, ...], str]:
     """Put the sample dimensions first and the items last, or say which is missing."""
     if "sample" in labels.dims and not set(dims) & set(labels.dims):
         dims = ("sample",)
@@ -314,7 +330,9 @@ def _orient(labels: xr.DataArray, dims: tuple[str, ...], item_dim: str | None) -
         raise ValueError(f"`sample_dims` must be dimensions of {name}; got {dims}, present: {tuple(labels.dims)}.")
     rest = [str(dim) for dim in labels.dims if dim not in dims]
     if item_dim is not None and item_dim not in rest:
-        raise ValueError(f"`item_dim` must be a dimension of {name} beside {dims}; got {item_dim!r}, present: {tuple(labels.dims)}.")
+        raise ValueError(
+            f"`item_dim` must be a dimension of {name} beside {dims}; got {item_dim!r}, present: {tuple(labels.dims)}."
+        )
     if len(rest) != 1:
         advice = "select or stack the others, e.g. .stack(item=[...])" if rest else "a partition needs one"
         raise ValueError(f"`data` must have one dimension of items beside {dims}; {name} has {tuple(rest)}: {advice}.")
@@ -325,11 +343,17 @@ def _sample_ids(labels: xr.DataArray, dims: tuple[str, ...], n_draws: int) -> tu
     """Chain and draw of every row; a single sample dimension may carry both as coordinates, else it is one chain."""
     if len(dims) == 1:
         coords = labels.coords
-        chain = coords["chain"].values if "chain" in coords and coords["chain"].dims == dims else np.zeros(n_draws, np.int64)
+        chain = (
+            coords["chain"].values
+            if "chain" in coords and coords["chain"].dims == dims
+            else np.zeros(n_draws, np.int64)
+        )
         draw = coords["draw"].values if "draw" in coords and coords["draw"].dims == dims else np.arange(n_draws)
         return np.asarray(chain), np.asarray(draw)
     sizes = [labels.sizes[dim] for dim in dims]
-    ids = [labels[dim].values if dim in labels.indexes else np.arange(size) for dim, size in zip(dims, sizes, strict=True)]
+    ids = [
+        labels[dim].values if dim in labels.indexes else np.arange(size) for dim, size in zip(dims, sizes, strict=True)
+    ]
     chain = np.repeat(ids[0], int(np.prod(sizes[1:])))
     draw = np.tile(ids[1], sizes[0]) if len(dims) == 2 else np.tile(np.arange(int(np.prod(sizes[1:]))), sizes[0])
     return chain, draw
@@ -349,7 +373,9 @@ def _with_weights(
         raise ValueError(f"`weights` must be one number per draw, of shape {wanted}; got shape {values.shape}.")
     values = values.ravel()
     if not np.all(np.isfinite(values)) or values.min() < 0:
-        raise ValueError(f"`weights` must be finite and not negative; got {values[~(values >= 0) | ~np.isfinite(values)][0]!s}.")
+        raise ValueError(
+            f"`weights` must be finite and not negative; got {values[~(values >= 0) | ~np.isfinite(values)][0]!s}."
+        )
     if not values.any():
         raise ValueError("`weights` must not all be 0.")
     values = values / values.max()  # so that the sum of huge or tiny weights neither overflows nor vanishes

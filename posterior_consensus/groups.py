@@ -1,7 +1,7 @@
 """Where InferenceData, DataTree and files keep their groups: the one place that knows.
 
-ArviZ 0.x hands out ``InferenceData``, ArviZ 1.x ``xarray.DataTree``, and either can meet either version, so objects are told apart by
-what they are and never by a version number.
+ArviZ 0.x hands out ``InferenceData``, ArviZ 1.x ``xarray.DataTree``, and either can meet either version, so objects are
+told apart by what they are and never by a version number.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ Container = TypeVar("Container")
 class HasDataset(Protocol):
     """A result that can be stored."""
 
-    def to_dataset(self) -> xr.Dataset: ...
+    def to_dataset(self) -> xr.Dataset:
+        """Everything worth storing."""
+        ...
 
 
 def is_inference_data(data: object) -> bool:
@@ -56,13 +58,17 @@ def _read(path: Path, group: str) -> xr.Dataset:
     if not path.exists():
         raise FileNotFoundError(f"`data` must be a path to a NetCDF or Zarr file; there is no {str(path)!r}.")
     if path.suffix.lower() in {".npy", ".npz", ".csv", ".txt", ".pkl"}:
-        raise ValueError(f"`data` must be a path to a NetCDF or Zarr file; got {path.name!r}. Load it and pass the array or DataFrame.")
+        raise ValueError(
+            f"`data` must be a path to a NetCDF or Zarr file; got {path.name!r}. Load it and pass the array."
+        )
     engine = "zarr" if path.is_dir() else "h5netcdf"
     try:
         tree = xr.open_datatree(path, engine=engine)
     except (ValueError, ImportError) as error:
         if "zarr" in str(error):
-            raise ImportError(f"Reading {path.name!r} needs the package zarr: pip install 'posterior-consensus[zarr]'.") from error
+            raise ImportError(
+                f"Reading {path.name!r} needs the package zarr: pip install 'posterior-consensus[zarr]'."
+            ) from error
         raise
     with tree:
         return group_dataset(tree, group).load()
@@ -107,9 +113,16 @@ def attach(data: Container, *results: HasDataset, group: str = "consensus") -> C
     if not isinstance(group, str) or not group or "/" in group:
         raise ValueError(f"`group` must be a name without '/'; got {group!r}.")
     try:
-        dataset = xr.merge([result.to_dataset() for result in results], join="exact", compat="identical", combine_attrs="drop_conflicts")
+        dataset = xr.merge(
+            [result.to_dataset() for result in results],
+            join="exact",
+            compat="identical",
+            combine_attrs="drop_conflicts",
+        )
     except (xr.MergeError, ValueError) as error:
-        raise ValueError(f"`results` must agree where they store the same variable; attach them as separate groups. ({error})") from error
+        raise ValueError(
+            f"`results` must agree where they store the same variable; attach them as separate groups. ({error})"
+        ) from error
     multi = [name for name, index in dataset.indexes.items() if index.nlevels > 1]
     dataset = dataset.reset_index(multi)  # no file format holds a MultiIndex
     if isinstance(data, xr.DataTree):
@@ -120,7 +133,9 @@ def attach(data: Container, *results: HasDataset, group: str = "consensus") -> C
         source: Any = data
         kept = {name: source[name] for name in source.groups() if name != group}
         return source.__class__(attrs=source.attrs, **kept, **{group: dataset})
-    raise TypeError(f"`data` must be an InferenceData or a DataTree; got {type(data).__name__}. Use the result's to_dataset().")
+    raise TypeError(
+        f"`data` must be an InferenceData or a DataTree; got {type(data).__name__}. Use the result's to_dataset()."
+    )
 
 
 def _listing(names: Any) -> str:

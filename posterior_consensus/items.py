@@ -23,7 +23,8 @@ class ItemUncertainty:
     cluster : xarray.DataArray of shape (n_items,), dtype int32
         Cluster of each item in the partition.
     probability : xarray.DataArray of shape (n_items,), dtype float64
-        Posterior probability of being with another member of its cluster, averaged over them; NaN for an item on its own.
+        Posterior probability of being with another member of its cluster, averaged over them; NaN for an item on its
+        own.
     nearest : xarray.DataArray of shape (n_items,), dtype int32
         The other cluster whose members the item is with most often; -1 where there is no other.
     nearest_probability : xarray.DataArray of shape (n_items,), dtype float64
@@ -90,8 +91,8 @@ def item_uncertainty(draws: Any, partition: Any) -> ItemUncertainty:
 
     Notes
     -----
-    The probability of item i with cluster k is the mean of PSM_ij over the members j != i of k. It costs n_items x n_draws x clusters,
-    without an n x n matrix.
+    The probability of item i with cluster k is the mean of PSM_ij over the members j != i of k. It costs n_items x
+    n_draws x clusters, without an n x n matrix.
 
     Examples
     --------

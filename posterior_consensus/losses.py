@@ -1,11 +1,13 @@
 """Losses between partitions, as data, and their posterior expectation.
 
-With the contingency table of an estimate (cluster sizes n_k) and a draw (sizes m_l, joint cells n_kl) and a function h, let
+With the contingency table of an estimate (cluster sizes n_k) and a draw (sizes m_l, joint cells n_kl) and a function h,
+let
 
     A = sum h(n_kl),   B = sum h(n_k),   C = sum h(m_l),   top = h(n).
 
-Every loss here is a ratio of two forms linear in top, A, B, C, max(B, C), min(B, C), B C / top and sqrt((top - B)(top - C)), where
-h(x) = x (x - 1) / 2 counts pairs and h(x) = x log2 x measures information. A loss is therefore a table h and sixteen numbers.
+Every loss here is a ratio of two forms linear in top, A, B, C, max(B, C), min(B, C), B C / top and sqrt((top - B)(top -
+C)), where h(x) = x (x - 1) / 2 counts pairs and h(x) = x log2 x measures information. A loss is therefore a table h and
+sixteen numbers.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ def pairs(n_items: int) -> Floats:
 
 
 def information(n_items: int) -> Floats:
-    """Return the table h(x) = x log2 x for x = 0 to `n_items`: n times the entropies of the contingency table, in bits."""
+    """Return the table h(x) = x log2 x for x = 0 to `n_items`: n times an entropy in bits is h(n) less its sum."""
     x = np.arange(n_items + 1, dtype=np.float64)
     return x * np.log2(np.maximum(x, 1))
 
@@ -65,8 +67,8 @@ class PartitionLoss:
     h : callable
         ``h(n_items)`` gives the table h(0), ..., h(n_items), float64.
     numerator, denominator : mapping of str to float
-        Coefficients of the terms in TERMS. No denominator stands for 1. Where the denominator is 0 both partitions are trivial, and the
-        loss is 0 if they are equal and 1 if not.
+        Coefficients of the terms in TERMS. No denominator stands for 1. Where the denominator is 0 both partitions are
+        trivial, and the loss is 0 if they are equal and 1 if not.
     scale : callable
         ``scale(n_items)`` multiplies the ratio.
     unit : str
@@ -115,8 +117,8 @@ def binder(a: float = 1.0) -> PartitionLoss:
     Parameters
     ----------
     a : float in (0, 2)
-        Cost of separating a pair that the draw has together; 2 - a is that of joining a pair that the draw has apart. The least
-        expected loss joins a pair alone where its similarity exceeds the threshold tau = 1 - a / 2.
+        Cost of separating a pair that the draw has together; 2 - a is that of joining a pair that the draw has apart.
+        The least expected loss joins a pair alone where its similarity exceeds the threshold tau = 1 - a / 2.
 
     Returns
     -------
@@ -151,7 +153,8 @@ def vi(a: float = 1.0) -> PartitionLoss:
     Parameters
     ----------
     a : float in (0, 2)
-        Weight of the information lost by separating what the draw has together; 2 - a is that of joining what it has apart.
+        Weight of the information lost by separating what the draw has together; 2 - a is that of joining what it has
+        apart.
 
     Returns
     -------
@@ -159,7 +162,8 @@ def vi(a: float = 1.0) -> PartitionLoss:
 
     Notes
     -----
-    L = (1 / n) [a (C - A) + (2 - a) (B - A)] with h(x) = x log2 x; for a = 1 it is H(estimate | draw) + H(draw | estimate) [1]_ [2]_.
+    L = (1 / n) [a (C - A) + (2 - a) (B - A)] with h(x) = x log2 x; for a = 1 it is H(estimate | draw) + H(draw |
+    estimate) [1]_ [2]_.
 
     References
     ----------
@@ -310,7 +314,8 @@ def nmi(average_method: Literal["geometric", "arithmetic", "min", "max"] = "geom
     Parameters
     ----------
     average_method : {"geometric", "arithmetic", "min", "max"}
-        Mean of the two entropies that divides the mutual information, named as scikit-learn names it; its default is "arithmetic".
+        Mean of the two entropies that divides the mutual information, named as scikit-learn names it; its default is
+        "arithmetic".
 
     Returns
     -------
@@ -325,7 +330,9 @@ def nmi(average_method: Literal["geometric", "arithmetic", "min", "max"] = "geom
     .. [1] Strehl and Ghosh (2002), Journal of Machine Learning Research 3, 583-617.
     """
     if average_method not in _NMI_NORMALIZERS:
-        raise ValueError(f"`average_method` must be one of {', '.join(map(repr, _NMI_NORMALIZERS))}; got {average_method!r}.")
+        raise ValueError(
+            f"`average_method` must be one of {', '.join(map(repr, _NMI_NORMALIZERS))}; got {average_method!r}."
+        )
     normalizer = _NMI_NORMALIZERS[average_method]
     numerator = dict.fromkeys(TERMS, 0.0) | normalizer
     for term, coefficient in {"top": -1.0, "A": -1.0, "B": 1.0, "C": 1.0}.items():
@@ -449,8 +456,8 @@ def misclassification_distance(partition: Any, other: Any) -> float:
     Returns
     -------
     float
-        1 - max over one-to-one matchings of sum n_{k, match(k)} / n, in [0, 1); items of unmatched clusters count as errors. A metric
-        on partitions [1]_.
+        1 - max over one-to-one matchings of sum n_{k, match(k)} / n, in [0, 1); items of unmatched clusters count as
+        errors. A metric on partitions [1]_.
 
     Raises
     ------
@@ -488,14 +495,16 @@ def expected_loss(draws: Any, partitions: Any, loss: str | PartitionLoss = "vi")
     ----------
     draws : PartitionDraws or anything :func:`as_partition_draws` takes
     partitions : partition or sequence of partitions
-        One result object, DataArray or label vector of shape (n_items,), or a list or array (n_partitions, n_items) of them.
+        One result object, DataArray or label vector of shape (n_items,), or a list or array (n_partitions, n_items) of
+        them.
     loss : str or PartitionLoss
         Name in LOSSES, or a record such as ``vi(a=0.5)``.
 
     Returns
     -------
     xarray.Dataset
-        ``expected_loss`` and ``mcse``, in the loss's unit, over the dimension ``partition``; without dimension for a single partition.
+        ``expected_loss`` and ``mcse``, in the loss's unit, over the dimension ``partition``; without dimension for a
+        single partition.
 
     Raises
     ------
@@ -515,7 +524,9 @@ def expected_loss(draws: Any, partitions: Any, loss: str | PartitionLoss = "vi")
     """
     draws, record = as_partition_draws(draws), as_loss(loss)
     single = not _is_many(partitions)
-    rows = np.stack([draws.as_labels(partition, "partitions") for partition in ([partitions] if single else partitions)])
+    rows = np.stack(
+        [draws.as_labels(partition, "partitions") for partition in ([partitions] if single else partitions)]
+    )
     losses = loss_matrix(rows, draws, record)
     dataset = xr.Dataset(
         {"expected_loss": ("partition", draws.mean(losses)), "mcse": ("partition", draws.mcse(losses))},

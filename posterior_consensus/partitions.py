@@ -61,7 +61,8 @@ def as_codes(values: npt.NDArray[Any], name: str) -> tuple[npt.NDArray[Any], int
     lowest, highest = int(values.min()), int(values.max())
     if lowest < 0:
         raise ValueError(
-            f"{name} must not be negative; got {lowest}. A negative label usually marks a missing value: drop those items or draws first."
+            f"{name} must not be negative; got {lowest}. "
+            "A negative label usually marks a missing value: drop those items or draws first."
         )
     if highest >= max(2**16, 2 * values.size):  # too wide for a table of codes
         distinct, codes = np.unique(values, return_inverse=True)
@@ -74,7 +75,9 @@ def _from_objects(values: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
         numbers = values.astype(np.float64)
     except (TypeError, ValueError):
         sample = sorted({type(value).__name__ for value in values.flat})
-        raise TypeError(f"{name} must be all integers, all strings or all whole-number floats; got {', '.join(sample)}.") from None
+        raise TypeError(
+            f"{name} must be all integers, all strings or all whole-number floats; got {', '.join(sample)}."
+        ) from None
     if not np.all(np.abs(numbers) < 2**53):  # NaN and infinity included: the check on floats says which
         return numbers
     return numbers.astype(np.int64) if np.all(numbers == np.floor(numbers)) else numbers
@@ -82,7 +85,9 @@ def _from_objects(values: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
 
 def _from_floats(values: npt.NDArray[Any], name: str) -> npt.NDArray[np.int64]:
     if np.isnan(values).any():
-        raise ValueError(f"{name} must not be missing; got {int(np.isnan(values).sum())} NaN. Drop those items or draws first.")
+        raise ValueError(
+            f"{name} must not be missing; got {int(np.isnan(values).sum())} NaN. Drop those items or draws first."
+        )
     fractional = values[values != np.floor(values)]
     if fractional.size:
         hint = (
@@ -92,7 +97,9 @@ def _from_floats(values: npt.NDArray[Any], name: str) -> npt.NDArray[np.int64]:
         )
         raise ValueError(f"{name} must be whole numbers; got {fractional.flat[0]!s}.{hint}")
     if not np.all(np.abs(values) < 2**53):
-        raise ValueError(f"{name} must be finite whole numbers below 2**53; got {values.flat[np.abs(values).argmax()]!s}.")
+        raise ValueError(
+            f"{name} must be finite whole numbers below 2**53; got {values.flat[np.abs(values).argmax()]!s}."
+        )
     return values.astype(np.int64)
 
 
@@ -158,10 +165,10 @@ def meet(partitions: npt.NDArray[Any]) -> Labels:
 
 
 def enumerate_partitions(n_items: int) -> Iterator[npt.NDArray[np.uint8]]:
-    """Yield every partition of `n_items` items once, as blocks of canonical label vectors of shape (n_partitions, n_items).
+    """Yield every partition of `n_items` items once, as blocks of canonical label vectors (n_partitions, n_items).
 
-    The partitions of the first items are grown by one item at a time, a block for each of the partitions of about half the items,
-    so that memory stays small though there are Bell(n_items) partitions.
+    The partitions of the first items are grown by one item at a time, a block for each of the partitions of about half
+    the items, so that memory stays small though there are Bell(n_items) partitions.
     """
     seeds = _grow(np.zeros((1, 1), np.uint8), (n_items + 1) // 2)
     for seed in seeds:

@@ -11,7 +11,9 @@ Step = TypeVar("Step")
 _PATIENCE = 1.0  # seconds before a bar is worth drawing
 
 
-def track(steps: Iterable[Step], description: str, *, total: int | None = None, progressbar: bool = True) -> Iterator[Step]:
+def track(
+    steps: Iterable[Step], description: str, *, total: int | None = None, progressbar: bool = True
+) -> Iterator[Step]:
     """Yield the steps, showing rich's progress bar once they have taken a second.
 
     Parameters
@@ -34,7 +36,13 @@ def track(steps: Iterable[Step], description: str, *, total: int | None = None, 
             if bar is None and done and time.monotonic() - began > _PATIENCE:
                 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-                bar = Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), transient=True)
+                bar = Progress(
+                    TextColumn("{task.description}"),
+                    BarColumn(),
+                    MofNCompleteColumn(),
+                    TimeRemainingColumn(),
+                    transient=True,
+                )
                 bar.start()
                 task = bar.add_task(description, total=total)
             if bar is not None:

@@ -27,13 +27,13 @@ def posterior_similarity_matrix(draws: Any) -> xr.DataArray:
     Returns
     -------
     xarray.DataArray of shape (n_items, n_items), dtype float64
-        Named ``psm``; its dimensions are the items' and the same with ``_bis`` appended, both with the items' coordinate. Entries are
-        exact: without weights each is a count of draws, divided once.
+        Named ``psm``; its dimensions are the items' and the same with ``_bis`` appended, both with the items'
+        coordinate. Entries are exact: without weights each is a count of draws, divided once.
 
     Notes
     -----
-    PSM_ij = sum_t w_t 1{z_ti = z_tj}. Without weights the time is that of n^2 N / 64 x log2(clusters) bit operations; the memory beyond the
-    result is a few percent of it.
+    PSM_ij = sum_t w_t 1{z_ti = z_tj}. Without weights the time is that of n^2 N / 64 x log2(clusters) bit operations;
+    the memory beyond the result is a few percent of it.
 
     Examples
     --------
@@ -88,11 +88,18 @@ def similarity_operator(draws: PartitionDraws) -> LinearOperator:
         return product(vector).ravel()
 
     n = draws.n_items
-    return LinearOperator((n, n), dtype=np.float64, matvec=product_with_vector, rmatvec=product_with_vector, matmat=product, rmatmat=product)
+    return LinearOperator(
+        (n, n),
+        dtype=np.float64,
+        matvec=product_with_vector,
+        rmatvec=product_with_vector,
+        matmat=product,
+        rmatmat=product,
+    )
 
 
 def cluster_similarity(draws: PartitionDraws, labels: npt.NDArray[Any]) -> tuple[Floats, npt.NDArray[np.int64]]:
-    """Return the sums of similarities of every item to the other items of each cluster (n, K), and the numbers of those others (n, K)."""
+    """Sums of similarities of every item to the other members of each cluster (n, K), and how many they are (n, K)."""
     sizes = np.bincount(labels)
     counts = ensemble.joint_counts(draws.labels, draws.starts, labels, sizes.size)
     links = ensemble.gather(draws.labels, draws.starts, draws.weights, counts)

@@ -34,8 +34,8 @@ def basic(
 
     Notes
     -----
-    Algorithm 1 of Zhou, Dudeja and Amini (ICLR 2023), "Statistical guarantees for consensus clustering". It splits large clusters where
-    sizes are unequal; a Jacobi refinement mends that.
+    Algorithm 1 of Zhou, Dudeja and Amini (ICLR 2023), "Statistical guarantees for consensus clustering". It splits
+    large clusters where sizes are unequal; a Jacobi refinement mends that.
     """
     rows = similarity_values(draws)
     numbers = cluster_range(draws, n_clusters, max_clusters)

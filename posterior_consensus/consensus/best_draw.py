@@ -24,11 +24,11 @@ def best_draw(
     """Take the draw whose expected loss against all draws is least; equal draws are evaluated once."""
     _, first = np.unique(draws.labels, axis=0, return_index=True)
     candidates = allowed(draws.labels[np.sort(first)], n_clusters, max_clusters)
-    starts = range(0, len(candidates), _CANDIDATES_AT_ONCE)
-    blocks = (candidates[i : i + _CANDIDATES_AT_ONCE] for i in track(starts, "Best draw", progressbar=progressbar))
-    best, losses = least_loss(draws, loss, blocks)
-    if best is None:
+    if len(candidates) == 0:
         wanted = f"{n_clusters}" if n_clusters is not None else f"at most {max_clusters}"
         counts = f"{draws.n_clusters.min()} to {draws.n_clusters.max()}"
         raise ValueError(f"method 'best_draw' needs a draw with {wanted} clusters; the draws have {counts}.")
+    starts = range(0, len(candidates), _CANDIDATES_AT_ONCE)
+    blocks = (candidates[i : i + _CANDIDATES_AT_ONCE] for i in track(starts, "Best draw", progressbar=progressbar))
+    best, losses = least_loss(draws, loss, blocks)
     return Candidate(best, {"n_distinct_draws": len(losses)})

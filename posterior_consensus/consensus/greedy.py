@@ -29,7 +29,7 @@ def greedy(
     progressbar: bool,
     n_runs: int = 8,
 ) -> Candidate:
-    """Search from several random orders of the items; each run ends where no item's move and no merge lowers the expected loss.
+    """Search from several random orders of the items, each until no item's move and no merge lowers the expected loss.
 
     Parameters
     ----------
@@ -38,15 +38,19 @@ def greedy(
 
     Notes
     -----
-    A run allocates the items one by one, in random order, to the cluster that is best for the items allocated so far, then lets
-    every item move until none wants to (sweetening), as Dahl, Johnson and Mueller (2022) do,
-    https://doi.org/10.1080/10618600.2022.2069779, and at the end tries to merge every two clusters, with scans after each merge.
+    A run allocates the items one by one, in random order, to the cluster that is best for the items allocated so far,
+    then lets every item move until none wants to (sweetening), as Dahl, Johnson and Mueller (2022) do,
+    https://doi.org/10.1080/10618600.2022.2069779, and at the end tries to merge every two clusters, with scans after
+    each merge.
     """
     if not isinstance(n_runs, (int, np.integer)) or n_runs < 1:
         raise ValueError(f"`n_runs` must be a whole number from 1; got {n_runs!r}.")
     fewest, most = (n_clusters, n_clusters) if n_clusters is not None else (1, max_clusters or draws.n_items)
     orders = [rng.permutation(draws.n_items) for _ in range(n_runs)]
-    runs = [_Run(draws, loss, fewest, most).from_order(order) for order in track(orders, "Greedy search", progressbar=progressbar)]
+    runs = [
+        _Run(draws, loss, fewest, most).from_order(order)
+        for order in track(orders, "Greedy search", progressbar=progressbar)
+    ]
     partitions = [run.labels for run in runs]
     losses = mean_loss(draws, np.stack(partitions), loss)
     best = int(losses.argmin())
@@ -101,10 +105,12 @@ class _Run:
         return self
 
     def _place(self, order: Any) -> int:
-        """Place the items in this order, giving the state more columns where a scan runs out of them; how many items moved."""
+        """Place the items in this order, widening the state where columns run out; return how many moved."""
         moved, handled = 0, 0
         while handled < len(order):
-            now, moves = search.place_items(self._draws, self._loss, self.state, order[handled:], self.fewest, self.most)
+            now, moves = search.place_items(
+                self._draws, self._loss, self.state, order[handled:], self.fewest, self.most
+            )
             handled, moved = handled + now, moved + moves
             if handled < len(order):
                 self._widen()
@@ -129,7 +135,7 @@ class _Run:
         needed = 4 * int(self.draws.starts[-1]) * width
         if needed > _MOST_BYTES:
             raise MemoryError(
-                f"A search among {width} clusters needs {needed / 1e9:.0f} GB of tables for these draws; set `max_clusters` to fewer."
+                f"A search among {width} clusters needs {needed / 1e9:.0f} GB of tables; set `max_clusters` to fewer."
             )
 
     def _open_clusters(self) -> None:

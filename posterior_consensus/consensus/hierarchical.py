@@ -35,8 +35,8 @@ def hierarchical(
 
     Notes
     -----
-    As `minbinder` and `minVI` of the R packages mcclust and mcclust.ext do: Fritsch and Ickstadt (2009), Bayesian Analysis 4(2), 367-391,
-    https://doi.org/10.1214/09-BA414.
+    As `minbinder` and `minVI` of the R packages mcclust and mcclust.ext do: Fritsch and Ickstadt (2009), Bayesian
+    Analysis 4(2), 367-391, https://doi.org/10.1214/09-BA414.
     """
     if linkage not in LINKAGES:
         raise ValueError(f"`linkage` must be one of {', '.join(map(repr, LINKAGES))}; got {linkage!r}.")

@@ -20,4 +20,4 @@ METHODS: dict[str, Callable[..., Candidate]] = {
     "spectral": spectral,
     "enumeration": enumeration,
 }
-"""Consensus methods by name, each ``method(draws, loss, *, n_clusters, max_clusters, rng, progressbar, ...) -> Candidate``."""
+"""Methods by name: ``method(draws, loss, *, n_clusters, max_clusters, rng, progressbar, ...) -> Candidate``."""

@@ -17,9 +17,8 @@ from posterior_consensus import display
 from posterior_consensus.consensus.methods import METHODS
 from posterior_consensus.consensus.refinement import ORDERS, Order, refined_labels
 from posterior_consensus.consensus.selection import Candidate
-from posterior_consensus.draws import PartitionDraws, as_partition_draws
+from posterior_consensus.draws import as_partition_draws
 from posterior_consensus.losses import PartitionLoss, as_loss, loss_matrix
-from posterior_consensus.partitions import canonical_labels
 
 _SHARED = {"n_clusters", "max_clusters", "rng", "progressbar"}  # what every method takes
 
@@ -71,7 +70,12 @@ class ConsensusPartition:
                 "expected_loss": ((), self.expected_loss, {"loss": self.loss.name, "unit": self.loss.unit}),
                 "mcse": ((), self.mcse, {"loss": self.loss.name, "unit": self.loss.unit}),
             },
-            attrs={"loss": self.loss.name, "method": self.method, "n_draws": self.n_draws, "info": json.dumps(self.info)},
+            attrs={
+                "loss": self.loss.name,
+                "method": self.method,
+                "n_draws": self.n_draws,
+                "info": json.dumps(self.info),
+            },
         )
 
     def to_dataframe(self) -> pd.DataFrame:
@@ -90,11 +94,16 @@ class ConsensusPartition:
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         dim = self.labels.dims[0]
-        title = f"ConsensusPartition: {self.labels.size} items ({dim}) in {self.n_clusters} cluster{'s' * (self.n_clusters > 1)}"
-        reached = f", {self.info['n_runs_at_best']} of {self.info['n_runs']} runs ended here" if "n_runs_at_best" in self.info else ""
-        unit = f" {self.loss.unit}" if self.loss.unit else ""
+        clusters = f"{self.n_clusters} cluster{'s' * (self.n_clusters > 1)}"
+        title = f"ConsensusPartition: {self.labels.size} items ({dim}) in {clusters}"
+        reached = (
+            f", {self.info['n_runs_at_best']} of {self.info['n_runs']} runs ended here"
+            if "n_runs_at_best" in self.info
+            else ""
+        )
+        expected = display.quantity(self.expected_loss, self.loss.unit)
         facts = [
-            (f"expected {self.loss.name}", f"{self.expected_loss:.6g}{unit} (MCSE {display.number(self.mcse)})"),
+            (f"expected {self.loss.name}", f"{expected} (MCSE {display.number(self.mcse)})"),
             ("method", self.method + reached),
             ("draws", str(self.n_draws)),
         ]
@@ -128,13 +137,14 @@ def consensus_partition(
     loss : str or PartitionLoss
         Loss whose posterior expectation is to be small: a name in LOSSES or a record such as ``binder(a=0.5)``.
     method : str or callable
-        A name in METHODS, or a function of the same signature. "greedy" searches for the least expected loss; "hierarchical", "basic" and
-        "spectral" choose the number of clusters by it; "best_draw" takes a draw; "enumeration" tries every partition of at most ten items.
+        A name in METHODS, or a function of the same signature. "greedy" searches for the least expected loss;
+        "hierarchical", "basic" and "spectral" choose the number of clusters by it; "best_draw" takes a draw;
+        "enumeration" tries every partition of at most ten items.
     n_clusters : int, optional
         Number of clusters of the answer. By default it is found by the expected loss.
     max_clusters : int, optional
-        Largest number of clusters of the answer. By default "greedy" and "enumeration" have no limit, the others try up to the largest
-        number in any draw.
+        Largest number of clusters of the answer. By default "greedy" and "enumeration" have no limit, the others try up
+        to the largest number in any draw.
     refine : {None, "jacobi", "gauss-seidel"}
         Local refinement of what the method found, see :func:`refine_partition`.
     passes : int or None
@@ -144,7 +154,8 @@ def consensus_partition(
     progressbar : bool
         Whether to show progress where the work takes more than a second.
     **options
-        Further arguments of the method: ``n_runs`` for "greedy", ``linkage`` for "hierarchical", ``n_init`` for "basic" and "spectral".
+        Further arguments of the method: ``n_runs`` for "greedy", ``linkage`` for "hierarchical", ``n_init`` for "basic"
+        and "spectral".
 
     Returns
     -------
@@ -160,12 +171,13 @@ def consensus_partition(
     Warns
     -----
     UserWarning
-        If the answer has fewer clusters than `n_clusters`, as k-means gives where the draws do not tell so many groups of items apart.
+        If the answer has fewer clusters than `n_clusters`, as k-means gives where the draws do not tell so many groups
+        of items apart.
 
     Notes
     -----
-    The expected loss is recomputed from the labels, whatever the method reports. The least expected loss is what the posterior and the loss
-    make it: for very noisy draws VI's is one cluster.
+    The expected loss is recomputed from the labels, whatever the method reports. The least expected loss is what the
+    posterior and the loss make it: for very noisy draws VI's is one cluster.
 
     Examples
     --------
@@ -186,13 +198,18 @@ def consensus_partition(
     if refine is not None and refine not in ORDERS:
         raise ValueError(f"`refine` must be None or one of {', '.join(map(repr, ORDERS))}; got {refine!r}.")
     rng = np.random.default_rng(random_seed)
-    found = function(draws, record, n_clusters=n_clusters, max_clusters=max_clusters, rng=rng, progressbar=progressbar, **options)
+    found = function(
+        draws, record, n_clusters=n_clusters, max_clusters=max_clusters, rng=rng, progressbar=progressbar, **options
+    )
     labels = draws.as_labels(found.labels, "method's labels")
     if refine is not None:
         labels = refined_labels(draws, labels, refine, passes)
         name = f"{name}, {refine} refinement"
     if n_clusters is not None and labels.max() + 1 < n_clusters:
-        warnings.warn(f"The answer has {labels.max() + 1} clusters, not {n_clusters}: the draws do not tell more apart.", stacklevel=2)
+        warnings.warn(
+            f"The answer has {labels.max() + 1} clusters, not {n_clusters}: the draws do not tell more apart.",
+            stacklevel=2,
+        )
     losses = loss_matrix(labels[np.newaxis], draws, record)
     return ConsensusPartition(
         labels=draws.item_array(labels, "labels"),
@@ -211,7 +228,11 @@ def _as_method(method: Any, options: dict[str, Any]) -> tuple[Callable[..., Cand
     if method not in METHODS:
         raise ValueError(f"`method` must be a function or one of {', '.join(map(repr, METHODS))}; got {method!r}.")
     function = METHODS[method]
-    taken = [p.name for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY and p.name not in _SHARED]
+    taken = [
+        p.name
+        for p in inspect.signature(function).parameters.values()
+        if p.kind is p.KEYWORD_ONLY and p.name not in _SHARED
+    ]
     for option in options:
         if option not in taken:
             raise TypeError(f"method {method!r} takes no argument `{option}`; its own: {', '.join(taken) or 'none'}.")

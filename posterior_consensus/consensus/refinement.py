@@ -28,7 +28,8 @@ def refine_partition(draws: Any, partition: Any, *, order: Order = "jacobi", pas
     order : {"jacobi", "gauss-seidel"}
         Whether all items move at once, judged by the old labels, or one after the other in the order of the data.
     passes : int or None
-        Number of passes; None goes on until nothing changes, or a partition comes back that was there before, at most 50 times.
+        Number of passes; None goes on until nothing changes, or a partition comes back that was there before, at most
+        50 times.
 
     Returns
     -------
@@ -42,10 +43,10 @@ def refine_partition(draws: Any, partition: Any, *, order: Order = "jacobi", pas
 
     Notes
     -----
-    Item i goes to argmax_k b_k / n_k with b_k the sum of PSM_ij over the members j != i of cluster k and n_k their number: Algorithm 3 of Zhou,
-    Dudeja and Amini (ICLR 2023), "Statistical guarantees for consensus clustering". One Jacobi pass is what its tables report. An item
-    stays where it is unless another cluster is better by more than rounding. The cost of a pass is n_items x n_draws x clusters, without an
-    n x n matrix.
+    Item i goes to argmax_k b_k / n_k with b_k the sum of PSM_ij over the members j != i of cluster k and n_k their
+    number: Algorithm 3 of Zhou, Dudeja and Amini (ICLR 2023), "Statistical guarantees for consensus clustering". One
+    Jacobi pass is what its tables report. An item stays where it is unless another cluster is better by more than
+    rounding. The cost of a pass is n_items x n_draws x clusters, without an n x n matrix.
 
     Examples
     --------

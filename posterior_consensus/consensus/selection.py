@@ -30,7 +30,7 @@ class Candidate:
 
 
 def cluster_range(draws: PartitionDraws, n_clusters: int | None, max_clusters: int | None) -> range:
-    """Return the numbers of clusters a method is to try: the one asked for, or 1 to the largest in any draw or allowed."""
+    """Numbers of clusters a method is to try: the one asked for, or 1 to the largest allowed or in any draw."""
     if n_clusters is not None:
         return range(n_clusters, n_clusters + 1)
     return range(1, (max_clusters or int(draws.n_clusters.max())) + 1)
@@ -46,16 +46,15 @@ def allowed(partitions: npt.NDArray[Any], n_clusters: int | None, max_clusters: 
 
 def least_loss(
     draws: PartitionDraws, loss: PartitionLoss, blocks: Iterable[npt.NDArray[Any]]
-) -> tuple[npt.NDArray[Any] | None, list[float]]:
-    """Return the partition of least expected loss among blocks of them (P, n), the first of equals, and all expected losses."""
-    best, losses = None, []
-    least = np.inf
+) -> tuple[npt.NDArray[Any], list[float]]:
+    """The first partition of least expected loss among blocks of them (P, n), and all expected losses."""
+    best: npt.NDArray[Any] = np.empty(0, np.int32)
+    least, losses = np.inf, []
     for block in blocks:
         if len(block) == 0:
             continue
         expected = mean_loss(draws, block, loss)
         losses += expected.tolist()
-        first = int(expected.argmin())
-        if expected[first] < least - 1e-12 * max(abs(least), 1.0) if np.isfinite(least) else True:
-            best, least = block[first], float(expected[first])
+        if expected.min() < least:
+            best, least = block[expected.argmin()], expected.min()
     return best, losses

@@ -33,8 +33,8 @@ def spectral(
 
     Notes
     -----
-    Algorithm 2 of Zhou, Dudeja and Amini (ICLR 2023), "Statistical guarantees for consensus clustering". The eigenvectors come from products
-    with the draws' one-hot matrix, in memory proportional to n_items x n_draws.
+    Algorithm 2 of Zhou, Dudeja and Amini (ICLR 2023), "Statistical guarantees for consensus clustering". The
+    eigenvectors come from products with the draws' one-hot matrix, in memory proportional to n_items x n_draws.
     """
     numbers = cluster_range(draws, n_clusters, max_clusters)
     vectors = leading_eigenvectors(draws, numbers[-1], rng)
@@ -51,5 +51,7 @@ def leading_eigenvectors(draws: PartitionDraws, number: int, rng: np.random.Gene
     if number >= n:  # any basis of the whole space: items are equally far from each other, as Lanczos cannot give
         return np.eye(n)
     start = rng.standard_normal(n)
-    values, vectors = eigsh(similarity_operator(draws), k=number, which="LA", v0=start, ncv=min(n, max(2 * number + 1, 20)))
+    values, vectors = eigsh(
+        similarity_operator(draws), k=number, which="LA", v0=start, ncv=min(n, max(2 * number + 1, 20))
+    )
     return vectors[:, np.argsort(-values)]

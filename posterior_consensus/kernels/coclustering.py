@@ -1,7 +1,7 @@
-"""In how many draws, or with what weight, is each pair of items together?
+"""Counts of the draws in which each pair of items is together.
 
-Unweighted counts work on bit planes: plane p of an item holds bit p of its label, one bit per draw. Two items are apart in
-the draws where any plane differs, so 64 draws cost one xor and one or per plane and one population count.
+Unweighted counts work on bit planes: plane p of an item holds bit p of its label, one bit per draw. Two items are apart
+in the draws where any plane differs, so 64 draws cost one xor and one or per plane and one population count.
 """
 
 import numpy as np
@@ -53,7 +53,12 @@ def _draws_apart(one, other, apart):
     """Number of draws in which two items differ; `apart` (n_words,) is scratch. n_planes is a multiple of four."""
     n_planes, n_words = one.shape
     for w in range(n_words):
-        apart[w] = (one[0, w] ^ other[0, w]) | (one[1, w] ^ other[1, w]) | (one[2, w] ^ other[2, w]) | (one[3, w] ^ other[3, w])
+        apart[w] = (
+            (one[0, w] ^ other[0, w])
+            | (one[1, w] ^ other[1, w])
+            | (one[2, w] ^ other[2, w])
+            | (one[3, w] ^ other[3, w])
+        )
     for p in range(4, n_planes, 4):
         for w in range(n_words):
             apart[w] |= (
@@ -72,7 +77,8 @@ def _draws_apart(one, other, apart):
 def add_coclustering_counts(planes, n_draws, out, first, divisor):
     """Add the pair counts of one block of `n_draws` draws to `out` (n, n), or start from zero if `first`; then divide.
 
-    A block's divisor is 1 but for the last one's, so that counts stay whole numbers, and exact, until they are divided once.
+    A block's divisor is 1 but for the last one's, so that counts stay whole numbers, and exact, until they are divided
+    once.
     """
     n_items, _, n_words = planes.shape
     n_tiles = (n_items + _TILE - 1) // _TILE

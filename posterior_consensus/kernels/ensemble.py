@@ -1,7 +1,7 @@
 """Products with B, the one-hot matrix (n, R) of all draws: row `starts[t] + labels[t, i]` stands for item i in draw t.
 
-With weights w the posterior similarity matrix is B W B', so that gather(scatter(V)) is its product with V, at O(n N) cost and
-without an n x n array.
+With weights w the posterior similarity matrix is B W B', so that gather(scatter(V)) is its product with V, at O(n N)
+cost and without an n x n array.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """A loss evaluated from sums over contingency tables, and the moves of a search that lowers its expectation.
 
-Every loss of the package is numerator / denominator, both linear in eight terms of one dimension: with `top` = h(n), A, B and C
-the sums of h over the joint cells, the estimate's and the draw's cluster sizes,
+Every loss of the package is numerator / denominator, both linear in eight terms of one dimension: with `top` = h(n), A,
+B and C the sums of h over the joint cells, the estimate's and the draw's cluster sizes,
 
     top, A, B, C, max(B, C), min(B, C), B C / top, sqrt((top - B) (top - C)).
 
@@ -79,7 +79,7 @@ def combine(numerator, denominator, top, a, b, c):
 
 @jit
 def is_linear(loss):
-    """Whether the loss is a weighted sum of A, B and C, so that a move's gain does not depend on the rest of the partition."""
+    """Whether the loss is a weighted sum of A, B and C, so that a move's gain depends on two clusters alone."""
     return not np.any(loss.denominator != 0.0) and not np.any(loss.numerator[4:] != 0.0)
 
 
@@ -160,9 +160,9 @@ def _choose(scores, sizes, old, may_open, rounding):
 def place_items(draws, loss, state, order, fewest, most):
     """Take each item in `order` out of its cluster, if it has one, and put it where the expected loss is least.
 
-    With no item allocated this is sequential allocation, with all of them it is a sweetening scan. The number of clusters stays
-    between `fewest` and `most`. Changes the state; returns how many items were handled and how many moved. It stops before an
-    item for which no empty column is left though a new cluster were allowed.
+    With no item allocated this is sequential allocation, with all of them it is a sweetening scan. The number of
+    clusters stays between `fewest` and `most`. Changes the state; returns how many items were handled and how many
+    moved. It stops before an item for which no empty column is left though a new cluster were allowed.
     """
     partition, sizes = state.partition, state.sizes
     linear = is_linear(loss)

@@ -1,0 +1,100 @@
+"""The credible ball as a picture: its center and its bounds, item by item."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import linear_sum_assignment
+
+from posterior_consensus.credible import BOUNDS, CredibleBall
+from posterior_consensus.display import quantity
+from posterior_consensus.partitions import contingency_table
+from posterior_consensus.plots.axes import COLOURS, INK, item_names, label_items, new_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def plot_credible_ball(ball: CredibleBall, *, ax: Axes | None = None) -> Axes:
+    """Draw the center of a credible ball above its bounds, a strip of items for each, a colour for each cluster.
+
+    Parameters
+    ----------
+    ball : CredibleBall
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    TypeError
+        If `ball` is not a CredibleBall.
+
+    Notes
+    -----
+    Items are ordered by their cluster in the center, then in each bound from the top. Clusters of a bound have the
+    colour of the center's cluster with which they are matched (most items in common over all one-to-one matchings);
+    those left over have colours of their own. Of several bounds at the same distance the first is drawn.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> draws = [[0, 0, 1, 1]] * 6 + [[0, 0, 0, 0]] * 2 + [[0, 1, 2, 3]] * 2
+    >>> ax = pc.plot_credible_ball(pc.credible_ball(draws, [0, 0, 1, 1]))
+    >>> len(ax.images)
+    4
+    """
+    if not isinstance(ball, CredibleBall):
+        raise TypeError(f"`ball` must be what credible_ball() returns; got {type(ball).__name__}.")
+    from matplotlib.colors import to_rgb
+
+    center, dim = ball.center.values, str(ball.center.dims[0])
+    strips = [("center", center.astype(np.intp), 0.0, 1)]
+    for name in BOUNDS:
+        bound = getattr(ball, name)
+        matched = _matched(bound.values[0], center)
+        strips.append((name.replace("_", " "), matched, float(bound["distance"][0]), bound.shape[0]))
+    order = np.lexsort([labels for _, labels, _, _ in reversed(strips)])
+    ax = new_axes(ax, 7.2, 2.9)
+    for row, (_, labels, _, _) in enumerate(strips):
+        colours = np.array([to_rgb(COLOURS[k % len(COLOURS)]) for k in labels[order]])
+        ax.imshow(
+            colours[np.newaxis],
+            extent=(-0.5, order.size - 0.5, row + 0.36, row - 0.36),
+            aspect="auto",
+            interpolation="nearest",
+        )
+    for edge in np.flatnonzero(np.diff(center[order])):
+        ax.axvline(edge + 0.5, color=INK, linewidth=0.8, linestyle=":")
+    ax.set(xlim=(-0.5, order.size - 0.5), ylim=(len(strips) - 0.5, -0.5), xlabel=f"{dim}, by cluster of the center")
+    ax.set_yticks(range(len(strips)), [_caption(*strip, unit=ball.loss.unit) for strip in strips])
+    if not label_items(ax, "x", item_names(ball.center.coords, dim, order.size)[order]):
+        ax.set_xticks([])
+    ax.tick_params(length=0, colors=INK)
+    ax.spines[:].set_visible(False)
+    radius = quantity(ball.radius, ball.loss.unit, 3)
+    ax.set_title(f"{ball.prob:.0%} credible ball under {ball.loss.name}, radius {radius}", fontsize="medium")
+    return ax
+
+
+def _matched(labels: npt.NDArray[np.int32], center: npt.NDArray[np.int32]) -> npt.NDArray[np.intp]:
+    """Renumber clusters by the center's clusters they are matched with, and the others after those."""
+    table = contingency_table(labels, center)
+    rows, columns = linear_sum_assignment(table, maximize=True)
+    kept = table[rows, columns] > 0
+    number = np.full(table.shape[0], -1)
+    number[rows[kept]] = columns[kept]
+    number[number < 0] = table.shape[1] + np.arange(np.sum(number < 0))
+    return number[labels]
+
+
+def _caption(name: str, labels: Any, distance: float, ties: int, *, unit: str) -> str:
+    clusters = len(np.unique(labels))
+    text = f"{name}\n{clusters} cluster{'s' * (clusters > 1)}"
+    if name != "center":
+        text += f", at {quantity(distance, unit, 3)}"
+    return text + (f" ({ties} tie)" if ties > 1 else "")

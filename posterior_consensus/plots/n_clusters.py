@@ -1,0 +1,68 @@
+"""The posterior of the number of clusters as a picture, chain by chain."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from posterior_consensus.draws import as_partition_draws
+from posterior_consensus.plots.axes import COLOURS, INK, new_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def plot_n_clusters(draws: Any, partition: Any = None, *, ax: Axes | None = None) -> Axes:
+    """Draw the posterior probabilities of the number of clusters: bars over all draws, a point for each chain.
+
+    Parameters
+    ----------
+    draws : PartitionDraws or anything :func:`as_partition_draws` takes
+    partition : result object, DataArray or label vector of shape (n_items,), optional
+        Its number of clusters is marked. A consensus often has fewer clusters than most draws, whose smallest clusters
+        vary.
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ValueError
+        If draws or partition are at fault.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> ax = pc.plot_n_clusters([[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 2]])
+    >>> [float(bar.get_height()) for bar in ax.patches]
+    [0.75, 0.25]
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    draws = as_partition_draws(draws)
+    fewest, most = int(draws.n_clusters.min()), int(draws.n_clusters.max())
+    numbers = np.arange(fewest, most + 1)
+    ax = new_axes(ax, 5.6, 3.4)
+    ax.bar(
+        numbers, np.bincount(draws.n_clusters - fewest, draws.weights), width=0.8, color="#C9D3DF", label="all chains"
+    )
+    spread = 0.6 * (np.arange(len(draws.chains)) + 0.5) / len(draws.chains) - 0.3
+    for k, rows in enumerate(draws.chains if len(draws.chains) > 1 else []):
+        weights = draws.weights[rows]
+        if weights.sum() > 0:
+            share = np.bincount(draws.n_clusters[rows] - fewest, weights, minlength=numbers.size) / weights.sum()
+            colour = COLOURS[k % len(COLOURS)]
+            ax.plot(numbers + spread[k], share, "o", markersize=4, color=colour, label=f"chain {draws.chain[rows[0]]}")
+    if partition is not None:
+        clusters = int(draws.as_labels(partition).max()) + 1
+        ax.axvline(clusters, color="#C1272D", linewidth=1.3, linestyle="--", label=f"partition: {clusters}", zorder=0)
+    ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
+    ax.set(xlabel="number of clusters", ylabel="posterior probability")
+    ax.tick_params(colors=INK)
+    ax.spines[["top", "right"]].set_visible(False)
+    if len(ax.get_legend_handles_labels()[0]) > 1:
+        ax.legend(frameon=False, fontsize="small")
+    return ax

@@ -1,0 +1,121 @@
+"""The posterior similarity matrix as a picture."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+from scipy.cluster import hierarchy
+from scipy.spatial.distance import squareform
+
+from posterior_consensus.partitions import canonical_labels
+from posterior_consensus.plots.axes import INK, item_names, label_items, new_axes
+from posterior_consensus.similarity import posterior_similarity_matrix
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def plot_psm(psm: Any, partition: Any = None, *, ax: Axes | None = None) -> Axes:
+    """Draw the posterior similarity matrix, ordered by a partition with its clusters outlined.
+
+    Parameters
+    ----------
+    psm : DataArray of shape (n_items, n_items), PartitionDraws or anything :func:`as_partition_draws` takes
+        What :func:`posterior_similarity_matrix` gives, or draws to compute it from.
+    partition : result object, DataArray or label vector of shape (n_items,), optional
+        As a rule the consensus. Without it items are ordered by average linkage and nothing is outlined.
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The colour bar is ``ax.images[0].colorbar``.
+
+    Raises
+    ------
+    ValueError
+        If the partition does not label the matrix's items, or draws are at fault.
+
+    Notes
+    -----
+    Clusters stand in the order of their labels, items within a cluster in that of an average linkage tree of 1 - PSM.
+    Items are named where their names can be read at the size of the axes, else clusters are.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> draws = [[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 1]]
+    >>> ax = pc.plot_psm(draws, [0, 0, 1, 1])
+    >>> ax.get_xlabel()
+    'item'
+    """
+    from matplotlib.patches import Rectangle
+
+    matrix = _as_matrix(psm)
+    values, dim = matrix.values, str(matrix.dims[0])
+    labels = None if partition is None else _labels(partition, matrix)
+    order = _order(values, np.zeros(len(values), np.int32) if labels is None else labels)
+    ax = new_axes(ax, 5.6, 4.8)
+    image = ax.imshow(values[np.ix_(order, order)], cmap="Blues", vmin=0.0, vmax=1.0, interpolation="nearest")
+    colour_bar = ax.figure.colorbar(image, ax=ax, fraction=0.046, pad=0.03)
+    colour_bar.set_label("posterior probability of the same cluster")
+    colour_bar.outline.set_visible(False)
+    names = item_names(matrix.coords, dim, len(values))[order]
+    named = [label_items(ax, axis, names) for axis in "xy"]
+    ax.set_xlabel(dim)
+    ax.set_ylabel(dim)
+    if labels is None:
+        if not all(named):
+            ax.set_xticks([])
+            ax.set_yticks([])
+        return ax
+    sizes = np.bincount(labels)
+    ends = np.cumsum(sizes)
+    for size, end in zip(sizes, ends, strict=True):
+        ax.add_patch(
+            Rectangle((end - size - 0.5, end - size - 0.5), size, size, fill=False, edgecolor="#C1272D", linewidth=1.3)
+        )
+    if not all(named):
+        _name_clusters(ax, sizes, ends)
+    ax.tick_params(length=0, colors=INK)
+    return ax
+
+
+def _as_matrix(psm: Any) -> xr.DataArray:
+    if isinstance(psm, xr.DataArray) and psm.ndim == 2 and psm.dims[1] == f"{psm.dims[0]}_bis":
+        return psm
+    return posterior_similarity_matrix(psm)
+
+
+def _labels(partition: Any, matrix: xr.DataArray) -> npt.NDArray[np.int32]:
+    labels = canonical_labels(getattr(partition, "labels", partition))
+    if labels.size != len(matrix):
+        raise ValueError(f"`partition` must label all {len(matrix)} items of the matrix; got {labels.size} labels.")
+    return labels
+
+
+def _order(values: npt.NDArray[np.float64], labels: npt.NDArray[np.int32]) -> npt.NDArray[np.intp]:
+    pieces = []
+    for k in range(labels.max() + 1):
+        members = np.flatnonzero(labels == k)
+        if members.size > 2:
+            distances = squareform(1.0 - values[np.ix_(members, members)], checks=False)
+            leaves = members[hierarchy.leaves_list(hierarchy.linkage(distances, "average"))]
+            # A tree has no direction: take the one nearer to the order of the data.
+            members = leaves if np.corrcoef(leaves, np.arange(leaves.size))[0, 1] >= 0 else leaves[::-1]
+        pieces.append(members)
+    return np.concatenate(pieces)
+
+
+def _name_clusters(ax: Axes, sizes: npt.NDArray[np.intp], ends: npt.NDArray[np.intp]) -> None:
+    """Name the clusters that are large enough for the names not to touch."""
+    wide = sizes >= 0.03 * sizes.sum()
+    centers = (ends - (sizes + 1) / 2)[wide]
+    names = [str(k) for k in np.flatnonzero(wide)]
+    ax.set_xticks(centers, names)
+    ax.set_yticks(centers, names)
+    ax.set_xlabel(f"{ax.get_xlabel()}, by cluster")
+    ax.set_ylabel(f"{ax.get_ylabel()}, by cluster")
