@@ -12,7 +12,9 @@ import xarray as xr
 
 from posterior_consensus import display
 from posterior_consensus.draws import PartitionDraws, as_partition_draws
-from posterior_consensus.losses import LOSSES, PartitionLoss, as_loss, loss_matrix
+from posterior_consensus.expectation import loss_matrix
+from posterior_consensus.losses import LOSSES, PartitionLoss, as_loss
+from posterior_consensus.partitions import distinct_rows
 
 BOUNDS = ("horizontal", "upper_vertical", "lower_vertical")
 _TIE = 1e-9  # relative to the largest distance: sums of the same cells in another order differ by rounding
@@ -184,8 +186,7 @@ def _farthest(
     """Return the distinct partitions among these draws that are farthest from the center, in the order of the draws."""
     largest = distances[rows].max()
     ties = np.flatnonzero(rows & (distances >= largest - tie))
-    _, first = np.unique(draws.labels[ties], axis=0, return_index=True)
-    chosen = ties[np.sort(first)]
+    chosen = ties[distinct_rows(draws.labels[ties])]
     return draws.partition_array(draws.labels[chosen].astype(np.int32), name, name).assign_coords(
         distance=(name, distances[chosen])
     )

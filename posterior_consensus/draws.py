@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import xarray as xr
 
 from posterior_consensus.groups import group_dataset, is_inference_data
-from posterior_consensus.partitions import Labels, as_codes, canonical_labels, canonical_rows
+from posterior_consensus.partitions import Labels, as_array, as_codes, canonical_labels, canonical_rows
 
 Floats = npt.NDArray[np.float64]
 
@@ -106,7 +107,8 @@ class PartitionDraws:
             return np.full(values.shape[:-1], np.nan)
         chains = np.stack([influence[..., rows[:length]] for rows in self.chains], axis=-2)
         used = length * len(self.chains)
-        constant = np.ptp(chains, axis=(-2, -1)) == 0  # ArviZ divides by the variance
+        # ArviZ divides by the variance; weights make rounding of what is constant vary.
+        constant = (np.ptp(chains, axis=(-2, -1)) == 0) | (np.ptp(values, axis=-1) == 0)
         error = np.zeros(values.shape[:-1])
         if not np.all(constant):
             moving = chains[~constant]
@@ -124,6 +126,8 @@ class PartitionDraws:
     def as_labels(self, partition: Any, name: str = "partition") -> Labels:
         """Take the canonical labels (n_items,) of a result object, a DataArray or a label vector over these items."""
         values = getattr(partition, "labels", partition)
+        if isinstance(values, pd.Series) and values.index.name == self.item_dim:
+            values = xr.DataArray(values.to_numpy(), dims=(self.item_dim,), coords={self.item_dim: values.index})
         if isinstance(values, xr.DataArray):
             values = self._align(values, name)
         labels = canonical_labels(values, name)
@@ -132,19 +136,17 @@ class PartitionDraws:
         return labels
 
     def _align(self, labels: xr.DataArray, name: str) -> npt.NDArray[Any]:
-        if labels.dims != (self.item_dim,):
-            if labels.ndim == 1:
-                return labels.values
-            raise ValueError(f"`{name}` must have the one dimension {self.item_dim!r}; got {labels.dims}.")
-        ours, theirs = self.item_coords.get(self.item_dim), labels.coords.get(self.item_dim)
-        if ours is None or theirs is None or ours.equals(theirs):
+        dim = self.item_dim
+        if labels.ndim != 1:
+            raise ValueError(f"`{name}` must have the one dimension {dim!r}; got {labels.dims}.")
+        if labels.dims != (dim,) or dim not in labels.coords or dim not in self.item_coords:
             return labels.values
-        try:
-            return labels.sel({self.item_dim: ours.values}).values
-        except (KeyError, ValueError) as error:
-            raise ValueError(
-                f"`{name}` must label the same items as the draws; coordinates of {self.item_dim!r} differ ({error})."
-            ) from None
+        if labels.size != self.n_items:
+            return labels.values  # the caller says how many there must be
+        order = _positions(self.item_coords[dim].to_index(), labels.coords[dim].to_index())
+        if order is None:
+            raise ValueError(f"`{name}` must label the same items as the draws; the coordinates of {dim!r} differ.")
+        return labels.values[order]
 
     def __repr__(self) -> str:
         clusters = self.n_clusters
@@ -216,7 +218,7 @@ def as_partition_draws(
         if weights is None:
             return data
         return _with_weights(data, weights)
-    dims = (sample_dims,) if isinstance(sample_dims, str) else tuple(sample_dims)
+    dims = _dim_names(sample_dims)
     labels = _label_array(data, var_name, group, dims, item_dim)
     labels, dims, item_dim = _orient(labels, dims, item_dim)
     name = f"the labels of {labels.name!r}" if labels.name is not None else "`data`"
@@ -227,7 +229,7 @@ def as_partition_draws(
     codes, n_codes = as_codes(labels.values.reshape(n_draws, n_items), name)
     canonical, n_clusters = canonical_rows(codes, n_codes)
     chain, draw = _sample_ids(labels, dims, n_draws)
-    coords = labels.coords.to_dataset()[[c for c in labels.coords if labels.coords[c].dims == (item_dim,)]].coords
+    coords = labels.coords.to_dataset().drop_vars([c for c, v in labels.coords.items() if v.dims != (item_dim,)]).coords
     draws = PartitionDraws(
         labels=canonical,
         n_clusters=n_clusters,
@@ -237,21 +239,36 @@ def as_partition_draws(
         item_dim=str(item_dim),
         item_coords=coords,
     )
-    return draws if weights is None else _with_weights(draws, weights, [labels.sizes[dim] for dim in dims], dims)
+    return draws if weights is None else _with_weights(draws, weights, labels, dims)
+
+
+def _dim_names(sample_dims: Any) -> tuple[str, ...]:
+    dims = (sample_dims,) if isinstance(sample_dims, str) else sample_dims
+    if not isinstance(dims, (list, tuple)) or not all(isinstance(dim, str) for dim in dims):
+        raise TypeError(f"`sample_dims` must be a name or a sequence of names; got {sample_dims!r}.")
+    if not dims or len(set(dims)) < len(dims):
+        raise ValueError(f"`sample_dims` must name at least one dimension, and each once; got {sample_dims!r}.")
+    return tuple(dims)
 
 
 def _label_array(
     data: Any, var_name: str | None, group: str, dims: tuple[str, ...], item_dim: str | None
 ) -> xr.DataArray:
     """Bring any kind of `data` to one DataArray."""
+    if var_name is not None and not isinstance(var_name, str):
+        raise TypeError(f"`var_name` must be a name; got {var_name!r}.")
     if isinstance(data, xr.DataArray):
+        if var_name is not None and data.name not in (None, var_name):
+            raise ValueError(
+                f"`var_name` must be the name of the DataArray or None; got {var_name!r}, present: {data.name!r}."
+            )
         return data
     if isinstance(data, (xr.Dataset, xr.DataTree, str, Path)) or is_inference_data(data):
         return _variable(group_dataset(data, group), var_name, dims, item_dim)
     if hasattr(data, "iloc") and hasattr(data, "columns"):
         return _from_frame(data, dims, item_dim)
     if isinstance(data, np.ndarray) or (isinstance(data, Sequence) and not isinstance(data, (str, bytes))):
-        return _from_array(data, dims, item_dim)
+        return _from_array(data, item_dim)
     raise TypeError(
         "`data` must be an InferenceData, DataTree, Dataset, DataArray, array, list, DataFrame or path; "
         f"got {type(data).__module__}.{type(data).__qualname__}."
@@ -277,7 +294,8 @@ def _variable(dataset: xr.Dataset, var_name: str | None, dims: tuple[str, ...], 
             f"`var_name` must say which variable holds the labels; candidates: {_names(v.name for v in candidates)}."
         )
     raise ValueError(
-        "`data` holds no variable of labels (whole numbers over the sample dimensions and one more); "
+        f"`data` holds no variable of labels, whole numbers over `sample_dims` {dims} and one dimension more"
+        f"{'' if item_dim is None else f', `item_dim` {item_dim!r}'}; "
         f"present: {', '.join(f'{k} {v.dims} {v.dtype}' for k, v in dataset.data_vars.items()) or 'none'}. "
         "A marginalised mixture has none: draw them from their conditional given the parameters first."
     )
@@ -291,31 +309,55 @@ def _fits(variable: xr.DataArray, dims: tuple[str, ...], item_dim: str | None) -
 
 
 def _is_whole(variable: xr.DataArray) -> bool:
-    values = variable.values
-    return bool(np.all(values == np.floor(values)) and np.all(values >= 0))
+    """Whether all but the missing values are whole numbers; a missing or negative one is complained of later."""
+    present = variable.values[np.isfinite(variable.values)]
+    return bool(np.all(present == np.floor(present))) and (present.size > 0 or variable.size == 0)
 
 
 def _from_frame(frame: Any, dims: tuple[str, ...], item_dim: str | None) -> xr.DataArray:
-    item_dim = item_dim or frame.columns.name or "item"
-    values = frame.to_numpy()
-    coords = {item_dim: frame.columns.to_numpy()} if frame.columns.nlevels == 1 else {}
-    array = xr.DataArray(values, dims=("sample", item_dim), coords=coords)
-    if frame.index.nlevels > 1 and set(dims) <= set(frame.index.names):
+    item_dim = str(item_dim or frame.columns.name or "item")
+    _check_apart(item_dim, ("sample", *dims))
+    inside = [dim for dim in dims if dim in frame.columns]
+    if inside:
+        raise ValueError(
+            f"`data` must have items as columns; {_names(inside)} belong to the index: set_index({inside})."
+        )
+    array = xr.DataArray(frame.to_numpy(), dims=("sample", item_dim))
+    if frame.columns.nlevels == 1:
+        array = array.assign_coords({item_dim: frame.columns.to_numpy()})
+    if frame.index.nlevels > 1:
+        if set(frame.index.names) != set(dims):
+            raise ValueError(
+                f"`data` must have a row for each draw, with the index levels {dims}; got {tuple(frame.index.names)}. "
+                "A table with a row for each draw of each item becomes one by unstack()."
+            )
         array = array.assign_coords({dim: ("sample", frame.index.get_level_values(dim)) for dim in dims})
     return array
 
 
-def _from_array(data: Any, dims: tuple[str, ...], item_dim: str | None) -> xr.DataArray:
+def _from_array(data: Any, item_dim: str | None) -> xr.DataArray:
+    if isinstance(data, (list, tuple)) and any(isinstance(row, (xr.DataArray, xr.Dataset, pd.Series)) for row in data):
+        raise TypeError(
+            "`data` must be plain rows where it is a list; join labelled ones by xarray.concat or pandas.concat."
+        )
     try:
-        values = np.asarray(data)
-    except ValueError:
+        values = as_array(data, "`data`")
+    except ValueError as error:
+        if "inhomogeneous" not in str(error):
+            raise
         raise ValueError("`data` must give every draw the same items; got rows of different lengths.") from None
-    item_dim = item_dim or "item"
-    if values.ndim == 2:
-        return xr.DataArray(values, dims=("sample", item_dim))
-    if values.ndim == 3:
-        return xr.DataArray(values, dims=("chain", "draw", item_dim))
-    raise ValueError(f"`data` must be an array of draws x items or chains x draws x items; got shape {values.shape}.")
+    dims = {2: ("sample",), 3: ("chain", "draw")}.get(values.ndim)
+    if dims is None:
+        raise ValueError(
+            f"`data` must be an array of draws x items or chains x draws x items; got shape {values.shape}."
+        )
+    _check_apart(item_dim, dims)
+    return xr.DataArray(values, dims=(*dims, item_dim or "item"))
+
+
+def _check_apart(item_dim: str | None, dims: tuple[str, ...]) -> None:
+    if item_dim in dims:
+        raise ValueError(f"`item_dim` must differ from the dimensions of the draws, {_names(dims)}; got {item_dim!r}.")
 
 
 def _orient(
@@ -351,37 +393,65 @@ def _sample_ids(labels: xr.DataArray, dims: tuple[str, ...], n_draws: int) -> tu
         draw = coords["draw"].values if "draw" in coords and coords["draw"].dims == dims else np.arange(n_draws)
         return np.asarray(chain), np.asarray(draw)
     sizes = [labels.sizes[dim] for dim in dims]
-    ids = [
-        labels[dim].values if dim in labels.indexes else np.arange(size) for dim, size in zip(dims, sizes, strict=True)
-    ]
-    chain = np.repeat(ids[0], int(np.prod(sizes[1:])))
-    draw = np.tile(ids[1], sizes[0]) if len(dims) == 2 else np.tile(np.arange(int(np.prod(sizes[1:]))), sizes[0])
-    return chain, draw
+    known = {dim: index.to_numpy() for dim, index in labels.indexes.items() if index.is_unique}
+    ids = [known.get(dim, np.arange(size)) for dim, size in zip(dims, sizes, strict=True)]
+    at = np.indices(sizes).reshape(len(dims), -1)
+    axis = dims.index("chain") if "chain" in dims else 0
+    rest = [k for k in range(len(dims)) if k != axis]
+    if len(rest) == 1:
+        return ids[axis][at[axis]], ids[rest[0]][at[rest[0]]]
+    return ids[axis][at[axis]], np.ravel_multi_index(tuple(at[rest]), [sizes[k] for k in rest])
 
 
 def _with_weights(
-    draws: PartitionDraws, weights: Any, shape: Sequence[int] | None = None, dims: tuple[str, ...] = ()
+    draws: PartitionDraws, weights: Any, labels: xr.DataArray | None = None, dims: tuple[str, ...] = ()
 ) -> PartitionDraws:
-    if isinstance(weights, xr.DataArray) and set(weights.dims) == set(dims):
-        weights = weights.transpose(*dims)
+    shape = (draws.n_draws,) if labels is None else tuple(labels.sizes[dim] for dim in dims)
+    if isinstance(weights, xr.DataArray) and labels is not None and (weights.ndim > 1 or weights.dims == dims):
+        weights = _align_weights(weights, labels, dims)
+    values = as_array(weights, "`weights`")
     try:
-        values = np.asarray(weights, dtype=np.float64)
+        if values.dtype.kind not in "iufbO" or any(isinstance(v, str) for v in values.flat if values.dtype == object):
+            raise TypeError
+        values = values.astype(np.float64)
     except (TypeError, ValueError):
-        raise TypeError(f"`weights` must be numbers; got {type(weights).__name__}.") from None
-    if values.shape != (draws.n_draws,) and (shape is None or values.shape != tuple(shape)):
-        wanted = f"({draws.n_draws},)" + (f" or {tuple(shape)}" if shape is not None and len(shape) > 1 else "")
+        raise TypeError(f"`weights` must be numbers; got {type(weights).__name__} of {values.dtype}.") from None
+    if values.shape not in ((draws.n_draws,), shape):
+        wanted = f"({draws.n_draws},)" + (f" or {shape}" if len(shape) > 1 else "")
         raise ValueError(f"`weights` must be one number per draw, of shape {wanted}; got shape {values.shape}.")
     values = values.ravel()
-    if not np.all(np.isfinite(values)) or values.min() < 0:
-        raise ValueError(
-            f"`weights` must be finite and not negative; got {values[~(values >= 0) | ~np.isfinite(values)][0]!s}."
-        )
+    wrong = values[~(np.isfinite(values) & (values >= 0))]
+    if wrong.size:
+        raise ValueError(f"`weights` must be finite and not negative; got {wrong[0]!s}.")
     if not values.any():
         raise ValueError("`weights` must not all be 0.")
     values = values / values.max()  # so that the sum of huge or tiny weights neither overflows nor vanishes
     uniform = bool(np.all(values == values[0]))
     values = np.full(draws.n_draws, 1.0 / draws.n_draws) if uniform else values / values.sum()
     return replace(draws, weights=values, is_weighted=not uniform)
+
+
+def _align_weights(weights: xr.DataArray, labels: xr.DataArray, dims: tuple[str, ...]) -> xr.DataArray:
+    """Bring weights over the sample dimensions to the order of the labels."""
+    if set(weights.dims) != set(dims):
+        raise ValueError(f"`weights` must have the dimensions {dims}; got {weights.dims}.")
+    for dim in dims:
+        if dim in weights.indexes and dim in labels.indexes and weights.sizes[dim] == labels.sizes[dim]:
+            order = _positions(labels.indexes[dim], weights.indexes[dim])
+            if order is None:
+                raise ValueError(f"`weights` must be those of the same draws; the coordinates of {dim!r} differ.")
+            weights = weights.isel({dim: order})
+    return weights.transpose(*dims)
+
+
+def _positions(wanted: pd.Index, found: pd.Index) -> npt.NDArray[np.intp] | None:
+    """Where in `found` each of `wanted` is; None where the two do not hold the same."""
+    if wanted.equals(found):
+        return np.arange(len(wanted))
+    if len(wanted) != len(found) or not (wanted.is_unique and found.is_unique):
+        return None
+    order = found.get_indexer(wanted)
+    return order if np.all(order >= 0) else None
 
 
 def _names(names: Iterable[Hashable]) -> str:

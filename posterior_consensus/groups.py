@@ -7,6 +7,7 @@ told apart by what they are and never by a version number.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -44,7 +45,7 @@ def group_dataset(data: Any, group: str) -> xr.Dataset:
         return _read(Path(data), group)
     if isinstance(data, xr.DataTree):
         present: Mapping[str, Any] = data.children
-        if group not in present and data.data_vars:  # a group's own node, as `tree["posterior"]` gives it
+        if group not in present and data.data_vars and group in ("posterior", data.name):  # a group's own node
             return data.to_dataset()
     else:
         present = dict.fromkeys(data.groups())
@@ -61,15 +62,14 @@ def _read(path: Path, group: str) -> xr.Dataset:
         raise ValueError(
             f"`data` must be a path to a NetCDF or Zarr file; got {path.name!r}. Load it and pass the array."
         )
-    engine = "zarr" if path.is_dir() else "h5netcdf"
+    if path.is_dir() and find_spec("zarr") is None:
+        raise ImportError(f"Reading {path.name!r} needs the package zarr: pip install 'posterior-consensus[zarr]'.")
     try:
-        tree = xr.open_datatree(path, engine=engine)
-    except (ValueError, ImportError) as error:
-        if "zarr" in str(error):
-            raise ImportError(
-                f"Reading {path.name!r} needs the package zarr: pip install 'posterior-consensus[zarr]'."
-            ) from error
-        raise
+        tree = xr.open_datatree(path, engine="zarr" if path.is_dir() else "h5netcdf")
+    except (OSError, ValueError) as error:
+        raise ValueError(
+            f"`data` must be a path to a NetCDF 4 or Zarr file; {path.name!r} cannot be read as one ({error})."
+        ) from error
     with tree:
         return group_dataset(tree, group).load()
 
@@ -110,6 +110,9 @@ def attach(data: Container, *results: HasDataset, group: str = "consensus") -> C
     """
     if not results:
         raise ValueError("`results` must hold at least one result; got none.")
+    for result in results:
+        if not hasattr(result, "to_dataset"):
+            raise TypeError(f"`results` must have a method to_dataset(); got {type(result).__name__}.")
     if not isinstance(group, str) or not group or "/" in group:
         raise ValueError(f"`group` must be a name without '/'; got {group!r}.")
     try:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from posterior_consensus.kernels import canonical, contingency
 
@@ -14,6 +15,18 @@ Labels = npt.NDArray[np.int32]
 def smallest_dtype(n_codes: int) -> np.dtype[Any]:
     """Return the smallest unsigned integer type that holds the codes 0 to `n_codes` - 1."""
     return np.min_scalar_type(max(n_codes - 1, 0))
+
+
+def as_array(values: Any, name: str) -> npt.NDArray[Any]:
+    """Take values as NumPy does, but neither unmask any nor turn NaN and numbers among strings into strings."""
+    if np.ma.is_masked(values):
+        raise _missing(name, int(np.ma.getmaskarray(values).sum()))
+    array = np.asarray(values)
+    return array if array.dtype.kind != "U" or hasattr(values, "dtype") else np.asarray(values, dtype=object)
+
+
+def _missing(name: str, number: int) -> ValueError:
+    return ValueError(f"{name} must not be missing; got {number} NaN. Drop those items or draws first.")
 
 
 def as_codes(values: npt.NDArray[Any], name: str) -> tuple[npt.NDArray[Any], int]:
@@ -40,11 +53,13 @@ def as_codes(values: npt.NDArray[Any], name: str) -> tuple[npt.NDArray[Any], int
         If the labels are of another kind.
     """
     kind = values.dtype.kind
+    if kind == "T":
+        values, kind = values.astype(object), "O"
     if kind == "O":
+        if pd.isna(values).any():
+            raise _missing(name, int(pd.isna(values).sum()))
         if not all(isinstance(value, str) for value in values.flat):
             return as_codes(_from_objects(values, name), name)
-        values, kind = values.astype(str), "U"
-    if kind == "T":
         values, kind = values.astype(str), "U"
     if kind in "US":
         _, codes = np.unique(values, return_inverse=True)
@@ -72,11 +87,13 @@ def as_codes(values: npt.NDArray[Any], name: str) -> tuple[npt.NDArray[Any], int
 
 def _from_objects(values: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
     try:
+        if any(isinstance(value, (str, bytes)) for value in values.flat):  # which NumPy would read as numbers
+            raise TypeError
         numbers = values.astype(np.float64)
     except (TypeError, ValueError):
-        sample = sorted({type(value).__name__ for value in values.flat})
+        kinds = sorted({type(value).__name__ for value in values.flat})
         raise TypeError(
-            f"{name} must be all integers, all strings or all whole-number floats; got {', '.join(sample)}."
+            f"{name} must be all integers, all strings or all whole-number floats; got {', '.join(kinds)}."
         ) from None
     if not np.all(np.abs(numbers) < 2**53):  # NaN and infinity included: the check on floats says which
         return numbers
@@ -85,9 +102,7 @@ def _from_objects(values: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
 
 def _from_floats(values: npt.NDArray[Any], name: str) -> npt.NDArray[np.int64]:
     if np.isnan(values).any():
-        raise ValueError(
-            f"{name} must not be missing; got {int(np.isnan(values).sum())} NaN. Drop those items or draws first."
-        )
+        raise _missing(name, int(np.isnan(values).sum()))
     fractional = values[values != np.floor(values)]
     if fractional.size:
         hint = (
@@ -96,7 +111,7 @@ def _from_floats(values: npt.NDArray[Any], name: str) -> npt.NDArray[np.int64]:
             else ""
         )
         raise ValueError(f"{name} must be whole numbers; got {fractional.flat[0]!s}.{hint}")
-    if not np.all(np.abs(values) < 2**53):
+    if not np.all(np.abs(values) < np.float64(2**53)):
         raise ValueError(
             f"{name} must be finite whole numbers below 2**53; got {values.flat[np.abs(values).argmax()]!s}."
         )
@@ -141,7 +156,7 @@ def canonical_labels(labels: npt.ArrayLike, name: str = "partition") -> Labels:
     ValueError, TypeError
         As :func:`as_codes`, and if the labels are not one vector of at least one item.
     """
-    values = np.asarray(labels)
+    values = as_array(labels, f"the labels of `{name}`")
     if values.ndim != 1 or values.size == 0:
         raise ValueError(f"`{name}` must be a vector of labels, one for each item; got shape {values.shape}.")
     codes, n_codes = as_codes(values, f"the labels of `{name}`")
@@ -162,6 +177,14 @@ def meet(partitions: npt.NDArray[Any]) -> Labels:
     """Return the coarsest partition finer than all of (n_partitions, n_items): equal columns together, others apart."""
     _, labels = np.unique(partitions, axis=1, return_inverse=True)
     return canonical_labels(labels.ravel())
+
+
+def distinct_rows(partitions: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+    """Return the row numbers, ascending, at which each distinct partition of (n_partitions, n_items) appears first."""
+    rows = np.ascontiguousarray(partitions)
+    whole = rows.view(np.dtype((np.void, rows.shape[1] * rows.itemsize))).ravel()  # one value a row
+    _, first = np.unique(whole, return_index=True)
+    return np.sort(first)
 
 
 def enumerate_partitions(n_items: int) -> Iterator[npt.NDArray[np.uint8]]:

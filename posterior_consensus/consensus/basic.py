@@ -48,8 +48,11 @@ def k_means(points: npt.NDArray[np.float64], n_clusters: int, n_init: int, rng: 
     """Cluster points (n, d) into at most `n_clusters` groups by k-means++."""
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
+    from threadpoolctl import threadpool_limits
 
     model = KMeans(n_clusters, n_init=n_init, random_state=int(rng.integers(2**31)))
-    with warnings.catch_warnings():  # fewer distinct points than clusters: the caller sees it from the labels
+    # With more threads its sums, and so its labels, would depend on their number.
+    with threadpool_limits(1), warnings.catch_warnings():
+        # Fewer distinct points than clusters: the caller sees it from the labels.
         warnings.simplefilter("ignore", ConvergenceWarning)
         return canonical_labels(model.fit_predict(points))

@@ -7,6 +7,7 @@ import numpy as np
 from posterior_consensus.consensus.selection import Candidate, allowed, least_loss
 from posterior_consensus.draws import PartitionDraws
 from posterior_consensus.losses import PartitionLoss
+from posterior_consensus.partitions import distinct_rows
 from posterior_consensus.progress import track
 
 _CANDIDATES_AT_ONCE = 64
@@ -22,8 +23,7 @@ def best_draw(
     progressbar: bool,
 ) -> Candidate:
     """Take the draw whose expected loss against all draws is least; equal draws are evaluated once."""
-    _, first = np.unique(draws.labels, axis=0, return_index=True)
-    candidates = allowed(draws.labels[np.sort(first)], n_clusters, max_clusters)
+    candidates = allowed(draws.labels[distinct_rows(draws.labels)], n_clusters, max_clusters)
     if len(candidates) == 0:
         wanted = f"{n_clusters}" if n_clusters is not None else f"at most {max_clusters}"
         counts = f"{draws.n_clusters.min()} to {draws.n_clusters.max()}"

@@ -9,8 +9,9 @@ import numpy as np
 
 from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.draws import PartitionDraws
+from posterior_consensus.expectation import combine_sums, mean_loss
 from posterior_consensus.kernels import search
-from posterior_consensus.losses import PartitionLoss, combine_sums, mean_loss
+from posterior_consensus.losses import PartitionLoss
 from posterior_consensus.partitions import Labels, canonical_labels
 from posterior_consensus.progress import track
 from posterior_consensus.similarity import cluster_similarity
@@ -145,6 +146,8 @@ class _Run:
             links, others = cluster_similarity(self.draws, partition)
             own = np.arange(partition.size), partition
             fit = np.where(others[own] > 0, links[own] / np.maximum(others[own], 1), np.inf)
+            if np.all(self.state.sizes > 0):
+                self._widen()
             self._move(int(fit.argmin()), int(np.flatnonzero(self.state.sizes == 0)[0]))
 
     def _move(self, item: int, cluster: int) -> None:

@@ -44,6 +44,7 @@ def hierarchical(
     if draws.n_items == 1:
         return Candidate(np.zeros(1, np.int32))
     distances = squareform(1.0 - similarity_values(draws), checks=False)
-    cuts = hierarchy.cut_tree(hierarchy.linkage(distances, linkage), n_clusters=list(numbers))
+    tree = hierarchy.linkage(distances, linkage)
+    cuts = hierarchy.cut_tree(tree, n_clusters=numbers[::-1])[:, ::-1]  # n clusters only work first
     best, losses = least_loss(draws, loss, [np.stack([canonical_labels(cut) for cut in cuts.T])])
     return Candidate(best, {"linkage": linkage, "n_clusters_tried": list(numbers), "expected_losses": losses})

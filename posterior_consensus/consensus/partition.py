@@ -18,7 +18,8 @@ from posterior_consensus.consensus.methods import METHODS
 from posterior_consensus.consensus.refinement import ORDERS, Order, refined_labels
 from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.draws import as_partition_draws
-from posterior_consensus.losses import PartitionLoss, as_loss, loss_matrix
+from posterior_consensus.expectation import loss_matrix
+from posterior_consensus.losses import PartitionLoss, as_loss
 
 _SHARED = {"n_clusters", "max_clusters", "rng", "progressbar"}  # what every method takes
 

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.draws import PartitionDraws
-from posterior_consensus.losses import PartitionLoss, mean_loss
+from posterior_consensus.expectation import mean_loss
+from posterior_consensus.losses import PartitionLoss
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from numba.extending import intrinsic, overload
 
 from posterior_consensus.kernels._jit import jit
 
-_TILE = 32
+_TILE = 64
 PLANES_AT_ONCE = 4
 
 
@@ -34,77 +34,86 @@ def _population_count_jitted(word):
 
 @jit(parallel=True)
 def pack_bit_planes(labels, n_planes):
-    """Bit planes (n, n_planes, ceil(N / 64)) of labels (N, n) below 2 ** n_planes."""
+    """Bit planes (ceil(N / 64), n_planes, n up to whole tiles) of labels (N, n) below 2 ** n_planes."""
     n_draws, n_items = labels.shape
     n_words = (n_draws + 63) // 64
-    planes = np.zeros((n_items, n_planes, n_words), np.uint64)
+    planes = np.zeros((n_words, n_planes, (n_items + _TILE - 1) // _TILE * _TILE), np.uint64)
     for w in prange(n_words):
         for t in range(64 * w, min(n_draws, 64 * (w + 1))):
+            draw = labels[t]
             shift = np.uint64(t - 64 * w)
-            for i in range(n_items):
-                label = np.uint64(labels[t, i])
-                for p in range(n_planes):
-                    planes[i, p, w] |= ((label >> np.uint64(p)) & np.uint64(1)) << shift
+            for p in range(n_planes):
+                plane = planes[w, p]
+                bit = np.uint64(p)
+                for i in range(n_items):
+                    plane[i] |= ((np.uint64(draw[i]) >> bit) & np.uint64(1)) << shift
     return planes
 
 
 @jit
-def _draws_apart(one, other, apart):
-    """Number of draws in which two items differ; `apart` (n_words,) is scratch. n_planes is a multiple of four."""
-    n_planes, n_words = one.shape
+def _count_draws_apart(planes, row, column, differ, apart):
+    """Write to `apart` (tile, tile) in how many draws the items of two tiles differ; `differ` (tile,) is scratch.
+
+    The number of planes is a multiple of four. The inner loops run over items side by side in memory, so that they become
+    vector instructions, and take four planes at a time, so that a pair's words stay in registers. Each plane's row is sliced
+    by itself: a view of several has no known stride, and costs a factor of four.
+    """
+    n_words, n_planes, _ = planes.shape
+    end = column + _TILE
+    apart[:] = 0
     for w in range(n_words):
-        apart[w] = (
-            (one[0, w] ^ other[0, w])
-            | (one[1, w] ^ other[1, w])
-            | (one[2, w] ^ other[2, w])
-            | (one[3, w] ^ other[3, w])
-        )
-    for p in range(4, n_planes, 4):
-        for w in range(n_words):
-            apart[w] |= (
-                (one[p, w] ^ other[p, w])
-                | (one[p + 1, w] ^ other[p + 1, w])
-                | (one[p + 2, w] ^ other[p + 2, w])
-                | (one[p + 3, w] ^ other[p + 3, w])
-            )
-    total = np.uint64(0)
-    for w in range(n_words):
-        total += np.uint64(_population_count(apart[w]))
-    return np.int64(total)
+        word = planes[w]
+        p, q, r, s = word[0, column:end], word[1, column:end], word[2, column:end], word[3, column:end]
+        for i in range(_TILE):
+            item = row + i
+            a, b, c, d = word[0, item], word[1, item], word[2, item], word[3, item]
+            for j in range(_TILE):
+                differ[j] = (p[j] ^ a) | (q[j] ^ b) | (r[j] ^ c) | (s[j] ^ d)
+            for k in range(4, n_planes, 4):
+                e, f, g, h = word[k, item], word[k + 1, item], word[k + 2, item], word[k + 3, item]
+                t, u = word[k, column:end], word[k + 1, column:end]
+                v, x = word[k + 2, column:end], word[k + 3, column:end]
+                for j in range(_TILE):
+                    differ[j] |= (t[j] ^ e) | (u[j] ^ f) | (v[j] ^ g) | (x[j] ^ h)
+            counts = apart[i]
+            for j in range(_TILE):
+                counts[j] += np.int64(_population_count(differ[j]))
 
 
 @jit(parallel=True)
 def add_coclustering_counts(planes, n_draws, out, first, divisor):
     """Add the pair counts of one block of `n_draws` draws to `out` (n, n), or start from zero if `first`; then divide.
 
-    A block's divisor is 1 but for the last one's, so that counts stay whole numbers, and exact, until they are divided
-    once.
+    A block's divisor is 1 but for the last one's: counts stay whole numbers, and exact, until they are divided once.
     """
-    n_items, _, n_words = planes.shape
-    n_tiles = (n_items + _TILE - 1) // _TILE
+    n_items = out.shape[0]
+    n_tiles = planes.shape[2] // _TILE
     for tile in prange(n_tiles * (n_tiles + 1) // 2):
-        row = np.int64((np.sqrt(8.0 * tile + 1.0) - 1.0) / 2.0)  # tile = row (row + 1) / 2 + column, column <= row
-        while (row + 1) * (row + 2) // 2 <= tile:
-            row += 1
-        while row * (row + 1) // 2 > tile:
-            row -= 1
-        column = tile - row * (row + 1) // 2
-        rows = range(row * _TILE, min(n_items, (row + 1) * _TILE))
-        columns = range(column * _TILE, min(n_items, (column + 1) * _TILE))
-        values = np.empty((_TILE, _TILE))
-        apart = np.empty(n_words, np.uint64)
-        for i in rows:
-            for j in columns:
-                together = np.float64(n_draws - _draws_apart(planes[i], planes[j], apart))
-                if not first:
-                    together += out[i, j]
-                values[i - rows.start, j - columns.start] = together / divisor
-        for i in rows:
-            for j in columns:
-                out[i, j] = values[i - rows.start, j - columns.start]
-        for j in columns:
-            for i in rows:
-                out[j, i] = values[i - rows.start, j - columns.start]
+        k = np.int64((np.sqrt(8.0 * tile + 1.0) - 1.0) / 2.0)  # tile = k (k + 1) / 2 + l with l <= k
+        while (k + 1) * (k + 2) // 2 <= tile:
+            k += 1
+        while k * (k + 1) // 2 > tile:
+            k -= 1
+        row = k * _TILE
+        column = (tile - k * (k + 1) // 2) * _TILE
+        height = min(n_items - row, _TILE)
+        width = min(n_items - column, _TILE)
+        apart = np.empty((_TILE, _TILE), np.int64)
+        together = np.empty((_TILE, _TILE))
+        _count_draws_apart(planes, row, column, np.empty(_TILE, np.uint64), apart)
+        for i in range(height):
+            for j in range(width):
+                before = 0.0 if first else out[row + i, column + j]
+                together[i, j] = (before + (n_draws - apart[i, j])) / divisor
+        for i in range(height):
+            line = out[row + i, column : column + width]
+            for j in range(width):
+                line[j] = together[i, j]
+        if row != column:
+            for j in range(width):
+                line = out[column + j, row : row + height]
+                for i in range(height):
+                    line[i] = together[i, j]
 
 
 @jit(parallel=True)

@@ -1,0 +1,87 @@
+"""Time and memory of the posterior similarity matrix, beside R's salso where it is installed."""
+
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+
+import posterior_consensus as pc
+from benchmarks.timing import alternate, is_smallest, print_table, random_draws, timed
+
+SIZES = [(1_000, 1_000, 16), (5_000, 1_000, 16), (5_000, 1_000, 256), (10_000, 1_000, 256)]
+REPEATS = 5
+TIME_SALSO = Path(__file__).with_name("time_salso_psm.R")
+
+
+def main() -> None:
+    """Print one row per size."""
+    smallest = is_smallest()
+    has_salso = not smallest and _has_salso()
+    if not has_salso:
+        print("R with salso is not there: ours alone.")
+    rows = []
+    for n_items, n_draws, n_labels in SIZES[:1] if smallest else SIZES:
+        labels = random_draws(n_draws, n_items, n_labels)
+        draws = pc.as_partition_draws(labels)
+        pc.posterior_similarity_matrix(draws)  # compiles, or loads what was compiled
+        with tempfile.TemporaryDirectory() as folder:
+            programs = {"ours": timed(lambda draws=draws: pc.posterior_similarity_matrix(draws))}
+            if has_salso:
+                programs["salso"] = _salso(labels, Path(folder))
+            seconds = alternate(programs, 1 if smallest else REPEATS)
+        result = 8 * n_items**2
+        row = [f"{n_items:,} x {n_draws:,}", n_labels, seconds["ours"], f"{_extra_memory(draws) / result:.1%}"]
+        if has_salso:
+            row += [seconds["salso"], round(seconds["salso"] / seconds["ours"], 1)]
+        rows.append(row)
+    header = ["items x draws", "labels", "seconds", "memory beyond the result"]
+    print_table(header + (["salso psm(), 2 cores, seconds", "ratio"] if has_salso else []), rows)
+
+
+def _extra_memory(draws: pc.PartitionDraws) -> int:
+    """Peak growth of the process's memory during a call, less what the result takes, in bytes."""
+    peak = start = _resident()
+    done = threading.Event()
+
+    def watch() -> None:
+        nonlocal peak
+        while not done.is_set():
+            peak = max(peak, _resident())
+            time.sleep(0.001)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    matrix = pc.posterior_similarity_matrix(draws)
+    done.set()
+    watcher.join()
+    return max(0, max(peak, _resident()) - start - matrix.nbytes)
+
+
+def _resident() -> int:
+    status = Path("/proc/self/statm")
+    return int(status.read_text().split()[1]) * 4096 if status.exists() else 0
+
+
+def _has_salso() -> bool:
+    if shutil.which("Rscript") is None:
+        return False
+    return subprocess.run(["Rscript", "-e", "library(salso)"], capture_output=True, check=False).returncode == 0
+
+
+def _salso(labels: np.ndarray, folder: Path):
+    file = folder / "draws.bin"
+    (labels.astype(np.int32) + 1).T.tofile(file)  # R fills a matrix column by column
+
+    def program() -> float:
+        command = ["Rscript", TIME_SALSO, file, *map(str, labels.shape)]
+        return float(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
+
+    return program
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""Sphinx configuration."""
+
+import os
+import shutil
+from pathlib import Path
+
+import posterior_consensus
+
+HERE = Path(__file__).parent
+EXAMPLES = HERE.parent / "examples"
+TUTORIALS = HERE / "tutorials"
+
+
+def copy_examples():
+    """Put the notebooks of examples/, and the posteriors they read, where Sphinx looks for pages.
+
+    A file is a notebook if it has cells. In git it stays under examples/ alone, so that the script
+    a user runs and the page a user reads cannot come apart.
+    """
+    for page in TUTORIALS.glob("*.py"):  # left by a notebook that has been renamed
+        if not (EXAMPLES / page.name).exists():
+            page.unlink()
+    for source in EXAMPLES.glob("*.py"):
+        if "\n# %%" in source.read_text(encoding="utf-8"):
+            shutil.copy2(source, TUTORIALS)  # with its date: Sphinx builds changed pages only
+    if (EXAMPLES / "data").is_dir():
+        shutil.copytree(EXAMPLES / "data", TUTORIALS / "data", dirs_exist_ok=True)
+
+
+copy_examples()
+
+project = "posterior_consensus"
+author = "The posterior_consensus developers"
+copyright = f"2026, {author}"
+version = release = posterior_consensus.__version__
+
+extensions = [
+    "myst_nb",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx_copybutton",
+    "sphinx_design",
+]
+# Links into other projects' pages need the network, without which a build must not fail.
+if os.environ.get("DOCS_INTERSPHINX"):
+    extensions.append("sphinx.ext.intersphinx")
+    intersphinx_mapping = {
+        "arviz": ("https://python.arviz.org/en/stable/", None),
+        "matplotlib": ("https://matplotlib.org/stable/", None),
+        "numpy": ("https://numpy.org/doc/stable/", None),
+        "python": ("https://docs.python.org/3/", None),
+        "xarray": ("https://docs.xarray.dev/en/stable/", None),
+    }
+
+# To MyST-NB every .py is a notebook here, this file and any script beside the posteriors included.
+exclude_patterns = ["_build", "conf.py", "tutorials/data"]
+templates_path = ["_templates"]
+
+autosummary_generate = True
+autodoc_typehints = "none"  # numpydoc's Parameters sections say the types, with shapes
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False  # the class template documents them
+
+myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+nb_custom_formats = {".py": ["jupytext.reads", {"fmt": "py:percent"}]}
+# A cache would know that a notebook has changed, but not that the package has.
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 300
+nb_kernel_rgx_aliases = {".*": "python3"}
+
+html_theme = "sphinx_book_theme"
+html_title = f"{project} {version}"
+html_theme_options = {"show_navbar_depth": 2, "use_download_button": False}
+copybutton_prompt_text = r">>> |\.\.\. |\$ |In \[\d*\]: | {2,5}\.\.\.: "
+copybutton_prompt_is_regexp = True
