@@ -1,0 +1,36 @@
+import numpy as np
+import pytest
+
+import posterior_consensus as pc
+from tests import reference
+from tests.ensembles import noisy_draws
+
+
+def find(draws, loss="vi", **options):
+    return pc.consensus_partition(draws, loss, "best_draw", progressbar=False, **options)
+
+
+@pytest.mark.parametrize("loss", pc.LOSSES)
+def test_the_draw_of_least_expected_loss(loss):
+    draws = noisy_draws(np.random.default_rng(1), 150, 8, 3, 0.3)  # more than one block
+    losses = [reference.expected(draw, draws, reference.LOSSES[loss]) for draw in draws]
+    best = find(draws, loss)
+    assert best.expected_loss == pytest.approx(min(losses), abs=1e-12)
+    np.testing.assert_array_equal(best.labels, reference.canonical(draws[np.argmin(np.round(losses, 11))]))
+
+
+def test_the_first_of_equals():
+    draws = [[0, 0, 1], [0, 1, 1], [5, 5, 2], [0, 1, 1]]
+    best = find(draws, "binder")
+    np.testing.assert_array_equal(best.labels, [0, 0, 1])
+    assert best.info == {"n_distinct_draws": 2}
+
+
+def test_numbers_of_clusters():
+    draws = [[0, 0, 0, 1]] * 3 + [[0, 1, 2, 2]] * 2 + [[0, 0, 1, 2]]
+    assert find(draws, n_clusters=3).n_clusters == 3
+    assert find(draws, max_clusters=2).n_clusters == 2
+    with pytest.raises(ValueError, match="needs a draw with at most 1 clusters; the draws have 2 to 3"):
+        find(draws, max_clusters=1)
+    with pytest.raises(ValueError, match="needs a draw with 4 clusters"):
+        find(draws, n_clusters=4)

@@ -1,0 +1,183 @@
+"""What every method promises under every loss."""
+
+import warnings
+
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given, settings
+
+import posterior_consensus as pc
+from tests import reference
+from tests.ensembles import DEGENERATE, noisy_draws, small_draws
+
+LOSSES = list(pc.LOSSES)
+METHODS = list(pc.METHODS)
+DETERMINISTIC = ["hierarchical", "best_draw", "enumeration"]
+
+pytestmark = pytest.mark.filterwarnings("ignore:The answer has:UserWarning")
+
+
+def find(draws, loss="vi", method="greedy", **options):
+    return pc.consensus_partition(draws, loss, method, random_seed=1, progressbar=False, **options)
+
+
+def recomputed(result, draws, weights=None):
+    return reference.expected(result.labels.values, draws, reference.LOSSES[result.loss.name], weights)
+
+
+@pytest.fixture(scope="module")
+def draws():
+    return noisy_draws(np.random.default_rng(1), 25, 7, 3, 0.4)
+
+
+@pytest.fixture(scope="module")
+def weights():
+    return np.random.default_rng(2).exponential(size=25)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_labels_are_canonical_and_the_reported_loss_is_theirs(method, loss, draws, weights):
+    result = find(pc.as_partition_draws(draws, weights=weights), loss, method)
+    assert result.labels.dtype == np.int32 and result.labels.dims == ("item",)
+    np.testing.assert_array_equal(result.labels, reference.canonical(result.labels.values))
+    assert result.expected_loss == pytest.approx(recomputed(result, draws, weights), abs=1e-12)
+    assert result.expected_loss >= reference.least_expected(draws, reference.LOSSES[loss], weights) - 1e-12
+    assert result.mcse > 0 and result.loss.name == loss and result.method == method
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_names_of_clusters_do_not_matter_and_a_seed_repeats(method, loss, draws):
+    rng = np.random.default_rng(3)
+    renamed = np.array([rng.permutation(9)[draw] for draw in draws])
+    results = [find(d, loss, method) for d in (draws, draws, renamed)]
+    for other in results[1:]:
+        xr.testing.assert_identical(results[0].to_dataset(), other.to_dataset())
+
+
+@pytest.mark.parametrize("method", DETERMINISTIC)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_order_of_the_items_does_not_matter(method, loss, draws, weights):
+    order = np.random.default_rng(4).permutation(7)
+    one, other = (find(pc.as_partition_draws(d, weights=weights), loss, method) for d in (draws, draws[:, order]))
+    assert one.expected_loss == pytest.approx(other.expected_loss, abs=1e-12)
+    assert reference.same(one.labels.values[order], other.labels.values)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_whole_weights_are_repeated_draws(method, loss, draws):
+    weights = np.random.default_rng(5).integers(1, 4, size=25)
+    weighted = find(pc.as_partition_draws(draws, weights=weights), loss, method)
+    repeated = find(np.repeat(draws, weights, axis=0), loss, method)
+    assert weighted.expected_loss == pytest.approx(repeated.expected_loss, abs=1e-12)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_numbers_of_clusters_are_honoured(method, loss, draws):
+    for n_clusters in (1, 2, 3):
+        assert find(draws, loss, method, max_clusters=n_clusters).n_clusters <= n_clusters or (method == "best_draw")
+        if method != "best_draw" or n_clusters in [np.unique(draw).size for draw in draws]:
+            assert find(draws, loss, method, n_clusters=n_clusters).n_clusters == n_clusters
+
+
+@pytest.mark.parametrize("name", DEGENERATE)
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_degenerate_draws(name, method, loss):
+    draws = DEGENERATE[name]
+    n_items = draws.shape[1]
+    result = find(draws, loss, method, refine="jacobi" if method == "basic" else None)
+    assert np.isfinite(result.expected_loss)
+    assert result.expected_loss == pytest.approx(recomputed(result, draws), abs=1e-12)
+    if len(np.unique(draws, axis=0)) == 1 and result.method == method:  # the draws are sure
+        assert reference.same(result.labels.values, draws[0])
+    for n_clusters in {1, min(2, n_items), n_items} - ({1, 2, n_items} if method == "best_draw" else set()):
+        forced = find(draws, loss, method, n_clusters=n_clusters)
+        assert np.isfinite(forced.expected_loss)
+        assert forced.n_clusters == n_clusters or method in ("basic", "spectral")
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("n_clusters", [None, 2, 5])
+def test_enumeration_finds_the_optimum(loss, n_clusters, draws, weights):
+    result = find(pc.as_partition_draws(draws, weights=weights), loss, "enumeration", n_clusters=n_clusters)
+    least = reference.least_expected(draws, reference.LOSSES[loss], weights, n_clusters)
+    assert result.expected_loss == pytest.approx(least, abs=1e-12)
+    if n_clusters is None:
+        assert result.info["n_partitions"] == 877
+
+
+@pytest.mark.parametrize("loss", [pc.binder(0.5), pc.binder(1.6), pc.vi(0.5), pc.vi(1.6), pc.nmi("min")])
+def test_losses_with_parameters(loss, draws):
+    best = find(draws, loss, "enumeration")
+    for method in ("greedy", "hierarchical", "best_draw"):
+        found = find(draws, loss, method)
+        assert found.expected_loss >= best.expected_loss - 1e-12
+        assert found.method == method and found.loss is loss
+
+
+@settings(max_examples=25)
+@given(draws=small_draws())
+@pytest.mark.parametrize("method", METHODS)
+def test_no_draws_break_a_method(method, draws):
+    for loss in ("vi", "nid"):
+        result = find(draws, loss, method)
+        least = reference.least_expected(draws, reference.LOSSES[loss])
+        assert result.expected_loss >= least - 1e-12
+        assert result.expected_loss == pytest.approx(recomputed(result, draws), abs=1e-12)
+
+
+def test_a_function_is_a_method_too(draws):
+    def alternate(draws, loss, *, n_clusters, max_clusters, rng, progressbar, step=2):
+        return pc.Candidate(np.array(["b", "a"] * draws.n_items)[: draws.n_items][::step].repeat(step)[:7])
+
+    result = find(draws, "vi", alternate, step=1)
+    np.testing.assert_array_equal(result.labels, [0, 1, 0, 1, 0, 1, 0])
+    assert result.method == "alternate" and result.info == {}
+    assert result.expected_loss == pytest.approx(recomputed(result, draws), abs=1e-12)
+
+
+def test_a_generator_is_a_seed(draws):
+    one, other = (
+        pc.consensus_partition(draws, random_seed=np.random.default_rng(1), progressbar=False).to_dataset(),
+        find(draws).to_dataset(),
+    )
+    xr.testing.assert_identical(one, other)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"method": "salso"}, ValueError, "'greedy'.*got 'salso'"),
+        ({"loss": "dahl"}, ValueError, "'vi'.*got 'dahl'"),
+        ({"n_clusters": 0}, ValueError, "`n_clusters` must lie between 1 and"),
+        ({"n_clusters": 8}, ValueError, "number of items, 7; got 8"),
+        ({"n_clusters": 2.0}, TypeError, "`n_clusters` must be a whole number"),
+        ({"max_clusters": True}, TypeError, "`max_clusters` must be a whole number"),
+        ({"n_clusters": 3, "max_clusters": 2}, ValueError, "must not exceed `max_clusters`"),
+        ({"refine": "sweep"}, ValueError, "`refine` must be None or one of 'jacobi'"),
+        ({"refine": "jacobi", "passes": 0}, ValueError, "`passes` must be a whole number from 1"),
+        ({"n_runs": 0}, ValueError, "`n_runs` must be a whole number from 1"),
+        ({"linkage": "average"}, TypeError, "'greedy' takes no argument `linkage`; its own: n_runs"),
+        ({"method": "hierarchical", "linkage": "ward"}, ValueError, "`linkage`.*got 'ward'"),
+    ],
+)
+def test_bad_arguments(options, error, message, draws):
+    with pytest.raises(error, match=message):
+        find(draws, **options)
+
+
+def test_enumeration_takes_ten_items_and_no_more():
+    with pytest.raises(ValueError, match="at most 10 items; got 11. Use 'greedy'"):
+        find(np.zeros((3, 11), int), method="enumeration")
+
+
+def test_fewer_clusters_than_asked_for_is_said():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning, match="The answer has 1 clusters, not 3"):
+            find(np.zeros((4, 6), int), method="basic", n_clusters=3)

@@ -1,0 +1,29 @@
+import numpy as np
+import pytest
+from scipy.cluster import hierarchy
+from scipy.spatial.distance import squareform
+
+import posterior_consensus as pc
+from tests import reference
+from tests.ensembles import noisy_draws
+
+
+@pytest.mark.parametrize("linkage", ["average", "complete"])
+@pytest.mark.parametrize("loss", pc.LOSSES)
+def test_the_best_cut_of_the_tree(linkage, loss):
+    rng = np.random.default_rng(1)
+    labels, weights = noisy_draws(rng, 40, 14, 4, 0.4), rng.exponential(size=40)
+    draws = pc.as_partition_draws(labels, weights=weights)
+    result = pc.consensus_partition(draws, loss, "hierarchical", linkage=linkage, max_clusters=14)
+    distances = squareform(1 - reference.similarity(labels, weights), checks=False)
+    tree = hierarchy.linkage(distances, linkage)
+    cuts = [hierarchy.fcluster(tree, k, "maxclust") for k in range(1, 15)]
+    losses = [reference.expected(cut, labels, reference.LOSSES[loss], weights) for cut in cuts]
+    np.testing.assert_allclose(result.info["expected_losses"], losses, atol=1e-12)
+    assert reference.same(result.labels.values, cuts[int(np.argmin(losses))])
+
+
+def test_all_items_apart_is_among_the_cuts():
+    draws = np.tile(np.arange(6), (5, 1))
+    result = pc.consensus_partition(draws, method="hierarchical")
+    np.testing.assert_array_equal(result.labels, np.arange(6))

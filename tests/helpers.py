@@ -1,0 +1,37 @@
+"""What several test files need that is no fixture."""
+
+import warnings
+
+import numpy as np
+import pytest
+import xarray as xr
+
+GOOD = np.array([[0, 0, 1, 1], [0, 0, 0, 1], [2, 2, 1, 1], [0, 1, 1, 2]])
+CENTER = [0, 0, 1, 1]
+
+
+def array(values=GOOD, dims=("draw", "obs"), **coords):
+    return xr.DataArray(values, dims=dims, coords=coords, name="z")
+
+
+ROWS = array(GOOD[np.newaxis], ("chain", "draw", "obs"), chain=[0], draw=[0, 1, 2, 3])
+
+
+def check(function, argument, error, parts):
+    """Assert that the function refuses the argument by exactly this error, whose message has all these parts."""
+    with pytest.raises(error) as raised:
+        function(argument)
+    assert type(raised.value) is error
+    for part in parts:
+        assert part in str(raised.value)
+
+
+def written(data, path):
+    """Write a Dataset, DataTree or InferenceData to a NetCDF or Zarr file and return its path."""
+    if path.suffix != ".zarr":
+        data.to_netcdf(str(path))
+        return path
+    with warnings.catch_warnings():  # Zarr 3 warns of strings and of consolidated metadata, which older readers want
+        warnings.simplefilter("ignore")
+        data.to_zarr(path)
+    return path

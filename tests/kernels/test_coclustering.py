@@ -1,0 +1,39 @@
+import numpy as np
+import pytest
+
+from posterior_consensus.kernels import coclustering
+from tests import reference
+from tests.kernels.checks import run
+
+# Items in tiles of 32, draws in words of 64, labels in planes of four bits.
+SIZES = [(1, 1, 1), (2, 64, 2), (33, 65, 3), (31, 63, 16), (32, 130, 17), (65, 7, 60)]
+
+
+def draws_of(n_items, n_draws, n_clusters, dtype=np.uint8):
+    return np.random.default_rng(n_items).integers(n_clusters, size=(n_draws, n_items)).astype(dtype)
+
+
+def planes_for(n_clusters):
+    return 4 * max(1, -(-(n_clusters - 1).bit_length() // 4))
+
+
+@pytest.mark.parametrize(("n_items", "n_draws", "n_clusters"), [*SIZES, (40, 5, 400), (35, 3, 5000)])
+def test_counts_of_two_blocks_add_up_to_the_similarity(n_items, n_draws, n_clusters):
+    labels = draws_of(n_items, n_draws, n_clusters, np.uint16)
+    counts = np.full((n_items, n_items), np.nan)  # the first block overwrites
+    n_planes = planes_for(n_clusters)
+    for first, divisor in [(True, 1.0), (False, 2.0 * n_draws)]:
+        planes, _ = run(coclustering.pack_bit_planes, labels, n_planes)
+        arguments = (planes, n_draws, counts, first, divisor)
+        counts = run(coclustering.add_coclustering_counts, *arguments)[1][2]
+    np.testing.assert_array_equal(counts, reference.similarity(labels))
+
+
+@pytest.mark.parametrize(("n_items", "n_draws", "n_clusters"), SIZES)
+def test_weights_add_up_to_the_weighted_similarity(n_items, n_draws, n_clusters):
+    labels = draws_of(n_items, n_draws, n_clusters)
+    weights = np.random.default_rng(2).dirichlet(np.ones(n_draws))
+    out = np.zeros((n_items, n_items))
+    _, (_, _, similarity) = run(coclustering.add_coclustering_weights, labels, weights, out)
+    np.testing.assert_allclose(similarity, reference.similarity(labels, weights), rtol=0, atol=1e-14)
+    np.testing.assert_array_equal(similarity, similarity.T)

@@ -1,0 +1,47 @@
+import numpy as np
+import pytest
+
+from posterior_consensus.kernels import contingency
+from tests.kernels.checks import run
+
+CASES = [(1, 1, 1, 1), (3, 40, 7, 5), (2, 300, 290, 70), (70, 9, 3, 6)]
+
+
+def table_of(ours, theirs, shape):
+    table = np.zeros(shape, int)
+    for k, m in zip(ours, theirs, strict=True):
+        table[k, m] += 1
+    return table
+
+
+def some_case(n_rows, n_items, n_clusters, n_draws):
+    rng = np.random.default_rng(n_items)
+    partitions = rng.integers(n_clusters, size=(n_rows, n_items)).astype(np.int32)
+    labels = rng.integers(n_clusters, size=(n_draws, n_items)).astype(np.uint16)
+    return partitions, partitions.max(axis=1) + 1, labels, labels.max(axis=1) + np.int64(1)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_contingency_table(case):
+    partitions, ours, labels, theirs = some_case(*case)
+    table, _ = run(contingency.contingency_table, partitions[0], labels[0], int(ours[0]), int(theirs[0]))
+    np.testing.assert_array_equal(table, table_of(partitions[0], labels[0], (ours[0], theirs[0])))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_joint_sums_are_sums_over_the_cells_of_every_table(case):
+    partitions, ours, labels, theirs = some_case(*case)
+    h = np.arange(labels.shape[1] + 1.0) ** 3  # whole numbers, so that the order of the sum is no matter
+    sums, _ = run(contingency.joint_sums, partitions, ours.astype(np.int64), labels, theirs, h)
+    expected = [
+        [h[table_of(p, z, (ours[i], theirs[t]))].sum() for t, z in enumerate(labels)] for i, p in enumerate(partitions)
+    ]
+    np.testing.assert_array_equal(sums, expected)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_size_sums_are_sums_over_the_clusters(case):
+    partitions, ours, _, _ = some_case(*case)
+    h = np.arange(partitions.shape[1] + 1.0) ** 2
+    sums, _ = run(contingency.size_sums, partitions, ours.astype(np.int64), h)
+    np.testing.assert_array_equal(sums, [h[np.bincount(row)].sum() for row in partitions])

@@ -1,0 +1,51 @@
+import numpy as np
+import pytest
+
+from posterior_consensus.kernels import ensemble
+from posterior_consensus.partitions import canonical_rows
+from tests import reference
+from tests.kernels.checks import one_hot, run
+
+SIZES = [(1, 1, 1), (9, 4, 3), (130, 3, 20), (300, 5, 290), (7, 70, 4)]  # items go in blocks of 128
+
+
+def some_draws(n_items, n_draws, n_clusters):
+    codes = np.random.default_rng(n_items).integers(n_clusters, size=(n_draws, n_items))
+    labels, counts = canonical_rows(codes.astype(np.uint16), n_clusters)
+    weights = np.random.default_rng(3).dirichlet(np.ones(n_draws))
+    return labels, np.concatenate([[0], np.cumsum(counts)]), weights
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("n_columns", [1, 3, 17])
+def test_gather_and_scatter_are_products_with_the_one_hot_matrix(size, n_columns):
+    labels, starts, weights = some_draws(*size)
+    matrix, rng = one_hot(labels, starts), np.random.default_rng(4)
+    values = rng.integers(-9, 10, (size[0], n_columns)).astype(float)
+    table, _ = run(ensemble.scatter, labels, starts, values)
+    np.testing.assert_array_equal(table, matrix.T @ values)
+    gathered, _ = run(ensemble.gather, labels, starts, weights, table)
+    np.testing.assert_allclose(gathered, reference.similarity(labels, weights) @ values, atol=1e-11)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_joint_counts_are_contingency_tables_one_below_the_other(size):
+    labels, starts, _ = some_draws(*size)
+    partition = np.random.default_rng(5).integers(4, size=size[0]).astype(np.int32)
+    counts, _ = run(ensemble.joint_counts, labels, starts, partition, 4)
+    np.testing.assert_array_equal(counts, one_hot(labels, starts).T @ np.eye(4, dtype=int)[partition])
+
+
+@pytest.mark.parametrize("size", SIZES[1:])
+def test_refining_in_place_follows_the_definition_and_keeps_its_tables(size):
+    labels, starts, weights = some_draws(*size)
+    partition = reference.canonical(np.random.default_rng(6).integers(5, size=size[0])).astype(np.int32)
+    n_clusters = partition.max() + 1
+    counts = ensemble.joint_counts(labels, starts, partition, n_clusters)
+    sizes = np.bincount(partition)
+    arguments = (labels, starts, weights, partition, counts, sizes)
+    _, (_, _, _, refined, counts, sizes) = run(ensemble.refine_in_place, *arguments)
+    expected = reference.refine(reference.similarity(labels, weights), partition, "gauss-seidel", 1)
+    np.testing.assert_array_equal(reference.canonical(refined), expected)
+    np.testing.assert_array_equal(sizes, np.bincount(refined, minlength=n_clusters))
+    np.testing.assert_array_equal(counts, ensemble.joint_counts(labels, starts, refined, n_clusters))

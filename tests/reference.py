@@ -1,0 +1,240 @@
+"""The definitions, stated slowly and obviously: what the package must agree with.
+
+Python and NumPy only; nothing here imports the package. Draws are arrays (n_draws, n_items) of labels, weights any
+non-negative numbers.
+"""
+
+from collections import Counter
+from itertools import combinations, permutations
+from math import log2, sqrt
+
+import numpy as np
+
+
+def canonical(labels):
+    """Labels numbered by first appearance from 0."""
+    numbers = {}
+    return np.array([numbers.setdefault(label, len(numbers)) for label in np.asarray(labels).tolist()])
+
+
+def shares(draws, weights=None):
+    """Posterior probability of each draw."""
+    weights = np.ones(len(draws)) if weights is None else np.asarray(weights, float)
+    return weights / weights.sum()
+
+
+def similarity(draws, weights=None):
+    """P(z_i = z_j | data) for every pair of items."""
+    together = [np.equal.outer(draw, draw) for draw in np.asarray(draws)]
+    if weights is None:
+        return np.sum(together, axis=0, dtype=int) / len(together)
+    return sum(share * pairs for share, pairs in zip(shares(draws, weights), together, strict=True))
+
+
+# Losses between an estimate and a draw
+
+
+def pair_counts(estimate, draw):
+    """Pairs together in both, in the estimate only, in the draw only, in neither."""
+    both = estimate_only = draw_only = neither = 0
+    for i, j in combinations(range(len(estimate)), 2):
+        ours, theirs = estimate[i] == estimate[j], draw[i] == draw[j]
+        both += ours and theirs
+        estimate_only += ours and not theirs
+        draw_only += theirs and not ours
+        neither += not ours and not theirs
+    return int(both), int(estimate_only), int(draw_only), int(neither)
+
+
+def same(estimate, draw):
+    return canonical(estimate).tolist() == canonical(draw).tolist()
+
+
+def ratio(numerator, denominator, estimate, draw):
+    """The ratio; 0/0 is the distance 0 between equal partitions and 1 between others."""
+    if abs(denominator) < 1e-12:
+        return 0.0 if same(estimate, draw) else 1.0
+    return numerator / denominator
+
+
+def binder(estimate, draw, a=1.0):
+    _, estimate_only, draw_only, _ = pair_counts(estimate, draw)
+    return 2 * (a * draw_only + (2 - a) * estimate_only) / len(estimate) ** 2
+
+
+def rand_index(estimate, draw):
+    both, estimate_only, draw_only, neither = pair_counts(estimate, draw)
+    return (both + neither) / (both + estimate_only + draw_only + neither)
+
+
+def omari(estimate, draw):
+    both, estimate_only, draw_only, neither = pair_counts(estimate, draw)
+    index = 2 * (both * neither - estimate_only * draw_only)
+    greatest = (both + estimate_only) * (estimate_only + neither) + (both + draw_only) * (draw_only + neither)
+    return ratio(greatest - index, greatest, estimate, draw)
+
+
+def jaccard(estimate, draw):
+    both, estimate_only, draw_only, _ = pair_counts(estimate, draw)
+    return ratio(estimate_only + draw_only, both + estimate_only + draw_only, estimate, draw)
+
+
+def entropy(*label_vectors):
+    """Entropy in bits of the joint distribution of a random item's labels."""
+    cells = Counter(zip(*(np.asarray(labels).tolist() for labels in label_vectors), strict=True))
+    n_items = sum(cells.values())
+    return -sum(count / n_items * log2(count / n_items) for count in cells.values())
+
+
+def mutual_information(estimate, draw):
+    return entropy(estimate) + entropy(draw) - entropy(estimate, draw)
+
+
+def vi(estimate, draw, a=1.0):
+    joint = entropy(estimate, draw)
+    return a * (joint - entropy(draw)) + (2 - a) * (joint - entropy(estimate))
+
+
+def information_distance(estimate, draw):
+    return max(entropy(estimate), entropy(draw)) - mutual_information(estimate, draw)
+
+
+def nvi(estimate, draw):
+    return ratio(vi(estimate, draw), entropy(estimate, draw), estimate, draw)
+
+
+def nid(estimate, draw):
+    return ratio(information_distance(estimate, draw), max(entropy(estimate), entropy(draw)), estimate, draw)
+
+
+MEANS = {
+    "geometric": lambda x, y: sqrt(x * y),
+    "arithmetic": lambda x, y: (x + y) / 2,
+    "min": min,
+    "max": max,
+}
+
+
+def nmi(estimate, draw, average_method="geometric"):
+    mean = MEANS[average_method](entropy(estimate), entropy(draw))
+    return ratio(mean - mutual_information(estimate, draw), mean, estimate, draw)
+
+
+LOSSES = {
+    "vi": vi,
+    "binder": binder,
+    "omari": omari,
+    "jaccard": jaccard,
+    "nvi": nvi,
+    "id": information_distance,
+    "nid": nid,
+    "nmi": nmi,
+}
+
+
+def misclassification(one, other):
+    """Least share of items labelled differently over all ways to rename the clusters."""
+    one, other = canonical(one), canonical(other)
+    names = range(max(one.max(), other.max()) + 1)
+    return min(np.mean([renamed[k] for k in one] != other) for renamed in permutations(names))
+
+
+def expected(partition, draws, loss, weights=None):
+    """Posterior expectation of loss(partition, draw)."""
+    return sum(share * loss(partition, draw) for share, draw in zip(shares(draws, weights), draws, strict=True))
+
+
+# Consensus
+
+
+def partitions(n_items):
+    """Every partition of the items, each once and canonical."""
+    if n_items == 1:
+        yield [0]
+        return
+    for shorter in partitions(n_items - 1):
+        for label in range(max(shorter) + 2):
+            yield [*shorter, label]
+
+
+def least_expected(draws, loss, weights=None, n_clusters=None):
+    """Least expected loss of any partition, or of any with so many clusters."""
+    distinct, counts = np.unique([canonical(draw) for draw in draws], axis=0, return_inverse=True)
+    total = np.bincount(counts.ravel(), weights=shares(draws, weights))
+    allowed = (p for p in partitions(len(distinct[0])) if n_clusters in (None, max(p) + 1))
+    return min(expected(p, distinct, loss, total) for p in allowed)
+
+
+def neighbours(partition):
+    """Every partition one item's move or one merge of two clusters away."""
+    partition = canonical(partition)
+    n_clusters = partition.max() + 1
+    for item in range(len(partition)):
+        for cluster in range(n_clusters + 1):
+            moved = partition.copy()
+            moved[item] = cluster
+            yield canonical(moved)
+    for kept, gone in combinations(range(n_clusters), 2):
+        yield canonical(np.where(partition == gone, kept, partition))
+
+
+def mean_similarity(similarities, labels, item, cluster):
+    """Mean similarity of an item to the other members of a cluster; None if there are none."""
+    others = [j for j in range(len(labels)) if j != item and labels[j] == cluster]
+    return np.mean([similarities[item, j] for j in others]) if others else None
+
+
+def refine(similarities, labels, order, passes):
+    """Algorithm 3: every item joins the cluster of greatest mean similarity, `passes` times.
+
+    An item stays unless another cluster is better. With passes=None until a labelling comes back, at most 50 times.
+    """
+    labels, seen = canonical(labels), set()
+    for _ in range(50 if passes is None else passes):
+        seen.add(labels.tobytes())
+        old, new = labels, labels.copy()
+        for item in range(len(labels)):
+            now = old if order == "jacobi" else new
+            means = [mean_similarity(similarities, now, item, k) for k in range(old.max() + 1)]
+            means = np.array([-np.inf if mean is None else mean for mean in means])
+            if means[now[item]] < means.max() - 1e-12:
+                new[item] = np.flatnonzero(means >= means.max() - 1e-12)[0]
+        labels = canonical(new)
+        if passes is None and labels.tobytes() in seen:
+            break
+    return labels
+
+
+# What else the posterior says
+
+
+def credible_ball(draws, center, loss, prob, weights=None):
+    """Radius, coverage, and for each bound its distance and its distinct partitions as a set."""
+    share = shares(draws, weights)
+    distances = np.round([loss(center, draw) for draw in draws], 10)
+    radius = min(d for d in distances if share[distances <= d].sum() >= prob - 1e-9)
+    inside = [t for t in range(len(draws)) if distances[t] <= radius and share[t] > 0]
+    n_clusters = [len(set(draw.tolist())) for draw in np.asarray(draws)]
+    fewest, most = min(n_clusters[t] for t in inside), max(n_clusters[t] for t in inside)
+    among = {
+        "horizontal": inside,
+        "upper_vertical": [t for t in inside if n_clusters[t] == fewest],
+        "lower_vertical": [t for t in inside if n_clusters[t] == most],
+    }
+    bounds = {}
+    for name, rows in among.items():
+        farthest = max(distances[t] for t in rows)
+        ties = {tuple(canonical(draws[t]).tolist()) for t in rows if distances[t] == farthest}
+        bounds[name] = (farthest, ties)
+    return radius, share[inside].sum(), bounds
+
+
+def item_uncertainty(similarities, labels):
+    """For every item the mean similarity to its own cluster and to each other one (NaN where empty)."""
+    labels = canonical(labels)
+    own, elsewhere = [], []
+    for item in range(len(labels)):
+        means = [mean_similarity(similarities, labels, item, k) for k in range(labels.max() + 1)]
+        own.append(np.nan if means[labels[item]] is None else means[labels[item]])
+        elsewhere.append([np.nan if k == labels[item] else mean for k, mean in enumerate(means)])
+    return np.array(own), np.array(elsewhere, float)

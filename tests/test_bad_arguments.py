@@ -1,0 +1,182 @@
+"""Mistyped arguments end in an error that names the argument, what came and what is allowed."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import posterior_consensus as pc
+from tests.helpers import CENTER, GOOD, ROWS, array, check
+
+OPTIONS = {
+    "loss": [
+        ("zz", ValueError, "one of 'vi', 'binder'"),
+        (3, TypeError, "a name or a PartitionLoss"),
+        (None, TypeError, ""),
+    ],
+    "method": [
+        ("zz", ValueError, "one of 'greedy', 'hierarchical'"),
+        (3, ValueError, "got 3"),
+        (None, ValueError, "None"),
+    ],
+    "refine": [("zz", ValueError, "one of 'jacobi', 'gauss-seidel'"), (True, ValueError, "got True")],
+    "n_clusters": [
+        (0, ValueError, "between 1 and the number of items, 4; got 0"),
+        (-1, ValueError, "got -1"),
+        (5, ValueError, "between 1 and the number of items, 4; got 5"),
+        (2.0, TypeError, "a whole number; got 2.0"),
+        (True, TypeError, "a whole number; got True"),
+        ("2", TypeError, "a whole number; got '2'"),
+    ],
+    "max_clusters": [(0, ValueError, "between 1 and"), (5, ValueError, "got 5"), (1.5, TypeError, "a whole number")],
+    "n_runs": [(0, ValueError, "a whole number from 1; got 0"), (1.5, ValueError, "got 1.5"), ("3", ValueError, "'3'")],
+    "bogus": [(1, TypeError, "its own: n_runs")],
+    "linkage": [("average", TypeError, "its own: n_runs")],
+}
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "error", "part"), [(option, *case) for option, cases in OPTIONS.items() for case in cases]
+)
+def test_options_of_consensus(option, value, error, part):
+    check(lambda v: pc.consensus_partition(GOOD, **{option: v}), value, error, [f"`{option}`", part])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "part"),
+    [
+        ({"n_clusters": 3, "max_clusters": 2}, ValueError, "`n_clusters` must not exceed `max_clusters`; got 3 and 2"),
+        ({"refine": "jacobi", "passes": 0}, ValueError, "`passes` must be a whole number from 1, or None; got 0"),
+        ({"refine": "jacobi", "passes": 1.5}, ValueError, "`passes` must be a whole number from 1, or None; got 1.5"),
+        ({"method": "hierarchical", "linkage": "ward"}, ValueError, "`linkage` must be one of 'average', 'complete'"),
+        ({"method": "best_draw", "n_clusters": 4}, ValueError, "needs a draw with 4 clusters; the draws have 2 to 3"),
+        ({"method": "best_draw", "n_init": 4}, TypeError, "takes no argument `n_init`; its own: none"),
+    ],
+)
+def test_arguments_that_do_not_fit_together(arguments, error, part):
+    check(lambda a: pc.consensus_partition(GOOD, **a), arguments, error, [part])
+
+
+def test_enumeration_has_a_limit():
+    parts = ["'enumeration' takes at most 10 items; got 11. Use 'greedy'"]
+    check(lambda draws: pc.consensus_partition(draws, method="enumeration"), np.zeros((2, 11), int), ValueError, parts)
+
+
+@pytest.mark.parametrize("prob", [0, 1, -0.1, 1.5, "0.9", None, True, np.nan])
+def test_prob(prob):
+    parts = [f"`prob` must be a number between 0 and 1, both excluded; got {prob!r}"]
+    check(lambda p: pc.credible_ball(GOOD, CENTER, prob=p), prob, ValueError, parts)
+
+
+def test_ball_wants_a_metric():
+    parts = ["`loss` must be a metric", "got 'omari'", "'vi', 'binder'"]
+    check(lambda loss: pc.credible_ball(GOOD, CENTER, loss=loss), "omari", ValueError, parts)
+
+
+@pytest.mark.parametrize("order", ["zz", None, 3, ["jacobi"]])
+def test_order(order):
+    parts = [f"`order` must be one of 'jacobi', 'gauss-seidel'; got {order!r}"]
+    check(lambda o: pc.refine_partition(GOOD, CENTER, order=o), order, ValueError, parts)
+
+
+DOOR = {
+    "var_name": [
+        ("zz", ValueError, "must name a variable of the group; got 'zz', present: 'z'"),
+        ("draw", ValueError, "must name a variable"),
+        (["z"], TypeError, "must be a name; got ['z']"),
+    ],
+    "item_dim": [("x", ValueError, "beside ('chain', 'draw'); got 'x'"), ("draw", ValueError, "got 'draw'")],
+    "sample_dims": [
+        (("chain", "x"), ValueError, "got ('chain', 'x'), present: ('chain', 'draw', 'obs')"),
+        (("chain", "chain"), ValueError, "each once; got ('chain', 'chain')"),
+        ([], ValueError, "at least one dimension"),
+        (None, TypeError, "a name or a sequence of names; got None"),
+        ({"chain", "draw"}, TypeError, "a name or a sequence of names"),  # a set has no order
+        (3, TypeError, "got 3"),
+    ],
+    "group": [("zz", ValueError, "got 'zz', present: 'posterior'"), (3, ValueError, "got 3, present: 'posterior'")],
+}
+
+
+TREE = xr.DataTree.from_dict({"posterior": ROWS.drop_vars(["chain", "draw"]).to_dataset(name="z")})
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "error", "part"), [(option, *case) for option, cases in DOOR.items() for case in cases]
+)
+def test_options_of_the_door(option, value, error, part):
+    check(
+        lambda v: pc.as_partition_draws(TREE, **({"var_name": "z"} | {option: v})),
+        value,
+        error,
+        [f"`{option}`", part],
+    )
+
+
+@pytest.mark.parametrize(("option", "value"), [("item_dim", "x"), ("sample_dims", ("run", "draw"))])
+def test_options_of_the_door_where_it_looks_for_labels(option, value):
+    parts = ["`data` holds no variable of labels", f"`{option}` {value!r}", "present: z ('chain', 'draw', 'obs') int64"]
+    check(lambda v: pc.as_partition_draws(TREE, **{option: v}), value, ValueError, parts)
+
+
+def test_name_of_a_data_array():
+    parts = ["`var_name` must be the name of the DataArray or None; got 'y', present: 'z'"]
+    check(lambda name: pc.as_partition_draws(ROWS, name), "y", ValueError, parts)
+
+
+@pytest.mark.parametrize("item_dim", ["chain", "draw"])
+def test_items_of_an_array_are_not_draws(item_dim):
+    parts = ["`item_dim` must differ from the dimensions of the draws, 'chain', 'draw'", f"got {item_dim!r}"]
+    check(lambda dim: pc.as_partition_draws(GOOD[np.newaxis], item_dim=dim), item_dim, ValueError, parts)
+
+
+TAKES_PARTITION = {
+    "expected_loss": pc.expected_loss,
+    "refine_partition": pc.refine_partition,
+    "credible_ball": pc.credible_ball,
+    "item_uncertainty": pc.item_uncertainty,
+    "plot_psm": pc.plot_psm,
+    "plot_n_clusters": pc.plot_n_clusters,
+}
+PARTITIONS = {
+    "too short": ([0, 1], ValueError, "must label all 4 items of the"),
+    "too long": ([0] * 5, ValueError, "must label all 4 items of the"),
+    "empty": ([], ValueError, "must be a vector of labels, one for each item"),
+    "NaN": ([0, 0, 1, np.nan], ValueError, "must not be missing; got 1 NaN"),
+    "NaN among strings": (["a", "a", "b", np.nan], ValueError, "must not be missing; got 1 NaN"),
+    "masked": (np.ma.array([0, 0, 1, 1], mask=[0, 0, 0, 1]), ValueError, "must not be missing; got 1 NaN"),
+    "negative": ([0, 0, 1, -1], ValueError, "must not be negative; got -1"),
+    "not whole": ([0, 0, 1, 1.5], ValueError, "must be whole numbers; got 1.5"),
+    "a set": ({0, 1}, ValueError, "must be a vector of labels, one for each item; got shape ()"),
+    "text": ("abcd", ValueError, "must be a vector of labels, one for each item; got shape ()"),
+    "other items": (array([0, 0, 1, 1], ("obs",), obs=list("abce")), ValueError, "coordinates of 'obs' differ"),
+    "items twice": (array([0, 0, 1, 1], ("obs",), obs=list("abca")), ValueError, "coordinates of 'obs' differ"),
+}
+
+
+@pytest.mark.parametrize("bad", PARTITIONS)
+@pytest.mark.parametrize("name", TAKES_PARTITION)
+def test_bad_partitions(name, bad, request):
+    if name == "plot_psm" and bad in ("other items", "items twice"):
+        request.applymarker(
+            pytest.mark.xfail(reason="plot_psm takes a partition by position", raises=pytest.fail.Exception)
+        )
+    draws = ROWS.assign_coords(obs=list("abcd"))
+    partition, error, part = PARTITIONS[bad]
+    check(lambda p: TAKES_PARTITION[name](draws, p), partition, error, ["`partition", part])
+
+
+@pytest.mark.parametrize("name", ["draws.csv", "draws.npz", "draws.nc", "draws.json", "draws.zarr"])
+def test_files_of_other_kinds(tmp_path, name):
+    path = tmp_path / name
+    path.mkdir() if path.suffix == ".zarr" else path.write_bytes(b"0,0,1\n")
+    check(pc.as_partition_draws, str(path), ValueError, ["`data` must be a path to a NetCDF", name])
+
+
+def test_group_of_a_file(tmp_path):
+    xr.DataTree.from_dict({"posterior": ROWS.to_dataset()}).to_netcdf(tmp_path / "z.nc", engine="h5netcdf")
+    check(
+        lambda p: pc.as_partition_draws(p, group="zz"),
+        tmp_path / "z.nc",
+        ValueError,
+        ["got 'zz', present: 'posterior'"],
+    )

@@ -1,0 +1,336 @@
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from arviz_stats.base import array_stats
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+import posterior_consensus as pc
+from tests.helpers import written
+from tests.strategies import label_draws, relabelled, weights
+
+ROWS = np.array([[2, 0, 2, 5], [5, 5, 0, 2], [0, 0, 0, 0]])
+CANONICAL = [[0, 1, 0, 2], [0, 0, 1, 2], [0, 0, 0, 0]]
+
+
+def frame(z):
+    return z.stack(sample=("chain", "draw")).transpose("sample", "obs").to_pandas()
+
+
+def tree(z):
+    return xr.DataTree.from_dict({"posterior": z.to_dataset(), "prior": (z[:, :2] * 0).to_dataset()})
+
+
+LABELLED = {
+    "DataArray": lambda z, path: z,
+    "unnamed DataArray": lambda z, path: z.rename(None),
+    "transposed DataArray": lambda z, path: z.transpose("obs", "draw", "chain"),
+    "Dataset": lambda z, path: z.to_dataset(),
+    "Dataset with parameters": lambda z, path: z.to_dataset().assign(mu=z.isel(obs=0, drop=True) / 7, w=z / 7),
+    "stacked DataArray": lambda z, path: z.stack(sample=("chain", "draw")),
+    "stacked Dataset": lambda z, path: z.to_dataset().stack(sample=("chain", "draw")),
+    "stacked, index reset": lambda z, path: z.stack(sample=("chain", "draw")).reset_index("sample"),
+    "DataFrame with MultiIndex": lambda z, path: frame(z),
+    "DataFrame of strings": lambda z, path: frame(z).astype(str),
+    "DataTree": lambda z, path: tree(z),
+    "group's own node": lambda z, path: tree(z)["posterior"],
+    "NetCDF of groups": lambda z, path: written(tree(z), path / "z.nc"),
+    "NetCDF of groups, str": lambda z, path: str(written(tree(z), path / "z.nc")),
+    "NetCDF of a Dataset": lambda z, path: written(z.to_dataset(), path / "z.nc"),
+    "Zarr of groups": lambda z, path: written(tree(z), path / "z.zarr"),
+    "Zarr of a Dataset": lambda z, path: str(written(z.to_dataset(), path / "z.zarr")),
+}
+
+
+def assert_is(draws, z):
+    rows = z.transpose("chain", "draw", "obs").values.reshape(-1, z.sizes["obs"])
+    assert draws.labels.tolist() == [[list(dict.fromkeys(r)).index(k) for k in r] for r in rows.tolist()]
+    assert draws.labels.dtype == np.uint8
+    assert draws.n_clusters.tolist() == [len(set(row)) for row in rows.tolist()]
+    assert draws.item_dim == "obs"
+    assert draws.item_coords["obs"].values.tolist() == z["obs"].values.tolist()
+    assert_array_equal(draws.chain, np.repeat(z["chain"].values, z.sizes["draw"]))
+    assert_array_equal(draws.draw, np.tile(z["draw"].values, z.sizes["chain"]))
+    assert_allclose(draws.weights, 1 / len(rows))
+    assert not draws.is_weighted
+
+
+@pytest.mark.adapters
+@pytest.mark.parametrize("kind", LABELLED)
+def test_labels_and_coordinates_survive(kind, z, tmp_path):
+    draws = pc.as_partition_draws(LABELLED[kind](z, tmp_path))
+    assert_is(draws, z)
+    if "DataFrame" not in kind:
+        assert draws.item_coords["site"].values.tolist() == [7, 7, 8, 9]
+
+
+@pytest.mark.adapters
+def test_what_arviz_holds(arviz, posterior, z, tmp_path):
+    z = z.assign_coords(chain=[0, 1], draw=np.arange(6))
+    posterior.to_netcdf(str(tmp_path / "z.nc"))
+    extracted = arviz.extract(posterior, var_names="z")
+    sources = (posterior, posterior["posterior"], extracted, arviz.extract(posterior), tmp_path / "z.nc")
+    for data in sources:
+        assert_is(pc.as_partition_draws(data), z)
+        assert_is(pc.as_partition_draws(data, "z", item_dim="obs"), z)
+
+
+@pytest.mark.parametrize(
+    ("data", "chain"),
+    [
+        (ROWS, [0, 0, 0]),
+        (ROWS.tolist(), [0, 0, 0]),
+        (tuple(map(tuple, ROWS)), [0, 0, 0]),
+        (list(ROWS), [0, 0, 0]),
+        (pd.DataFrame(ROWS), [0, 0, 0]),
+        (ROWS[np.newaxis], [0, 0, 0]),
+        (ROWS[:, np.newaxis], [0, 1, 2]),
+        (ROWS[:, np.newaxis].tolist(), [0, 1, 2]),
+        (np.asfortranarray(ROWS)[:, ::-1][:, ::-1], [0, 0, 0]),
+        (np.ma.array(ROWS), [0, 0, 0]),
+        (xr.DataArray(ROWS, dims=("sample", "item")), [0, 0, 0]),
+    ],
+    ids=str,
+)
+def test_plain_arrays(data, chain):
+    draws = pc.as_partition_draws(data)
+    assert draws.labels.tolist() == CANONICAL
+    assert draws.item_dim == "item"
+    assert draws.chain.tolist() == chain
+    assert draws.draw.tolist() == ([0, 1, 2] if chain[2] == 0 else [0, 0, 0])
+    assert ("item" in draws.item_coords) == isinstance(data, pd.DataFrame)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        *(ROWS.astype(t) for t in ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", ">i4", "f2", "f4", "f8", "g")),
+        ROWS + 1,
+        ROWS * 1000,
+        ROWS.astype("u8") + np.uint64(2**63),
+        ROWS + 2**62,
+        ROWS.astype(object),
+        ROWS.astype(float).astype(object),
+        ROWS.astype(str),
+        ROWS.astype(bytes),
+        ROWS.astype(str).astype(object),
+        ROWS.astype(np.dtypes.StringDType()),
+        ROWS.astype(str).tolist(),
+        pd.DataFrame(ROWS).astype("Int64"),
+        pd.DataFrame(ROWS).astype("string"),
+        pd.DataFrame(ROWS).astype("category"),
+    ],
+    ids=lambda labels: f"{type(labels).__name__}-{getattr(labels, 'dtype', '')}",
+)
+def test_labels_of_any_kind(labels):
+    assert pc.as_partition_draws(labels).labels.tolist() == CANONICAL
+
+
+def test_boolean_labels():
+    assert pc.as_partition_draws(ROWS == 0).labels.tolist() == [[0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]]
+
+
+@pytest.mark.parametrize(("n_clusters", "dtype"), [(1, "u1"), (256, "u1"), (257, "u2")])
+def test_labels_take_the_smallest_type(n_clusters, dtype):
+    assert pc.as_partition_draws([np.arange(300) % n_clusters]).labels.dtype == np.dtype(dtype)
+
+
+@given(st.data(), label_draws(min_chains=1))
+def test_names_of_labels_do_not_matter(data, labels):
+    draws, others = pc.as_partition_draws(labels), pc.as_partition_draws(data.draw(relabelled(labels)))
+    assert_array_equal(draws.labels, others.labels)
+    assert_array_equal(draws.n_clusters, others.n_clusters)
+    assert_array_equal(pc.as_partition_draws(draws.labels).labels, draws.labels)
+
+
+@pytest.mark.parametrize("dims", [("chain", "draw"), ["draw", "chain"]])
+def test_chains_are_told_by_name(z, dims):
+    draws = pc.as_partition_draws(z, sample_dims=dims)
+    assert [draws.chain[rows].tolist() for rows in draws.chains] == [[1] * 6, [3] * 6]
+    assert [draws.draw[rows].tolist() for rows in draws.chains] == [list(range(10, 16))] * 2
+
+
+def test_one_sample_dimension(z):
+    one = z.isel(chain=1)
+    draws = pc.as_partition_draws(one, sample_dims="draw")
+    assert_array_equal(draws.labels, pc.as_partition_draws(z).labels[6:])
+    assert draws.draw.tolist() == list(range(10, 16))
+    assert set(draws.item_coords) == {"obs", "site"}  # not the chain that is left as a scalar
+
+
+def test_three_sample_dimensions(z):
+    three = xr.concat([z, z + 1, z], "run")
+    draws = pc.as_partition_draws(three, sample_dims=("run", "chain", "draw"))
+    assert_array_equal(draws.labels, np.tile(pc.as_partition_draws(z).labels, (3, 1)))
+    assert [rows.size for rows in draws.chains] == [18, 18]
+
+
+def test_chains_that_share_a_number_stay_apart(z):
+    draws = pc.as_partition_draws(xr.concat([z, z], "chain"))
+    assert [rows.size for rows in draws.chains] == [6] * 4
+
+
+def test_item_coordinates_with_levels(z):
+    index = pd.MultiIndex.from_product([["x", "y"], [1, 2]], names=["site", "plot"])
+    coords = xr.Coordinates.from_pandas_multiindex(index, "obs")
+    draws = pc.as_partition_draws(z.drop_vars(["obs", "site"]).assign_coords(coords))
+    assert draws.item_coords["obs"].to_index().equals(index)
+
+
+@pytest.mark.parametrize("draws_name", ["z", "k"])
+def test_var_name_takes_one_of_several(z, draws_name):
+    both = z.to_dataset().assign(k=z // 2)
+    assert_array_equal(pc.as_partition_draws(both, draws_name).labels, pc.as_partition_draws(both[draws_name]).labels)
+
+
+def test_the_only_candidate_is_taken(z):
+    dataset = z.to_dataset().assign(k=z.rename(obs="component") // 2, n=z.max("obs"), eta=z / 7)
+    with pytest.raises(ValueError, match=r"`var_name` must say which variable .*; candidates: 'z', 'k'"):
+        pc.as_partition_draws(dataset)
+    assert_is(pc.as_partition_draws(dataset, item_dim="obs"), z)
+    assert_is(pc.as_partition_draws(dataset.assign(z=z.astype(float)), "z"), z)
+    assert_is(pc.as_partition_draws(dataset.drop_vars("k").assign(z=z.astype(float))), z)
+
+
+def test_group(z):
+    assert pc.as_partition_draws(tree(z), group="prior").n_draws == 4
+    assert pc.as_partition_draws(tree(z)["prior"]).n_draws == 4
+
+
+W = np.arange(1.0, 13.0)
+
+
+@pytest.mark.parametrize(
+    "given_weights",
+    [
+        W,
+        W.tolist(),
+        1e300 * W,
+        1e-300 * W,
+        W.astype(int),
+        W.reshape(2, 6),
+        xr.DataArray(W, dims="sample"),
+        xr.DataArray(W.reshape(2, 6).T, dims=("draw", "chain")),
+        xr.DataArray(W.reshape(2, 6)[:, ::-1], dims=("chain", "draw"), coords={"draw": np.arange(15, 9, -1)}),
+    ],
+    ids=lambda w: f"{type(w).__name__}{np.shape(w)}",
+)
+def test_weights_of_any_shape(z, given_weights):
+    draws = pc.as_partition_draws(z, weights=given_weights)
+    assert draws.is_weighted
+    assert_allclose(draws.weights, W / 78, rtol=1e-15)
+    assert_allclose(draws.mean(np.arange(12.0)), np.average(np.arange(12.0), weights=W), rtol=1e-14)
+
+
+def test_weights_given_to_draws_replace_theirs(small_draws):
+    weighted = pc.as_partition_draws(small_draws, weights=W)
+    assert_allclose(weighted.weights, W / 78, rtol=1e-15)
+    assert weighted.labels is small_draws.labels
+    assert not pc.as_partition_draws(weighted, weights=np.full(12, 3)).is_weighted
+
+
+def test_draws_pass_through(small_draws):
+    assert pc.as_partition_draws(small_draws) is small_draws
+
+
+@given(st.data(), label_draws(min_draws=2))
+def test_weights_sum_to_one(data, labels):
+    draws = pc.as_partition_draws(labels, weights=data.draw(weights(len(labels))))
+    assert draws.weights.sum() == pytest.approx(1, abs=1e-15)
+    assert draws.is_weighted == (np.ptp(draws.weights) > 0)
+
+
+def test_starts_and_sizes(small_draws):
+    assert (small_draws.n_draws, small_draws.n_items) == (12, 4)
+    assert_array_equal(np.diff(small_draws.starts), small_draws.n_clusters)
+    assert small_draws.starts[0] == 0
+
+
+def test_repr(z):
+    text = repr(pc.as_partition_draws([[0, 0, 1], [0, 1, 2], [0, 0, 0], [0, 1, 1]]))
+    assert text.splitlines() == [
+        "PartitionDraws",
+        "  draws     4",
+        "  chains    1 of 4 draws",
+        "  items     3 (item)",
+        "  clusters  1 to 3; 5%, 50%, 95%: 1, 2, 3",
+        "  labels    uint8, 0.0 MB",
+    ]
+    assert "12, weighted" in repr(pc.as_partition_draws(z, weights=W))
+    assert "2 of 6 draws" in repr(pc.as_partition_draws(z))
+
+
+def chains_of(lengths):
+    """Draws in chains of these lengths, their rows shuffled together but in order within a chain."""
+    chain = np.random.default_rng(3).permutation(np.repeat(np.arange(len(lengths)), lengths))
+    coords = {"chain": ("sample", chain)}
+    return pc.as_partition_draws(xr.DataArray(np.zeros((chain.size, 2), int), dims=("sample", "obs"), coords=coords))
+
+
+@pytest.mark.parametrize("shape", [(1, 50), (2, 30), (4, 25)])
+def test_mcse_is_arviz(rng, shape):
+    draws = pc.as_partition_draws(np.zeros((*shape, 3), int))
+    values = rng.normal(size=(3, *shape)).cumsum(-1) + 5
+    expected = array_stats.mcse(values, chain_axis=-2, draw_axis=-1, method="mean")
+    assert_allclose(draws.mcse(values.reshape(3, -1)), expected, rtol=1e-10)
+    assert draws.mcse(values[0].ravel()) == pytest.approx(expected[0], rel=1e-10)
+
+
+def test_equal_weights_give_the_unweighted_error(rng, small_draws):
+    values = rng.normal(size=12)
+    equal = pc.as_partition_draws(small_draws, weights=np.full(12, 0.7))
+    assert equal.mcse(values) == small_draws.mcse(values)
+    slow = replace(small_draws, is_weighted=True)  # the weighted formula, with weights that happen to be equal
+    assert slow.mean(values) == pytest.approx(small_draws.mean(values), rel=1e-14)
+    assert slow.mcse(values) == pytest.approx(small_draws.mcse(values), rel=1e-12)
+
+
+def test_mcse_of_a_weighted_mean(rng):
+    weight, values = rng.exponential(size=200_000), rng.normal(size=200_000)
+    draws = pc.as_partition_draws(np.zeros((4, 50_000, 1), int), weights=weight)
+    share = weight / weight.sum()
+    independent = np.sqrt(np.sum(share**2 * (values - share @ values) ** 2))  # the delta method for independent draws
+    assert draws.mcse(values) == pytest.approx(independent, rel=0.05)
+
+
+def test_mcse_of_chains_of_unequal_length(rng):
+    draws = chains_of([20, 35])
+    values = rng.normal(size=55)
+    short = np.stack([values[draws.chain == k][:20] for k in (0, 1)])
+    expected = array_stats.mcse(short, chain_axis=0, draw_axis=1, method="mean") * np.sqrt(40 / 55)
+    assert draws.mcse(values) == pytest.approx(expected, rel=1e-10)
+
+
+@pytest.mark.parametrize("weight", [None, W])
+def test_constant_has_no_error(z, weight):
+    draws = pc.as_partition_draws(z, weights=weight)
+    errors = draws.mcse(np.stack([np.full(12, 0.1), np.arange(12.0)]))
+    assert errors[0] == 0
+    assert errors[1] > 0
+
+
+@pytest.mark.parametrize(("lengths", "known"), [([3], False), ([4], True), ([9, 3], False), ([5, 4], True)])
+def test_mcse_needs_four_draws_in_each_chain(rng, lengths, known):
+    draws = chains_of(lengths)
+    errors = draws.mcse(rng.normal(size=(2, draws.n_draws)))
+    assert np.isfinite(errors).all() if known else np.isnan(errors).all()
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2, 3], [2, 0, 3, 1]])
+def test_partitions_are_aligned_by_item(small_draws, order):
+    labels = xr.DataArray([5, 5, 1, 2], dims="obs", coords={"obs": list("abcd")})
+    assert small_draws.as_labels(labels[order]).tolist() == [0, 0, 1, 2]
+    assert small_draws.as_labels(labels.to_series().iloc[order]).tolist() == [0, 0, 1, 2]
+    plain = labels.drop_vars("obs")
+    assert small_draws.as_labels(plain).tolist() == [0, 0, 1, 2]
+    assert small_draws.as_labels(plain.rename(obs="item").values.tolist()).tolist() == [0, 0, 1, 2]
+
+
+def test_partition_with_coordinates_for_draws_without(z):
+    draws = pc.as_partition_draws(z.values)
+    labels = xr.DataArray([5, 5, 1, 2], dims="item", coords={"item": [3, 2, 1, 0]})
+    assert draws.as_labels(labels).tolist() == [0, 0, 1, 2]

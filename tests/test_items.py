@@ -1,0 +1,75 @@
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from hypothesis import given
+from hypothesis import strategies as st
+
+import posterior_consensus as pc
+from tests import reference
+from tests.ensembles import DEGENERATE, noisy_draws, small_draws
+
+
+def assert_is_the_uncertainty(found, draws, partition, weights=None):
+    similarities = reference.similarity(draws, weights)
+    own, elsewhere = reference.item_uncertainty(similarities, partition)
+    np.testing.assert_array_equal(found.cluster, reference.canonical(partition))
+    np.testing.assert_allclose(found.probability, own, atol=1e-12)
+    if elsewhere.shape[1] == 1:
+        np.testing.assert_array_equal(found.nearest, -1)
+        assert np.isnan(found.nearest_probability).all()
+        return
+    highest = np.nanmax(elsewhere, axis=1)
+    np.testing.assert_allclose(found.nearest_probability, highest, atol=1e-12)
+    first = [np.flatnonzero(row >= top - 1e-12)[0] for row, top in zip(elsewhere, highest, strict=True)]
+    np.testing.assert_array_equal(found.nearest, first)
+    np.testing.assert_allclose(found.margin, own - highest, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_clusters", [1, 2, 5, 40])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_definition(n_clusters, weighted):
+    rng = np.random.default_rng(n_clusters)
+    draws = noisy_draws(rng, 30, 40, 4, 0.4)
+    weights = rng.exponential(size=30) if weighted else None
+    partition = rng.permutation(np.arange(40) % n_clusters)
+    found = pc.item_uncertainty(pc.as_partition_draws(draws, weights=weights), partition)
+    assert_is_the_uncertainty(found, draws, partition, weights)
+
+
+@given(draws=small_draws(), data=st.data())
+def test_definition_for_any_draws(draws, data):
+    n_items = draws.shape[1]
+    partition = data.draw(st.lists(st.integers(0, 3), min_size=n_items, max_size=n_items))
+    assert_is_the_uncertainty(pc.item_uncertainty(draws, partition), draws, partition)
+
+
+@pytest.mark.parametrize("name", DEGENERATE)
+def test_degenerate_draws(name):
+    draws = DEGENERATE[name]
+    for partition in (draws[0], np.zeros(draws.shape[1], int), np.arange(draws.shape[1])):
+        found = pc.item_uncertainty(draws, partition)
+        assert_is_the_uncertainty(found, draws, partition)
+        assert isinstance(repr(found), str) and isinstance(found._repr_html_(), str)
+
+
+def test_items_keep_their_names():
+    draws = xr.DataArray(
+        [[0, 0, 1], [0, 0, 0]], dims=("sample", "city"), coords={"city": ["Bonn", "Kiel", "Ulm"]}
+    )
+    table = pc.item_uncertainty(draws, [0, 0, 1]).to_dataframe()
+    assert table.index.tolist() == ["Bonn", "Kiel", "Ulm"] and table.index.name == "city"
+    expected = pd.DataFrame(
+        {
+            "cluster": np.array([0, 0, 1], np.int32),
+            "probability": [1.0, 1.0, np.nan],
+            "nearest": np.array([1, 1, 0], np.int32),
+            "nearest_probability": [0.5, 0.5, 0.5],
+            "margin": [0.5, 0.5, np.nan],
+        },
+        index=table.index,
+    )
+    pd.testing.assert_frame_equal(table, expected)
+    assert set(pc.item_uncertainty(draws, [0, 0, 1]).to_dataset()) == {
+        f"item_{name}" for name in expected
+    }
