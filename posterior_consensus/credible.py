@@ -13,6 +13,7 @@ import xarray as xr
 from posterior_consensus import display
 from posterior_consensus.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.expectation import loss_matrix
+from posterior_consensus.groups import stored
 from posterior_consensus.losses import LOSSES, PartitionLoss, as_loss
 from posterior_consensus.partitions import distinct_rows
 
@@ -33,10 +34,10 @@ class CredibleBall:
         Probability asked for.
     coverage : float
         Posterior probability of the ball, at least `prob`; draws at the radius are inside.
-    horizontal, upper_vertical, lower_vertical : xarray.DataArray of shape (bound, n_items), dtype int32
+    horizontal, upper_vertical, lower_vertical : xarray.DataArray of shape (n_bounds, n_items), dtype int32
         The partitions farthest from the center in the ball: of all, of those with the fewest and of those with the most
-        clusters. All ties, each partition once; their coordinate ``distance`` has the dimension ``horizontal`` and so
-        on.
+        clusters. All ties, each partition once, over the dimension ``horizontal_bound`` and so on, which has the
+        coordinate ``distance``.
     distances : xarray.DataArray of shape (sample,)
         Distance of every draw from the center, with coordinates ``chain`` and ``draw``.
     loss : PartitionLoss
@@ -65,7 +66,7 @@ class CredibleBall:
             bound = getattr(self, name)
             variables[name] = bound.drop_vars("distance")
             variables[f"{name}_distance"] = (bound.dims[:1], bound["distance"].values, measure)
-        return xr.Dataset(variables, attrs={"ball_prob": self.prob, "ball_loss": self.loss.name})
+        return stored(variables, {"ball_prob": self.prob, "ball_loss": self.loss.name})
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each bound: clusters, distance from the center, and how many partitions tie."""
@@ -187,9 +188,9 @@ def _farthest(
     largest = distances[rows].max()
     ties = np.flatnonzero(rows & (distances >= largest - tie))
     chosen = ties[distinct_rows(draws.labels[ties])]
-    return draws.partition_array(draws.labels[chosen].astype(np.int32), name, name).assign_coords(
-        distance=(name, distances[chosen])
-    )
+    dim = f"{name}_bound"
+    bounds = draws.partition_array(draws.labels[chosen].astype(np.int32), dim, name)
+    return bounds.assign_coords(distance=(dim, distances[chosen]))
 
 
 def _distance_array(draws: PartitionDraws, distances: npt.NDArray[np.float64], metric: PartitionLoss) -> xr.DataArray:

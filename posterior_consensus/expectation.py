@@ -14,6 +14,7 @@ from posterior_consensus.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.kernels import contingency, search
 from posterior_consensus.losses import PartitionLoss, as_loss
 from posterior_consensus.partitions import Labels, canonical_labels, contingency_table
+from posterior_consensus.sources import aligned
 
 Floats = npt.NDArray[np.float64]
 
@@ -111,8 +112,10 @@ def misclassification_distance(partition: Any, other: Any) -> float:
 
 
 def _two_partitions(one: Any, other: Any) -> tuple[Labels, Labels]:
-    ours = canonical_labels(getattr(one, "labels", one))
-    theirs = canonical_labels(getattr(other, "labels", other))
+    one, other = getattr(one, "labels", one), getattr(other, "labels", other)
+    if isinstance(one, xr.DataArray) and isinstance(other, xr.DataArray) and one.ndim == 1:
+        other = aligned(other, str(one.dims[0]), one.coords, "other partition")
+    ours, theirs = canonical_labels(one), canonical_labels(other)
     if ours.size != theirs.size:
         raise ValueError(f"Two partitions must have the same items; got {ours.size} and {theirs.size} labels.")
     return ours, theirs

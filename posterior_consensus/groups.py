@@ -74,6 +74,17 @@ def _read(path: Path, group: str) -> xr.Dataset:
         return group_dataset(tree, group).load()
 
 
+def stored(variables: Mapping[str, Any], attrs: Mapping[str, Any] | None = None) -> xr.Dataset:
+    """Put a result's variables into a Dataset, or say which of the user's own names is in the way."""
+    taken = {
+        name for value in variables.values() for name in (*getattr(value, "coords", ()), *getattr(value, "dims", ()))
+    }
+    for name in variables:
+        if name in taken:
+            raise ValueError(f"The draws must not have a dimension or coordinate {name!r}, where a result is stored.")
+    return xr.Dataset(variables, attrs=attrs)
+
+
 def attach(data: Container, *results: HasDataset, group: str = "consensus") -> Container:
     """Return the user's posterior with results added to it as a group.
 

@@ -11,6 +11,7 @@ import xarray as xr
 
 from posterior_consensus import display
 from posterior_consensus.draws import as_partition_draws
+from posterior_consensus.groups import stored
 from posterior_consensus.similarity import cluster_similarity
 
 
@@ -44,7 +45,7 @@ class ItemUncertainty:
     def to_dataset(self) -> xr.Dataset:
         """The five columns as a Dataset over the items."""
         columns = (self.cluster, self.probability, self.nearest, self.nearest_probability, self.margin)
-        return xr.Dataset({f"item_{column.name}": column for column in columns})
+        return stored({f"item_{column.name}": column for column in columns})
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each item, in the order of the data."""
@@ -114,7 +115,8 @@ def item_uncertainty(draws: Any, partition: Any) -> ItemUncertainty:
     probability = means[items, labels]
     elsewhere = means.copy()
     elsewhere[items, labels] = -1.0
-    nearest = elsewhere.argmax(axis=1).astype(np.int32)
+    ties = elsewhere >= elsewhere.max(axis=1, keepdims=True) - 1e-12
+    nearest = ties.argmax(axis=1).astype(np.int32)
     nearest_probability = elsewhere[items, nearest]
     if means.shape[1] == 1:
         nearest[:], nearest_probability[:] = -1, np.nan

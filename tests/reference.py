@@ -25,10 +25,11 @@ def shares(draws, weights=None):
 
 def similarity(draws, weights=None):
     """P(z_i = z_j | data) for every pair of items."""
-    together = [np.equal.outer(draw, draw) for draw in np.asarray(draws)]
-    if weights is None:
-        return np.sum(together, axis=0, dtype=int) / len(together)
-    return sum(share * pairs for share, pairs in zip(shares(draws, weights), together, strict=True))
+    share = np.ones(len(draws), int) if weights is None else shares(draws, weights)
+    together = np.zeros((len(draws[0]),) * 2, share.dtype)
+    for draw, weight in zip(np.asarray(draws), share, strict=True):
+        together += weight * np.equal.outer(draw, draw)
+    return together / len(draws) if weights is None else together
 
 
 # Losses between an estimate and a draw

@@ -50,7 +50,7 @@ PROBABILITY = (ValueError, ["must be whole numbers; got 0.25", "allocation proba
 FEW = (ValueError, ["must hold at least one draw of one item; got"])
 OTHER_TYPE = (
     TypeError,
-    ["`data` must be an InferenceData, DataTree, Dataset, DataArray, array, list, DataFrame or path"],
+    ["`data` must be an InferenceData, DataTree, Dataset, DataArray, array, list, DataFrame, dict or path"],
 )
 
 BAD = {
@@ -127,7 +127,6 @@ BAD = {
     ),
     "a set": ({1, 2}, OTHER_TYPE[0], [*OTHER_TYPE[1], "got builtins.set"]),
     "a generator": ((row for row in GOOD), OTHER_TYPE[0], [*OTHER_TYPE[1], "got builtins.generator"]),
-    "a dict": ({"z": GOOD}, OTHER_TYPE[0], [*OTHER_TYPE[1], "got builtins.dict"]),
     "nothing": (None, OTHER_TYPE[0], [*OTHER_TYPE[1], "got builtins.NoneType"]),
     "a number": (3, OTHER_TYPE[0], [*OTHER_TYPE[1], "got builtins.int"]),
     "bytes": (b"z.nc", OTHER_TYPE[0], [*OTHER_TYPE[1], "got builtins.bytes"]),

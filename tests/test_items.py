@@ -54,9 +54,7 @@ def test_degenerate_draws(name):
 
 
 def test_items_keep_their_names():
-    draws = xr.DataArray(
-        [[0, 0, 1], [0, 0, 0]], dims=("sample", "city"), coords={"city": ["Bonn", "Kiel", "Ulm"]}
-    )
+    draws = xr.DataArray([[0, 0, 1], [0, 0, 0]], dims=("sample", "city"), coords={"city": ["Bonn", "Kiel", "Ulm"]})
     table = pc.item_uncertainty(draws, [0, 0, 1]).to_dataframe()
     assert table.index.tolist() == ["Bonn", "Kiel", "Ulm"] and table.index.name == "city"
     expected = pd.DataFrame(
@@ -70,6 +68,4 @@ def test_items_keep_their_names():
         index=table.index,
     )
     pd.testing.assert_frame_equal(table, expected)
-    assert set(pc.item_uncertainty(draws, [0, 0, 1]).to_dataset()) == {
-        f"item_{name}" for name in expected
-    }
+    assert set(pc.item_uncertainty(draws, [0, 0, 1]).to_dataset()) == {f"item_{name}" for name in expected}

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.consensus.selection import Candidate, cluster_range, least_loss
+from posterior_consensus.consensus.selection import Candidate, check_count, cluster_range, least_loss
 from posterior_consensus.draws import PartitionDraws
 from posterior_consensus.losses import PartitionLoss
 from posterior_consensus.partitions import Labels, canonical_labels
@@ -50,7 +50,7 @@ def k_means(points: npt.NDArray[np.float64], n_clusters: int, n_init: int, rng: 
     from sklearn.exceptions import ConvergenceWarning
     from threadpoolctl import threadpool_limits
 
-    model = KMeans(n_clusters, n_init=n_init, random_state=int(rng.integers(2**31)))
+    model = KMeans(n_clusters, n_init=check_count("n_init", n_init), random_state=int(rng.integers(2**31)))
     # With more threads its sums, and so its labels, would depend on their number.
     with threadpool_limits(1), warnings.catch_warnings():
         # Fewer distinct points than clusters: the caller sees it from the labels.

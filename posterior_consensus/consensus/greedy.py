@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from posterior_consensus.consensus.selection import Candidate
+from posterior_consensus.consensus.selection import Candidate, check_count
 from posterior_consensus.draws import PartitionDraws
 from posterior_consensus.expectation import combine_sums, mean_loss
 from posterior_consensus.kernels import search
@@ -44,8 +44,7 @@ def greedy(
     https://doi.org/10.1080/10618600.2022.2069779, and at the end tries to merge every two clusters, with scans after
     each merge.
     """
-    if not isinstance(n_runs, (int, np.integer)) or n_runs < 1:
-        raise ValueError(f"`n_runs` must be a whole number from 1; got {n_runs!r}.")
+    check_count("n_runs", n_runs)
     fewest, most = (n_clusters, n_clusters) if n_clusters is not None else (1, max_clusters or draws.n_items)
     orders = [rng.permutation(draws.n_items) for _ in range(n_runs)]
     runs = [

@@ -15,10 +15,11 @@ import xarray as xr
 
 from posterior_consensus import display
 from posterior_consensus.consensus.methods import METHODS
-from posterior_consensus.consensus.refinement import ORDERS, Order, refined_labels
-from posterior_consensus.consensus.selection import Candidate
+from posterior_consensus.consensus.refinement import Order, check_refinement, refined_labels
+from posterior_consensus.consensus.selection import Candidate, check_count
 from posterior_consensus.draws import as_partition_draws
 from posterior_consensus.expectation import loss_matrix
+from posterior_consensus.groups import stored
 from posterior_consensus.losses import PartitionLoss, as_loss
 
 _SHARED = {"n_clusters", "max_clusters", "rng", "progressbar"}  # what every method takes
@@ -64,19 +65,14 @@ class ConsensusPartition:
 
     def to_dataset(self) -> xr.Dataset:
         """Labels, cluster sizes, expected loss and its error as a Dataset that any file format holds."""
-        return xr.Dataset(
+        return stored(
             {
                 "labels": self.labels,
                 "cluster_size": self.cluster_sizes,
                 "expected_loss": ((), self.expected_loss, {"loss": self.loss.name, "unit": self.loss.unit}),
                 "mcse": ((), self.mcse, {"loss": self.loss.name, "unit": self.loss.unit}),
             },
-            attrs={
-                "loss": self.loss.name,
-                "method": self.method,
-                "n_draws": self.n_draws,
-                "info": json.dumps(self.info),
-            },
+            {"loss": self.loss.name, "method": self.method, "n_draws": self.n_draws, "info": json.dumps(self.info)},
         )
 
     def to_dataframe(self) -> pd.DataFrame:
@@ -196,12 +192,14 @@ def consensus_partition(
     _check_number("max_clusters", max_clusters, draws.n_items)
     if n_clusters is not None and max_clusters is not None and n_clusters > max_clusters:
         raise ValueError(f"`n_clusters` must not exceed `max_clusters`; got {n_clusters} and {max_clusters}.")
-    if refine is not None and refine not in ORDERS:
-        raise ValueError(f"`refine` must be None or one of {', '.join(map(repr, ORDERS))}; got {refine!r}.")
-    rng = np.random.default_rng(random_seed)
+    if refine is not None:
+        check_refinement(refine, passes, "refine")
+    rng = _generator(random_seed)
     found = function(
         draws, record, n_clusters=n_clusters, max_clusters=max_clusters, rng=rng, progressbar=progressbar, **options
     )
+    if not isinstance(found, Candidate):
+        raise TypeError(f"method {name!r} must return a Candidate; got {type(found).__name__}.")
     labels = draws.as_labels(found.labels, "method's labels")
     if refine is not None:
         labels = refined_labels(draws, labels, refine, passes)
@@ -226,6 +224,8 @@ def consensus_partition(
 def _as_method(method: Any, options: dict[str, Any]) -> tuple[Callable[..., Candidate], str]:
     if callable(method):
         return method, getattr(method, "__name__", type(method).__name__)
+    if not isinstance(method, str):
+        raise TypeError(f"`method` must be a name or a function; got {method!r}.")
     if method not in METHODS:
         raise ValueError(f"`method` must be a function or one of {', '.join(map(repr, METHODS))}; got {method!r}.")
     function = METHODS[method]
@@ -240,10 +240,15 @@ def _as_method(method: Any, options: dict[str, Any]) -> tuple[Callable[..., Cand
     return function, method
 
 
+def _generator(random_seed: Any) -> np.random.Generator:
+    try:
+        return np.random.default_rng(random_seed)
+    except (TypeError, ValueError) as error:
+        wanted = "a whole number from 0, a Generator or None"
+        wanted = "a whole number from 0, a Generator or None"
+        raise type(error)(f"`random_seed` must be {wanted}; got {random_seed!r}.") from None
+
+
 def _check_number(name: str, value: int | None, n_items: int) -> None:
-    if value is None:
-        return
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"`{name}` must be a whole number; got {value!r}.")
-    if not 1 <= value <= n_items:
+    if value is not None and check_count(name, value) > n_items:
         raise ValueError(f"`{name}` must lie between 1 and the number of items, {n_items}; got {value}.")

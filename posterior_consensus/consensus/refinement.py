@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 import xarray as xr
 
+from posterior_consensus.consensus.selection import check_count
 from posterior_consensus.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.partitions import Labels, canonical_labels
@@ -44,9 +45,10 @@ def refine_partition(draws: Any, partition: Any, *, order: Order = "jacobi", pas
     Notes
     -----
     Item i goes to argmax_k b_k / n_k with b_k the sum of PSM_ij over the members j != i of cluster k and n_k their
-    number: Algorithm 3 of Zhou, Dudeja and Amini (ICLR 2023), "Statistical guarantees for consensus clustering". One
-    Jacobi pass is what its tables report. An item stays where it is unless another cluster is better by more than
-    rounding. The cost of a pass is n_items x n_draws x clusters, without an n x n matrix.
+    number; where n_k is 0 the ratio counts as minus infinity, so that an item on its own joins another cluster. This is
+    Algorithm 3 of Zhou, Dudeja and Amini (ICLR 2023), "Statistical guarantees for consensus clustering"; one Jacobi
+    pass is what its tables report. An item stays where it is unless another cluster is better by more than rounding.
+    The cost of a pass is n_items x n_draws x clusters, without an n x n matrix.
 
     Examples
     --------
@@ -56,15 +58,20 @@ def refine_partition(draws: Any, partition: Any, *, order: Order = "jacobi", pas
     array([0, 0, 0, 1, 1], dtype=int32)
     """
     draws = as_partition_draws(draws)
+    check_refinement(order, passes, "order")
     return draws.item_array(refined_labels(draws, draws.as_labels(partition), order, passes), "labels")
+
+
+def check_refinement(order: Any, passes: Any, name: str) -> None:
+    """Refuse an order, given as the argument `name`, or a number of passes that there is not."""
+    if order not in ORDERS:
+        raise ValueError(f"`{name}` must be one of {', '.join(map(repr, ORDERS))}; got {order!r}.")
+    if passes is not None:
+        check_count("passes", passes)
 
 
 def refined_labels(draws: PartitionDraws, labels: Labels, order: Order, passes: int | None) -> Labels:
     """Refine canonical labels (n,)."""
-    if order not in ORDERS:
-        raise ValueError(f"`order` must be one of {', '.join(map(repr, ORDERS))}; got {order!r}.")
-    if passes is not None and (not isinstance(passes, (int, np.integer)) or passes < 1):
-        raise ValueError(f"`passes` must be a whole number from 1, or None; got {passes!r}.")
     one_pass = _jacobi_pass if order == "jacobi" else _gauss_seidel_pass
     seen = {labels.tobytes()}
     for _ in range(_MOST_PASSES if passes is None else passes):
@@ -78,8 +85,8 @@ def refined_labels(draws: PartitionDraws, labels: Labels, order: Order, passes: 
 def _jacobi_pass(draws: PartitionDraws, labels: Labels) -> Labels:
     links, others = cluster_similarity(draws, labels)
     means = np.divide(links, others, out=np.full(links.shape, -np.inf), where=others > 0)
-    stays = means[np.arange(labels.size), labels] >= means.max(axis=1) - 1e-12
-    return np.where(stays, labels, means.argmax(axis=1)).astype(np.int32)
+    best = means >= means.max(axis=1, keepdims=True) - 1e-12
+    return np.where(best[np.arange(labels.size), labels], labels, best.argmax(axis=1)).astype(np.int32)
 
 
 def _gauss_seidel_pass(draws: PartitionDraws, labels: Labels) -> Labels:

@@ -30,6 +30,15 @@ class Candidate:
     info: dict[str, Any] = field(default_factory=dict)
 
 
+def check_count(name: str, value: Any) -> int:
+    """Take a whole number from 1."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise TypeError(f"`{name}` must be a whole number; got {value!r}.")
+    if value < 1:
+        raise ValueError(f"`{name}` must be at least 1; got {value}.")
+    return int(value)
+
+
 def cluster_range(draws: PartitionDraws, n_clusters: int | None, max_clusters: int | None) -> range:
     """Numbers of clusters a method is to try: the one asked for, or 1 to the largest allowed or in any draw."""
     if n_clusters is not None:

@@ -14,12 +14,13 @@ def canonicalise(codes, n_codes, out):
     n_rows, n_items = codes.shape
     n_clusters = np.empty(n_rows, np.int64)
     number_of = np.empty(n_codes, np.int64)
+    seen_in = np.full(n_codes, -1)  # the row that a number is from, so that none of them need be erased between rows
     for t in range(n_rows):
-        number_of[:] = -1
         found = 0
         for i in range(n_items):
             code = codes[t, i]
-            if number_of[code] < 0:
+            if seen_in[code] != t:
+                seen_in[code] = t
                 number_of[code] = found
                 found += 1
             out[t, i] = number_of[code]

@@ -54,9 +54,9 @@ def pack_bit_planes(labels, n_planes):
 def _count_draws_apart(planes, row, column, differ, apart):
     """Write to `apart` (tile, tile) in how many draws the items of two tiles differ; `differ` (tile,) is scratch.
 
-    The number of planes is a multiple of four. The inner loops run over items side by side in memory, so that they become
-    vector instructions, and take four planes at a time, so that a pair's words stay in registers. Each plane's row is sliced
-    by itself: a view of several has no known stride, and costs a factor of four.
+    The number of planes is a multiple of four. The inner loops run over items side by side in memory, so that they
+    become vector instructions, and take four planes at a time, so that a pair's words stay in registers. Each plane's
+    row is sliced by itself: a view of several has no known stride, and costs a factor of four.
     """
     n_words, n_planes, _ = planes.shape
     end = column + _TILE

@@ -13,6 +13,7 @@ from scipy.spatial.distance import squareform
 from posterior_consensus.partitions import canonical_labels
 from posterior_consensus.plots.axes import INK, item_names, label_items, new_axes
 from posterior_consensus.similarity import posterior_similarity_matrix
+from posterior_consensus.sources import aligned
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -91,7 +92,10 @@ def _as_matrix(psm: Any) -> xr.DataArray:
 
 
 def _labels(partition: Any, matrix: xr.DataArray) -> npt.NDArray[np.int32]:
-    labels = canonical_labels(getattr(partition, "labels", partition))
+    values = getattr(partition, "labels", partition)
+    if isinstance(values, xr.DataArray):
+        values = aligned(values, str(matrix.dims[0]), matrix.coords, "partition")
+    labels = canonical_labels(values)
     if labels.size != len(matrix):
         raise ValueError(f"`partition` must label all {len(matrix)} items of the matrix; got {labels.size} labels.")
     return labels
