@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 import posterior_consensus as pc
-from benchmarks.timing import alternate, is_smallest, print_table, timed
+from benchmarks._timing import alternate, is_smallest, print_table, timed
 
 POSTERIOR = Path(__file__).parents[1] / "tests" / "golden" / "dpmm_draws.npz"
 

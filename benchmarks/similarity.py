@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 import posterior_consensus as pc
-from benchmarks.timing import alternate, is_smallest, print_table, random_draws, timed
+from benchmarks._timing import alternate, is_smallest, print_table, random_draws, timed
 
 SIZES = [(1_000, 1_000, 16), (5_000, 1_000, 16), (5_000, 1_000, 256), (10_000, 1_000, 256)]
 REPEATS = 5

@@ -6,7 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.timing import alternate, is_smallest, print_table, timed
+from benchmarks._timing import alternate, is_smallest, print_table, timed
 
 POSTERIOR = Path(__file__).parents[1] / "examples" / "data" / "galaxies.nc"
 IMPORT = "import posterior_consensus"

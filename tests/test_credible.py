@@ -101,9 +101,3 @@ def test_the_loss_is_the_result_s():
 def test_a_ball_needs_a_metric(loss):
     with pytest.raises(ValueError, match="must be a metric.*'vi', 'binder', 'jaccard', 'nvi', 'id', 'nid'"):
         pc.credible_ball([[0, 1], [0, 0]], [0, 0], loss=loss)
-
-
-@pytest.mark.parametrize("prob", [0, 1, -0.1, 95, np.nan, "0.9", True])
-def test_bad_probabilities(prob):
-    with pytest.raises(ValueError, match="`prob` must be a number between 0 and 1"):
-        pc.credible_ball([[0, 1], [0, 0]], [0, 0], prob=prob)

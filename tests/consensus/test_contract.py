@@ -153,33 +153,6 @@ def test_a_generator_is_a_seed(draws):
     xr.testing.assert_identical(one, other)
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"method": "salso"}, ValueError, "'greedy'.*got 'salso'"),
-        ({"loss": "dahl"}, ValueError, "'vi'.*got 'dahl'"),
-        ({"n_clusters": 0}, ValueError, "`n_clusters` must lie between 1 and"),
-        ({"n_clusters": 8}, ValueError, "number of items, 7; got 8"),
-        ({"n_clusters": 2.0}, TypeError, "`n_clusters` must be a whole number"),
-        ({"max_clusters": True}, TypeError, "`max_clusters` must be a whole number"),
-        ({"n_clusters": 3, "max_clusters": 2}, ValueError, "must not exceed `max_clusters`"),
-        ({"refine": "sweep"}, ValueError, "`refine` must be None or one of 'jacobi'"),
-        ({"refine": "jacobi", "passes": 0}, ValueError, "`passes` must be a whole number from 1"),
-        ({"n_runs": 0}, ValueError, "`n_runs` must be a whole number from 1"),
-        ({"linkage": "average"}, TypeError, "'greedy' takes no argument `linkage`; its own: n_runs"),
-        ({"method": "hierarchical", "linkage": "ward"}, ValueError, "`linkage`.*got 'ward'"),
-    ],
-)
-def test_bad_arguments(options, error, message, draws):
-    with pytest.raises(error, match=message):
-        find(draws, **options)
-
-
-def test_enumeration_takes_ten_items_and_no_more():
-    with pytest.raises(ValueError, match="at most 10 items; got 11. Use 'greedy'"):
-        find(np.zeros((3, 11), int), method="enumeration")
-
-
 def test_fewer_clusters_than_asked_for_is_said():
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -81,16 +81,3 @@ def test_no_matrix_of_all_pairs(order):
     tracemalloc.stop()
     assert peak < n_items**2 / 20
     assert reference.same(refined.values, truth)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"order": "sweep"}, "`order` must be one of 'jacobi'"),
-        ({"passes": 0}, "`passes` must be a whole number from 1"),
-        ({"passes": 1.5}, "`passes` must be a whole number from 1"),
-    ],
-)
-def test_bad_arguments(options, message):
-    with pytest.raises(ValueError, match=message):
-        pc.refine_partition([[0, 0, 1], [0, 1, 1]], [0, 0, 1], **options)

@@ -1,0 +1,87 @@
+# Each Python gets one environment of its own, made and brought up to date when a target needs it:
+#     make test                       the first of python3.13, 3.12, 3.11, python3, python that is new enough
+#     make test PYTHON=python3.11     that one
+#     make test UV=                   with venv and pip although uv (>= 0.7) is there
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+.PHONY: demo test test-newest check docs bench clean help
+
+UV ?= $(shell command -v uv 2>/dev/null)
+UV := $(UV)
+
+# Prints "3.13" for a usable interpreter and fails for any other, a pyenv shim without a version included.
+version_of = $(1) -I -c 'import sys; v = sys.version_info; v < (3, 11) and sys.exit(1); print("%d.%d" % v[:2])' 2>/dev/null
+
+ifndef PYTHON
+PYTHON := $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
+	$(call version_of,$$p) >/dev/null && { echo $$p; break; }; done)
+endif
+ifneq ($(strip $(PYTHON)),)
+VERSION := $(shell $(call version_of,$(PYTHON)))
+else ifneq ($(UV),)
+# No Python at all: uv fetches one.
+PYTHON := 3.13
+VERSION := 3.13
+endif
+
+VENV := .venv/$(VERSION)
+PY := $(VENV)/bin/python
+CONSTRAINTS := $(wildcard constraints/python$(VERSION).txt)
+CONSTRAIN := $(addprefix -c ,$(CONSTRAINTS))
+
+# What the caller has set for other projects must not change what happens here.
+unexport $(filter PYTHON% NUMBA_% PYTEST_% MYPY%,$(.VARIABLES)) VIRTUAL_ENV
+# Not __pycache__: a cache then belongs to this checkout and goes with `make clean`.
+export NUMBA_CACHE_DIR := $(CURDIR)/$(VENV)/numba-cache
+demo test test-newest check bench: export MPLBACKEND := Agg
+docs: export MPLBACKEND := module://matplotlib_inline.backend_inline
+
+demo: $(VENV)/demo.stamp  ## the main job on a small posterior
+	$(PY) examples/demo.py
+
+test: $(VENV)/test.stamp  ## all tests
+	$(PY) -m pytest tests
+
+test-newest: $(VENV)/test.stamp  ## the tests of the ArviZ and PyMC adapters (use a Python >= 3.12)
+	$(PY) -m pytest tests -m adapters
+
+check: $(VENV)/dev.stamp  ## style, types, layers and doctests
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+	$(VENV)/bin/lint-imports
+	$(PY) -m pytest --doctest-modules posterior_consensus
+
+docs: $(VENV)/dev.stamp  ## the documentation, in docs/_build/html
+	$(PY) -m sphinx -W --keep-going -b html docs docs/_build/html
+
+bench: $(VENV)/test.stamp  ## every file of benchmarks/ whose name does not begin with _
+	@set -e; for f in $(basename $(notdir $(filter-out benchmarks/_%,$(wildcard benchmarks/*.py)))); do echo "== $$f"; $(PY) -m benchmarks.$$f; done
+
+clean:  ## remove the environments, the built documentation and the caches
+	rm -rf .venv docs/_build docs/api/generated .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+help:  ## this list
+	@awk -F ':.*  ## ' '/^[a-z-]+:.*  ## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
+
+$(VENV)/demo.stamp: WHAT := -e '.[plots]'
+$(VENV)/test.stamp: WHAT := -e '.[all]' --group test
+$(VENV)/dev.stamp: WHAT := -e '.[all]' --group test --group lint --group docs
+
+$(PY):
+	@test -n '$(VERSION)' || { echo "No Python >= 3.11 here ('$(PYTHON)' is none). Install one, or uv, or name one: make PYTHON=/path/to/python"; exit 1; }
+	$(if $(UV),$(UV) venv --quiet --python $(PYTHON) $(VENV),$(PYTHON) -m venv --without-pip $(VENV))
+
+$(VENV)/%.stamp: pyproject.toml $(CONSTRAINTS) | $(PY)
+	@echo "Installing into $(VENV); the first time takes a minute or two"
+ifneq ($(UV),)
+	$(UV) pip install --quiet --python $(PY) $(CONSTRAIN) $(WHAT)
+else
+	@# Where Python is packaged without ensurepip, its own pip (>= 22.3) can fill the environment.
+	$(PY) -m ensurepip >/dev/null 2>&1 || $(PYTHON) -m pip --python $(PY) install --quiet pip
+	$(PY) -m pip install --quiet --upgrade 'pip>=25.1'  # the first that reads dependency groups
+	$(PY) -m pip install --quiet $(CONSTRAIN) $(WHAT)
+endif
+	@touch $@
