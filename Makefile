@@ -59,8 +59,8 @@ docs: $(VENV)/dev.stamp  ## the documentation, in docs/_build/html
 bench: $(VENV)/test.stamp  ## every file of benchmarks/ whose name does not begin with _
 	@set -e; for f in $(basename $(notdir $(filter-out benchmarks/_%,$(wildcard benchmarks/*.py)))); do echo "== $$f"; $(PY) -m benchmarks.$$f; done
 
-clean:  ## remove the environments, the built documentation and the caches
-	rm -rf .venv docs/_build docs/api/generated .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+clean:  ## remove environments, caches, the built documentation and figures
+	rm -rf .venv docs/_build docs/api/generated .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis figures
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 help:  ## this list

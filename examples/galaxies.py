@@ -36,14 +36,17 @@ draws
 # together, chain by chain, is 3,321 of them, and the largest gap between two chains is easy to read.
 
 # %%
-trace = draws.n_clusters.reshape(len(draws.chains), -1)
-by_chain = [pc.posterior_similarity_matrix(draws.labels[rows]).values for rows in draws.chains]
-print(f"R-hat of the number of clusters {float(array_stats.rhat(trace, chain_axis=0, draw_axis=1)):.3f}")
-print(f"ESS   of the number of clusters {float(array_stats.ess(trace, chain_axis=0, draw_axis=1)):.0f}")
-print(f"largest gap between chains in P(together) {np.ptp(by_chain, axis=0).max():.3f}")
+chains = [draws.labels[rows] for rows in draws.chains]
+matrices = [pc.posterior_similarity_matrix(chain).values for chain in chains]
+n_clusters = draws.n_clusters.reshape(len(chains), -1)
+rhat = array_stats.rhat(n_clusters, chain_axis=0, draw_axis=1)
+ess = array_stats.ess(n_clusters, chain_axis=0, draw_axis=1)
+
+print(f"number of clusters: R-hat {float(rhat):.3f}, ESS {float(ess):.0f}")
+print(f"largest gap between chains in P(together): {np.ptp(matrices, axis=0).max():.3f}")
 
 # %%
-pc.plot_n_clusters(draws)
+ax = pc.plot_n_clusters(draws)
 # %% [markdown]
 # ## The partition to report
 #
@@ -62,7 +65,8 @@ best
 # %%
 velocity = tree["observed_data"]["velocity"]
 fig, ax = plt.subplots(figsize=(7, 1.6), layout="constrained")
-ax.scatter(velocity, np.zeros(82), c=best.labels, cmap="tab10", vmax=9, marker="|", s=600)
+colours = plt.get_cmap("tab10")(best.labels)
+ax.scatter(velocity, np.zeros(82), c=colours, marker="|", s=600)
 ax.set(xlabel="velocity (1,000 km/s)", yticks=[])
 ax.spines[["top", "left", "right"]].set_visible(False)
 
@@ -84,7 +88,7 @@ pc.expected_loss(draws, [best, binder], loss="vi").to_dataframe()
 
 # %%
 psm = pc.posterior_similarity_matrix(draws)
-pc.plot_psm(psm, best)
+ax = pc.plot_psm(psm, best)
 # %% [markdown]
 # ## How sure is it?
 #
@@ -96,7 +100,7 @@ ball = pc.credible_ball(draws, best, prob=0.95)
 ball
 
 # %%
-pc.plot_credible_ball(ball)
+ax = pc.plot_credible_ball(ball)
 # %% [markdown]
 # Item by item: how probably a galaxy is with the rest of its cluster, and with which other cluster else.
 
@@ -110,7 +114,7 @@ ax.plot(velocity, items.probability, "o", markersize=3, label="own cluster")
 ax.plot(velocity, items.nearest_probability, "o", markersize=3, label="nearest other cluster")
 ax.set(xlabel="velocity (1,000 km/s)", ylabel="probability", ylim=(0, 1))
 ax.spines[["top", "right"]].set_visible(False)
-ax.legend(frameon=False)
+legend = ax.legend(frameon=False)
 # %% [markdown]
 # ## Keep it with the posterior
 #

@@ -33,12 +33,13 @@ def as_text(title: str, facts: Sequence[tuple[str, str]], table: pd.DataFrame) -
 
 def as_html(title: str, facts: Sequence[tuple[str, str]], table: pd.DataFrame) -> str:
     """Lay the parts out for a notebook."""
+    left = "style='text-align:left'"
     rows = "".join(
-        f"<tr style='text-align:left'><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>"
-        for name, value in facts
+        f"<tr><th {left}>{html.escape(name)}</th><td {left}>{html.escape(value)}</td></tr>" for name, value in facts
     )
     body = table.head(_MOST_ROWS).to_html(float_format=number, index_names=False, na_rep="-", border=0)
+    body = body.replace("<table", "<table style='margin-left:0'", 1)
     more = (
         f"<p>{len(table) - _MOST_ROWS} more rows in <code>to_dataframe()</code></p>" if len(table) > _MOST_ROWS else ""
     )
-    return f"<div><strong>{html.escape(title)}</strong><table>{rows}</table>{body}{more}</div>"
+    return f"<div><strong>{html.escape(title)}</strong><table style='margin-left:0'>{rows}</table>{body}{more}</div>"

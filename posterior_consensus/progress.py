@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sized
+from importlib.util import find_spec
 from typing import TypeVar
 
 Step = TypeVar("Step")
@@ -25,7 +26,7 @@ def track(
     progressbar : bool
         Whether to show anything.
     """
-    if not progressbar:
+    if not progressbar or not _can_be_seen():
         yield from steps
         return
     total = len(steps) if total is None and isinstance(steps, Sized) else total
@@ -51,3 +52,11 @@ def track(
     finally:
         if bar is not None:
             bar.stop()
+
+
+def _can_be_seen() -> bool:
+    """Whether output goes to a terminal, or to a notebook with the widgets that rich draws on."""
+    from rich.console import Console
+
+    console = Console()
+    return console.is_terminal or (console.is_jupyter and find_spec("ipywidgets") is not None)

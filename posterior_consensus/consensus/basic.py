@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from functools import cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -48,11 +50,18 @@ def k_means(points: npt.NDArray[np.float64], n_clusters: int, n_init: int, rng: 
     """Cluster points (n, d) into at most `n_clusters` groups by k-means++."""
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
-    from threadpoolctl import threadpool_limits
 
     model = KMeans(n_clusters, n_init=check_count("n_init", n_init), random_state=int(rng.integers(2**31)))
     # With more threads its sums, and so its labels, would depend on their number.
-    with threadpool_limits(1), warnings.catch_warnings():
+    with _thread_pools().limit(limits=1), warnings.catch_warnings():
         # Fewer distinct points than clusters: the caller sees it from the labels.
         warnings.simplefilter("ignore", ConvergenceWarning)
         return canonical_labels(model.fit_predict(points))
+
+
+@cache  # looking through the loaded libraries takes longer than a small k-means
+def _thread_pools() -> Any:
+    import sklearn.cluster  # noqa: F401  brings the library whose threads are to be limited
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()

@@ -100,7 +100,7 @@ class ConsensusPartition:
         )
         expected = display.quantity(self.expected_loss, self.loss.unit)
         facts = [
-            (f"expected {self.loss.name}", f"{expected} (MCSE {display.number(self.mcse)})"),
+            (f"expected {self.loss.name}", f"{expected} (MCSE {self.mcse:.2g})"),
             ("method", self.method + reached),
             ("draws", str(self.n_draws)),
         ]
