@@ -129,6 +129,14 @@ def binder(a: float = 1.0) -> PartitionLoss:
     .. [1] Binder (1978), Biometrika 65(1), 31-38. https://doi.org/10.1093/biomet/65.1.31
     .. [2] Dahl, Johnson and Mueller (2022), Journal of Computational and Graphical Statistics 31(4), 1189-1201.
        https://doi.org/10.1080/10618600.2022.2069779
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> pc.partition_loss([0, 0, 1, 1], [0, 0, 0, 0], pc.binder(a=0.5))
+    0.25
+    >>> pc.partition_loss([0, 0, 1, 1], [0, 1, 2, 3], pc.binder(a=0.5))
+    0.375
     """
     a = _checked_cost(a)
     return PartitionLoss(
@@ -166,6 +174,14 @@ def vi(a: float = 1.0) -> PartitionLoss:
     .. [1] Meila (2007), Journal of Multivariate Analysis 98(5), 873-895. https://doi.org/10.1016/j.jmva.2006.11.013
     .. [2] Dahl, Johnson and Mueller (2022), Journal of Computational and Graphical Statistics 31(4), 1189-1201.
        https://doi.org/10.1080/10618600.2022.2069779
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> pc.partition_loss([0, 0, 1, 1], [0, 0, 0, 0], pc.vi(a=0.5))
+    0.5
+    >>> pc.partition_loss([0, 0, 1, 1], [0, 1, 2, 3], pc.vi(a=0.5))
+    1.5
     """
     a = _checked_cost(a)
     return PartitionLoss(
@@ -184,6 +200,10 @@ def vi(a: float = 1.0) -> PartitionLoss:
 def one_minus_ari() -> PartitionLoss:
     """One minus the adjusted Rand index; above 1 where two partitions agree less than by chance.
 
+    Returns
+    -------
+    PartitionLoss
+
     Notes
     -----
     L = ((B + C) / 2 - A) / ((B + C) / 2 - B C / top) with h(x) = x (x - 1) / 2 [1]_.
@@ -191,6 +211,12 @@ def one_minus_ari() -> PartitionLoss:
     References
     ----------
     .. [1] Hubert and Arabie (1985), Journal of Classification 2, 193-218. https://doi.org/10.1007/BF01908075
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> pc.partition_loss([0, 0, 1, 1], [0, 0, 0, 1], pc.one_minus_ari())
+    1.0
     """
     return PartitionLoss(
         name="omari",
@@ -206,6 +232,10 @@ def one_minus_ari() -> PartitionLoss:
 def jaccard() -> PartitionLoss:
     """Jaccard distance of the sets of pairs that two partitions have together.
 
+    Returns
+    -------
+    PartitionLoss
+
     Notes
     -----
     L = (B + C - 2 A) / (B + C - A) with h(x) = x (x - 1) / 2; a metric, as the Jaccard distance of any two sets [1]_.
@@ -213,6 +243,12 @@ def jaccard() -> PartitionLoss:
     References
     ----------
     .. [1] Levandowsky and Winter (1971), Nature 234, 34-35. https://doi.org/10.1038/234034a0
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> pc.partition_loss([0, 0, 1, 1], [0, 0, 0, 1], pc.jaccard())
+    0.75
     """
     return PartitionLoss(
         name="jaccard",
@@ -231,13 +267,19 @@ _VINH = "https://jmlr.org/papers/v11/vinh10a.html"
 def nvi() -> PartitionLoss:
     """Normalised variation of information: VI over the joint entropy.
 
+    Returns
+    -------
+    PartitionLoss
+
     Notes
     -----
-    L = (B + C - 2 A) / (top - A) with h(x) = x log2 x [1]_.
+    L = (B + C - 2 A) / (top - A) with h(x) = x log2 x: Vinh, Epps and Bailey (2010), Journal of Machine Learning Research 11, 2837-2854.
 
-    References
-    ----------
-    .. [1] Vinh, Epps and Bailey (2010), Journal of Machine Learning Research 11, 2837-2854.
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> pc.partition_loss([0, 0, 1, 1], [0, 1, 2, 3], pc.nvi())
+    0.5
     """
     return PartitionLoss(
         name="nvi",
@@ -253,13 +295,19 @@ def nvi() -> PartitionLoss:
 def information_distance() -> PartitionLoss:
     """Information distance: the larger of the two conditional entropies, in bits.
 
+    Returns
+    -------
+    PartitionLoss
+
     Notes
     -----
-    L = (max(B, C) - A) / n with h(x) = x log2 x [1]_.
+    L = (max(B, C) - A) / n with h(x) = x log2 x: Vinh, Epps and Bailey (2010), Journal of Machine Learning Research 11, 2837-2854.
 
-    References
-    ----------
-    .. [1] Vinh, Epps and Bailey (2010), Journal of Machine Learning Research 11, 2837-2854.
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> pc.partition_loss([0, 0, 1, 1], [0, 1, 2, 3], pc.information_distance())
+    1.0
     """
     return PartitionLoss(
         name="id",
@@ -277,13 +325,19 @@ def information_distance() -> PartitionLoss:
 def nid() -> PartitionLoss:
     """Normalised information distance: the information distance over the larger entropy.
 
+    Returns
+    -------
+    PartitionLoss
+
     Notes
     -----
-    L = (max(B, C) - A) / (top - min(B, C)) with h(x) = x log2 x [1]_.
+    L = (max(B, C) - A) / (top - min(B, C)) with h(x) = x log2 x: Vinh, Epps and Bailey (2010), Journal of Machine Learning Research 11, 2837-2854.
 
-    References
-    ----------
-    .. [1] Vinh, Epps and Bailey (2010), Journal of Machine Learning Research 11, 2837-2854.
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> pc.partition_loss([0, 0, 1, 1], [0, 1, 2, 3], pc.nid())
+    0.5
     """
     return PartitionLoss(
         name="nid",
@@ -324,6 +378,12 @@ def nmi(average_method: Literal["geometric", "arithmetic", "min", "max"] = "geom
     References
     ----------
     .. [1] Strehl and Ghosh (2002), Journal of Machine Learning Research 3, 583-617.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> round(pc.partition_loss([0, 0, 1, 1], [0, 1, 2, 3], pc.nmi("arithmetic")), 6)
+    0.333333
     """
     if average_method not in _NMI_NORMALIZERS:
         raise ValueError(
