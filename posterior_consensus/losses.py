@@ -273,7 +273,8 @@ def nvi() -> PartitionLoss:
 
     Notes
     -----
-    L = (B + C - 2 A) / (top - A) with h(x) = x log2 x: Vinh, Epps and Bailey (2010), Journal of Machine Learning Research 11, 2837-2854.
+    L = (B + C - 2 A) / (top - A) with h(x) = x log2 x: Vinh, Epps and Bailey (2010),
+    Journal of Machine Learning Research 11, 2837-2854.
 
     Examples
     --------
@@ -301,7 +302,8 @@ def information_distance() -> PartitionLoss:
 
     Notes
     -----
-    L = (max(B, C) - A) / n with h(x) = x log2 x: Vinh, Epps and Bailey (2010), Journal of Machine Learning Research 11, 2837-2854.
+    L = (max(B, C) - A) / n with h(x) = x log2 x: Vinh, Epps and Bailey (2010),
+    Journal of Machine Learning Research 11, 2837-2854.
 
     Examples
     --------
@@ -331,7 +333,8 @@ def nid() -> PartitionLoss:
 
     Notes
     -----
-    L = (max(B, C) - A) / (top - min(B, C)) with h(x) = x log2 x: Vinh, Epps and Bailey (2010), Journal of Machine Learning Research 11, 2837-2854.
+    L = (max(B, C) - A) / (top - min(B, C)) with h(x) = x log2 x: Vinh, Epps and Bailey (2010),
+    Journal of Machine Learning Research 11, 2837-2854.
 
     Examples
     --------
