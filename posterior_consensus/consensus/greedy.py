@@ -35,7 +35,8 @@ def greedy(
     Parameters
     ----------
     n_runs : int
-        Number of independent runs.
+        Number of runs from random orders. One more starts from a single cluster, which is the answer where draws have
+        little in common but which merges of two clusters do not always reach.
 
     Notes
     -----
@@ -48,15 +49,17 @@ def greedy(
     fewest, most = (n_clusters, n_clusters) if n_clusters is not None else (1, max_clusters or draws.n_items)
     orders = [rng.permutation(draws.n_items) for _ in range(n_runs)]
     runs = [
-        _Run(draws, loss, fewest, most).from_order(order)
+        _Run(draws, loss, fewest, most).allocate(order).improve(order)
         for order in track(orders, "Greedy search", progressbar=progressbar)
     ]
+    if fewest == 1:
+        runs.append(_Run(draws, loss, fewest, most).join().improve(orders[0]))
     partitions = [run.labels for run in runs]
     losses = mean_loss(draws, np.stack(partitions), loss)
     best = int(losses.argmin())
     reached = int(np.sum(losses <= losses[best] + _SAME * max(1.0, abs(losses[best]))))
     info = {
-        "n_runs": int(n_runs),
+        "n_runs": len(runs),
         "n_runs_at_best": reached,
         "n_scans": sum(run.n_scans for run in runs),
         "n_merges": sum(run.n_merges for run in runs),
@@ -95,10 +98,22 @@ class _Run:
     def labels(self) -> Labels:
         return canonical_labels(self.state.partition)
 
-    def from_order(self, order: Any) -> _Run:
-        """Allocate the items in this order, then improve until neither a move nor a merge does."""
+    def allocate(self, order: Any) -> _Run:
+        """Put the items, in this order, where they are best with the items before them."""
         self._place(order)
         self._open_clusters()
+        return self
+
+    def join(self) -> _Run:
+        """Put all items into one cluster."""
+        self.state.partition[:] = 0
+        self.state.sizes[0] = self.draws.n_items
+        rows = (self.draws.starts[:-1, np.newaxis] + self.draws.labels).ravel()
+        self.state.totals[:] = self.state.counts[:, 0] = np.bincount(rows, minlength=self.state.totals.size)
+        return self
+
+    def improve(self, order: Any) -> _Run:
+        """Let items move, in this order, and clusters merge until neither lowers the expected loss."""
         self._scan(order)
         while self._merge_once():
             self._scan(order)

@@ -15,25 +15,56 @@ def contingency_table(labels, others, n_rows, n_columns):
     return table
 
 
+@jit
+def _joint_sum(partition, draw, width, h, cells):
+    """Sum of h over a contingency table, visiting every cell; `cells`, all 0 before and after, is scratch."""
+    for i in range(draw.size):
+        cells[np.int64(partition[i]) * width + np.int64(draw[i])] += 1
+    total = 0.0
+    for cell in range(cells.size):
+        total += h[cells[cell]]
+        cells[cell] = 0
+    return total
+
+
+@jit
+def _joint_sum_by_items(partition, order, ends, h, counts):
+    """The same, visiting items cluster by cluster of the draw; `counts`, all 0 before and after, is scratch."""
+    total = 0.0
+    for cluster in range(ends.size - 1):
+        for s in range(ends[cluster], ends[cluster + 1]):
+            counts[partition[order[s]]] += 1
+        for s in range(ends[cluster], ends[cluster + 1]):
+            k = partition[order[s]]
+            total += h[counts[k]]
+            counts[k] = 0
+    return total
+
+
 @jit(parallel=True)
 def joint_sums(partitions, n_clusters, labels, n_draw_clusters, h):
-    """Sum of h over the cells of the contingency table of every partition (P, n) with every draw (N, n): (P, N)."""
+    """Sum of h over the cells of the contingency table of every partition (P, n) with every draw (N, n): (P, N).
+
+    Visiting every cell is several times faster, but a table of many clusters by many has more cells than memory holds.
+    """
     n_partitions, n_items = partitions.shape
     n_draws = labels.shape[0]
+    most = n_clusters.max()
     sums = np.empty((n_partitions, n_draws))
     for t in prange(n_draws):
         width = n_draw_clusters[t]
         draw = labels[t]
-        counts = np.zeros(n_clusters.max() * width, np.int64)
-        for p in range(n_partitions):
-            partition = partitions[p]
-            for i in range(n_items):
-                counts[np.int64(partition[i]) * width + np.int64(draw[i])] += 1
-            total = 0.0
-            for cell in range(n_clusters[p] * width):
-                total += h[counts[cell]]
-                counts[cell] = 0
-            sums[p, t] = total
+        if most * width <= 16 * n_items:
+            cells = np.zeros(most * width, np.int64)
+            for p in range(n_partitions):
+                sums[p, t] = _joint_sum(partitions[p], draw, width, h, cells[: n_clusters[p] * width])
+        else:
+            order = np.argsort(draw, kind="mergesort")
+            ends = np.zeros(width + 1, np.int64)
+            ends[1:] = np.cumsum(np.bincount(draw))
+            counts = np.zeros(most, np.int64)
+            for p in range(n_partitions):
+                sums[p, t] = _joint_sum_by_items(partitions[p], order, ends, h, counts)
     return sums
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from posterior_consensus.kernels._jit import jit
 
 _TINY = 1e-12  # relative to the numbers compared: what is smaller is rounding
+_ZERO = 1e-14  # relative to top: what coefficients such as 1.5 and 0.5 leave where A = B = C
 
 
 class Draws(NamedTuple):
@@ -58,6 +59,8 @@ def _linear_form(coefficients, top, a, b, c):
 @jit
 def _loss(numerator, denominator, is_ratio, top, a, b, c):
     value = _linear_form(numerator, top, a, b, c)
+    if abs(value) <= _ZERO * top:
+        value = 0.0
     if not is_ratio:
         return value
     divisor = _linear_form(denominator, top, a, b, c)

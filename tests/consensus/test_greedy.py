@@ -73,7 +73,7 @@ def test_runs_are_counted_and_more_are_no_worse():
     few, many = (find(draws, "binder", n_runs=n) for n in (1, 12))
     assert many.expected_loss <= few.expected_loss + 1e-12
     losses = np.array(many.info["expected_losses"])
-    assert len(losses) == many.info["n_runs"] == 12
+    assert len(losses) == many.info["n_runs"] == 12 + 1  # and the one from a single cluster
     assert many.info["n_runs_at_best"] == np.sum(losses <= losses.min() + 1e-10) >= 1
     assert many.expected_loss == pytest.approx(losses.min(), abs=1e-13)
 
@@ -85,3 +85,10 @@ def test_nearly_equal_losses_do_not_cycle(loss):
     draws = np.eye(n_items, dtype=int)
     result = find(draws, loss, n_runs=1)
     assert np.isfinite(result.expected_loss) and result.info["n_scans"] < 100
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_single_cluster_is_found_where_draws_have_little_in_common(seed):
+    draws = np.random.default_rng(seed).integers(0, 4, (30, 8))
+    best = find(draws, "vi", method="enumeration")
+    assert find(draws, "vi").expected_loss == pytest.approx(best.expected_loss, abs=1e-12)
