@@ -24,7 +24,7 @@ def main() -> None:
         tree = file.load()
     draws = pc.as_partition_draws(tree, "z")
     show("The draws", draws)
-    show("Do the chains agree?", chain_agreement(draws))
+    show("Do the chains agree?", chain_agreement(draws).to_string(na_rep="-"))
 
     best = pc.consensus_partition(draws, loss="vi", random_seed=1)
     binder = pc.consensus_partition(draws, loss="binder", random_seed=1)

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+_MOST_FOR_OPTIMAL_ORDER = 1000  # items; its cubic time would be felt beyond
+
+
 def plot_psm(psm: Any, partition: Any = None, *, ax: Axes | None = None) -> Axes:
     """Draw the posterior similarity matrix, ordered by a partition with its clusters outlined.
 
@@ -107,7 +110,8 @@ def _order(values: npt.NDArray[np.float64], labels: npt.NDArray[np.int32]) -> np
         members = np.flatnonzero(labels == k)
         if members.size > 2:
             distances = squareform(1.0 - values[np.ix_(members, members)], checks=False)
-            leaves = members[hierarchy.leaves_list(hierarchy.linkage(distances, "average"))]
+            tree = hierarchy.linkage(distances, "average", optimal_ordering=members.size <= _MOST_FOR_OPTIMAL_ORDER)
+            leaves = members[hierarchy.leaves_list(tree)]
             # A tree has no direction: take the one nearer to the order of the data.
             members = leaves if np.corrcoef(leaves, np.arange(leaves.size))[0, 1] >= 0 else leaves[::-1]
         pieces.append(members)
