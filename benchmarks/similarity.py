@@ -3,9 +3,8 @@
 import shutil
 import statistics
 import subprocess
+import sys
 import tempfile
-import threading
-import time
 from pathlib import Path
 
 import numpy as np
@@ -33,8 +32,7 @@ def main() -> None:
             if has_salso:
                 programs["salso"] = _salso(labels, Path(folder))
             seconds = alternate(programs, 1 if smallest else REPEATS)
-        result = 8 * n_items**2
-        row = [f"{n_items:,} x {n_draws:,}", n_labels, seconds["ours"], f"{_extra_memory(draws) / result:.1%}"]
+        row = [f"{n_items:,} x {n_draws:,}", n_labels, seconds["ours"], _extra_memory(n_items, n_draws, n_labels)]
         if has_salso:
             row += [seconds["salso"], round(seconds["salso"] / seconds["ours"], 1)]
         rows.append(row)
@@ -52,28 +50,26 @@ def _warm(call):
     return program
 
 
-def _extra_memory(draws: pc.PartitionDraws) -> int:
-    """Peak growth of the process's memory during a call, less what the result takes, in bytes."""
-    peak = start = _resident()
-    done = threading.Event()
-
-    def watch() -> None:
-        nonlocal peak
-        while not done.is_set():
-            peak = max(peak, _resident())
-            time.sleep(0.001)
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    matrix = pc.posterior_similarity_matrix(draws)
-    done.set()
-    watcher.join()
-    return max(0, max(peak, _resident()) - start - matrix.nbytes)
-
-
-def _resident() -> int:
-    status = Path("/proc/self/statm")
-    return int(status.read_text().split()[1]) * 4096 if status.exists() else 0
+def _extra_memory(n_items: int, n_draws: int, n_labels: int) -> str:
+    """Peak memory of a first call in a new process, less what is there before it and the result, as a share of the result."""
+    if not Path("/proc/self/clear_refs").exists():
+        return "not measured"
+    code = f"""
+import re
+from pathlib import Path
+import posterior_consensus as pc
+from benchmarks._timing import random_draws
+status = lambda name: 1024 * int(re.search(name + r":\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
+draws = pc.as_partition_draws(random_draws({n_draws}, {n_items}, {n_labels}))
+pc.posterior_similarity_matrix(draws.labels[:, :128])  # compiles
+before = status("VmRSS")
+Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
+result = pc.posterior_similarity_matrix(draws).nbytes
+print((status("VmHWM") - before - result) / result)
+"""
+    return (
+        f"{float(subprocess.run([sys.executable, '-c', code], capture_output=True, check=True, text=True).stdout):.1%}"
+    )
 
 
 def _has_salso() -> bool:
