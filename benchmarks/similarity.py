@@ -32,7 +32,8 @@ def main() -> None:
             if has_salso:
                 programs["salso"] = _salso(labels, Path(folder))
             seconds = alternate(programs, 1 if smallest else REPEATS)
-        row = [f"{n_items:,} x {n_draws:,}", n_labels, seconds["ours"], _extra_memory(n_items, n_draws, n_labels)]
+        memory = _extra_memory(n_items, n_draws, n_labels)
+        row = [f"{n_items:,} x {n_draws:,}", n_labels, seconds["ours"], memory]
         if has_salso:
             row += [seconds["salso"], round(seconds["salso"] / seconds["ours"], 1)]
         rows.append(row)
@@ -51,7 +52,7 @@ def _warm(call):
 
 
 def _extra_memory(n_items: int, n_draws: int, n_labels: int) -> str:
-    """Peak memory of a first call in a new process, less what is there before it and the result, as a share of the result."""
+    """Peak memory of a first call in a new process beyond what was there before and the result, in its share."""
     if not Path("/proc/self/clear_refs").exists():
         return "not measured"
     code = f"""
