@@ -1,6 +1,5 @@
 import inspect
 import re
-import re
 
 import numpy as np
 import pytest
