@@ -66,7 +66,7 @@ class CredibleBall:
             bound = getattr(self, name)
             variables[name] = bound.drop_vars("distance")
             variables[f"{name}_distance"] = (bound.dims[:1], bound["distance"].values, measure)
-        return stored(variables, {"ball_prob": self.prob, "ball_loss": self.loss.name})
+        return stored(self.center, variables, {"ball_prob": self.prob, "ball_loss": self.loss.name})
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each bound: clusters, distance from the center, and how many partitions tie."""

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import xarray as xr
 
 from posterior_consensus.partitions import Labels, as_array, as_codes, canonical_labels, canonical_rows
-from posterior_consensus.sources import aligned, label_array, positions
+from posterior_consensus.sources import aligned, label_array, labelled, positions
 
 Floats = npt.NDArray[np.float64]
 
@@ -84,7 +83,8 @@ class PartitionDraws:
         Returns
         -------
         ndarray of shape (...)
-            NaN where the draws cannot tell: fewer than four draws in a chain.
+            NaN where the draws cannot tell: fewer than four draws in a chain, or a function that varies but not
+            among the draws compared. 0 for a constant.
 
         Notes
         -----
@@ -106,12 +106,11 @@ class PartitionDraws:
             return np.full(values.shape[:-1], np.nan)
         chains = np.stack([influence[..., rows[:length]] for rows in self.chains], axis=-2)
         used = length * len(self.chains)
-        # ArviZ divides by the variance; weights make rounding of what is constant vary.
-        constant = (np.ptp(chains, axis=(-2, -1)) == 0) | (np.ptp(values, axis=-1) == 0)
-        error = np.zeros(values.shape[:-1])
-        if not np.all(constant):
-            moving = chains[~constant]
-            error[~constant] = array_stats.mcse(moving, chain_axis=-2, draw_axis=-1, method="mean")
+        error = np.full(values.shape[:-1], np.nan)
+        error[np.ptp(values, axis=-1) == 0] = 0.0
+        moving = np.isnan(error) & (np.ptp(chains, axis=(-2, -1)) > 0)  # ArviZ divides by the variance
+        if np.any(moving):
+            error[moving] = array_stats.mcse(chains[moving], chain_axis=-2, draw_axis=-1, method="mean")
         return error * np.sqrt(used / self.n_draws)
 
     def item_array(self, values: npt.ArrayLike, name: str, **attrs: Any) -> xr.DataArray:
@@ -124,9 +123,7 @@ class PartitionDraws:
 
     def as_labels(self, partition: Any, name: str = "partition") -> Labels:
         """Take the canonical labels (n_items,) of a result object, a DataArray or a label vector over these items."""
-        values = getattr(partition, "labels", partition)
-        if isinstance(values, pd.Series) and values.index.name == self.item_dim:
-            values = xr.DataArray(values.to_numpy(), dims=(self.item_dim,), coords={self.item_dim: values.index})
+        values = labelled(partition, self.item_dim)
         if isinstance(values, xr.DataArray):
             values = aligned(values, self.item_dim, self.item_coords, name)
         labels = canonical_labels(values, name)
@@ -201,9 +198,9 @@ def as_partition_draws(
     array([2, 1])
     """
     if isinstance(data, PartitionDraws):
-        if weights is None:
-            return data
-        return _with_weights(data, weights)
+        if var_name is not None or item_dim is not None:
+            raise ValueError("`var_name` and `item_dim` must be None for PartitionDraws, which are made already.")
+        return data if weights is None else _with_weights(data, weights)
     labels, dims, item_dim = label_array(data, var_name, group, sample_dims, item_dim)
     name = f"the labels of {labels.name!r}" if labels.name is not None else "`data`"
     n_items = labels.sizes[item_dim]
@@ -251,7 +248,12 @@ def _sample_ids(labels: xr.DataArray, dims: tuple[str, ...], n_draws: int) -> tu
 def _with_weights(
     draws: PartitionDraws, weights: Any, labels: xr.DataArray | None = None, dims: tuple[str, ...] = ()
 ) -> PartitionDraws:
-    shape = (draws.n_draws,) if labels is None else tuple(labels.sizes[dim] for dim in dims)
+    by_chain = (len(draws.chains), draws.n_draws // len(draws.chains))
+    if labels is not None:
+        shape = tuple(labels.sizes[dim] for dim in dims)
+    else:  # rows chain after chain, all of one length, can take weights of that shape
+        in_order = np.array_equal(np.concatenate(draws.chains), np.arange(draws.n_draws))
+        shape = by_chain if in_order and {rows.size for rows in draws.chains} == {by_chain[1]} else (draws.n_draws,)
     if isinstance(weights, xr.DataArray) and labels is not None and (weights.ndim > 1 or weights.dims == dims):
         weights = _align_weights(weights, labels, dims)
     values = as_array(weights, "`weights`")

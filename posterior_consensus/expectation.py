@@ -14,7 +14,7 @@ from posterior_consensus.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.kernels import contingency, search
 from posterior_consensus.losses import PartitionLoss, as_loss
 from posterior_consensus.partitions import Labels, canonical_labels, contingency_table
-from posterior_consensus.sources import aligned
+from posterior_consensus.sources import aligned, labelled
 
 Floats = npt.NDArray[np.float64]
 
@@ -112,7 +112,7 @@ def misclassification_distance(partition: Any, other: Any) -> float:
 
 
 def _two_partitions(one: Any, other: Any) -> tuple[Labels, Labels]:
-    one, other = getattr(one, "labels", one), getattr(other, "labels", other)
+    one, other = labelled(one, "item"), labelled(other, "item")
     if isinstance(one, xr.DataArray) and isinstance(other, xr.DataArray) and one.ndim == 1:
         other = aligned(other, str(one.dims[0]), one.coords, "other partition")
     ours, theirs = canonical_labels(one), canonical_labels(other)

@@ -74,14 +74,19 @@ def _read(path: Path, group: str) -> xr.Dataset:
         return group_dataset(tree, group).load()
 
 
-def stored(variables: Mapping[str, Any], attrs: Mapping[str, Any] | None = None) -> xr.Dataset:
-    """Put a result's variables into a Dataset, or say which of the user's own names is in the way."""
-    taken = {
-        name for value in variables.values() for name in (*getattr(value, "coords", ()), *getattr(value, "dims", ()))
-    }
-    for name in variables:
-        if name in taken:
-            raise ValueError(f"The draws must not have a dimension or coordinate {name!r}, where a result is stored.")
+def stored(items: xr.DataArray, variables: Mapping[str, Any], attrs: Mapping[str, Any] | None = None) -> xr.Dataset:
+    """Put a result's variables into a Dataset, or say which name of the user's `items` is in the way."""
+    theirs = {str(name) for name in (*items.dims, *items.coords)}
+    for name, value in variables.items():
+        added = {name}
+        if isinstance(value, xr.DataArray):
+            over_items = set(items.dims) <= set(value.dims)
+            added |= {str(dim) for dim in value.dims if not (over_items and dim in items.dims)}
+        taken = sorted(added & theirs)
+        if taken:
+            raise ValueError(
+                f"The draws must not have a dimension or coordinate {taken[0]!r}: a result is stored there."
+            )
     return xr.Dataset(variables, attrs=attrs)
 
 
@@ -100,7 +105,8 @@ def attach(data: Container, *results: HasDataset, group: str = "consensus") -> C
     Returns
     -------
     InferenceData or DataTree
-        Of the same type as `data`. The new group survives ``to_netcdf`` and ``to_zarr``.
+        Of the same type as `data`. The new group survives ``to_netcdf`` and ``to_zarr``; ArviZ 0.x's own ``to_zarr``
+        needs zarr 2.
 
     Raises
     ------
@@ -126,9 +132,10 @@ def attach(data: Container, *results: HasDataset, group: str = "consensus") -> C
             raise TypeError(f"`results` must have a method to_dataset(); got {type(result).__name__}.")
     if not isinstance(group, str) or not group or "/" in group:
         raise ValueError(f"`group` must be a name without '/'; got {group!r}.")
+    datasets = [result.to_dataset() for result in results]
     try:
         dataset = xr.merge(
-            [result.to_dataset() for result in results],
+            datasets,
             join="exact",
             compat="identical",
             combine_attrs="drop_conflicts",

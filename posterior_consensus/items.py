@@ -45,7 +45,7 @@ class ItemUncertainty:
     def to_dataset(self) -> xr.Dataset:
         """The five columns as a Dataset over the items."""
         columns = (self.cluster, self.probability, self.nearest, self.nearest_probability, self.margin)
-        return stored({f"item_{column.name}": column for column in columns})
+        return stored(self.cluster, {f"item_{column.name}": column for column in columns})
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each item, in the order of the data."""

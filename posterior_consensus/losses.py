@@ -6,8 +6,8 @@ let
     A = sum h(n_kl),   B = sum h(n_k),   C = sum h(m_l),   top = h(n).
 
 Every loss here is a ratio of two forms linear in top, A, B, C, max(B, C), min(B, C), B C / top and sqrt((top - B)(top -
-C)), where h(x) = x (x - 1) / 2 counts pairs and h(x) = x log2 x measures information. A loss is therefore a table h and
-sixteen numbers.
+C)), where h(x) = x (x - 1) / 2 counts pairs and h(x) = x log2 x measures information. A loss is therefore a table h,
+sixteen numbers and a scale.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ class PartitionLoss:
     name: str
     formula: str
     h: Callable[[int], Floats]
-    numerator: Mapping[str, float]
-    denominator: Mapping[str, float] = field(default_factory=dict)
+    numerator: Mapping[str, float] = field(hash=False)
+    denominator: Mapping[str, float] = field(default_factory=dict, hash=False)
     scale: Callable[[int], float] = _unscaled
     unit: str = ""
     upper: str = "1"
@@ -421,7 +421,7 @@ LOSSES: dict[str, Callable[..., PartitionLoss]] = {
 
 
 def _checked_cost(a: float) -> float:
-    if not isinstance(a, (int, float, np.integer, np.floating)):
+    if isinstance(a, bool) or not isinstance(a, (int, float, np.integer, np.floating)):
         raise TypeError(f"`a` must be a number; got {type(a).__name__}.")
     if not 0 < a < 2:
         raise ValueError(f"`a` must lie between 0 and 2, both excluded; got {a!r}.")

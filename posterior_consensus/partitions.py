@@ -1,4 +1,4 @@
-"""Partitions as label vectors: canonical form, contingency, meet, enumeration."""
+"""Partitions as label vectors: canonical form, contingency, enumeration."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -157,6 +157,8 @@ def canonical_labels(labels: npt.ArrayLike, name: str = "partition") -> Labels:
         As :func:`as_codes`, and if the labels are not one vector of at least one item.
     """
     values = as_array(labels, f"the labels of `{name}`")
+    if values.ndim == 0:
+        raise ValueError(f"`{name}` must be a vector of labels, one for each item; got {type(labels).__name__}.")
     if values.ndim != 1 or values.size == 0:
         raise ValueError(f"`{name}` must be a vector of labels, one for each item; got shape {values.shape}.")
     codes, n_codes = as_codes(values, f"the labels of `{name}`")
@@ -171,12 +173,6 @@ def contingency_table(labels: Labels, others: Labels) -> npt.NDArray[np.int64]:
     ndarray of shape (n_clusters, n_other_clusters), dtype int64
     """
     return contingency.contingency_table(labels, others, int(labels.max()) + 1, int(others.max()) + 1)
-
-
-def meet(partitions: npt.NDArray[Any]) -> Labels:
-    """Return the coarsest partition finer than all of (n_partitions, n_items): equal columns together, others apart."""
-    _, labels = np.unique(partitions, axis=1, return_inverse=True)
-    return canonical_labels(labels.ravel())
 
 
 def distinct_rows(partitions: npt.NDArray[Any]) -> npt.NDArray[np.intp]:

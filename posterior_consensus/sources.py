@@ -44,9 +44,11 @@ def _find(data: Any, var_name: str | None, group: str, dims: tuple[str, ...], it
     if isinstance(data, (xr.Dataset, xr.DataTree, str, Path)) or is_inference_data(data):
         return _variable(group_dataset(data, group), var_name, dims, item_dim)
     if isinstance(data, Mapping):
-        from arviz_base import convert_to_dataset
-
-        return _variable(convert_to_dataset(dict(data), group=group), var_name, dims, item_dim)
+        return _variable(_from_dict(data), var_name, dims, item_dim)
+    if var_name is not None:
+        raise ValueError(
+            f"`var_name` must be None for {type(data).__name__}, which has no variables; got {var_name!r}."
+        )
     if hasattr(data, "iloc") and hasattr(data, "columns"):
         return _from_frame(data, dims, item_dim)
     if isinstance(data, np.ndarray) or (isinstance(data, Sequence) and not isinstance(data, (str, bytes))):
@@ -96,9 +98,26 @@ def _is_whole(variable: xr.DataArray) -> bool:
     return bool(np.all(present == np.floor(present))) and (present.size > 0 or variable.size == 0)
 
 
+def _from_dict(data: Mapping[str, Any]) -> xr.Dataset:
+    """Take those arrays that have chains, draws and items."""
+    from arviz_base import convert_to_dataset
+
+    arrays = {name: as_array(values, f"{name!r} of `data`") for name, values in data.items()}
+    full = {name: values for name, values in arrays.items() if values.ndim == 3}
+    if not full:
+        shapes = ", ".join(f"{name!r} {values.shape}" for name, values in arrays.items()) or "none"
+        raise ValueError(f"`data`, a dict, must hold arrays of chains x draws x items; present: {shapes}.")
+    return convert_to_dataset(full)
+
+
 def _from_frame(frame: Any, dims: tuple[str, ...], item_dim: str | None) -> xr.DataArray:
     item_dim = str(item_dim or frame.columns.name or "item")
     _check_apart(item_dim, ("sample", *dims))
+    unnamed = [name for name in frame.columns if isinstance(name, str) and name.startswith("Unnamed: ")]
+    if unnamed:
+        raise ValueError(
+            f"`data` must have items as columns; {_names(unnamed)} holds row names: read the file with index_col=0."
+        )
     inside = [dim for dim in dims if dim in frame.columns]
     if inside:
         raise ValueError(
@@ -161,6 +180,14 @@ def _orient(
         advice = "select or stack the others, e.g. .stack(item=[...])" if rest else "a partition needs one"
         raise ValueError(f"`data` must have one dimension of items beside {dims}; {name} has {tuple(rest)}: {advice}.")
     return labels.transpose(*dims, rest[0]), dims, rest[0]
+
+
+def labelled(partition: Any, dim: str) -> Any:
+    """A result's labels; a Series whose index names its items as a DataArray over `dim`; anything else as it is."""
+    values = getattr(partition, "labels", partition)
+    if isinstance(values, pd.Series) and not isinstance(values.index, pd.RangeIndex):
+        return xr.DataArray(values.to_numpy(), dims=(dim,), coords={dim: values.index.to_numpy()})
+    return values
 
 
 def aligned(labels: xr.DataArray, dim: str, coords: Mapping[Hashable, xr.DataArray], name: str) -> npt.NDArray[Any]:

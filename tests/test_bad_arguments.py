@@ -150,8 +150,8 @@ PARTITIONS = {
     "masked": (np.ma.array([0, 0, 1, 1], mask=[0, 0, 0, 1]), ValueError, "must not be missing; got 1 NaN"),
     "negative": ([0, 0, 1, -1], ValueError, "must not be negative; got -1"),
     "not whole": ([0, 0, 1, 1.5], ValueError, "must be whole numbers; got 1.5"),
-    "a set": ({0, 1}, ValueError, "must be a vector of labels, one for each item; got shape ()"),
-    "text": ("abcd", ValueError, "must be a vector of labels, one for each item; got shape ()"),
+    "a set": ({0, 1}, ValueError, "must be a vector of labels, one for each item; got "),
+    "text": ("abcd", ValueError, "must be a vector of labels, one for each item; got "),
     "other items": (array([0, 0, 1, 1], ("obs",), obs=list("abce")), ValueError, "coordinates of 'obs' differ"),
     "items twice": (array([0, 0, 1, 1], ("obs",), obs=list("abca")), ValueError, "coordinates of 'obs' differ"),
 }

@@ -334,3 +334,50 @@ def test_partition_with_coordinates_for_draws_without(z):
     draws = pc.as_partition_draws(z.values)
     labels = xr.DataArray([5, 5, 1, 2], dims="item", coords={"item": [3, 2, 1, 0]})
     assert draws.as_labels(labels).tolist() == [0, 0, 1, 2]
+
+
+def test_error_is_unknown_where_a_function_varies_but_not_among_the_draws_compared(rng):
+    z = rng.integers(0, 2, (104, 20))
+    z[:8] = z[0]
+    chain = ("sample", [0] * 4 + [1] * 100)
+    draws = pc.as_partition_draws(xr.DataArray(z, dims=("sample", "item"), coords={"chain": chain}))
+    assert np.isnan(draws.mcse(z.sum(axis=1).astype(float)))
+    assert draws.mcse(np.ones(104)) == 0
+
+
+def test_series_is_taken_by_its_index(z):
+    draws = pc.as_partition_draws(z)
+    best = pc.consensus_partition(draws, random_seed=1)
+    shuffled = best.labels.to_series().iloc[::-1]
+    np.testing.assert_array_equal(draws.as_labels(shuffled), best.labels.values)
+    assert pc.partition_loss(shuffled, best.labels.to_series()) == 0
+
+
+def test_weights_of_made_draws_may_have_their_shape(z):
+    weights = np.arange(1, z.sizes["chain"] * z.sizes["draw"] + 1).reshape(z.sizes["chain"], -1)
+    direct, later = (
+        pc.as_partition_draws(z, weights=weights),
+        pc.as_partition_draws(pc.as_partition_draws(z), weights=weights),
+    )
+    np.testing.assert_array_equal(direct.weights, later.weights)
+
+
+@pytest.mark.parametrize("names", [["Unnamed: 0", "a", "b"]])
+def test_row_names_are_no_item(names):
+    with pytest.raises(ValueError, match="read the file with index_col=0"):
+        pc.as_partition_draws(pd.DataFrame(np.ones((5, 3), int), columns=names))
+
+
+def test_dict_of_arrays():
+    draws = pc.as_partition_draws({"z": np.zeros((2, 5, 3), int), "alpha": np.zeros((2, 5))})
+    assert (draws.n_draws, draws.n_items, len(draws.chains)) == (10, 3, 2)
+    with pytest.raises(ValueError, match=r"chains x draws x items; present: 'z' \(5, 3\)"):
+        pc.as_partition_draws({"z": np.zeros((5, 3), int)})
+
+
+@pytest.mark.parametrize("arguments", [{"var_name": "z"}, {"item_dim": "obs"}])
+def test_made_draws_take_no_names(z, arguments):
+    with pytest.raises(ValueError, match="must be None for PartitionDraws"):
+        pc.as_partition_draws(pc.as_partition_draws(z), **arguments)
+    with pytest.raises(ValueError, match="`var_name` must be None for ndarray"):
+        pc.as_partition_draws(z.values, var_name="z")

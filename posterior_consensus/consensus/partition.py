@@ -15,7 +15,7 @@ import xarray as xr
 
 from posterior_consensus import display
 from posterior_consensus.consensus.methods import METHODS
-from posterior_consensus.consensus.refinement import Order, check_refinement, refined_labels
+from posterior_consensus.consensus.refinement import ORDERS, Order, check_refinement, refined_labels
 from posterior_consensus.consensus.selection import Candidate, check_count
 from posterior_consensus.draws import as_partition_draws
 from posterior_consensus.expectation import loss_matrix
@@ -59,21 +59,25 @@ class ConsensusPartition:
 
     @property
     def cluster_sizes(self) -> xr.DataArray:
-        """Number of items of each cluster, over the dimension ``cluster``."""
+        """Number of items of each cluster, over the dimension ``consensus_cluster``."""
         sizes = np.bincount(self.labels.values)
-        return xr.DataArray(sizes, dims="cluster", coords={"cluster": np.arange(sizes.size)}, name="cluster_size")
+        return xr.DataArray(sizes, dims="consensus_cluster", name="cluster_size")
 
     def to_dataset(self) -> xr.Dataset:
         """Labels, cluster sizes, expected loss and its error as a Dataset that any file format holds."""
         return stored(
+            self.labels,
             {
                 "labels": self.labels,
                 "cluster_size": self.cluster_sizes,
                 "expected_loss": ((), self.expected_loss, {"loss": self.loss.name, "unit": self.loss.unit}),
                 "mcse": ((), self.mcse, {"loss": self.loss.name, "unit": self.loss.unit}),
             },
-            {"loss": self.loss.name, "method": self.method, "n_draws": self.n_draws, "info": json.dumps(self.info)},
+            {"loss": self.loss.name, "method": self.method, "n_draws": self.n_draws, "info": self._info_text()},
         )
+
+    def _info_text(self) -> str:
+        return json.dumps(self.info, default=lambda value: value.tolist())  # NumPy's numbers and arrays
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each cluster: its size, its share of the items, and the first few of them."""
@@ -192,8 +196,7 @@ def consensus_partition(
     _check_number("max_clusters", max_clusters, draws.n_items)
     if n_clusters is not None and max_clusters is not None and n_clusters > max_clusters:
         raise ValueError(f"`n_clusters` must not exceed `max_clusters`; got {n_clusters} and {max_clusters}.")
-    if refine is not None:
-        check_refinement(refine, passes, "refine")
+    check_refinement(refine or ORDERS[0], passes, "refine")
     rng = _generator(random_seed)
     found = function(
         draws, record, n_clusters=n_clusters, max_clusters=max_clusters, rng=rng, progressbar=progressbar, **options
@@ -205,8 +208,9 @@ def consensus_partition(
         labels = refined_labels(draws, labels, refine, passes)
         name = f"{name}, {refine} refinement"
     if n_clusters is not None and labels.max() + 1 < n_clusters:
+        reason = "the draws do not tell more apart" if refine is None else "the refinement may have merged some"
         warnings.warn(
-            f"The answer has {labels.max() + 1} clusters, not {n_clusters}: the draws do not tell more apart.",
+            f"The answer has {labels.max() + 1} clusters, not {n_clusters}: {reason}.",
             stacklevel=2,
         )
     losses = loss_matrix(labels[np.newaxis], draws, record)
@@ -242,9 +246,10 @@ def _as_method(method: Any, options: dict[str, Any]) -> tuple[Callable[..., Cand
 
 def _generator(random_seed: Any) -> np.random.Generator:
     try:
+        if isinstance(random_seed, bool):
+            raise TypeError
         return np.random.default_rng(random_seed)
     except (TypeError, ValueError) as error:
-        wanted = "a whole number from 0, a Generator or None"
         wanted = "a whole number from 0, a Generator or None"
         raise type(error)(f"`random_seed` must be {wanted}; got {random_seed!r}.") from None
 

@@ -14,7 +14,7 @@ from posterior_consensus.expectation import mean_loss
 from posterior_consensus.losses import PartitionLoss
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Candidate:
     """What a consensus method found.
 

@@ -11,7 +11,7 @@ from posterior_consensus.consensus.selection import Candidate, cluster_range, le
 from posterior_consensus.draws import PartitionDraws
 from posterior_consensus.losses import PartitionLoss
 from posterior_consensus.progress import track
-from posterior_consensus.similarity import similarity_operator
+from posterior_consensus.similarity import similarity_operator, similarity_values
 
 
 def spectral(
@@ -48,8 +48,8 @@ def spectral(
 def leading_eigenvectors(draws: PartitionDraws, number: int, rng: np.random.Generator) -> npt.NDArray[np.float64]:
     """Return the leading eigenvectors (n, number) of the posterior similarity matrix, largest eigenvalue first."""
     n = draws.n_items
-    if number >= n:  # any basis of the whole space: items are equally far from each other, as Lanczos cannot give
-        return np.eye(n)
+    if number >= n:  # Lanczos cannot give all n, and these are an n x n matrix in any case
+        return np.linalg.eigh(similarity_values(draws))[1][:, ::-1]
     start = rng.standard_normal(n)
     values, vectors = eigsh(
         similarity_operator(draws), k=number, which="LA", v0=start, ncv=min(n, max(2 * number + 1, 20))

@@ -10,7 +10,7 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Paul Tol's "muted" scheme, told apart by colour-blind readers; clusters beyond ten repeat it.
+# Paul Tol's "muted" scheme, told apart by colour-blind readers.
 COLOURS = (
     "#332288", "#88CCEE", "#44AA99", "#117733", "#999933", "#DDCC77", "#CC6677", "#882255", "#AA4499", "#777777",
 )  # fmt: skip
@@ -31,17 +31,22 @@ def new_axes(ax: Any, width: float, height: float) -> Axes:
     return ax
 
 
-def label_items(ax: Axes, axis: str, names: npt.NDArray[Any]) -> bool:
-    """Write the items' names along "x" or "y" if they can be read at that size; whether they could."""
+def extent(ax: Axes) -> tuple[float, float]:
+    """Width and height of the axes in points."""
     box = ax.get_window_extent().transformed(ax.figure.dpi_scale_trans.inverted())
-    points = 72 * (box.width if axis == "x" else box.height) / len(names)
-    if points < _SMALLEST_FONT * 1.1:
+    return 72 * box.width, 72 * box.height
+
+
+def label_items(ax: Axes, sides: str, names: npt.NDArray[Any]) -> bool:
+    """Write the items' names along all `sides`, of "x" and "y", if they can be read there; whether they could."""
+    size = dict(zip("xy", extent(ax), strict=True))
+    font = min(9.0, *(size[side] / len(names) / 1.1 for side in sides))
+    longest = 0.6 * font * max(len(name) for name in names)
+    if font < _SMALLEST_FONT or longest > max(40.0, 0.3 * min(size.values())):
         return False
-    font = min(9.0, points / 1.1)
-    if axis == "x":
-        ax.set_xticks(np.arange(len(names)), names, fontsize=font, rotation=90)
-    else:
-        ax.set_yticks(np.arange(len(names)), names, fontsize=font)
+    for side in sides:
+        axis = ax.xaxis if side == "x" else ax.yaxis
+        axis.set_ticks(np.arange(len(names)), names, fontsize=font, rotation=90 if side == "x" else 0)
     return True
 
 

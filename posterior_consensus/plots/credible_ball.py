@@ -38,7 +38,8 @@ def plot_credible_ball(ball: CredibleBall, *, ax: Axes | None = None) -> Axes:
     -----
     Items are ordered by their cluster in the center, then in each bound from the top. Clusters of a bound have the
     colour of the center's cluster with which they are matched (most items in common over all one-to-one matchings);
-    those left over have colours of their own. Of several bounds at the same distance the first is drawn.
+    those left over have the next of ten colours, which then repeat. Of several bounds at the same distance the first is
+    drawn.
 
     Examples
     --------

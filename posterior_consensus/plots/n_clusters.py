@@ -50,19 +50,23 @@ def plot_n_clusters(draws: Any, partition: Any = None, *, ax: Axes | None = None
         numbers, np.bincount(draws.n_clusters - fewest, draws.weights), width=0.8, color="#C9D3DF", label="all chains"
     )
     spread = 0.6 * (np.arange(len(draws.chains)) + 0.5) / len(draws.chains) - 0.3
+    few = len(draws.chains) <= len(COLOURS)
     for k, rows in enumerate(draws.chains if len(draws.chains) > 1 else []):
         weights = draws.weights[rows]
         if weights.sum() > 0:
             share = np.bincount(draws.n_clusters[rows] - fewest, weights, minlength=numbers.size) / weights.sum()
-            colour = COLOURS[k % len(COLOURS)]
-            ax.plot(numbers + spread[k], share, "o", markersize=4, color=colour, label=f"chain {draws.chain[rows[0]]}")
+            colour = COLOURS[k] if few else COLOURS[0]
+            name = f"chain {draws.chain[rows[0]]}" if few else "each chain" if k == 0 else None
+            ax.plot(numbers + spread[k], share, "o", markersize=4, color=colour, label=name)
     if partition is not None:
         clusters = int(draws.as_labels(partition).max()) + 1
-        ax.axvline(clusters, color="#C1272D", linewidth=1.3, linestyle="--", label=f"partition: {clusters}", zorder=0)
+        ax.axvline(clusters, color="#C1272D", linewidth=1.3, linestyle="--", label=f"partition: {clusters}", zorder=1.5)
+    low, high = ax.get_xlim()
+    ax.set_xlim(min(low, fewest - 1), max(high, most + 1))  # whole numbers need room to be ticks
     ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
     ax.set(xlabel="number of clusters", ylabel="posterior probability")
     ax.tick_params(colors=INK)
     ax.spines[["top", "right"]].set_visible(False)
     if len(ax.get_legend_handles_labels()[0]) > 1:
-        ax.legend(frameon=False, fontsize="small")
+        ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return ax

@@ -11,9 +11,9 @@ from scipy.cluster import hierarchy
 from scipy.spatial.distance import squareform
 
 from posterior_consensus.partitions import canonical_labels
-from posterior_consensus.plots.axes import INK, item_names, label_items, new_axes
+from posterior_consensus.plots.axes import INK, extent, item_names, label_items, new_axes
 from posterior_consensus.similarity import posterior_similarity_matrix
-from posterior_consensus.sources import aligned
+from posterior_consensus.sources import aligned, labelled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,7 +41,8 @@ def plot_psm(psm: Any, partition: Any = None, *, ax: Axes | None = None) -> Axes
     Raises
     ------
     ValueError
-        If the partition does not label the matrix's items, or draws are at fault.
+        If the matrix is not one of probabilities with the same items in rows and columns, the partition does not label
+        these, or draws are at fault.
 
     Notes
     -----
@@ -67,12 +68,11 @@ def plot_psm(psm: Any, partition: Any = None, *, ax: Axes | None = None) -> Axes
     colour_bar = ax.figure.colorbar(image, ax=ax, fraction=0.046, pad=0.03)
     colour_bar.set_label("posterior probability of the same cluster")
     colour_bar.outline.set_visible(False)
-    names = item_names(matrix.coords, dim, len(values))[order]
-    named = [label_items(ax, axis, names) for axis in "xy"]
+    named = label_items(ax, "xy", item_names(matrix.coords, dim, len(values))[order])
     ax.set_xlabel(dim)
     ax.set_ylabel(dim)
     if labels is None:
-        if not all(named):
+        if not named:
             ax.set_xticks([])
             ax.set_yticks([])
         return ax
@@ -82,20 +82,29 @@ def plot_psm(psm: Any, partition: Any = None, *, ax: Axes | None = None) -> Axes
         ax.add_patch(
             Rectangle((end - size - 0.5, end - size - 0.5), size, size, fill=False, edgecolor="#C1272D", linewidth=1.3)
         )
-    if not all(named):
+    if not named:
         _name_clusters(ax, sizes, ends)
     ax.tick_params(length=0, colors=INK)
     return ax
 
 
 def _as_matrix(psm: Any) -> xr.DataArray:
-    if isinstance(psm, xr.DataArray) and psm.ndim == 2 and psm.dims[1] == f"{psm.dims[0]}_bis":
-        return psm
-    return posterior_similarity_matrix(psm)
+    if not (isinstance(psm, xr.DataArray) and any(str(dim).endswith("_bis") for dim in psm.dims)):
+        return posterior_similarity_matrix(psm)
+    dim = str(psm.dims[0])
+    square = psm.dims == (dim, f"{dim}_bis") and psm.shape[0] == psm.shape[1]
+    coords = [psm[name].values if name in psm.coords else np.arange(len(psm)) for name in psm.dims]
+    if not square or not np.array_equal(coords[0], coords[1]):
+        raise ValueError(
+            f"`psm` must have the same items in rows and columns, over {dim!r} and '{dim}_bis'; got {dict(psm.sizes)}."
+        )
+    if not (np.all(psm.values >= 0) and np.all(psm.values <= 1) and np.allclose(psm.values, psm.values.T)):
+        raise ValueError("`psm` must be a symmetric matrix of probabilities; got other values.")
+    return psm
 
 
 def _labels(partition: Any, matrix: xr.DataArray) -> npt.NDArray[np.int32]:
-    values = getattr(partition, "labels", partition)
+    values = labelled(partition, str(matrix.dims[0]))
     if isinstance(values, xr.DataArray):
         values = aligned(values, str(matrix.dims[0]), matrix.coords, "partition")
     labels = canonical_labels(values)
@@ -120,7 +129,7 @@ def _order(values: npt.NDArray[np.float64], labels: npt.NDArray[np.int32]) -> np
 
 def _name_clusters(ax: Axes, sizes: npt.NDArray[np.intp], ends: npt.NDArray[np.intp]) -> None:
     """Name the clusters that are large enough for the names not to touch."""
-    wide = sizes >= 0.03 * sizes.sum()
+    wide = sizes / sizes.sum() * min(extent(ax)) >= 12 * len(str(sizes.size))  # points
     centers = (ends - (sizes + 1) / 2)[wide]
     names = [str(k) for k in np.flatnonzero(wide)]
     ax.set_xticks(centers, names)

@@ -1,0 +1,91 @@
+"""Plots show what they should, at odd sizes too."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import xarray as xr
+from matplotlib.axes import Axes
+
+import posterior_consensus as pc
+
+
+def draws_of(n_chains, n_draws, n_items, n_labels=4, names=None):
+    z = np.random.default_rng(0).integers(0, n_labels, (n_chains, n_draws, n_items))
+    coords = {} if names is None else {"obs": names}
+    return pc.as_partition_draws(xr.DataArray(z, dims=("chain", "draw", "obs"), coords=coords))
+
+
+SIZES = {"small": (2, 9, 5), "one draw": (1, 1, 4), "one item": (1, 6, 1), "two items": (1, 6, 2), "large": (4, 9, 150)}
+
+
+@pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
+@pytest.mark.parametrize("given", [False, True], ids=["new axes", "given axes"])
+def test_every_plot_returns_its_axes(size, given):
+    draws = draws_of(*size)
+    best = pc.consensus_partition(draws, method="best_draw")
+    plots = [
+        lambda ax: pc.plot_psm(draws, best, ax=ax),
+        lambda ax: pc.plot_psm(pc.posterior_similarity_matrix(draws), ax=ax),
+        lambda ax: pc.plot_credible_ball(pc.credible_ball(draws, best), ax=ax),
+        lambda ax: pc.plot_n_clusters(draws, best, ax=ax),
+    ]
+    for plot in plots:
+        ax = plt.subplots()[1] if given else None
+        drawn = plot(ax)
+        assert isinstance(drawn, Axes) and (ax is None or drawn is ax)
+        drawn.figure.canvas.draw()
+
+
+def test_matrix_is_ordered_by_the_partition_and_outlined():
+    draws = draws_of(1, 50, 12)
+    labels = np.arange(12) % 3
+    ax = pc.plot_psm(draws, labels)
+    shown = ax.images[0].get_array()
+    psm = pc.posterior_similarity_matrix(draws).values
+    for k, patch in enumerate(ax.patches):
+        start = round(patch.get_x() + 0.5)
+        block = shown[start : start + 4, start : start + 4]
+        members = np.flatnonzero(labels == k)
+        np.testing.assert_allclose(np.sort(block, axis=None), np.sort(psm[np.ix_(members, members)], axis=None))
+    assert len(ax.patches) == 3
+    assert [tick.get_text() for tick in ax.get_xticklabels()] != []
+
+
+@pytest.mark.parametrize("change", ["reordered", "cut", "scaled", "missing"])
+def test_matrix_of_other_than_probabilities_is_refused(change):
+    psm = pc.posterior_similarity_matrix(draws_of(1, 9, 6, names=list("abcdef")))
+    bad = {
+        "reordered": psm.isel(obs=slice(None, None, -1)),
+        "cut": psm.isel(obs=slice(0, 4)),
+        "scaled": psm * 3 - 1,
+        "missing": psm.where(psm > 0.5),
+    }[change]
+    with pytest.raises(ValueError, match="`psm` must"):
+        pc.plot_psm(bad)
+
+
+def test_names_are_written_where_they_can_be_read():
+    def names(labels):
+        return [tick.get_text() for tick in pc.plot_psm(draws_of(1, 9, len(labels), names=labels)).get_yticklabels()]
+
+    assert sorted(names(list("abcdef"))) == list("abcdef")
+    assert names([f"Country of the long name {i}" for i in range(40)]) == []
+    assert names([f"{i}" for i in range(200)]) == []
+
+
+def test_bars_are_probabilities_and_chains_are_points():
+    draws = draws_of(3, 20, 6)
+    ax = pc.plot_n_clusters(draws, np.zeros(6, int))
+    assert sum(bar.get_height() for bar in ax.patches) == pytest.approx(1)
+    points = [line for line in ax.lines if line.get_marker() == "o"]
+    assert [sum(line.get_ydata()) for line in points] == pytest.approx([1, 1, 1])
+
+
+def test_many_chains_share_one_entry_of_the_legend():
+    ax = pc.plot_n_clusters(draws_of(20, 6, 8))
+    assert len(ax.get_legend().get_texts()) == 2
+
+
+def test_numbers_of_clusters_are_whole_ticks():
+    ax = pc.plot_n_clusters([[0, 0, 1, 1, 2]])
+    assert all(float(tick).is_integer() for tick in ax.get_xticks())
