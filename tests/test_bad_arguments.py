@@ -19,7 +19,11 @@ OPTIONS = {
         (["greedy"], TypeError, "got ['greedy']"),
         (None, TypeError, "None"),
     ],
-    "refine": [("zz", ValueError, "one of 'jacobi', 'gauss-seidel'"), (True, ValueError, "got True")],
+    "refine": [
+        ("zz", ValueError, "one of 'jacobi', 'gauss-seidel'"),
+        (True, ValueError, "got True"),
+        ("", ValueError, "got ''"),
+    ],
     "n_clusters": [
         (0, ValueError, "at least 1; got 0"),
         (-1, ValueError, "got -1"),
@@ -33,6 +37,7 @@ OPTIONS = {
     "random_seed": [("a", TypeError, "a Generator or None; got 'a'"), (-1, ValueError, "got -1")],
     "bogus": [(1, TypeError, "its own: n_runs")],
     "linkage": [("average", TypeError, "its own: n_runs")],
+    "passes": [(0, ValueError, "at least 1; got 0"), (True, TypeError, "got True")],
 }
 
 

@@ -196,7 +196,7 @@ def consensus_partition(
     _check_number("max_clusters", max_clusters, draws.n_items)
     if n_clusters is not None and max_clusters is not None and n_clusters > max_clusters:
         raise ValueError(f"`n_clusters` must not exceed `max_clusters`; got {n_clusters} and {max_clusters}.")
-    check_refinement(refine or ORDERS[0], passes, "refine")
+    check_refinement(ORDERS[0] if refine is None else refine, passes, "refine")
     rng = _generator(random_seed)
     found = function(
         draws, record, n_clusters=n_clusters, max_clusters=max_clusters, rng=rng, progressbar=progressbar, **options
