@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,21 +49,23 @@ def greedy(
     check_count("n_runs", n_runs)
     fewest, most = (n_clusters, n_clusters) if n_clusters is not None else (1, max_clusters or draws.n_items)
     orders = [rng.permutation(draws.n_items) for _ in range(n_runs)]
-    runs = [
-        _Run(draws, loss, fewest, most).allocate(order).improve(order)
-        for order in track(orders, "Greedy search", progressbar=progressbar)
-    ]
-    if fewest == 1:
-        runs.append(_Run(draws, loss, fewest, most).join().improve(orders[0]))
-    partitions = [run.labels for run in runs]
+
+    def runs() -> Iterator[_Run]:
+        for order in track(orders, "Greedy search", progressbar=progressbar):
+            yield _Run(draws, loss, fewest, most).allocate(order).improve(order)
+        if fewest == 1:
+            yield _Run(draws, loss, fewest, most).join().improve(orders[0])
+
+    # A run's tables can be large: only what is told of it is kept.
+    partitions, n_scans, n_merges = zip(*((run.labels, run.n_scans, run.n_merges) for run in runs()), strict=True)
     losses = mean_loss(draws, np.stack(partitions), loss)
     best = int(losses.argmin())
     reached = int(np.sum(losses <= losses[best] + _SAME * max(1.0, abs(losses[best]))))
     info = {
-        "n_runs": len(runs),
+        "n_runs": len(partitions),
         "n_runs_at_best": reached,
-        "n_scans": sum(run.n_scans for run in runs),
-        "n_merges": sum(run.n_merges for run in runs),
+        "n_scans": sum(n_scans),
+        "n_merges": sum(n_merges),
         "expected_losses": losses.tolist(),
     }
     return Candidate(partitions[best], info)
