@@ -174,9 +174,8 @@ def _quantile(distances: npt.NDArray[np.float64], draws: PartitionDraws, prob: f
     """Least distance within which the draws' weights reach `prob`."""
     order = np.argsort(distances, kind="stable")
     reached = np.cumsum(draws.weights[order])
-    last = min(
-        int(np.searchsorted(reached, prob - 1e-9)), distances.size - 1
-    )  # weights such as 1/N do not add up exactly
+    # Weights such as 1 / N do not add up exactly.
+    last = min(int(np.searchsorted(reached, prob - 1e-9)), distances.size - 1)
     edge = distances[order[last]]
     return float(distances[distances <= edge + tie].max())
 

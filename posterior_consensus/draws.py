@@ -113,13 +113,13 @@ class PartitionDraws:
             error[moving] = array_stats.mcse(chains[moving], chain_axis=-2, draw_axis=-1, method="mean")
         return error * np.sqrt(used / self.n_draws)
 
-    def item_array(self, values: npt.ArrayLike, name: str, **attrs: Any) -> xr.DataArray:
+    def item_array(self, values: npt.ArrayLike, name: str) -> xr.DataArray:
         """Dress one value per item, shape (n_items,), in the user's item coordinates."""
-        return xr.DataArray(np.asarray(values), dims=(self.item_dim,), coords=self.item_coords, name=name, attrs=attrs)
+        return xr.DataArray(np.asarray(values), dims=(self.item_dim,), coords=self.item_coords, name=name)
 
-    def partition_array(self, labels: npt.NDArray[Any], dim: str, name: str, **attrs: Any) -> xr.DataArray:
+    def partition_array(self, labels: npt.NDArray[Any], dim: str, name: str) -> xr.DataArray:
         """Dress several label vectors, shape (n_partitions, n_items), with a first dimension `dim`."""
-        return xr.DataArray(labels, dims=(dim, self.item_dim), coords=self.item_coords, name=name, attrs=attrs)
+        return xr.DataArray(labels, dims=(dim, self.item_dim), coords=self.item_coords, name=name)
 
     def as_labels(self, partition: Any, name: str = "partition") -> Labels:
         """Take the canonical labels (n_items,) of a result object, a DataArray or a label vector over these items."""
@@ -160,8 +160,8 @@ def as_partition_draws(
     data : InferenceData, DataTree, Dataset, DataArray, ndarray, list, DataFrame, dict, path or PartitionDraws
         Labels may be integers from 0 or 1 or with gaps, strings, or floats that are whole numbers, and their names may
         switch from draw to draw. Arrays and lists are draws x items or chains x draws x items, a DataFrame has a row
-        for each draw and a column for each item. A path is one to a NetCDF or Zarr file. PartitionDraws pass as they
-        are.
+        for each draw and a column for each item, a dict has arrays of chains x draws x items by name. A path is one to
+        a NetCDF or Zarr file. PartitionDraws pass as they are.
     var_name : str, optional
         Name of the label variable. By default the only variable that can be one: it has the sample dimensions, one
         more, and labels.
@@ -190,7 +190,7 @@ def as_partition_draws(
     Examples
     --------
     >>> import posterior_consensus as pc
-    >>> draws = pc.as_partition_draws([[5, 5, 2], [1, 1, 1], ["b", "b", "a"]][:2])
+    >>> draws = pc.as_partition_draws([[5, 5, 2], [1, 1, 1]])
     >>> draws.labels
     array([[0, 0, 1],
            [0, 0, 0]], dtype=uint8)
@@ -248,12 +248,7 @@ def _sample_ids(labels: xr.DataArray, dims: tuple[str, ...], n_draws: int) -> tu
 def _with_weights(
     draws: PartitionDraws, weights: Any, labels: xr.DataArray | None = None, dims: tuple[str, ...] = ()
 ) -> PartitionDraws:
-    by_chain = (len(draws.chains), draws.n_draws // len(draws.chains))
-    if labels is not None:
-        shape = tuple(labels.sizes[dim] for dim in dims)
-    else:  # rows chain after chain, all of one length, can take weights of that shape
-        in_order = np.array_equal(np.concatenate(draws.chains), np.arange(draws.n_draws))
-        shape = by_chain if in_order and {rows.size for rows in draws.chains} == {by_chain[1]} else (draws.n_draws,)
+    shape = tuple(labels.sizes[dim] for dim in dims) if labels is not None else _shape_by_chain(draws)
     if isinstance(weights, xr.DataArray) and labels is not None and (weights.ndim > 1 or weights.dims == dims):
         weights = _align_weights(weights, labels, dims)
     values = as_array(weights, "`weights`")
@@ -276,6 +271,13 @@ def _with_weights(
     uniform = bool(np.all(values == values[0]))
     values = np.full(draws.n_draws, 1.0 / draws.n_draws) if uniform else values / values.sum()
     return replace(draws, weights=values, is_weighted=not uniform)
+
+
+def _shape_by_chain(draws: PartitionDraws) -> tuple[int, ...]:
+    """(chains, draws) where the rows are chains of one length, one after the other, else (n_draws,)."""
+    lengths = {rows.size for rows in draws.chains}
+    in_order = np.array_equal(np.concatenate(draws.chains), np.arange(draws.n_draws))
+    return (len(draws.chains), lengths.pop()) if in_order and len(lengths) == 1 else (draws.n_draws,)
 
 
 def _align_weights(weights: xr.DataArray, labels: xr.DataArray, dims: tuple[str, ...]) -> xr.DataArray:

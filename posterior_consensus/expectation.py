@@ -112,9 +112,11 @@ def misclassification_distance(partition: Any, other: Any) -> float:
 
 
 def _two_partitions(one: Any, other: Any) -> tuple[Labels, Labels]:
-    one, other = labelled(one, "item"), labelled(other, "item")
-    if isinstance(one, xr.DataArray) and isinstance(other, xr.DataArray) and one.ndim == 1:
-        other = aligned(other, str(one.dims[0]), one.coords, "other partition")
+    values = getattr(one, "labels", one), getattr(other, "labels", other)
+    dim = next((str(v.dims[0]) for v in values if isinstance(v, xr.DataArray) and v.ndim == 1), "item")
+    one, other = labelled(one, dim), labelled(other, dim)
+    if isinstance(one, xr.DataArray) and isinstance(other, xr.DataArray):
+        other = aligned(other, dim, one.coords, "other partition")
     ours, theirs = canonical_labels(one), canonical_labels(other)
     if ours.size != theirs.size:
         raise ValueError(f"Two partitions must have the same items; got {ours.size} and {theirs.size} labels.")

@@ -134,12 +134,7 @@ def attach(data: Container, *results: HasDataset, group: str = "consensus") -> C
         raise ValueError(f"`group` must be a name without '/'; got {group!r}.")
     datasets = [result.to_dataset() for result in results]
     try:
-        dataset = xr.merge(
-            datasets,
-            join="exact",
-            compat="identical",
-            combine_attrs="drop_conflicts",
-        )
+        dataset = xr.merge(datasets, join="exact", compat="identical", combine_attrs="drop_conflicts")
     except (xr.MergeError, ValueError) as error:
         raise ValueError(
             f"`results` must agree where they store the same variable; attach them as separate groups. ({error})"

@@ -12,7 +12,7 @@ import xarray as xr
 from posterior_consensus import display
 from posterior_consensus.draws import as_partition_draws
 from posterior_consensus.groups import stored
-from posterior_consensus.similarity import cluster_similarity
+from posterior_consensus.similarity import mean_similarity
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -109,8 +109,7 @@ def item_uncertainty(draws: Any, partition: Any) -> ItemUncertainty:
     """
     draws = as_partition_draws(draws)
     labels = draws.as_labels(partition)
-    links, others = cluster_similarity(draws, labels)
-    means = np.divide(links, others, out=np.full(links.shape, np.nan), where=others > 0)
+    means = mean_similarity(draws, labels)
     items = np.arange(labels.size)
     probability = means[items, labels]
     elsewhere = means.copy()

@@ -12,24 +12,20 @@ Step = TypeVar("Step")
 _PATIENCE = 1.0  # seconds before a bar is worth drawing
 
 
-def track(
-    steps: Iterable[Step], description: str, *, total: int | None = None, progressbar: bool = True
-) -> Iterator[Step]:
+def track(steps: Iterable[Step], description: str, *, progressbar: bool) -> Iterator[Step]:
     """Yield the steps, showing rich's progress bar once they have taken a second.
 
     Parameters
     ----------
     steps : iterable
     description : str
-    total : int, optional
-        Number of steps; by default the length of `steps`, where it has one.
     progressbar : bool
         Whether to show anything.
     """
     if not progressbar or not _can_be_seen():
         yield from steps
         return
-    total = len(steps) if total is None and isinstance(steps, Sized) else total
+    total = len(steps) if isinstance(steps, Sized) else None
     began = time.monotonic()
     bar = None
     try:

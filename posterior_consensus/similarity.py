@@ -98,13 +98,13 @@ def similarity_operator(draws: PartitionDraws) -> LinearOperator:
     )
 
 
-def cluster_similarity(draws: PartitionDraws, labels: npt.NDArray[Any]) -> tuple[Floats, npt.NDArray[np.int64]]:
-    """Sums of similarities of every item to the other members of each cluster (n, K), and how many they are (n, K)."""
+def mean_similarity(draws: PartitionDraws, labels: npt.NDArray[Any]) -> Floats:
+    """Mean similarity of every item to the other members of each cluster (n, K); NaN where there are none."""
     sizes = np.bincount(labels)
     counts = ensemble.joint_counts(draws.labels, draws.starts, labels, sizes.size)
     links = ensemble.gather(draws.labels, draws.starts, draws.weights, counts)
+    others = np.tile(sizes, (labels.size, 1))
     own = np.arange(labels.size), labels
     links[own] -= 1.0
-    others = np.tile(sizes, (labels.size, 1))
     others[own] -= 1
-    return np.maximum(links, 0.0), others
+    return np.divide(np.maximum(links, 0.0), others, out=np.full(links.shape, np.nan), where=others > 0)

@@ -351,6 +351,7 @@ def test_series_is_taken_by_its_index(z):
     shuffled = best.labels.to_series().iloc[::-1]
     np.testing.assert_array_equal(draws.as_labels(shuffled), best.labels.values)
     assert pc.partition_loss(shuffled, best.labels.to_series()) == 0
+    assert pc.partition_loss(best, shuffled) == pc.partition_loss(shuffled, best) == 0
 
 
 def test_weights_of_made_draws_may_have_their_shape(z):

@@ -3,7 +3,7 @@ import pytest
 
 import posterior_consensus as pc
 from posterior_consensus.draws import as_partition_draws
-from posterior_consensus.similarity import cluster_similarity, similarity_operator
+from posterior_consensus.similarity import mean_similarity, similarity_operator
 from tests import reference
 from tests.ensembles import DEGENERATE, noisy_draws, random_draws
 
@@ -64,11 +64,12 @@ def test_the_operator_is_the_matrix(weights):
         np.testing.assert_allclose(operator.H @ values, matrix @ values, atol=1e-11)
 
 
-def test_cluster_similarity_leaves_the_item_itself_out():
+def test_mean_similarity_leaves_the_item_itself_out():
     labels = random_draws(np.random.default_rng(3), 9, 20, 4)
-    partition = reference.canonical(np.random.default_rng(4).integers(5, size=20))
-    links, others = cluster_similarity(as_partition_draws(labels), partition)
-    matrix = reference.similarity(labels) - np.eye(20)
-    members = np.eye(partition.max() + 1, dtype=int)[partition]
-    np.testing.assert_allclose(links, matrix @ members, atol=1e-13)
-    np.testing.assert_array_equal(others, members.sum(axis=0) - members)
+    partition = reference.canonical([*np.random.default_rng(4).integers(5, size=19), 5])  # the last item on its own
+    means = mean_similarity(as_partition_draws(labels), partition)
+    matrix = reference.similarity(labels)
+    for i, k in np.ndindex(means.shape):
+        others = [j for j in range(20) if partition[j] == k and j != i]
+        assert means[i, k] == pytest.approx(np.mean(matrix[i, others]) if others else np.nan, abs=1e-13, nan_ok=True)
+    assert np.isnan(means[19, partition[19]]) and np.isnan(means).sum() == 1

@@ -15,7 +15,7 @@ from posterior_consensus.kernels import search
 from posterior_consensus.losses import PartitionLoss
 from posterior_consensus.partitions import Labels, canonical_labels
 from posterior_consensus.progress import track
-from posterior_consensus.similarity import cluster_similarity
+from posterior_consensus.similarity import mean_similarity
 
 _SAME = 1e-10  # relative difference below which two runs reached the same loss
 _MOST_BYTES = 8e9
@@ -160,12 +160,10 @@ class _Run:
         """Give the item that fits its cluster least a cluster of its own until there are `fewest`."""
         while np.count_nonzero(self.state.sizes) < self.fewest:
             partition = canonical_labels(self.state.partition)
-            links, others = cluster_similarity(self.draws, partition)
-            own = np.arange(partition.size), partition
-            fit = np.where(others[own] > 0, links[own] / np.maximum(others[own], 1), np.inf)
+            fit = mean_similarity(self.draws, partition)[np.arange(partition.size), partition]
             if np.all(self.state.sizes > 0):
                 self._widen()
-            self._move(int(fit.argmin()), int(np.flatnonzero(self.state.sizes == 0)[0]))
+            self._move(int(np.nanargmin(fit)), int(np.flatnonzero(self.state.sizes == 0)[0]))
 
     def _move(self, item: int, cluster: int) -> None:
         state = self.state

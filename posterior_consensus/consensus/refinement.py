@@ -11,7 +11,7 @@ from posterior_consensus.consensus.selection import check_count
 from posterior_consensus.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.partitions import Labels, canonical_labels
-from posterior_consensus.similarity import cluster_similarity
+from posterior_consensus.similarity import mean_similarity
 
 Order = Literal["jacobi", "gauss-seidel"]
 
@@ -83,8 +83,7 @@ def refined_labels(draws: PartitionDraws, labels: Labels, order: Order, passes: 
 
 
 def _jacobi_pass(draws: PartitionDraws, labels: Labels) -> Labels:
-    links, others = cluster_similarity(draws, labels)
-    means = np.divide(links, others, out=np.full(links.shape, -np.inf), where=others > 0)
+    means = np.nan_to_num(mean_similarity(draws, labels), nan=-np.inf)
     best = means >= means.max(axis=1, keepdims=True) - 1e-12
     return np.where(best[np.arange(labels.size), labels], labels, best.argmax(axis=1)).astype(np.int32)
 

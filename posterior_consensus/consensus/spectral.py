@@ -1,4 +1,4 @@
-"""Spectral aggregation: k-means on the leading eigenvectors of the similarity matrix, which is never formed."""
+"""Spectral aggregation: k-means on the leading eigenvectors of the similarity matrix, which is not formed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def spectral(
     Notes
     -----
     Algorithm 2 of Zhou, Dudeja and Amini (ICLR 2023), "Statistical guarantees for consensus clustering". The
-    eigenvectors come from products with the draws' one-hot matrix, in memory proportional to n_items x n_draws.
+    eigenvectors come from products with the draws' one-hot matrix, in memory proportional to n_items x n_draws, unless
+    as many are asked for as there are items.
     """
     numbers = cluster_range(draws, n_clusters, max_clusters)
     vectors = leading_eigenvectors(draws, numbers[-1], rng)
