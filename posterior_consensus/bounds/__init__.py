@@ -1,0 +1,1 @@
+"""Lower bounds of the least expected loss: what no partition can undercut."""

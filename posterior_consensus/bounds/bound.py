@@ -1,0 +1,30 @@
+"""What a bounding method returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from posterior_consensus.partitions import Labels
+
+
+@dataclass(frozen=True, eq=False)
+class Bound:
+    """A lower bound of the least expected loss.
+
+    Attributes
+    ----------
+    value : float
+        No partition's expected loss is below it; in the loss's unit.
+    method : str
+        How it was found, in words.
+    partition : ndarray of shape (n_items,), dtype int32, or None
+        The partition of least expected loss among those that bounding came across.
+    info : dict
+        What there is to tell of the work: numbers, strings and lists of them.
+    """
+
+    value: float
+    method: str
+    partition: Labels | None = None
+    info: dict[str, Any] = field(default_factory=dict)
