@@ -11,7 +11,8 @@ import xarray as xr
 from scipy.optimize import linear_sum_assignment
 
 from posterior_consensus.draws import PartitionDraws, as_partition_draws
-from posterior_consensus.kernels import contingency, search
+from posterior_consensus.kernels import contingency
+from posterior_consensus.kernels import loss as loss_kernels
 from posterior_consensus.losses import PartitionLoss, as_loss
 from posterior_consensus.partitions import Labels, canonical_labels, contingency_table
 from posterior_consensus.sources import aligned, labelled
@@ -23,20 +24,10 @@ def loss_matrix(partitions: npt.NDArray[Any], draws: PartitionDraws, loss: Parti
     """Return the loss of every partition (P, n) against every draw, (P, N)."""
     arrays = loss.arrays(draws.n_items)
     sizes = partitions.max(axis=1).astype(np.int64) + 1
-    joint = contingency.joint_sums(partitions, sizes, draws.labels, draws.n_clusters, arrays.h)
-    return combine_sums(
-        loss,
-        draws.n_items,
-        joint,
-        contingency.size_sums(partitions, sizes, arrays.h),
-        contingency.size_sums(draws.labels, draws.n_clusters, arrays.h),
-    )
-
-
-def combine_sums(loss: PartitionLoss, n_items: int, a: Floats, b: Floats, c: Floats) -> Floats:
-    """Return losses (P, N) from the sums A (P, N), B (P,) and C (N,)."""
-    numerator, denominator = loss.coefficients()
-    return loss.scale(n_items) * search.combine(numerator, denominator, loss.h(n_items)[-1], a, b, c)
+    joint, drawn = contingency.joint_sums(partitions, sizes, draws.labels, draws.n_clusters, arrays.h)
+    own = contingency.size_sums(partitions, sizes, arrays.h)
+    losses: Floats = loss_kernels.combine(arrays.numerator, arrays.denominator, arrays.h[-1], joint, own, drawn)
+    return loss.scale(draws.n_items) * losses
 
 
 def mean_loss(draws: PartitionDraws, partitions: npt.NDArray[Any], loss: PartitionLoss) -> Floats:

@@ -19,7 +19,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.kernels import search
+from posterior_consensus.kernels import loss as loss_kernels
 
 Floats = npt.NDArray[np.float64]
 
@@ -92,9 +92,9 @@ class PartitionLoss:
         """Return numerator and denominator as vectors of length eight, in the order of TERMS."""
         return _vector(self.numerator), _vector(self.denominator)
 
-    def arrays(self, n_items: int) -> search.Loss:
+    def arrays(self, n_items: int) -> loss_kernels.Loss:
         """Return the loss for `n_items` items as kernels take it."""
-        return search.Loss(self.h(n_items), *self.coefficients())
+        return loss_kernels.Loss(self.h(n_items), *self.coefficients())
 
     def __str__(self) -> str:
         return self.name
@@ -446,3 +446,9 @@ def as_loss(loss: str | PartitionLoss) -> PartitionLoss:
     if factory is None:
         raise ValueError(f"`loss` must be a PartitionLoss or one of {', '.join(map(repr, LOSSES))}; got {loss!r}.")
     return factory()
+
+
+def is_binder(loss: PartitionLoss) -> bool:
+    """Whether the loss is Binder's, with any costs: linear in A, B and C, which count pairs."""
+    numerator, denominator = loss.coefficients()
+    return not denominator.any() and not numerator[4:].any() and np.array_equal(loss.h(8), pairs(8))

@@ -1,24 +1,37 @@
-"""Greedy search for the partition of least expected loss: allocation, sweetening scans, merges."""
+"""Greedy search for the partition of least expected loss, from several starts at once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import time
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from posterior_consensus.consensus.best_draw import best_draw
+from posterior_consensus.consensus.hierarchical import hierarchical
+from posterior_consensus.consensus.problems import Found, Limits, OnDraws, OnPairs
 from posterior_consensus.consensus.selection import Candidate, check_count
+from posterior_consensus.consensus.spectral import spectral
 from posterior_consensus.draws import PartitionDraws
-from posterior_consensus.expectation import combine_sums, mean_loss
-from posterior_consensus.kernels import search
-from posterior_consensus.losses import PartitionLoss
-from posterior_consensus.partitions import Labels, canonical_labels
+from posterior_consensus.kernels.search import ZEALOUS
+from posterior_consensus.losses import PartitionLoss, is_binder
+from posterior_consensus.partitions import Labels
 from posterior_consensus.progress import track
-from posterior_consensus.similarity import mean_similarity
 
+STARTS: dict[str, Callable[..., Candidate]] = {
+    "best_draw": best_draw,
+    "hierarchical": hierarchical,
+    "spectral": spectral,
+}
+"""Methods whose partitions a search can start from."""
+
+_AT_ONCE = 4  # runs between two looks at whether to stop; not the number of threads, on which nothing may depend
 _SAME = 1e-10  # relative difference below which two runs reached the same loss
-_MOST_BYTES = 8e9
+_MOST_SIMILARITIES = 12_000  # items whose similarity matrix is worth its memory, 1.2 GB
 
 
 def greedy(
@@ -29,178 +42,190 @@ def greedy(
     max_clusters: int | None,
     rng: np.random.Generator,
     progressbar: bool,
-    n_runs: int = 8,
+    n_runs: int = 16,
+    n_agree: int = 3,
+    starts: Sequence[Any] = (),
+    seconds: float | None = None,
+    n_jobs: int = -1,
 ) -> Candidate:
-    """Search from several random orders of the items, each until no item's move and no merge lowers the expected loss.
+    """Search from several starts, each until no move lowers the expected loss.
 
     Parameters
     ----------
     n_runs : int
-        Number of runs from random orders. One more starts from a single cluster, which is the answer where draws have
-        little in common but which merges of two clusters do not always reach.
+        Largest number of runs from random orders of the items.
+    n_agree : int
+        The search ends early once so many runs reached the least loss; looked at after every fourth run.
+    starts : sequence
+        Further partitions to start from: "best_draw", "hierarchical", "spectral", label vectors or result objects.
+    seconds : float, optional
+        Time after which the best partition so far is taken. What is found then depends on the machine.
+    n_jobs : int
+        Number of threads; -1 takes one for each processor. The answer does not depend on it.
 
     Notes
     -----
     A run allocates the items one by one, in random order, to the cluster that is best for the items allocated so far,
     then lets every item move until none wants to (sweetening), as Dahl, Johnson and Mueller (2022) do,
-    https://doi.org/10.1080/10618600.2022.2069779, and at the end tries to merge every two clusters, with scans after
-    each merge.
+    https://doi.org/10.1080/10618600.2022.2069779. It merges two clusters where that lowers the loss, and moves a few
+    items together where each alone would not (Kernighan and Lin 1970,
+    https://doi.org/10.1002/j.1538-7305.1970.tb00770.x). A run begins on 64 draws and ends on all of them. The clusters
+    of the best partition are at last dissolved and allocated again (zealous updates) and split in two, each for
+    itself.
     """
+    began = time.monotonic()
     check_count("n_runs", n_runs)
-    fewest, most = (n_clusters, n_clusters) if n_clusters is not None else (1, max_clusters or draws.n_items)
-    orders = [rng.permutation(draws.n_items) for _ in range(n_runs)]
-
-    def runs() -> Iterator[_Run]:
-        for order in track(orders, "Greedy search", progressbar=progressbar):
-            yield _Run(draws, loss, fewest, most).allocate(order).improve(order)
-        if fewest == 1:
-            yield _Run(draws, loss, fewest, most).join().improve(orders[0])
-
-    # A run's tables can be large: only what is told of it is kept.
-    partitions, n_scans, n_merges = zip(*((run.labels, run.n_scans, run.n_merges) for run in runs()), strict=True)
-    losses = mean_loss(draws, np.stack(partitions), loss)
-    best = int(losses.argmin())
-    reached = int(np.sum(losses <= losses[best] + _SAME * max(1.0, abs(losses[best]))))
-    info = {
-        "n_runs": len(partitions),
-        "n_runs_at_best": reached,
-        "n_scans": sum(n_scans),
-        "n_merges": sum(n_merges),
-        "expected_losses": losses.tolist(),
-    }
-    return Candidate(partitions[best], info)
-
-
-@dataclass
-class _Run:
-    """One search; `state` holds the partition and its contingency with every draw."""
-
-    draws: PartitionDraws
-    loss: PartitionLoss
-    fewest: int
-    most: int
-    n_scans: int = 0
-    n_merges: int = 0
-
-    def __post_init__(self) -> None:
-        draws = self.draws
-        self._draws = search.Draws(draws.labels, draws.starts, draws.weights)
-        self._loss = self.loss.arrays(draws.n_items)
-        n_rows, width = int(draws.starts[-1]), min(self.most, int(draws.n_clusters.max())) + 4
-        self._check_memory(width)
-        self.state = search.State(
-            partition=np.full(draws.n_items, -1, np.int32),
-            sizes=np.zeros(width, np.int64),
-            counts=np.zeros((n_rows, width), np.int32),
-            totals=np.zeros(n_rows, np.int32),
-            joint=np.zeros(draws.n_draws),
-            drawn=np.zeros(draws.n_draws),
+    check_count("n_agree", n_agree)
+    n_threads = _n_threads(n_jobs)
+    if seconds is not None and not seconds > 0:
+        raise ValueError(f"`seconds` must be above 0; got {seconds}.")
+    limits = Limits(n_clusters, n_clusters) if n_clusters is not None else Limits(1, max_clusters or draws.n_items)
+    stop = np.zeros(1, np.uint8)
+    pairwise = is_binder(loss) and draws.n_items <= _MOST_SIMILARITIES
+    problem = (OnPairs if pairwise else OnDraws)(draws, loss, limits, stop)
+    given = [
+        _start(start, draws, loss, n_clusters=n_clusters, max_clusters=max_clusters, rng=rng) for start in starts
+    ]
+    deadline = None if seconds is None else began + seconds
+    with ThreadPoolExecutor(n_threads) as pool:
+        search = _Search(problem, pool, stop, deadline)
+        search.start_from(given)
+        for first in track(range(0, n_runs, _AT_ONCE), "Greedy search", progressbar=progressbar):
+            search.run(min(_AT_ONCE, n_runs - first), rng, draws.n_items)
+            if search.stopped or search.n_at_best >= n_agree:
+                break
+        search.finish(rng, draws.n_items)
+    if search.stopped == "interrupted":
+        warnings.warn(
+            f"The search was interrupted; the answer is the best of {len(search.values)} runs.", stacklevel=3
         )
+    return Candidate(search.best.labels, search.info() | {"seconds": time.monotonic() - began})
+
+
+class _Search:
+    """The runs so far."""
+
+    def __init__(
+        self,
+        problem: OnDraws | OnPairs,
+        pool: ThreadPoolExecutor,
+        stop: npt.NDArray[np.uint8],
+        deadline: float | None,
+    ) -> None:
+        self.problem, self.pool, self.stop, self.deadline = problem, pool, stop, deadline
+        self.values: list[float] = []
+        self.stopped = ""
+        self._tally = np.zeros(6, np.int64)
+        self._ends: dict[bytes, Found] = {}  # where searches from these partitions end
+
+    def start_from(self, partitions: list[Labels]) -> None:
+        """Run from these partitions."""
+        self._end(partitions)
+
+    def run(self, n_runs: int, rng: np.random.Generator, n_items: int) -> None:
+        """Run from as many random orders."""
+        begun = [self._submit(self.problem.explore, *_randomness(rng, n_items)) for _ in range(n_runs)]
+        explored = self._results(begun)
+        if self.problem.explores_all:
+            self._ends |= {found.labels.tobytes(): found for found in explored}
+        self._end([found.labels for found in explored])
+        self._try_one_cluster(n_items)
+
+    def finish(self, rng: np.random.Generator, n_items: int) -> None:
+        """Take the best partition's clusters apart, one by one, and go on from what that leads to."""
+        if self.problem.explores_all:
+            return
+        while not self.stopped:
+            best = self.best
+            (found,) = self._results([self._submit(self.problem.rearrange, best.labels, *_randomness(rng, n_items))])
+            if not found.tally[ZEALOUS:].any():
+                break
+            self._polish([found.labels])
+            if not _is_less(self.best.value, best.value):
+                break
 
     @property
-    def labels(self) -> Labels:
-        return canonical_labels(self.state.partition)
+    def best(self) -> Found:
+        """The best partition, the first of equals."""
+        return min(self._ends.values(), key=lambda found: found.value)
 
-    def allocate(self, order: Any) -> _Run:
-        """Put the items, in this order, where they are best with the items before them."""
-        self._place(order)
-        self._open_clusters()
-        return self
+    @property
+    def n_at_best(self) -> int:
+        """How many runs reached the least loss."""
+        least = self.best.value
+        return sum(not _is_less(least, value) for value in self.values)
 
-    def join(self) -> _Run:
-        """Put all items into one cluster."""
-        self.state.partition[:] = 0
-        self.state.sizes[0] = self.draws.n_items
-        rows = (self.draws.starts[:-1, np.newaxis] + self.draws.labels).ravel()
-        self.state.totals[:] = self.state.counts[:, 0] = np.bincount(rows, minlength=self.state.totals.size)
-        return self
+    def info(self) -> dict[str, Any]:
+        """What there is to tell."""
+        scans, moves, merges, chains, zealous, splits = self._tally.tolist()
+        return {
+            "n_runs": len(self.values),
+            "n_runs_at_best": self.n_at_best,
+            "stopped": self.stopped or "agreement",
+            "n_scans": scans,
+            "n_moves": moves,
+            "n_merges": merges,
+            "n_chains": chains,
+            "n_zealous_updates": zealous,
+            "n_splits": splits,
+        }
 
-    def improve(self, order: Any) -> _Run:
-        """Let items move, in this order, and clusters merge until neither lowers the expected loss."""
-        self._scan(order)
-        while self._merge_once():
-            self._scan(order)
-        return self
+    def _try_one_cluster(self, n_items: int) -> None:
+        """Merges do not always reach the partition of one cluster, the answer where draws have little in common."""
+        best = self.best
+        if self.problem.limits.fewest == 1 and _is_less(best.in_one, best.value):
+            self._polish([np.zeros(n_items, np.int32)])
 
-    def _place(self, order: Any) -> int:
-        """Place the items in this order, widening the state where columns run out; return how many moved."""
-        moved, handled = 0, 0
-        while handled < len(order):
-            now, moves = search.place_items(
-                self._draws, self._loss, self.state, order[handled:], self.fewest, self.most
-            )
-            handled, moved = handled + now, moved + moves
-            if handled < len(order):
-                self._widen()
-        return moved
+    def _end(self, partitions: list[Labels]) -> None:
+        """Search on from where these runs are, and count them."""
+        self._polish(partitions)
+        self.values += [self._ends[labels.tobytes()].value for labels in partitions]
 
-    def _scan(self, order: Any) -> None:
-        while True:
-            search.refresh_sums(self._draws, self._loss, self.state)
-            self.n_scans += 1
-            if self._place(order) == 0:
-                return
+    def _polish(self, partitions: Iterable[Labels]) -> None:
+        new = {labels.tobytes(): labels for labels in partitions if labels.tobytes() not in self._ends}
+        polished = self._results([self._submit(self.problem.polish, labels) for labels in new.values()])
+        self._ends |= dict(zip(new, polished, strict=True))
 
-    def _widen(self) -> None:
-        width = 2 * self.state.sizes.size
-        self._check_memory(width)
-        more = width - self.state.sizes.size
-        self.state = self.state._replace(
-            sizes=np.pad(self.state.sizes, (0, more)), counts=np.pad(self.state.counts, ((0, 0), (0, more)))
-        )
+    def _submit(self, function: Callable[..., Found], *arguments: Any) -> Future[Found]:
+        return self.pool.submit(function, *arguments)
 
-    def _check_memory(self, width: int) -> None:
-        needed = 4 * int(self.draws.starts[-1]) * width
-        if needed > _MOST_BYTES:
-            raise MemoryError(
-                f"A search among {width} clusters needs {needed / 1e9:.0f} GB of tables; set `max_clusters` to fewer."
-            )
+    def _results(self, futures: list[Future[Found]]) -> list[Found]:
+        """The results, soon after the deadline or an interrupt at the latest."""
+        try:
+            left = None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+            if wait(futures, left).not_done:
+                self._halt("seconds")
+        except KeyboardInterrupt:
+            self._halt("interrupted")
+        found = [future.result() for future in futures]
+        self._tally += sum(one.tally for one in found)
+        return found
 
-    def _open_clusters(self) -> None:
-        """Give the item that fits its cluster least a cluster of its own until there are `fewest`."""
-        while np.count_nonzero(self.state.sizes) < self.fewest:
-            partition = canonical_labels(self.state.partition)
-            fit = mean_similarity(self.draws, partition)[np.arange(partition.size), partition]
-            if np.all(self.state.sizes > 0):
-                self._widen()
-            self._move(int(np.nanargmin(fit)), int(np.flatnonzero(self.state.sizes == 0)[0]))
+    def _halt(self, reason: str) -> None:
+        self.stopped = self.stopped or reason
+        self.stop[0] = 1
 
-    def _move(self, item: int, cluster: int) -> None:
-        state = self.state
-        rows = self.draws.starts[:-1] + self.draws.labels[:, item]
-        old = state.partition[item]
-        state.counts[rows, old] -= 1
-        state.counts[rows, cluster] += 1
-        state.sizes[old] -= 1
-        state.sizes[cluster] += 1
-        state.partition[item] = cluster
 
-    def _merge_once(self) -> bool:
-        """Merge the two clusters whose union lowers the expected loss most; whether there are such two."""
-        clusters = np.flatnonzero(self.state.sizes)
-        if clusters.size <= self.fewest:
-            return False
-        search.refresh_sums(self._draws, self._loss, self.state)
-        h, sizes = self._loss.h, self.state.sizes
-        own = np.array([h[sizes].sum()])
-        now = self._expected(self.state.joint[np.newaxis], own)[0]
-        best = (now - 1e-12 * max(1.0, abs(now)), -1, -1)
-        for k in clusters[:-1]:
-            others = clusters[clusters > k]
-            joint = self.state.joint + search.merge_sums(self._draws, self._loss, self.state, k)[others]
-            expected = self._expected(joint, own + h[sizes[k] + sizes[others]] - h[sizes[k]] - h[sizes[others]])
-            least = int(expected.argmin())
-            if expected[least] < best[0]:
-                best = (float(expected[least]), int(k), int(others[least]))
-        _, kept, gone = best
-        if gone < 0:
-            return False
-        self.state.partition[self.state.partition == gone] = kept
-        for array in (self.state.counts.T, self.state.sizes):
-            array[kept] += array[gone]
-            array[gone] = 0
-        self.n_merges += 1
-        return True
+def _is_less(value: float, other: float) -> bool:
+    return value < other - _SAME * max(1.0, abs(other))
 
-    def _expected(self, joint: Any, own: Any) -> Any:
-        return self.draws.mean(combine_sums(self.loss, self.draws.n_items, joint, own, self.state.drawn))
+
+def _randomness(rng: np.random.Generator, n_items: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """An order of the items and numbers to sample draws by."""
+    return rng.permutation(n_items), rng.random(128)
+
+
+def _n_threads(n_jobs: int) -> int:
+    if n_jobs != -1:
+        return check_count("n_jobs", n_jobs)
+    from joblib import cpu_count
+
+    return int(cpu_count())
+
+
+def _start(start: Any, draws: PartitionDraws, loss: PartitionLoss, **options: Any) -> Labels:
+    if isinstance(start, str):
+        if start not in STARTS:
+            raise ValueError(f"`starts` must be partitions or names among {', '.join(STARTS)}; got {start!r}.")
+        start = STARTS[start](draws, loss, progressbar=False, **options).labels
+    return draws.as_labels(start, "starts")

@@ -5,6 +5,8 @@ from numba import prange
 
 from posterior_consensus.kernels._jit import jit
 
+_BLOCK = 64  # draws that share scratch memory
+
 
 @jit
 def contingency_table(labels, others, n_rows, n_columns):
@@ -41,31 +43,50 @@ def _joint_sum_by_items(partition, order, ends, h, counts):
     return total
 
 
+@jit
+def _size_sum(labels, n_clusters, h, sizes):
+    """Sum of h over the cluster sizes; `sizes`, all 0 before and after, is scratch."""
+    for label in labels:
+        sizes[label] += 1
+    total = 0.0
+    for k in range(n_clusters):
+        total += h[sizes[k]]
+        sizes[k] = 0
+    return total
+
+
 @jit(parallel=True)
 def joint_sums(partitions, n_clusters, labels, n_draw_clusters, h):
-    """Sum of h over the cells of the contingency table of every partition (P, n) with every draw (N, n): (P, N).
+    """Sums of h over the contingency tables of partitions (P, n) with draws (N, n).
+
+    Those over the joint cells (P, N) and those over the draws' clusters (N,).
 
     Visiting every cell is several times faster, but a table of many clusters by many has more cells than memory holds.
     """
     n_partitions, n_items = partitions.shape
     n_draws = labels.shape[0]
     most = n_clusters.max()
-    sums = np.empty((n_partitions, n_draws))
-    for t in prange(n_draws):
-        width = n_draw_clusters[t]
-        draw = labels[t]
-        if most * width <= 16 * n_items:
-            cells = np.zeros(most * width, np.int64)
-            for p in range(n_partitions):
-                sums[p, t] = _joint_sum(partitions[p], draw, width, h, cells[: n_clusters[p] * width])
-        else:
-            order = np.argsort(draw, kind="mergesort")
-            ends = np.zeros(width + 1, np.int64)
-            ends[1:] = np.cumsum(np.bincount(draw))
-            counts = np.zeros(most, np.int64)
-            for p in range(n_partitions):
-                sums[p, t] = _joint_sum_by_items(partitions[p], order, ends, h, counts)
-    return sums
+    sums, drawn = np.empty((n_partitions, n_draws)), np.empty(n_draws)
+    n_blocks = -(-n_draws // _BLOCK)
+    for block in prange(n_blocks):
+        first, last = block * _BLOCK, min(n_draws, (block + 1) * _BLOCK)
+        widest = n_draw_clusters[first:last].max()
+        counts, sizes = np.zeros(most, np.int64), np.zeros(widest, np.int64)
+        cells = np.zeros(min(most * widest, 16 * n_items), np.int64)
+        for t in range(first, last):
+            width = n_draw_clusters[t]
+            draw = labels[t]
+            drawn[t] = _size_sum(draw, width, h, sizes)
+            if most * width <= cells.size:
+                for p in range(n_partitions):
+                    sums[p, t] = _joint_sum(partitions[p], draw, width, h, cells[: n_clusters[p] * width])
+            else:
+                order = np.argsort(draw, kind="mergesort")
+                ends = np.zeros(width + 1, np.int64)
+                ends[1:] = np.cumsum(np.bincount(draw))
+                for p in range(n_partitions):
+                    sums[p, t] = _joint_sum_by_items(partitions[p], order, ends, h, counts)
+    return sums, drawn
 
 
 @jit
@@ -75,11 +96,5 @@ def size_sums(labels, n_clusters, h):
     sums = np.empty(n_rows)
     sizes = np.zeros(n_clusters.max(), np.int64)
     for t in range(n_rows):
-        sizes[:] = 0
-        for i in range(n_items):
-            sizes[labels[t, i]] += 1
-        total = 0.0
-        for size in sizes:
-            total += h[size]
-        sums[t] = total
+        sums[t] = _size_sum(labels[t], n_clusters[t], h, sizes)
     return sums

@@ -1,211 +1,391 @@
-"""A loss evaluated from sums over contingency tables, and the moves of a search that lowers its expectation.
-
-Every loss of the package is numerator / denominator, both linear in eight terms of one dimension: with `top` = h(n), A,
-B and C the sums of h over the joint cells, the estimate's and the draw's cluster sizes,
-
-    top, A, B, C, max(B, C), min(B, C), B C / top, sqrt((top - B) (top - C)).
-
-`numerator` and `denominator` hold the eight coefficients; a denominator of zeros stands for the number one.
-"""
-
-from typing import NamedTuple
+"""Search over draws for the partition of least expected loss: allocation, scans, merges, chains of moves."""
 
 import numpy as np
 
 from posterior_consensus.kernels._jit import jit
+from posterior_consensus.kernels._simd import LANES
+from posterior_consensus.kernels.loss import is_linear, loss_value
+from posterior_consensus.kernels.tables import (
+    Slopes,
+    change,
+    choose,
+    compact,
+    expected,
+    expected_in_one,
+    move,
+    own_sum,
+    refresh_sums,
+    score,
+    score_block,
+    score_linear,
+    set_slopes,
+    tables,
+    take_out,
+    widened,
+)
 
-_TINY = 1e-12  # relative to the numbers compared: what is smaller is rounding
-_ZERO = 1e-14  # relative to top: what coefficients such as 1.5 and 0.5 leave where A = B = C
+_TINY = 1e-12  # relative to the scores compared: what is smaller is rounding
+_MARGIN = 1e-5  # of an item's score: bounds the rounding of single precision
+_BLOCK = 256  # items scored against the same tables
+_WIDTH = 8  # columns to begin with
+_LEADERS = 4
+_FOLLOWERS = 8
 
-
-class Draws(NamedTuple):
-    """The draws as a search sees them."""
-
-    labels: np.ndarray  # (N, n)
-    starts: np.ndarray  # (N + 1,), the first of the R rows of each draw
-    weights: np.ndarray  # (N,), summing to 1
-
-
-class Loss(NamedTuple):
-    """The loss as a search sees it."""
-
-    h: np.ndarray  # (n + 1,)
-    numerator: np.ndarray  # (8,)
-    denominator: np.ndarray  # (8,)
-
-
-class State(NamedTuple):
-    """A partition of some or all items, and its contingency with every draw over these items."""
-
-    partition: np.ndarray  # (n,), -1 where an item is not allocated yet
-    sizes: np.ndarray  # (width,)
-    counts: np.ndarray  # (R, width)
-    totals: np.ndarray  # (R,), row sums of counts
-    joint: np.ndarray  # (N,), A of each draw; this and the next one only where the loss is not linear
-    drawn: np.ndarray  # (N,), C of each draw
-
-
-@jit
-def _linear_form(coefficients, top, a, b, c):
-    value = coefficients[0] * top + coefficients[1] * a + coefficients[2] * b + coefficients[3] * c
-    value += coefficients[4] * max(b, c) + coefficients[5] * min(b, c)
-    if coefficients[6] != 0.0 and top > 0.0:
-        value += coefficients[6] * b * c / top
-    if coefficients[7] != 0.0:
-        value += coefficients[7] * np.sqrt(max(0.0, (top - b) * (top - c)))
-    return value
+SCANS, MOVES, MERGES, CHAINS, ZEALOUS, SPLITS = range(6)
 
 
 @jit
-def _loss(numerator, denominator, is_ratio, top, a, b, c):
-    value = _linear_form(numerator, top, a, b, c)
-    if abs(value) <= _ZERO * top:
-        value = 0.0
-    if not is_ratio:
-        return value
-    divisor = _linear_form(denominator, top, a, b, c)
-    if divisor <= _TINY * top:  # 0/0: both partitions are trivial; the distance of equal ones is 0, of different ones 1
-        return 0.0 if abs(b - a) + abs(c - a) <= _TINY * top else 1.0
-    return value / divisor
+def _allocate(draws, loss, state, difference, linear, order, most, rounding):
+    """Put the items of `order` that have no cluster where B + C - 2 A of the items so far grows least.
 
-
-@jit
-def combine(numerator, denominator, top, a, b, c):
-    """Losses (P, N) from joint sums a (P, N), sums b of the estimates (P,) and c of the draws (N,)."""
-    is_ratio = np.any(denominator != 0.0)
-    losses = np.empty_like(a)
-    for p in range(a.shape[0]):
-        for t in range(a.shape[1]):
-            losses[p, t] = _loss(numerator, denominator, is_ratio, top, a[p, t], b[p], c[t])
-    return losses
-
-
-@jit
-def is_linear(loss):
-    """Whether the loss is a weighted sum of A, B and C, so that a move's gain depends on two clusters alone."""
-    return not np.any(loss.denominator != 0.0) and not np.any(loss.numerator[4:] != 0.0)
-
-
-@jit
-def refresh_sums(draws, loss, state):
-    """Compute `joint` and `drawn` of the state anew, free of the rounding that moves leave behind."""
-    width = state.sizes.size
-    for t in range(draws.weights.size):
-        state.joint[t] = 0.0
-        state.drawn[t] = 0.0
-        for row in range(draws.starts[t], draws.starts[t + 1]):
-            state.drawn[t] += loss.h[state.totals[row]]
-            for k in range(width):
-                state.joint[t] += loss.h[state.counts[row, k]]
-
-
-@jit
-def _shift(draws, loss, state, i, k, change):
-    """Let item i enter (change 1) or leave (-1) cluster k; a draw's A and C follow."""
-    labels, starts, _ = draws
-    h = loss.h
-    for t in range(starts.size - 1):
-        row = starts[t] + labels[t, i]
-        count = state.counts[row, k]
-        total = state.totals[row]
-        state.joint[t] += h[count + change] - h[count]
-        state.drawn[t] += h[total + change] - h[total]
-        state.counts[row, k] = count + change
-        state.totals[row] = total + change
-    state.sizes[k] += change
-
-
-@jit
-def _score_linear(draws, loss, state, i, difference, scores):
-    """What item i adds to the expected loss in each cluster, but for what it adds in all alike."""
-    labels, starts, weights = draws
-    scores[:] = 0.0
-    for t in range(weights.size):
-        row = state.counts[starts[t] + labels[t, i]]
-        weight = weights[t]
-        for k in range(scores.size):
-            scores[k] += weight * difference[row[k]]
-    for k in range(scores.size):
-        scores[k] = loss.numerator[1] * scores[k] + loss.numerator[2] * difference[state.sizes[k]]
-
-
-@jit
-def _score_any(draws, loss, state, i, difference, scores):
-    """Expected loss of the items allocated so far with item i in each cluster."""
-    labels, starts, weights = draws
-    h, numerator, denominator = loss
-    is_ratio = np.any(denominator != 0.0)
-    top = h[state.sizes.sum() + 1]
-    own = 0.0
-    for size in state.sizes:
-        own += h[size]
-    scores[:] = 0.0
-    for t in range(weights.size):
-        row = starts[t] + labels[t, i]
-        c = state.drawn[t] + difference[state.totals[row]]
-        for k in range(scores.size):
-            a = state.joint[t] + difference[state.counts[row, k]]
-            b = own + difference[state.sizes[k]]
-            scores[k] += weights[t] * _loss(numerator, denominator, is_ratio, top, a, b, c)
-
-
-@jit
-def _choose(scores, sizes, old, may_open, rounding):
-    """The cluster of least score; where rounding leaves a choice, the old one, else the first."""
-    best = old
-    for k in range(sizes.size):
-        if (sizes[k] > 0 or may_open) and (best < 0 or scores[k] < scores[best] - rounding):
-            best = k
-    return best
-
-
-@jit
-def place_items(draws, loss, state, order, fewest, most):
-    """Take each item in `order` out of its cluster, if it has one, and put it where the expected loss is least.
-
-    With no item allocated this is sequential allocation, with all of them it is a sweetening scan. The number of
-    clusters stays between `fewest` and `most`. Changes the state; returns how many items were handled and how many
-    moved. It stops before an item for which no empty column is left though a new cluster were allowed.
+    Every loss here grows with this difference of the two partitions; those that are linear in A and B are taken as
+    they are.
     """
-    partition, sizes = state.partition, state.sizes
-    linear = is_linear(loss)
-    difference = loss.h[1:] - loss.h[:-1]
-    rounding = _TINY * (difference[-1] if linear else 1.0 if np.any(loss.denominator != 0.0) else loss.h[-1])
-    scores = np.empty(sizes.size)
-    n_clusters = np.count_nonzero(sizes)
-    moved = 0
-    for handled in range(order.size):
-        if n_clusters == sizes.size and n_clusters < most:
-            return handled, moved
-        i = order[handled]
-        old = partition[i]
-        if old >= 0:
-            if sizes[old] == 1 and n_clusters <= fewest:
-                continue
-            _shift(draws, loss, state, i, old, -1)
-            n_clusters -= sizes[old] == 0
-        if linear:
-            _score_linear(draws, loss, state, i, difference, scores)
-        else:
-            _score_any(draws, loss, state, i, difference, scores)
-        best = _choose(scores, sizes, old, n_clusters < most, rounding)
-        n_clusters += sizes[best] == 0
-        _shift(draws, loss, state, i, best, 1)
-        partition[i] = best
-        moved += best != old
-    return order.size, moved
+    slopes = Slopes(-2.0 * draws.weights, np.ones(1))
+    if linear:
+        set_slopes(draws, loss, state, linear, slopes)
+    scores = np.empty(state.sizes.size)
+    n_clusters = np.count_nonzero(state.sizes)
+    for i in order:
+        if state.partition[i] >= 0:
+            continue
+        if n_clusters == state.sizes.size and n_clusters < most:
+            state = widened(state)
+            scores = np.empty(state.sizes.size)
+        score_linear(draws, state, slopes, difference, i, -1, scores)
+        k = choose(scores, state.sizes, -1, n_clusters < most, rounding)
+        n_clusters += state.sizes[k] == 0
+        move(draws, state, difference, i, k)
+    return state
 
 
 @jit
-def merge_sums(draws, loss, state, k):
-    """How much each draw's A grows when cluster k takes in each other cluster: (width, N)."""
-    width = state.sizes.size
-    h, counts = loss.h, state.counts
-    gains = np.zeros((width, draws.weights.size))
+def _score_all(draws, state, slopes, difference, first_item, entering, staying, sums, totals):
+    """Scores of a block of items for entering each cluster (items, width) and for staying where they are."""
+    half = LANES // 2
+    n_block = staying.size
+    used = np.flatnonzero(state.sizes)[-1] + 1
+    for first in range(0, used, half):
+        score_block(draws, state, slopes, difference, first_item, first, sums[:n_block], totals[:n_block])
+        last = min(half, state.sizes.size - first)
+        for b in range(n_block):
+            old = state.partition[first_item + b]
+            for k in range(last):
+                entering[b, first + k] = totals[b, k] + slopes.b[0] * difference[state.sizes[first + k] + 1]
+            if first <= old < first + last:
+                staying[b] = totals[b, half + old - first]
+    return used
+
+
+@jit
+def _scan(draws, loss, state, slopes, difference, linear, fewest, most, exactly, rounding, margins, targets):
+    """Let every item move once to where the expected loss is least; return the state and how many moved.
+
+    A block of items is scored against frozen tables, in single precision and, unless the loss is linear in A and B,
+    to first order. Items for which another cluster looks better, or all if `exactly`, are then scored again without
+    approximation before they move. `margins` receives by how much the best other cluster is worse than the item's own,
+    `targets` which it is.
+    """
+    set_slopes(draws, loss, state, linear, slopes)
+    n_clusters = compact(state)
+    n_items = state.partition.size
+    size = min(_BLOCK, n_items)
+    sums, totals = np.empty((size, LANES), np.float32), np.empty((size, LANES))
+    scores = np.empty(state.sizes.size)
+    moved = 0
+    for first_item in range(0, n_items, _BLOCK):
+        staying = np.empty(min(_BLOCK, n_items - first_item))
+        entering = np.empty((staying.size, state.sizes.size))
+        used = _score_all(draws, state, slopes, difference, first_item, entering, staying, sums, totals)
+        sizes_before = state.sizes[:used].copy()
+        for b in range(staying.size):
+            i = first_item + b
+            old = state.partition[i]
+            alone = state.sizes[old] == 1
+            margins[i], targets[i] = np.inf, old
+            if alone and n_clusters <= fewest:
+                continue
+            stay = staying[b] + slopes.b[0] * difference[sizes_before[old]]
+            for k in range(used):
+                if k != old and state.sizes[k] > 0 and entering[b, k] - stay < margins[i]:
+                    margins[i], targets[i] = entering[b, k] - stay, k
+            opened = -stay if n_clusters < most and not alone else np.inf  # a cluster of its own adds h(1) = 0
+            if not exactly and min(margins[i], opened) > _MARGIN * abs(staying[b]):
+                continue
+            if n_clusters == state.sizes.size and n_clusters < most:
+                state = widened(state)
+                scores = np.empty(state.sizes.size)
+            score(draws, loss, state, slopes, difference, linear, i, scores)
+            k = choose(scores, state.sizes, old, n_clusters < most, rounding)
+            if k != old:
+                n_clusters += (state.sizes[k] == 0) - alone
+                move(draws, state, difference, i, k)
+                moved += 1
+    return state, moved
+
+
+@jit
+def _open_clusters(draws, loss, state, slopes, difference, linear, fewest, margins):
+    """Give the items that lose least by it clusters of their own until there are `fewest`."""
+    n_clusters = compact(state)
+    n_items = state.partition.size
+    while state.sizes.size < fewest:
+        state = widened(state)
+    set_slopes(draws, loss, state, linear, slopes)
+    sums, totals = np.empty((n_items, LANES), np.float32), np.empty((n_items, LANES))
+    entering = np.empty((n_items, state.sizes.size))
+    _score_all(draws, state, slopes, difference, 0, entering, margins, sums, totals)
+    for i in np.argsort(-margins):
+        if n_clusters < fewest and state.sizes[state.partition[i]] > 1:
+            move(draws, state, difference, i, n_clusters)
+            n_clusters += 1
+    return state
+
+
+@jit
+def _union_gains(draws, loss, state, slopes, linear, n_clusters):
+    """What the union of every two clusters (K, K) adds to the expected loss."""
+    h, starts = loss.h, draws.starts
+    gains = np.zeros((n_clusters, n_clusters))
+    deltas = np.zeros((n_clusters, n_clusters))
+    there = np.empty(n_clusters, np.int64)
+    is_ratio = np.any(loss.denominator != 0.0)
+    before = own_sum(loss, state)
+    owns = np.empty((n_clusters, n_clusters))
+    for k in range(n_clusters):
+        for other in range(n_clusters):
+            x, y = state.sizes[k], state.sizes[other]
+            owns[k, other] = h[min(x + y, h.size - 1)] - h[x] - h[y]
     for t in range(draws.weights.size):
-        for row in range(draws.starts[t], draws.starts[t + 1]):
-            count = counts[row, k]
-            if count > 0:
-                for other in range(width):
-                    gains[other, t] += h[count + counts[row, other]] - h[count] - h[counts[row, other]]
+        if not linear:
+            deltas[:] = 0.0
+        slope = slopes.a[t] if linear else 1.0
+        target = gains if linear else deltas
+        for row in range(starts[t], starts[t + 1]):
+            counts = state.counts[row]
+            found = 0
+            for k in range(n_clusters):
+                if counts[k] > 0:
+                    there[found] = k
+                    found += 1
+            for x in range(found):
+                one = counts[there[x]]
+                for y in range(x + 1, found):
+                    other = counts[there[y]]
+                    target[there[x], there[y]] += slope * (h[one + other] - h[one] - h[other])
+        if not linear:
+            a, c = state.joint[t], state.drawn[t]
+            now = loss_value(loss.numerator, loss.denominator, is_ratio, h[-1], a, before, c)
+            for k in range(n_clusters):
+                for other in range(k + 1, n_clusters):
+                    value = loss_value(
+                        loss.numerator, loss.denominator, is_ratio, h[-1], a + deltas[k, other],
+                        before + owns[k, other], c,
+                    )
+                    gains[k, other] += draws.weights[t] * (value - now)
+    if linear:
+        gains += slopes.b[0] * owns
     return gains
+
+
+@jit
+def _merge(draws, loss, state, slopes, linear, fewest, most, rounding):
+    """Merge the two clusters whose union lowers the expected loss most; whether there were such two.
+
+    Where there are more than `most`, the two that raise it least will do.
+    """
+    n_clusters = compact(state)
+    if n_clusters <= fewest:
+        return False
+    if not linear:
+        refresh_sums(loss, state, draws.starts)
+    gains = _union_gains(draws, loss, state, slopes, linear, n_clusters)
+    best = np.inf if n_clusters > most else -rounding
+    kept, gone = -1, -1
+    for k in range(n_clusters):
+        for other in range(k + 1, n_clusters):
+            if gains[k, other] < best:
+                best, kept, gone = gains[k, other], k, other
+    if gone < 0:
+        return False
+    for i in range(state.partition.size):
+        if state.partition[i] == gone:
+            state.partition[i] = kept
+    state.sizes[kept] += state.sizes[gone]
+    state.sizes[gone] = 0
+    state.counts[:, kept] += state.counts[:, gone]
+    state.counts[:, gone] = 0
+    return True
+
+
+@jit
+def _move_chain(draws, loss, state, slopes, difference, linear, fewest, rounding, margins, targets):
+    """Move an item although that costs something, and those after it that then gain; whether it pays in all.
+
+    Items that belong together stay where they are because none of them can leave first: Kernighan and Lin's answer to
+    the same trap in graphs. The few items of least margin lead, each is followed by those of the next least that would
+    make the same change of cluster.
+    """
+    order = np.argsort(margins)
+    moved = np.empty(_FOLLOWERS + 1, np.int64)
+    for lead in order[:_LEADERS]:
+        old, new = state.partition[lead], targets[lead]
+        if old == new or (state.sizes[old] == 1 and np.count_nonzero(state.sizes) <= fewest):
+            continue
+        gain, n_moved, asked = 0.0, 0, 0
+        for position in range(-1, order.size):
+            i = lead if position < 0 else order[position]
+            if state.partition[i] != old or targets[i] != new or asked > _FOLLOWERS:
+                continue
+            asked += 1
+            if state.sizes[old] == 1 and np.count_nonzero(state.sizes) <= fewest:
+                break
+            delta = change(draws, loss, state, slopes, difference, linear, i, new)
+            if n_moved == 0 or delta < 0.0:
+                gain += delta
+                move(draws, state, difference, i, new)
+                moved[n_moved] = i
+                n_moved += 1
+        if gain < -rounding:
+            return True
+        for i in moved[:n_moved]:
+            move(draws, state, difference, i, old)
+    return False
+
+
+@jit
+def _rearrange(draws, loss, state, slopes, difference, items, margins, apart, fewest, most, rounding):
+    """Dissolve the cluster of these items and allocate them again; return the state and whether that paid.
+
+    If `apart`, they go into two clusters of their own, begun by the items that are least and most at home, else into
+    any. Where it does not pay, everything is as before.
+    """
+    if items.size == 0 or (apart and items.size == 1):
+        return state, False
+    before = expected(draws, loss, state)
+    n_clusters = np.count_nonzero(state.sizes)
+    if n_clusters == state.sizes.size and n_clusters < most:
+        state = widened(state)
+    old = state.partition[items[0]]
+    scores = np.empty(state.sizes.size)
+    for i in items:
+        take_out(draws, state, i)
+    n_clusters -= 1
+    pair = np.array([old, old])
+    if apart:
+        pair[1] = np.flatnonzero((state.sizes == 0) & (np.arange(state.sizes.size) != old))[0]
+        move(draws, state, difference, items[np.argmin(margins[items])], pair[1])
+        move(draws, state, difference, items[np.argmax(margins[items])], pair[0])
+    for i in items:
+        if state.partition[i] >= 0:
+            continue
+        score_linear(draws, state, slopes, difference, i, -1, scores)
+        if apart:
+            k = pair[1] if scores[pair[1]] < scores[pair[0]] else pair[0]
+        else:
+            k = choose(scores, state.sizes, -1, n_clusters < most, rounding)
+            n_clusters += state.sizes[k] == 0
+        move(draws, state, difference, i, k)
+    if np.count_nonzero(state.sizes) >= fewest and expected(draws, loss, state) < before - 10.0 * rounding:
+        return state, True
+    for i in items:
+        if state.partition[i] != old:
+            move(draws, state, difference, i, old)
+    return state, False
+
+
+@jit
+def _rearrange_any(draws, loss, state, slopes, difference, order, margins, fewest, most, rounding, tally):
+    """Dissolve or split the first cluster for which that pays; return the state and whether there was one."""
+    n_clusters = compact(state)
+    for apart in (False, True):
+        if apart and n_clusters >= most:
+            break
+        for k in range(n_clusters):
+            items = order[state.partition[order] == k]
+            state, paid = _rearrange(
+                draws, loss, state, slopes, difference, items, margins, apart, fewest, most, rounding
+            )
+            if paid:
+                tally[SPLITS if apart else ZEALOUS] += 1
+                return state, True
+    return state, False
+
+
+@jit
+def settle(draws, loss, partition, order, fewest, most, exactly, effort, stop):
+    """Complete a partition and change it until no move of this file lowers the expected loss.
+
+    Parameters
+    ----------
+    draws : Draws
+    loss : Loss
+    partition : int32 array of shape (n,)
+        Labels from 0, -1 where an item is to be allocated; changed in place.
+    order : integer array
+        All items, in the order in which they are allocated.
+    fewest, most : int
+        Least and largest number of clusters.
+    exactly : bool
+        Whether a loss that is not linear in A and B is scored without approximation before the search ends.
+    effort : int
+        0 for scans and merges, 1 for chains of moves as well, 2 for zealous updates and splits too.
+    stop : uint8 array of shape (1,)
+        Another thread may set it to 1 to have the partition as it is.
+
+    Returns
+    -------
+    float
+        Expected loss, but for the loss's scale.
+    float
+        The same for the partition of one cluster.
+    int64 array of shape (6,)
+        How many scans, moves, merges, chains of moves, zealous updates and splits there were.
+    """
+    linear = is_linear(loss)
+    n_items = partition.size
+    difference = np.zeros(n_items + 2)
+    difference[1:-1] = np.diff(loss.h)
+    rounding = _TINY * (difference[-2] if linear else 1.0 if np.any(loss.denominator != 0.0) else loss.h[-1])
+    tally = np.zeros(6, np.int64)
+    width = _WIDTH
+    while width < partition.max() + 1:
+        width *= 2
+    state = tables(draws, partition, width)
+    state = _allocate(draws, loss, state, difference, linear, order, most, rounding)
+    slopes = Slopes(np.empty(draws.weights.size), np.empty(1))
+    margins, targets = np.empty(n_items), np.empty(n_items, np.int64)
+    if np.count_nonzero(state.sizes) < fewest:
+        state = _open_clusters(draws, loss, state, slopes, difference, linear, fewest, margins)
+    checking = False
+    while stop[0] == 0:
+        state, moved = _scan(
+            draws, loss, state, slopes, difference, linear, fewest, most, checking, rounding, margins, targets
+        )
+        tally[SCANS] += 1
+        tally[MOVES] += moved
+        if moved > 0:
+            checking = False
+            continue
+        if _merge(draws, loss, state, slopes, linear, fewest, most, rounding):
+            tally[MERGES] += 1
+            checking = False
+            continue
+        if effort > 0 and _move_chain(
+            draws, loss, state, slopes, difference, linear, fewest, rounding, margins, targets
+        ):
+            tally[CHAINS] += 1
+            checking = False
+            continue
+        if effort > 1:
+            state, paid = _rearrange_any(
+                draws, loss, state, slopes, difference, order, margins, fewest, most, rounding, tally
+            )
+            if paid:
+                checking = False
+                continue
+        if linear or not exactly or checking:
+            break
+        checking = True
+    value = expected(draws, loss, state)
+    return value, expected_in_one(draws, loss, state), tally

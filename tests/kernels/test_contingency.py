@@ -32,7 +32,8 @@ def test_contingency_table(case):
 def test_joint_sums_are_sums_over_the_cells_of_every_table(case):
     partitions, ours, labels, theirs = some_case(*case)
     h = np.arange(labels.shape[1] + 1.0) ** 3  # whole numbers, so that the order of the sum is no matter
-    sums, _ = run(contingency.joint_sums, partitions, ours.astype(np.int64), labels, theirs, h)
+    (sums, drawn), _ = run(contingency.joint_sums, partitions, ours.astype(np.int64), labels, theirs, h)
+    np.testing.assert_array_equal(drawn, [h[np.bincount(z)].sum() for z in labels])
     expected = [
         [h[table_of(p, z, (ours[i], theirs[t]))].sum() for t, z in enumerate(labels)] for i, p in enumerate(partitions)
     ]

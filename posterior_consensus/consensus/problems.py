@@ -1,0 +1,129 @@
+"""The two forms of a search: over the draws themselves, and for Binder's loss over their similarity matrix."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus.draws import PartitionDraws
+from posterior_consensus.kernels import pair_search, search, tables
+from posterior_consensus.losses import PartitionLoss
+from posterior_consensus.partitions import Labels, canonical_labels
+from posterior_consensus.similarity import similarity_values
+
+_SMALL = 64  # draws on which a run begins
+_CHECK = 64  # draws on which the best partition is taken apart again
+_MIDDLE = 256  # draws between the small sample and all of them
+_CHAINED = 2000  # draws up to which chains of moves are tried on all of them
+_MOST_BYTES = 8e9
+
+
+class Found(NamedTuple):
+    """A partition at which a search ended."""
+
+    labels: Labels
+    value: float  # expected loss but for scale and for what all partitions have in common
+    in_one: float  # the same of the partition of one cluster
+    tally: npt.NDArray[np.int64]  # scans, moves, merges, chains, zealous updates, splits
+
+
+class Limits(NamedTuple):
+    """Least and largest number of clusters."""
+
+    fewest: int
+    most: int
+
+
+class OnDraws:
+    """Search over draws: begun on a small sample of them, continued on a larger one, ended on all."""
+
+    explores_all = False
+
+    def __init__(self, draws: PartitionDraws, loss: PartitionLoss, limits: Limits, stop: npt.NDArray[np.uint8]) -> None:
+        widest = int(_MOST_BYTES / (4 * int(draws.starts[-1])))
+        if limits.fewest > widest:
+            raise MemoryError(f"A search among {limits.fewest} clusters needs more than {_MOST_BYTES / 1e9:.0f} GB.")
+        self.limits = limits._replace(most=min(limits.most, widest))
+        self._draws = draws
+        self._loss = loss.arrays(draws.n_items)
+        self._stop = stop
+        self._all = tables.Draws(draws.labels, draws.starts, draws.weights)
+        self._cumulative = np.cumsum(draws.weights)
+        spread = (np.arange(_MIDDLE) + 0.5) / _MIDDLE
+        self._middle = self._sample(spread) if draws.n_draws > 2 * _MIDDLE else None
+
+    def explore(self, order: npt.NDArray[Any], random: npt.NDArray[np.float64]) -> Found:
+        """Allocate the items in this order and search from there, without using all draws."""
+        start = np.full(order.size, -1, np.int32)
+        found = self._settle(self._sample(random[:_SMALL]), start, order, effort=0)
+        if self._middle is None:
+            return found
+        return _both(found, self._settle(self._middle, found.labels, order, effort=1))
+
+    def polish(self, labels: Labels) -> Found:
+        """Search from a partition, on all draws."""
+        effort = 1 if self._draws.n_draws <= _CHAINED else 0
+        return self._settle(self._all, labels, np.arange(labels.size), effort, exactly=True)
+
+    def rearrange(self, labels: Labels, order: npt.NDArray[Any], random: npt.NDArray[np.float64]) -> Found:
+        """Dissolve and split clusters of a partition, on a sample of the draws."""
+        return self._settle(self._sample(random[:_CHECK]), labels, order, effort=2)
+
+    def _sample(self, quantiles: npt.NDArray[np.float64]) -> tables.Draws:
+        """The draws at these quantiles of their weights, or all if there are no more."""
+        if self._draws.n_draws <= quantiles.size:
+            return self._all
+        rows, times = np.unique(np.searchsorted(self._cumulative, quantiles), return_counts=True)
+        rows = np.minimum(rows, self._draws.n_draws - 1)  # the last sum may be below 1 by rounding
+        starts = np.concatenate([[0], np.cumsum(self._draws.n_clusters[rows])])
+        return tables.Draws(self._draws.labels[rows], starts, times / quantiles.size)
+
+    def _settle(
+        self, draws: tables.Draws, labels: Labels, order: npt.NDArray[Any], effort: int, exactly: bool = False
+    ) -> Found:
+        partition = labels.copy()
+        value, in_one, tally = search.settle(
+            draws, self._loss, partition, order, *self.limits, exactly, effort, self._stop
+        )
+        return Found(canonical_labels(partition), value, in_one, tally)
+
+
+def _both(earlier: Found, later: Found) -> Found:
+    return later._replace(tally=earlier.tally + later.tally)
+
+
+class OnPairs:
+    """Search over the similarity matrix, which holds all that Binder's loss asks of the draws."""
+
+    explores_all = True
+
+    def __init__(self, draws: PartitionDraws, loss: PartitionLoss, limits: Limits, stop: npt.NDArray[np.uint8]) -> None:
+        self.limits = limits
+        self._stop = stop
+        self._similarity = similarity_values(draws)
+        np.fill_diagonal(self._similarity, 0.0)
+        numerator, _ = loss.coefficients()
+        self._costs = pair_search.Costs(float(numerator[1]), float(numerator[2]))
+        n_pairs = draws.n_items * (draws.n_items - 1) / 2
+        self._in_one = self._costs.a * float(self._similarity.sum()) / 2 + self._costs.b * n_pairs
+
+    def explore(self, order: npt.NDArray[Any], random: npt.NDArray[np.float64]) -> Found:
+        """Allocate the items in this order and search from there."""
+        return self._settle(np.full(order.size, -1, np.int32), order)
+
+    def polish(self, labels: Labels) -> Found:
+        """Search from a partition."""
+        return self._settle(labels, np.arange(labels.size))
+
+    def rearrange(self, labels: Labels, order: npt.NDArray[Any], random: npt.NDArray[np.float64]) -> Found:
+        """Search from a partition, its clusters dissolved and split in this order of the items."""
+        return self._settle(labels, order)
+
+    def _settle(self, labels: Labels, order: npt.NDArray[Any]) -> Found:
+        partition = labels.copy()
+        value, tally = pair_search.settle_pairs(
+            self._similarity, self._costs, partition, order, *self.limits, self._stop
+        )
+        return Found(canonical_labels(partition), value, self._in_one, tally)

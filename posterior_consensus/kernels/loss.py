@@ -1,0 +1,67 @@
+"""A loss evaluated from sums over contingency tables.
+
+Every loss of the package is numerator / denominator, both linear in eight terms of one dimension: with `top` = h(n), A,
+B and C the sums of h over the joint cells, the estimate's and the draw's cluster sizes,
+
+    top, A, B, C, max(B, C), min(B, C), B C / top, sqrt((top - B) (top - C)).
+
+`numerator` and `denominator` hold the eight coefficients; a denominator of zeros stands for the number one.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from posterior_consensus.kernels._jit import jit
+
+_TINY = 1e-12  # relative to the numbers compared: what is smaller is rounding
+_ZERO = 1e-14  # relative to top: what coefficients such as 1.5 and 0.5 leave where A = B = C
+
+
+class Loss(NamedTuple):
+    """The loss as kernels see it."""
+
+    h: np.ndarray  # (n + 1,), with h(0) = h(1) = 0
+    numerator: np.ndarray  # (8,)
+    denominator: np.ndarray  # (8,)
+
+
+@jit
+def _linear_form(coefficients, top, a, b, c):
+    value = coefficients[0] * top + coefficients[1] * a + coefficients[2] * b + coefficients[3] * c
+    value += coefficients[4] * max(b, c) + coefficients[5] * min(b, c)
+    if coefficients[6] != 0.0 and top > 0.0:
+        value += coefficients[6] * b * c / top
+    if coefficients[7] != 0.0:
+        value += coefficients[7] * np.sqrt(max(0.0, (top - b) * (top - c)))
+    return value
+
+
+@jit
+def loss_value(numerator, denominator, is_ratio, top, a, b, c):
+    value = _linear_form(numerator, top, a, b, c)
+    if abs(value) <= _ZERO * top:
+        value = 0.0
+    if not is_ratio:
+        return value
+    divisor = _linear_form(denominator, top, a, b, c)
+    if divisor <= _TINY * top:  # 0/0: both partitions are trivial; the distance of equal ones is 0, of different ones 1
+        return 0.0 if abs(b - a) + abs(c - a) <= _TINY * top else 1.0
+    return value / divisor
+
+
+@jit
+def combine(numerator, denominator, top, a, b, c):
+    """Losses (P, N) from joint sums a (P, N), sums b of the estimates (P,) and c of the draws (N,)."""
+    is_ratio = np.any(denominator != 0.0)
+    losses = np.empty_like(a)
+    for p in range(a.shape[0]):
+        for t in range(a.shape[1]):
+            losses[p, t] = loss_value(numerator, denominator, is_ratio, top, a[p, t], b[p], c[t])
+    return losses
+
+
+@jit
+def is_linear(loss):
+    """Whether the loss is a weighted sum of A, B and C, so that a move's gain depends on two clusters alone."""
+    return not np.any(loss.denominator != 0.0) and not np.any(loss.numerator[4:] != 0.0)

@@ -1,0 +1,327 @@
+"""Search over a similarity matrix for the partition of least expected Binder loss.
+
+Binder's loss is a sum over pairs, so that its expectation needs their similarities only: with X_ij the probability that
+i and j are together, expected A is the sum of X_ij over the pairs of the partition and B is their number.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from posterior_consensus.kernels._jit import jit
+
+_TINY = 1e-12  # relative to the scores compared: what is smaller is rounding
+_WIDTH = 8  # clusters to begin with
+_LEADERS = 4
+_FOLLOWERS = 8
+
+
+class PairState(NamedTuple):
+    """A partition of some or all items, and every item's sum of similarities to each cluster."""
+
+    partition: np.ndarray  # (n,), -1 where an item is not allocated
+    sizes: np.ndarray  # (width,)
+    links: np.ndarray  # (width, n)
+
+
+class Costs(NamedTuple):
+    """What the similarity of a pair that is joined, and the pair itself, add to the expected loss."""
+
+    a: float
+    b: float
+
+
+@jit
+def _widened(state):
+    width = state.sizes.size
+    sizes = np.zeros(2 * width, np.int64)
+    links = np.zeros((2 * width, state.partition.size))
+    sizes[:width] = state.sizes
+    links[:width] = state.links
+    return PairState(state.partition, sizes, links)
+
+
+@jit
+def _compact(state):
+    """Move the clusters to the first rows; return how many there are."""
+    partition, sizes, links = state
+    rows = np.empty(sizes.size, np.int32)
+    n_clusters = 0
+    for k in range(sizes.size):
+        rows[k] = n_clusters
+        if sizes[k] > 0:
+            if n_clusters < k:
+                sizes[n_clusters] = sizes[k]
+                sizes[k] = 0
+                links[n_clusters] = links[k]
+            n_clusters += 1
+    for i in range(partition.size):
+        if partition[i] >= 0:
+            partition[i] = rows[partition[i]]
+    return n_clusters
+
+
+@jit
+def _move(similarity, state, i, k):
+    """Put item i into cluster k, out of the one it is in, if any."""
+    old = state.partition[i]
+    row = similarity[i]
+    if old >= 0:
+        state.links[old] -= row
+        state.sizes[old] -= 1
+    if state.sizes[k] == 0:
+        state.links[k] = row  # what rounding had left there goes
+    else:
+        state.links[k] += row
+    state.sizes[k] += 1
+    state.partition[i] = k
+
+
+@jit
+def _take_out(similarity, state, i):
+    """Take item i out of its cluster."""
+    old = state.partition[i]
+    state.links[old] -= similarity[i]
+    state.sizes[old] -= 1
+    state.partition[i] = -1
+
+
+@jit
+def _score(costs, state, i, k):
+    """What item i adds to the expected loss in cluster k."""
+    return costs.a * state.links[k, i] + costs.b * (state.sizes[k] - (state.partition[i] == k))
+
+
+@jit
+def _first_free(sizes):
+    for k in range(sizes.size):
+        if sizes[k] == 0:
+            return k
+    return -1
+
+
+@jit
+def _scan(similarity, costs, state, items, fewest, most, margins, targets):
+    """Put every item of `items` where the expected loss is least; return the state and how many moved.
+
+    `margins` receives by how much the best other cluster is worse than the item's own, `targets` which it is.
+    """
+    n_clusters = _compact(state)
+    rounding = _TINY * state.partition.size
+    moved = 0
+    for i in items:
+        old = state.partition[i]
+        alone = old >= 0 and state.sizes[old] == 1
+        margins[i], targets[i] = np.inf, old
+        if alone and n_clusters <= fewest:
+            continue
+        stay = _score(costs, state, i, old) if old >= 0 else np.inf
+        best, target = np.inf, -1
+        for k in range(state.sizes.size):
+            if k != old and state.sizes[k] > 0:
+                value = _score(costs, state, i, k)
+                if value < best:
+                    best, target = value, k
+        margins[i], targets[i] = best - stay, target
+        if n_clusters < most and not alone and 0.0 < best - rounding:
+            if _first_free(state.sizes) < 0:
+                state = _widened(state)
+            best, target = 0.0, _first_free(state.sizes)
+        if best < stay - rounding:
+            n_clusters += (state.sizes[target] == 0) - alone
+            _move(similarity, state, i, target)
+            moved += 1
+    return state, moved
+
+
+@jit
+def _open_clusters(similarity, costs, state, fewest):
+    """Give the items that lose least by it clusters of their own until there are `fewest`."""
+    n_clusters = _compact(state)
+    while state.sizes.size < fewest:
+        state = _widened(state)
+    staying = np.array([_score(costs, state, i, state.partition[i]) for i in range(state.partition.size)])
+    for i in np.argsort(-staying):
+        if n_clusters < fewest and state.sizes[state.partition[i]] > 1:
+            _move(similarity, state, i, n_clusters)
+            n_clusters += 1
+    return state
+
+
+@jit
+def _merge(costs, state, fewest, most):
+    """Merge the two clusters whose union lowers the expected loss most; whether there were such two.
+
+    Where there are more than `most`, the two that raise it least will do.
+    """
+    partition, sizes, links = state
+    n_clusters = _compact(state)
+    if n_clusters <= fewest:
+        return False
+    between = np.zeros((n_clusters, n_clusters))
+    for k in range(n_clusters):
+        for i in range(partition.size):
+            between[k, partition[i]] += links[k, i]
+    best = np.inf if n_clusters > most else -_TINY * partition.size
+    kept, gone = -1, -1
+    for k in range(n_clusters):
+        for other in range(k + 1, n_clusters):
+            gain = costs.a * between[k, other] + costs.b * sizes[k] * sizes[other]
+            if gain < best:
+                best, kept, gone = gain, k, other
+    if gone < 0:
+        return False
+    for i in range(partition.size):
+        if partition[i] == gone:
+            partition[i] = kept
+    sizes[kept] += sizes[gone]
+    sizes[gone] = 0
+    links[kept] += links[gone]
+    return True
+
+
+@jit
+def _move_chain(similarity, costs, state, fewest, margins, targets):
+    """Move an item although that costs something, and those after it that then gain; whether it pays in all."""
+    order = np.argsort(margins)
+    moved = np.empty(_FOLLOWERS + 1, np.int64)
+    for lead in order[:_LEADERS]:
+        old, new = state.partition[lead], targets[lead]
+        if old == new or new < 0 or state.sizes[new] == 0:
+            continue
+        gain, n_moved, asked = 0.0, 0, 0
+        for position in range(-1, order.size):
+            i = lead if position < 0 else order[position]
+            if state.partition[i] != old or targets[i] != new or asked > _FOLLOWERS:
+                continue
+            asked += 1
+            if state.sizes[old] == 1 and np.count_nonzero(state.sizes) <= fewest:
+                break
+            change = _score(costs, state, i, new) - _score(costs, state, i, old)
+            if n_moved == 0 or change < 0.0:
+                gain += change
+                _move(similarity, state, i, new)
+                moved[n_moved] = i
+                n_moved += 1
+        if gain < -_TINY * state.partition.size:
+            return True
+        for i in moved[:n_moved]:
+            _move(similarity, state, i, old)
+    return False
+
+
+@jit
+def _rearrange(similarity, costs, state, items, margins, apart, fewest, most):
+    """Dissolve the cluster of these items and allocate them again; return the state and whether that paid.
+
+    If `apart`, they go into two clusters of their own, begun by the items that are least and most at home, else into
+    any. Where it does not pay, everything is as before.
+    """
+    if items.size == 0 or (apart and items.size == 1):
+        return state, False
+    if _first_free(state.sizes) < 0:
+        state = _widened(state)
+    sizes = state.sizes
+    n_clusters = np.count_nonzero(sizes) - 1
+    old = state.partition[items[0]]
+    first, second = items[np.argmax(margins[items])], items[np.argmin(margins[items])]
+    new = _first_free(sizes)
+    gain = 0.0
+    for i in items:
+        gain -= _score(costs, state, i, old)
+        _take_out(similarity, state, i)
+    if apart:
+        _move(similarity, state, first, old)
+        _move(similarity, state, second, new)
+        n_clusters += 2
+    for i in items:
+        if state.partition[i] >= 0:
+            continue
+        target, best = -1, np.inf
+        for k in range(sizes.size):
+            if (k == old or k == new) if apart else (sizes[k] > 0 or n_clusters < most):
+                value = _score(costs, state, i, k) if sizes[k] > 0 else 0.0
+                if value < best:
+                    target, best = k, value
+        n_clusters += sizes[target] == 0
+        gain += best
+        _move(similarity, state, i, target)
+    if n_clusters >= fewest and gain < -_TINY * state.partition.size:
+        return state, True
+    for i in items:
+        if state.partition[i] != old:
+            _move(similarity, state, i, old)
+    return state, False
+
+
+@jit
+def _rearrange_any(similarity, costs, state, order, margins, fewest, most, tally):
+    """Dissolve or split every cluster for which that pays; return the state and whether there was one."""
+    any_paid = False
+    for apart in (False, True):
+        n_clusters = _compact(state)
+        if apart and n_clusters >= most:
+            break
+        for k in range(n_clusters):
+            items = order[state.partition[order] == k]
+            state, paid = _rearrange(similarity, costs, state, items, margins, apart, fewest, most)
+            if paid:
+                tally[5 if apart else 4] += 1
+                any_paid = True
+            if apart and np.count_nonzero(state.sizes) >= most:
+                break
+    return state, any_paid
+
+
+@jit
+def settle_pairs(similarity, costs, partition, order, fewest, most, stop):
+    """Complete a partition and change it until no move of this file lowers the expected loss.
+
+    Parameters
+    ----------
+    similarity : float array of shape (n, n)
+        Symmetric, with a diagonal of zeros.
+    costs : Costs
+    partition, order, fewest, most, stop
+        As search.settle takes them.
+
+    Returns
+    -------
+    float
+        The part of the expected loss that depends on the partition, but for the loss's scale.
+    int64 array of shape (6,)
+        How many scans, moves, merges, chains of moves, zealous updates and splits there were.
+    """
+    n_items = partition.size
+    width = _WIDTH
+    while width < partition.max() + 1:
+        width *= 2
+    state = PairState(np.full(n_items, -1, np.int32), np.zeros(width, np.int64), np.zeros((width, n_items)))
+    for i in range(n_items):
+        if partition[i] >= 0:
+            _move(similarity, state, i, partition[i])
+    margins, targets = np.empty(n_items), np.empty(n_items, np.int64)
+    tally = np.zeros(6, np.int64)
+    state, _ = _scan(similarity, costs, state, order[state.partition[order] < 0], 1, most, margins, targets)
+    if np.count_nonzero(state.sizes) < fewest:
+        state = _open_clusters(similarity, costs, state, fewest)
+    items = np.arange(n_items)
+    while stop[0] == 0:
+        state, moved = _scan(similarity, costs, state, items, fewest, most, margins, targets)
+        tally[0] += 1
+        tally[1] += moved
+        if moved > 0:
+            continue
+        if _merge(costs, state, fewest, most):
+            tally[2] += 1
+        elif _move_chain(similarity, costs, state, fewest, margins, targets):
+            tally[3] += 1
+        else:
+            state, paid = _rearrange_any(similarity, costs, state, order, margins, fewest, most, tally)
+            if not paid:
+                break
+    partition[:] = state.partition
+    value = 0.0
+    for i in range(n_items):
+        value += 0.5 * _score(costs, state, i, partition[i])
+    return value, tally
