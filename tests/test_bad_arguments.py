@@ -37,6 +37,7 @@ OPTIONS = {
     "random_seed": [("a", TypeError, "a Generator or None; got 'a'"), (-1, ValueError, "got -1")],
     "bogus": [(1, TypeError, "its own: n_runs")],
     "linkage": [("average", TypeError, "its own: n_runs")],
+    "tau": [(0.3, ValueError, "needs loss='binder'; got loss 'vi'"), ("auto", ValueError, "needs loss='binder'")],
     "passes": [(0, ValueError, "at least 1; got 0"), (True, TypeError, "got True")],
 }
 
@@ -52,6 +53,15 @@ def test_options_of_consensus(option, value, error, part):
     ("arguments", "error", "part"),
     [
         ({"n_clusters": 3, "max_clusters": 2}, ValueError, "`n_clusters` must not exceed `max_clusters`; got 3 and 2"),
+        ({"loss": "binder", "tau": 1}, ValueError, "`tau` must lie between 0 and 1, both excluded; got 1"),
+        ({"loss": "binder", "tau": 0.0}, ValueError, "`tau` must lie between 0 and 1, both excluded; got 0.0"),
+        ({"loss": "binder", "tau": np.nan}, ValueError, "`tau` must lie between 0 and 1, both excluded; got nan"),
+        ({"loss": "binder", "tau": "half"}, ValueError, "a number between 0 and 1, 'auto' or None; got 'half'"),
+        ({"loss": "binder", "tau": True}, TypeError, "`tau` must be a number; got bool"),
+        ({"loss": "binder", "tau": [0.5]}, TypeError, "`tau` must be a number; got list"),
+        ({"loss": pc.binder(), "tau": 0.5}, ValueError, "needs loss='binder'; got loss binder"),
+        ({"loss": "zz", "tau": 0.5}, ValueError, "`loss` must be a PartitionLoss or one of"),
+        ({"loss": 3, "tau": 0.5}, TypeError, "`loss` must be a name or a PartitionLoss"),
         ({"refine": "jacobi", "passes": 0}, ValueError, "`passes` must be at least 1; got 0"),
         ({"refine": "jacobi", "passes": 1.5}, TypeError, "`passes` must be a whole number; got 1.5"),
         ({"method": "basic", "n_init": 0}, ValueError, "`n_init` must be at least 1; got 0"),
@@ -68,6 +78,12 @@ def test_arguments_that_do_not_fit_together(arguments, error, part):
 def test_enumeration_has_a_limit():
     parts = ["'enumeration' takes at most 10 items; got 11. Use 'greedy'"]
     check(lambda draws: pc.consensus_partition(draws, method="enumeration"), np.zeros((2, 11), int), ValueError, parts)
+
+
+@pytest.mark.parametrize(("seed", "error"), [(-1, ValueError), ("a", TypeError)])
+def test_seed_of_the_threshold(seed, error):
+    parts = [f"`random_seed` must be a whole number from 0, a Generator or None; got {seed!r}"]
+    check(lambda s: pc.pair_threshold(GOOD, random_seed=s), seed, error, parts)
 
 
 @pytest.mark.parametrize("prob", [0, 1, -0.1, 1.5, "0.9", None, True, np.nan])
