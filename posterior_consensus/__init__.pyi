@@ -26,8 +26,10 @@ from .losses import nvi as nvi
 from .losses import one_minus_ari as one_minus_ari
 from .losses import vi as vi
 from .plots import plot_credible_ball as plot_credible_ball
+from .plots import plot_loss_path as plot_loss_path
 from .plots import plot_n_clusters as plot_n_clusters
 from .plots import plot_psm as plot_psm
+from .sensitivity import loss_path as loss_path
 from .similarity import posterior_similarity_matrix as posterior_similarity_matrix
 
 __version__: str

@@ -97,6 +97,26 @@ def test_ball_wants_a_metric():
     check(lambda loss: pc.credible_ball(GOOD, CENTER, loss=loss), "omari", ValueError, parts)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "error", "part"),
+    [
+        ({"loss": "omari"}, ValueError, "`loss` must be 'binder' or 'vi', whose parameter is varied; got 'omari'"),
+        ({"loss": pc.binder(0.5)}, ValueError, "whose parameter is varied; got PartitionLoss binder(a=0.5)"),
+        ({"values": []}, ValueError, "`values` must hold at least one value; got none"),
+        ({"values": [0.5, 1]}, ValueError, "`values` must lie between 0 and 1, both excluded; got 1"),
+        ({"loss": "vi", "values": [0.5, 2]}, ValueError, "`values` must lie between 0 and 2, both excluded; got 2"),
+        ({"values": [0.5, np.nan]}, ValueError, "`values` must lie between 0 and 1, both excluded; got nan"),
+        ({"values": "auto"}, TypeError, "`values` must be a number; got str"),
+        ({"values": [[0.5]]}, TypeError, "`values` must be a number; got list"),
+        ({"random_seed": "a"}, TypeError, "`random_seed` must be a whole number from 0"),
+        ({"linkage": "average"}, TypeError, "takes no argument `linkage`; its own: n_runs"),
+        ({"tau": 0.5}, ValueError, "`tau` is the pair threshold of Binder's loss"),
+    ],
+)
+def test_arguments_of_the_path(arguments, error, part):
+    check(lambda a: pc.loss_path(GOOD, **a), arguments, error, [part])
+
+
 @pytest.mark.parametrize("order", ["zz", None, 3, ["jacobi"]])
 def test_order(order):
     parts = [f"`order` must be one of 'jacobi', 'gauss-seidel'; got {order!r}"]

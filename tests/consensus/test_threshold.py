@@ -129,10 +129,8 @@ def test_a_partition_against_the_draws_has_no_consistent_threshold():
 
 def test_the_same_seed_gives_the_same_threshold_and_it_can_be_stored(tmp_path):
     labels = noisy_draws(np.random.default_rng(6), 25, 12, 3, 0.4)
-    names = [f"item {i}" for i in range(12)]
-    draws = pc.as_partition_draws(
-        xr.DataArray(labels[np.newaxis], [("chain", [0]), ("draw", range(25)), ("obs", names)])
-    )
+    coords = {"obs": [f"item {i}" for i in range(12)]}
+    draws = pc.as_partition_draws(xr.DataArray(labels, dims=("sample", "obs"), coords=coords))
     one, other = (pc.pair_threshold(draws, random_seed=7).to_dataset() for _ in range(2))
     xr.testing.assert_identical(one, other)
     one.to_netcdf(tmp_path / "threshold.nc", engine="h5netcdf")
