@@ -71,7 +71,7 @@ def loss_path(
     Every partition found is tried at every value, and the best is taken, so that none on the path is worse at its value
     than another one on it. It follows that the number of pairs together never grows with Binder's tau, nor the entropy
     of the partition with VI's a, whether or not the searches found the optima. The number of clusters need not follow
-    at every step: two large clusters can give way to one larger and to single items.
+    at every step: a large cluster and single items can give way to fewer clusters of middle size.
 
     Examples
     --------
