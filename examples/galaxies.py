@@ -91,7 +91,8 @@ pc.expected_loss(draws, [best, binder], loss="vi").to_dataframe()
 path = pc.loss_path(draws, "binder", random_seed=1)
 threshold = pc.pair_threshold(draws, random_seed=1)
 ax = pc.plot_loss_path(path)
-mark = ax.axvline(threshold.tau, color="#222222", linewidth=1.3, linestyle=":")
+ax.axvline(threshold.tau, color="black", linestyle=":", label=f"calibrated, tau = {threshold.tau:.2f}")
+ax.legend(frameon=False)
 threshold
 
 # %% [markdown]

@@ -117,7 +117,7 @@ def test_path_of_one_value_away_from_the_default():
     assert not ax.collections and ax.get_legend() is None
 
 
-@pytest.mark.parametrize(("n_items", "scale"), [(12, "linear"), (40, "log")])
+@pytest.mark.parametrize(("n_items", "scale"), [(9, "linear"), (10, "log"), (150, "log")])
 def test_many_clusters_are_on_a_logarithmic_axis(n_items, scale):
     path = pc.loss_path(np.array([np.zeros(n_items, int), np.arange(n_items)]), values=[0.3, 0.7], random_seed=1)
     assert path["n_clusters"].values.tolist() == [1, n_items]

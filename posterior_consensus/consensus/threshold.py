@@ -136,15 +136,17 @@ def pair_threshold(
 
     Notes
     -----
-    Let each draw have a pair of items together with probability a if they belong together, and apart with probability b
-    if they do not. The log-likelihood ratio of the two, for a pair of similarity X, has the sign of X - tau with
+    Let each draw have a pair of items together with probability alpha if they belong together, and apart with
+    probability beta if they do not. The log-likelihood ratio of the two, for a pair of similarity X, has the sign of
+    X - tau with
 
-        tau = log(b / (1 - a)) / log(a b / ((1 - a) (1 - b))),
+        tau = log(beta / (1 - alpha)) / log(alpha beta / ((1 - alpha) (1 - beta))),
 
-    which lies between 1 - b and a. From a first tau, halfway between the two means of 2-means on the similarities of
-    the pairs (a sample of them where there are many), a round finds the partition of least expected Binder loss at tau,
-    sets a to the mean similarity within its clusters, 1 - b to that between them, and tau by the formula, until tau
-    changes by less than 0.0001. A mean over N draws is not taken to be nearer to 0 or 1 than 1 / (2 N + 2).
+    which lies between 1 - beta and alpha. From a first tau, halfway between the two means of 2-means on the
+    similarities of the pairs (a sample of them where there are many), a round finds the partition of least expected
+    Binder loss at tau, sets alpha to the mean similarity within its clusters, 1 - beta to that between them, and tau by
+    the formula, until tau changes by less than 0.0001. A mean over N draws is not taken to be nearer to 0 or 1 than 1 /
+    (2 N + 2).
 
     In the random perturbation model [1]_, where each draw keeps an item's true label with probability 1 - p and else
     draws any of K labels, the pairs have only these two similarities, 1 - x (1 - 1 / K) and x / K with x = p (2 - p):
@@ -228,9 +230,9 @@ def _first_threshold(similarities: Floats) -> float:
 
 def _calibrated(within: float, between: float, n_draws: int) -> float:
     least = 0.5 / (n_draws + 1)  # Jeffreys' estimate of a probability that n_draws have not seen
-    a, one_less_b = np.clip([within, between], least, 1 - least)
-    joined, apart = np.log(a / one_less_b), np.log((1 - one_less_b) / (1 - a))
-    return float(apart / (joined + apart)) if a > one_less_b else float(a)
+    within, between = np.clip([within, between], least, 1 - least)
+    together, apart = np.log(within / between), np.log((1 - between) / (1 - within))
+    return float(apart / (together + apart)) if within > between else float(within)
 
 
 def pair_means(draws: PartitionDraws, labels: Labels) -> tuple[float, float]:

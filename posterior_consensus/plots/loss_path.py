@@ -13,7 +13,7 @@ from posterior_consensus.plots.axes import INK, new_axes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_MUCH = 20.0  # times as many clusters at one end as at the other: then the axis is logarithmic
+_MUCH = 10  # times as many clusters at one end as at the other: then the axis is logarithmic
 
 
 def plot_loss_path(path: xr.Dataset, *, ax: Axes | None = None) -> Axes:
@@ -41,7 +41,7 @@ def plot_loss_path(path: xr.Dataset, *, ax: Axes | None = None) -> Axes:
     -----
     The line between two values is thick where the partition stays the same, else the paler the farther their partitions
     are from each other, in variation of information: long dark stretches are answers that hardly depend on the choice.
-    The dashed line is at the loss's default. The axis is logarithmic where the number of clusters spans much.
+    The dashed line is at the loss's default. The axis is logarithmic where the number of clusters grows tenfold.
 
     Examples
     --------

@@ -62,6 +62,15 @@ def test_fixed_point_of_the_definition(weighted):
     assert reference.same(best.labels.values, found.labels.values)
 
 
+def test_rounds_that_run_out_are_told(monkeypatch):
+    draws = perturbed(1, 60, 60, 6, 0.45)[0]
+    rounds = pc.pair_threshold(draws, random_seed=1).n_rounds
+    assert rounds > 1
+    monkeypatch.setattr(implementation, "_MOST_ROUNDS", rounds - 1)
+    found = pc.pair_threshold(draws, random_seed=1)
+    assert not found.converged and found.n_rounds == rounds - 1 and "not converged" in repr(found)
+
+
 def test_start_is_halfway_between_two_means():
     x = np.random.default_rng(4).random(9)
     cuts = [(np.sort(x)[:k], np.sort(x)[k:]) for k in range(1, 9)]
