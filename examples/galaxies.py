@@ -82,6 +82,26 @@ binder
 pc.expected_loss(draws, [best, binder], loss="vi").to_dataframe()
 
 # %% [markdown]
+# How coarse should the answer be? Binder's loss has a dial, the pair threshold tau: on their own, two galaxies are
+# joined where they are together with a probability above tau. Its default is 1/2. The path shows what other values
+# give, thick where the partition stays the same; `pair_threshold` calibrates tau on the draws, so that it tells the
+# pairs within clusters from those between.
+
+# %%
+path = pc.loss_path(draws, "binder", random_seed=1)
+threshold = pc.pair_threshold(draws, random_seed=1)
+ax = pc.plot_loss_path(path)
+ax.axvline(threshold.tau, color="black", linestyle=":", label=f"calibrated, tau = {threshold.tau:.2f}")
+ax.legend(frameon=False)
+threshold
+
+# %% [markdown]
+# The calibrated threshold lies on the longest plateau, and its partition is the one that VI chose.
+
+# %%
+pc.partition_loss(best, threshold)
+
+# %% [markdown]
 # ## How often two galaxies are together
 #
 # The posterior similarity matrix does not depend on labels or on a loss. Outlined are the clusters of the consensus.

@@ -1,7 +1,9 @@
 from .consensus import METHODS as METHODS
 from .consensus import Candidate as Candidate
 from .consensus import ConsensusPartition as ConsensusPartition
+from .consensus import PairThreshold as PairThreshold
 from .consensus import consensus_partition as consensus_partition
+from .consensus import pair_threshold as pair_threshold
 from .consensus import refine_partition as refine_partition
 from .credible import CredibleBall as CredibleBall
 from .credible import credible_ball as credible_ball
@@ -24,8 +26,10 @@ from .losses import nvi as nvi
 from .losses import one_minus_ari as one_minus_ari
 from .losses import vi as vi
 from .plots import plot_credible_ball as plot_credible_ball
+from .plots import plot_loss_path as plot_loss_path
 from .plots import plot_n_clusters as plot_n_clusters
 from .plots import plot_psm as plot_psm
+from .sensitivity import loss_path as loss_path
 from .similarity import posterior_similarity_matrix as posterior_similarity_matrix
 
 __version__: str

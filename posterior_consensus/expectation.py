@@ -26,7 +26,7 @@ def loss_matrix(partitions: npt.NDArray[Any], draws: PartitionDraws, loss: Parti
     sizes = partitions.max(axis=1).astype(np.int64) + 1
     joint, drawn = contingency.joint_sums(partitions, sizes, draws.labels, draws.n_clusters, arrays.h)
     own = contingency.size_sums(partitions, sizes, arrays.h)
-    losses: Floats = loss_kernels.combine(arrays.numerator, arrays.denominator, arrays.h[-1], joint, own, drawn)
+    losses: Floats = loss_kernels.combine(arrays, joint, own, drawn)
     return loss.scale(draws.n_items) * losses
 
 

@@ -1,29 +1,16 @@
-"""Losses between partitions, as data.
+"""The losses between partitions, one factory each, and LOSSES, which has them by name.
 
-With the contingency table of an estimate (cluster sizes n_k) and a draw (sizes m_l, joint cells n_kl) and a function h,
-let
-
-    A = sum h(n_kl),   B = sum h(n_k),   C = sum h(m_l),   top = h(n).
-
-Every loss here is a ratio of two forms linear in top, A, B, C, max(B, C), min(B, C), B C / top and sqrt((top - B)(top -
-C)), where h(x) = x (x - 1) / 2 counts pairs and h(x) = x log2 x measures information. A loss is therefore a table h,
-sixteen numbers and a scale.
+The sums A, B, C and top of their formulas are those of :mod:`posterior_consensus.loss_record`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from posterior_consensus.kernels import loss as loss_kernels
-
-Floats = npt.NDArray[np.float64]
-
-TERMS = ("top", "A", "B", "C", "max(B, C)", "min(B, C)", "B C / top", "sqrt((top - B) (top - C))")
+from posterior_consensus.loss_record import TERMS, Floats, PartitionLoss
 
 
 def pairs(n_items: int) -> Floats:
@@ -38,10 +25,6 @@ def information(n_items: int) -> Floats:
     return x * np.log2(np.maximum(x, 1))
 
 
-def _unscaled(n_items: int) -> float:
-    return 1.0
-
-
 def _per_item(n_items: int) -> float:
     return 1.0 / n_items
 
@@ -50,79 +33,33 @@ def _per_ordered_pair(n_items: int) -> float:
     return 2.0 / n_items**2
 
 
-@dataclass(frozen=True)
-class PartitionLoss:
-    """A loss between an estimated and a drawn partition: scale(n) x numerator / denominator.
-
-    Attributes
-    ----------
-    name : str
-        Its key in LOSSES, with parameters where they are not the defaults.
-    formula : str
-        In terms of A, B, C and top.
-    h : callable
-        ``h(n_items)`` gives the table h(0), ..., h(n_items), float64.
-    numerator, denominator : mapping of str to float
-        Coefficients of the terms in TERMS. No denominator stands for 1. Where the denominator is 0 both partitions are
-        trivial, and the loss is 0 if they are equal and 1 if not.
-    scale : callable
-        ``scale(n_items)`` multiplies the ratio.
-    unit : str
-        "bits", or "" for a number without a unit.
-    upper : str
-        Largest value it can take.
-    metric : bool
-        Whether it is a metric on partitions, as a credible ball needs.
-    reference : str
-        Where it is defined.
-    """
-
-    name: str
-    formula: str
-    h: Callable[[int], Floats]
-    numerator: Mapping[str, float] = field(hash=False)
-    denominator: Mapping[str, float] = field(default_factory=dict, hash=False)
-    scale: Callable[[int], float] = _unscaled
-    unit: str = ""
-    upper: str = "1"
-    metric: bool = False
-    reference: str = ""
-
-    def coefficients(self) -> tuple[Floats, Floats]:
-        """Return numerator and denominator as vectors of length eight, in the order of TERMS."""
-        return _vector(self.numerator), _vector(self.denominator)
-
-    def arrays(self, n_items: int) -> loss_kernels.Loss:
-        """Return the loss for `n_items` items as kernels take it."""
-        return loss_kernels.Loss(self.h(n_items), *self.coefficients())
-
-    def __str__(self) -> str:
-        return self.name
-
-
-def _vector(coefficients: Mapping[str, float]) -> Floats:
-    unknown = set(coefficients) - set(TERMS)
-    if unknown:
-        raise ValueError(f"A loss's terms must be among {TERMS}; got {sorted(unknown)}.")
-    return np.array([coefficients.get(term, 0.0) for term in TERMS])
-
-
-def binder(a: float = 1.0) -> PartitionLoss:
+def binder(a: float | None = None, *, tau: float | None = None) -> PartitionLoss:
     """Binder's loss: pairs on which two partitions disagree, 2 / n^2 for each, in [0, 1] for a = 1.
 
     Parameters
     ----------
-    a : float in (0, 2)
+    a : float in (0, 2), optional
         Cost of separating a pair that the draw has together; 2 - a is that of joining a pair that the draw has apart.
-        The least expected loss joins a pair alone where its similarity exceeds the threshold tau = 1 - a / 2.
+        By default 1.
+    tau : float in (0, 1), optional
+        The pair threshold, another way to say a = 2 (1 - tau): the least expected loss joins a pair alone where its
+        similarity exceeds tau. The default a = 1 is tau = 1/2. :func:`pair_threshold` finds a tau that suits the draws.
 
     Returns
     -------
     PartitionLoss
 
+    Raises
+    ------
+    ValueError
+        If `a` or `tau` is out of its range, or both are given.
+
     Notes
     -----
     L = (2 / n^2) [a (C - A) + (2 - a) (B - A)] with h(x) = x (x - 1) / 2 [1]_ [2]_.
+
+    With X_ij the posterior similarity of items i and j, the expected loss is (4 / n^2) times the sum of tau - X_ij over
+    the pairs that the estimate has together, up to a constant.
 
     References
     ----------
@@ -137,8 +74,10 @@ def binder(a: float = 1.0) -> PartitionLoss:
     0.25
     >>> pc.partition_loss([0, 0, 1, 1], [0, 1, 2, 3], pc.binder(a=0.5))
     0.375
+    >>> pc.partition_loss([0, 0, 1, 1], [0, 1, 2, 3], pc.binder(tau=0.75))
+    0.375
     """
-    a = _checked_cost(a)
+    a = _cost(a, tau)
     return PartitionLoss(
         name="binder" if a == 1 else f"binder(a={a:g})",
         formula="(2 / n^2) (B + C - 2 A)" if a == 1 else f"(2 / n^2) ({2 - a:g} B + {a:g} C - 2 A)",
@@ -183,7 +122,7 @@ def vi(a: float = 1.0) -> PartitionLoss:
     >>> pc.partition_loss([0, 0, 1, 1], [0, 1, 2, 3], pc.vi(a=0.5))
     1.5
     """
-    a = _checked_cost(a)
+    a = check_between("a", a, 2)
     return PartitionLoss(
         name="vi" if a == 1 else f"vi(a={a:g})",
         formula="(B + C - 2 A) / n" if a == 1 else f"({2 - a:g} B + {a:g} C - 2 A) / n",
@@ -420,12 +359,21 @@ LOSSES: dict[str, Callable[..., PartitionLoss]] = {
 """Losses by name; each factory, called without arguments, gives the record of that name."""
 
 
-def _checked_cost(a: float) -> float:
-    if isinstance(a, bool) or not isinstance(a, (int, float, np.integer, np.floating)):
-        raise TypeError(f"`a` must be a number; got {type(a).__name__}.")
-    if not 0 < a < 2:
-        raise ValueError(f"`a` must lie between 0 and 2, both excluded; got {a!r}.")
-    return float(a)
+def _cost(a: float | None, tau: float | None) -> float:
+    if tau is None:
+        return 1.0 if a is None else check_between("a", a, 2)
+    if a is not None:
+        raise ValueError(f"`a` and `tau` must not both be given, as a = 2 (1 - tau); got a={a!r} and tau={tau!r}.")
+    return 2.0 * (1.0 - check_between("tau", tau, 1))
+
+
+def check_between(name: str, value: float, upper: int) -> float:
+    """Take a number between 0 and `upper`, both excluded."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise TypeError(f"`{name}` must be a number; got {type(value).__name__}.")
+    if not 0 < value < upper:
+        raise ValueError(f"`{name}` must lie between 0 and {upper}, both excluded; got {value!r}.")
+    return float(value)
 
 
 def as_loss(loss: str | PartitionLoss) -> PartitionLoss:
@@ -449,6 +397,12 @@ def as_loss(loss: str | PartitionLoss) -> PartitionLoss:
 
 
 def is_binder(loss: PartitionLoss) -> bool:
-    """Whether the loss is Binder's, with any costs: linear in A, B and C, which count pairs."""
-    numerator, denominator = loss.coefficients()
-    return not denominator.any() and not numerator[4:].any() and np.array_equal(loss.h(8), pairs(8))
+    """Whether the loss is b (B - A) + c (C - A) with h(x) = x (x - 1) / 2: a number of pairs of each kind."""
+    terms = loss.numerator
+    return (
+        loss.h is pairs
+        and not loss.denominator
+        and set(terms) == {"A", "B", "C"}
+        and min(terms["B"], terms["C"]) > 0
+        and terms["A"] == -(terms["B"] + terms["C"])
+    )

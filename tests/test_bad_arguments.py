@@ -37,6 +37,7 @@ OPTIONS = {
     "random_seed": [("a", TypeError, "a Generator or None; got 'a'"), (-1, ValueError, "got -1")],
     "bogus": [(1, TypeError, "its own: n_runs")],
     "linkage": [("average", TypeError, "its own: n_runs")],
+    "tau": [(0.3, ValueError, "needs loss='binder'; got loss 'vi'"), ("auto", ValueError, "needs loss='binder'")],
     "passes": [(0, ValueError, "at least 1; got 0"), (True, TypeError, "got True")],
 }
 
@@ -52,6 +53,15 @@ def test_options_of_consensus(option, value, error, part):
     ("arguments", "error", "part"),
     [
         ({"n_clusters": 3, "max_clusters": 2}, ValueError, "`n_clusters` must not exceed `max_clusters`; got 3 and 2"),
+        ({"loss": "binder", "tau": 1}, ValueError, "`tau` must lie between 0 and 1, both excluded; got 1"),
+        ({"loss": "binder", "tau": 0.0}, ValueError, "`tau` must lie between 0 and 1, both excluded; got 0.0"),
+        ({"loss": "binder", "tau": np.nan}, ValueError, "`tau` must lie between 0 and 1, both excluded; got nan"),
+        ({"loss": "binder", "tau": "half"}, ValueError, "a number between 0 and 1, 'auto' or None; got 'half'"),
+        ({"loss": "binder", "tau": True}, TypeError, "`tau` must be a number; got bool"),
+        ({"loss": "binder", "tau": [0.5]}, TypeError, "`tau` must be a number; got list"),
+        ({"loss": pc.binder(), "tau": 0.5}, ValueError, "needs loss='binder'; got loss binder"),
+        ({"loss": "zz", "tau": 0.5}, ValueError, "`loss` must be a PartitionLoss or one of"),
+        ({"loss": 3, "tau": 0.5}, TypeError, "`loss` must be a name or a PartitionLoss"),
         ({"refine": "jacobi", "passes": 0}, ValueError, "`passes` must be at least 1; got 0"),
         ({"refine": "jacobi", "passes": 1.5}, TypeError, "`passes` must be a whole number; got 1.5"),
         ({"method": "basic", "n_init": 0}, ValueError, "`n_init` must be at least 1; got 0"),
@@ -70,6 +80,12 @@ def test_enumeration_has_a_limit():
     check(lambda draws: pc.consensus_partition(draws, method="enumeration"), np.zeros((2, 11), int), ValueError, parts)
 
 
+@pytest.mark.parametrize(("seed", "error"), [(-1, ValueError), ("a", TypeError)])
+def test_seed_of_the_threshold(seed, error):
+    parts = [f"`random_seed` must be a whole number from 0, a Generator or None; got {seed!r}"]
+    check(lambda s: pc.pair_threshold(GOOD, random_seed=s), seed, error, parts)
+
+
 @pytest.mark.parametrize("prob", [0, 1, -0.1, 1.5, "0.9", None, True, np.nan])
 def test_prob(prob):
     parts = [f"`prob` must be a number between 0 and 1, both excluded; got {prob!r}"]
@@ -79,6 +95,26 @@ def test_prob(prob):
 def test_ball_wants_a_metric():
     parts = ["`loss` must be a metric", "got 'omari'", "'vi', 'binder'"]
     check(lambda loss: pc.credible_ball(GOOD, CENTER, loss=loss), "omari", ValueError, parts)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "part"),
+    [
+        ({"loss": "omari"}, ValueError, "`loss` must be 'binder' or 'vi', whose parameter is varied; got 'omari'"),
+        ({"loss": pc.binder(0.5)}, ValueError, "whose parameter is varied; got PartitionLoss binder(a=0.5)"),
+        ({"values": []}, ValueError, "`values` must hold at least one value; got none"),
+        ({"values": [0.5, 1]}, ValueError, "`values` must lie between 0 and 1, both excluded; got 1"),
+        ({"loss": "vi", "values": [0.5, 2]}, ValueError, "`values` must lie between 0 and 2, both excluded; got 2"),
+        ({"values": [0.5, np.nan]}, ValueError, "`values` must lie between 0 and 1, both excluded; got nan"),
+        ({"values": "auto"}, TypeError, "`values` must be a number; got str"),
+        ({"values": [[0.5]]}, TypeError, "`values` must be a number; got list"),
+        ({"random_seed": "a"}, TypeError, "`random_seed` must be a whole number from 0"),
+        ({"linkage": "average"}, TypeError, "takes no argument `linkage`; its own: n_runs"),
+        ({"tau": 0.5}, ValueError, "`tau` is the pair threshold of Binder's loss"),
+    ],
+)
+def test_arguments_of_the_path(arguments, error, part):
+    check(lambda a: pc.loss_path(GOOD, **a), arguments, error, [part])
 
 
 @pytest.mark.parametrize("order", ["zz", None, 3, ["jacobi"]])

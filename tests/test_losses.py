@@ -188,6 +188,32 @@ def test_costs_lie_between_zero_and_two(factory, a):
         factory("1")
 
 
+@pytest.mark.parametrize("tau", [0.05, 0.246, 0.5, 0.9])
+@given(pair=label_pairs())
+def test_a_pair_threshold_is_one_less_half_the_cost(tau, pair):
+    loss = pc.binder(tau=tau)
+    assert pc.partition_loss(*pair, loss) == pytest.approx(reference.binder(*pair, 2 * (1 - tau)), abs=1e-12)
+    assert loss.name == pc.binder(2 * (1 - tau)).name and loss.metric == (tau == 0.5)
+
+
+def test_the_threshold_is_where_a_pair_alone_is_joined():
+    draws = [[0, 0]] * 3 + [[0, 1]] * 7  # similarity 0.3
+    for tau, best in {0.29: [0, 0], 0.31: [0, 1]}.items():
+        losses = pc.expected_loss(draws, [[0, 0], [0, 1]], pc.binder(tau=tau))["expected_loss"].values
+        assert [[0, 0], [0, 1]][losses.argmin()] == best
+
+
+@pytest.mark.parametrize("tau", [0, 1, -0.1, np.nan, 2])
+def test_thresholds_lie_between_zero_and_one(tau):
+    with pytest.raises(ValueError, match="`tau` must lie between 0 and 1, both excluded; got"):
+        pc.binder(tau=tau)
+    with pytest.raises(ValueError, match="`a` and `tau` must not both be given, as a = 2 \\(1 - tau\\); got a=1"):
+        pc.binder(1, tau=tau)
+    for wrong in ("auto", True):
+        with pytest.raises(TypeError, match="`tau` must be a number"):
+            pc.binder(tau=wrong)
+
+
 def test_unknown_losses():
     with pytest.raises(ValueError, match="'vi', 'binder'.*got 'dahl'"):
         pc.partition_loss([0], [0], "dahl")

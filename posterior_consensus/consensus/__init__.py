@@ -4,5 +4,14 @@ from posterior_consensus.consensus.methods import METHODS
 from posterior_consensus.consensus.partition import ConsensusPartition, consensus_partition
 from posterior_consensus.consensus.refinement import refine_partition
 from posterior_consensus.consensus.selection import Candidate
+from posterior_consensus.consensus.threshold import PairThreshold, pair_threshold
 
-__all__ = ["METHODS", "Candidate", "ConsensusPartition", "consensus_partition", "refine_partition"]
+__all__ = [
+    "METHODS",
+    "Candidate",
+    "ConsensusPartition",
+    "PairThreshold",
+    "consensus_partition",
+    "pair_threshold",
+    "refine_partition",
+]

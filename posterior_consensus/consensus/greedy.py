@@ -83,9 +83,7 @@ def greedy(
     stop = np.zeros(1, np.uint8)
     pairwise = is_binder(loss) and draws.n_items <= _MOST_SIMILARITIES
     problem = (OnPairs if pairwise else OnDraws)(draws, loss, limits, stop)
-    given = [
-        _start(start, draws, loss, n_clusters=n_clusters, max_clusters=max_clusters, rng=rng) for start in starts
-    ]
+    given = [_start(start, draws, loss, n_clusters=n_clusters, max_clusters=max_clusters, rng=rng) for start in starts]
     deadline = None if seconds is None else began + seconds
     with ThreadPoolExecutor(n_threads) as pool:
         search = _Search(problem, pool, stop, deadline)
@@ -96,9 +94,7 @@ def greedy(
                 break
         search.finish(rng, draws.n_items)
     if search.stopped == "interrupted":
-        warnings.warn(
-            f"The search was interrupted; the answer is the best of {len(search.values)} runs.", stacklevel=3
-        )
+        warnings.warn(f"The search was interrupted; the answer is the best of {len(search.values)} runs.", stacklevel=3)
     return Candidate(search.best.labels, search.info() | {"seconds": time.monotonic() - began})
 
 

@@ -7,7 +7,7 @@ import json
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -16,11 +16,12 @@ import xarray as xr
 from posterior_consensus import display
 from posterior_consensus.consensus.methods import METHODS
 from posterior_consensus.consensus.refinement import ORDERS, Order, check_refinement, refined_labels
-from posterior_consensus.consensus.selection import Candidate, check_count
+from posterior_consensus.consensus.selection import Candidate, as_generator, check_count
+from posterior_consensus.consensus.threshold import consistent_interval, pair_means, threshold_of
 from posterior_consensus.draws import as_partition_draws
 from posterior_consensus.expectation import loss_matrix
 from posterior_consensus.groups import stored
-from posterior_consensus.losses import PartitionLoss, as_loss
+from posterior_consensus.losses import PartitionLoss, as_loss, binder
 
 _SHARED = {"n_clusters", "max_clusters", "rng", "progressbar"}  # what every method takes
 
@@ -108,6 +109,9 @@ class ConsensusPartition:
             ("method", self.method + reached),
             ("draws", str(self.n_draws)),
         ]
+        if "tau" in self.info:
+            interval = consistent_interval(self.info["within"], self.info["between"])
+            facts.insert(1, ("threshold", f"tau {self.info['tau']:.3g} (consistent: {interval})"))
         return title, facts, self.to_dataframe()
 
     def __repr__(self) -> str:
@@ -124,6 +128,7 @@ def consensus_partition(
     *,
     n_clusters: int | None = None,
     max_clusters: int | None = None,
+    tau: float | Literal["auto"] | None = None,
     refine: Order | None = None,
     passes: int | None = 1,
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
@@ -146,6 +151,10 @@ def consensus_partition(
     max_clusters : int, optional
         Largest number of clusters of the answer. By default "greedy" and "enumeration" have no limit, the others try up
         to the largest number in any draw.
+    tau : float in (0, 1), "auto" or None
+        Pair threshold of Binder's loss, ``binder(tau=...)``, with loss="binder" only; "auto" calibrates it as
+        :func:`pair_threshold` does. `info` then has ``tau`` and the mean similarities ``within`` and ``between`` the
+        clusters of the answer.
     refine : {None, "jacobi", "gauss-seidel"}
         Local refinement of what the method found, see :func:`refine_partition`.
     passes : int or None
@@ -190,14 +199,16 @@ def consensus_partition(
     >>> best.expected_loss
     0.09375
     """
-    draws, record = as_partition_draws(draws), as_loss(loss)
+    draws = as_partition_draws(draws)
     function, name = _as_method(method, options)
     _check_number("n_clusters", n_clusters, draws.n_items)
     _check_number("max_clusters", max_clusters, draws.n_items)
     if n_clusters is not None and max_clusters is not None and n_clusters > max_clusters:
         raise ValueError(f"`n_clusters` must not exceed `max_clusters`; got {n_clusters} and {max_clusters}.")
     check_refinement(ORDERS[0] if refine is None else refine, passes, "refine")
-    rng = _generator(random_seed)
+    rng = as_generator(random_seed)
+    threshold = threshold_of(draws, loss, tau, rng, progressbar)
+    record = as_loss(loss) if threshold is None else binder(tau=threshold)
     found = function(
         draws, record, n_clusters=n_clusters, max_clusters=max_clusters, rng=rng, progressbar=progressbar, **options
     )
@@ -213,6 +224,10 @@ def consensus_partition(
             f"The answer has {labels.max() + 1} clusters, not {n_clusters}: {reason}.",
             stacklevel=2,
         )
+    info = found.info
+    if threshold is not None:
+        within, between = pair_means(draws, labels)
+        info = info | {"tau": threshold, "within": within, "between": between}
     losses = loss_matrix(labels[np.newaxis], draws, record)
     return ConsensusPartition(
         labels=draws.item_array(labels, "labels"),
@@ -221,7 +236,7 @@ def consensus_partition(
         loss=record,
         method=name,
         n_draws=draws.n_draws,
-        info=found.info,
+        info=info,
     )
 
 
@@ -242,16 +257,6 @@ def _as_method(method: Any, options: dict[str, Any]) -> tuple[Callable[..., Cand
         if option not in taken:
             raise TypeError(f"method {method!r} takes no argument `{option}`; its own: {', '.join(taken) or 'none'}.")
     return function, method
-
-
-def _generator(random_seed: Any) -> np.random.Generator:
-    try:
-        if isinstance(random_seed, bool):
-            raise TypeError
-        return np.random.default_rng(random_seed)
-    except (TypeError, ValueError) as error:
-        wanted = "a whole number from 0, a Generator or None"
-        raise type(error)(f"`random_seed` must be {wanted}; got {random_seed!r}.") from None
 
 
 def _check_number(name: str, value: int | None, n_items: int) -> None:

@@ -104,8 +104,7 @@ class OnPairs:
         self._stop = stop
         self._similarity = similarity_values(draws)
         np.fill_diagonal(self._similarity, 0.0)
-        numerator, _ = loss.coefficients()
-        self._costs = pair_search.Costs(float(numerator[1]), float(numerator[2]))
+        self._costs = pair_search.Costs(loss.numerator["A"], loss.numerator["B"])
         n_pairs = draws.n_items * (draws.n_items - 1) / 2
         self._in_one = self._costs.a * float(self._similarity.sum()) / 2 + self._costs.b * n_pairs
 

@@ -39,6 +39,17 @@ def check_count(name: str, value: Any) -> int:
     return int(value)
 
 
+def as_generator(random_seed: Any) -> np.random.Generator:
+    """Take whatever seeds a Generator, or one as it is."""
+    try:
+        if isinstance(random_seed, bool):
+            raise TypeError
+        return np.random.default_rng(random_seed)
+    except (TypeError, ValueError) as error:
+        wanted = "a whole number from 0, a Generator or None"
+        raise type(error)(f"`random_seed` must be {wanted}; got {random_seed!r}.") from None
+
+
 def cluster_range(draws: PartitionDraws, n_clusters: int | None, max_clusters: int | None) -> range:
     """Numbers of clusters a method is to try: the one asked for, or 1 to the largest allowed or in any draw."""
     if n_clusters is not None:

@@ -22,14 +22,17 @@ class Loss(NamedTuple):
     """The loss as kernels see it."""
 
     h: np.ndarray  # (n + 1,), with h(0) = h(1) = 0
-    numerator: np.ndarray  # (8,)
-    denominator: np.ndarray  # (8,)
+    numerator: tuple  # eight floats
+    denominator: tuple  # eight floats
 
 
 @jit
 def _linear_form(coefficients, top, a, b, c):
     value = coefficients[0] * top + coefficients[1] * a + coefficients[2] * b + coefficients[3] * c
-    value += coefficients[4] * max(b, c) + coefficients[5] * min(b, c)
+    if coefficients[4] != 0.0:
+        value += coefficients[4] * max(b, c)
+    if coefficients[5] != 0.0:
+        value += coefficients[5] * min(b, c)
     if coefficients[6] != 0.0 and top > 0.0:
         value += coefficients[6] * b * c / top
     if coefficients[7] != 0.0:
@@ -38,30 +41,44 @@ def _linear_form(coefficients, top, a, b, c):
 
 
 @jit
-def loss_value(numerator, denominator, is_ratio, top, a, b, c):
-    value = _linear_form(numerator, top, a, b, c)
+def has_denominator(loss):
+    """Whether the loss is a ratio."""
+    for coefficient in loss.denominator:
+        if coefficient != 0.0:
+            return True
+    return False
+
+
+@jit
+def is_linear(loss):
+    """Whether the loss is a weighted sum of A, B and C, so that a move's gain depends on two clusters alone."""
+    for coefficient in loss.numerator[4:]:
+        if coefficient != 0.0:
+            return False
+    return not has_denominator(loss)
+
+
+@jit
+def loss_value(loss, is_ratio, top, a, b, c):
+    """The loss, but for its scale."""
+    value = _linear_form(loss.numerator, top, a, b, c)
     if abs(value) <= _ZERO * top:
         value = 0.0
     if not is_ratio:
         return value
-    divisor = _linear_form(denominator, top, a, b, c)
+    divisor = _linear_form(loss.denominator, top, a, b, c)
     if divisor <= _TINY * top:  # 0/0: both partitions are trivial; the distance of equal ones is 0, of different ones 1
         return 0.0 if abs(b - a) + abs(c - a) <= _TINY * top else 1.0
     return value / divisor
 
 
 @jit
-def combine(numerator, denominator, top, a, b, c):
+def combine(loss, a, b, c):
     """Losses (P, N) from joint sums a (P, N), sums b of the estimates (P,) and c of the draws (N,)."""
-    is_ratio = np.any(denominator != 0.0)
+    is_ratio = has_denominator(loss)
+    top = loss.h[-1]
     losses = np.empty_like(a)
     for p in range(a.shape[0]):
         for t in range(a.shape[1]):
-            losses[p, t] = loss_value(numerator, denominator, is_ratio, top, a[p, t], b[p], c[t])
+            losses[p, t] = loss_value(loss, is_ratio, top, a[p, t], b[p], c[t])
     return losses
-
-
-@jit
-def is_linear(loss):
-    """Whether the loss is a weighted sum of A, B and C, so that a move's gain depends on two clusters alone."""
-    return not np.any(loss.denominator != 0.0) and not np.any(loss.numerator[4:] != 0.0)

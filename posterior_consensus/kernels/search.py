@@ -4,7 +4,7 @@ import numpy as np
 
 from posterior_consensus.kernels._jit import jit
 from posterior_consensus.kernels._simd import LANES
-from posterior_consensus.kernels.loss import is_linear, loss_value
+from posterior_consensus.kernels.loss import has_denominator, is_linear, loss_value
 from posterior_consensus.kernels.tables import (
     Slopes,
     change,
@@ -149,7 +149,7 @@ def _union_gains(draws, loss, state, slopes, linear, n_clusters):
     gains = np.zeros((n_clusters, n_clusters))
     deltas = np.zeros((n_clusters, n_clusters))
     there = np.empty(n_clusters, np.int64)
-    is_ratio = np.any(loss.denominator != 0.0)
+    is_ratio = has_denominator(loss)
     before = own_sum(loss, state)
     owns = np.empty((n_clusters, n_clusters))
     for k in range(n_clusters):
@@ -175,12 +175,16 @@ def _union_gains(draws, loss, state, slopes, linear, n_clusters):
                     target[there[x], there[y]] += slope * (h[one + other] - h[one] - h[other])
         if not linear:
             a, c = state.joint[t], state.drawn[t]
-            now = loss_value(loss.numerator, loss.denominator, is_ratio, h[-1], a, before, c)
+            now = loss_value(loss, is_ratio, h[-1], a, before, c)
             for k in range(n_clusters):
                 for other in range(k + 1, n_clusters):
                     value = loss_value(
-                        loss.numerator, loss.denominator, is_ratio, h[-1], a + deltas[k, other],
-                        before + owns[k, other], c,
+                        loss,
+                        is_ratio,
+                        h[-1],
+                        a + deltas[k, other],
+                        before + owns[k, other],
+                        c,
                     )
                     gains[k, other] += draws.weights[t] * (value - now)
     if linear:
@@ -313,6 +317,43 @@ def _rearrange_any(draws, loss, state, slopes, difference, order, margins, fewes
 
 
 @jit
+def _improve(
+    draws,
+    loss,
+    state,
+    slopes,
+    difference,
+    linear,
+    order,
+    fewest,
+    most,
+    effort,
+    exactly,
+    rounding,
+    margins,
+    targets,
+    tally,
+):
+    """Take the first kind of move that lowers the expected loss; return the state and whether there was one."""
+    state, moved = _scan(
+        draws, loss, state, slopes, difference, linear, fewest, most, exactly, rounding, margins, targets
+    )
+    tally[SCANS] += 1
+    tally[MOVES] += moved
+    if moved > 0:
+        return state, True
+    if _merge(draws, loss, state, slopes, linear, fewest, most, rounding):
+        tally[MERGES] += 1
+        return state, True
+    if effort > 0 and _move_chain(draws, loss, state, slopes, difference, linear, fewest, rounding, margins, targets):
+        tally[CHAINS] += 1
+        return state, True
+    if effort > 1:
+        return _rearrange_any(draws, loss, state, slopes, difference, order, margins, fewest, most, rounding, tally)
+    return state, False
+
+
+@jit
 def settle(draws, loss, partition, order, fewest, most, exactly, effort, stop):
     """Complete a partition and change it until no move of this file lowers the expected loss.
 
@@ -346,7 +387,7 @@ def settle(draws, loss, partition, order, fewest, most, exactly, effort, stop):
     n_items = partition.size
     difference = np.zeros(n_items + 2)
     difference[1:-1] = np.diff(loss.h)
-    rounding = _TINY * (difference[-2] if linear else 1.0 if np.any(loss.denominator != 0.0) else loss.h[-1])
+    rounding = _TINY * (difference[-2] if linear else 1.0 if has_denominator(loss) else loss.h[-1])
     tally = np.zeros(6, np.int64)
     width = _WIDTH
     while width < partition.max() + 1:
@@ -359,33 +400,25 @@ def settle(draws, loss, partition, order, fewest, most, exactly, effort, stop):
         state = _open_clusters(draws, loss, state, slopes, difference, linear, fewest, margins)
     checking = False
     while stop[0] == 0:
-        state, moved = _scan(
-            draws, loss, state, slopes, difference, linear, fewest, most, checking, rounding, margins, targets
+        state, improved = _improve(
+            draws,
+            loss,
+            state,
+            slopes,
+            difference,
+            linear,
+            order,
+            fewest,
+            most,
+            effort,
+            checking,
+            rounding,
+            margins,
+            targets,
+            tally,
         )
-        tally[SCANS] += 1
-        tally[MOVES] += moved
-        if moved > 0:
-            checking = False
-            continue
-        if _merge(draws, loss, state, slopes, linear, fewest, most, rounding):
-            tally[MERGES] += 1
-            checking = False
-            continue
-        if effort > 0 and _move_chain(
-            draws, loss, state, slopes, difference, linear, fewest, rounding, margins, targets
-        ):
-            tally[CHAINS] += 1
-            checking = False
-            continue
-        if effort > 1:
-            state, paid = _rearrange_any(
-                draws, loss, state, slopes, difference, order, margins, fewest, most, rounding, tally
-            )
-            if paid:
-                checking = False
-                continue
-        if linear or not exactly or checking:
+        if not improved and (linear or not exactly or checking):
             break
-        checking = True
+        checking = not improved
     value = expected(draws, loss, state)
     return value, expected_in_one(draws, loss, state), tally

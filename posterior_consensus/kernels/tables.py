@@ -6,7 +6,7 @@ import numpy as np
 
 from posterior_consensus.kernels._jit import jit
 from posterior_consensus.kernels._simd import LANES, ROWS, add_rows
-from posterior_consensus.kernels.loss import loss_value
+from posterior_consensus.kernels.loss import has_denominator, loss_value
 
 _STEP = 1e-6  # of the differences that stand for derivatives, relative to h(n)
 _FLUSH = 256  # draws whose scores are summed in single precision
@@ -116,25 +116,23 @@ def refresh_sums(loss, state, starts):
 def expected(draws, loss, state):
     """Expected loss of a partition of all items, but for the loss's scale."""
     refresh_sums(loss, state, draws.starts)
-    is_ratio = np.any(loss.denominator != 0.0)
+    is_ratio = has_denominator(loss)
     own = own_sum(loss, state)
     total = 0.0
     for t in range(state.joint.size):
-        total += draws.weights[t] * loss_value(
-            loss.numerator, loss.denominator, is_ratio, loss.h[-1], state.joint[t], own, state.drawn[t]
-        )
+        total += draws.weights[t] * loss_value(loss, is_ratio, loss.h[-1], state.joint[t], own, state.drawn[t])
     return total
 
 
 @jit
 def expected_in_one(draws, loss, state):
     """The same of all items in one cluster, whose joint cells are the draws' clusters; after `expected`."""
-    is_ratio = np.any(loss.denominator != 0.0)
+    is_ratio = has_denominator(loss)
     top = loss.h[-1]
     total = 0.0
     for t in range(state.drawn.size):
         c = state.drawn[t]
-        total += draws.weights[t] * loss_value(loss.numerator, loss.denominator, is_ratio, top, c, top, c)
+        total += draws.weights[t] * loss_value(loss, is_ratio, top, c, top, c)
     return total
 
 
@@ -146,18 +144,18 @@ def set_slopes(draws, loss, state, linear, slopes):
         slopes.b[0] = loss.numerator[2]
         return
     refresh_sums(loss, state, draws.starts)
-    is_ratio = np.any(loss.denominator != 0.0)
+    is_ratio = has_denominator(loss)
     top = loss.h[-1]
     own = own_sum(loss, state)
     step = _STEP * top
     slopes.b[0] = 0.0
     for t in range(state.joint.size):
         a, c, weight = state.joint[t], state.drawn[t], draws.weights[t] / (2.0 * step)
-        more = loss_value(loss.numerator, loss.denominator, is_ratio, top, a + step, own, c)
-        less = loss_value(loss.numerator, loss.denominator, is_ratio, top, a - step, own, c)
+        more = loss_value(loss, is_ratio, top, a + step, own, c)
+        less = loss_value(loss, is_ratio, top, a - step, own, c)
         slopes.a[t] = weight * (more - less)
-        more = loss_value(loss.numerator, loss.denominator, is_ratio, top, a, own + step, c)
-        less = loss_value(loss.numerator, loss.denominator, is_ratio, top, a, own - step, c)
+        more = loss_value(loss, is_ratio, top, a, own + step, c)
+        less = loss_value(loss, is_ratio, top, a, own - step, c)
         slopes.b[0] += weight * (more - less)
 
 
@@ -243,8 +241,8 @@ def score_linear(draws, state, slopes, difference, i, old, scores):
 def score_exactly(draws, loss, state, difference, i, old, scores):
     """Expected loss with item i, now in cluster `old`, in each cluster."""
     labels, starts, weights = draws
-    h, numerator, denominator = loss
-    is_ratio = np.any(denominator != 0.0)
+    h = loss.h
+    is_ratio = has_denominator(loss)
     top = h[-1]
     own = own_sum(loss, state) - difference[state.sizes[old]]
     owns = np.empty(scores.size)
@@ -256,7 +254,7 @@ def score_exactly(draws, loss, state, difference, i, old, scores):
         joint = state.joint[t] - difference[row[old]]
         for k in range(scores.size):
             a = joint + difference[row[k] + (k != old)]
-            scores[k] += weights[t] * loss_value(numerator, denominator, is_ratio, top, a, owns[k], state.drawn[t])
+            scores[k] += weights[t] * loss_value(loss, is_ratio, top, a, owns[k], state.drawn[t])
 
 
 @jit
@@ -272,7 +270,7 @@ def score(draws, loss, state, slopes, difference, linear, i, scores):
 def change(draws, loss, state, slopes, difference, linear, i, new):
     """What the move of item i to cluster `new` adds to the expected loss, without approximation."""
     labels, starts, weights = draws
-    h, numerator, denominator = loss
+    h = loss.h
     old = state.partition[i]
     entered, left = difference[state.sizes[new] + 1], difference[state.sizes[old]]
     if linear:
@@ -281,16 +279,16 @@ def change(draws, loss, state, slopes, difference, linear, i, new):
             row = state.counts[starts[t] + labels[t, i]]
             total += slopes.a[t] * (difference[row[new] + 1] - difference[row[old]])
         return total
-    is_ratio = np.any(denominator != 0.0)
+    is_ratio = has_denominator(loss)
     before = own_sum(loss, state)
     after = before + entered - left
     total = 0.0
     for t in range(weights.size):
         row = state.counts[starts[t] + labels[t, i]]
         a, c = state.joint[t], state.drawn[t]
-        now = loss_value(numerator, denominator, is_ratio, h[-1], a, before, c)
+        now = loss_value(loss, is_ratio, h[-1], a, before, c)
         a += difference[row[new] + 1] - difference[row[old]]
-        total += weights[t] * (loss_value(numerator, denominator, is_ratio, h[-1], a, after, c) - now)
+        total += weights[t] * (loss_value(loss, is_ratio, h[-1], a, after, c) - now)
     return total
 
 

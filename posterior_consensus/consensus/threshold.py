@@ -1,0 +1,267 @@
+"""The pair threshold tau of Binder's loss, calibrated on the draws themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import xarray as xr
+
+from posterior_consensus import display
+from posterior_consensus.consensus.greedy import greedy
+from posterior_consensus.consensus.selection import as_generator
+from posterior_consensus.draws import PartitionDraws, as_partition_draws
+from posterior_consensus.groups import stored
+from posterior_consensus.kernels import contingency
+from posterior_consensus.losses import PartitionLoss, as_loss, binder, check_between, pairs
+from posterior_consensus.partitions import Labels
+from posterior_consensus.progress import track
+
+Floats = npt.NDArray[np.float64]
+
+_MOST_ROUNDS = 20
+_SAME = 1e-4  # of tau, below which another round would find the same partition
+_PAIRS = 20_000  # looked at for the start
+_PAIRS_AT_ONCE = 1_000
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PairThreshold:
+    """A pair threshold for Binder's loss and the similarities it lies between; made by :func:`pair_threshold`.
+
+    Attributes
+    ----------
+    tau : float in (0, 1)
+        The threshold; ``binder(tau=...)`` takes it.
+    within, between : float
+        Mean posterior similarity of the pairs that `labels` has together and of those it has apart; NaN where there are
+        no such pairs.
+    labels : xarray.DataArray of shape (n_items,), dtype int32
+        The partition of the last round.
+    n_rounds : int
+    converged : bool
+        Whether tau has settled. It has not if the rounds ran out, or if the draws give no two kinds of pairs to tell
+        apart.
+    """
+
+    tau: float
+    within: float
+    between: float
+    labels: xr.DataArray
+    n_rounds: int
+    converged: bool
+
+    def to_dataset(self) -> xr.Dataset:
+        """Threshold, similarities and partition as a Dataset that any file format holds."""
+        return stored(
+            self.labels,
+            {
+                "threshold_tau": self.tau,
+                "threshold_within": self.within,
+                "threshold_between": self.between,
+                "threshold_labels": self.labels.rename("threshold_labels"),
+            },
+            {"threshold_rounds": self.n_rounds, "threshold_converged": int(self.converged)},
+        )
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A row for the pairs within clusters and one for those between: their number and mean similarity."""
+        h = pairs(self.labels.size)
+        together = h[np.bincount(self.labels.values)].sum()
+        return pd.DataFrame(
+            {"pairs": [int(together), int(h[-1] - together)], "similarity": [self.within, self.between]},
+            index=pd.Index(["within", "between"], name="clusters"),
+        )
+
+    def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
+        n_clusters = int(self.labels.max()) + 1
+        place = (self.tau - self.between) / (self.within - self.between) if self.within > self.between else np.nan
+        facts = [
+            ("consistent", consistent_interval(self.within, self.between)),
+            ("tau lies", f"{place:.0%} of the way up" if np.isfinite(place) else "-"),
+            ("clusters", f"{n_clusters} of {self.labels.size} items ({self.labels.dims[0]})"),
+            ("rounds", f"{self.n_rounds}{'' if self.converged else ', not converged'}"),
+        ]
+        return f"PairThreshold: tau {display.number(self.tau)}", facts, self.to_dataframe()
+
+    def __repr__(self) -> str:
+        return display.as_text(*self._parts())
+
+    def _repr_html_(self) -> str:
+        return display.as_html(*self._parts())
+
+
+def consistent_interval(within: float, between: float) -> str:
+    """The interval in words."""
+    if np.isnan(within) or np.isnan(between):
+        return "not known, as the partition has pairs of one kind only"
+    if within <= between:
+        return "none, as pairs apart are together as often as pairs of one cluster"
+    return f"{between:.2g} to {within:.2g}"
+
+
+def pair_threshold(
+    draws: Any,
+    *,
+    random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+    progressbar: bool = True,
+) -> PairThreshold:
+    """Find the pair threshold tau of Binder's loss that tells the pairs of one cluster from the others in these draws.
+
+    Parameters
+    ----------
+    draws : PartitionDraws or anything :func:`as_partition_draws` takes
+    random_seed : int, Generator, SeedSequence or None
+        The same seed gives the same threshold.
+    progressbar : bool
+        Whether to show progress where the work takes more than a second.
+
+    Returns
+    -------
+    PairThreshold
+
+    Raises
+    ------
+    ValueError
+        If the draws are at fault as :func:`as_partition_draws` says.
+
+    See Also
+    --------
+    binder : the loss that takes the threshold.
+    loss_path : the partitions at many thresholds.
+
+    Notes
+    -----
+    Let each draw have a pair of items together with probability alpha if they belong together, and apart with
+    probability beta if they do not. The log-likelihood ratio of the two, for a pair of similarity X, has the sign of
+    X - tau with
+
+        tau = log(beta / (1 - alpha)) / log(alpha beta / ((1 - alpha) (1 - beta))),
+
+    which lies between 1 - beta and alpha. From a first tau, halfway between the two means of 2-means on the
+    similarities of the pairs (a sample of them where there are many), a round finds the partition of least expected
+    Binder loss at tau, sets alpha to the mean similarity within its clusters, 1 - beta to that between them, and tau by
+    the formula, until tau changes by less than 0.0001. A mean over N draws is not taken to be nearer to 0 or 1 than 1 /
+    (2 N + 2).
+
+    In the random perturbation model [1]_, where each draw keeps an item's true label with probability 1 - p and else
+    draws any of K labels, the pairs have only these two similarities, 1 - x (1 - 1 / K) and x / K with x = p (2 - p):
+    every tau between them recovers the truth from enough draws, and 1/2 is between them for p below 1 - sqrt(1 - K / (2
+    (K - 1))) only. Beyond that, plain Binder tends to single items.
+
+    Where all pairs are equally similar there is nothing to calibrate on, and tau is 1/2. Where a round ends with one
+    cluster or with single items only, tau stays as it was and `converged` is False.
+
+    References
+    ----------
+    .. [1] Zhou, Dudeja and Amini (2023), Statistical guarantees for consensus clustering, ICLR 2023.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> draws = [[0, 0, 1, 1], [0, 1, 2, 2], [0, 0, 1, 2], [0, 1, 2, 3]]
+    >>> pc.pair_threshold(draws, random_seed=1)
+    PairThreshold: tau 0.2675
+      consistent  0 to 0.5
+      tau lies    54% of the way up
+      clusters    2 of 4 items (item)
+      rounds      2
+    <BLANKLINE>
+               pairs  similarity
+      within       2         0.5
+      between      4           0
+    """
+    draws = as_partition_draws(draws)
+    *_, last = track(_rounds(draws, as_generator(random_seed)), "Pair threshold", progressbar=progressbar)
+    return last
+
+
+def _rounds(draws: PartitionDraws, rng: np.random.Generator) -> Iterator[PairThreshold]:
+    tau = _first_threshold(_similarities(draws, rng))
+    found: list[Labels] = []
+    for n_rounds in range(1, _MOST_ROUNDS + 1):
+        found = [_search(draws, tau, found, rng)]
+        within, between = pair_means(draws, found[0])
+        before, defined = tau, np.isfinite(within) and np.isfinite(between)
+        if defined:
+            tau = _calibrated(within, between, draws.n_draws)
+        settled = bool(defined and abs(tau - before) < _SAME)
+        yield PairThreshold(tau, within, between, draws.item_array(found[0], "labels"), n_rounds, settled)
+        if settled or not defined:
+            return
+
+
+def _search(draws: PartitionDraws, tau: float, found: list[Labels], rng: np.random.Generator) -> Labels:
+    """The best partition at tau, none worse than those found before."""
+    return greedy(
+        draws, binder(tau=tau), n_clusters=None, max_clusters=None, rng=rng, progressbar=False, starts=found
+    ).labels
+
+
+def _similarities(draws: PartitionDraws, rng: np.random.Generator) -> Floats:
+    """Posterior similarity of every pair, or of a sample of them."""
+    n = draws.n_items
+    if n * (n - 1) // 2 <= _PAIRS:
+        first, second = np.triu_indices(n, 1)
+    else:
+        first = rng.integers(n, size=_PAIRS)
+        second = (first + rng.integers(1, n, size=_PAIRS)) % n
+    items = np.ascontiguousarray(draws.labels.T)
+    blocks = [slice(at, at + _PAIRS_AT_ONCE) for at in range(0, first.size, _PAIRS_AT_ONCE)]
+    return np.concatenate([[], *(draws.mean(items[first[block]] == items[second[block]]) for block in blocks)])
+
+
+def _first_threshold(similarities: Floats) -> float:
+    """Halfway between the two means of 2-means."""
+    x = np.sort(similarities)
+    if x.size == 0 or x[-1] - x[0] < 1e-9:
+        return 0.5
+    low = np.arange(1, x.size)
+    high = x.size - low
+    below = np.cumsum(x)[:-1]
+    above = x.sum() - below
+    split = np.argmax(below**2 / low + above**2 / high)  # least squares within the two groups
+    return float(below[split] / low[split] + above[split] / high[split]) / 2
+
+
+def _calibrated(within: float, between: float, n_draws: int) -> float:
+    least = 0.5 / (n_draws + 1)  # Jeffreys' estimate of a probability that n_draws have not seen
+    within, between = np.clip([within, between], least, 1 - least)
+    together, apart = np.log(within / between), np.log((1 - between) / (1 - within))
+    return float(apart / (together + apart)) if within > between else float(within)
+
+
+def pair_means(draws: PartitionDraws, labels: Labels) -> tuple[float, float]:
+    """Mean similarity of the pairs that a partition has together and of those it has apart; NaN where there are none.
+
+    The costs are items x draws: a pair's similarity is its mean over draws, so sums over pairs can be taken in each
+    draw.
+    """
+    h = pairs(draws.n_items)
+    sizes = np.bincount(labels)
+    joint, drawn = contingency.joint_sums(labels[np.newaxis], np.array([sizes.size]), draws.labels, draws.n_clusters, h)
+    together = h[sizes].sum()
+    apart = h[-1] - together
+    within = float(draws.mean(joint[0]) / together) if together else np.nan
+    between = float(draws.mean(drawn - joint[0]) / apart) if apart else np.nan
+    return within, between
+
+
+def threshold_of(
+    draws: PartitionDraws, loss: str | PartitionLoss, tau: Any, rng: np.random.Generator, progressbar: bool
+) -> float | None:
+    """The pair threshold that `tau` asks for, calibrated where it is "auto"; None where it is None."""
+    if tau is None:
+        return None
+    if not isinstance(loss, str) or as_loss(loss).name != "binder":
+        given = repr(loss) if isinstance(loss, str) else str(as_loss(loss))
+        raise ValueError(f"`tau` is the pair threshold of Binder's loss: it needs loss='binder'; got loss {given}.")
+    if isinstance(tau, str):
+        if tau != "auto":
+            raise ValueError(f"`tau` must be a number between 0 and 1, 'auto' or None; got {tau!r}.")
+        return pair_threshold(draws, random_seed=rng, progressbar=progressbar).tau
+    return check_between("tau", tau, 1)

@@ -1,0 +1,82 @@
+"""What a loss between partitions is: a record of data.
+
+With the contingency table of an estimate (cluster sizes n_k) and a draw (sizes m_l, joint cells n_kl) and a function h,
+let
+
+    A = sum h(n_kl),   B = sum h(n_k),   C = sum h(m_l),   top = h(n).
+
+Every loss here is a ratio of two forms linear in top, A, B, C, max(B, C), min(B, C), B C / top and sqrt((top - B)(top -
+C)), where h(x) = x (x - 1) / 2 counts pairs and h(x) = x log2 x measures information. A loss is therefore a table h,
+sixteen numbers and a scale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus.kernels.loss import Loss
+
+Floats = npt.NDArray[np.float64]
+
+TERMS = ("top", "A", "B", "C", "max(B, C)", "min(B, C)", "B C / top", "sqrt((top - B) (top - C))")
+
+
+def _unscaled(n_items: int) -> float:
+    return 1.0
+
+
+@dataclass(frozen=True)
+class PartitionLoss:
+    """A loss between an estimated and a drawn partition: scale(n) x numerator / denominator.
+
+    Attributes
+    ----------
+    name : str
+        Its key in LOSSES, with parameters where they are not the defaults.
+    formula : str
+        In terms of A, B, C and top.
+    h : callable
+        ``h(n_items)`` gives the table h(0), ..., h(n_items), float64.
+    numerator, denominator : mapping of str to float
+        Coefficients of the terms in TERMS. No denominator stands for 1. Where the denominator is 0 both partitions are
+        trivial, and the loss is 0 if they are equal and 1 if not.
+    scale : callable
+        ``scale(n_items)`` multiplies the ratio.
+    unit : str
+        "bits", or "" for a number without a unit.
+    upper : str
+        Largest value it can take.
+    metric : bool
+        Whether it is a metric on partitions, as a credible ball needs.
+    reference : str
+        Where it is defined.
+    """
+
+    name: str
+    formula: str
+    h: Callable[[int], Floats]
+    numerator: Mapping[str, float] = field(hash=False)
+    denominator: Mapping[str, float] = field(default_factory=dict, hash=False)
+    scale: Callable[[int], float] = _unscaled
+    unit: str = ""
+    upper: str = "1"
+    metric: bool = False
+    reference: str = ""
+
+    def arrays(self, n_items: int) -> Loss:
+        """Return the loss for `n_items` items as kernels take it: eight coefficients each, in the order of TERMS."""
+        return Loss(self.h(n_items), _coefficients(self.numerator), _coefficients(self.denominator))
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def _coefficients(terms: Mapping[str, float]) -> tuple[float, ...]:
+    unknown = set(terms) - set(TERMS)
+    if unknown:
+        raise ValueError(f"A loss's terms must be among {TERMS}; got {sorted(unknown)}.")
+    return tuple(float(terms.get(term, 0.0)) for term in TERMS)

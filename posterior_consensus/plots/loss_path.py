@@ -1,0 +1,119 @@
+"""The path of partitions along the loss's parameter as a picture."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from posterior_consensus.plots.axes import INK, new_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_MUCH = 10  # times as many clusters at one end as at the other: then the axis is logarithmic
+
+
+def plot_loss_path(path: xr.Dataset, *, ax: Axes | None = None) -> Axes:
+    """Draw the number of clusters against the loss's parameter, and where the partition stays the same.
+
+    Parameters
+    ----------
+    path : xarray.Dataset
+        What :func:`loss_path` gives.
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The colour bar is ``ax.collections[0].colorbar``.
+
+    Raises
+    ------
+    TypeError
+        If `path` is not a Dataset.
+    ValueError
+        If it is not one of a loss path.
+
+    Notes
+    -----
+    The line between two values is thick where the partition stays the same, else the paler the farther their partitions
+    are from each other, in variation of information: long dark stretches are answers that hardly depend on the choice.
+    The dashed line is at the loss's default. The axis is logarithmic where the number of clusters grows tenfold.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> draws = [[0, 0, 1, 1], [0, 1, 2, 2], [0, 0, 1, 2], [0, 0, 0, 0]]
+    >>> ax = pc.plot_loss_path(pc.loss_path(draws, random_seed=1))
+    >>> ax.get_xlabel()
+    'pair threshold tau'
+    """
+    if not isinstance(path, xr.Dataset):
+        raise TypeError(f"`path` must be what loss_path() returns; got {type(path).__name__}.")
+    dim = _parameter(path)
+    x, clusters = path[dim].values, path["n_clusters"].values
+    ax = new_axes(ax, 5.6, 3.4)
+    if x.size > 1:
+        _draw_steps(ax, x, clusters, path["distance_to_previous"].values[1:])
+    ax.plot(x, clusters, "o", color=INK, markersize=3)
+    default = 0.5 if dim == "tau" else 1.0
+    if x.min() <= default <= x.max():
+        name = f"default, {dim} = {default:g}"
+        ax.axvline(default, color="#C1272D", linewidth=1.3, linestyle="--", label=name, zorder=1.5)
+        ax.legend(frameon=False, fontsize="small")
+    _scale_clusters(ax, clusters)
+    ax.set(xlabel="pair threshold tau" if dim == "tau" else "cost of separating, a", ylabel="number of clusters")
+    ax.tick_params(colors=INK)
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def _parameter(path: xr.Dataset) -> str:
+    needed = {"n_clusters", "distance_to_previous"}
+    dim = str(next(iter(path["n_clusters"].dims), "")) if needed <= set(path.data_vars) else ""
+    if dim not in ("tau", "a"):
+        present = ", ".join(map(repr, path.data_vars)) or "none"
+        raise ValueError(
+            f"`path` must be what loss_path() returns, with 'n_clusters' and 'distance_to_previous'; got {present}."
+        )
+    return dim
+
+
+def _draw_steps(
+    ax: Axes, x: npt.NDArray[np.float64], clusters: npt.NDArray[np.int64], distances: npt.NDArray[np.float64]
+) -> None:
+    """Draw a step between each two neighbours, thick if they are the same, else the paler the farther apart."""
+    from matplotlib.collections import LineCollection
+    from matplotlib.colors import LinearSegmentedColormap, Normalize
+
+    middle = (x[:-1] + x[1:]) / 2
+    corners = [(x[:-1], clusters[:-1]), (middle, clusters[:-1]), (middle, clusters[1:]), (x[1:], clusters[1:])]
+    steps = LineCollection(
+        list(np.stack([np.column_stack(corner) for corner in corners], axis=1)),
+        array=distances,
+        cmap=LinearSegmentedColormap.from_list("near to far", ["#08306B", "#6BAED6", "#DCE6F0"]),
+        norm=Normalize(0.0, distances.max() or 1.0),
+        linewidths=np.where(distances < 1e-9, 5.0, 2.0),
+        capstyle="butt",
+        zorder=1.8,
+    )
+    ax.add_collection(steps)
+    colour_bar = ax.figure.colorbar(steps, ax=ax, fraction=0.046, pad=0.03)
+    colour_bar.set_label("VI to the neighbour (bits)")
+    colour_bar.outline.set_visible(False)
+
+
+def _scale_clusters(ax: Axes, clusters: npt.NDArray[np.int64]) -> None:
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
+
+    if clusters.max() < _MUCH * clusters.min():
+        ax.set_ylim(0, 1.05 * clusters.max() + 0.5)
+        ax.yaxis.set_major_locator(MaxNLocator("auto", integer=True))
+        return
+    ax.set_yscale("log")
+    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    ax.yaxis.set_minor_locator(NullLocator())
+    ax.yaxis.set_major_formatter("{x:.0f}")

@@ -1,0 +1,158 @@
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given, settings
+
+import posterior_consensus as pc
+from posterior_consensus.consensus import threshold as implementation
+from tests import reference
+from tests.ensembles import DEGENERATE, noisy_draws, small_draws
+
+
+def perturbed(seed, n_draws, n_items, n_labels, noise):
+    """Draws of the random perturbation model around clusters of one size, and the truth."""
+    rng = np.random.default_rng(seed)
+    truth = np.arange(n_items) % n_labels
+    noisy = rng.random((n_draws, n_items)) < noise
+    labels = np.where(noisy, rng.integers(n_labels, size=noisy.shape), truth)
+    return np.array([rng.permutation(n_labels)[row] for row in labels]), truth
+
+
+def means(draws, labels, weights=None):
+    """Mean similarity of the pairs together and of those apart, pair by pair."""
+    similarity = reference.similarity(draws, weights)
+    kinds = {True: [], False: []}
+    for i in range(len(labels)):
+        for j in range(i):
+            kinds[bool(labels[i] == labels[j])].append(similarity[i, j])
+    return [float(np.mean(kind)) if kind else np.nan for kind in (kinds[True], kinds[False])]
+
+
+@pytest.mark.parametrize(("noise", "tau"), [(0.45, 0.246), (0.55, 0.223), (0.65, 0.203)])
+def test_model_of_random_perturbations(noise, tau):
+    draws, truth = perturbed(1, 200, 120, 6, noise)
+    found = pc.pair_threshold(draws, random_seed=1)
+    assert found.tau == pytest.approx(tau, abs=0.002)
+    noise = noise * (2 - noise)  # that two items are not both as they truly are
+    assert found.within == pytest.approx(1 - noise * 5 / 6, abs=0.005)
+    assert found.between == pytest.approx(noise / 6, abs=0.005)
+    assert found.converged and reference.same(found.labels.values, truth)
+    best = pc.consensus_partition(draws, "binder", tau="auto", random_seed=1)
+    assert reference.same(best.labels.values, truth)
+    assert pc.consensus_partition(draws, "binder", random_seed=1).n_clusters > 100
+
+
+def test_many_clusters_are_few_of_the_pairs():
+    draws, truth = perturbed(2, 100, 200, 40, 0.4)  # more pairs than are looked at for the start
+    assert reference.same(pc.pair_threshold(draws, random_seed=1).labels.values, truth)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_fixed_point_of_the_definition(weighted):
+    rng = np.random.default_rng(3)
+    draws = noisy_draws(rng, 40, 30, 3, 0.5)
+    weights = rng.exponential(size=40) if weighted else None
+    data = pc.as_partition_draws(draws, weights=weights)
+    found = pc.pair_threshold(data, random_seed=1)
+    within, between = means(draws, found.labels.values, weights)
+    assert (found.within, found.between) == pytest.approx((within, between), abs=1e-12)
+    a, b = within, 1 - between
+    assert found.tau == pytest.approx(np.log(b / (1 - a)) / np.log(a * b / ((1 - a) * (1 - b))), abs=1e-12)
+    best = pc.consensus_partition(data, "binder", tau=found.tau, random_seed=1)
+    assert reference.same(best.labels.values, found.labels.values)
+
+
+def test_rounds_that_run_out_are_told(monkeypatch):
+    draws = perturbed(1, 60, 60, 6, 0.45)[0]
+    rounds = pc.pair_threshold(draws, random_seed=1).n_rounds
+    assert rounds > 1
+    monkeypatch.setattr(implementation, "_MOST_ROUNDS", rounds - 1)
+    found = pc.pair_threshold(draws, random_seed=1)
+    assert not found.converged and found.n_rounds == rounds - 1 and "not converged" in repr(found)
+
+
+def test_start_is_halfway_between_two_means():
+    x = np.random.default_rng(4).random(9)
+    cuts = [(np.sort(x)[:k], np.sort(x)[k:]) for k in range(1, 9)]
+    low, high = min(cuts, key=lambda groups: sum(np.sum((g - g.mean()) ** 2) for g in groups))
+    assert implementation._first_threshold(x) == pytest.approx((low.mean() + high.mean()) / 2, abs=1e-12)
+
+
+@given(draws=small_draws())
+@settings(max_examples=30)
+def test_an_optimum_has_its_threshold_between_the_means(draws):
+    for tau in (0.2, 0.5, 0.7):
+        best = pc.consensus_partition(draws, "binder", "enumeration", tau=tau)
+        within, between = means(draws, best.labels.values)
+        assert np.isnan(within) or within >= tau - 1e-12
+        assert np.isnan(between) or between <= tau + 1e-12
+        assert [best.info["within"], best.info["between"]] == pytest.approx([within, between], abs=1e-12, nan_ok=True)
+
+
+@pytest.mark.parametrize("name", DEGENERATE)
+def test_degenerate_draws(name):
+    draws = DEGENERATE[name]
+    found = pc.pair_threshold(draws, random_seed=1)
+    assert found.tau == pytest.approx(0.5)  # all pairs are alike, or surely together and surely apart
+    assert [found.within, found.between] == pytest.approx(means(draws, found.labels.values), nan_ok=True)
+    assert found.converged == (name in ("one draw", "equal draws"))
+    best = pc.consensus_partition(draws, "binder", tau="auto", random_seed=1)
+    plain = pc.consensus_partition(draws, "binder", random_seed=1)
+    assert best.expected_loss == pytest.approx(plain.expected_loss) and best.info["tau"] == found.tau
+    assert repr(found).startswith("PairThreshold: tau 0.5\n") and "nan" not in repr(found)
+    assert "tau 0.5 (consistent: " in repr(best) and "tau 0.5 (consistent: " in best._repr_html_()
+
+
+def test_certain_pairs_beside_uncertain_ones():
+    """Pairs that no draw parts have the odds of half a draw, so that tau stays below 1."""
+    draws = np.array([[0, 0, 1, 1], [0, 0, 0, 0], [0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 1, 1]])
+    found = pc.pair_threshold(draws, random_seed=1)
+    assert (found.within, found.between) == pytest.approx((1, 0.2))
+    a, b = 1 - 1 / 12, 0.8
+    assert found.tau == pytest.approx(np.log(b / (1 - a)) / np.log(a * b / ((1 - a) * (1 - b))))
+
+
+@pytest.mark.parametrize("tau", [0.1, 0.5, 0.8])
+def test_threshold_of_consensus_is_that_of_the_loss(tau):
+    draws = noisy_draws(np.random.default_rng(5), 25, 12, 3, 0.4)
+    one = pc.consensus_partition(draws, "Binder", tau=tau, random_seed=1)
+    other = pc.consensus_partition(draws, pc.binder(2 * (1 - tau)), random_seed=1)
+    xr.testing.assert_identical(one.labels, other.labels)
+    assert one.expected_loss == pytest.approx(other.expected_loss, abs=1e-15)
+    assert one.loss.name == other.loss.name
+    assert one.info["tau"] == tau and "tau" not in other.info
+    within, between = means(draws, one.labels.values)
+    if one.n_clusters in (1, 12):
+        assert f"tau {tau} (consistent: not known" in repr(one)
+    else:
+        assert f"tau {tau} (consistent: {between:.2g} to {within:.2g})" in repr(one)
+
+
+def test_a_partition_against_the_draws_has_no_consistent_threshold():
+    def crossed(draws, loss, **_):
+        return pc.Candidate(np.array([0, 1, 0, 1]))
+
+    found = pc.consensus_partition([[0, 0, 1, 1]] * 3, "binder", crossed, tau=0.3)
+    assert "tau 0.3 (consistent: none, as pairs apart" in repr(found)
+
+
+def test_the_same_seed_gives_the_same_threshold_and_it_can_be_stored(tmp_path):
+    labels = noisy_draws(np.random.default_rng(6), 25, 12, 3, 0.4)
+    coords = {"obs": [f"item {i}" for i in range(12)]}
+    draws = pc.as_partition_draws(xr.DataArray(labels, dims=("sample", "obs"), coords=coords))
+    one, other = (pc.pair_threshold(draws, random_seed=7).to_dataset() for _ in range(2))
+    xr.testing.assert_identical(one, other)
+    one.to_netcdf(tmp_path / "threshold.nc", engine="h5netcdf")
+    with xr.open_dataset(tmp_path / "threshold.nc", engine="h5netcdf") as stored:
+        xr.testing.assert_equal(stored.load(), one)
+
+
+def test_result_shows_where_the_threshold_lies():
+    found = pc.pair_threshold(perturbed(1, 200, 60, 6, 0.45)[0], random_seed=1)
+    assert repr(found).splitlines()[0] == f"PairThreshold: tau {found.tau:.4g}"
+    assert f"{found.between:.2g} to {found.within:.2g}" in repr(found)
+    share = (found.tau - found.between) / (found.within - found.between)
+    assert f"{share:.0%} of the way up" in repr(found) and f"{share:.0%} of the way up" in found._repr_html_()
+    table = found.to_dataframe()
+    assert table["pairs"].to_list() == [6 * 45, 60 * 59 // 2 - 6 * 45]
+    assert table["similarity"].to_list() == [found.within, found.between]

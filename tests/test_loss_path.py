@@ -1,0 +1,147 @@
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given, settings
+
+import posterior_consensus as pc
+from tests import reference
+from tests.ensembles import DEGENERATE, noisy_draws, small_draws
+
+GRID = {"binder": [0.1, 0.3, 0.5, 0.6, 0.9], "vi": [0.2, 0.7, 1.0, 1.1, 1.7]}
+DEFINITION = {"binder": reference.binder, "vi": reference.vi}
+
+
+def find(draws, loss, values=None, **options):
+    return pc.loss_path(draws, loss, values, random_seed=1, progressbar=False, **options)
+
+
+def pairs_together(labels):
+    return sum(size * (size - 1) // 2 for size in np.bincount(labels))
+
+
+def assert_is_a_path_of_optima(path, draws, loss, weights=None):
+    """Each partition of least expected loss at its value, by enumeration, and every number as defined."""
+    previous = None
+    for value, a in zip(path[path["n_clusters"].dims[0]].values, path["a"].values, strict=True):
+        assert a == pytest.approx(2 * (1 - value) if loss == "binder" else value)
+        step = path.sel({path["n_clusters"].dims[0]: value})
+        labels = step["labels"].values
+        np.testing.assert_array_equal(labels, reference.canonical(labels))
+
+        def at_a(x, y, a=a):
+            return DEFINITION[loss](x, y, a)
+
+        expected = reference.expected(labels, draws, at_a, weights)
+        assert expected == pytest.approx(reference.least_expected(draws, at_a, weights), abs=1e-12)
+        assert float(step["expected_loss"]) == pytest.approx(expected, abs=1e-12)
+        for name, definition in DEFINITION.items():
+            expected = reference.expected(labels, draws, definition, weights)
+            assert float(step[f"expected_{name}"]) == pytest.approx(expected, abs=1e-12)
+        assert int(step["n_clusters"]) == len(set(labels.tolist()))
+        distance = np.nan if previous is None else reference.vi(labels, previous)
+        assert float(step["distance_to_previous"]) == pytest.approx(distance, abs=1e-12, nan_ok=True)
+        previous = labels
+
+
+@pytest.mark.parametrize("method", ["enumeration", "greedy"])
+@pytest.mark.parametrize("loss", GRID)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_path_of_optima(loss, method, weighted):
+    rng = np.random.default_rng(1)
+    draws = noisy_draws(rng, 20, 7, 3, 0.4)
+    weights = rng.exponential(size=20) if weighted else None
+    path = find(pc.as_partition_draws(draws, weights=weights), loss, GRID[loss], method=method)
+    assert_is_a_path_of_optima(path, draws, loss, weights)
+
+
+@given(draws=small_draws(max_items=5))
+@settings(max_examples=15)
+@pytest.mark.parametrize("loss", GRID)
+def test_path_of_any_draws(loss, draws):
+    assert_is_a_path_of_optima(find(draws, loss, GRID[loss], method="enumeration"), draws, loss)
+
+
+@pytest.mark.parametrize("name", DEGENERATE)
+@pytest.mark.parametrize("loss", GRID)
+def test_path_of_degenerate_draws(name, loss):
+    assert_is_a_path_of_optima(find(DEGENERATE[name], loss, GRID[loss]), DEGENERATE[name], loss)
+
+
+@pytest.mark.parametrize("loss", GRID)
+def test_path_is_consistent_though_searches_miss_the_optimum(loss):
+    """One careless search a value: what one finds serves all others too, and the path is monotone as optima are."""
+    draws = noisy_draws(np.random.default_rng(2), 30, 40, 6, 0.5)
+    found = []
+
+    def careless(draws, loss, *, rng, **_):
+        found.append(draws.labels[rng.integers(draws.n_draws)] % rng.integers(1, 7))
+        return pc.Candidate(found[-1])
+
+    path = find(draws, loss, np.repeat(GRID[loss], 4) + np.tile([0, 0.01, 0.02, 0.03], 5), method=careless)
+    factory = {"binder": pc.binder, "vi": pc.vi}[loss]
+    for i, a in enumerate(path["a"].values):
+        losses = pc.expected_loss(draws, found, factory(a))["expected_loss"].values
+        assert float(path["expected_loss"][i]) == pytest.approx(losses.min(), abs=1e-12)
+        own = pc.expected_loss(draws, path["labels"][i].values, factory(a))
+        assert float(path["mcse"][i]) == pytest.approx(float(own["mcse"]), rel=1e-9)
+    if loss == "binder":
+        assert np.all(np.diff([pairs_together(labels) for labels in path["labels"].values]) <= 0)
+    else:
+        assert np.all(np.diff([reference.entropy(labels) for labels in path["labels"].values]) <= 1e-12)
+    assert np.unique(path["labels"].values, axis=0).shape[0] > 1
+
+
+def test_number_of_clusters_can_fall_as_the_threshold_rises():
+    """Five pairs of items are all together, the other five items alone, in two draws; each has its item in three."""
+    together = [0] * 10 + [1, 2, 3, 4, 5]
+    apart = [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 0, 1, 2, 3, 4]
+    path = find([together] * 2 + [apart] * 3, "binder", [0.25, 0.45])
+    np.testing.assert_array_equal(path["labels"], [together, apart])
+
+
+def test_a_partition_of_its_own_value_is_kept_where_another_is_as_good():
+    draws = DEGENERATE["one cluster or singletons"]  # at tau = 1/2 all partitions are equally good
+    path = find(draws, "binder", [0.4, 0.5, 0.6], method=lambda d, loss, **_: pc.Candidate(BY_NAME[loss.name]))
+    np.testing.assert_array_equal(path["n_clusters"], [1, 2, 4])
+
+
+BY_NAME = {
+    "binder(a=1.2)": np.zeros(4, int),
+    "binder": np.array([0, 0, 1, 1]),
+    "binder(a=0.8)": np.arange(4),
+}
+
+
+def test_default_values_hold_the_losses_defaults():
+    draws = noisy_draws(np.random.default_rng(3), 10, 6, 2, 0.4)
+    for loss, dim, default in (("binder", "tau", 0.5), ("VI", "a", 1.0)):
+        path = find(draws, loss)
+        best = pc.consensus_partition(draws, loss, "enumeration")
+        assert path.sizes[dim] == 19 and path.attrs["loss"] == loss.lower()
+        assert float(path["expected_loss"].sel({dim: default})) == pytest.approx(best.expected_loss, abs=1e-12)
+
+
+def test_values_are_sorted_and_options_reach_the_search():
+    draws = noisy_draws(np.random.default_rng(4), 10, 8, 4, 0.2)
+    path = find(draws, "binder", [0.9, 0.1, 0.5, 0.1], max_clusters=2)
+    assert path["tau"].values.tolist() == [0.1, 0.5, 0.9]
+    assert path["n_clusters"].max() == 2
+    assert find(draws, "vi", 0.6).sizes["a"] == 1
+
+
+@pytest.mark.parametrize("loss", GRID)
+def test_path_keeps_the_items_and_can_be_stored(loss, small_draws, tmp_path):
+    path = find(small_draws, loss, GRID[loss])
+    assert path["labels"].dims == ("tau" if loss == "binder" else "a", "obs")
+    assert path["obs"].values.tolist() == list("abcd") and path["site"].values.tolist() == [7, 7, 8, 9]
+    path.to_netcdf(tmp_path / "path.nc", engine="h5netcdf")
+    with xr.open_dataset(tmp_path / "path.nc", engine="h5netcdf") as stored:
+        xr.testing.assert_identical(stored.load(), path)
+    xr.testing.assert_identical(find(small_draws, loss, GRID[loss]), path)  # the seed repeats
+
+
+@pytest.mark.parametrize("name", ["tau", "a", "labels"])
+def test_items_of_a_name_that_the_path_needs(name):
+    draws = pc.as_partition_draws(xr.DataArray(np.zeros((1, 3, 4), int), dims=("chain", "draw", name)))
+    with pytest.raises(ValueError, match=f"must not have a dimension or coordinate '{name}'"):
+        pc.loss_path(draws)
