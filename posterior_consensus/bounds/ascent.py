@@ -1,0 +1,92 @@
+"""Prices by coordinate ascent: packing of conflicted triangles, then sweeps over a smoothed dual with rows added."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus.bounds.instance import Floats, Instance, Prices, lagrangian_bound, row_keys
+from posterior_consensus.kernels import packing
+from posterior_consensus.partitions import Labels
+
+_MOST_ROWS = 6_000_000  # 20 bytes each
+_ROWS_A_ROUND = 20_000_000  # a tenth of a second or so
+_SWEEPS = 20
+_SHRINK = 0.8  # of the width, in twenty sweeps
+
+
+def packed(instance: Instance) -> Prices:
+    """Pack conflicted triangles, those that can take most first [1]_.
+
+    Where there are more than memory is to hold, only those of larger weights.
+    """
+    weights = np.where(instance.apart, np.minimum(instance.weights, 0.0), instance.weights)
+    least = 0.0
+    while (count := packing.count_conflicts(weights, least)) > _MOST_ROWS:
+        least = 1.25 * least + 0.02 * float(np.abs(weights).mean())
+    rows = np.empty((count, 3), np.int32)
+    packing.list_conflicts(weights, least, rows)
+    reduced = np.triu(weights, 1).ravel()
+    rows = rows[np.argsort(-np.abs(reduced[rows]).min(axis=1), kind="stable")]
+    values = np.zeros(count)
+    packing.pack(rows, values, reduced)
+    return Prices(rows, values)
+
+
+class Ascent:
+    """Prices of an instance, improved round by round; `bound` is the best so far."""
+
+    def __init__(self, instance: Instance, prices: Prices, center: Labels, width: float | None = None) -> None:
+        self.instance = instance
+        self.prices = prices
+        self.center = (center[:, np.newaxis] != center).astype(np.float64).ravel()
+        self.floor = instance.apart.astype(np.float64).ravel()
+        self.x = np.empty(instance.weights.shape)
+        self.reduced = prices.reduced_costs(instance)
+        self.bound = lagrangian_bound(instance, self.reduced)
+        self.best = prices
+        self.width = self._first_width() if width is None else width
+        self._slack = 0.02
+
+    def _first_width(self) -> float:
+        used = np.abs(np.triu(self.instance.weights, 1).ravel()[self.prices.rows]).min(axis=1, initial=np.inf)
+        return float(np.median(used)) if used.size else 1.0
+
+    def round(self) -> None:
+        """A few sweeps over the rows there are, then a new choice of rows."""
+        n_sweeps = int(np.clip(_ROWS_A_ROUND // max(1, len(self.prices.rows)), 1, _SWEEPS))
+        rows, values = self.prices.rows, self.prices.values.copy()
+        packing.ascend(rows, values, self.reduced, self.center, self.floor, self.width, n_sweeps)
+        self.prices = Prices(rows, values)
+        self.reduced = self.prices.reduced_costs(self.instance)  # free of the rounding that sweeps leave behind
+        value = lagrangian_bound(self.instance, self.reduced)
+        if value > self.bound:
+            self.bound, self.best = value, self.prices
+        self._choose_rows()
+        self.width *= _SHRINK ** (n_sweeps / _SWEEPS)
+
+    def _choose_rows(self) -> None:
+        """Forget rows without a price, take in those that the relaxed solution violates."""
+        size = self.instance.size
+        packing.relaxed_solution(self.reduced, self.center, self.floor, self.width, self.x)
+        kept = self.prices.values > 0
+        rows, values = self.prices.rows[kept], self.prices.values[kept]
+        new = violated_rows(self.x, self._slack, _MOST_ROWS - len(rows))
+        if len(new):
+            x = self.x.ravel()
+            again = rows[x[rows[:, 0]] - x[rows[:, 1]] - x[rows[:, 2]] > self._slack / 2]
+            new = new[~np.isin(row_keys(new, size), row_keys(again, size))]
+        else:
+            self._slack = max(self._slack / 2, 1e-4)
+        self.prices = Prices(np.concatenate([rows, new]), np.concatenate([values, np.zeros(len(new))]))
+
+
+def violated_rows(x: Floats, slack: float, most: int) -> npt.NDArray[np.int32]:
+    """Rows that x violates by more than `slack`, or by more than it takes for at most `most` of them."""
+    rows = np.empty((min(most, 100_000), 3), np.int32)
+    while (count := packing.list_violations(x, slack, rows)) > len(rows):
+        if count > most:
+            slack = min(2 * slack, 0.5 * (1 + slack))
+        else:
+            rows = np.empty((count, 3), np.int32)
+    return rows[:count]

@@ -1,0 +1,106 @@
+"""How small can an expected Binder loss be? Triangles priced, then the linear program, then branching."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus.bounds.bound import Bound
+from posterior_consensus.bounds.branching import Search
+from posterior_consensus.draws import Floats, PartitionDraws
+from posterior_consensus.losses import PartitionLoss, pairs
+from posterior_consensus.partitions import Labels, canonical_labels
+from posterior_consensus.progress import track
+from posterior_consensus.similarity import similarity_values
+
+
+def is_binder(loss: PartitionLoss) -> bool:
+    """Whether the loss is b (B - A) + c (C - A) with h(x) = x (x - 1) / 2: a number of pairs of each kind."""
+    terms = loss.numerator
+    return (
+        loss.h is pairs
+        and not loss.denominator
+        and set(terms) == {"A", "B", "C"}
+        and min(terms["B"], terms["C"]) > 0
+        and terms["A"] == -(terms["B"] + terms["C"])
+    )
+
+
+def binder_bound(
+    draws: PartitionDraws, loss: PartitionLoss, incumbent: Labels, *, seconds: float, progressbar: bool = False
+) -> Bound:
+    """Bound the least expected loss from below for a loss that :func:`is_binder`.
+
+    Parameters
+    ----------
+    draws : PartitionDraws
+    loss : PartitionLoss
+    incumbent : ndarray of shape (n_items,), dtype int32
+        The best partition known.
+    seconds : float
+        Time to stop after, but for the step under way; the trivial bound is computed in any case.
+    progressbar : bool
+
+    Returns
+    -------
+    Bound
+        Its partition is the best known, the incumbent or a better one. `info` counts rounds of ascent, linear programs
+        solved and branches.
+
+    Notes
+    -----
+    Joining items i and j costs b P(z_i != z_j), separating them c P(z_i = z_j). The trivial bound is the sum over pairs
+    of the smaller cost. What is left is correlation clustering with the difference of the two costs as weight [1]_. It
+    is bounded by its linear program over triangle inequalities: by packing of conflicted triangles [2]_, by coordinate
+    ascent on the dual of the program with a quadratic term that keeps the solution near the incumbent, with rows that
+    this solution violates added and rows without a price dropped, in the manner of [3]_, and by the simplex method.
+    Every bound is computed from prices alone, so that it holds whenever the work stops and whatever a solver's
+    tolerance is. Pairs that the bound settles are contracted; where the program is fractional the search branches.
+
+    References
+    ----------
+    .. [1] Bansal, Blum and Chawla (2004), Machine Learning 56, 89-113.
+       https://doi.org/10.1023/B:MACH.0000033116.57574.95
+    .. [2] Lange, Karrenbauer and Andres (2018), Partial optimality and fast lower bounds for weighted correlation
+       clustering, Proceedings of Machine Learning Research 80, 2892-2901.
+    .. [3] Sonthalia and Gilbert (2022), Project and Forget: solving large-scale metric constrained problems, Journal
+       of Machine Learning Research 23(326), 1-54.
+    """
+    deadline = time.monotonic() + seconds
+    together, apart, signature = pair_costs(draws, loss)
+    whole = not draws.is_weighted and loss.numerator["B"] == loss.numerator["C"] == 1.0
+    _, first = np.unique(signature, return_index=True)
+    search = Search(together, apart, incumbent[first], whole, deadline)
+    for _ in track(search.steps(), "Lower bound", progressbar=progressbar):
+        if time.monotonic() > deadline:
+            break
+    unit = loss.scale(draws.n_items) / draws.n_draws
+    return Bound(
+        value=unit * search.bound,
+        method=search.method,
+        partition=canonical_labels(search.labels[signature]),
+        info={"n_signatures": first.size, **search.counts},
+    )
+
+
+def pair_costs(draws: PartitionDraws, loss: PartitionLoss) -> tuple[Floats, Floats, npt.NDArray[np.intp]]:
+    """Expected cost of each pair of signatures together and apart (u, u), times the draws, and every item's signature.
+
+    Items with equal labels in every draw are together in an optimum: the cost of moving some of them to another cluster
+    is concave in their number. Each pair's costs are summed over the items of its signatures.
+    """
+    numbers: dict[bytes, int] = {}
+    columns = np.ascontiguousarray(draws.labels[draws.weights > 0].T)
+    signature = np.array([numbers.setdefault(column.tobytes(), len(numbers)) for column in columns])
+    _, first, sizes = np.unique(signature, return_index=True, return_counts=True)
+    similarity = draws.n_draws * similarity_values(draws)[np.ix_(first, first)]
+    if not draws.is_weighted:
+        similarity = np.rint(similarity)  # counts of draws
+    multiplicity = np.multiply.outer(sizes, sizes).astype(np.float64)
+    together = loss.numerator["B"] * multiplicity * np.maximum(draws.n_draws - similarity, 0.0)
+    apart = loss.numerator["C"] * multiplicity * similarity
+    np.fill_diagonal(together, 0.0)
+    np.fill_diagonal(apart, 0.0)
+    return together, apart, signature

@@ -1,0 +1,163 @@
+"""Branch and bound over the partitions of signatures."""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Generator, Iterator
+from itertools import count
+
+import numpy as np
+
+from posterior_consensus.bounds.ascent import Ascent, packed
+from posterior_consensus.bounds.instance import Floats, Instance, Prices, components, lagrangian_bound, settled
+from posterior_consensus.kernels import packing
+from posterior_consensus.partitions import Labels, canonical_labels
+
+_SAME = 1e-10  # relative difference of expected losses that is none
+_STEP = 0.03  # share of the gap that a round of ascent is to close
+_PATIENCE = 5  # rounds in a row that may close less
+_SMALLER = 0.95  # share of the groups left from which the bound starts anew
+_MOST_COLUMNS = 12_000
+_SECONDS_A_TRIANGLE = 4e-9
+
+
+class Search:
+    """Branch and bound over partitions of signatures; `labels` and `bound` hold whenever it is left."""
+
+    def __init__(self, together: Floats, apart: Floats, labels: Labels, whole: bool, deadline: float) -> None:
+        size = len(together)
+        self._root = Instance(
+            apart - together, np.zeros((size, size), np.bool_), np.arange(size), float(together.sum()) / 2
+        )
+        self._whole = whole
+        self._deadline = deadline
+        self._open: list[tuple[float, int, Instance]] = []
+        self._numbers = count()
+        self._current = float(np.minimum(together, apart).sum()) / 2
+        self._closed = np.inf  # least bound of any part of the search that was closed
+        self.method = "trivial bound"
+        self.counts = {"n_rounds": 0, "n_programs": 0, "n_branches": 0}
+        self.labels, self._best = labels, self._root.cost(labels)
+        self._offer(self._root, labels)
+
+    def _offer(self, instance: Instance, labels: Labels) -> None:
+        """Polish labels of an instance's groups and keep them if they are the best so far."""
+        labels = canonical_labels(labels[instance.groups])
+        packing.improve(self._root.weights, labels)
+        cost = self._root.cost(labels)
+        if cost < self._best - _SAME * self._best:
+            self.labels, self._best = labels, cost
+
+    @property
+    def _target(self) -> float:
+        """What a bound must reach to leave no better partition; whole numbers of pairs x draws differ by 1 at least."""
+        return self._best - max(0.999 if self._whole else 0.0, _SAME * self._best)
+
+    @property
+    def bound(self) -> float:
+        """No partition costs less."""
+        least = min([self._current, *(value for value, *_ in self._open)])
+        if self._whole and np.isfinite(least):
+            least = float(np.ceil(least - 0.0005))
+        return min(self._best, least if self._whole else min(least, self._closed))
+
+    def steps(self) -> Iterator[None]:
+        """Do one piece of work after another."""
+        if self._raise(self._current):
+            return
+        self._push(self._root)
+        while self._open:
+            self._current, _, instance = heapq.heappop(self._open)
+            yield from self._explore(instance)
+            self._current = np.inf
+
+    def _push(self, instance: Instance) -> None:
+        heapq.heappush(self._open, (self._current, next(self._numbers), instance))
+
+    def _raise(self, value: float) -> bool:
+        """Take a bound of the part at hand; whether it leaves no better partition there."""
+        self._current = max(self._current, value)
+        closed = self._current >= self._target
+        if closed:
+            self._closed = min(self._closed, self._current)
+        return closed
+
+    def _explore(self, instance: Instance) -> Iterator[None]:
+        """Bound one part of the search until it is closed or split in two."""
+        while time.monotonic() + _seconds_to_pack(instance) > self._deadline:
+            yield
+        prices = packed(instance)
+        while True:
+            ascent = Ascent(instance, prices, instance.of_groups(self.labels))
+            if (yield from self._ascend(ascent)):
+                return
+            x, prices = ascent.x, ascent.best
+            if np.count_nonzero(~instance.apart) // 2 <= _MOST_COLUMNS:
+                x, prices = yield from self._solve(instance, x, prices)
+            self._offer(instance, components(x < 0.5))
+            reduced = prices.reduced_costs(instance)
+            value = lagrangian_bound(instance, reduced)
+            if self._raise(value):
+                return
+            smaller = instance.contracted(*settled(instance, reduced, value, self._target))
+            self._closed = min(self._closed, self._target)
+            if smaller is None:
+                return
+            if smaller.size > _SMALLER * instance.size:
+                self._split(instance, x, reduced)
+                return
+            members = instance.nested_in(smaller)
+            instance, prices = smaller, prices.carried(members, smaller.size)
+
+    def _ascend(self, ascent: Ascent) -> Generator[None, None, bool]:
+        """Raise the bound while that pays; whether it closes this part."""
+        self.method = "dual ascent"
+        closed, slow = self._raise(ascent.bound), 0
+        while not closed and slow < _PATIENCE:
+            yield
+            before = ascent.bound
+            ascent.round()
+            self.counts["n_rounds"] += 1
+            slow = 0 if ascent.bound - before > _STEP * (self._target - before) else slow + 1
+            closed = self._raise(ascent.bound)
+        return closed
+
+    def _solve(self, instance: Instance, x: Floats, prices: Prices) -> Generator[None, None, tuple[Floats, Prices]]:
+        """Solve the linear program, from the rows that have a price; its last solution and prices."""
+        # HiGHS takes a quarter of a second to import, and most bounds are found without it.
+        from posterior_consensus.bounds.linear_program import TriangleProgram
+
+        self.method = "linear program"
+        program = TriangleProgram(instance, prices.rows[prices.values > 0])
+        more = True
+        while more:
+            yield
+            solved = program.solve(self._deadline - time.monotonic())
+            if solved is None:
+                return x, prices
+            self.counts["n_programs"] += 1
+            x, prices = solved
+            if self._raise(lagrangian_bound(instance, prices.reduced_costs(instance))):
+                break
+            more = program.tighten(x, prices)
+        return x, prices
+
+    def _split(self, instance: Instance, x: Floats, reduced: Floats) -> None:
+        """Put the pair on which the solution is least decided together in one part and apart in another."""
+        costs = np.abs(reduced.reshape(x.shape))
+        doubt = np.minimum(x, 1 - x) - 1e-6 * costs / (1 + costs.max())
+        doubt[instance.apart | np.tri(instance.size, dtype=np.bool_)] = -np.inf
+        pair = np.zeros(x.shape, np.bool_)
+        pair.ravel()[doubt.argmax()] = True
+        none = np.zeros(x.shape, np.bool_)
+        self.method = "branch and bound"
+        self.counts["n_branches"] += 1
+        for part in (instance.contracted(pair, none), instance.contracted(none, pair)):
+            if part is not None:
+                self._push(part)
+
+
+def _seconds_to_pack(instance: Instance) -> float:
+    degrees = np.count_nonzero(instance.weights > 0, axis=1).astype(np.float64)
+    return _SECONDS_A_TRIANGLE * float(degrees @ degrees) / 2
