@@ -52,6 +52,11 @@ class Ascent:
         used = np.abs(np.triu(self.instance.weights, 1).ravel()[self.prices.rows]).min(axis=1, initial=np.inf)
         return float(np.median(used)) if used.size else 1.0
 
+    def on(self, smaller: Instance, center: Labels) -> Ascent:
+        """Go on from the best prices on a contracted instance."""
+        prices = self.best.carried(self.instance.nested_in(smaller), smaller.size)
+        return Ascent(smaller, prices, center, self.width)
+
     def round(self) -> None:
         """A few sweeps over the rows there are, then a new choice of rows."""
         n_sweeps = int(np.clip(_ROWS_A_ROUND // max(1, len(self.prices.rows)), 1, _SWEEPS))

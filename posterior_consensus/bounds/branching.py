@@ -89,39 +89,50 @@ class Search:
             yield
         prices = packed(instance)
         while True:
-            ascent = Ascent(instance, prices, instance.of_groups(self.labels))
-            if (yield from self._ascend(ascent)):
+            ascent = yield from self._ascend(Ascent(instance, prices, instance.of_groups(self.labels)))
+            if ascent is None:
                 return
-            x, prices = ascent.x, ascent.best
+            instance, x, prices = ascent.instance, ascent.x, ascent.best
             if np.count_nonzero(~instance.apart) // 2 <= _MOST_COLUMNS:
                 x, prices = yield from self._solve(instance, x, prices)
             self._offer(instance, components(x < 0.5))
-            reduced = prices.reduced_costs(instance)
-            value = lagrangian_bound(instance, reduced)
-            if self._raise(value):
-                return
-            smaller = instance.contracted(*settled(instance, reduced, value, self._target))
-            self._closed = min(self._closed, self._target)
+            smaller = self._settle(instance, prices)
             if smaller is None:
                 return
             if smaller.size > _SMALLER * instance.size:
-                self._split(instance, x, reduced)
+                self._split(smaller, x[instance.within(smaller)])
                 return
-            members = instance.nested_in(smaller)
-            instance, prices = smaller, prices.carried(members, smaller.size)
+            instance, prices = smaller, prices.carried(instance.nested_in(smaller), smaller.size)
 
-    def _ascend(self, ascent: Ascent) -> Generator[None, None, bool]:
-        """Raise the bound while that pays; whether it closes this part."""
+    def _ascend(self, ascent: Ascent) -> Generator[None, None, Ascent | None]:
+        """Raise the bound while that pays, on smaller instances as pairs are settled; None if that closes this part."""
         self.method = "dual ascent"
-        closed, slow = self._raise(ascent.bound), 0
-        while not closed and slow < _PATIENCE:
+        gap, slow = np.inf, 0
+        while not self._raise(ascent.bound):
+            if slow == _PATIENCE:
+                return ascent
+            if self._target - ascent.bound < gap / 2:
+                gap = self._target - ascent.bound
+                smaller = self._settle(ascent.instance, ascent.best)
+                if smaller is None:
+                    return None
+                if smaller.size <= _SMALLER * ascent.instance.size:
+                    ascent = ascent.on(smaller, smaller.of_groups(self.labels))
             yield
             before = ascent.bound
             ascent.round()
             self.counts["n_rounds"] += 1
             slow = 0 if ascent.bound - before > _STEP * (self._target - before) else slow + 1
-            closed = self._raise(ascent.bound)
-        return closed
+        return None
+
+    def _settle(self, instance: Instance, prices: Prices) -> Instance | None:
+        """Contract what no better partition does otherwise; None if none is left."""
+        reduced = prices.reduced_costs(instance)
+        value = lagrangian_bound(instance, reduced)
+        if self._raise(value):
+            return None
+        self._closed = min(self._closed, self._target)
+        return instance.contracted(*settled(instance, reduced, self._target - value))
 
     def _solve(self, instance: Instance, x: Floats, prices: Prices) -> Generator[None, None, tuple[Floats, Prices]]:
         """Solve the linear program, from the rows that have a price; its last solution and prices."""
@@ -143,10 +154,10 @@ class Search:
             more = program.tighten(x, prices)
         return x, prices
 
-    def _split(self, instance: Instance, x: Floats, reduced: Floats) -> None:
-        """Put the pair on which the solution is least decided together in one part and apart in another."""
-        costs = np.abs(reduced.reshape(x.shape))
-        doubt = np.minimum(x, 1 - x) - 1e-6 * costs / (1 + costs.max())
+    def _split(self, instance: Instance, x: Floats) -> None:
+        """Put the pair on which the solution is least decided together in one part and apart in the other."""
+        heavy = np.abs(instance.weights)
+        doubt = np.minimum(x, 1 - x) + 1e-6 * heavy / (1 + heavy.max())
         doubt[instance.apart | np.tri(instance.size, dtype=np.bool_)] = -np.inf
         pair = np.zeros(x.shape, np.bool_)
         pair.ravel()[doubt.argmax()] = True

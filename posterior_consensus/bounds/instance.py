@@ -56,17 +56,24 @@ class Instance:
         """Return the group of a contracted instance that each group is part of."""
         return self.of_groups(smaller.groups)
 
+    def within(self, smaller: Instance) -> tuple[npt.NDArray[np.intp], ...]:
+        """Index of the pairs of those groups that come first in each group of a contracted instance."""
+        first = np.unique(self.nested_in(smaller), return_index=True)[1]
+        return np.ix_(first, first)
+
     def contracted(self, together: Flags, apart: Flags) -> Instance | None:
         """Merge groups that are `together` (n, n) and keep apart those that are `apart`; None where they are both."""
         merged = components(together)
-        one_hot = np.zeros((self.size, merged.max() + 1))
-        one_hot[np.arange(self.size), merged] = 1.0
-        weights = one_hot.T @ self.weights @ one_hot
-        np.fill_diagonal(weights, 0.0)
-        separated = one_hot.T @ (self.apart | apart) @ one_hot > 0
-        if np.any(np.diagonal(separated)):
+        order = np.argsort(merged, kind="stable")
+        starts = np.searchsorted(merged[order], np.arange(merged.max() + 1))
+        square = np.ix_(order, order)
+        weights = np.add.reduceat(np.add.reduceat(self.weights[square], starts, axis=0), starts, axis=1)
+        apart = np.logical_or.reduceat((self.apart | apart)[square], starts, axis=0)
+        apart = np.logical_or.reduceat(apart, starts, axis=1)
+        if np.any(np.diagonal(apart)):
             return None
-        return Instance(weights, separated, merged[self.groups], self.joined)
+        np.fill_diagonal(weights, 0.0)
+        return Instance(weights, apart | apart.T, merged[self.groups], self.joined)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,13 +127,10 @@ def lagrangian_bound(instance: Instance, reduced: Floats) -> float:
     return instance.joined + float(least - _ROUNDING * np.abs(instance.weights).sum())
 
 
-def settled(instance: Instance, reduced: Floats, value: float, target: float) -> tuple[Flags, Flags]:
-    """Pairs that are together, and pairs that are apart, in every partition that costs less than `target`.
+def settled(instance: Instance, reduced: Floats, gap: float) -> tuple[Flags, Flags]:
+    """Pairs that are together, and pairs that are apart, in every partition that costs less than the bound plus `gap`.
 
-    The other choice for such a pair adds its reduced cost to the bound `value` that these costs give.
+    The other choice for such a pair adds its reduced cost to the bound that these costs give.
     """
     costs = reduced.reshape(instance.weights.shape)
-    margin = target - value
-    together = (costs >= margin) & (costs > 0)
-    apart = (-costs >= margin) & (costs < 0)
-    return together & ~instance.apart, apart | apart.T
+    return (costs >= gap) & ~instance.apart, costs <= -gap
