@@ -36,8 +36,11 @@ def count_conflicts(weights, least):
 
 
 @jit
-def list_conflicts(weights, least, rows):
-    """Write the triangles that `count_conflicts` counts to `rows` (count, 3), the pair of negative weight first."""
+def list_conflicts(weights, least, rows, room):
+    """Write the triangles that `count_conflicts` counts to `rows` (count, 3), the pair of negative weight first.
+
+    `room` (count,) receives the smallest absolute weight of each.
+    """
     n = weights.shape[0]
     near = np.empty(n, np.int64)
     count = 0
@@ -52,6 +55,7 @@ def list_conflicts(weights, least, rows):
             for t in range(s):
                 k = near[t]
                 if weights[j, k] < -least:
+                    room[count] = min(-weights[j, k], min(weights[i, j], weights[i, k]))
                     rows[count, 0] = _pair(j, k, n)
                     rows[count, 1] = _pair(i, j, n)
                     rows[count, 2] = _pair(i, k, n)
@@ -89,9 +93,9 @@ def list_violations(x, slack, rows):
 
 
 @jit
-def pack(rows, prices, reduced):
-    """Let each row in turn take what its three reduced costs (n * n,) have left; `prices` and `reduced` change."""
-    for t in range(rows.shape[0]):
+def pack(rows, order, prices, reduced):
+    """Let the rows, in this order, take what their reduced costs (n * n,) have left; `prices` and `reduced` change."""
+    for t in order:
         e, f, g = rows[t]
         left = min(-reduced[e], min(reduced[f], reduced[g]))
         if left > 0.0:
@@ -112,43 +116,35 @@ def add_prices(rows, prices, reduced):
 
 
 @jit
-def _relaxed(center, floor, cost, inverse):
-    return min(1.0, max(floor, center - cost * inverse))
-
-
-@jit
-def relaxed_solution(reduced, center, floor, width, x):
-    """Write the x of least reduced cost plus width / 2 |x - center|^2 in [floor, 1] to both triangles of `x` (n, n)."""
-    n = x.shape[0]
+def relaxed_solution(lean, n):
+    """Solution x (n, n), both triangles, of which `lean` (n * n,) is x before it is cut off at 0 and 1."""
+    x = np.zeros((n, n))
     for i in range(n):
-        x[i, i] = 0.0
         for j in range(i + 1, n):
-            e = i * n + j
-            x[i, j] = _relaxed(center[e], floor[e], reduced[e], 1.0 / width)
-            x[j, i] = x[i, j]
+            x[i, j] = x[j, i] = min(1.0, max(0.0, lean[i * n + j]))
+    return x
 
 
 @jit
-def ascend(rows, prices, reduced, center, floor, width, n_sweeps):
-    """Raise or lower each price in turn by its row's violation; `prices` and `reduced` change.
+def ascend(rows, prices, lean, n_sweeps):
+    """Raise or lower each price in turn by its row's violation; `prices`, in units of the width, and `lean` change.
 
-    Coordinate ascent on the dual of: least cost + width / 2 |x - center|^2, x in [floor, 1], subject to the rows. Its
+    Coordinate ascent on the dual of: least cost + width / 2 |x - center|^2, 0 <= x <= 1, subject to the rows. Its
+    solution is x = center - reduced cost / width, called `lean` (n * n,), cut off at 0 and 1; infinity makes it 1. The
     curvature along a price is at most 3 / width, so that a step below 2 / 3 width times the violation cannot overshoot.
     """
-    inverse = 1.0 / width
-    step = 0.6 * width
     for _ in range(n_sweeps):
         for t in range(rows.shape[0]):
             e, f, g = rows[t]
-            violation = _relaxed(center[e], floor[e], reduced[e], inverse)
-            violation -= _relaxed(center[f], floor[f], reduced[f], inverse)
-            violation -= _relaxed(center[g], floor[g], reduced[g], inverse)
-            change = max(step * violation, -prices[t])
+            violation = min(1.0, max(0.0, lean[e]))
+            violation -= min(1.0, max(0.0, lean[f]))
+            violation -= min(1.0, max(0.0, lean[g]))
+            change = max(0.6 * violation, -prices[t])
             if change != 0.0:
                 prices[t] += change
-                reduced[e] += change
-                reduced[f] -= change
-                reduced[g] -= change
+                lean[e] -= change
+                lean[f] += change
+                lean[g] += change
 
 
 @jit
