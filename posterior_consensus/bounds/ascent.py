@@ -13,7 +13,7 @@ _MOST_ROWS = 6_000_000  # 20 bytes each
 _ROWS_A_ROUND = 20_000_000  # a tenth of a second or so
 _SWEEPS = 20
 _UNSORTED = 0.02  # share of new rows from which sorting pays
-_SHRINK = .6  # of the width, in twenty sweeps
+_SHRINK = 0.6  # of the width, in twenty sweeps
 
 
 def packed(instance: Instance) -> Prices:

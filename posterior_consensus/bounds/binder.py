@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.bounds.bound import Bound
 from posterior_consensus.bounds.branching import Search
+from posterior_consensus.bounds.budget import Deadline, Foreseen
 from posterior_consensus.draws import Floats, PartitionDraws
 from posterior_consensus.losses import PartitionLoss, pairs
 from posterior_consensus.partitions import Labels, canonical_labels
@@ -29,7 +28,13 @@ def is_binder(loss: PartitionLoss) -> bool:
 
 
 def binder_bound(
-    draws: PartitionDraws, loss: PartitionLoss, incumbent: Labels, *, seconds: float, progressbar: bool = False
+    draws: PartitionDraws,
+    loss: PartitionLoss,
+    incumbent: Labels,
+    *,
+    seconds: float,
+    progressbar: bool = False,
+    repeatable: bool = False,
 ) -> Bound:
     """Bound the least expected loss from below for a loss that :func:`is_binder`.
 
@@ -40,8 +45,11 @@ def binder_bound(
     incumbent : ndarray of shape (n_items,), dtype int32
         The best partition known.
     seconds : float
-        Time to stop after, but for the step under way; the trivial bound is computed in any case.
+        Time to stop after; the trivial bound is computed in any case.
     progressbar : bool
+    repeatable : bool
+        Whether to stop by the seconds that work is foreseen to take in place of the clock: the same bound each time.
+        Nothing whose time cannot be foreseen is done then, which leaves packing and dual ascent.
 
     Returns
     -------
@@ -68,14 +76,13 @@ def binder_bound(
     .. [3] Sonthalia and Gilbert (2022), Project and Forget: solving large-scale metric constrained problems, Journal
        of Machine Learning Research 23(326), 1-54.
     """
-    deadline = time.monotonic() + seconds
+    budget = Foreseen(seconds) if repeatable else Deadline(seconds)
     together, apart, signature = pair_costs(draws, loss)
     whole = not draws.is_weighted and loss.numerator["B"] == loss.numerator["C"] == 1.0
     _, first = np.unique(signature, return_index=True)
-    search = Search(together, apart, incumbent[first], whole, deadline)
+    search = Search(together, apart, incumbent[first], whole, budget)
     for _ in track(search.steps(), "Lower bound", progressbar=progressbar):
-        if time.monotonic() > deadline:
-            break
+        pass
     unit = loss.scale(draws.n_items) / draws.n_draws
     return Bound(
         value=unit * search.bound,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import heapq
-import time
 from collections.abc import Generator, Iterator
+from contextlib import suppress
 from itertools import count
 
 import numpy as np
 
 from posterior_consensus.bounds.ascent import Ascent, packed
+from posterior_consensus.bounds.budget import Deadline, Foreseen, OutOfBudget
 from posterior_consensus.bounds.instance import Floats, Instance, Prices, components, lagrangian_bound, settled
 from posterior_consensus.kernels import packing
 from posterior_consensus.partitions import Labels, canonical_labels
@@ -19,25 +20,25 @@ _STEP = 0.03  # share of the gap that a round of ascent is to close
 _PATIENCE = 5  # rounds in a row that may close less
 _SMALLER = 0.95  # share of the groups left from which the bound starts anew
 _MOST_COLUMNS = 12_000
-_SECONDS_A_TRIANGLE = 4e-9
+_SECONDS_A_TRIANGLE = 6e-9  # of two pairs that attract each other, conflicted or not
 
 
 class Search:
     """Branch and bound over partitions of signatures; `labels` and `bound` hold whenever it is left."""
 
-    def __init__(self, together: Floats, apart: Floats, labels: Labels, whole: bool, deadline: float) -> None:
+    def __init__(
+        self, together: Floats, apart: Floats, labels: Labels, whole: bool, budget: Deadline | Foreseen
+    ) -> None:
         size = len(together)
-        self._root = Instance(
-            apart - together, np.zeros((size, size), np.bool_), np.arange(size), float(together.sum()) / 2
-        )
+        anywhere, joined = np.zeros((size, size), np.bool_), float(together.sum()) / 2
+        self._root = Instance(apart - together, anywhere, np.arange(size), joined)
         self._whole = whole
-        self._deadline = deadline
+        self._budget = budget
         self._open: list[tuple[float, int, Instance]] = []
         self._numbers = count()
         self._current = float(np.minimum(together, apart).sum()) / 2
         self._closed = np.inf  # least bound of any part of the search that was closed
-        self.method = "trivial bound"
-        self.counts = {"n_rounds": 0, "n_programs": 0, "n_branches": 0}
+        self.counts = {"n_packings": 0, "n_rounds": 0, "n_programs": 0, "n_branches": 0}
         self.labels, self._best = labels, self._root.cost(labels)
         self._offer(self._root, labels)
 
@@ -62,15 +63,27 @@ class Search:
             least = float(np.ceil(least - 0.0005))
         return min(self._best, least if self._whole else min(least, self._closed))
 
+    @property
+    def method(self) -> str:
+        """The most laborious kind of work done, in words."""
+        names = {
+            "n_branches": "branch and bound",
+            "n_programs": "linear program",
+            "n_rounds": "dual ascent",
+            "n_packings": "packing of triangles",
+        }
+        return next((name for key, name in names.items() if self.counts[key]), "trivial bound")
+
     def steps(self) -> Iterator[None]:
-        """Do one piece of work after another."""
+        """Do one piece of work after another until none is left or the budget is spent."""
         if self._raise(self._current):
             return
         self._push(self._root)
-        while self._open:
-            self._current, _, instance = heapq.heappop(self._open)
-            yield from self._explore(instance)
-            self._current = np.inf
+        with suppress(OutOfBudget):
+            while self._open:
+                self._current, _, instance = heapq.heappop(self._open)
+                yield from self._explore(instance)
+                self._current = np.inf
 
     def _push(self, instance: Instance) -> None:
         heapq.heappush(self._open, (self._current, next(self._numbers), instance))
@@ -85,9 +98,9 @@ class Search:
 
     def _explore(self, instance: Instance) -> Iterator[None]:
         """Bound one part of the search until it is closed or split in two."""
-        while time.monotonic() + _seconds_to_pack(instance) > self._deadline:
-            yield
+        self._budget.spend(_seconds_to_pack(instance))
         prices = packed(instance)
+        self.counts["n_packings"] += 1
         while True:
             ascent = yield from self._ascend(Ascent(instance, prices, instance.of_groups(self.labels)))
             if ascent is None:
@@ -106,7 +119,6 @@ class Search:
 
     def _ascend(self, ascent: Ascent) -> Generator[None, None, Ascent | None]:
         """Raise the bound while that pays, on smaller instances as pairs are settled; None if that closes this part."""
-        self.method = "dual ascent"
         gap, slow = np.inf, 0
         while not self._raise(ascent.bound):
             if slow == _PATIENCE:
@@ -120,6 +132,7 @@ class Search:
                     ascent = ascent.on(smaller, smaller.of_groups(self.labels))
             yield
             before = ascent.bound
+            self._budget.spend(ascent.seconds_a_round)
             ascent.round()
             self.counts["n_rounds"] += 1
             slow = 0 if ascent.bound - before > _STEP * (self._target - before) else slow + 1
@@ -139,12 +152,12 @@ class Search:
         # HiGHS takes a quarter of a second to import, and most bounds are found without it.
         from posterior_consensus.bounds.linear_program import TriangleProgram
 
-        self.method = "linear program"
+        self._budget.unforeseen()
         program = TriangleProgram(instance, prices.rows[prices.values > 0])
         more = True
         while more:
             yield
-            solved = program.solve(self._deadline - time.monotonic())
+            solved = program.solve(self._budget.unforeseen())
             if solved is None:
                 return x, prices
             self.counts["n_programs"] += 1
@@ -162,7 +175,6 @@ class Search:
         pair = np.zeros(x.shape, np.bool_)
         pair.ravel()[doubt.argmax()] = True
         none = np.zeros(x.shape, np.bool_)
-        self.method = "branch and bound"
         self.counts["n_branches"] += 1
         for part in (instance.contracted(pair, none), instance.contracted(none, pair)):
             if part is not None:

@@ -35,7 +35,7 @@ class Instance:
 
     weights: Floats
     apart: Flags
-    groups: npt.NDArray[np.intp]
+    groups: npt.NDArray[Any]
     joined: float
 
     @property
@@ -52,7 +52,7 @@ class Instance:
         _, first = np.unique(self.groups, return_index=True)
         return labels[first]
 
-    def nested_in(self, smaller: Instance) -> npt.NDArray[np.intp]:
+    def nested_in(self, smaller: Instance) -> npt.NDArray[Any]:
         """Return the group of a contracted instance that each group is part of."""
         return self.of_groups(smaller.groups)
 
@@ -96,7 +96,7 @@ class Prices:
         packing.add_prices(self.rows, self.values, reduced)
         return reduced
 
-    def carried(self, groups: npt.NDArray[np.intp], size: int) -> Prices:
+    def carried(self, groups: npt.NDArray[Any], size: int) -> Prices:
         """Prices of the rows that are triangles still when each group becomes part of one of `size` larger ones."""
         n = groups.size
         first, second = groups[self.rows // n], groups[self.rows % n]
@@ -105,12 +105,12 @@ class Prices:
         pairs, values = pairs[distinct], self.values[distinct]
         # A triangle's three pairs are told by one of them and the third group.
         _, kept, inverse = np.unique(row_keys(pairs, size), return_index=True, return_inverse=True)
-        return Prices(pairs[kept].astype(np.int32), np.bincount(inverse, weights=values, minlength=kept.size))
+        return Prices(pairs[kept].astype(np.int32), np.bincount(inverse, values, kept.size).astype(np.float64))
 
 
 def components(together: Flags) -> npt.NDArray[np.int32]:
     """Label (n,) what pairs that are together (n, n) connect."""
-    return connected_components(together, directed=False)[1]
+    return connected_components(together, directed=False)[1].astype(np.int32)
 
 
 def row_keys(rows: npt.NDArray[np.integer], size: int) -> npt.NDArray[np.int64]:

@@ -27,8 +27,9 @@ class TriangleProgram:
         self._column = np.full(instance.weights.size, -1, np.int32)
         self._column[self._pairs] = np.arange(self._pairs.size)
         self._highs = highspy.Highs()
-        for option, value in {"output_flag": False, "threads": 1, "solver": "simplex"}.items():
-            self._highs.setOptionValue(option, value)
+        self._highs.setOptionValue("output_flag", False)
+        self._highs.setOptionValue("threads", 1)
+        self._highs.setOptionValue("solver", "simplex")
         n_columns = self._pairs.size
         self._highs.addVars(n_columns, np.zeros(n_columns), np.ones(n_columns))
         costs = instance.weights.ravel()[self._pairs]

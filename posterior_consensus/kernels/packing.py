@@ -151,10 +151,11 @@ def ascend(rows, prices, lean, n_sweeps):
 def improve(weights, labels):
     """Move single items to the cluster of greatest weight, an empty one included, until none wants to; in place.
 
-    `labels` (n,) are below n, of which the numbers not in use stand for empty clusters.
+    `labels` (n,) are canonical before; afterwards numbers may be out of use.
     """
     n = labels.size
-    pull = np.zeros((n, n))  # pull[i, k]: sum of the weights of item i and the members of cluster k
+    width = labels.max() + 2  # one column for a new cluster
+    pull = np.zeros((n, width))  # sum of the weights of item i and the members of cluster k
     for i in range(n):
         for j in range(n):
             pull[i, labels[j]] += weights[i, j]

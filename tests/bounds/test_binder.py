@@ -2,13 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import posterior_consensus as pc
-from posterior_consensus.bounds.binder import binder_bound, is_binder
+from posterior_consensus.bounds.binder import binder_bound
 from tests import reference
-from tests.ensembles import DEGENERATE, noisy_draws, random_draws, small_draws
+from tests.ensembles import noisy_draws, random_draws
 
 COSTS = [1.0, 0.5, 1.6, 0.25]
 
