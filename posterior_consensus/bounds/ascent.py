@@ -104,11 +104,13 @@ class Ascent:
 
 
 def violated_rows(x: Floats, slack: float, most: int) -> npt.NDArray[np.int32]:
-    """Rows that x violates by more than `slack`, or by more than it takes for at most `most` of them."""
-    rows = np.empty((min(most, 100_000), 3), np.int32)
+    """Rows that x violates by more than `slack`; where these are more than `most`, those it violates by much."""
+    rows = np.empty((min(most, 500_000), 3), np.int32)
     while (count := packing.list_violations(x, slack, rows)) > len(rows):
-        if count > most:
-            slack = min(2 * slack, 0.5 * (1 + slack))
-        else:
+        if count <= most:
             rows = np.empty((count, 3), np.int32)
-    return rows[:count]
+        elif slack < 0.9:
+            slack = 0.5 * (1 + slack)
+        else:
+            break
+    return rows[: min(count, len(rows))]

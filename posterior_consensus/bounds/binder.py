@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
+
 import numpy as np
 import numpy.typing as npt
 
@@ -78,9 +81,8 @@ def binder_bound(
     """
     budget = Foreseen(seconds) if repeatable else Deadline(seconds)
     together, apart, signature = pair_costs(draws, loss)
-    whole = not draws.is_weighted and loss.numerator["B"] == loss.numerator["C"] == 1.0
     _, first = np.unique(signature, return_index=True)
-    search = Search(together, apart, incumbent[first], whole, budget)
+    search = Search(together, apart, incumbent[first], cost_step(draws, loss), budget)
     for _ in track(search.steps(), "Lower bound", progressbar=progressbar):
         pass
     unit = loss.scale(draws.n_items) / draws.n_draws
@@ -90,6 +92,19 @@ def binder_bound(
         partition=canonical_labels(search.labels[signature]),
         info={"n_signatures": first.size, **search.counts},
     )
+
+
+def cost_step(draws: PartitionDraws, loss: PartitionLoss) -> float:
+    """Of what all costs are multiples, where draws have equal weights and costs are simple fractions; else 0.
+
+    A partition that is better is then better by so much.
+    """
+    given = [loss.numerator[term] for term in "BC"]
+    costs = [Fraction(cost).limit_denominator(1000) for cost in given]
+    if draws.is_weighted or not np.allclose(given, [float(cost) for cost in costs], rtol=0, atol=1e-12):
+        return 0.0
+    joint = math.lcm(*(cost.denominator for cost in costs))
+    return math.gcd(*(int(cost * joint) for cost in costs)) / joint
 
 
 def pair_costs(draws: PartitionDraws, loss: PartitionLoss) -> tuple[Floats, Floats, npt.NDArray[np.intp]]:

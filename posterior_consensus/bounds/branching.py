@@ -27,12 +27,12 @@ class Search:
     """Branch and bound over partitions of signatures; `labels` and `bound` hold whenever it is left."""
 
     def __init__(
-        self, together: Floats, apart: Floats, labels: Labels, whole: bool, budget: Deadline | Foreseen
+        self, together: Floats, apart: Floats, labels: Labels, step: float, budget: Deadline | Foreseen
     ) -> None:
         size = len(together)
         anywhere, joined = np.zeros((size, size), np.bool_), float(together.sum()) / 2
         self._root = Instance(apart - together, anywhere, np.arange(size), joined)
-        self._whole = whole
+        self._step = step  # costs are multiples of it; 0 where nothing is known
         self._budget = budget
         self._open: list[tuple[float, int, Instance]] = []
         self._numbers = count()
@@ -52,16 +52,16 @@ class Search:
 
     @property
     def _target(self) -> float:
-        """What a bound must reach to leave no better partition; whole numbers of pairs x draws differ by 1 at least."""
-        return self._best - max(0.999 if self._whole else 0.0, _SAME * self._best)
+        """What a bound must reach to leave no better partition."""
+        return self._best - max(0.999 * self._step, _SAME * self._best)
 
     @property
     def bound(self) -> float:
         """No partition costs less."""
         least = min([self._current, *(value for value, *_ in self._open)])
-        if self._whole and np.isfinite(least):
-            least = float(np.ceil(least - 0.0005))
-        return min(self._best, least if self._whole else min(least, self._closed))
+        if self._step == 0:
+            return min(self._best, self._closed, least)
+        return self._best if np.isinf(least) else min(self._best, self._step * np.ceil(least / self._step - 0.0005))
 
     @property
     def method(self) -> str:
