@@ -151,10 +151,10 @@ def ascend(rows, prices, lean, n_sweeps):
 def improve(weights, labels):
     """Move single items to the cluster of greatest weight, an empty one included, until none wants to; in place.
 
-    `labels` (n,) are canonical before; afterwards numbers may be out of use.
+    `labels` (n,) are canonical before; afterwards numbers may be out of use. The number of clusters doubles at most.
     """
     n = labels.size
-    width = labels.max() + 2  # one column for a new cluster
+    width = min(n, 2 * labels.max() + 10)
     pull = np.zeros((n, width))  # sum of the weights of item i and the members of cluster k
     for i in range(n):
         for j in range(n):

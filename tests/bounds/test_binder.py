@@ -105,11 +105,9 @@ def test_any_draws_and_weights(draws, data):
 def test_every_kind_of_work_is_needed_by_some_draws():
     """Else the tests above would not reach it."""
     methods = set()
-    for seed in range(60):
-        rng = np.random.default_rng(seed)
-        draws = noisy_draws(rng, 9, 14, 3, (0.2, 0.4, 0.9)[seed % 3])
-        bound = bounded(draws, COSTS[seed % 4], np.zeros(14, int))
-        methods.add(bound.method)
+    for seed in range(40):
+        draws = noisy_draws(np.random.default_rng(seed), 3, 14, 3, 0.5)
+        methods.add(bounded(draws, COSTS[seed % 4], np.zeros(14, int)).method)
     assert methods >= {"trivial bound", "packing of triangles", "dual ascent", "linear program", "branch and bound"}
 
 
