@@ -59,7 +59,7 @@ def test_a_larger_posterior_is_proven():
 
 
 def test_on_the_user_s_items():
-    draws = array(GOOD, ("draw", "obs"), obs=list("abcd"))
+    draws = array(GOOD[np.newaxis], ("chain", "draw", "obs"), obs=list("abcd"))
     proof = certify(draws, np.zeros(4, int))
     assert proof.partition.dims == ("obs",) and proof.better["obs"].values.tolist() == list("abcd")
     stored = proof.to_dataset()
