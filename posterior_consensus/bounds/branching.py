@@ -149,7 +149,7 @@ class Search:
 
     def _solve(self, instance: Instance, x: Floats, prices: Prices) -> Generator[None, None, tuple[Floats, Prices]]:
         """Solve the linear program, from the rows that have a price; its last solution and prices."""
-        # HiGHS takes a quarter of a second to import, and most bounds are found without it.
+        # Most bounds are found without HiGHS, which need not be loaded then.
         from posterior_consensus.bounds.linear_program import TriangleProgram
 
         self._budget.unforeseen()
