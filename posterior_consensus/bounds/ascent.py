@@ -1,4 +1,4 @@
-"""Prices by coordinate ascent: packing of conflicted triangles, then sweeps over a smoothed dual with rows added."""
+"""Prices by coordinate ascent: sweeps over a smoothed dual, with rows added and forgotten."""
 
 from __future__ import annotations
 
@@ -16,21 +16,15 @@ _UNSORTED = 0.02  # share of new rows from which sorting pays
 _SHRINK = 0.6  # of the width, in twenty sweeps
 
 
-def packed(instance: Instance) -> Prices:
-    """Pack conflicted triangles, those that can take most first.
-
-    Where there are more than memory is to hold, only those of larger weights.
-    """
+def conflicts(instance: Instance) -> Prices:
+    """Conflicted triangles, without prices yet; where there are more than memory is to hold, those of large weights."""
     weights = np.where(instance.apart, np.minimum(instance.weights, 0.0), instance.weights)
     least = 0.0
     while (count := packing.count_conflicts(weights, least)) > _MOST_ROWS:
         least = 1.25 * least + 0.02 * float(np.abs(weights).mean())
-    rows, room = np.empty((count, 3), np.int32), np.empty(count)
-    packing.list_conflicts(weights, least, rows, room)
-    rank = (65535 * (1 - room / room.max(initial=1.0))).astype(np.uint16)  # whose sort takes linear time
-    values = np.zeros(count)
-    packing.pack(rows, np.argsort(rank, kind="stable"), values, np.triu(weights, 1).ravel())
-    return Prices(rows, values)
+    rows = np.empty((count, 3), np.int32)
+    packing.list_conflicts(weights, least, rows)
+    return Prices(rows, np.zeros(count))
 
 
 class Ascent:
@@ -48,9 +42,10 @@ class Ascent:
         self.x = packing.relaxed_solution(self._lean(), instance.size)
 
     def _first_width(self) -> float:
-        """Of the order of what a row can take."""
-        paid = self.prices.values[self.prices.values > 0]
-        return float(np.median(paid)) if paid.size else 1.0
+        """Of the order of what a row can take, from some of the rows."""
+        some = self.prices.rows[:: len(self.prices.rows) // 10_000 + 1]
+        room = np.abs(self.instance.weights.ravel()[some]).min(axis=1, initial=np.inf)
+        return float(np.median(room)) if room.size else 1.0
 
     def on(self, smaller: Instance, center: Labels) -> Ascent:
         """Go on from the best prices on a contracted instance."""

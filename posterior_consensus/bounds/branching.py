@@ -9,9 +9,17 @@ from itertools import count
 
 import numpy as np
 
-from posterior_consensus.bounds.ascent import Ascent, packed
+from posterior_consensus.bounds.ascent import Ascent, conflicts
 from posterior_consensus.bounds.budget import Deadline, Foreseen, OutOfBudget
-from posterior_consensus.bounds.instance import Floats, Instance, Prices, components, lagrangian_bound, settled
+from posterior_consensus.bounds.instance import (
+    Floats,
+    Instance,
+    Prices,
+    components,
+    lagrangian_bound,
+    packing_bound,
+    settled,
+)
 from posterior_consensus.kernels import packing
 from posterior_consensus.partitions import Labels, canonical_labels
 
@@ -20,7 +28,8 @@ _STEP = 0.03  # share of the gap that a round of ascent is to close
 _PATIENCE = 5  # rounds in a row that may close less
 _SMALLER = 0.95  # share of the groups left from which the bound starts anew
 _MOST_COLUMNS = 12_000
-_SECONDS_A_TRIANGLE = 6e-9  # of two pairs that attract each other, conflicted or not
+_FIRST_ROUND = 10  # times the seconds that packing takes, for the list of conflicts and the first look for others
+_SECONDS_A_TRIANGLE = 2e-9  # of two pairs that attract each other, conflicted or not
 
 
 class Search:
@@ -99,8 +108,12 @@ class Search:
     def _explore(self, instance: Instance) -> Iterator[None]:
         """Bound one part of the search until it is closed or split in two."""
         self._budget.spend(_seconds_to_pack(instance))
-        prices = packed(instance)
         self.counts["n_packings"] += 1
+        if self._raise(packing_bound(instance)):
+            return
+        yield
+        self._budget.spend(_FIRST_ROUND * _seconds_to_pack(instance))
+        prices = conflicts(instance)
         while True:
             ascent = yield from self._ascend(Ascent(instance, prices, instance.of_groups(self.labels)))
             if ascent is None:

@@ -127,6 +127,13 @@ def lagrangian_bound(instance: Instance, reduced: Floats) -> float:
     return instance.joined + float(least - _ROUNDING * np.abs(instance.weights).sum())
 
 
+def packing_bound(instance: Instance) -> float:
+    """Bound by packing conflicted triangles, each of which costs at least the smallest of its weights."""
+    weights = np.where(instance.apart, np.minimum(instance.weights, 0.0), instance.weights)
+    trivial = lagrangian_bound(instance, np.triu(instance.weights, 1).ravel())
+    return trivial + float(packing.pack(weights))
+
+
 def settled(instance: Instance, reduced: Floats, gap: float) -> tuple[Flags, Flags]:
     """Pairs that are together, and pairs that are apart, in every partition that costs less than the bound plus `gap`.
 

@@ -36,11 +36,8 @@ def count_conflicts(weights, least):
 
 
 @jit
-def list_conflicts(weights, least, rows, room):
-    """Write the triangles that `count_conflicts` counts to `rows` (count, 3), the pair of negative weight first.
-
-    `room` (count,) receives the smallest absolute weight of each.
-    """
+def list_conflicts(weights, least, rows):
+    """Write the triangles that `count_conflicts` counts to `rows` (count, 3), the pair of negative weight first."""
     n = weights.shape[0]
     near = np.empty(n, np.int64)
     count = 0
@@ -55,7 +52,6 @@ def list_conflicts(weights, least, rows, room):
             for t in range(s):
                 k = near[t]
                 if weights[j, k] < -least:
-                    room[count] = min(-weights[j, k], min(weights[i, j], weights[i, k]))
                     rows[count, 0] = _pair(j, k, n)
                     rows[count, 1] = _pair(i, j, n)
                     rows[count, 2] = _pair(i, k, n)
@@ -93,16 +89,38 @@ def list_violations(x, slack, rows):
 
 
 @jit
-def pack(rows, order, prices, reduced):
-    """Let the rows, in this order, take what their reduced costs (n * n,) have left; `prices` and `reduced` change."""
-    for t in order:
-        e, f, g = rows[t]
-        left = min(-reduced[e], min(reduced[f], reduced[g]))
-        if left > 0.0:
-            prices[t] += left
-            reduced[e] += left
-            reduced[f] -= left
-            reduced[g] -= left
+def pack(reduced):
+    """Let each conflicted triangle take what its reduced costs (n, n) have left; return the sum of what they take.
+
+    Both triangles of `reduced` change. Triangles come as they are found: in decreasing weight they take a twentieth
+    more, in ten times the time.
+    """
+    n = reduced.shape[0]
+    near = np.empty(n, np.int64)
+    taken = 0.0
+    for i in range(n):
+        row = reduced[i]
+        degree = 0
+        for j in range(n):
+            if row[j] > 0.0:
+                near[degree] = j
+                degree += 1
+        for s in range(degree):
+            j = near[s]
+            for t in range(s):
+                k = near[t]
+                if reduced[j, k] < 0.0 and row[k] > 0.0:
+                    left = min(-reduced[j, k], min(row[j], row[k]))
+                    taken += left
+                    row[j] -= left
+                    row[k] -= left
+                    reduced[j, k] += left
+                    reduced[j, i] = row[j]
+                    reduced[k, i] = row[k]
+                    reduced[k, j] = reduced[j, k]
+                    if row[j] <= 0.0:
+                        break
+    return taken
 
 
 @jit

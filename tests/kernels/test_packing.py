@@ -16,13 +16,9 @@ def weights_of(seed, n=N):
 
 
 def conflicts(weights, least):
-    """Triangles with two weights above and one below, as sets of items, and the room in each."""
-    found = {}
-    for triangle in combinations(range(len(weights)), 3):
-        sides = sorted(weights[i, j] for i, j in combinations(triangle, 2))
-        if sides[0] < -least and sides[1] > least:
-            found[triangle] = min(-sides[0], sides[1])
-    return found
+    """Triangles with two weights above and one below."""
+    sides = {t: sorted(weights[i, j] for i, j in combinations(t, 2)) for t in combinations(range(len(weights)), 3)}
+    return {triangle for triangle, side in sides.items() if side[0] < -least and side[1] > least}
 
 
 def items(rows, n):
@@ -33,39 +29,44 @@ def items(rows, n):
 def listed(request):
     weights = weights_of(request.param)
     count, _ = run(packing.count_conflicts, weights, 0.0)
-    rows, room = np.zeros((count, 3), np.int32), np.zeros(count)
-    _, (_, _, rows, room) = run(packing.list_conflicts, weights, 0.0, rows, room)
-    return weights, rows, room
+    _, (_, _, rows) = run(packing.list_conflicts, weights, 0.0, np.zeros((count, 3), np.int32))
+    return weights, rows
 
 
 @pytest.mark.parametrize("least", [0.0, 2.0])
 def test_conflicts_are_the_definition_s(least):
     weights = weights_of(1)
-    expected = conflicts(weights, least)
     count, _ = run(packing.count_conflicts, weights, least)
-    assert count == len(expected) > 0
-    rows, room = np.zeros((count, 3), np.int32), np.zeros(count)
-    _, (_, _, rows, room) = run(packing.list_conflicts, weights, least, rows, room)
-    assert dict(zip(items(rows, N), room, strict=True)) == expected
+    _, (_, _, rows) = run(packing.list_conflicts, weights, least, np.zeros((count, 3), np.int32))
+    found = items(rows, N)
+    assert len(set(found)) == count > 0 and set(found) == conflicts(weights, least)
     assert (weights.ravel()[rows] * [-1, 1, 1] > least).all()
     assert (rows // N < rows % N).all()
 
 
-def test_packing_takes_no_more_than_there_is(listed):
-    weights, rows, room = listed
+@pytest.mark.parametrize("seed", range(8))
+def test_packing_takes_no_more_than_there_is(seed):
+    weights = weights_of(seed)
+    taken, (reduced,) = run(packing.pack, weights.copy())
+    np.testing.assert_array_equal(reduced, reduced.T)
+    assert (weights * reduced >= 0).all()  # no sign changes
+    assert (np.abs(reduced) <= np.abs(weights)).all()
+    assert not conflicts(reduced, 0.0)  # nothing more to take
+    # Each triangle takes as much of three pairs.
+    assert np.abs(np.triu(weights - reduced)).sum() == pytest.approx(3 * taken)
+    least = min(cost(labels, weights) for labels in reference.partitions(N))
+    assert np.minimum(np.triu(weights), 0).sum() + taken <= least + 1e-12
+    assert taken > 0
+
+
+def test_prices_add_up_to_reduced_costs(listed):
+    weights, rows = listed
+    prices = np.random.default_rng(1).exponential(size=len(rows))
     start = np.triu(weights, 1).ravel()
-    order = np.argsort(-room, kind="stable")
-    _, (_, _, prices, reduced) = run(packing.pack, rows, order, np.zeros(len(rows)), start.copy())
-    again = start.copy()
+    _, (_, _, reduced) = run(packing.add_prices, rows, prices, start.copy())
     for (e, f, g), price in zip(rows, prices, strict=True):
-        again[[e, f, g]] += price * np.array([1, -1, -1])
-    np.testing.assert_allclose(reduced, again, atol=1e-12)
-    assert (prices >= 0).all() and prices.sum() > 0
-    assert (start * reduced >= -1e-12).all()  # no sign changes
-    left = reduced[rows] * [-1, 1, 1]
-    assert (left.min(axis=1) <= 1e-12).all()  # nothing more to take
-    _, (_, _, added) = run(packing.add_prices, rows, prices, start.copy())
-    np.testing.assert_allclose(added, reduced, atol=1e-12)
+        start[[e, f, g]] += price * np.array([1, -1, -1])
+    np.testing.assert_allclose(reduced, start, atol=1e-12)
 
 
 def cost(labels, weights):
@@ -74,7 +75,7 @@ def cost(labels, weights):
 
 @pytest.mark.parametrize("width", [0.5, 5.0])
 def test_ascent_keeps_prices_that_bound_every_partition(listed, width):
-    weights, rows, _ = listed
+    weights, rows = listed
     center = np.random.default_rng(1).integers(2, size=N * N).astype(float)
     start = np.triu(weights, 1).ravel()
     lean = center - start / width
@@ -95,7 +96,7 @@ def test_ascent_keeps_prices_that_bound_every_partition(listed, width):
 
 
 def test_a_pair_that_must_be_apart_is(listed):
-    _, rows, _ = listed
+    _, rows = listed
     lean = np.zeros(N * N)
     lean[rows[0, 1]] = np.inf
     _, (_, prices, lean, _) = run(packing.ascend, rows, np.zeros(len(rows)), lean, 5)
