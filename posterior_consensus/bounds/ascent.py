@@ -45,7 +45,7 @@ class Ascent:
         """Of the order of what a row can take, from some of the rows."""
         some = self.prices.rows[:: len(self.prices.rows) // 10_000 + 1]
         room = np.abs(self.instance.weights.ravel()[some]).min(axis=1, initial=np.inf)
-        return float(np.median(room)) if room.size else 1.0
+        return float(np.median(room[room > 0])) if np.any(room > 0) else 1.0
 
     def on(self, smaller: Instance, center: Labels) -> Ascent:
         """Go on from the best prices on a contracted instance."""

@@ -24,6 +24,7 @@ from posterior_consensus.kernels import packing
 from posterior_consensus.partitions import Labels, canonical_labels
 
 _SAME = 1e-10  # relative difference of expected losses that is none
+_DUST = 1e-14  # relative to a pair's costs: what is left where they are equal but for rounding
 _STEP = 0.03  # share of the gap that a round of ascent is to close
 _PATIENCE = 5  # rounds in a row that may close less
 _SMALLER = 0.95  # share of the groups left from which the bound starts anew
@@ -40,7 +41,9 @@ class Search:
     ) -> None:
         size = len(together)
         anywhere, joined = np.zeros((size, size), np.bool_), float(together.sum()) / 2
-        self._root = Instance(apart - together, anywhere, np.arange(size), joined)
+        weights = apart - together
+        weights[np.abs(weights) <= _DUST * (together + apart)] = 0.0
+        self._root = Instance(weights, anywhere, np.arange(size), joined)
         self._step = step  # costs are multiples of it; 0 where nothing is known
         self._budget = budget
         self._open: list[tuple[float, int, Instance]] = []
