@@ -1,3 +1,5 @@
+from .certificate import Certificate as Certificate
+from .certificate import certify as certify
 from .consensus import METHODS as METHODS
 from .consensus import Candidate as Candidate
 from .consensus import ConsensusPartition as ConsensusPartition

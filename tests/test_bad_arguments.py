@@ -178,6 +178,7 @@ TAKES_PARTITION = {
     "expected_loss": pc.expected_loss,
     "refine_partition": pc.refine_partition,
     "credible_ball": pc.credible_ball,
+    "certify": pc.certify,
     "item_uncertainty": pc.item_uncertainty,
     "plot_psm": pc.plot_psm,
     "plot_n_clusters": pc.plot_n_clusters,

@@ -26,6 +26,7 @@ def test_import_alone_loads_nothing_heavy():
         "matplotlib",
         "pymc",
         "dask",
+        "highspy",
     }
     code = f"import sys, posterior_consensus; print(*sorted({heavy!r} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split() == []
@@ -37,7 +38,7 @@ import sys
 import posterior_consensus as pc
 draws = pc.as_partition_draws([[0, 0, 1], [0, 1, 1], [0, 0, 1], [0, 0, 1]])
 print(pc.consensus_partition(draws), pc.credible_ball(draws, [0, 0, 1]), pc.posterior_similarity_matrix(draws))
-print("loaded:", *{"arviz", "pymc", "dask", "matplotlib.pyplot"} & set(sys.modules))
+print("loaded:", *{"arviz", "pymc", "dask", "matplotlib.pyplot", "highspy"} & set(sys.modules))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1].strip() == "loaded:"

@@ -7,6 +7,9 @@ from typing import Any
 
 from posterior_consensus.partitions import Labels
 
+_ROUNDING = 1e-12
+_OPTIMAL = 1e-9
+
 
 @dataclass(frozen=True, eq=False)
 class Bound:
@@ -28,3 +31,14 @@ class Bound:
     method: str
     partition: Labels | None = None
     info: dict[str, Any] = field(default_factory=dict)
+
+
+def relative_gap(expected_loss: float, lower_bound: float) -> float:
+    """(expected loss - lower bound) / expected loss; 0 where they differ by rounding only."""
+    difference = expected_loss - lower_bound
+    return difference / expected_loss if difference > _ROUNDING * expected_loss else 0.0
+
+
+def status(gap: float) -> str:
+    """Return "optimal" where a relative gap is none to speak of, else "bounded"."""
+    return "optimal" if gap < _OPTIMAL else "bounded"

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from posterior_consensus.consensus.basic import basic
 from posterior_consensus.consensus.best_draw import best_draw
 from posterior_consensus.consensus.enumeration import enumeration
+from posterior_consensus.consensus.exact import exact
 from posterior_consensus.consensus.greedy import greedy
 from posterior_consensus.consensus.hierarchical import hierarchical
 from posterior_consensus.consensus.selection import Candidate
@@ -19,5 +20,6 @@ METHODS: dict[str, Callable[..., Candidate]] = {
     "basic": basic,
     "spectral": spectral,
     "enumeration": enumeration,
+    "exact": exact,
 }
 """Methods by name: ``method(draws, loss, *, n_clusters, max_clusters, rng, progressbar, ...) -> Candidate``."""

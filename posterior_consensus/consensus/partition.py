@@ -14,6 +14,8 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus import display
+from posterior_consensus.bounds.bound import relative_gap, status
+from posterior_consensus.bounds.methods import quick_bound
 from posterior_consensus.consensus.methods import METHODS
 from posterior_consensus.consensus.refinement import ORDERS, Order, check_refinement, refined_labels
 from posterior_consensus.consensus.selection import Candidate, as_generator, check_count
@@ -41,6 +43,8 @@ class ConsensusPartition:
     loss : PartitionLoss
     method : str
     n_draws : int
+    lower_bound : float or None
+        No partition's expected loss is below it; for Binder's loss with any costs, None for others.
     info : dict
         What the method tells of its search.
     """
@@ -51,7 +55,13 @@ class ConsensusPartition:
     loss: PartitionLoss
     method: str
     n_draws: int
+    lower_bound: float | None = None
     info: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def gap(self) -> float | None:
+        """Share of the expected loss by which the least can be smaller; None without a lower bound."""
+        return None if self.lower_bound is None else relative_gap(self.expected_loss, self.lower_bound)
 
     @property
     def n_clusters(self) -> int:
@@ -65,15 +75,19 @@ class ConsensusPartition:
         return xr.DataArray(sizes, dims="consensus_cluster", name="cluster_size")
 
     def to_dataset(self) -> xr.Dataset:
-        """Labels, cluster sizes, expected loss and its error as a Dataset that any file format holds."""
+        """Labels, cluster sizes, expected loss, its error and bound as a Dataset that any file format holds."""
+        measure = {"loss": self.loss.name, "unit": self.loss.unit}
+        variables: dict[str, Any] = {
+            "labels": self.labels,
+            "cluster_size": self.cluster_sizes,
+            "expected_loss": ((), self.expected_loss, measure),
+            "mcse": ((), self.mcse, measure),
+        }
+        if self.lower_bound is not None:
+            variables |= {"lower_bound": ((), self.lower_bound, measure), "gap": self.gap}
         return stored(
             self.labels,
-            {
-                "labels": self.labels,
-                "cluster_size": self.cluster_sizes,
-                "expected_loss": ((), self.expected_loss, {"loss": self.loss.name, "unit": self.loss.unit}),
-                "mcse": ((), self.mcse, {"loss": self.loss.name, "unit": self.loss.unit}),
-            },
+            variables,
             {"loss": self.loss.name, "method": self.method, "n_draws": self.n_draws, "info": self._info_text()},
         )
 
@@ -112,6 +126,11 @@ class ConsensusPartition:
         if "tau" in self.info:
             interval = consistent_interval(self.info["within"], self.info["between"])
             facts.insert(1, ("threshold", f"tau {self.info['tau']:.3g} (consistent: {interval})"))
+        if self.gap is not None:
+            proven = (
+                "none, this is the optimum" if status(self.gap) == "optimal" else f"at most {self.gap:.2g} of the loss"
+            )
+            facts.insert(1, ("gap", proven))
         return title, facts, self.to_dataframe()
 
     def __repr__(self) -> str:
@@ -145,7 +164,7 @@ def consensus_partition(
     method : str or callable
         A name in METHODS, or a function of the same signature. "greedy" searches for the least expected loss;
         "hierarchical", "basic" and "spectral" choose the number of clusters by it; "best_draw" takes a draw;
-        "enumeration" tries every partition of at most ten items.
+        "enumeration" tries every partition of at most ten items; "exact" proves its answer, for Binder's loss.
     n_clusters : int, optional
         Number of clusters of the answer. By default it is found by the expected loss.
     max_clusters : int, optional
@@ -165,7 +184,7 @@ def consensus_partition(
         Whether to show progress where the work takes more than a second.
     **options
         Further arguments of the method: ``n_runs`` for "greedy", ``linkage`` for "hierarchical", ``n_init`` for "basic"
-        and "spectral".
+        and "spectral", ``seconds`` for "exact".
 
     Returns
     -------
@@ -188,6 +207,10 @@ def consensus_partition(
     -----
     The expected loss is recomputed from the labels, whatever the method reports. The least expected loss is what the
     posterior and the loss make it: for very noisy draws VI's is one cluster.
+
+    With Binder's loss, whatever its costs, and at most 5,000 items the answer comes with a lower bound of the least
+    expected loss and the relative gap that leaves. It is the bound that the work of a search affords, the same each
+    time; :func:`certify` takes it further. With `n_clusters` or `max_clusters` it is still the least of all partitions.
 
     Examples
     --------
@@ -229,13 +252,16 @@ def consensus_partition(
         within, between = pair_means(draws, labels)
         info = info | {"tau": threshold, "within": within, "between": between}
     losses = loss_matrix(labels[np.newaxis], draws, record)
+    expected = float(draws.mean(losses)[0])
+    lower_bound = quick_bound(draws, record, labels) if found.lower_bound is None else found.lower_bound
     return ConsensusPartition(
         labels=draws.item_array(labels, "labels"),
-        expected_loss=float(draws.mean(losses)[0]),
+        expected_loss=expected,
         mcse=float(draws.mcse(losses)[0]),
         loss=record,
         method=name,
         n_draws=draws.n_draws,
+        lower_bound=None if lower_bound is None else min(lower_bound, expected),
         info=info,
     )
 

@@ -24,10 +24,13 @@ class Candidate:
         Labels of any names.
     info : dict
         What there is to tell of the search: numbers, strings and lists of them.
+    lower_bound : float, optional
+        No partition's expected loss is below it, if the method found out.
     """
 
     labels: npt.NDArray[Any]
     info: dict[str, Any] = field(default_factory=dict)
+    lower_bound: float | None = None
 
 
 def check_count(name: str, value: Any) -> int:

@@ -92,7 +92,7 @@ def joint_sums(partitions, n_clusters, labels, n_draw_clusters, h):
 @jit
 def size_sums(labels, n_clusters, h):
     """Sum of h over the cluster sizes of every label vector (N, n): (N,)."""
-    n_rows, n_items = labels.shape
+    n_rows, _n_items = labels.shape
     sums = np.empty(n_rows)
     sizes = np.zeros(n_clusters.max(), np.int64)
     for t in range(n_rows):

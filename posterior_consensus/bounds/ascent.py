@@ -1,0 +1,111 @@
+"""Prices by coordinate ascent: sweeps over a smoothed dual, with rows added and forgotten."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus.bounds.instance import Floats, Instance, Prices, lagrangian_bound, row_keys
+from posterior_consensus.kernels import packing
+from posterior_consensus.partitions import Labels
+
+_MOST_ROWS = 6_000_000  # 20 bytes each
+_ROWS_A_ROUND = 20_000_000  # a tenth of a second or so
+_SWEEPS = 20
+_UNSORTED = 0.02  # share of new rows from which sorting pays
+_SHRINK = 0.6  # of the width, in twenty sweeps
+
+
+def conflicts(instance: Instance) -> Prices:
+    """Conflicted triangles, without prices yet; where there are more than memory is to hold, those of large weights."""
+    weights = np.where(instance.apart, np.minimum(instance.weights, 0.0), instance.weights)
+    least = 0.0
+    while (count := packing.count_conflicts(weights, least)) > _MOST_ROWS:
+        least = 1.25 * least + 0.02 * float(np.abs(weights).mean())
+    rows = np.empty((count, 3), np.int32)
+    packing.list_conflicts(weights, least, rows)
+    return Prices(rows, np.zeros(count))
+
+
+class Ascent:
+    """Prices of an instance, improved round by round; `bound` is the best so far."""
+
+    def __init__(self, instance: Instance, prices: Prices, center: Labels, width: float | None = None) -> None:
+        self.instance = instance
+        self.prices = prices
+        self.center = (center[:, np.newaxis] != center).astype(np.float64).ravel()
+        self.reduced = prices.reduced_costs(instance)
+        self.bound = lagrangian_bound(instance, self.reduced)
+        self.best = prices
+        self.width = self._first_width() if width is None else width
+        self._slack = 0.02
+        self.x = packing.relaxed_solution(self._lean(), instance.size)
+
+    def _first_width(self) -> float:
+        """Of the order of what a row can take, from some of the rows."""
+        some = self.prices.rows[:: len(self.prices.rows) // 10_000 + 1]
+        room = np.abs(self.instance.weights.ravel()[some]).min(axis=1, initial=np.inf)
+        return float(np.median(room[room > 0])) if np.any(room > 0) else 1.0
+
+    def on(self, smaller: Instance, center: Labels) -> Ascent:
+        """Go on from the best prices on a contracted instance."""
+        prices = self.best.carried(self.instance.nested_in(smaller), smaller.size)
+        return Ascent(smaller, prices, center, self.width)
+
+    @property
+    def _n_sweeps(self) -> int:
+        return int(np.clip(_ROWS_A_ROUND // max(1, len(self.prices.rows)), 1, _SWEEPS))
+
+    @property
+    def seconds_a_round(self) -> float:
+        """About how long the next round takes."""
+        return 4e-9 * self._n_sweeps * len(self.prices.rows) + 2e-8 * self.x.size
+
+    def round(self) -> None:
+        """A few sweeps over the rows there are, then a new choice of rows."""
+        n_sweeps = self._n_sweeps
+        values, lean = self.prices.values / self.width, self._lean()
+        packing.ascend(self.prices.rows, values, lean, n_sweeps)
+        self.prices = Prices(self.prices.rows, values * self.width)
+        self.reduced = self.prices.reduced_costs(self.instance)  # free of the rounding that sweeps leave behind
+        value = lagrangian_bound(self.instance, self.reduced)
+        if value > self.bound:
+            self.bound, self.best = value, self.prices
+        self._choose_rows()
+        self.width *= _SHRINK ** (n_sweeps / _SWEEPS)
+
+    def _lean(self) -> Floats:
+        """What :func:`packing.ascend` calls so: the relaxed solution before it is cut off."""
+        return np.where(self.instance.apart.ravel(), np.inf, self.center - self.reduced / self.width)
+
+    def _choose_rows(self) -> None:
+        """Forget rows without a price, take in those that the relaxed solution violates."""
+        size = self.instance.size
+        self.x = packing.relaxed_solution(self._lean(), size)
+        kept = self.prices.values > 0
+        rows, values = self.prices.rows[kept], self.prices.values[kept]
+        new = violated_rows(self.x, self._slack, _MOST_ROWS - len(rows))
+        if len(new):
+            x = self.x.ravel()
+            again = rows[x[rows[:, 0]] - x[rows[:, 1]] - x[rows[:, 2]] > self._slack / 2]
+            new = new[~np.isin(row_keys(new, size), row_keys(again, size))]
+        else:
+            self._slack = max(self._slack / 2, 1e-4)
+        rows, values = np.concatenate([rows, new]), np.concatenate([values, np.zeros(len(new))])
+        if len(new) > _UNSORTED * len(rows):
+            order = np.argsort(rows[:, 0], kind="stable")  # sweeps take half the time where neighbours share a pair
+            rows, values = rows[order], values[order]
+        self.prices = Prices(rows, values)
+
+
+def violated_rows(x: Floats, slack: float, most: int) -> npt.NDArray[np.int32]:
+    """Rows that x violates by more than `slack`; where these are more than `most`, those it violates by much."""
+    rows = np.empty((min(most, 500_000), 3), np.int32)
+    while (count := packing.list_violations(x, slack, rows)) > len(rows):
+        if count <= most:
+            rows = np.empty((count, 3), np.int32)
+        elif slack < 0.9:
+            slack = 0.5 * (1 + slack)
+        else:
+            break
+    return rows[: min(count, len(rows))]

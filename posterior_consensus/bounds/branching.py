@@ -1,0 +1,202 @@
+"""Branch and bound over the partitions of signatures."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Generator, Iterator
+from contextlib import suppress
+from itertools import count
+
+import numpy as np
+
+from posterior_consensus.bounds.ascent import Ascent, conflicts
+from posterior_consensus.bounds.budget import Deadline, Foreseen, OutOfBudget
+from posterior_consensus.bounds.instance import (
+    Floats,
+    Instance,
+    Prices,
+    components,
+    lagrangian_bound,
+    packing_bound,
+    settled,
+)
+from posterior_consensus.kernels import packing
+from posterior_consensus.partitions import Labels, canonical_labels
+
+_SAME = 1e-10  # relative difference of expected losses that is none
+_DUST = 1e-14  # relative to a pair's costs: what is left where they are equal but for rounding
+_STEP = 0.03  # share of the gap that a round of ascent is to close
+_PATIENCE = 5  # rounds in a row that may close less
+_SMALLER = 0.95  # share of the groups left from which the bound starts anew
+_MOST_COLUMNS = 12_000
+_FIRST_ROUND = 10  # times the seconds that packing takes, for the list of conflicts and the first look for others
+_SECONDS_A_TRIANGLE = 2e-9  # of two pairs that attract each other, conflicted or not
+
+
+class Search:
+    """Branch and bound over partitions of signatures; `labels` and `bound` hold whenever it is left."""
+
+    def __init__(
+        self, together: Floats, apart: Floats, labels: Labels, step: float, budget: Deadline | Foreseen
+    ) -> None:
+        size = len(together)
+        anywhere, joined = np.zeros((size, size), np.bool_), float(together.sum()) / 2
+        weights = apart - together
+        weights[np.abs(weights) <= _DUST * (together + apart)] = 0.0
+        self._root = Instance(weights, anywhere, np.arange(size), joined)
+        self._step = step  # costs are multiples of it; 0 where nothing is known
+        self._budget = budget
+        self._open: list[tuple[float, int, Instance]] = []
+        self._numbers = count()
+        self._current = float(np.minimum(together, apart).sum()) / 2
+        self._closed = np.inf  # least bound of any part of the search that was closed
+        self.counts = {"n_packings": 0, "n_rounds": 0, "n_programs": 0, "n_branches": 0}
+        self.labels, self._best = labels, self._root.cost(labels)
+        self._offer(self._root, labels)
+
+    def _offer(self, instance: Instance, labels: Labels) -> None:
+        """Polish labels of an instance's groups and keep them if they are the best so far."""
+        labels = canonical_labels(labels[instance.groups])
+        packing.improve(self._root.weights, labels)
+        cost = self._root.cost(labels)
+        if cost < self._best - _SAME * self._best:
+            self.labels, self._best = labels, cost
+
+    @property
+    def _target(self) -> float:
+        """What a bound must reach to leave no better partition."""
+        return self._best - max(0.999 * self._step, _SAME * self._best)
+
+    @property
+    def bound(self) -> float:
+        """No partition costs less."""
+        least = min([self._current, *(value for value, *_ in self._open)])
+        if self._step == 0:
+            return min(self._best, self._closed, least)
+        return self._best if np.isinf(least) else min(self._best, self._step * np.ceil(least / self._step - 0.0005))
+
+    @property
+    def method(self) -> str:
+        """The most laborious kind of work done, in words."""
+        names = {
+            "n_branches": "branch and bound",
+            "n_programs": "linear program",
+            "n_rounds": "dual ascent",
+            "n_packings": "packing of triangles",
+        }
+        return next((name for key, name in names.items() if self.counts[key]), "trivial bound")
+
+    def steps(self) -> Iterator[None]:
+        """Do one piece of work after another until none is left or the budget is spent."""
+        if self._raise(self._current):
+            return
+        self._push(self._root)
+        with suppress(OutOfBudget):
+            while self._open:
+                self._current, _, instance = heapq.heappop(self._open)
+                yield from self._explore(instance)
+                self._current = np.inf
+
+    def _push(self, instance: Instance) -> None:
+        heapq.heappush(self._open, (self._current, next(self._numbers), instance))
+
+    def _raise(self, value: float) -> bool:
+        """Take a bound of the part at hand; whether it leaves no better partition there."""
+        self._current = max(self._current, value)
+        closed = self._current >= self._target
+        if closed:
+            self._closed = min(self._closed, self._current)
+        return closed
+
+    def _explore(self, instance: Instance) -> Iterator[None]:
+        """Bound one part of the search until it is closed or split in two."""
+        self._budget.spend(_seconds_to_pack(instance))
+        self.counts["n_packings"] += 1
+        if self._raise(packing_bound(instance)):
+            return
+        yield
+        self._budget.spend(_FIRST_ROUND * _seconds_to_pack(instance))
+        prices = conflicts(instance)
+        while True:
+            ascent = yield from self._ascend(Ascent(instance, prices, instance.of_groups(self.labels)))
+            if ascent is None:
+                return
+            instance, x, prices = ascent.instance, ascent.x, ascent.best
+            if np.count_nonzero(~instance.apart) // 2 <= _MOST_COLUMNS:
+                x, prices = yield from self._solve(instance, x, prices)
+            self._offer(instance, components(x < 0.5))
+            smaller = self._settle(instance, prices)
+            if smaller is None:
+                return
+            if smaller.size > _SMALLER * instance.size:
+                self._split(smaller, x[instance.within(smaller)])
+                return
+            instance, prices = smaller, prices.carried(instance.nested_in(smaller), smaller.size)
+
+    def _ascend(self, ascent: Ascent) -> Generator[None, None, Ascent | None]:
+        """Raise the bound while that pays, on smaller instances as pairs are settled; None if that closes this part."""
+        gap, slow = np.inf, 0
+        while not self._raise(ascent.bound):
+            if slow == _PATIENCE:
+                return ascent
+            if self._target - ascent.bound < gap / 2:
+                gap = self._target - ascent.bound
+                smaller = self._settle(ascent.instance, ascent.best)
+                if smaller is None:
+                    return None
+                if smaller.size <= _SMALLER * ascent.instance.size:
+                    ascent = ascent.on(smaller, smaller.of_groups(self.labels))
+            yield
+            before = ascent.bound
+            self._budget.spend(ascent.seconds_a_round)
+            ascent.round()
+            self.counts["n_rounds"] += 1
+            slow = 0 if ascent.bound - before > _STEP * (self._target - before) else slow + 1
+        return None
+
+    def _settle(self, instance: Instance, prices: Prices) -> Instance | None:
+        """Contract what no better partition does otherwise; None if none is left."""
+        reduced = prices.reduced_costs(instance)
+        value = lagrangian_bound(instance, reduced)
+        if self._raise(value):
+            return None
+        self._closed = min(self._closed, self._target)
+        return instance.contracted(*settled(instance, reduced, self._target - value))
+
+    def _solve(self, instance: Instance, x: Floats, prices: Prices) -> Generator[None, None, tuple[Floats, Prices]]:
+        """Solve the linear program, from the rows that have a price; its last solution and prices."""
+        # Most bounds are found without HiGHS, which need not be loaded then.
+        from posterior_consensus.bounds.linear_program import TriangleProgram
+
+        self._budget.unforeseen()
+        program = TriangleProgram(instance, prices.rows[prices.values > 0])
+        more = True
+        while more:
+            yield
+            solved = program.solve(self._budget.unforeseen())
+            if solved is None:
+                return x, prices
+            self.counts["n_programs"] += 1
+            x, prices = solved
+            if self._raise(lagrangian_bound(instance, prices.reduced_costs(instance))):
+                break
+            more = program.tighten(x, prices)
+        return x, prices
+
+    def _split(self, instance: Instance, x: Floats) -> None:
+        """Put the pair on which the solution is least decided together in one part and apart in the other."""
+        heavy = np.abs(instance.weights)
+        doubt = np.minimum(x, 1 - x) + 1e-6 * heavy / (1 + heavy.max())
+        doubt[instance.apart | np.tri(instance.size, dtype=np.bool_)] = -np.inf
+        pair = np.zeros(x.shape, np.bool_)
+        pair.ravel()[doubt.argmax()] = True
+        none = np.zeros(x.shape, np.bool_)
+        self.counts["n_branches"] += 1
+        for part in (instance.contracted(pair, none), instance.contracted(none, pair)):
+            if part is not None:
+                self._push(part)
+
+
+def _seconds_to_pack(instance: Instance) -> float:
+    degrees = np.count_nonzero(instance.weights > 0, axis=1).astype(np.float64)
+    return _SECONDS_A_TRIANGLE * float(degrees @ degrees) / 2

@@ -1,0 +1,43 @@
+"""Which losses have a bounding method, and which."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from posterior_consensus.bounds.binder import binder_bound
+from posterior_consensus.bounds.bound import Bound
+from posterior_consensus.draws import PartitionDraws
+from posterior_consensus.losses import PartitionLoss, is_binder
+from posterior_consensus.partitions import Labels
+
+_MOST_ITEMS = 5_000  # a few matrices of items x items, 200 MB each
+_SECONDS_A_LABEL = 1e-7  # a search takes as long or longer
+
+
+class Family(NamedTuple):
+    """Losses with one bounding method: ``bound(draws, loss, incumbent, *, seconds, progressbar) -> Bound``."""
+
+    contains: Callable[[PartitionLoss], bool]
+    bound: Callable[..., Bound]
+    losses: str
+
+
+BOUNDS: dict[str, Family] = {"binder": Family(is_binder, binder_bound, "'binder' with any costs")}
+"""Families of losses by name."""
+
+
+def family_of(loss: PartitionLoss) -> Family | None:
+    """Return the family that a loss is in, told by its data and not by its name."""
+    return next((family for family in BOUNDS.values() if family.contains(loss)), None)
+
+
+def quick_bound(draws: PartitionDraws, loss: PartitionLoss, incumbent: Labels) -> float | None:
+    """Lower bound of a Binder loss with no more work than a search, the same each time; None for other losses.
+
+    None too where there are more than 5,000 items.
+    """
+    if not is_binder(loss) or draws.n_items > _MOST_ITEMS:
+        return None
+    seconds = _SECONDS_A_LABEL * draws.labels.size
+    return binder_bound(draws, loss, incumbent, seconds=seconds, repeatable=True).value

@@ -1,0 +1,204 @@
+"""The certificate of a partition: how far from the least expected loss it can be."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from posterior_consensus import display
+from posterior_consensus.bounds.bound import relative_gap, status
+from posterior_consensus.bounds.budget import check_seconds
+from posterior_consensus.bounds.methods import BOUNDS, family_of
+from posterior_consensus.draws import as_partition_draws
+from posterior_consensus.expectation import mean_loss
+from posterior_consensus.groups import stored
+from posterior_consensus.losses import PartitionLoss, as_loss
+
+_SAME = 1e-12  # relative difference of losses that is rounding
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Certificate:
+    """How far from the least expected loss a partition can be; made by :func:`certify`.
+
+    Attributes
+    ----------
+    partition : xarray.DataArray of shape (n_items,), dtype int32
+        The partition in question.
+    loss : PartitionLoss
+    expected_loss : float
+        That of the partition, in the loss's unit.
+    lower_bound : float
+        No partition's expected loss is below it.
+    method : str
+        How the bound was found: the most laborious kind of work that was needed.
+    seconds : float
+        Time that bounding took.
+    better : xarray.DataArray of shape (n_items,), dtype int32, or None
+        A partition of smaller expected loss, if bounding came across one.
+    better_loss : float
+        Its expected loss; that of the partition if there is none.
+    info : dict
+        What the method tells of its work.
+    """
+
+    partition: xr.DataArray
+    loss: PartitionLoss
+    expected_loss: float
+    lower_bound: float
+    method: str
+    seconds: float
+    better: xr.DataArray | None
+    better_loss: float
+    info: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def gap(self) -> float:
+        """(expected_loss - lower_bound) / expected_loss; 0 where both are 0."""
+        return relative_gap(self.expected_loss, self.lower_bound)
+
+    @property
+    def status(self) -> str:
+        """Return "optimal" where the gap is below 1e-9, else "bounded"."""
+        return status(self.gap)
+
+    def to_dataset(self) -> xr.Dataset:
+        """Partition, expected loss, bound and gap as a Dataset that any file format holds."""
+        measure = {"loss": self.loss.name, "unit": self.loss.unit}
+        variables: dict[str, Any] = {
+            "certified_partition": self.partition.rename("certified_partition"),
+            "certified_loss": ((), self.expected_loss, measure),
+            "certified_lower_bound": ((), self.lower_bound, measure),
+            "certified_gap": self.gap,
+        }
+        if self.better is not None:
+            variables["better_partition"] = self.better.rename("better_partition")
+            variables["better_loss"] = ((), self.better_loss, measure)
+        attrs = {
+            "certificate_status": self.status,
+            "certificate_method": self.method,
+            "certificate_seconds": self.seconds,
+        }
+        return stored(self.partition, variables, attrs)
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A row for the partition, for a better one if there is one, and for the bound."""
+        rows: list[tuple[str, int | None, float]] = [
+            ("the partition", int(self.partition.max()) + 1, self.expected_loss)
+        ]
+        if self.better is not None:
+            rows.append(("a better one", int(self.better.max()) + 1, self.better_loss))
+        rows.append(("lower bound", None, self.lower_bound))
+        frame = pd.DataFrame(rows, columns=["", "n_clusters", f"expected {self.loss.name}"]).set_index("")
+        return frame.astype({"n_clusters": "Int64"})
+
+    def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
+        gap = "none" if self.gap == 0 else f"{self.gap:.3g} of the expected loss at most"
+        facts = [
+            ("loss", self.loss.name + (f", in {self.loss.unit}" if self.loss.unit else "")),
+            ("gap", gap),
+            ("method", f"{self.method}, {self.seconds:.3g} s"),
+        ]
+        if self.better is not None:
+            facts.append(("better", "bounding came across a better partition: the attribute `better`"))
+        return f"Certificate: {self.status}", facts, self.to_dataframe().map(_digits)
+
+    def __repr__(self) -> str:
+        return display.as_text(*self._parts())
+
+    def _repr_html_(self) -> str:
+        return display.as_html(*self._parts())
+
+
+def _digits(value: Any) -> str:
+    """As many digits as it takes to tell a bound from a loss."""
+    return "-" if pd.isna(value) else f"{value:.10g}"
+
+
+def certify(
+    draws: Any,
+    partition: Any,
+    loss: str | PartitionLoss = "binder",
+    *,
+    seconds: float = 60.0,
+    progressbar: bool = True,
+) -> Certificate:
+    """Bound the least expected loss from below, and say how far from it a partition can be.
+
+    Parameters
+    ----------
+    draws : PartitionDraws or anything :func:`as_partition_draws` takes
+    partition : result object, DataArray or label vector of shape (n_items,)
+        As a rule the consensus under the same loss: the better it is, the faster the proof.
+    loss : str or PartitionLoss
+        A loss for which there is a bounding method: "binder", or ``binder(a)`` with any costs.
+    seconds : float
+        Time after which to stop with the bound that there is then.
+    progressbar : bool
+        Whether to show progress where the work takes more than a second.
+
+    Returns
+    -------
+    Certificate
+
+    Raises
+    ------
+    ValueError
+        If the loss has no bounding method, `seconds` is not a positive number, or draws or partition are at fault.
+
+    Notes
+    -----
+    The expected Binder loss of a partition c is, but for the scale 2 / n^2, the sum over pairs of items of
+
+        (2 - a) (1 - PSM_ij) if c joins i and j,   a PSM_ij if it separates them,
+
+    of which the sum of the smaller one is a first, trivial bound. Which pairs can have the smaller cost at once is a
+    clustering of weighted pairs [1]_, for which triangle inequalities x_ij <= x_ik + x_kj, x = 1 for pairs apart, give
+    lower bounds: any prices of at least 0 on them do. Prices are found by packing of conflicted triangles [2]_, by
+    coordinate ascent, by the linear program where that is needed, and by branching where its solution is fractional.
+    Items that have equal labels in all draws are one to begin with, and so are pairs that the bound settles.
+
+    References
+    ----------
+    .. [1] Bansal, Blum and Chawla (2004), Machine Learning 56, 89-113.
+       https://doi.org/10.1023/B:MACH.0000033116.57574.95
+    .. [2] Lange, Karrenbauer and Andres (2018), Partial optimality and fast lower bounds for weighted correlation
+       clustering, Proceedings of Machine Learning Research 80, 2892-2901.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> draws = [[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 1]]
+    >>> proof = pc.certify(draws, [0, 0, 1, 1], "binder")
+    >>> proof.status, proof.lower_bound
+    ('optimal', 0.09375)
+    """
+    draws, record = as_partition_draws(draws), as_loss(loss)
+    family = family_of(record)
+    if family is None:
+        losses = ", ".join(known.losses for known in BOUNDS.values())
+        raise ValueError(f"`loss` must have a bounding method, as {losses} have; got {record.name!r}.")
+    check_seconds(seconds)
+    labels = draws.as_labels(partition)
+    began = time.monotonic()
+    bound = family.bound(draws, record, labels, seconds=float(seconds), progressbar=progressbar)
+    took = time.monotonic() - began
+    found = labels if bound.partition is None else bound.partition
+    expected, best = mean_loss(draws, np.stack([labels, found]), record)
+    is_better = best < expected * (1 - _SAME)
+    return Certificate(
+        partition=draws.item_array(labels, "partition"),
+        loss=record,
+        expected_loss=float(expected),
+        lower_bound=min(bound.value, float(best if is_better else expected)),
+        method=bound.method,
+        seconds=took,
+        better=draws.item_array(found, "better") if is_better else None,
+        better_loss=float(best if is_better else expected),
+        info=bound.info,
+    )

@@ -1,0 +1,50 @@
+"""The partition of least expected loss, proven."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from posterior_consensus.bounds.binder import binder_bound
+from posterior_consensus.bounds.bound import relative_gap, status
+from posterior_consensus.bounds.budget import check_seconds
+from posterior_consensus.consensus.greedy import greedy
+from posterior_consensus.consensus.selection import Candidate
+from posterior_consensus.draws import PartitionDraws
+from posterior_consensus.expectation import mean_loss
+from posterior_consensus.losses import PartitionLoss, is_binder
+
+
+def exact(
+    draws: PartitionDraws,
+    loss: PartitionLoss,
+    *,
+    n_clusters: int | None,
+    max_clusters: int | None,
+    rng: np.random.Generator,
+    progressbar: bool,
+    seconds: float = 60.0,
+) -> Candidate:
+    """Search greedily, then bound and branch until the best partition is proven; for Binder's loss with any costs.
+
+    Parameters
+    ----------
+    seconds : float
+        Time after which the proof is given up: the answer is then the best found, and `info` tells its gap.
+    """
+    if not is_binder(loss):
+        raise ValueError(
+            f"method 'exact' takes Binder's loss only; got {loss.name!r}. "
+            "Use 'enumeration' for at most ten items, else 'greedy', and see what certify says of its answer."
+        )
+    if n_clusters is not None or max_clusters is not None:
+        raise ValueError("method 'exact' takes neither `n_clusters` nor `max_clusters`. Use 'greedy'.")
+    check_seconds(seconds)
+    found = greedy(draws, loss, n_clusters=None, max_clusters=None, rng=rng, progressbar=progressbar)
+    start = draws.as_labels(found.labels)
+    bound = binder_bound(draws, loss, start, seconds=seconds, progressbar=progressbar)
+    candidates = np.stack([start, start if bound.partition is None else bound.partition])
+    losses = mean_loss(draws, candidates, loss)
+    best = int(losses.argmin())
+    gap = relative_gap(float(losses[best]), bound.value)
+    info = {"lower_bound": bound.value, "gap": gap, "status": status(gap), "bound": bound.method, **bound.info}
+    return Candidate(candidates[best], info, bound.value)
