@@ -32,7 +32,7 @@ def main() -> None:
         runs = [_timed(draws, best, seconds) for _ in range(1 if options.smallest else 4)]
         took, proof = min(runs[1:] or runs, key=lambda run: run[0])
         loss = proof.better_loss
-        gap = (loss - proof.lower_bound) / loss if loss else 0.0
+        gap = proof.gap if proof.better is None else (loss - proof.lower_bound) / loss
         status = "optimal" if gap < 1e-9 else "bounded"
         bounds = [f"{loss:.9f}", f"{proof.lower_bound:.9f}", f"{gap:.2g}"]
         rows.append([name, seconds, took, *bounds, status, proof.method, f"{best.gap:.2g}"])

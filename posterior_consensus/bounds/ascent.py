@@ -59,7 +59,7 @@ class Ascent:
     @property
     def seconds_a_round(self) -> float:
         """About how long the next round takes."""
-        return 4e-9 * self._n_sweeps * len(self.prices.rows) + 2e-8 * self.x.size
+        return 8e-9 * self._n_sweeps * len(self.prices.rows) + 2e-8 * self.x.size
 
     def round(self) -> None:
         """A few sweeps over the rows there are, then a new choice of rows."""

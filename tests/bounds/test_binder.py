@@ -1,9 +1,12 @@
 """Every bound against the least loss of all partitions."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import Bounds, LinearConstraint, milp
 
 import posterior_consensus as pc
 from posterior_consensus.bounds.binder import binder_bound, cost_step, is_binder
@@ -144,3 +147,35 @@ def test_costs_are_multiples_of_a_step(a, step):
     draws = pc.as_partition_draws([[0, 0, 1], [0, 1, 1]])
     assert cost_step(draws, pc.binder(a)) == pytest.approx(step)
     assert cost_step(pc.as_partition_draws(draws.labels, weights=[1, 2]), pc.binder(a)) == 0.0
+
+
+def integer_program(draws, a, weights):
+    """Least expected loss by an integer program with every triangle inequality."""
+    n_items = len(draws[0])
+    similarity = reference.similarity(draws, reference.shares(draws, weights))
+    pairs = {pair: number for number, pair in enumerate(combinations(range(n_items), 2))}
+    together = np.array([(2 - a) * (1 - similarity[pair]) for pair in pairs])
+    apart = np.array([a * similarity[pair] for pair in pairs])
+    rows = []
+    for i, j, k in combinations(range(n_items), 3):
+        for signs in ([-1, 1, 1], [1, -1, 1], [1, 1, -1]):
+            rows.append(np.zeros(len(pairs)))
+            rows[-1][[pairs[i, j], pairs[i, k], pairs[j, k]]] = signs
+    found = milp(
+        apart - together,
+        integrality=np.ones(len(pairs)),
+        bounds=Bounds(0, 1),
+        constraints=LinearConstraint(np.array(rows), lb=0),
+        options={"mip_rel_gap": 0},
+    )
+    return 2 / n_items**2 * (together.sum() + found.fun)
+
+
+@pytest.mark.parametrize("seed", range(9))
+def test_agrees_with_an_integer_program(seed):
+    rng = np.random.default_rng(seed)
+    draws = noisy_draws(rng, rng.integers(3, 15), 15, 4, 0.55)
+    weights = rng.exponential(size=len(draws)) if seed % 2 else None
+    a = (1.0, 0.8, 1.3)[seed % 3]
+    bound = bounded(draws, a, np.zeros(15, int), weights)
+    assert bound.value == pytest.approx(integer_program(draws, a, weights), rel=1e-9)
