@@ -12,7 +12,7 @@ from posterior_consensus.losses import PartitionLoss, is_binder
 from posterior_consensus.partitions import Labels
 
 _MOST_ITEMS = 5_000  # a few matrices of items x items, 200 MB each
-_SECONDS_A_LABEL = 1e-7  # a search takes as long or longer
+_SECONDS_A_PAIR = 5e-9  # what a run of a search takes, or longer
 
 
 class Family(NamedTuple):
@@ -32,12 +32,12 @@ def family_of(loss: PartitionLoss) -> Family | None:
     return next((family for family in BOUNDS.values() if family.contains(loss)), None)
 
 
-def quick_bound(draws: PartitionDraws, loss: PartitionLoss, incumbent: Labels) -> float | None:
-    """Lower bound of a Binder loss with no more work than a search, the same each time; None for other losses.
+def quick_bound(draws: PartitionDraws, loss: PartitionLoss, incumbent: Labels, n_runs: int) -> float | None:
+    """Lower bound of a Binder loss with no more work than so many runs of a search, the same each time.
 
-    None too where there are more than 5,000 items.
+    None for other losses, and where there are more than 5,000 items.
     """
     if not is_binder(loss) or draws.n_items > _MOST_ITEMS:
         return None
-    seconds = _SECONDS_A_LABEL * draws.labels.size
+    seconds = _SECONDS_A_PAIR * n_runs * draws.n_items**2
     return binder_bound(draws, loss, incumbent, seconds=seconds, repeatable=True).value

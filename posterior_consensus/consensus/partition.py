@@ -20,7 +20,7 @@ from posterior_consensus.consensus.methods import METHODS
 from posterior_consensus.consensus.refinement import ORDERS, Order, check_refinement, refined_labels
 from posterior_consensus.consensus.selection import Candidate, as_generator, check_count
 from posterior_consensus.consensus.threshold import consistent_interval, pair_means, threshold_of
-from posterior_consensus.draws import as_partition_draws
+from posterior_consensus.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.expectation import loss_matrix
 from posterior_consensus.groups import stored
 from posterior_consensus.losses import PartitionLoss, as_loss, binder
@@ -146,7 +146,7 @@ def consensus_partition(
     method: str | Callable[..., Candidate] = "greedy",
     *,
     n_clusters: int | None = None,
-    max_clusters: int | None = None,
+    max_clusters: int | Literal["draws"] | None = None,
     tau: float | Literal["auto"] | None = None,
     refine: Order | None = None,
     passes: int | None = 1,
@@ -167,9 +167,10 @@ def consensus_partition(
         "enumeration" tries every partition of at most ten items; "exact" proves its answer, for Binder's loss.
     n_clusters : int, optional
         Number of clusters of the answer. By default it is found by the expected loss.
-    max_clusters : int, optional
-        Largest number of clusters of the answer. By default "greedy" and "enumeration" have no limit, the others try up
-        to the largest number in any draw.
+    max_clusters : int or "draws", optional
+        Largest number of clusters of the answer; "draws" for the largest number in any draw, which is R's salso's
+        limit. By default "greedy", "exact" and "enumeration" have no limit, the others try up to the largest number in
+        any draw.
     tau : float in (0, 1), "auto" or None
         Pair threshold of Binder's loss, ``binder(tau=...)``, with loss="binder" only; "auto" calibrates it as
         :func:`pair_threshold` does. `info` then has ``tau`` and the mean similarities ``within`` and ``between`` the
@@ -183,7 +184,8 @@ def consensus_partition(
     progressbar : bool
         Whether to show progress where the work takes more than a second.
     **options
-        Further arguments of the method: ``n_runs`` for "greedy", ``linkage`` for "hierarchical", ``n_init`` for "basic"
+        Further arguments of the method: ``n_runs``, ``n_agree``, ``starts``, ``seconds`` and ``n_jobs`` for "greedy"
+        (see Notes), ``seconds`` for "exact", ``linkage`` for "hierarchical", ``n_init`` for "basic"
         and "spectral", ``seconds`` for "exact".
 
     Returns
@@ -205,6 +207,13 @@ def consensus_partition(
 
     Notes
     -----
+    Greedy search runs from up to ``n_runs`` (16) random orders of the items and from further ``starts``: label vectors,
+    result objects, or "best_draw", "hierarchical" and "spectral". It ends early once ``n_agree`` (3) runs reached the
+    least loss, or when ``seconds`` are over, on as many threads as ``n_jobs`` says (-1: one for each processor); the
+    number of threads does not change the answer. Ctrl-C ends it with a warning and the best partition so far. `info`
+    tells the runs, how many of them ended at the best loss, the scans and the moves of each kind, the seconds, the loss
+    of every run and the trace of the least.
+
     The expected loss is recomputed from the labels, whatever the method reports. The least expected loss is what the
     posterior and the loss make it: for very noisy draws VI's is one cluster.
 
@@ -225,6 +234,8 @@ def consensus_partition(
     draws = as_partition_draws(draws)
     function, name = _as_method(method, options)
     _check_number("n_clusters", n_clusters, draws.n_items)
+    if isinstance(max_clusters, str):
+        max_clusters = _in_any_draw(max_clusters, draws)
     _check_number("max_clusters", max_clusters, draws.n_items)
     if n_clusters is not None and max_clusters is not None and n_clusters > max_clusters:
         raise ValueError(f"`n_clusters` must not exceed `max_clusters`; got {n_clusters} and {max_clusters}.")
@@ -253,7 +264,9 @@ def consensus_partition(
         info = info | {"tau": threshold, "within": within, "between": between}
     losses = loss_matrix(labels[np.newaxis], draws, record)
     expected = float(draws.mean(losses)[0])
-    lower_bound = quick_bound(draws, record, labels) if found.lower_bound is None else found.lower_bound
+    lower_bound = found.lower_bound
+    if lower_bound is None:
+        lower_bound = quick_bound(draws, record, labels, info.get("n_runs", 1))
     return ConsensusPartition(
         labels=draws.item_array(labels, "labels"),
         expected_loss=expected,
@@ -283,6 +296,12 @@ def _as_method(method: Any, options: dict[str, Any]) -> tuple[Callable[..., Cand
         if option not in taken:
             raise TypeError(f"method {method!r} takes no argument `{option}`; its own: {', '.join(taken) or 'none'}.")
     return function, method
+
+
+def _in_any_draw(max_clusters: str, draws: PartitionDraws) -> int:
+    if max_clusters != "draws":
+        raise ValueError(f"`max_clusters` must be a whole number, 'draws' or None; got {max_clusters!r}.")
+    return int(draws.n_clusters.max())
 
 
 def _check_number(name: str, value: int | None, n_items: int) -> None:

@@ -24,7 +24,7 @@ class Found(NamedTuple):
     """A partition at which a search ended."""
 
     labels: Labels
-    value: float  # expected loss but for scale and for what all partitions have in common
+    value: float  # expected loss, but for its scale
     in_one: float  # the same of the partition of one cluster
     tally: npt.NDArray[np.int64]  # scans, moves, merges, chains, zealous updates, splits
 
@@ -39,6 +39,7 @@ class Limits(NamedTuple):
 class OnDraws:
     """Search over draws: begun on a small sample of them, continued on a larger one, ended on all."""
 
+    at_once = 4  # runs between two looks at whether to stop: not the number of threads, on which nothing may depend
     explores_all = False
 
     def __init__(self, draws: PartitionDraws, loss: PartitionLoss, limits: Limits, stop: npt.NDArray[np.uint8]) -> None:
@@ -97,6 +98,7 @@ def _both(earlier: Found, later: Found) -> Found:
 class OnPairs:
     """Search over the similarity matrix, which holds all that Binder's loss asks of the draws."""
 
+    at_once = 8  # a run takes little, and Binder's loss has many partitions that are nearly the best
     explores_all = True
 
     def __init__(self, draws: PartitionDraws, loss: PartitionLoss, limits: Limits, stop: npt.NDArray[np.uint8]) -> None:
@@ -105,8 +107,9 @@ class OnPairs:
         self._similarity = similarity_values(draws)
         np.fill_diagonal(self._similarity, 0.0)
         self._costs = pair_search.Costs(loss.numerator["A"], loss.numerator["B"])
-        n_pairs = draws.n_items * (draws.n_items - 1) / 2
-        self._in_one = self._costs.a * float(self._similarity.sum()) / 2 + self._costs.b * n_pairs
+        together = float(self._similarity.sum()) / 2
+        self._apart = loss.numerator["C"] * together  # the expected loss of single items
+        self._in_one = self._apart + self._costs.a * together + self._costs.b * loss.h(draws.n_items)[-1]
 
     def explore(self, order: npt.NDArray[Any], random: npt.NDArray[np.float64]) -> Found:
         """Allocate the items in this order and search from there."""
@@ -125,4 +128,4 @@ class OnPairs:
         value, tally = pair_search.settle_pairs(
             self._similarity, self._costs, partition, order, *self.limits, self._stop
         )
-        return Found(canonical_labels(partition), value, self._in_one, tally)
+        return Found(canonical_labels(partition), self._apart + value, self._in_one, tally)
