@@ -189,6 +189,7 @@ class _Ascent:
         self._duals_centre = np.zeros(0)
         self._least = np.full((n, n_groups), np.inf)
         self._sizes = np.zeros((n, n_groups), np.int64)
+        self._winners = np.zeros((n, n_groups), np.int64)
         self._group = np.zeros(n, np.int64)
         self._sets = np.zeros((n, n), np.float32)
         self._gaps = np.zeros(n)
@@ -264,12 +265,17 @@ class _Ascent:
         """
         spare = np.argsort(self._tangents.last_use[:, self.upper.size :], axis=1, kind="stable") + self.upper.size
         wanted = self._shares() > _SMALL_SHARE
-        place = np.cumsum(wanted, axis=1) - 1
+        place = 2 * np.cumsum(wanted, axis=1) - 1
         wanted &= place < _SPARE_TANGENTS
-        slots = np.where(wanted, np.take_along_axis(spare, np.clip(place, 0, _SPARE_TANGENTS - 1), axis=1), -1)
+        place = np.clip(place, 1, _SPARE_TANGENTS - 1)
+        slots = np.where(wanted, np.take_along_axis(spare, place - 1, axis=1), -1)
+        blends = np.where(wanted, np.take_along_axis(spare, place, axis=1), -1)
+        # A winner's slot may be among those to be overwritten: blend first into a copy's place, then linearise.
         self._linearise(self._means, slots, self._costs if reset else np.empty_like(self._costs))
-        items, groups = np.nonzero(wanted)
-        self._tangents.last_use[items, slots[items, groups]] = self.n_steps
+        kernels.blend(self._tangents, slots, self._winners, blends)
+        for chosen in (slots, blends):
+            items, groups = np.nonzero(wanted)
+            self._tangents.last_use[items, chosen[items, groups]] = self.n_steps
 
     def _present_duals(self) -> Floats:
         excess = np.empty(self._duals_centre.size)
@@ -303,6 +309,7 @@ class _Ascent:
             self.n_steps,
             self._least,
             self._sizes,
+            self._winners,
             self._group,
             self._sets,
         )

@@ -95,6 +95,29 @@ def linearise(blocks, means, first, last, slots, tangents, costs):
                 costs[i, group] = cost
 
 
+@jit(parallel=True)
+def blend(tangents, slots, others, out):
+    """Write the mean of the tangents in `slots` and in `others` into the slots `out`, all (n, G), where that is not -1.
+
+    A mean of tangents is a lower bound too; its least value can be above that of both.
+    """
+    n, n_groups = slots.shape
+    tags, offsets = tangents.tags, tangents.offsets  # numba loses an assignment to a tuple's array inside prange
+    for i in prange(n):
+        for b in range(n_groups):
+            if out[i, b] < 0:
+                continue
+            one = tangents.slopes[i, slots[i, b]]
+            other = tangents.slopes[i, others[i, b]]
+            result = tangents.slopes[i, out[i, b]]
+            tags[i, out[i, b]] = b
+            offsets[i, out[i, b]] = 0.5 * (offsets[i, slots[i, b]] + offsets[i, others[i, b]])
+            for j in range(n):
+                middle = 0.5 * (np.float64(one[j]) + np.float64(other[j]))
+                rounded = np.float32(middle)
+                result[j] = np.nextafter(rounded, np.float32(-np.inf)) if rounded > middle else rounded
+
+
 @jit
 def _rank(keys, ranking):
     """Sort a ranking that is nearly in order by insertion, and anew where it turns out not to be."""
@@ -153,11 +176,11 @@ def _write_set(ranking, multiplicity, m, out):
 
 
 @jit(parallel=True)
-def solve_items(tangents, prices, constants, multiplicity, lower, upper, logs, active, step, least, sizes, group, sets):
+def solve_items(tangents, prices, constants, multiplicity, lower, upper, logs, active, step, least, sizes, winners, group, sets):
     """Lower bounds `least` (n, G) of every item's problem in each active group, and a minimiser in the best of them.
 
     The bound for group b is min over sizes m from lower[b] to upper[b] of log2 m + max_k (least value of tangent k over
-    sets of size m) + constants[b, i]. Writes the minimisers' `sizes` (n, G), their `group` (n,), and the best as a set
+    sets of size m) + constants[b, i]. Writes the minimisers' `sizes` and the greatest tangents there, `winners` (n, G), the best `group` (n,), and the best as a set
     in `sets` (n, n); marks the tangents that are the greatest at a minimiser with `step`.
     """
     n, n_groups = least.shape
@@ -195,6 +218,7 @@ def solve_items(tangents, prices, constants, multiplicity, lower, upper, logs, a
             at = np.argmin(values)
             least[i, b] = values[at] + constants[b, i]
             sizes[i, b] = smallest + at
+            winners[i, b] = winner[at]
             last_use[i, winner[at]] = step
             if least[i, b] < best:
                 best = least[i, b]
