@@ -30,7 +30,9 @@ _RATE = 0.1  # bits an item pays for another where the two means disagree wholly
 _FAR = 0.3  # bits; a group this much above the best is solved only now and then
 _SMALL_SHARE = 0.02
 _SPARE_TANGENTS = 12
-_SETTLING_STEPS = 200
+_SETTLING_STEPS = 500
+_RESET_STEPS = 100
+_WORTH_A_RESET = 10
 _ALL_GROUPS_EVERY = 10
 _REFRESH_EVERY = 10
 _CENTRE_EVERY = 30
@@ -201,7 +203,9 @@ class _Ascent:
         self._tangents.tags[:] = -1
         self.best = -np.inf
         self._first_step = self.n_steps
-        self._milestone = -np.inf
+        self._free_from = self.n_steps + _SETTLING_STEPS
+        self._milestone = self._last_milestone = -np.inf
+        self._milestone_step = self.n_steps
         self.has_stalled = False
         points = self._first_points()
         met = self._shares() > _SMALL_SHARE
@@ -223,7 +227,7 @@ class _Ascent:
         else:
             self._move()
         if since % _REFRESH_EVERY == 0 or (since < 40 and since % 3 == 0):
-            self._refresh(reset=since < _SETTLING_STEPS)
+            self._refresh(reset=self.n_steps < self._free_from)
         if self.n_steps >= _TRIANGLES_FROM and self.n_steps % _TRIANGLES_EVERY == 0:
             self._separate()
         self.n_steps += 1
@@ -317,9 +321,14 @@ class _Ascent:
     def _note_bound(self, since: int) -> None:
         value = float(self._problem.multiplicity @ self._least.min(axis=1)) / self._problem.n_items
         self.best = max(self.best, value)
-        if since % _PATIENCE == 0:
-            self.has_stalled = self.best - self._milestone < _NEGLIGIBLE * abs(self._problem.entropy + self.best)
+        worthwhile = _NEGLIGIBLE * abs(self._problem.entropy + self.best)
+        if self.best > self._milestone + worthwhile:
             self._milestone = self.best
+            self._milestone_step = self.n_steps
+        elif self.n_steps >= max(self._milestone_step, self._free_from) + _PATIENCE:
+            self.has_stalled = self._milestone <= self._last_milestone + _WORTH_A_RESET * worthwhile
+            self._last_milestone = self._milestone
+            self._free_from = self.n_steps + _RESET_STEPS
 
     def _start_means(self) -> None:
         items = np.arange(self._problem.n)
