@@ -13,7 +13,7 @@ from posterior_consensus.draws import PartitionDraws
 from posterior_consensus.expectation import mean_loss
 from posterior_consensus.kernels import vi_bound as kernels
 from posterior_consensus.losses import vi
-from posterior_consensus.partitions import Labels, smallest_dtype
+from posterior_consensus.partitions import Labels
 from posterior_consensus.progress import track
 from posterior_consensus.similarity import similarity_values
 
@@ -142,7 +142,7 @@ class _Problem:
 
     def blocks(self, stride: int) -> kernels.Blocks:
         """One draw in `stride` in the form that kernels read, their weights summing to 1."""
-        labels = np.ascontiguousarray(self.labels[stride // 2 :: stride])
+        labels = self.labels[stride // 2 :: stride].astype(np.int32)  # one type: compiled once
         weights = self.weights[stride // 2 :: stride]
         starts = np.concatenate([[0], np.cumsum(labels.max(axis=1).astype(np.int64) + 1)])
         order = np.argsort(labels, axis=1, kind="stable").astype(np.int32).ravel()
@@ -178,12 +178,13 @@ class _Ascent:
             offsets=np.zeros((n, n_tangents)),
             tags=np.full((n, n_tangents), -1),
             last_use=np.full((n, n_tangents), -1),
-            ranking=np.tile(np.arange(n, dtype=smallest_dtype(n)), (n, n_tangents, 1)),
+            ranking=np.tile(np.arange(n, dtype=np.int32), (n, n_tangents, 1)),
         )
         self._centre = np.zeros((n_groups, n, n))
         self._prices = np.zeros((n_groups, n, n))
         self._constants = np.zeros((n_groups, n))
         self._means = np.zeros((n_groups, n, n), np.float32)
+        self._met = np.zeros(n_groups, bool)
         self._costs = np.zeros((n, n_groups))
         self._mean_logs = np.zeros((n, n_groups))
         self._triangles = np.zeros((0, 4), np.int32)
@@ -232,12 +233,17 @@ class _Ascent:
             self._separate()
         self.n_steps += 1
         if self.n_steps % _CENTRE_EVERY == 0:
-            kernels.settle(self._centre, self._means, _RATE)
+            kernels.settle(self._centre, self._means, self._met_groups(), _RATE)
             self._duals_centre = self._present_duals()
 
     def _shares(self) -> npt.NDArray[np.float32]:
         """Share of each group (n, G) in the means."""
         return np.diagonal(self._means, axis1=1, axis2=2).T
+
+    def _met_groups(self) -> npt.NDArray[np.intp]:
+        """Groups that are or were in the means, whose prices may differ from 0."""
+        self._met |= self._shares().max(axis=0) > 0
+        return np.flatnonzero(self._met)
 
     def _first_points(self) -> npt.NDArray[np.float32]:
         """Smoothed indicators (G, n, n) of every item's most similar ones, as many as make up the middle of a group."""
@@ -291,6 +297,7 @@ class _Ascent:
         kernels.total_prices(
             self._centre,
             self._means,
+            self._met_groups(),
             _RATE,
             self._triangles,
             self.duals,
@@ -383,7 +390,7 @@ def _size_groups(n_items: int, n: int) -> Ints:
         sizes = [1]
         while sizes[-1] < n_items:
             sizes.append(min(n_items, max(sizes[-1] + 1, int(sizes[-1] * ratio))))
-        per_pair = 24 * len(sizes) + 6 * (len(sizes) + _SPARE_TANGENTS)
+        per_pair = 24 * len(sizes) + 8 * (len(sizes) + _SPARE_TANGENTS)
         if per_pair * n**2 <= _MOST_BYTES:
             return np.array(sizes)
     raise ValueError(

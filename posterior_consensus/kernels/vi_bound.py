@@ -19,6 +19,7 @@ from posterior_consensus.kernels._jit import jit
 TANGENTS_AT_ONCE = 4
 _LN2 = 0.6931471805599453
 _SMOOTHING = 1e-4  # keeps the tangents' slopes finite where a mean has left a block empty but for the item itself
+_NOTHING = 1e-6  # share of a group at which it is taken out of the means, and costs no more time
 
 Blocks = namedtuple("Blocks", "labels starts order ends weights multiplicity")
 Blocks.__doc__ = (
@@ -176,7 +177,9 @@ def _write_set(ranking, multiplicity, m, out):
 
 
 @jit(parallel=True)
-def solve_items(tangents, prices, constants, multiplicity, lower, upper, logs, active, step, least, sizes, winners, group, sets):
+def solve_items(
+    tangents, prices, constants, multiplicity, lower, upper, logs, active, step, least, sizes, winners, group, sets
+):
     """Lower bounds `least` (n, G) of every item's problem in each active group, and a minimiser in the best of them.
 
     The bound for group b is min over sizes m from lower[b] to upper[b] of log2 m + max_k (least value of tangent k over
@@ -231,7 +234,8 @@ def violations(means, triangles, out):
     """How far the means violate x_ji + x_jk - (x_ik + x_ki) / 2 <= x_jj for triangles (b, j, i, k)."""
     for r in range(out.size):
         b, j, i, k = triangles[r]
-        out[r] = means[b, j, i] + means[b, j, k] - means[b, j, j] - 0.5 * (means[b, i, k] + means[b, k, i])
+        out[r] = np.float64(means[b, j, i]) + means[b, j, k] - means[b, j, j]
+        out[r] -= 0.5 * (np.float64(means[b, i, k]) + means[b, k, i])
 
 
 @jit(parallel=True)
@@ -266,11 +270,11 @@ def violated_triangles(means, groups, first, last, threshold, found, by):
 
 
 @jit(parallel=True)
-def settle(centre, means, rate):
-    """Add rate x (means - means') to the centre, exactly antisymmetrically."""
-    n_groups, n, _ = means.shape
+def settle(centre, means, groups, rate):
+    """Add rate x (means - means') to the centre of these groups, exactly antisymmetrically."""
+    n = means.shape[1]
     for i in prange(n):
-        for b in range(n_groups):
+        for b in groups:
             for j in range(i):
                 price = centre[b, i, j] + rate * (np.float64(means[b, i, j]) - np.float64(means[b, j, i]))
                 centre[b, i, j] = price
@@ -278,23 +282,24 @@ def settle(centre, means, rate):
 
 
 @jit(parallel=True)
-def total_prices(centre, means, rate, triangles, duals, multiplicity, prices, constants):
-    """All that an item pays: antisymmetric prices centre + rate x (means - means'), and those of triangles.
+def total_prices(centre, means, groups, rate, triangles, duals, multiplicity, prices, constants):
+    """All that an item pays in these groups: antisymmetric prices centre + rate x (means - means'), and those of triangles.
 
     A triangle (b, j, i, k) of price q >= 0 adds q (x_ji + x_jk - x_jj - (x_ik + x_ki) / 2), never positive at a
     partition, to the sum over items, in which an item's problem counts as often as its multiplicity. `constants` (G, n)
     receives the terms of x_jj.
     """
-    n_groups, n, _ = centre.shape
+    n = centre.shape[1]
     for i in prange(n):
-        for b in range(n_groups):
+        for b in groups:
             constants[b, i] = 0.0
             prices[b, i, i] = 0.0
             for j in range(i):
                 price = centre[b, i, j] + rate * (np.float64(means[b, i, j]) - np.float64(means[b, j, i]))
                 prices[b, i, j] = price
                 prices[b, j, i] = -price
-    for b in prange(n_groups):
+    for g in prange(groups.size):
+        b = groups[g]
         for r in range(duals.size):
             if triangles[r, 0] == b and duals[r] > 0.0:
                 j, i, k = triangles[r, 1], triangles[r, 2], triangles[r, 3]
@@ -316,12 +321,14 @@ def triangle_bends(means, group, sets, triangles, duals, out):
         if duals[r] <= 0.0:
             continue
         b, j, i, k = triangles[r]
-        change = means[b, j, j] - means[b, j, i] - means[b, j, k]
+        change = np.float64(means[b, j, j]) - means[b, j, i] - means[b, j, k]
         if group[j] == b:
-            change += sets[j, i] + sets[j, k] - 1.0
-        out[j] += 3.0 * change**2
-        out[i] += 0.75 * ((sets[i, k] if group[i] == b else 0.0) - means[b, i, k]) ** 2
-        out[k] += 0.75 * ((sets[k, i] if group[k] == b else 0.0) - means[b, k, i]) ** 2
+            change += np.float64(sets[j, i]) + sets[j, k] - 1.0
+        out[j] += 3.0 * change * change
+        change = (np.float64(sets[i, k]) if group[i] == b else 0.0) - np.float64(means[b, i, k])
+        out[i] += 0.75 * change * change
+        change = (np.float64(sets[k, i]) if group[k] == b else 0.0) - np.float64(means[b, k, i])
+        out[k] += 0.75 * change * change
 
 
 @jit(parallel=True)
@@ -353,8 +360,13 @@ def move(means, costs, mean_logs, logs, least, sizes, group, sets, prices, const
         for j in range(n):
             cost -= prices[own, i, j] * sets[i, j] * multiplicity[j]
         for b in range(n_groups):
+            if means[b, i, i] <= 0.0 and own != b:
+                continue
             costs[i, b] += step * ((cost if own == b else 0.0) - costs[i, b])
             mean_logs[i, b] += step * ((logs[sizes[i, b]] if own == b else 0.0) - mean_logs[i, b])
             mean = means[b, i]
+            if mean[i] <= _NOTHING and own != b:
+                mean[:] = 0.0
+                continue
             for j in range(n):
                 mean[j] += step * ((sets[i, j] if own == b else np.float32(0.0)) - mean[j])
