@@ -32,6 +32,7 @@ _SMALL_SHARE = 0.02
 _SPARE_TANGENTS = 12
 _SETTLING_STEPS = 500
 _RESET_STEPS = 100
+_STALE_AFTER = 60  # steps in which a tangent was nowhere the greatest
 _WORTH_A_RESET = 10
 _ALL_GROUPS_EVERY = 10
 _REFRESH_EVERY = 10
@@ -273,6 +274,8 @@ class _Ascent:
         The costs of the means, averages of the model's, are soon close to the means' true costs; until then they are
         reset to these.
         """
+        tags, last_use = self._tangents.tags[:, self.upper.size :], self._tangents.last_use[:, self.upper.size :]
+        tags[last_use < self.n_steps - _STALE_AFTER] = -1
         spare = np.argsort(self._tangents.last_use[:, self.upper.size :], axis=1, kind="stable") + self.upper.size
         wanted = self._shares() > _SMALL_SHARE
         place = 2 * np.cumsum(wanted, axis=1) - 1
