@@ -75,12 +75,13 @@ def vi_bound(draws: PartitionDraws, incumbent: Labels, *, seconds: float, progre
 
         n E VI = sum_i E log2 |z_t(i)| + sum_i (log2 |S_i| - 2 E log2 |S_i and z_t(i)|).
 
-    The bound drops that the sets S_i form one partition, so that every item has a problem of its own, and buys that back
-    by prices: what S_i pays for containing j it is paid where S_j contains i, and a triangle inequality costs nothing
-    where it holds. Prices differ between groups of cluster sizes, since items of one cluster agree on its size. A convex
-    function's tangents bound -2 E log2 |S_i and z_t(i)| from below, and a tangent's least value over all sets of a size
-    is found by sorting. Every choice of prices and tangents gives a valid bound; they are improved by an augmented
-    Lagrangian method whose steps are conditional-gradient steps of all items at once. The background pages derive it.
+    The bound drops that the sets S_i form one partition, so that every item has a problem of its own, and buys that
+    back by prices: what S_i pays for containing j, S_j is paid for containing i, and a triangle inequality costs
+    nothing where it holds. Prices differ between groups of cluster sizes, since items of one cluster agree on its size.
+    A convex function's tangents bound -2 E log2 |S_i and z_t(i)| from below, and a tangent's least value over all sets
+    of a size is found by sorting. Every choice of prices and tangents gives a valid bound; they are improved by an
+    augmented Lagrangian method whose steps are conditional-gradient steps of all items at once. The background pages
+    derive it.
     """
     began = time.monotonic()
     problem = _Problem(draws)
@@ -277,13 +278,12 @@ class _Ascent:
         tags, last_use = self._tangents.tags[:, self.upper.size :], self._tangents.last_use[:, self.upper.size :]
         tags[last_use < self.n_steps - _STALE_AFTER] = -1
         spare = np.argsort(self._tangents.last_use[:, self.upper.size :], axis=1, kind="stable") + self.upper.size
-        wanted = self._shares() > _SMALL_SHARE
+        wanted = (self._shares() > _SMALL_SHARE) & self._feasible
         place = 2 * np.cumsum(wanted, axis=1) - 1
         wanted &= place < _SPARE_TANGENTS
         place = np.clip(place, 1, _SPARE_TANGENTS - 1)
         slots = np.where(wanted, np.take_along_axis(spare, place - 1, axis=1), -1)
         blends = np.where(wanted, np.take_along_axis(spare, place, axis=1), -1)
-        # A winner's slot may be among those to be overwritten: blend first into a copy's place, then linearise.
         self._linearise(self._means, slots, self._costs if reset else np.empty_like(self._costs))
         kernels.blend(self._tangents, slots, self._winners, blends)
         for chosen in (slots, blends):

@@ -68,7 +68,7 @@ def linearise(blocks, means, first, last, slots, tangents, costs):
     Slopes are rounded down, so that they stay lower bounds of a sum of non-negative multiples. `costs` (n, G) receives
     share x F_i(mean / share).
     """
-    n_groups, n, _ = means.shape
+    n = means.shape[1]
     tags, values = tangents.tags, tangents.offsets  # numba loses an assignment to a tuple's array inside prange
     for i in prange(first, last):
         points = np.empty((n, TANGENTS_AT_ONCE))
@@ -100,13 +100,14 @@ def linearise(blocks, means, first, last, slots, tangents, costs):
 def blend(tangents, slots, others, out):
     """Write the mean of the tangents in `slots` and in `others` into the slots `out`, all (n, G), where that is not -1.
 
-    A mean of tangents is a lower bound too; its least value can be above that of both.
+    Where the other is no tangent, or none any more, nothing is written: after a change of draws its slopes are those of
+    the draws before. A mean of tangents is a lower bound too; its least value can be above that of both.
     """
     n, n_groups = slots.shape
     tags, offsets = tangents.tags, tangents.offsets  # numba loses an assignment to a tuple's array inside prange
     for i in prange(n):
         for b in range(n_groups):
-            if out[i, b] < 0:
+            if out[i, b] < 0 or tags[i, others[i, b]] < 0:
                 continue
             one = tangents.slopes[i, slots[i, b]]
             other = tangents.slopes[i, others[i, b]]
@@ -183,8 +184,8 @@ def solve_items(
     """Lower bounds `least` (n, G) of every item's problem in each active group, and a minimiser in the best of them.
 
     The bound for group b is min over sizes m from lower[b] to upper[b] of log2 m + max_k (least value of tangent k over
-    sets of size m) + constants[b, i]. Writes the minimisers' `sizes` and the greatest tangents there, `winners` (n, G), the best `group` (n,), and the best as a set
-    in `sets` (n, n); marks the tangents that are the greatest at a minimiser with `step`.
+    sets of size m) + constants[b, i]. Writes the minimisers' `sizes` (n, G) and the greatest tangents there, `winners`
+    (n, G), the best `group` (n,), and its minimiser as a set in `sets` (n, n); marks winners with `step`.
     """
     n, n_groups = least.shape
     last_use = tangents.last_use  # numba loses an assignment to a tuple's array inside prange
@@ -283,7 +284,7 @@ def settle(centre, means, groups, rate):
 
 @jit(parallel=True)
 def total_prices(centre, means, groups, rate, triangles, duals, multiplicity, prices, constants):
-    """All that an item pays in these groups: antisymmetric prices centre + rate x (means - means'), and those of triangles.
+    """All that an item pays in these groups: for pairs centre + rate x (means - means'), antisymmetric; for triangles.
 
     A triangle (b, j, i, k) of price q >= 0 adds q (x_ji + x_jk - x_jj - (x_ik + x_ki) / 2), never positive at a
     partition, to the sum over items, in which an item's problem counts as often as its multiplicity. `constants` (G, n)
