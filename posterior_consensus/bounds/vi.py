@@ -35,7 +35,9 @@ _RESET_STEPS = 100
 _STALE_AFTER = 60  # steps in which a tangent was nowhere the greatest
 _WORTH_A_RESET = 10
 _ALL_GROUPS_EVERY = 10
+_EARLY_STEPS = 40
 _REFRESH_EVERY = 10
+_LATE_REFRESH_EVERY = 20  # with all draws after a part of them: tangents are then most of the cost
 _CENTRE_EVERY = 30
 _TRIANGLES_FROM = 100
 _TRIANGLES_EVERY = 20
@@ -206,6 +208,7 @@ class _Ascent:
         self._tangents.tags[:] = -1
         self.best = -np.inf
         self._first_step = self.n_steps
+        self._refresh_every = _REFRESH_EVERY if self.n_steps == 0 else _LATE_REFRESH_EVERY
         self._free_from = self.n_steps + _SETTLING_STEPS
         self._milestone = self._last_milestone = -np.inf
         self._milestone_step = self.n_steps
@@ -229,7 +232,7 @@ class _Ascent:
             self._start_means()
         else:
             self._move()
-        if since % _REFRESH_EVERY == 0 or (since < 40 and since % 3 == 0):
+        if self.n_steps % (3 if self.n_steps < _EARLY_STEPS else self._refresh_every) == 0:
             self._refresh(reset=self.n_steps < self._free_from)
         if self.n_steps >= _TRIANGLES_FROM and self.n_steps % _TRIANGLES_EVERY == 0:
             self._separate()
