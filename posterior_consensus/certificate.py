@@ -136,7 +136,8 @@ def certify(
     partition : result object, DataArray or label vector of shape (n_items,)
         As a rule the consensus under the same loss: the better it is, the faster the proof.
     loss : str or PartitionLoss
-        A loss for which there is a bounding method: "binder", or ``binder(a)`` with any costs.
+        A loss for which there is a bounding method: "binder", or ``binder(a)`` with any costs; "vi"; and the other
+        metrics, "jaccard", "nvi", "id" and "nid".
     seconds : float
         Time after which to stop with the bound that there is then.
     progressbar : bool
@@ -162,6 +163,12 @@ def certify(
     lower bounds: any prices of at least 0 on them do. Prices are found by packing of conflicted triangles [2]_, by
     coordinate ascent, by the linear program where that is needed, and by branching where its solution is fractional.
     Items that have equal labels in all draws are one to begin with, and so are pairs that the bound settles.
+
+    For VI every item has a problem of its own, the cluster it is best in, and prices on pairs, cluster sizes and
+    triangle inequalities make up for what the clusters of different items need not agree on. For any metric L the
+    triangle inequality L(S, z_t) + L(S, z_u) >= L(z_t, z_u) bounds the expected loss by half the mean loss between
+    draws matched with draws far from them. These two leave a gap where the posterior is wide: the background pages
+    derive them and say how large it was on examples.
 
     References
     ----------

@@ -1,0 +1,404 @@
+"""A lower bound of the least expected variation of information."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus.bounds.bound import Bound
+from posterior_consensus.draws import PartitionDraws
+from posterior_consensus.expectation import mean_loss
+from posterior_consensus.kernels import vi_bound as kernels
+from posterior_consensus.losses import vi
+from posterior_consensus.partitions import Labels
+from posterior_consensus.progress import track
+from posterior_consensus.similarity import similarity_values
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+_MOST_BYTES = 4e9
+_ROUNDING = 1e-10  # bits; sums of n products of float64 are far closer, but a bound has to be one
+_ROWS_AT_ONCE = 2e7  # memberships of items in draws that one call of a kernel visits: well below a second
+_PILOT_ROWS = 1e7
+_PILOT_DRAWS = 200
+_PILOT_SHARE = 0.4
+_RATE = 0.1  # bits an item pays for another where the two means disagree wholly
+_FAR = 0.3  # bits; a group this much above the best is solved only now and then
+_SMALL_SHARE = 0.02
+_SPARE_TANGENTS = 12
+_SETTLING_STEPS = 500
+_RESET_STEPS = 100
+_STALE_AFTER = 60  # steps in which a tangent was nowhere the greatest
+_WORTH_A_RESET = 10
+_ALL_GROUPS_EVERY = 10
+_EARLY_STEPS = 40
+_REFRESH_EVERY = 10
+_LATE_REFRESH_EVERY = 20  # with all draws after a part of them: tangents are then most of the cost
+_CENTRE_EVERY = 30
+_TRIANGLES_FROM = 100
+_TRIANGLES_EVERY = 20
+_TRIANGLES_PER_CENTRE = 4
+_TRIANGLES_AT_ONCE_PER_ITEM = 20
+_VIOLATION = 0.02
+_PATIENCE = 300
+_NEGLIGIBLE = 1e-5  # relative gain of the bound in _PATIENCE steps that is not worth waiting for
+
+
+def vi_bound(draws: PartitionDraws, incumbent: Labels, *, seconds: float, progressbar: bool = True) -> Bound:
+    """Bound the least expected VI over all partitions from below.
+
+    Parameters
+    ----------
+    draws : PartitionDraws
+    incumbent : ndarray of shape (n_items,)
+        The best partition known; bounding ends when the bound meets its expected loss.
+    seconds : float
+        When to stop; the bound holds whenever that is. Bounding also ends when it has stopped to rise.
+    progressbar : bool
+
+    Returns
+    -------
+    Bound
+        In bits. `info` tells the number of items after equal ones are merged, steps, priced triangles, the groups of
+        cluster sizes, and the seconds.
+
+    Raises
+    ------
+    ValueError
+        If the arrays, quadratic in the number of items, would take more than 4 GB.
+
+    Notes
+    -----
+    With S_i the cluster of item i in the estimate and z_t(i) in draw t,
+
+        n E VI = sum_i E log2 |z_t(i)| + sum_i (log2 |S_i| - 2 E log2 |S_i and z_t(i)|).
+
+    The bound drops that the sets S_i form one partition, so that every item has a problem of its own, and buys that
+    back by prices: what S_i pays for containing j, S_j is paid for containing i, and a triangle inequality costs
+    nothing where it holds. Prices differ between groups of cluster sizes, since items of one cluster agree on its size.
+    A convex function's tangents bound -2 E log2 |S_i and z_t(i)| from below, and a tangent's least value over all sets
+    of a size is found by sorting. Every choice of prices and tangents gives a valid bound; they are improved by an
+    augmented Lagrangian method whose steps are conditional-gradient steps of all items at once. The background pages
+    derive it.
+    """
+    began = time.monotonic()
+    problem = _Problem(draws)
+    ascent = _Ascent(problem)
+    goal = float(mean_loss(draws, np.asarray(incumbent, np.int32)[np.newaxis], vi())[0])
+    stride = problem.pilot_stride()
+    if stride > 1:
+        ascent.use(problem.blocks(stride))
+        for _ in track(_until(began + _PILOT_SHARE * seconds), "Bounding VI, some draws", progressbar=progressbar):
+            ascent.step()
+            if ascent.has_stalled:
+                break
+    ascent.use(problem.blocks(1))
+    for _ in track(_until(began + seconds), "Bounding VI", progressbar=progressbar):
+        ascent.step()
+        if ascent.has_stalled or problem.entropy + ascent.best >= goal - _ROUNDING:
+            break
+    value = problem.entropy + ascent.best - _ROUNDING * (1 + np.log2(draws.n_items))
+    info = {
+        "n_merged_items": problem.n,
+        "n_steps": ascent.n_steps,
+        "n_triangles": int(np.count_nonzero(ascent.duals)),
+        "size_groups": ascent.upper.tolist(),
+        "seconds": time.monotonic() - began,
+    }
+    return Bound(min(max(value, 0.0), goal), "item problems under prices of pairs and triangles", None, info)
+
+
+def _until(deadline: float) -> Iterator[None]:
+    """Yield at least once, and then until the clock passes the deadline."""
+    yield
+    while time.monotonic() < deadline:
+        yield
+
+
+class _Problem:
+    """Distinct draws of distinct items, the latter with multiplicities.
+
+    Some partition of least expected VI keeps those items together whose labels agree in every draw.
+    """
+
+    def __init__(self, draws: PartitionDraws) -> None:
+        rows, row = np.unique(draws.labels, axis=0, return_inverse=True)
+        columns, first, item = np.unique(rows, axis=1, return_index=True, return_inverse=True)
+        self.labels = columns
+        self.weights = np.bincount(row.ravel(), weights=draws.weights)
+        self.multiplicity: Ints = np.bincount(item.ravel()).astype(np.int64)
+        self.similarity = similarity_values(draws)[np.ix_(first, first)]
+        self.n = first.size
+        self.n_items = draws.n_items
+        blocks = self.blocks(1)
+        sizes = np.add.reduceat(self.multiplicity[blocks.order], blocks.ends - np.diff(blocks.ends, prepend=0))
+        sums = np.add.reduceat(sizes * np.log2(sizes), blocks.starts[:-1])
+        self.entropy = float(self.weights @ sums) / self.n_items
+        self.rows = float(np.sum(np.square(np.diff(blocks.ends, prepend=0))))
+
+    def pilot_stride(self) -> int:
+        """One draw in how many (they are sorted: the sample is stratified) makes tangents cheap; 1 for all."""
+        return max(1, min(int(np.ceil(self.rows / _PILOT_ROWS)), len(self.labels) // _PILOT_DRAWS))
+
+    def blocks(self, stride: int) -> kernels.Blocks:
+        """One draw in `stride` in the form that kernels read, their weights summing to 1."""
+        labels = self.labels[stride // 2 :: stride].astype(np.int32)  # one type: compiled once
+        weights = self.weights[stride // 2 :: stride]
+        starts = np.concatenate([[0], np.cumsum(labels.max(axis=1).astype(np.int64) + 1)])
+        order = np.argsort(labels, axis=1, kind="stable").astype(np.int32).ravel()
+        ends = np.cumsum(np.bincount((starts[:-1, np.newaxis] + labels).ravel(), minlength=starts[-1]))
+        return kernels.Blocks(labels, starts, order, ends, weights / weights.sum(), self.multiplicity)
+
+
+class _Ascent:
+    """Prices of pairs and triangles, and the averages of the item problems' minimisers that they are made of.
+
+    Attributes
+    ----------
+    best : float
+        Greatest bound found for the draws in use, without the draws' entropy.
+    n_steps : int
+    duals : ndarray of shape (n_triangles,)
+        Prices of the triangles.
+    upper : ndarray of shape (n_groups,)
+        Largest size of each group of cluster sizes.
+    """
+
+    def __init__(self, problem: _Problem) -> None:
+        n = problem.n
+        self._problem = problem
+        self.upper = _size_groups(problem.n_items, n)
+        self._lower = np.concatenate([[0], self.upper[:-1]]) + 1
+        self._feasible = self.upper >= problem.multiplicity[:, np.newaxis]
+        self._logs = np.log2(np.maximum(np.arange(problem.n_items + 1), 1))
+        n_groups = self.upper.size
+        n_tangents = n_groups + _SPARE_TANGENTS
+        self._tangents = kernels.Tangents(
+            slopes=np.zeros((n, n_tangents, n), np.float32),
+            offsets=np.zeros((n, n_tangents)),
+            tags=np.full((n, n_tangents), -1),
+            last_use=np.full((n, n_tangents), -1),
+            ranking=np.tile(np.arange(n, dtype=np.int32), (n, n_tangents, 1)),
+        )
+        self._centre = np.zeros((n_groups, n, n))
+        self._prices = np.zeros((n_groups, n, n))
+        self._constants = np.zeros((n_groups, n))
+        self._means = np.zeros((n_groups, n, n), np.float32)
+        self._met = np.zeros(n_groups, bool)
+        self._costs = np.zeros((n, n_groups))
+        self._mean_logs = np.zeros((n, n_groups))
+        self._triangles = np.zeros((0, 4), np.int32)
+        self.duals = np.zeros(0)
+        self._duals_centre = np.zeros(0)
+        self._least = np.full((n, n_groups), np.inf)
+        self._sizes = np.zeros((n, n_groups), np.int64)
+        self._winners = np.zeros((n, n_groups), np.int64)
+        self._group = np.zeros(n, np.int64)
+        self._sets = np.zeros((n, n), np.float32)
+        self._gaps = np.zeros(n)
+        self.n_steps = 0
+
+    def use(self, blocks: kernels.Blocks) -> None:
+        """Bound the expectation over these draws from here on, under the prices there are."""
+        self._blocks = blocks
+        self._tangents.tags[:] = -1
+        self.best = -np.inf
+        self._first_step = self.n_steps
+        self._refresh_every = _REFRESH_EVERY if self.n_steps == 0 else _LATE_REFRESH_EVERY
+        self._free_from = self.n_steps + _SETTLING_STEPS
+        self._milestone = self._last_milestone = -np.inf
+        self._milestone_step = self.n_steps
+        self.has_stalled = False
+        points = self._first_points()
+        met = self._shares() > _SMALL_SHARE
+        points[met.T] = self._means[met.T]
+        slots = np.where(self._feasible, np.arange(self.upper.size), -1)
+        self._linearise(points, slots, np.empty_like(self._costs))
+        self._refresh()
+
+    def step(self) -> None:
+        """Solve the item problems under the present prices, move the means, and now and then improve the model."""
+        since = self.n_steps - self._first_step
+        every = since % _ALL_GROUPS_EVERY == 0
+        self._set_prices()
+        self._solve(every)
+        if every:
+            self._note_bound(since)
+        if self.n_steps == 0:
+            self._start_means()
+        else:
+            self._move()
+        if self.n_steps % (3 if self.n_steps < _EARLY_STEPS else self._refresh_every) == 0:
+            self._refresh(reset=self.n_steps < self._free_from)
+        if self.n_steps >= _TRIANGLES_FROM and self.n_steps % _TRIANGLES_EVERY == 0:
+            self._separate()
+        self.n_steps += 1
+        if self.n_steps % _CENTRE_EVERY == 0:
+            kernels.settle(self._centre, self._means, self._met_groups(), _RATE)
+            self._duals_centre = self._present_duals()
+
+    def _shares(self) -> npt.NDArray[np.float32]:
+        """Share of each group (n, G) in the means."""
+        return np.diagonal(self._means, axis1=1, axis2=2).T
+
+    def _met_groups(self) -> npt.NDArray[np.intp]:
+        """Groups that are or were in the means, whose prices may differ from 0."""
+        self._met |= self._shares().max(axis=0) > 0
+        return np.flatnonzero(self._met)
+
+    def _first_points(self) -> npt.NDArray[np.float32]:
+        """Smoothed indicators (G, n, n) of every item's most similar ones, as many as make up the middle of a group."""
+        multiplicity = self._problem.multiplicity
+        similarity = self._problem.similarity
+        nearest = np.argsort(-similarity - 2 * np.eye(self._problem.n), axis=1, kind="stable")
+        reach = np.cumsum(multiplicity[nearest], axis=1)
+        points = np.empty_like(self._means)
+        for b, middle in enumerate((self._lower + self.upper) // 2):
+            near = np.zeros(similarity.shape)
+            np.put_along_axis(near, nearest, (reach <= middle).astype(float), axis=1)
+            points[b] = 0.8 * near + 0.2 * similarity
+            np.fill_diagonal(points[b], 1.0)
+        return points
+
+    def _linearise(self, points: npt.NDArray[np.float32], slots: npt.NDArray[np.intp], costs: Floats) -> None:
+        passes = np.ceil(np.count_nonzero(slots >= 0, axis=1).max() / kernels.TANGENTS_AT_ONCE)
+        rows = self._problem.rows * len(self._blocks.labels) / len(self._problem.labels) * max(passes, 1)
+        at_once = max(1, int(self._problem.n * _ROWS_AT_ONCE / max(rows, 1)))
+        for first in range(0, self._problem.n, at_once):
+            last = min(first + at_once, self._problem.n)
+            kernels.linearise(self._blocks, points, first, last, slots, self._tangents, costs)
+
+    def _refresh(self, reset: bool = True) -> None:
+        """Add tangents at the means, in the place of those that were the greatest longest ago.
+
+        The costs of the means, averages of the model's, are soon close to the means' true costs; until then they are
+        reset to these.
+        """
+        tags, last_use = self._tangents.tags[:, self.upper.size :], self._tangents.last_use[:, self.upper.size :]
+        tags[last_use < self.n_steps - _STALE_AFTER] = -1
+        spare = np.argsort(self._tangents.last_use[:, self.upper.size :], axis=1, kind="stable") + self.upper.size
+        wanted = (self._shares() > _SMALL_SHARE) & self._feasible
+        place = 2 * np.cumsum(wanted, axis=1) - 1
+        wanted &= place < _SPARE_TANGENTS
+        place = np.clip(place, 1, _SPARE_TANGENTS - 1)
+        slots = np.where(wanted, np.take_along_axis(spare, place - 1, axis=1), -1)
+        blends = np.where(wanted, np.take_along_axis(spare, place, axis=1), -1)
+        self._linearise(self._means, slots, self._costs if reset else np.empty_like(self._costs))
+        kernels.blend(self._tangents, slots, self._winners, blends)
+        for chosen in (slots, blends):
+            items, groups = np.nonzero(wanted)
+            self._tangents.last_use[items, chosen[items, groups]] = self.n_steps
+
+    def _present_duals(self) -> Floats:
+        excess = np.empty(self._duals_centre.size)
+        kernels.violations(self._means, self._triangles, excess)
+        return np.maximum(self._duals_centre + _RATE * excess, 0.0)
+
+    def _set_prices(self) -> None:
+        self.duals = self._present_duals()
+        kernels.total_prices(
+            self._centre,
+            self._means,
+            self._met_groups(),
+            _RATE,
+            self._triangles,
+            self.duals,
+            self._problem.multiplicity,
+            self._prices,
+            self._constants,
+        )
+
+    def _solve(self, every: bool) -> None:
+        near = self._least < self._least.min(axis=1, keepdims=True) + _FAR
+        kernels.solve_items(
+            self._tangents,
+            self._prices,
+            self._constants,
+            self._problem.multiplicity,
+            self._lower,
+            self.upper,
+            self._logs,
+            np.ones_like(near) if every else near,
+            self.n_steps,
+            self._least,
+            self._sizes,
+            self._winners,
+            self._group,
+            self._sets,
+        )
+
+    def _note_bound(self, since: int) -> None:
+        value = float(self._problem.multiplicity @ self._least.min(axis=1)) / self._problem.n_items
+        self.best = max(self.best, value)
+        worthwhile = _NEGLIGIBLE * abs(self._problem.entropy + self.best)
+        if self.best > self._milestone + worthwhile:
+            self._milestone = self.best
+            self._milestone_step = self.n_steps
+        elif self.n_steps >= max(self._milestone_step, self._free_from) + _PATIENCE:
+            self.has_stalled = self._milestone <= self._last_milestone + _WORTH_A_RESET * worthwhile
+            self._last_milestone = self._milestone
+            self._free_from = self.n_steps + _RESET_STEPS
+
+    def _start_means(self) -> None:
+        items = np.arange(self._problem.n)
+        chosen = items, self._group
+        self._means[self._group, items] = self._sets
+        self._mean_logs[chosen] = self._logs[self._sizes[chosen]]
+        self._costs[chosen] = self._least[chosen] - self._mean_logs[chosen]
+
+    def _move(self) -> None:
+        bends = np.zeros(self._problem.n)
+        kernels.triangle_bends(self._means, self._group, self._sets, self._triangles, self.duals, bends)
+        kernels.move(
+            self._means,
+            self._costs,
+            self._mean_logs,
+            self._logs,
+            self._least,
+            self._sizes,
+            self._group,
+            self._sets,
+            self._prices,
+            self._constants,
+            self._problem.multiplicity,
+            _RATE,
+            _RATE * bends,
+            self._gaps,
+        )
+
+    def _separate(self) -> None:
+        """Take up the most violated triangles and drop those without a price."""
+        n = self._problem.n
+        groups = np.flatnonzero(self._shares().max(axis=0) > _SMALL_SHARE)
+        found = np.empty((groups.size, n, _TRIANGLES_PER_CENTRE, 2), np.int32)
+        by = np.empty(found.shape[:3], np.float32)
+        kernels.violated_triangles(self._means, groups, 0, n, _VIOLATION, found, by)
+        g, centre, r = np.nonzero(found[..., 0] >= 0)
+        worst = np.argsort(-by[g, centre, r], kind="stable")[: _TRIANGLES_AT_ONCE_PER_ITEM * n]
+        g, centre, r = g[worst], centre[worst], r[worst]
+        new = np.column_stack([groups[g], centre, found[g, centre, r]]).astype(np.int32)
+        kept = (self.duals > 0) | (self._duals_centre > 0)
+        triangles = np.concatenate([self._triangles[kept], new])
+        duals = np.concatenate([self._duals_centre[kept], np.zeros(len(new))])
+        code = np.ravel_multi_index(tuple(triangles.T.astype(np.int64)), (self.upper.size, n, n, n))
+        _, first = np.unique(code, return_index=True)  # the priced one of two equal triangles comes first
+        self._triangles = np.ascontiguousarray(triangles[first])
+        self._duals_centre = duals[first]
+
+
+def _size_groups(n_items: int, n: int) -> Ints:
+    """Largest sizes of groups of cluster sizes, as fine as memory allows."""
+    for ratio in (1.5, 2.0, 4.0, n_items):
+        sizes = [1]
+        while sizes[-1] < n_items:
+            sizes.append(min(n_items, max(sizes[-1] + 1, int(sizes[-1] * ratio))))
+        per_pair = 24 * len(sizes) + 8 * (len(sizes) + _SPARE_TANGENTS)
+        if per_pair * n**2 <= _MOST_BYTES:
+            return np.array(sizes)
+    raise ValueError(
+        f"The bound for VI takes {per_pair * n**2 / 1e9:.0f} GB for {n} distinct items; at most 4 are used."
+    )

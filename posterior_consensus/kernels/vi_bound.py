@@ -1,0 +1,373 @@
+"""Item problems of the lower bound for expected VI: their tangents, their minima under prices, and one step of each.
+
+Arrays share these shapes, for n items (merged ones, with multiplicities), G groups of cluster sizes and K tangents an
+item:
+
+slopes (n, K, n) float32, offsets (n, K) float64, tags (n, K): tangent k of item i belongs to group tags[i, k], or to
+none where that is -1; its value at a set of items x is offsets[i, k] + sum_j multiplicity_j slopes[i, k, j] x_j.
+prices, centre (G, n, n) float64: what item i pays for each unit of j where its cluster's size is in a group.
+means (G, n, n) float32: averages of the minimisers; the diagonal holds the share of each group.
+"""
+
+from collections import namedtuple
+
+import numpy as np
+from numba import prange
+
+from posterior_consensus.kernels._jit import jit
+
+TANGENTS_AT_ONCE = 4
+_LN2 = 0.6931471805599453
+_SMOOTHING = 1e-4  # keeps the tangents' slopes finite where a mean has left a block empty but for the item itself
+_NOTHING = 1e-6  # share of a group at which it is taken out of the means, and costs no more time
+
+Blocks = namedtuple("Blocks", "labels starts order ends weights multiplicity")
+Blocks.__doc__ = (
+    """Draws as blocks of items: block r = starts[t] + labels[t, i] of draw t holds order[ends[r - 1] : ends[r]]."""
+)
+
+Tangents = namedtuple("Tangents", "slopes offsets tags last_use ranking")
+Tangents.__doc__ = (
+    """Tangents of all items; ranking (n, K, n) keeps the order of the priced slopes from call to call."""
+)
+
+
+@jit
+def _linearise_item(i, blocks, points, slopes, offsets):
+    """Tangents of F_i(x) = -2 sum_t w_t log2(a_t . x) at TANGENTS_AT_ONCE points (n, 4), per unit of multiplicity.
+
+    -log is convex, so that each draw's -log u is at least 1 - log v - u / v whatever v > 0 is.
+    """
+    slopes[:] = 0.0
+    offsets[:] = 0.0
+    total = np.empty(TANGENTS_AT_ONCE)
+    rate = np.empty(TANGENTS_AT_ONCE)
+    for t in range(blocks.labels.shape[0]):
+        block = blocks.starts[t] + blocks.labels[t, i]
+        first = blocks.ends[block - 1] if block > 0 else 0
+        members = blocks.order[first : blocks.ends[block]]
+        total[:] = 0.0
+        for s in range(members.size):
+            point = points[members[s]]
+            for c in range(TANGENTS_AT_ONCE):
+                total[c] += point[c]
+        weight = 2.0 * blocks.weights[t]
+        for c in range(TANGENTS_AT_ONCE):
+            rate[c] = weight / (_LN2 * total[c])
+            offsets[c] += weight * (1.0 / _LN2 - np.log2(total[c]))
+        for s in range(members.size):
+            slope = slopes[members[s]]
+            for c in range(TANGENTS_AT_ONCE):
+                slope[c] -= rate[c]
+
+
+@jit(parallel=True)
+def linearise(blocks, means, first, last, slots, tangents, costs):
+    """Put tangents of items `first` to `last` at their means into `slots` (n, G), where that is not -1.
+
+    Slopes are rounded down, so that they stay lower bounds of a sum of non-negative multiples. `costs` (n, G) receives
+    share x F_i(mean / share).
+    """
+    n = means.shape[1]
+    tags, values = tangents.tags, tangents.offsets  # numba loses an assignment to a tuple's array inside prange
+    for i in prange(first, last):
+        points = np.empty((n, TANGENTS_AT_ONCE))
+        slopes = np.empty((n, TANGENTS_AT_ONCE))
+        offsets = np.empty(TANGENTS_AT_ONCE)
+        wanted = np.flatnonzero(slots[i] >= 0)
+        for begin in range(0, wanted.size, TANGENTS_AT_ONCE):
+            n_now = min(TANGENTS_AT_ONCE, wanted.size - begin)
+            for c in range(TANGENTS_AT_ONCE):
+                mean = means[wanted[begin + min(c, n_now - 1)], i]
+                for j in range(n):
+                    points[j, c] = (np.float64(mean[j]) / np.float64(mean[i]) + _SMOOTHING) * blocks.multiplicity[j]
+            _linearise_item(i, blocks, points, slopes, offsets)
+            for c in range(n_now):
+                group = wanted[begin + c]
+                slot = slots[i, group]
+                tags[i, slot] = group
+                values[i, slot] = offsets[c]
+                out = tangents.slopes[i, slot]
+                cost = offsets[c] * means[group, i, i]
+                for j in range(n):
+                    rounded = np.float32(slopes[j, c])
+                    out[j] = np.nextafter(rounded, np.float32(-np.inf)) if rounded > slopes[j, c] else rounded
+                    cost += slopes[j, c] * means[group, i, j] * blocks.multiplicity[j]
+                costs[i, group] = cost
+
+
+@jit(parallel=True)
+def blend(tangents, slots, others, out):
+    """Write the mean of the tangents in `slots` and in `others` into the slots `out`, all (n, G), where that is not -1.
+
+    Where the other is no tangent, or none any more, nothing is written: after a change of draws its slopes are those of
+    the draws before. A mean of tangents is a lower bound too; its least value can be above that of both.
+    """
+    n, n_groups = slots.shape
+    tags, offsets = tangents.tags, tangents.offsets  # numba loses an assignment to a tuple's array inside prange
+    for i in prange(n):
+        for b in range(n_groups):
+            if out[i, b] < 0 or tags[i, others[i, b]] < 0:
+                continue
+            one = tangents.slopes[i, slots[i, b]]
+            other = tangents.slopes[i, others[i, b]]
+            result = tangents.slopes[i, out[i, b]]
+            tags[i, out[i, b]] = b
+            offsets[i, out[i, b]] = 0.5 * (offsets[i, slots[i, b]] + offsets[i, others[i, b]])
+            for j in range(n):
+                middle = 0.5 * (np.float64(one[j]) + np.float64(other[j]))
+                rounded = np.float32(middle)
+                result[j] = np.nextafter(rounded, np.float32(-np.inf)) if rounded > middle else rounded
+
+
+@jit
+def _rank(keys, ranking):
+    """Sort a ranking that is nearly in order by insertion, and anew where it turns out not to be."""
+    budget = 12 * keys.size
+    for r in range(1, keys.size):
+        item = ranking[r]
+        key = keys[item]
+        s = r - 1
+        while s >= 0 and keys[ranking[s]] > key:
+            ranking[s + 1] = ranking[s]
+            s -= 1
+        ranking[s + 1] = item
+        budget -= r - 1 - s
+        if budget < 0:
+            ranking[:] = np.argsort(keys)
+            return
+
+
+@jit
+def _least_by_size(i, slope, offset, price, multiplicity, lower, keys, ranking, least):
+    """Raise least[m - lower] to the least value of a priced tangent over {0 <= x <= 1, x_i = 1, sum x = m}.
+
+    That is the sum of the m smallest priced slopes, the item's own among them. Returns nothing; `ranking` is left in
+    order, item i first.
+    """
+    for j in range(keys.size):
+        keys[j] = np.float64(slope[j]) + price[j]
+    total = offset + keys[i] * multiplicity[i]
+    keys[i] = -np.inf
+    _rank(keys, ranking)
+    size = multiplicity[i]
+    r = 1
+    for s in range(least.size):
+        m = lower + s
+        while r < keys.size and size + multiplicity[ranking[r]] <= m:
+            total += keys[ranking[r]] * multiplicity[ranking[r]]
+            size += multiplicity[ranking[r]]
+            r += 1
+        value = total
+        if size < m:
+            value += keys[ranking[r]] * (m - size)
+        least[s] = max(least[s], value)
+
+
+@jit
+def _write_set(ranking, multiplicity, m, out):
+    """The first items of a ranking up to size m, the last of them perhaps in part."""
+    out[:] = 0.0
+    size = 0
+    for r in range(out.size):
+        if size >= m:
+            break
+        j = ranking[r]
+        out[j] = min(1.0, (m - size) / multiplicity[j])
+        size += multiplicity[j]
+
+
+@jit(parallel=True)
+def solve_items(
+    tangents, prices, constants, multiplicity, lower, upper, logs, active, step, least, sizes, winners, group, sets
+):
+    """Lower bounds `least` (n, G) of every item's problem in each active group, and a minimiser in the best of them.
+
+    The bound for group b is min over sizes m from lower[b] to upper[b] of log2 m + max_k (least value of tangent k over
+    sets of size m) + constants[b, i]. Writes the minimisers' `sizes` (n, G) and the greatest tangents there, `winners`
+    (n, G), the best `group` (n,), and its minimiser as a set in `sets` (n, n); marks winners with `step`.
+    """
+    n, n_groups = least.shape
+    last_use = tangents.last_use  # numba loses an assignment to a tuple's array inside prange
+    for i in prange(n):
+        keys = np.empty(n)
+        best = np.inf
+        for b in range(n_groups):
+            if not active[i, b] or upper[b] < multiplicity[i]:
+                continue
+            smallest = max(lower[b], multiplicity[i])
+            values = np.full(upper[b] - smallest + 1, -np.inf)
+            before = np.empty(values.size)
+            winner = np.zeros(values.size, np.int64)
+            for k in range(tangents.tags.shape[1]):
+                if tangents.tags[i, k] != b:
+                    continue
+                before[:] = values
+                _least_by_size(
+                    i,
+                    tangents.slopes[i, k],
+                    tangents.offsets[i, k],
+                    prices[b, i],
+                    multiplicity,
+                    smallest,
+                    keys,
+                    tangents.ranking[i, k],
+                    values,
+                )
+                for s in range(values.size):
+                    if values[s] > before[s]:
+                        winner[s] = k
+            for s in range(values.size):
+                values[s] += logs[smallest + s]
+            at = np.argmin(values)
+            least[i, b] = values[at] + constants[b, i]
+            sizes[i, b] = smallest + at
+            winners[i, b] = winner[at]
+            last_use[i, winner[at]] = step
+            if least[i, b] < best:
+                best = least[i, b]
+                group[i] = b
+                _write_set(tangents.ranking[i, winner[at]], multiplicity, sizes[i, b], sets[i])
+
+
+@jit
+def violations(means, triangles, out):
+    """How far the means violate x_ji + x_jk - (x_ik + x_ki) / 2 <= x_jj for triangles (b, j, i, k)."""
+    for r in range(out.size):
+        b, j, i, k = triangles[r]
+        out[r] = np.float64(means[b, j, i]) + means[b, j, k] - means[b, j, j]
+        out[r] -= 0.5 * (np.float64(means[b, i, k]) + means[b, k, i])
+
+
+@jit(parallel=True)
+def violated_triangles(means, groups, first, last, threshold, found, by):
+    """The most violated triangles of each of the `groups` and of each centre j from `first` to `last`.
+
+    `found` (groups, centres, R, 2) receives the R worst pairs (i, k), or -1, and `by` how far they are violated.
+    """
+    n_centres = last - first
+    for job in prange(groups.size * n_centres):
+        mean = means[groups[job // n_centres]]
+        j = first + job % n_centres
+        pairs = found[job // n_centres, job % n_centres]
+        worst = by[job // n_centres, job % n_centres]
+        pairs[:] = -1
+        worst[:] = threshold
+        row = mean[j]
+        weakest = 0
+        for i in range(mean.shape[0]):
+            if i == j or row[i] <= threshold:
+                continue
+            for k in range(i + 1, mean.shape[0]):
+                violation = row[i] + row[k] - row[j] - np.float32(0.5) * mean[i, k]
+                if violation <= worst[weakest] or k == j:
+                    continue
+                violation -= np.float32(0.5) * mean[k, i]
+                if violation > worst[weakest]:
+                    worst[weakest] = violation
+                    pairs[weakest, 0] = i
+                    pairs[weakest, 1] = k
+                    weakest = np.argmin(worst)
+
+
+@jit(parallel=True)
+def settle(centre, means, groups, rate):
+    """Add rate x (means - means') to the centre of these groups, exactly antisymmetrically."""
+    n = means.shape[1]
+    for i in prange(n):
+        for b in groups:
+            for j in range(i):
+                price = centre[b, i, j] + rate * (np.float64(means[b, i, j]) - np.float64(means[b, j, i]))
+                centre[b, i, j] = price
+                centre[b, j, i] = -price
+
+
+@jit(parallel=True)
+def total_prices(centre, means, groups, rate, triangles, duals, multiplicity, prices, constants):
+    """All that an item pays in these groups: for pairs centre + rate x (means - means'), antisymmetric; for triangles.
+
+    A triangle (b, j, i, k) of price q >= 0 adds q (x_ji + x_jk - x_jj - (x_ik + x_ki) / 2), never positive at a
+    partition, to the sum over items, in which an item's problem counts as often as its multiplicity. `constants` (G, n)
+    receives the terms of x_jj.
+    """
+    n = centre.shape[1]
+    for i in prange(n):
+        for b in groups:
+            constants[b, i] = 0.0
+            prices[b, i, i] = 0.0
+            for j in range(i):
+                price = centre[b, i, j] + rate * (np.float64(means[b, i, j]) - np.float64(means[b, j, i]))
+                prices[b, i, j] = price
+                prices[b, j, i] = -price
+    for g in prange(groups.size):
+        b = groups[g]
+        for r in range(duals.size):
+            if triangles[r, 0] == b and duals[r] > 0.0:
+                j, i, k = triangles[r, 1], triangles[r, 2], triangles[r, 3]
+                constants[b, j] -= duals[r] / multiplicity[j]
+                prices[b, j, i] += duals[r] / (multiplicity[i] * multiplicity[j])
+                prices[b, j, k] += duals[r] / (multiplicity[k] * multiplicity[j])
+                half = 0.5 * duals[r] / (multiplicity[i] * multiplicity[k])
+                prices[b, i, k] -= half
+                prices[b, k, i] -= half
+
+
+@jit
+def triangle_bends(means, group, sets, triangles, duals, out):
+    """Add 3 x the squared change of each priced triangle's violation by the move of each of its items to `out` (n,).
+
+    Three items share a triangle: the square of the sum of their changes is at most 3 x the sum of the squares.
+    """
+    for r in range(duals.size):
+        if duals[r] <= 0.0:
+            continue
+        b, j, i, k = triangles[r]
+        change = np.float64(means[b, j, j]) - means[b, j, i] - means[b, j, k]
+        if group[j] == b:
+            change += np.float64(sets[j, i]) + sets[j, k] - 1.0
+        out[j] += 3.0 * change * change
+        change = (np.float64(sets[i, k]) if group[i] == b else 0.0) - np.float64(means[b, i, k])
+        out[i] += 0.75 * change * change
+        change = (np.float64(sets[k, i]) if group[k] == b else 0.0) - np.float64(means[b, k, i])
+        out[k] += 0.75 * change * change
+
+
+@jit(parallel=True)
+def move(means, costs, mean_logs, logs, least, sizes, group, sets, prices, constants, multiplicity, rate, bends, gaps):
+    """Move every item's means towards its minimiser, as far as lowers the augmented objective most.
+
+    The objective is quadratic in the length of a step. Two items share each difference of means: counting its square
+    twice for each, all items may move at once. `gaps` (n,) receives what a full step would gain were it linear.
+    """
+    n_groups, n, _ = means.shape
+    for i in prange(n):
+        own = group[i]
+        gain = -least[i, own]
+        bend = bends[i] / multiplicity[i]
+        for b in range(n_groups):
+            mean = means[b, i]
+            if mean[i] <= 0.0 and own != b:
+                continue
+            gain += costs[i, b] + mean_logs[i, b] + constants[b, i] * mean[i]
+            for j in range(n):
+                gain += prices[b, i, j] * mean[j] * multiplicity[j]
+                if j != i:
+                    bend += 2.0 * multiplicity[j] * ((sets[i, j] if own == b else np.float32(0.0)) - mean[j]) ** 2
+        gaps[i] = gain
+        if gain <= 0.0:
+            continue
+        step = min(1.0, gain / max(rate * bend, 1e-12))
+        cost = least[i, own] - constants[own, i] - logs[sizes[i, own]]
+        for j in range(n):
+            cost -= prices[own, i, j] * sets[i, j] * multiplicity[j]
+        for b in range(n_groups):
+            if means[b, i, i] <= 0.0 and own != b:
+                continue
+            costs[i, b] += step * ((cost if own == b else 0.0) - costs[i, b])
+            mean_logs[i, b] += step * ((logs[sizes[i, b]] if own == b else 0.0) - mean_logs[i, b])
+            mean = means[b, i]
+            if mean[i] <= _NOTHING and own != b:
+                mean[:] = 0.0
+                continue
+            for j in range(n):
+                mean[j] += step * ((sets[i, j] if own == b else np.float32(0.0)) - mean[j])
