@@ -105,12 +105,18 @@ def pair_costs(draws: PartitionDraws, loss: PartitionLoss) -> tuple[Floats, Floa
     columns = np.ascontiguousarray(draws.labels[draws.weights > 0].T)
     signature = np.array([numbers.setdefault(column.tobytes(), len(numbers)) for column in columns])
     _, first, sizes = np.unique(signature, return_index=True, return_counts=True)
-    similarity = draws.n_draws * similarity_values(draws)[np.ix_(first, first)]
+    similarity = similarity_values(draws)
+    if first.size < draws.n_items:
+        similarity = similarity[np.ix_(first, first)]
+    similarity *= draws.n_draws
     if not draws.is_weighted:
-        similarity = np.rint(similarity)  # counts of draws
-    multiplicity = np.multiply.outer(sizes, sizes).astype(np.float64)
-    together = loss.numerator["B"] * multiplicity * np.maximum(draws.n_draws - similarity, 0.0)
-    apart = loss.numerator["C"] * multiplicity * similarity
+        np.rint(similarity, out=similarity)  # counts of draws
+    together = np.maximum(draws.n_draws - similarity, 0.0)
+    apart = similarity
+    for costs, term in ((together, "B"), (apart, "C")):
+        costs *= loss.numerator[term]
+        if first.size < draws.n_items:
+            costs *= np.multiply.outer(sizes, sizes)
     np.fill_diagonal(together, 0.0)
     np.fill_diagonal(apart, 0.0)
     return together, apart, signature

@@ -15,7 +15,7 @@ from posterior_consensus.losses import PartitionLoss, is_binder, vi
 from posterior_consensus.partitions import Labels
 
 _MOST_ITEMS = 5_000  # a few matrices of items x items, 200 MB each
-_SECONDS_A_PAIR = 5e-9  # what a run of a search takes, or longer
+_SECONDS_A_PAIR = 2e-9  # what a run of a search takes, or longer
 
 
 class Family(NamedTuple):

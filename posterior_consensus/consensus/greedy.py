@@ -55,7 +55,7 @@ def greedy(
         Largest number of runs from random orders of the items.
     n_agree : int
         The search ends early once so many runs reached the least loss; looked at after every fourth run, with Binder's
-        loss after every eighth.
+        loss after every tenth.
     starts : sequence
         Further partitions to start from: "best_draw", "hierarchical", "spectral", label vectors or result objects.
     seconds : float, optional

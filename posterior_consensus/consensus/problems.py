@@ -53,7 +53,7 @@ class OnDraws:
         self._all = tables.Draws(draws.labels, draws.starts, draws.weights)
         self._cumulative = np.cumsum(draws.weights)
         spread = (np.arange(_MIDDLE) + 0.5) / _MIDDLE
-        self._middle = self._sample(spread) if draws.n_draws > 2 * _MIDDLE else None
+        self._middle = self._sample(spread) if draws.n_draws > 4 * _MIDDLE else None
 
     def explore(self, order: npt.NDArray[Any], random: npt.NDArray[np.float64]) -> Found:
         """Allocate the items in this order and search from there, without using all draws."""
@@ -98,7 +98,7 @@ def _both(earlier: Found, later: Found) -> Found:
 class OnPairs:
     """Search over the similarity matrix, which holds all that Binder's loss asks of the draws."""
 
-    at_once = 8  # a run takes little, and Binder's loss has many partitions that are nearly the best
+    at_once = 10  # a run takes little, and Binder's loss has many partitions that are nearly the best
     explores_all = True
 
     def __init__(self, draws: PartitionDraws, loss: PartitionLoss, limits: Limits, stop: npt.NDArray[np.uint8]) -> None:

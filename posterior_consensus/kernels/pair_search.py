@@ -78,15 +78,6 @@ def _move(similarity, state, i, k):
 
 
 @jit
-def _take_out(similarity, state, i):
-    """Take item i out of its cluster."""
-    old = state.partition[i]
-    state.links[old] -= similarity[i]
-    state.sizes[old] -= 1
-    state.partition[i] = -1
-
-
-@jit
 def _score(costs, state, i, k):
     """What item i adds to the expected loss in cluster k."""
     return costs.a * state.links[k, i] + costs.b * (state.sizes[k] - (state.partition[i] == k))
@@ -215,43 +206,59 @@ def _rearrange(similarity, costs, state, items, margins, apart, fewest, most):
     """Dissolve the cluster of these items and allocate them again; return the state and whether that paid.
 
     If `apart`, they go into two clusters of their own, begun by the items that are least and most at home, else into
-    any. Where it does not pay, everything is as before.
+    any. The state changes only where that pays; until then `added` holds what the items allocated so far add to the
+    links of the others.
     """
     if items.size == 0 or (apart and items.size == 1):
         return state, False
     if _first_free(state.sizes) < 0:
         state = _widened(state)
-    sizes = state.sizes
-    n_clusters = np.count_nonzero(sizes) - 1
-    old = state.partition[items[0]]
-    first, second = items[np.argmax(margins[items])], items[np.argmin(margins[items])]
-    new = _first_free(sizes)
+    old, new = state.partition[items[0]], _first_free(state.sizes)
+    n_clusters = np.count_nonzero(state.sizes) - 1
+    added, n_added = np.zeros((state.sizes.size, items.size)), np.zeros(state.sizes.size, np.int64)
+    targets = np.full(items.size, -1)
     gain = 0.0
     for i in items:
-        gain -= _score(costs, state, i, old)
-        _take_out(similarity, state, i)
+        gain -= 0.5 * _score(costs, state, i, old)
     if apart:
-        _move(similarity, state, first, old)
-        _move(similarity, state, second, new)
+        targets[np.argmax(margins[items])] = old
+        targets[np.argmin(margins[items])] = new
+        for at in (np.argmax(margins[items]), np.argmin(margins[items])):
+            _add(similarity, items, at, added[targets[at]])
+            n_added[targets[at]] = 1
         n_clusters += 2
-    for i in items:
-        if state.partition[i] >= 0:
+    for at in range(items.size):
+        if targets[at] >= 0:
             continue
         target, best = -1, np.inf
-        for k in range(sizes.size):
-            if (k == old or k == new) if apart else (sizes[k] > 0 or n_clusters < most):
-                value = _score(costs, state, i, k) if sizes[k] > 0 else 0.0
-                if value < best:
-                    target, best = k, value
-        n_clusters += sizes[target] == 0
+        for k in range(state.sizes.size):
+            kept = k != old and state.sizes[k] > 0
+            size = n_added[k] + (state.sizes[k] if kept else 0)
+            if (k != old and k != new) if apart else (size == 0 and (k != old or n_clusters >= most)):
+                continue
+            links = added[k, at] + (state.links[k, items[at]] if kept else 0.0)
+            value = costs.a * links + costs.b * size if size > 0 else 0.0
+            if value < best:
+                target, best = k, value
+        n_clusters += target == old and n_added[old] == 0
         gain += best
-        _move(similarity, state, i, target)
-    if n_clusters >= fewest and gain < -_TINY * state.partition.size:
-        return state, True
-    for i in items:
-        if state.partition[i] != old:
-            _move(similarity, state, i, old)
-    return state, False
+        targets[at] = target
+        _add(similarity, items, at, added[target])
+        n_added[target] += 1
+    if n_clusters < fewest or gain >= -_TINY * state.partition.size:
+        return state, False
+    for at in range(items.size):
+        if targets[at] != old:
+            _move(similarity, state, items[at], targets[at])
+    return state, True
+
+
+@jit
+def _add(similarity, items, at, links):
+    """Add an item's similarities to those of a cluster."""
+    row = similarity[items[at]]
+    for other in range(items.size):
+        links[other] += row[items[other]]
 
 
 @jit
