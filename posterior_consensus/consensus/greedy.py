@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -86,6 +87,7 @@ def greedy(
     given = [_start(start, draws, loss, n_clusters=n_clusters, max_clusters=max_clusters, rng=rng) for start in starts]
     deadline = None if seconds is None else began + seconds
     with ThreadPoolExecutor(n_threads) as pool:
+        _start_threads(pool, n_threads)
         search = _Search(problem, pool, stop, deadline)
         search.start_from(given)
         for first in track(range(0, n_runs, problem.at_once), "Greedy search", progressbar=progressbar):
@@ -206,6 +208,14 @@ class _Search:
     def _halt(self, reason: str) -> None:
         self.stopped = self.stopped or reason
         self.stop[0] = 1
+
+
+def _start_threads(pool: ThreadPoolExecutor, n_threads: int) -> None:
+    """Start all threads while none is busy: one that is started beside busy ones waits its turn for milliseconds."""
+    ready = Event()
+    for _ in range(n_threads):
+        pool.submit(ready.wait)
+    ready.set()
 
 
 def _is_less(value: float, other: float) -> bool:

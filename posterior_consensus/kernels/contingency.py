@@ -18,14 +18,21 @@ def contingency_table(labels, others, n_rows, n_columns):
 
 
 @jit
-def _joint_sum(partition, draw, width, h, cells):
-    """Sum of h over a contingency table, visiting every cell; `cells`, all 0 before and after, is scratch."""
+def _joint_sum(partition, draw, n_clusters, width, h, cells, sizes):
+    """Sum of h over a contingency table, visiting every cell; `sizes` receives the sizes of the draw's clusters.
+
+    `cells`, all 0 before and after, is scratch.
+    """
     for i in range(draw.size):
         cells[np.int64(partition[i]) * width + np.int64(draw[i])] += 1
     total = 0.0
-    for cell in range(cells.size):
-        total += h[cells[cell]]
-        cells[cell] = 0
+    sizes[:width] = 0
+    for k in range(n_clusters):
+        for cluster in range(width):
+            count = cells[k * width + cluster]
+            cells[k * width + cluster] = 0
+            sizes[cluster] += count
+            total += h[count]
     return total
 
 
@@ -43,18 +50,6 @@ def _joint_sum_by_items(partition, order, ends, h, counts):
     return total
 
 
-@jit
-def _size_sum(labels, n_clusters, h, sizes):
-    """Sum of h over the cluster sizes; `sizes`, all 0 before and after, is scratch."""
-    for label in labels:
-        sizes[label] += 1
-    total = 0.0
-    for k in range(n_clusters):
-        total += h[sizes[k]]
-        sizes[k] = 0
-    return total
-
-
 @jit(parallel=True)
 def joint_sums(partitions, n_clusters, labels, n_draw_clusters, h):
     """Sums of h over the contingency tables of partitions (P, n) with draws (N, n).
@@ -66,7 +61,7 @@ def joint_sums(partitions, n_clusters, labels, n_draw_clusters, h):
     n_partitions, n_items = partitions.shape
     n_draws = labels.shape[0]
     most = n_clusters.max()
-    sums, drawn = np.empty((n_partitions, n_draws)), np.empty(n_draws)
+    sums, drawn = np.empty((n_partitions, n_draws)), np.zeros(n_draws)
     n_blocks = -(-n_draws // _BLOCK)
     for block in prange(n_blocks):
         first, last = block * _BLOCK, min(n_draws, (block + 1) * _BLOCK)
@@ -76,25 +71,31 @@ def joint_sums(partitions, n_clusters, labels, n_draw_clusters, h):
         for t in range(first, last):
             width = n_draw_clusters[t]
             draw = labels[t]
-            drawn[t] = _size_sum(draw, width, h, sizes)
             if most * width <= cells.size:
                 for p in range(n_partitions):
-                    sums[p, t] = _joint_sum(partitions[p], draw, width, h, cells[: n_clusters[p] * width])
+                    sums[p, t] = _joint_sum(partitions[p], draw, n_clusters[p], width, h, cells, sizes)
             else:
                 order = np.argsort(draw, kind="mergesort")
                 ends = np.zeros(width + 1, np.int64)
-                ends[1:] = np.cumsum(np.bincount(draw))
+                sizes[:width] = np.bincount(draw)
+                ends[1:] = np.cumsum(sizes[:width])
                 for p in range(n_partitions):
                     sums[p, t] = _joint_sum_by_items(partitions[p], order, ends, h, counts)
+            for size in sizes[:width]:
+                drawn[t] += h[size]
     return sums, drawn
 
 
 @jit
 def size_sums(labels, n_clusters, h):
     """Sum of h over the cluster sizes of every label vector (N, n): (N,)."""
-    n_rows, _n_items = labels.shape
-    sums = np.empty(n_rows)
+    n_rows = labels.shape[0]
+    sums = np.zeros(n_rows)
     sizes = np.zeros(n_clusters.max(), np.int64)
     for t in range(n_rows):
-        sums[t] = _size_sum(labels[t], n_clusters[t], h, sizes)
+        sizes[:] = 0
+        for label in labels[t]:
+            sizes[label] += 1
+        for size in sizes:
+            sums[t] += h[size]
     return sums
