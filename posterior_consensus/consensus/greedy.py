@@ -20,7 +20,7 @@ from posterior_consensus.consensus.spectral import spectral
 from posterior_consensus.draws import PartitionDraws
 from posterior_consensus.kernels.search import ZEALOUS
 from posterior_consensus.losses import PartitionLoss, is_binder
-from posterior_consensus.partitions import Labels
+from posterior_consensus.partitions import Labels, canonical_rows
 from posterior_consensus.progress import track
 
 STARTS: dict[str, Callable[..., Candidate]] = {
@@ -32,6 +32,8 @@ STARTS: dict[str, Callable[..., Candidate]] = {
 
 _SAME = 1e-10  # relative difference below which two runs reached the same loss
 _MOST_SIMILARITIES = 12_000  # items whose similarity matrix is worth its memory, 1.2 GB
+_FEW = 12  # items of which every two are moved together at the end
+_LITTLE_WORK = 2e6  # items^3 x draws up to which that is done
 
 
 def greedy(
@@ -72,7 +74,7 @@ def greedy(
     items together where each alone would not (Kernighan and Lin 1970,
     https://doi.org/10.1002/j.1538-7305.1970.tb00770.x). A run begins on 64 draws and ends on all of them. The clusters
     of the best partition are at last dissolved and allocated again (zealous updates) and split in two, each for
-    itself.
+    itself. Of a few items every two are moved at once, which takes little and leaves the search few traps.
     """
     began = time.monotonic()
     check_count("n_runs", n_runs)
@@ -94,7 +96,7 @@ def greedy(
             search.run(min(problem.at_once, n_runs - first), rng, draws.n_items)
             if search.stopped or search.n_at_best >= n_agree:
                 break
-        search.finish(rng, draws.n_items)
+        search.finish(rng, draws.n_items, by_twos=_few(draws))
     if search.stopped == "interrupted":
         warnings.warn(f"The search was interrupted; the answer is the best of {len(search.values)} runs.", stacklevel=3)
     losses = search.expected_losses(draws, loss)
@@ -131,18 +133,27 @@ class _Search:
         self._end([found.labels for found in explored])
         self._try_one_cluster(n_items)
 
-    def finish(self, rng: np.random.Generator, n_items: int) -> None:
-        """Take the best partition's clusters apart, one by one, and go on from what that leads to."""
-        if self.problem.explores_all:
-            return
+    def finish(self, rng: np.random.Generator, n_items: int, by_twos: bool) -> None:
+        """Take the best partition's clusters apart, one by one, and go on from what that leads to.
+
+        Runs that ended at the best partition end where this does.
+        """
+        at_best = self._at_best()
         while not self.stopped:
             best = self.best
-            (found,) = self._results([self._submit(self.problem.rearrange, best.labels, *_randomness(rng, n_items))])
-            if not found.tally[ZEALOUS:].any():
-                break
-            self._polish([found.labels])
+            if not self.problem.explores_all:
+                self._rearrange(best, rng, n_items)
+            if by_twos and not self.stopped:
+                self._polish(_changed_by_twos(self.best.labels))
             if not _is_less(self.best.value, best.value):
                 break
+        for run in at_best:
+            self.values[run] = self.best.value
+
+    def _rearrange(self, found: Found, rng: np.random.Generator, n_items: int) -> None:
+        (other,) = self._results([self._submit(self.problem.rearrange, found.labels, *_randomness(rng, n_items))])
+        if other.tally[ZEALOUS:].any():
+            self._polish([other.labels])
 
     @property
     def best(self) -> Found:
@@ -152,8 +163,11 @@ class _Search:
     @property
     def n_at_best(self) -> int:
         """How many runs reached the least loss."""
+        return len(self._at_best())
+
+    def _at_best(self) -> list[int]:
         least = self.best.value
-        return sum(not _is_less(least, value) for value in self.values)
+        return [run for run, value in enumerate(self.values) if not _is_less(least, value)]
 
     def expected_losses(self, draws: PartitionDraws, loss: PartitionLoss) -> list[float]:
         """Expected loss of every run, in the loss's unit."""
@@ -178,7 +192,7 @@ class _Search:
         """Merges do not always reach the partition of one cluster, the answer where draws have little in common."""
         best = self.best
         if self.problem.limits.fewest == 1 and _is_less(best.in_one, best.value):
-            self._polish([np.zeros(n_items, np.int32)])
+            self._end([np.zeros(n_items, np.int32)])
 
     def _end(self, partitions: list[Labels]) -> None:
         """Search on from where these runs are, and count them."""
@@ -220,6 +234,23 @@ def _start_threads(pool: ThreadPoolExecutor, n_threads: int) -> None:
 
 def _is_less(value: float, other: float) -> bool:
     return value < other - _SAME * max(1.0, abs(other))
+
+
+def _few(draws: PartitionDraws) -> bool:
+    return draws.n_items <= _FEW and draws.n_items**3 * draws.n_draws <= _LITTLE_WORK
+
+
+def _changed_by_twos(labels: Labels) -> list[Labels]:
+    """The partition after every two items have changed places or gone together into any cluster, and single items."""
+    first, second = np.triu_indices(labels.size, 1)
+    n_clusters = labels.max() + 1
+    pairs = np.arange(first.size)
+    changed = np.tile(labels, (n_clusters + 2, first.size, 1))
+    for k in range(n_clusters + 1):
+        changed[k, pairs, first] = changed[k, pairs, second] = k
+    changed[-1, pairs, first], changed[-1, pairs, second] = labels[second], labels[first]
+    rows, _ = canonical_rows(changed.reshape(-1, labels.size).astype(np.uint8), int(n_clusters) + 1)
+    return [np.arange(labels.size, dtype=np.int32), *np.unique(rows, axis=0).astype(np.int32)]
 
 
 def _randomness(rng: np.random.Generator, n_items: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:

@@ -313,7 +313,7 @@ def settle_pairs(similarity, costs, partition, order, fewest, most, stop):
     if np.count_nonzero(state.sizes) < fewest:
         state = _open_clusters(similarity, costs, state, fewest)
     items = np.arange(n_items)
-    while stop[0] == 0:
+    while stop[0] == 0 or np.count_nonzero(state.sizes) > most:
         state, moved = _scan(similarity, costs, state, items, fewest, most, margins, targets)
         tally[0] += 1
         tally[1] += moved

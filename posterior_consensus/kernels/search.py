@@ -372,7 +372,7 @@ def settle(draws, loss, partition, order, fewest, most, exactly, effort, stop):
     effort : int
         0 for scans and merges, 1 for chains of moves as well, 2 for zealous updates and splits too.
     stop : uint8 array of shape (1,)
-        Another thread may set it to 1 to have the partition as it is.
+        Another thread may set it to 1 to have the partition as it is, once it has no more than `most` clusters.
 
     Returns
     -------
@@ -399,7 +399,7 @@ def settle(draws, loss, partition, order, fewest, most, exactly, effort, stop):
     if np.count_nonzero(state.sizes) < fewest:
         state = _open_clusters(draws, loss, state, slopes, difference, linear, fewest, margins)
     checking = False
-    while stop[0] == 0:
+    while stop[0] == 0 or np.count_nonzero(state.sizes) > most:
         state, improved = _improve(
             draws,
             loss,

@@ -152,7 +152,7 @@ def set_slopes(draws, loss, state, linear, slopes):
     is_ratio = has_denominator(loss)
     top = loss.h[-1]
     own = own_sum(loss, state)
-    step = _STEP * top
+    step = _STEP * max(top, 1.0)  # h(1) = 0
     slopes.b[0] = 0.0
     for t in range(state.joint.size):
         a, c, weight = state.joint[t], state.drawn[t], draws.weights[t] / (2.0 * step)
