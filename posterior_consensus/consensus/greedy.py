@@ -5,8 +5,6 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from threading import Event
 from typing import Any
 
 import numpy as np
@@ -17,6 +15,7 @@ from posterior_consensus.consensus.hierarchical import hierarchical
 from posterior_consensus.consensus.problems import Found, Limits, OnDraws, OnPairs
 from posterior_consensus.consensus.selection import Candidate, check_count
 from posterior_consensus.consensus.spectral import spectral
+from posterior_consensus.consensus.workers import Workers, n_threads
 from posterior_consensus.draws import PartitionDraws
 from posterior_consensus.kernels.search import ZEALOUS
 from posterior_consensus.losses import PartitionLoss, is_binder
@@ -30,6 +29,7 @@ STARTS: dict[str, Callable[..., Candidate]] = {
 }
 """Methods whose partitions a search can start from."""
 
+_LITTLE = 500, 900_000  # items and labels in the draws up to which threads cost more than they save
 _SAME = 1e-10  # relative difference below which two runs reached the same loss
 _MOST_SIMILARITIES = 12_000  # items whose similarity matrix is worth its memory, 1.2 GB
 _FEW = 12  # items of which every two are moved together at the end
@@ -79,25 +79,23 @@ def greedy(
     began = time.monotonic()
     check_count("n_runs", n_runs)
     check_count("n_agree", n_agree)
-    n_threads = _n_threads(n_jobs)
+    threads = n_threads(n_jobs)
     if seconds is not None and not seconds > 0:
         raise ValueError(f"`seconds` must be above 0; got {seconds}.")
     limits = Limits(n_clusters, n_clusters) if n_clusters is not None else Limits(1, max_clusters or draws.n_items)
-    stop = np.zeros(1, np.uint8)
-    pairwise = is_binder(loss) and draws.n_items <= _MOST_SIMILARITIES
-    problem = (OnPairs if pairwise else OnDraws)(draws, loss, limits, stop)
     given = [_start(start, draws, loss, n_clusters=n_clusters, max_clusters=max_clusters, rng=rng) for start in starts]
-    deadline = None if seconds is None else began + seconds
-    with ThreadPoolExecutor(n_threads) as pool:
-        _start_threads(pool, n_threads)
-        search = _Search(problem, pool, stop, deadline)
+    pairwise = is_binder(loss) and draws.n_items <= _MOST_SIMILARITIES
+    is_little = draws.n_items <= _LITTLE[0] and draws.labels.size <= _LITTLE[1]
+    with Workers(0 if is_little else threads, seconds) as workers:
+        problem = (OnPairs if pairwise else OnDraws)(draws, loss, limits, workers.stop)
+        search = _Search(problem, workers)
         search.start_from(given)
         for first in track(range(0, n_runs, problem.at_once), "Greedy search", progressbar=progressbar):
             search.run(min(problem.at_once, n_runs - first), rng, draws.n_items)
-            if search.stopped or search.n_at_best >= n_agree:
+            if workers.stopped or search.n_at_best >= n_agree:
                 break
         search.finish(rng, draws.n_items, by_twos=_few(draws))
-    if search.stopped == "interrupted":
+    if workers.stopped == "interrupted":
         warnings.warn(f"The search was interrupted; the answer is the best of {len(search.values)} runs.", stacklevel=3)
     losses = search.expected_losses(draws, loss)
     info = {"expected_losses": losses, "trace": np.minimum.accumulate(losses).tolist()}
@@ -107,16 +105,9 @@ def greedy(
 class _Search:
     """The runs so far."""
 
-    def __init__(
-        self,
-        problem: OnDraws | OnPairs,
-        pool: ThreadPoolExecutor,
-        stop: npt.NDArray[np.uint8],
-        deadline: float | None,
-    ) -> None:
-        self.problem, self.pool, self.stop, self.deadline = problem, pool, stop, deadline
+    def __init__(self, problem: OnDraws | OnPairs, workers: Workers) -> None:
+        self.problem, self.workers = problem, workers
         self.values: list[float] = []
-        self.stopped = ""
         self._tally = np.zeros(6, np.int64)
         self._ends: dict[bytes, Found] = {}  # where searches from these partitions end
 
@@ -126,8 +117,7 @@ class _Search:
 
     def run(self, n_runs: int, rng: np.random.Generator, n_items: int) -> None:
         """Run from as many random orders."""
-        begun = [self._submit(self.problem.explore, *_randomness(rng, n_items)) for _ in range(n_runs)]
-        explored = self._results(begun)
+        explored = self._results(self.problem.explore, [_randomness(rng, n_items) for _ in range(n_runs)])
         if self.problem.explores_all:
             self._ends |= {found.labels.tobytes(): found for found in explored}
         self._end([found.labels for found in explored])
@@ -139,11 +129,11 @@ class _Search:
         Runs that ended at the best partition end where this does.
         """
         at_best = self._at_best()
-        while not self.stopped:
+        while not self.workers.stopped:
             best = self.best
             if not self.problem.explores_all:
                 self._rearrange(best, rng, n_items)
-            if by_twos and not self.stopped:
+            if by_twos and not self.workers.stopped:
                 self._polish(_changed_by_twos(self.best.labels))
             if not _is_less(self.best.value, best.value):
                 break
@@ -151,7 +141,7 @@ class _Search:
             self.values[run] = self.best.value
 
     def _rearrange(self, found: Found, rng: np.random.Generator, n_items: int) -> None:
-        (other,) = self._results([self._submit(self.problem.rearrange, found.labels, *_randomness(rng, n_items))])
+        (other,) = self._results(self.problem.rearrange, [(found.labels, *_randomness(rng, n_items))])
         if other.tally[ZEALOUS:].any():
             self._polish([other.labels])
 
@@ -201,35 +191,13 @@ class _Search:
 
     def _polish(self, partitions: Iterable[Labels]) -> None:
         new = {labels.tobytes(): labels for labels in partitions if labels.tobytes() not in self._ends}
-        polished = self._results([self._submit(self.problem.polish, labels) for labels in new.values()])
+        polished = self._results(self.problem.polish, [(labels,) for labels in new.values()])
         self._ends |= dict(zip(new, polished, strict=True))
 
-    def _submit(self, function: Callable[..., Found], *arguments: Any) -> Future[Found]:
-        return self.pool.submit(function, *arguments)
-
-    def _results(self, futures: list[Future[Found]]) -> list[Found]:
-        """The results, soon after the deadline or an interrupt at the latest."""
-        try:
-            left = None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
-            if wait(futures, left).not_done:
-                self._halt("seconds")
-        except KeyboardInterrupt:
-            self._halt("interrupted")
-        found = [future.result() for future in futures]
+    def _results(self, function: Callable[..., Found], calls: list[tuple[Any, ...]]) -> list[Found]:
+        found = self.workers.results(function, calls)
         self._tally += sum(one.tally for one in found)
         return found
-
-    def _halt(self, reason: str) -> None:
-        self.stopped = self.stopped or reason
-        self.stop[0] = 1
-
-
-def _start_threads(pool: ThreadPoolExecutor, n_threads: int) -> None:
-    """Start all threads while none is busy: one that is started beside busy ones waits its turn for milliseconds."""
-    ready = Event()
-    for _ in range(n_threads):
-        pool.submit(ready.wait)
-    ready.set()
 
 
 def _is_less(value: float, other: float) -> bool:
@@ -256,14 +224,6 @@ def _changed_by_twos(labels: Labels) -> list[Labels]:
 def _randomness(rng: np.random.Generator, n_items: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
     """An order of the items and numbers to sample draws by."""
     return rng.permutation(n_items), rng.random(128)
-
-
-def _n_threads(n_jobs: int) -> int:
-    if n_jobs != -1:
-        return check_count("n_jobs", n_jobs)
-    from joblib import cpu_count
-
-    return int(cpu_count())
 
 
 def _start(start: Any, draws: PartitionDraws, loss: PartitionLoss, **options: Any) -> Labels:
