@@ -33,6 +33,8 @@ _LITTLE = 500, 900_000  # items and labels in the draws up to which threads cost
 _SAME = 1e-10  # relative difference below which two runs reached the same loss
 _MOST_SIMILARITIES = 12_000  # items whose similarity matrix is worth its memory, 1.2 GB
 _FEW = 12  # items of which every two are moved together at the end
+_ENDS_TRIED = 4  # partitions in which that is done
+_DRAWS_TRIED = 64  # draws from which a search then starts too
 _LITTLE_WORK = 2e6  # items^3 x draws up to which that is done
 
 
@@ -94,7 +96,10 @@ def greedy(
             search.run(min(problem.at_once, n_runs - first), rng, draws.n_items)
             if workers.stopped or search.n_at_best >= n_agree:
                 break
-        search.finish(rng, draws.n_items, by_twos=_few(draws))
+        few = _few(draws)
+        if few and not workers.stopped:
+            search.try_also([np.arange(draws.n_items), *np.unique(draws.labels[:_DRAWS_TRIED], axis=0)])
+        search.finish(rng, draws.n_items, by_twos=few)
     if workers.stopped == "interrupted":
         warnings.warn(f"The search was interrupted; the answer is the best of {len(search.values)} runs.", stacklevel=3)
     losses = search.expected_losses(draws, loss)
@@ -115,9 +120,17 @@ class _Search:
         """Run from these partitions."""
         self._end(partitions)
 
+    def try_also(self, partitions: Iterable[npt.NDArray[Any]]) -> None:
+        """Search from these partitions too, and count the one run that ends best if it is better than all before."""
+        before = self.best.value
+        self._polish([partition.astype(np.int32) for partition in partitions])
+        if _is_less(self.best.value, before):
+            self.values.append(self.best.value)
+
     def run(self, n_runs: int, rng: np.random.Generator, n_items: int) -> None:
         """Run from as many random orders."""
-        explored = self._results(self.problem.explore, [_randomness(rng, n_items) for _ in range(n_runs)])
+        calls = [(*_randomness(rng, n_items), run % 2 == 1) for run in range(n_runs)]
+        explored = self._results(self.problem.explore, calls)
         if self.problem.explores_all:
             self._ends |= {found.labels.tobytes(): found for found in explored}
         self._end([found.labels for found in explored])
@@ -134,11 +147,17 @@ class _Search:
             if not self.problem.explores_all:
                 self._rearrange(best, rng, n_items)
             if by_twos and not self.workers.stopped:
-                self._polish(_changed_by_twos(self.best.labels))
+                for found in self._best_ends():
+                    self._polish(_changed_by_twos(found.labels))
             if not _is_less(self.best.value, best.value):
                 break
         for run in at_best:
             self.values[run] = self.best.value
+
+    def _best_ends(self) -> list[Found]:
+        """The best few of the partitions at which searches ended."""
+        ends = {found.labels.tobytes(): found for found in self._ends.values()}
+        return sorted(ends.values(), key=lambda found: found.value)[:_ENDS_TRIED]
 
     def _rearrange(self, found: Found, rng: np.random.Generator, n_items: int) -> None:
         (other,) = self._results(self.problem.rearrange, [(found.labels, *_randomness(rng, n_items))])
@@ -209,7 +228,7 @@ def _few(draws: PartitionDraws) -> bool:
 
 
 def _changed_by_twos(labels: Labels) -> list[Labels]:
-    """The partition after every two items have changed places or gone together into any cluster, and single items."""
+    """The partition after every two items have changed places or gone together into any cluster."""
     first, second = np.triu_indices(labels.size, 1)
     n_clusters = labels.max() + 1
     pairs = np.arange(first.size)
@@ -218,7 +237,7 @@ def _changed_by_twos(labels: Labels) -> list[Labels]:
         changed[k, pairs, first] = changed[k, pairs, second] = k
     changed[-1, pairs, first], changed[-1, pairs, second] = labels[second], labels[first]
     rows, _ = canonical_rows(changed.reshape(-1, labels.size).astype(np.uint8), int(n_clusters) + 1)
-    return [np.arange(labels.size, dtype=np.int32), *np.unique(rows, axis=0).astype(np.int32)]
+    return list(np.unique(rows, axis=0).astype(np.int32))
 
 
 def _randomness(rng: np.random.Generator, n_items: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:

@@ -55,9 +55,12 @@ class OnDraws:
         spread = (np.arange(_MIDDLE) + 0.5) / _MIDDLE
         self._middle = self._sample(spread) if draws.n_draws > 4 * _MIDDLE else None
 
-    def explore(self, order: npt.NDArray[Any], random: npt.NDArray[np.float64]) -> Found:
-        """Allocate the items in this order and search from there, without using all draws."""
+    def explore(self, order: npt.NDArray[Any], random: npt.NDArray[np.float64], from_draw: bool) -> Found:
+        """Allocate the items in this order, or take a draw, and search from there, without using all draws."""
         start = np.full(order.size, -1, np.int32)
+        if from_draw:
+            row = min(np.searchsorted(self._cumulative, random[-1]), self._draws.n_draws - 1)
+            start = self._draws.labels[row].astype(np.int32)
         found = self._settle(self._sample(random[:_SMALL]), start, order, effort=0)
         if self._middle is None:
             return found
@@ -111,7 +114,7 @@ class OnPairs:
         self._apart = loss.numerator["C"] * together  # the expected loss of single items
         self._in_one = self._apart + self._costs.a * together + self._costs.b * loss.h(draws.n_items)[-1]
 
-    def explore(self, order: npt.NDArray[Any], random: npt.NDArray[np.float64]) -> Found:
+    def explore(self, order: npt.NDArray[Any], random: npt.NDArray[np.float64], from_draw: bool) -> Found:
         """Allocate the items in this order and search from there."""
         return self._settle(np.full(order.size, -1, np.int32), order)
 

@@ -7,7 +7,8 @@ from posterior_consensus.kernels._simd import LANES
 from posterior_consensus.kernels.loss import has_denominator, is_linear, loss_value
 from posterior_consensus.kernels.tables import (
     Slopes,
-    change,
+    change_exactly,
+    change_linear,
     choose,
     compact,
     expected,
@@ -15,7 +16,6 @@ from posterior_consensus.kernels.tables import (
     move,
     own_sum,
     refresh_sums,
-    score,
     score_block,
     score_linear,
     set_slopes,
@@ -26,6 +26,7 @@ from posterior_consensus.kernels.tables import (
 
 _TINY = 1e-12  # relative to the scores compared: what is smaller is rounding
 _MARGIN = 1e-5  # of an item's score: bounds the rounding of single precision
+_FIRST_ORDER = 8.0  # times 1 / n, of an item's score: bounds what the first order leaves out
 _BLOCK = 256  # items scored against the same tables
 _WIDTH = 8  # columns to begin with
 _LEADERS = 4
@@ -78,17 +79,37 @@ def _score_all(draws, state, slopes, difference, first_item, entering, staying, 
 
 
 @jit
+def _best_change(draws, loss, state, difference, i, doubted, may_open, rounding):
+    """The cluster of those in doubt to which the move of item i lowers the expected loss most, or its own."""
+    old = state.partition[i]
+    best, target = -rounding, old
+    opened = False
+    for k in range(state.sizes.size):
+        if state.sizes[k] == 0:
+            if not may_open or opened:
+                continue
+            opened = True
+        elif k == old or k >= doubted.size or not doubted[k]:
+            continue
+        delta = change_exactly(draws, loss, state, difference, i, k)
+        if delta < best:
+            best, target = delta, k
+    return target
+
+
+@jit
 def _scan(draws, loss, state, slopes, difference, linear, fewest, most, exactly, rounding, margins, targets):
     """Let every item move once to where the expected loss is least; return the state and how many moved.
 
     A block of items is scored against frozen tables, in single precision and, unless the loss is linear in A and B,
-    to first order. Items for which another cluster looks better, or all if `exactly`, are then scored again without
-    approximation before they move. `margins` receives by how much the best other cluster is worse than the item's own,
-    `targets` which it is.
+    to first order. Clusters that look better are then scored again without approximation before an item moves; if
+    `exactly`, so are those that could be better, the first order being wrong by a share of order 1 / n. `margins`
+    receives by how much the best other cluster is worse than the item's own, `targets` which it is.
     """
     set_slopes(draws, loss, state, linear, slopes)
     n_clusters = compact(state)
     n_items = state.partition.size
+    doubt = max(_MARGIN, _FIRST_ORDER / n_items) if exactly else _MARGIN
     size = min(_BLOCK, n_items)
     sums, totals = np.empty((size, LANES), np.float32), np.empty((size, LANES))
     scores = np.empty(state.sizes.size)
@@ -110,13 +131,18 @@ def _scan(draws, loss, state, slopes, difference, linear, fewest, most, exactly,
                 if k != old and state.sizes[k] > 0 and entering[b, k] - stay < margins[i]:
                     margins[i], targets[i] = entering[b, k] - stay, k
             opened = -stay if n_clusters < most and not alone else np.inf  # a cluster of its own adds h(1) = 0
-            if not exactly and min(margins[i], opened) > _MARGIN * abs(staying[b]):
+            doubtful = doubt * abs(staying[b])
+            if min(margins[i], opened) > doubtful:
                 continue
             if n_clusters == state.sizes.size and n_clusters < most:
                 state = widened(state)
                 scores = np.empty(state.sizes.size)
-            score(draws, loss, state, slopes, difference, linear, i, scores)
-            k = choose(scores, state.sizes, old, n_clusters < most, rounding)
+            if linear:
+                score_linear(draws, state, slopes, difference, i, old, scores)
+                k = choose(scores, state.sizes, old, n_clusters < most, rounding)
+            else:
+                doubted = entering[b, :used] - stay <= doubtful
+                k = _best_change(draws, loss, state, difference, i, doubted, opened <= doubtful, rounding)
             if k != old:
                 n_clusters += (state.sizes[k] == 0) - alone
                 move(draws, state, difference, i, k)
@@ -227,33 +253,42 @@ def _move_chain(draws, loss, state, slopes, difference, linear, fewest, rounding
     """Move an item although that costs something, and those after it that then gain; whether it pays in all.
 
     Items that belong together stay where they are because none of them can leave first: Kernighan and Lin's answer to
-    the same trap in graphs. The few items of least margin lead, each is followed by those of the next least that would
-    make the same change of cluster.
+    the same trap in graphs. The few items of least margin lead. Each is followed by those of the next least that would
+    make the same change of cluster, and by a few that would enter or leave one of the two clusters.
     """
+    partition, sizes = state.partition, state.sizes
     order = np.argsort(margins)
-    moved = np.empty(_FOLLOWERS + 1, np.int64)
+    moved = np.empty(2 * _FOLLOWERS + 1, np.int64)
+    origins = np.empty(moved.size, np.int64)
     for lead in order[:_LEADERS]:
-        old, new = state.partition[lead], targets[lead]
-        if old == new or (state.sizes[old] == 1 and np.count_nonzero(state.sizes) <= fewest):
-            continue
-        gain, n_moved, asked = 0.0, 0, 0
+        old, new = partition[lead], targets[lead]
+        gain, n_moved, n_alike, n_others = 0.0, 0, 0, 0
         for position in range(-1, order.size):
             i = lead if position < 0 else order[position]
-            if state.partition[i] != old or targets[i] != new or asked > _FOLLOWERS:
+            origin, target = partition[i], targets[i]
+            if origin == target or (i == lead and n_moved > 0) or (sizes[origin] == 1 and sizes[target] == 0):
                 continue
-            asked += 1
-            if state.sizes[old] == 1 and np.count_nonzero(state.sizes) <= fewest:
-                break
-            delta = change(draws, loss, state, slopes, difference, linear, i, new)
+            if sizes[origin] == 1 and np.count_nonzero(sizes) <= fewest:
+                continue
+            alike = origin == old and target == new
+            touches = origin == old or origin == new or target == old or target == new
+            if not touches or (n_alike > _FOLLOWERS if alike else n_others >= _FOLLOWERS):
+                continue
+            n_alike += alike
+            n_others += not alike
+            if linear:
+                delta = change_linear(draws, state, slopes, difference, i, target)
+            else:
+                delta = change_exactly(draws, loss, state, difference, i, target)
             if n_moved == 0 or delta < 0.0:
                 gain += delta
-                move(draws, state, difference, i, new)
-                moved[n_moved] = i
+                move(draws, state, difference, i, target)
+                moved[n_moved], origins[n_moved] = i, origin
                 n_moved += 1
         if gain < -rounding:
             return True
-        for i in moved[:n_moved]:
-            move(draws, state, difference, i, old)
+        for at in range(n_moved):
+            move(draws, state, difference, moved[at], origins[at])
     return False
 
 

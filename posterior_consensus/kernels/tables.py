@@ -243,57 +243,33 @@ def score_linear(draws, state, slopes, difference, i, old, scores):
 
 
 @jit
-def score_exactly(draws, loss, state, difference, i, old, scores):
-    """Expected loss with item i, now in cluster `old`, in each cluster."""
-    labels, starts, weights = draws
-    h = loss.h
-    is_ratio = has_denominator(loss)
-    top = h[-1]
-    own = own_sum(loss, state) - difference[state.sizes[old]]
-    owns = np.empty(scores.size)
-    for k in range(scores.size):
-        owns[k] = own + difference[state.sizes[k] + (k != old)]
-    scores[:] = 0.0
-    for t in range(weights.size):
-        row = state.counts[starts[t] + labels[t, i]]
-        joint = state.joint[t] - difference[row[old]]
-        for k in range(scores.size):
-            a = joint + difference[row[k] + (k != old)]
-            scores[k] += weights[t] * loss_value(loss, is_ratio, top, a, owns[k], state.drawn[t])
-
-
-@jit
-def score(draws, loss, state, slopes, difference, linear, i, scores):
-    """Scores of item i, whose differences are those of the expected loss, without approximation."""
-    if linear:
-        score_linear(draws, state, slopes, difference, i, state.partition[i], scores)
-    else:
-        score_exactly(draws, loss, state, difference, i, state.partition[i], scores)
-
-
-@jit
-def change(draws, loss, state, slopes, difference, linear, i, new):
-    """What the move of item i to cluster `new` adds to the expected loss, without approximation."""
-    labels, starts, weights = draws
-    h = loss.h
+def change_linear(draws, state, slopes, difference, i, new):
+    """What the move of item i to cluster `new` adds to a loss with these slopes."""
+    labels, starts, _ = draws
     old = state.partition[i]
-    entered, left = difference[state.sizes[new] + 1], difference[state.sizes[old]]
-    if linear:
-        total = slopes.b[0] * (entered - left)
-        for t in range(weights.size):
-            row = state.counts[starts[t] + labels[t, i]]
-            total += slopes.a[t] * (difference[row[new] + 1] - difference[row[old]])
-        return total
+    total = slopes.b[0] * (difference[state.sizes[new] + 1] - difference[state.sizes[old]])
+    for t in range(starts.size - 1):
+        row = state.counts[starts[t] + labels[t, i]]
+        total += slopes.a[t] * (difference[row[new] + 1] - difference[row[old]])
+    return total
+
+
+@jit
+def change_exactly(draws, loss, state, difference, i, new):
+    """What the move of item i to cluster `new` adds to the expected loss, whatever the loss."""
+    labels, starts, weights = draws
     is_ratio = has_denominator(loss)
+    top = loss.h[-1]
+    old = state.partition[i]
     before = own_sum(loss, state)
-    after = before + entered - left
+    after = before + difference[state.sizes[new] + 1] - difference[state.sizes[old]]
     total = 0.0
     for t in range(weights.size):
         row = state.counts[starts[t] + labels[t, i]]
         a, c = state.joint[t], state.drawn[t]
-        now = loss_value(loss, is_ratio, h[-1], a, before, c)
+        now = loss_value(loss, is_ratio, top, a, before, c)
         a += difference[row[new] + 1] - difference[row[old]]
-        total += weights[t] * (loss_value(loss, is_ratio, h[-1], a, after, c) - now)
+        total += weights[t] * (loss_value(loss, is_ratio, top, a, after, c) - now)
     return total
 
 

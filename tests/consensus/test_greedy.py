@@ -1,3 +1,6 @@
+from concurrent.futures import wait
+from importlib import import_module
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -5,8 +8,11 @@ from hypothesis import given, settings
 import posterior_consensus as pc
 from tests import reference
 from tests.ensembles import noisy_draws, random_draws, small_draws
+from tests.helpers import check
 
+search = import_module("posterior_consensus.consensus.greedy")
 LOSSES = list(pc.LOSSES)
+COUNTS = ["n_runs", "n_runs_at_best", "n_scans", "n_moves", "n_merges", "n_chains", "n_zealous_updates", "n_splits"]
 
 
 def find(draws, loss="vi", **options):
@@ -35,15 +41,6 @@ def test_no_move_and_no_merge_improves_a_larger_answer(loss, weighted):
     assert result.expected_loss <= float(pc.expected_loss(draws, around, loss)["expected_loss"].min()) + 1e-10
 
 
-@pytest.mark.parametrize("loss", ["vi", "binder"])
-@pytest.mark.parametrize("seed", range(12))
-def test_small_ensembles_are_solved(loss, seed):
-    rng = np.random.default_rng(seed)
-    draws = noisy_draws(rng, int(rng.integers(5, 70)), 8, 4, rng.uniform(0.2, 0.7))
-    best = pc.consensus_partition(draws, loss, "enumeration", progressbar=False)
-    assert find(draws, loss).expected_loss == pytest.approx(best.expected_loss, abs=1e-12)
-
-
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("n_clusters", [7, 30])
 def test_more_clusters_than_any_draw_has(loss, n_clusters):
@@ -68,14 +65,138 @@ def test_more_than_256_clusters():
     assert result.expected_loss == pytest.approx(0, abs=1e-12)
 
 
-def test_runs_are_counted_and_more_are_no_worse():
-    draws = noisy_draws(np.random.default_rng(5), 30, 40, 8, 0.6)
-    few, many = (find(draws, "binder", n_runs=n) for n in (1, 12))
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("n_items", [9, 30])
+def test_info_tells_the_runs_and_fits_the_answer(loss, n_items):
+    draws = noisy_draws(np.random.default_rng(5), 30, n_items, 5, 0.6)
+    result = find(draws, loss, n_agree=100)
+    info = result.info
+    assert set(info) == {*COUNTS, "seconds", "expected_losses", "trace"}
+    losses = np.array(info["expected_losses"])
+    assert info["n_runs"] == len(losses) >= 16
+    assert info["n_runs_at_best"] == np.sum(losses <= losses.min() + 1e-10) >= 1
+    np.testing.assert_array_equal(info["trace"], np.minimum.accumulate(losses))
+    assert result.expected_loss == pytest.approx(info["trace"][-1], abs=1e-12)
+    assert result.expected_loss == pytest.approx(
+        reference.expected(result.labels.values, draws, reference.LOSSES[loss]), abs=1e-12
+    )
+    assert all(isinstance(info[name], int) and info[name] >= 0 for name in COUNTS)
+    assert info["n_scans"] >= info["n_runs_at_best"] and info["n_moves"] > 0 and info["seconds"] > 0
+
+
+@pytest.mark.parametrize("loss", ["vi", "binder", "nid"])
+def test_single_cluster_counts_as_a_run(loss):
+    draws = np.random.default_rng(3).integers(0, 6, (60, 40))
+    result = find(draws, loss, max_clusters=3)
+    assert result.info["n_runs_at_best"] >= 1
+    assert result.expected_loss == pytest.approx(result.info["trace"][-1], abs=1e-12)
+
+
+def test_a_search_ends_where_runs_agree_and_more_runs_are_no_worse():
+    clear = noisy_draws(np.random.default_rng(6), 30, 30, 4, 0.1)
+    assert find(clear).info["n_runs"] == 4 and find(clear, "binder").info["n_runs"] == 8
+    assert find(clear, n_agree=5).info["n_runs"] == 8
+    assert find(clear, n_agree=100, n_runs=6).info["n_runs"] == 6
+    noisy = noisy_draws(np.random.default_rng(5), 30, 40, 8, 0.6)
+    few, many = (find(noisy, "vi", n_runs=n, n_agree=100) for n in (1, 12))
     assert many.expected_loss <= few.expected_loss + 1e-12
-    losses = np.array(many.info["expected_losses"])
-    assert len(losses) == many.info["n_runs"] == 12 + 1  # and the one from a single cluster
-    assert many.info["n_runs_at_best"] == np.sum(losses <= losses.min() + 1e-10) >= 1
-    assert many.expected_loss == pytest.approx(losses.min(), abs=1e-13)
+
+
+@pytest.mark.parametrize("loss", ["vi", "binder", "omari"])
+@pytest.mark.parametrize("n_items", [8, 40])
+def test_number_of_threads_does_not_matter(loss, n_items):
+    draws = noisy_draws(np.random.default_rng(7), 90, n_items, 6, 0.6)
+    results = [find(draws, loss, n_jobs=n_jobs) for n_jobs in (1, 2, 5, -1)]
+    for other in results[1:]:
+        np.testing.assert_array_equal(results[0].labels, other.labels)
+        assert results[0].info | {"seconds": 0} == other.info | {"seconds": 0}
+
+
+@pytest.mark.parametrize("loss", ["vi", "binder"])
+def test_starts_are_runs_too_and_the_answer_is_no_worse(loss):
+    draws = noisy_draws(np.random.default_rng(8), 30, 30, 5, 0.6)
+    best = find(draws, loss)
+    names = ["x" if k else "y" for k in best.labels.values]
+    starts = ["best_draw", "hierarchical", "spectral", best, best.labels, best.labels.values + 7, names]
+    result = find(draws, loss, starts=starts, n_runs=1, n_agree=1)
+    assert result.info["n_runs"] == len(starts) + 1
+    assert result.expected_loss <= best.expected_loss + 1e-12
+    np.testing.assert_allclose(result.info["expected_losses"][3:6], best.expected_loss, atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_starts_of_any_number_of_clusters_keep_to_the_limits(loss):
+    draws = noisy_draws(np.random.default_rng(9), 20, 15, 4, 0.5)
+    starts = [np.arange(15), np.zeros(15, int)]
+    assert find(draws, loss, n_clusters=4, starts=starts).n_clusters == 4
+    assert find(draws, loss, max_clusters=2, starts=starts).n_clusters <= 2
+    assert find(draws, loss, n_clusters=4, starts=starts, seconds=1e-9).n_clusters == 4
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "parts"),
+    [
+        ({"starts": ["nearest"]}, ValueError, ["`starts`", "'nearest'", "hierarchical"]),
+        ({"starts": [[0, 1]]}, ValueError, ["starts", "2", "30"]),
+        ({"n_jobs": 0}, ValueError, ["`n_jobs`", "0"]),
+        ({"n_jobs": 1.5}, TypeError, ["`n_jobs`", "1.5"]),
+        ({"n_runs": 0}, ValueError, ["`n_runs`", "0"]),
+        ({"n_agree": 0}, ValueError, ["`n_agree`", "0"]),
+        ({"n_agree": True}, TypeError, ["`n_agree`", "True"]),
+        ({"seconds": 0}, ValueError, ["`seconds`", "0"]),
+        ({"seconds": float("nan")}, ValueError, ["`seconds`", "nan"]),
+        ({"max_clusters": "all"}, ValueError, ["`max_clusters`", "'all'", "'draws'"]),
+    ],
+)
+def test_bad_options_are_refused(options, error, parts):
+    draws = noisy_draws(np.random.default_rng(8), 30, 30, 5, 0.6)
+    check(lambda given: find(draws, **given), options, error, parts)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("n_clusters", [None, 3])
+def test_a_tiny_time_limit_gives_a_partition(loss, n_clusters):
+    draws = noisy_draws(np.random.default_rng(8), 30, 30, 5, 0.6)
+    result = find(draws, loss, seconds=1e-9, n_clusters=n_clusters)
+    np.testing.assert_array_equal(result.labels, reference.canonical(result.labels.values))
+    assert n_clusters is None or result.n_clusters == n_clusters
+    assert result.info["n_runs"] >= 1
+
+
+@pytest.mark.parametrize("loss", ["vi", "binder"])
+@pytest.mark.parametrize("at", [0, 1, 3])
+def test_an_interrupt_gives_the_best_so_far(loss, at, monkeypatch):
+    draws = noisy_draws(np.random.default_rng(8), 30, 30, 5, 0.8)
+    calls = []
+
+    def interrupted(futures, timeout):
+        calls.append(futures)
+        if len(calls) == at + 1:
+            raise KeyboardInterrupt
+        return wait(futures, timeout)
+
+    monkeypatch.setattr(search, "wait", interrupted)
+    with pytest.warns(UserWarning, match="The search was interrupted"):
+        result = find(draws, loss, n_agree=100)
+    assert 1 <= result.info["n_runs"] < 16
+    assert result.expected_loss == pytest.approx(result.info["trace"][-1], abs=1e-12)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_largest_number_in_any_draw_is_a_limit(loss):
+    draws = random_draws(np.random.default_rng(2), 4, 30, 3)
+    assert find(draws, loss, max_clusters="draws").n_clusters <= 3
+
+
+@pytest.mark.parametrize("a", [0.5, 1.0, 1.4])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_both_forms_of_the_search_agree(a, weighted, monkeypatch):
+    rng = np.random.default_rng(10)
+    weights = rng.exponential(size=60) if weighted else None
+    draws = pc.as_partition_draws(noisy_draws(rng, 60, 25, 4, 0.4), weights=weights)
+    pairwise = find(draws, pc.binder(a))
+    monkeypatch.setattr(search, "_MOST_SIMILARITIES", 0)
+    assert find(draws, pc.binder(a)).expected_loss == pytest.approx(pairwise.expected_loss, abs=1e-12)
 
 
 @pytest.mark.parametrize("loss", ["nvi", "nid", "nmi", "id", "jaccard", "omari"])
