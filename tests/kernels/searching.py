@@ -1,0 +1,41 @@
+"""Small draws and losses for the tests of the search's kernels."""
+
+import numpy as np
+
+from posterior_consensus.kernels import tables
+from posterior_consensus.losses import LOSSES, binder, vi
+from posterior_consensus.partitions import canonical_rows
+from tests import reference
+
+RECORDS = {
+    **{name: (factory(), reference.LOSSES[name]) for name, factory in LOSSES.items()},
+    "binder(a=0.3)": (binder(0.3), lambda x, y: reference.binder(x, y, 0.3)),
+    "vi(a=1.6)": (vi(1.6), lambda x, y: reference.vi(x, y, 1.6)),
+}
+LINEAR = ["vi", "binder", "binder(a=0.3)", "vi(a=1.6)"]
+N_ITEMS = 9
+PARTITION = [0, 1, 2, 0, 1, 2, 0, 1, 2]
+
+
+def some_draws(n_draws=6):
+    rng = np.random.default_rng(7)
+    labels, counts = canonical_rows(rng.integers(4, size=(n_draws, N_ITEMS)).astype(np.uint8), 4)
+    return tables.Draws(labels, np.concatenate([[0], np.cumsum(counts)]), rng.dirichlet(np.ones(n_draws)))
+
+
+def state_of(draws, partition=PARTITION, width=8):
+    return tables.tables(draws, np.array(partition, np.int32), width)
+
+
+def differences(loss):
+    return np.concatenate([[0.0], np.diff(loss.h), [0.0]])
+
+
+def mean_loss(partition, draws, definition):
+    return reference.expected(partition, draws.labels, definition, draws.weights)
+
+
+def assert_tables_fit(draws, state):
+    expected = state_of(draws, state.partition, state.sizes.size)
+    np.testing.assert_array_equal(state.sizes, expected.sizes)
+    np.testing.assert_array_equal(state.counts, expected.counts)
