@@ -49,6 +49,7 @@ class OnDraws:
         self.limits = limits._replace(most=min(limits.most, widest))
         self._draws = draws
         self._loss = loss.arrays(draws.n_items)
+        self._is_linear = not loss.denominator and set(loss.numerator) <= {"A", "B", "C"}
         self._stop = stop
         self._all = tables.Draws(draws.labels, draws.starts, draws.weights)
         self._cumulative = np.cumsum(draws.weights)
@@ -68,7 +69,7 @@ class OnDraws:
 
     def polish(self, labels: Labels) -> Found:
         """Search from a partition, on all draws."""
-        effort = 1 if self._draws.n_draws <= _CHAINED else 0
+        effort = 1 if self._draws.n_draws <= _CHAINED or not self._is_linear else 0
         return self._settle(self._all, labels, np.arange(labels.size), effort, exactly=True)
 
     def rearrange(self, labels: Labels, order: npt.NDArray[Any], random: npt.NDArray[np.float64]) -> Found:

@@ -42,12 +42,13 @@ class Workers:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.stop[0] = 1  # for work that an error has left behind
         if self._pool is not None:
-            self._pool.shutdown()
+            self._pool.shutdown(cancel_futures=True)
 
     def results(self, function: Callable[..., Result], calls: Sequence[tuple[Any, ...]]) -> list[Result]:
         """Return what the function gives for each of these arguments."""
-        if self._pool is None:
+        if self._pool is None or not calls:
             return [self._result(function, call) for call in calls]
         futures = [self._pool.submit(function, *call) for call in calls]
         try:

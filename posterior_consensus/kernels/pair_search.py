@@ -119,7 +119,7 @@ def _scan(similarity, costs, state, items, fewest, most, margins, targets):
                 state = _widened(state)
             best, target = 0.0, _first_free(state.sizes)
         if best < stay - rounding:
-            n_clusters += (state.sizes[target] == 0) - alone
+            n_clusters += int(state.sizes[target] == 0) - int(alone)
             _move(similarity, state, i, target)
             moved += 1
     return state, moved
@@ -221,11 +221,14 @@ def _rearrange(similarity, costs, state, items, margins, apart, fewest, most):
     for i in items:
         gain -= 0.5 * _score(costs, state, i, old)
     if apart:
-        targets[np.argmax(margins[items])] = old
-        targets[np.argmin(margins[items])] = new
-        for at in (np.argmax(margins[items]), np.argmin(margins[items])):
-            _add(similarity, items, at, added[targets[at]])
-            n_added[targets[at]] = 1
+        least, greatest = np.argmin(margins[items]), np.argmax(margins[items])
+        if greatest == least:  # all margins are equal
+            greatest = (least + 1) % items.size
+        for at in (least, greatest):
+            target = new if at == least else old
+            targets[at] = target
+            _add(similarity, items, at, added[target])
+            n_added[target] = 1
         n_clusters += 2
     for at in range(items.size):
         if targets[at] >= 0:

@@ -31,6 +31,7 @@ _BLOCK = 256  # items scored against the same tables
 _WIDTH = 8  # columns to begin with
 _LEADERS = 4
 _FOLLOWERS = 8
+_OTHERS = 4
 
 SCANS, MOVES, MERGES, CHAINS, ZEALOUS, SPLITS = range(6)
 
@@ -144,7 +145,7 @@ def _scan(draws, loss, state, slopes, difference, linear, fewest, most, exactly,
                 doubted = entering[b, :used] - stay <= doubtful
                 k = _best_change(draws, loss, state, difference, i, doubted, opened <= doubtful, rounding)
             if k != old:
-                n_clusters += (state.sizes[k] == 0) - alone
+                n_clusters += int(state.sizes[k] == 0) - int(alone)
                 move(draws, state, difference, i, k)
                 moved += 1
     return state, moved
@@ -258,7 +259,7 @@ def _move_chain(draws, loss, state, slopes, difference, linear, fewest, rounding
     """
     partition, sizes = state.partition, state.sizes
     order = np.argsort(margins)
-    moved = np.empty(2 * _FOLLOWERS + 1, np.int64)
+    moved = np.empty(_FOLLOWERS + _OTHERS + 1, np.int64)
     origins = np.empty(moved.size, np.int64)
     for lead in order[:_LEADERS]:
         old, new = partition[lead], targets[lead]
@@ -272,7 +273,7 @@ def _move_chain(draws, loss, state, slopes, difference, linear, fewest, rounding
                 continue
             alike = origin == old and target == new
             touches = origin == old or origin == new or target == old or target == new
-            if not touches or (n_alike > _FOLLOWERS if alike else n_others >= _FOLLOWERS):
+            if not touches or (n_alike > _FOLLOWERS if alike else n_others >= _OTHERS):
                 continue
             n_alike += alike
             n_others += not alike
@@ -313,8 +314,11 @@ def _rearrange(draws, loss, state, slopes, difference, items, margins, apart, fe
     pair = np.array([old, old])
     if apart:
         pair[1] = np.flatnonzero((state.sizes == 0) & (np.arange(state.sizes.size) != old))[0]
-        move(draws, state, difference, items[np.argmin(margins[items])], pair[1])
-        move(draws, state, difference, items[np.argmax(margins[items])], pair[0])
+        least, greatest = np.argmin(margins[items]), np.argmax(margins[items])
+        if greatest == least:  # all margins are equal
+            greatest = (least + 1) % items.size
+        move(draws, state, difference, items[least], pair[1])
+        move(draws, state, difference, items[greatest], pair[0])
     for i in items:
         if state.partition[i] >= 0:
             continue

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 import posterior_consensus as pc
-from posterior_consensus.bounds.binder import binder_bound, cost_step, is_binder
+from posterior_consensus.bounds.binder import binder_bound, cost_step
+from posterior_consensus.losses import is_binder
 from tests import reference
 from tests.ensembles import DEGENERATE, noisy_draws, random_draws, small_draws
 

@@ -11,6 +11,8 @@ from tests.ensembles import noisy_draws, random_draws, small_draws
 from tests.helpers import check
 
 search = import_module("posterior_consensus.consensus.greedy")
+workers = import_module("posterior_consensus.consensus.workers")
+problems = import_module("posterior_consensus.consensus.problems")
 LOSSES = list(pc.LOSSES)
 COUNTS = ["n_runs", "n_runs_at_best", "n_scans", "n_moves", "n_merges", "n_chains", "n_zealous_updates", "n_splits"]
 
@@ -104,9 +106,11 @@ def test_a_search_ends_where_runs_agree_and_more_runs_are_no_worse():
 
 @pytest.mark.parametrize("loss", ["vi", "binder", "omari"])
 @pytest.mark.parametrize("n_items", [8, 40])
-def test_number_of_threads_does_not_matter(loss, n_items):
+def test_number_of_threads_does_not_matter(loss, n_items, monkeypatch):
     draws = noisy_draws(np.random.default_rng(7), 90, n_items, 6, 0.6)
-    results = [find(draws, loss, n_jobs=n_jobs) for n_jobs in (1, 2, 5, -1)]
+    alone = find(draws, loss)
+    monkeypatch.setattr(search, "_LITTLE", (0, 0))
+    results = [alone] + [find(draws, loss, n_jobs=n_jobs) for n_jobs in (1, 2, 5, -1)]
     for other in results[1:]:
         np.testing.assert_array_equal(results[0].labels, other.labels)
         assert results[0].info | {"seconds": 0} == other.info | {"seconds": 0}
@@ -165,17 +169,26 @@ def test_a_tiny_time_limit_gives_a_partition(loss, n_clusters):
 
 @pytest.mark.parametrize("loss", ["vi", "binder"])
 @pytest.mark.parametrize("at", [0, 1, 3])
-def test_an_interrupt_gives_the_best_so_far(loss, at, monkeypatch):
+@pytest.mark.parametrize("threads", [False, True])
+def test_an_interrupt_gives_the_best_so_far(loss, at, threads, monkeypatch):
     draws = noisy_draws(np.random.default_rng(8), 30, 30, 5, 0.8)
     calls = []
 
-    def interrupted(futures, timeout):
-        calls.append(futures)
-        if len(calls) == at + 1:
-            raise KeyboardInterrupt
-        return wait(futures, timeout)
+    def interrupted(function):
+        def called(*arguments):
+            calls.append(arguments)
+            if len(calls) == at + 1:
+                raise KeyboardInterrupt
+            return function(*arguments)
 
-    monkeypatch.setattr(search, "wait", interrupted)
+        return called
+
+    if threads:
+        monkeypatch.setattr(search, "_LITTLE", (0, 0))
+        monkeypatch.setattr(workers, "wait", interrupted(wait))
+    else:
+        for problem in (problems.OnDraws, problems.OnPairs):
+            monkeypatch.setattr(problem, "_settle", interrupted(problem._settle))
     with pytest.warns(UserWarning, match="The search was interrupted"):
         result = find(draws, loss, n_agree=100)
     assert 1 <= result.info["n_runs"] <= 16

@@ -55,15 +55,19 @@ def test_scores_and_changes_are_differences_of_the_expected_loss(name):
     in_one, _ = run(tables.expected_in_one, draws, loss, state)
     assert scale * in_one == pytest.approx(mean_loss([0] * N_ITEMS, draws, definition), abs=1e-13)
     for i in range(N_ITEMS):
-        scores = np.empty(8)
-        _, (*_, scores) = run(tables.score, draws, loss, state, slopes, difference, linear, i, scores)
         moved = [mean_loss(np.where(np.arange(N_ITEMS) == i, k, PARTITION), draws, definition) for k in range(4)]
-        np.testing.assert_allclose(
-            scale * (scores[:4] - scores[PARTITION[i]]), np.subtract(moved, total * scale), atol=1e-12
-        )
-        new = (PARTITION[i] + 1) % 4
-        change, _ = run(tables.change, draws, loss, state, slopes, difference, linear, i, new)
-        assert scale * change == pytest.approx(moved[new] - scale * total, abs=1e-12)
+        for new in {0, 1, 2, 3} - {PARTITION[i]}:
+            change, _ = run(tables.change_exactly, draws, loss, state, difference, i, new)
+            assert scale * change == pytest.approx(moved[new] - scale * total, abs=1e-12)
+            if linear:
+                change, _ = run(tables.change_linear, draws, state, slopes, difference, i, new)
+                assert scale * change == pytest.approx(moved[new] - scale * total, abs=1e-12)
+        if linear:
+            old = PARTITION[i]
+            _, (*_, scores) = run(tables.score_linear, draws, state, slopes, difference, i, old, np.empty(8))
+            np.testing.assert_allclose(
+                scale * (scores[:4] - scores[old]), np.subtract(moved, total * scale), atol=1e-12
+            )
 
 
 @pytest.mark.parametrize("name", RECORDS)
