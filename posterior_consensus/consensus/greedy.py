@@ -59,7 +59,7 @@ def greedy(
     n_runs : int
         Largest number of runs from random orders of the items.
     n_agree : int
-        The search ends early once so many runs reached the least loss; looked at after every fourth run, with Binder's
+        The search ends early once so many runs reached the least loss; looked at after every third run, with Binder's
         loss after every tenth.
     starts : sequence
         Further partitions to start from: "best_draw", "hierarchical", "spectral", label vectors or result objects.
@@ -74,7 +74,7 @@ def greedy(
     then lets every item move until none wants to (sweetening), as Dahl, Johnson and Mueller (2022) do,
     https://doi.org/10.1080/10618600.2022.2069779. It merges two clusters where that lowers the loss, and moves a few
     items together where each alone would not (Kernighan and Lin 1970,
-    https://doi.org/10.1002/j.1538-7305.1970.tb00770.x). A run begins on 64 draws and ends on all of them. The clusters
+    https://doi.org/10.1002/j.1538-7305.1970.tb00770.x). A run begins on 40 draws and ends on all of them. The clusters
     of the best partition are at last dissolved and allocated again (zealous updates) and split in two, each for
     itself. Of a few items every two are moved at once, which takes little and leaves the search few traps.
     """
