@@ -45,7 +45,7 @@ _TRIANGLES_PER_CENTRE = 4
 _TRIANGLES_AT_ONCE_PER_ITEM = 20
 _VIOLATION = 0.02
 _PATIENCE = 300
-_NEGLIGIBLE = 1e-5  # relative gain of the bound in _PATIENCE steps that is not worth waiting for
+_NEGLIGIBLE = 2e-6  # relative gain of the bound in _PATIENCE steps that is not worth waiting for
 
 
 def vi_bound(draws: PartitionDraws, incumbent: Labels, *, seconds: float, progressbar: bool = True) -> Bound:

@@ -15,7 +15,7 @@ from posterior_consensus.consensus.hierarchical import hierarchical
 from posterior_consensus.consensus.problems import Found, Limits, OnDraws, OnPairs
 from posterior_consensus.consensus.selection import Candidate, check_count
 from posterior_consensus.consensus.spectral import spectral
-from posterior_consensus.consensus.workers import Workers, n_threads
+from posterior_consensus.consensus.workers import Workers
 from posterior_consensus.draws import PartitionDraws
 from posterior_consensus.kernels.search import ZEALOUS
 from posterior_consensus.losses import PartitionLoss, is_binder
@@ -81,14 +81,15 @@ def greedy(
     began = time.monotonic()
     check_count("n_runs", n_runs)
     check_count("n_agree", n_agree)
-    threads = n_threads(n_jobs)
+    if n_jobs != -1:
+        check_count("n_jobs", n_jobs)
     if seconds is not None and not seconds > 0:
         raise ValueError(f"`seconds` must be above 0; got {seconds}.")
     limits = Limits(n_clusters, n_clusters) if n_clusters is not None else Limits(1, max_clusters or draws.n_items)
     given = [_start(start, draws, loss, n_clusters=n_clusters, max_clusters=max_clusters, rng=rng) for start in starts]
     pairwise = is_binder(loss) and draws.n_items <= _MOST_SIMILARITIES
     is_little = draws.n_items <= _LITTLE[0] and draws.labels.size <= _LITTLE[1]
-    with Workers(0 if is_little else threads, seconds) as workers:
+    with Workers(0 if is_little else n_jobs, seconds) as workers:
         problem = (OnPairs if pairwise else OnDraws)(draws, loss, limits, workers.stop)
         search = _Search(problem, workers)
         search.start_from(given)

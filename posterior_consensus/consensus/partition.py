@@ -287,15 +287,16 @@ def _as_method(method: Any, options: dict[str, Any]) -> tuple[Callable[..., Cand
     if method not in METHODS:
         raise ValueError(f"`method` must be a function or one of {', '.join(map(repr, METHODS))}; got {method!r}.")
     function = METHODS[method]
-    taken = [
-        p.name
-        for p in inspect.signature(function).parameters.values()
-        if p.kind is p.KEYWORD_ONLY and p.name not in _SHARED
-    ]
+    taken = _own_options(function) if options else []
     for option in options:
         if option not in taken:
             raise TypeError(f"method {method!r} takes no argument `{option}`; its own: {', '.join(taken) or 'none'}.")
     return function, method
+
+
+def _own_options(function: Callable[..., Candidate]) -> list[str]:
+    parameters = inspect.signature(function).parameters.values()
+    return [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in _SHARED]
 
 
 def _in_any_draw(max_clusters: str, draws: PartitionDraws) -> int:

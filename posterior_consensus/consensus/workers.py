@@ -10,8 +10,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from posterior_consensus.consensus.selection import check_count
-
 Result = TypeVar("Result")
 
 
@@ -27,7 +25,11 @@ class Workers:
     """
 
     def __init__(self, n_threads: int, seconds: float | None) -> None:
-        """Use so many threads, or none but the calling one if `n_threads` is 0, for so many seconds."""
+        """Use so many threads, -1 for one for each processor, or none but the calling one if it is 0."""
+        if n_threads == -1:
+            from joblib import cpu_count
+
+            n_threads = int(cpu_count())
         self.stop = np.zeros(1, np.uint8)
         self.stopped = ""
         self._deadline = np.inf if seconds is None else time.monotonic() + seconds
@@ -71,12 +73,3 @@ class Workers:
     def _halt(self, reason: str) -> None:
         self.stopped = self.stopped or reason
         self.stop[0] = 1
-
-
-def n_threads(n_jobs: int) -> int:
-    """Take a number of threads, or -1 for one for each processor."""
-    if n_jobs != -1:
-        return check_count("n_jobs", n_jobs)
-    from joblib import cpu_count
-
-    return int(cpu_count())
