@@ -44,7 +44,7 @@ _TRIANGLES_EVERY = 20
 _TRIANGLES_PER_CENTRE = 4
 _TRIANGLES_AT_ONCE_PER_ITEM = 20
 _VIOLATION = 0.02
-_PATIENCE = 300
+_PATIENCE = 800
 _NEGLIGIBLE = 2e-6  # relative gain of the bound in _PATIENCE steps that is not worth waiting for
 
 
