@@ -20,7 +20,8 @@ def conflicts(instance: Instance) -> Prices:
     """Conflicted triangles, without prices yet; where there are more than memory is to hold, those of large weights."""
     weights = np.where(instance.apart, np.minimum(instance.weights, 0.0), instance.weights)
     least = 0.0
-    while (count := packing.count_conflicts(weights, least)) > _MOST_ROWS:
+    rows = np.empty((0, 3), np.int32)
+    while (count := packing.list_conflicts(weights, least, rows)) > _MOST_ROWS:
         least = 1.25 * least + 0.02 * float(np.abs(weights).mean())
     rows = np.empty((count, 3), np.int32)
     packing.list_conflicts(weights, least, rows)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from posterior_consensus.bounds.budget import check_seconds
 from posterior_consensus.consensus.best_draw import best_draw
 from posterior_consensus.consensus.hierarchical import hierarchical
 from posterior_consensus.consensus.problems import Found, Limits, OnDraws, OnPairs
@@ -83,8 +84,10 @@ def greedy(
     check_count("n_agree", n_agree)
     if n_jobs != -1:
         check_count("n_jobs", n_jobs)
-    if seconds is not None and not seconds > 0:
-        raise ValueError(f"`seconds` must be above 0; got {seconds}.")
+    if seconds is not None:
+        check_seconds(seconds)
+    if isinstance(starts, str):
+        raise TypeError(f"`starts` must be a list of partitions or names; got {starts!r}.")
     limits = Limits(n_clusters, n_clusters) if n_clusters is not None else Limits(1, max_clusters or draws.n_items)
     given = [_start(start, draws, loss, n_clusters=n_clusters, max_clusters=max_clusters, rng=rng) for start in starts]
     pairwise = is_binder(loss) and draws.n_items <= _MOST_SIMILARITIES
@@ -101,6 +104,10 @@ def greedy(
         if few and not workers.stopped:
             search.try_also([np.arange(draws.n_items), *np.unique(draws.labels[:_DRAWS_TRIED], axis=0)])
         search.finish(rng, draws.n_items, by_twos=few)
+    if search.best.labels.max() + 1 == problem.limits.most < limits.most:
+        raise MemoryError(
+            f"More than {problem.limits.most} clusters need too much memory; set `max_clusters` to fewer."
+        )
     if workers.stopped == "interrupted":
         warnings.warn(f"The search was interrupted; the answer is the best of {len(search.values)} runs.", stacklevel=3)
     losses = search.expected_losses(draws, loss)

@@ -9,12 +9,12 @@ import numpy.typing as npt
 
 from posterior_consensus.draws import PartitionDraws
 from posterior_consensus.kernels import pair_search, search, tables
+from posterior_consensus.kernels.loss import is_linear
 from posterior_consensus.losses import PartitionLoss
 from posterior_consensus.partitions import Labels, canonical_labels
 from posterior_consensus.similarity import similarity_values
 
-_SMALL = 40  # draws on which a run begins
-_CHECK = 40  # draws on which the best partition is taken apart again
+_SMALL = 40  # draws on which a run begins, and on which the best partition is taken apart again
 _MIDDLE = 256  # draws between the small sample and all of them
 _CHAINED = 2000  # draws up to which chains of moves are tried on all of them
 _MOST_BYTES = 8e9
@@ -49,7 +49,7 @@ class OnDraws:
         self.limits = limits._replace(most=min(limits.most, widest))
         self._draws = draws
         self._loss = loss.arrays(draws.n_items)
-        self._is_linear = not loss.denominator and set(loss.numerator) <= {"A", "B", "C"}
+        self._is_linear = is_linear(self._loss)
         self._stop = stop
         self._all = tables.Draws(draws.labels, draws.starts, draws.weights)
         self._cumulative = np.cumsum(draws.weights)
@@ -78,7 +78,7 @@ class OnDraws:
 
     def rearrange(self, labels: Labels, order: npt.NDArray[Any], random: npt.NDArray[np.float64]) -> Found:
         """Dissolve and split clusters of a partition, on a sample of the draws."""
-        return self._settle(self._sample(random[:_CHECK]), labels, order, effort=2)
+        return self._settle(self._sample(random[:_SMALL]), labels, order, effort=2)
 
     def _sample(self, quantiles: npt.NDArray[np.float64]) -> tables.Draws:
         """The draws at these quantiles of their weights, or all if there are no more."""

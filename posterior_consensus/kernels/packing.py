@@ -17,27 +17,11 @@ def _pair(i, j, n):
 
 
 @jit
-def count_conflicts(weights, least):
-    """Number of triangles with two weights (n, n) above `least` and one below -`least`."""
-    n = weights.shape[0]
-    near = np.empty(n, np.int64)
-    count = 0
-    for i in range(n):
-        degree = 0
-        for j in range(n):
-            if weights[i, j] > least:
-                near[degree] = j
-                degree += 1
-        for s in range(degree):
-            row = weights[near[s]]
-            for t in range(s):
-                count += row[near[t]] < -least
-    return count
-
-
-@jit
 def list_conflicts(weights, least, rows):
-    """Write the triangles that `count_conflicts` counts to `rows` (count, 3), the pair of negative weight first."""
+    """Write triangles with two weights (n, n) above `least` and one below -`least`, that pair first, to `rows`.
+
+    As far as they fit; return how many there are.
+    """
     n = weights.shape[0]
     near = np.empty(n, np.int64)
     count = 0
@@ -52,10 +36,12 @@ def list_conflicts(weights, least, rows):
             for t in range(s):
                 k = near[t]
                 if weights[j, k] < -least:
-                    rows[count, 0] = _pair(j, k, n)
-                    rows[count, 1] = _pair(i, j, n)
-                    rows[count, 2] = _pair(i, k, n)
+                    if count < rows.shape[0]:
+                        rows[count, 0] = _pair(j, k, n)
+                        rows[count, 1] = _pair(i, j, n)
+                        rows[count, 2] = _pair(i, k, n)
                     count += 1
+    return count
 
 
 @jit

@@ -265,6 +265,8 @@ def _move_chain(draws, loss, state, slopes, difference, linear, fewest, rounding
         old, new = partition[lead], targets[lead]
         gain, n_moved, n_alike, n_others = 0.0, 0, 0, 0
         for position in range(-1, order.size):
+            if position == 0 and n_moved == 0:
+                break  # the leader must not move
             i = lead if position < 0 else order[position]
             origin, target = partition[i], targets[i]
             if origin == target or (i == lead and n_moved > 0) or (sizes[origin] == 1 and sizes[target] == 0):

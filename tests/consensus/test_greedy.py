@@ -142,6 +142,8 @@ def test_starts_of_any_number_of_clusters_keep_to_the_limits(loss):
     [
         ({"starts": ["nearest"]}, ValueError, ["`starts`", "'nearest'", "hierarchical"]),
         ({"starts": [[0, 1]]}, ValueError, ["starts", "2", "30"]),
+        ({"starts": "best_draw"}, TypeError, ["`starts`", "list", "'best_draw'"]),
+        ({"seconds": "5"}, TypeError, ["`seconds`", "'5'"]),
         ({"n_jobs": 0}, ValueError, ["`n_jobs`", "0"]),
         ({"n_jobs": 1.5}, TypeError, ["`n_jobs`", "1.5"]),
         ({"n_runs": 0}, ValueError, ["`n_runs`", "0"]),

@@ -28,7 +28,7 @@ def items(rows, n):
 @pytest.fixture(params=range(5))
 def listed(request):
     weights = weights_of(request.param)
-    count, _ = run(packing.count_conflicts, weights, 0.0)
+    count, _ = run(packing.list_conflicts, weights, 0.0, np.empty((0, 3), np.int32))
     _, (_, _, rows) = run(packing.list_conflicts, weights, 0.0, np.zeros((count, 3), np.int32))
     return weights, rows
 
@@ -36,7 +36,7 @@ def listed(request):
 @pytest.mark.parametrize("least", [0.0, 2.0])
 def test_conflicts_are_the_definition_s(least):
     weights = weights_of(1)
-    count, _ = run(packing.count_conflicts, weights, least)
+    count, _ = run(packing.list_conflicts, weights, least, np.empty((0, 3), np.int32))
     _, (_, _, rows) = run(packing.list_conflicts, weights, least, np.zeros((count, 3), np.int32))
     found = items(rows, N)
     assert len(set(found)) == count > 0 and set(found) == conflicts(weights, least)
