@@ -1,3 +1,5 @@
+from .allocations import AllocationProbabilities as AllocationProbabilities
+from .allocations import as_allocation_probabilities as as_allocation_probabilities
 from .certificate import Certificate as Certificate
 from .certificate import certify as certify
 from .consensus import METHODS as METHODS

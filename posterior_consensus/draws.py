@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -52,6 +52,11 @@ class PartitionDraws:
     def n_draws(self) -> int:
         """Number of draws over all chains."""
         return self.labels.shape[0]
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether a similarity is a number of draws, divided by that of all."""
+        return not self.is_weighted
 
     @property
     def n_items(self) -> int:
@@ -117,6 +122,14 @@ class PartitionDraws:
         """Dress one value per item, shape (n_items,), in the user's item coordinates."""
         return xr.DataArray(np.asarray(values), dims=(self.item_dim,), coords=self.item_coords, name=name)
 
+    def pair_array(self, values: Floats, name: str) -> xr.DataArray:
+        """Dress one value per pair, shape (n_items, n_items); the second dimension has ``_bis`` added to its name."""
+        bis = f"{self.item_dim}_bis"
+        coords: dict[Any, Any] = dict(self.item_coords)
+        if self.item_dim in coords:
+            coords[bis] = (bis, self.item_coords[self.item_dim].values)
+        return xr.DataArray(values, dims=(self.item_dim, bis), coords=coords, name=name)
+
     def partition_array(self, labels: npt.NDArray[Any], dim: str, name: str) -> xr.DataArray:
         """Dress several label vectors, shape (n_partitions, n_items), with a first dimension `dim`."""
         return xr.DataArray(labels, dims=(dim, self.item_dim), coords=self.item_coords, name=name)
@@ -142,6 +155,9 @@ class PartitionDraws:
             ("labels", f"{self.labels.dtype}, {self.labels.nbytes / 1e6:.1f} MB"),
         ]
         return "\n".join(["PartitionDraws", *(f"  {key:<9} {value}" for key, value in rows)])
+
+
+Draws = TypeVar("Draws", bound=PartitionDraws)
 
 
 def as_partition_draws(
@@ -200,27 +216,36 @@ def as_partition_draws(
     if isinstance(data, PartitionDraws):
         if var_name is not None or item_dim is not None:
             raise ValueError("`var_name` and `item_dim` must be None for PartitionDraws, which are made already.")
-        return data if weights is None else _with_weights(data, weights)
+        return data if weights is None else with_weights(data, weights)
     labels, dims, item_dim = label_array(data, var_name, group, sample_dims, item_dim)
     name = f"the labels of {labels.name!r}" if labels.name is not None else "`data`"
-    n_items = labels.sizes[item_dim]
-    n_draws = labels.size // n_items if n_items else int(np.prod([labels.sizes[dim] for dim in dims]))
-    if n_items == 0 or n_draws == 0:
-        raise ValueError(f"{name} must hold at least one draw of one item; got {dict(labels.sizes)}.")
+    n_draws, n_items = draws_and_items(labels, dims, item_dim, name)
     codes, n_codes = as_codes(labels.values.reshape(n_draws, n_items), name)
     canonical, n_clusters = canonical_rows(codes, n_codes)
-    chain, draw = _sample_ids(labels, dims, n_draws)
-    coords = labels.coords.to_dataset().drop_vars([c for c, v in labels.coords.items() if v.dims != (item_dim,)]).coords
-    draws = PartitionDraws(
-        labels=canonical,
-        n_clusters=n_clusters,
-        weights=np.full(n_draws, 1.0 / n_draws),
-        chain=chain,
-        draw=draw,
-        item_dim=str(item_dim),
-        item_coords=coords,
-    )
-    return draws if weights is None else _with_weights(draws, weights, labels, dims)
+    draws = PartitionDraws(canonical, n_clusters, **frame(labels, dims, item_dim))
+    return draws if weights is None else with_weights(draws, weights, labels, dims)
+
+
+def draws_and_items(values: xr.DataArray, dims: tuple[str, ...], item_dim: str, name: str) -> tuple[int, int]:
+    """Numbers of draws and of items; an error if either is 0."""
+    n_draws, n_items = int(np.prod([values.sizes[dim] for dim in dims])), values.sizes[item_dim]
+    if n_items == 0 or n_draws == 0:
+        raise ValueError(f"{name} must hold at least one draw of one item; got {dict(values.sizes)}.")
+    return n_draws, n_items
+
+
+def frame(values: xr.DataArray, dims: tuple[str, ...], item_dim: str) -> dict[str, Any]:
+    """What PartitionDraws keep of an array's coordinates, and equal weights."""
+    n_draws = int(np.prod([values.sizes[dim] for dim in dims]))
+    chain, draw = _sample_ids(values, dims, n_draws)
+    coords = values.coords.to_dataset().drop_vars([c for c, v in values.coords.items() if v.dims != (item_dim,)]).coords
+    return {
+        "weights": np.full(n_draws, 1.0 / n_draws),
+        "chain": chain,
+        "draw": draw,
+        "item_dim": str(item_dim),
+        "item_coords": coords,
+    }
 
 
 def _sample_ids(labels: xr.DataArray, dims: tuple[str, ...], n_draws: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
@@ -245,9 +270,8 @@ def _sample_ids(labels: xr.DataArray, dims: tuple[str, ...], n_draws: int) -> tu
     return ids[axis][at[axis]], np.ravel_multi_index(tuple(at[rest]), [sizes[k] for k in rest])
 
 
-def _with_weights(
-    draws: PartitionDraws, weights: Any, labels: xr.DataArray | None = None, dims: tuple[str, ...] = ()
-) -> PartitionDraws:
+def with_weights(draws: Draws, weights: Any, labels: xr.DataArray | None = None, dims: tuple[str, ...] = ()) -> Draws:
+    """Return the draws with these weights, checked and divided by their sum."""
     shape = tuple(labels.sizes[dim] for dim in dims) if labels is not None else _shape_by_chain(draws)
     if isinstance(weights, xr.DataArray) and labels is not None and (weights.ndim > 1 or weights.dims == dims):
         weights = _align_weights(weights, labels, dims)

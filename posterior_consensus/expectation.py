@@ -10,10 +10,11 @@ import numpy.typing as npt
 import xarray as xr
 from scipy.optimize import linear_sum_assignment
 
+from posterior_consensus.allocations import AllocationProbabilities
 from posterior_consensus.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.kernels import contingency
 from posterior_consensus.kernels import loss as loss_kernels
-from posterior_consensus.losses import PartitionLoss, as_loss
+from posterior_consensus.losses import PartitionLoss, as_loss, is_binder
 from posterior_consensus.partitions import Labels, canonical_labels, contingency_table
 from posterior_consensus.sources import aligned, labelled
 
@@ -30,8 +31,20 @@ def loss_matrix(partitions: npt.NDArray[Any], draws: PartitionDraws, loss: Parti
     return loss.scale(draws.n_items) * losses
 
 
+def draw_losses(partitions: npt.NDArray[Any], draws: PartitionDraws, loss: PartitionLoss) -> Floats:
+    """Return the loss of every partition (P, n) that is expected given each draw, (P, N): its posterior mean counts.
+
+    For Binder's loss the allocations are averaged out where their probabilities are known.
+    """
+    if isinstance(draws, AllocationProbabilities) and is_binder(loss):
+        return draws.binder_losses(partitions, loss)
+    return loss_matrix(partitions, draws, loss)
+
+
 def mean_loss(draws: PartitionDraws, partitions: npt.NDArray[Any], loss: PartitionLoss) -> Floats:
     """Return the expected loss (P,) of every partition (P, n)."""
+    if isinstance(draws, AllocationProbabilities) and is_binder(loss):
+        return draws.mean_binder_losses(partitions, loss)
     return draws.mean(loss_matrix(partitions, draws, loss))
 
 
@@ -157,7 +170,7 @@ def expected_loss(draws: Any, partitions: Any, loss: str | PartitionLoss = "vi")
     rows = np.stack(
         [draws.as_labels(partition, "partitions") for partition in ([partitions] if single else partitions)]
     )
-    losses = loss_matrix(rows, draws, record)
+    losses = draw_losses(rows, draws, record)
     dataset = xr.Dataset(
         {"expected_loss": ("partition", draws.mean(losses)), "mcse": ("partition", draws.mcse(losses))},
         attrs={"loss": record.name, "unit": record.unit, "n_draws": draws.n_draws},

@@ -13,7 +13,7 @@ import xarray as xr
 from posterior_consensus.consensus import consensus_partition
 from posterior_consensus.consensus.selection import as_generator
 from posterior_consensus.draws import PartitionDraws, as_partition_draws
-from posterior_consensus.expectation import loss_matrix, mean_loss, partition_loss
+from posterior_consensus.expectation import draw_losses, mean_loss, partition_loss
 from posterior_consensus.groups import stored
 from posterior_consensus.losses import PartitionLoss, binder, check_between, vi
 from posterior_consensus.progress import track
@@ -142,7 +142,7 @@ def _best_for_each(
 ) -> tuple[npt.NDArray[Any], Floats]:
     """The best of all partitions found, for each cost, and its losses against every draw."""
     # Losses are linear in a, so that those at two costs give them at all.
-    at_half, at_three_halves = (loss_matrix(found, draws, factory(one)) for one in (0.5, 1.5))
+    at_half, at_three_halves = (draw_losses(found, draws, factory(one)) for one in (0.5, 1.5))
     slopes = at_three_halves - at_half
     beyond = a[:, np.newaxis] - 0.5
     expected = draws.mean(at_half) + beyond * draws.mean(slopes)

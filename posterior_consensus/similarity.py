@@ -9,6 +9,7 @@ import numpy.typing as npt
 import xarray as xr
 from scipy.sparse.linalg import LinearOperator
 
+from posterior_consensus.allocations import AllocationProbabilities
 from posterior_consensus.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.kernels import coclustering, ensemble
 
@@ -32,7 +33,8 @@ def posterior_similarity_matrix(draws: Any) -> xr.DataArray:
 
     Notes
     -----
-    PSM_ij = sum_t w_t 1{z_ti = z_tj}. Without weights the time is that of n^2 N / 64 x log2(clusters) bit operations;
+    PSM_ij = sum_t w_t 1{z_ti = z_tj}; of allocation probabilities sum_t w_t p_ti' p_tj, with ones on the diagonal.
+    Without weights the time is that of n^2 N / 64 x log2(clusters) bit operations;
     the memory beyond the result is a few percent of it.
 
     Examples
@@ -44,21 +46,17 @@ def posterior_similarity_matrix(draws: Any) -> xr.DataArray:
            [0.25, 0.5 , 1.  ]])
     """
     draws = as_partition_draws(draws)
-    bis = f"{draws.item_dim}_bis"
-    coords = dict(draws.item_coords)
-    if draws.item_dim in coords:
-        coords[bis] = (bis, draws.item_coords[draws.item_dim].values)
-    return xr.DataArray(
-        similarity_values(draws),
-        dims=(draws.item_dim, bis),
-        coords=coords,
-        name="psm",
-        attrs={"long_name": "posterior probability of being in the same cluster", "n_draws": draws.n_draws},
-    )
+    array = draws.pair_array(similarity_values(draws), "psm")
+    return array.assign_attrs(long_name="posterior probability of being in the same cluster", n_draws=draws.n_draws)
 
 
 def similarity_values(draws: PartitionDraws) -> Floats:
-    """Return the posterior similarity matrix (n, n) as an array."""
+    """Return the posterior similarity matrix (n, n) as an array; the Rao-Blackwellised one of allocations."""
+    return draws.similarity() if isinstance(draws, AllocationProbabilities) else coclustering_values(draws)
+
+
+def coclustering_values(draws: PartitionDraws) -> Floats:
+    """Return the share of draws (n, n) that have two items together."""
     similarity = np.empty((draws.n_items, draws.n_items))
     if draws.is_weighted:
         similarity[:] = 0.0
@@ -81,6 +79,8 @@ def similarity_operator(draws: PartitionDraws) -> LinearOperator:
 
     def product(vectors: Floats) -> Floats:
         columns = np.ascontiguousarray(vectors.reshape(draws.n_items, -1), dtype=np.float64)
+        if isinstance(draws, AllocationProbabilities):
+            return draws.links(columns) + columns
         table = ensemble.scatter(draws.labels, draws.starts, columns)
         return ensemble.gather(draws.labels, draws.starts, draws.weights, table)
 
@@ -101,10 +101,13 @@ def similarity_operator(draws: PartitionDraws) -> LinearOperator:
 def mean_similarity(draws: PartitionDraws, labels: npt.NDArray[Any]) -> Floats:
     """Mean similarity of every item to the other members of each cluster (n, K); NaN where there are none."""
     sizes = np.bincount(labels)
-    counts = ensemble.joint_counts(draws.labels, draws.starts, labels, sizes.size)
-    links = ensemble.gather(draws.labels, draws.starts, draws.weights, counts)
     others = np.tile(sizes, (labels.size, 1))
     own = np.arange(labels.size), labels
-    links[own] -= 1.0
     others[own] -= 1
+    if isinstance(draws, AllocationProbabilities):
+        links = draws.links(np.eye(sizes.size)[labels])
+    else:
+        counts = ensemble.joint_counts(draws.labels, draws.starts, labels, sizes.size)
+        links = ensemble.gather(draws.labels, draws.starts, draws.weights, counts)
+        links[own] -= 1.0
     return np.divide(np.maximum(links, 0.0), others, out=np.full(links.shape, np.nan), where=others > 0)

@@ -1,8 +1,12 @@
-"""Where labels come from: any kind of data brought to one DataArray, sample dimensions first and items last."""
+"""Where draws come from: any kind of data brought to one DataArray, sample dimensions first, then items.
+
+Labels have no dimension more, allocation probabilities have that of the components.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +18,44 @@ import xarray as xr
 from posterior_consensus.groups import group_dataset, is_inference_data
 from posterior_consensus.partitions import as_array
 
+_AXES = {1: "draws x items", 2: "draws x items x components"}
+ROUNDING = 1e-3  # of sums of probabilities: float32, and files that keep a few digits
+_SOFT_NAMES = re.compile(r"lp_|lps$|log_?(p|prob|theta|resp|lik|weight)|resp|gamma_z|p_z|prob_z", re.IGNORECASE)
+
 
 def label_array(
     data: Any, var_name: str | None, group: str, sample_dims: Any, item_dim: str | None
 ) -> tuple[xr.DataArray, tuple[str, ...], str]:
     """Find the labels in `data`; return them with the names of their sample dimensions and of their item dimension."""
     dims = _dim_names(sample_dims)
-    if var_name is not None and not isinstance(var_name, str):
-        raise TypeError(f"`var_name` must be a name; got {var_name!r}.")
-    return _orient(_find(data, var_name, group, dims, item_dim), dims, item_dim)
+    labels, dims, (item,) = _orient(_find(data, var_name, group, dims, (item_dim,), _labels_in), dims, (item_dim,))
+    return labels, dims, item
+
+
+def probability_array(
+    data: Any, var_name: str | None, group: str, sample_dims: Any, item_dim: str | None, component_dim: str | None
+) -> tuple[xr.DataArray, tuple[str, ...], tuple[str, str]]:
+    """Find allocation probabilities in `data`; return them with their sample dimensions, item and component dimension.
+
+    Where neither is named, the components are along the dimension over which the values sum to one, else the last one.
+    """
+    dims = _dim_names(sample_dims)
+    rest = (item_dim, component_dim)
+    values = _find(data, var_name, group, dims, rest, _probabilities_in)
+    if values.dtype.kind != "f":
+        raise TypeError(f"Allocation probabilities must be floats; {values.name!r} holds {values.dtype}.")
+    values, dims, (item, component) = _orient(values, dims, rest)
+    if item_dim is None and component_dim is None and sums_to_one(values, item) and not sums_to_one(values, component):
+        item, component = component, item
+    return values.transpose(*dims, item, component), dims, (item, component)
+
+
+def sums_to_one(values: xr.DataArray, dim: str) -> bool:
+    """Whether probabilities, or their logarithms, are normalised over a dimension."""
+    axis = values.dims.index(dim)
+    with np.errstate(over="ignore"):
+        forms = [np.exp(values.values)] if bool((values < 0).any()) else [values.values, np.exp(values.values)]
+    return any(bool(np.all(np.abs(form.sum(axis=axis) - 1.0) < ROUNDING)) for form in forms)
 
 
 def _dim_names(sample_dims: Any) -> tuple[str, ...]:
@@ -34,25 +67,41 @@ def _dim_names(sample_dims: Any) -> tuple[str, ...]:
     return tuple(dims)
 
 
-def _find(data: Any, var_name: str | None, group: str, dims: tuple[str, ...], item_dim: str | None) -> xr.DataArray:
+def _find(
+    data: Any,
+    var_name: str | None,
+    group: str,
+    dims: tuple[str, ...],
+    rest: tuple[str | None, ...],
+    choose: Callable[[xr.Dataset, tuple[str, ...], tuple[str | None, ...]], xr.DataArray],
+) -> xr.DataArray:
+    """Take the variable of that name, or the one that is chosen; `rest` are the dimensions beside the draws'."""
+    if var_name is not None and not isinstance(var_name, str):
+        raise TypeError(f"`var_name` must be a name; got {var_name!r}.")
     if isinstance(data, xr.DataArray):
         if var_name is not None and data.name not in (None, var_name):
             raise ValueError(
                 f"`var_name` must be the name of the DataArray or None; got {var_name!r}, present: {data.name!r}."
             )
         return data
-    if isinstance(data, (xr.Dataset, xr.DataTree, str, Path)) or is_inference_data(data):
-        return _variable(group_dataset(data, group), var_name, dims, item_dim)
-    if isinstance(data, Mapping):
-        return _variable(_from_dict(data), var_name, dims, item_dim)
+    has_groups = isinstance(data, (xr.Dataset, xr.DataTree, str, Path)) or is_inference_data(data)
+    if has_groups or isinstance(data, Mapping):
+        dataset = group_dataset(data, group) if has_groups else _from_dict(data, len(rest))
+        if var_name is None:
+            return choose(dataset, dims, rest)
+        if var_name not in dataset.data_vars:
+            raise ValueError(
+                f"`var_name` must name a variable of the group; got {var_name!r}, present: {_names(dataset.data_vars)}."
+            )
+        return dataset[var_name]
     if var_name is not None:
         raise ValueError(
             f"`var_name` must be None for {type(data).__name__}, which has no variables; got {var_name!r}."
         )
-    if hasattr(data, "iloc") and hasattr(data, "columns"):
-        return _from_frame(data, dims, item_dim)
+    if hasattr(data, "iloc") and hasattr(data, "columns") and len(rest) == 1:
+        return _from_frame(data, dims, rest[0])
     if isinstance(data, np.ndarray) or (isinstance(data, Sequence) and not isinstance(data, (str, bytes))):
-        return _from_array(data, item_dim)
+        return _from_array(data, rest)
     raise TypeError(
         "`data` must be an InferenceData, DataTree, Dataset, DataArray, array, list, DataFrame, dict or path; "
         f"got {type(data).__module__}.{type(data).__qualname__}."
@@ -60,14 +109,8 @@ def _find(data: Any, var_name: str | None, group: str, dims: tuple[str, ...], it
     )
 
 
-def _variable(dataset: xr.Dataset, var_name: str | None, dims: tuple[str, ...], item_dim: str | None) -> xr.DataArray:
-    if var_name is not None:
-        if var_name not in dataset.data_vars:
-            raise ValueError(
-                f"`var_name` must name a variable of the group; got {var_name!r}, present: {_names(dataset.data_vars)}."
-            )
-        return dataset[var_name]
-    shaped = [v for v in dataset.data_vars.values() if _fits(v, dims, item_dim)]
+def _labels_in(dataset: xr.Dataset, dims: tuple[str, ...], rest: tuple[str | None, ...]) -> xr.DataArray:
+    shaped = [v for v in dataset.data_vars.values() if _fits(v, dims, rest)]
     candidates = [v for v in shaped if v.dtype.kind in "iubUSTO"] or [
         v for v in shaped if v.dtype.kind == "f" and _is_whole(v)
     ]
@@ -79,17 +122,59 @@ def _variable(dataset: xr.Dataset, var_name: str | None, dims: tuple[str, ...], 
         )
     raise ValueError(
         f"`data` holds no variable of labels, whole numbers over `sample_dims` {dims} and one dimension more"
-        f"{'' if item_dim is None else f', `item_dim` {item_dim!r}'}; "
-        f"present: {', '.join(f'{k} {v.dims} {v.dtype}' for k, v in dataset.data_vars.items()) or 'none'}. "
-        "A marginalised mixture has none: draw them from their conditional given the parameters first."
+        f"{'' if rest[0] is None else f', `item_dim` {rest[0]!r}'}; present: {_shapes(dataset)}. "
+        "A marginalised mixture has none: use allocation_probabilities(model, idata) or, where the posterior holds "
+        "log-probabilities of the components, as_allocation_probabilities(idata)."
     )
 
 
-def _fits(variable: xr.DataArray, dims: tuple[str, ...], item_dim: str | None) -> bool:
+def _probabilities_in(dataset: xr.Dataset, dims: tuple[str, ...], rest: tuple[str | None, ...]) -> xr.DataArray:
+    candidates = probability_candidates(dataset, dims, rest)
+    if len(candidates) == 1:
+        return candidates[0]
+    if candidates:
+        raise ValueError(
+            "`var_name` must say which variable holds allocation probabilities; candidates: "
+            f"{_names(v.name for v in candidates)}."
+        )
+    raise ValueError(
+        f"`data` holds no allocation probabilities, floats over `sample_dims` {dims}, items and components that sum to "
+        f"one over the components as they are or as logarithms; present: {_shapes(dataset)}. Name unnormalised ones by "
+        "`var_name`."
+    )
+
+
+def probability_candidates(
+    dataset: xr.Dataset, dims: tuple[str, ...], rest: tuple[str | None, ...] = (None, None)
+) -> list[xr.DataArray]:
+    """Variables that can be allocation probabilities: normalised and not square, or of a name usual for them."""
+    found = []
+    for variable in dataset.data_vars.values():
+        if variable.dtype.kind == "f" and variable.size and _fits(variable, dims, rest):
+            item, component = (str(dim) for dim in _rest(variable, dims))
+            is_square = variable.sizes[item] == variable.sizes[component]  # as transition matrices are
+            if _SOFT_NAMES.match(str(variable.name)) or (
+                not is_square and (sums_to_one(variable, component) or sums_to_one(variable, item))
+            ):
+                found.append(variable)
+    return found
+
+
+def _rest(variable: xr.DataArray, dims: tuple[str, ...]) -> list[Hashable]:
     if not set(dims) <= set(variable.dims) and "sample" in variable.dims:
         dims = ("sample",)
-    rest = [dim for dim in variable.dims if dim not in dims]
-    return set(dims) <= set(variable.dims) and len(rest) == 1 and item_dim in (None, rest[0])
+    return [dim for dim in variable.dims if dim not in dims]
+
+
+def _fits(variable: xr.DataArray, dims: tuple[str, ...], rest: tuple[str | None, ...]) -> bool:
+    """Whether a variable has the draws' dimensions and as many others as `rest`, those named there among them."""
+    others = _rest(variable, dims)
+    has_draws = set(dims) <= set(variable.dims) or "sample" in variable.dims
+    return has_draws and len(others) == len(rest) and {dim for dim in rest if dim is not None} <= set(others)
+
+
+def _shapes(dataset: xr.Dataset) -> str:
+    return ", ".join(f"{k} {v.dims} {v.dtype}" for k, v in dataset.data_vars.items()) or "none"
 
 
 def _is_whole(variable: xr.DataArray) -> bool:
@@ -98,15 +183,15 @@ def _is_whole(variable: xr.DataArray) -> bool:
     return bool(np.all(present == np.floor(present))) and (present.size > 0 or variable.size == 0)
 
 
-def _from_dict(data: Mapping[str, Any]) -> xr.Dataset:
-    """Take those arrays that have chains, draws and items."""
+def _from_dict(data: Mapping[str, Any], n_rest: int) -> xr.Dataset:
+    """Take those arrays that have chains, draws and so many dimensions more."""
     from arviz_base import convert_to_dataset
 
     arrays = {name: as_array(values, f"{name!r} of `data`") for name, values in data.items()}
-    full = {name: values for name, values in arrays.items() if values.ndim == 3}
+    full = {name: values for name, values in arrays.items() if values.ndim == 2 + n_rest}
     if not full:
         shapes = ", ".join(f"{name!r} {values.shape}" for name, values in arrays.items()) or "none"
-        raise ValueError(f"`data`, a dict, must hold arrays of chains x draws x items; present: {shapes}.")
+        raise ValueError(f"`data`, a dict, must hold arrays of chains x {_AXES[n_rest]}; present: {shapes}.")
     return convert_to_dataset(full)
 
 
@@ -136,7 +221,7 @@ def _from_frame(frame: Any, dims: tuple[str, ...], item_dim: str | None) -> xr.D
     return array
 
 
-def _from_array(data: Any, item_dim: str | None) -> xr.DataArray:
+def _from_array(data: Any, rest: tuple[str | None, ...]) -> xr.DataArray:
     if isinstance(data, (list, tuple)) and any(isinstance(row, (xr.DataArray, xr.Dataset, pd.Series)) for row in data):
         raise TypeError(
             "`data` must be plain rows where it is a list; join labelled ones by xarray.concat or pandas.concat."
@@ -147,13 +232,14 @@ def _from_array(data: Any, item_dim: str | None) -> xr.DataArray:
         if "inhomogeneous" not in str(error):
             raise
         raise ValueError("`data` must give every draw the same items; got rows of different lengths.") from None
-    dims = {2: ("sample",), 3: ("chain", "draw")}.get(values.ndim)
+    dims = {1: ("sample",), 2: ("chain", "draw")}.get(values.ndim - len(rest))
     if dims is None:
-        raise ValueError(
-            f"`data` must be an array of draws x items or chains x draws x items; got shape {values.shape}."
-        )
-    _check_apart(item_dim, dims)
-    return xr.DataArray(values, dims=(*dims, item_dim or "item"))
+        axes = _AXES[len(rest)]
+        raise ValueError(f"`data` must be an array of {axes} or chains x {axes}; got shape {values.shape}.")
+    names = [name or default for name, default in zip(rest, ("item", "component"), strict=False)]
+    for name in names:
+        _check_apart(name, dims)
+    return xr.DataArray(values, dims=(*dims, *names))
 
 
 def _check_apart(item_dim: str | None, dims: tuple[str, ...]) -> None:
@@ -162,24 +248,34 @@ def _check_apart(item_dim: str | None, dims: tuple[str, ...]) -> None:
 
 
 def _orient(
-    labels: xr.DataArray, dims: tuple[str, ...], item_dim: str | None
-) -> tuple[xr.DataArray, tuple[str, ...], str]:
-    """Put the sample dimensions first and the items last, or say which is missing."""
-    if "sample" in labels.dims and not set(dims) & set(labels.dims):
+    values: xr.DataArray, dims: tuple[str, ...], rest: tuple[str | None, ...]
+) -> tuple[xr.DataArray, tuple[str, ...], tuple[str, ...]]:
+    """Put the sample dimensions first, then those of `rest`, by name or in their order, or say which is missing."""
+    if "sample" in values.dims and not set(dims) & set(values.dims):
         dims = ("sample",)
-    name = repr(labels.name) if labels.name is not None else "`data`"
-    missing = [dim for dim in dims if dim not in labels.dims]
+    name = repr(values.name) if values.name is not None else "`data`"
+    missing = [dim for dim in dims if dim not in values.dims]
     if missing:
-        raise ValueError(f"`sample_dims` must be dimensions of {name}; got {dims}, present: {tuple(labels.dims)}.")
-    rest = [str(dim) for dim in labels.dims if dim not in dims]
-    if item_dim is not None and item_dim not in rest:
+        raise ValueError(f"`sample_dims` must be dimensions of {name}; got {dims}, present: {tuple(values.dims)}.")
+    others = [str(dim) for dim in values.dims if dim not in dims]
+    for argument, dim in zip(("item_dim", "component_dim"), rest, strict=False):
+        if dim is not None and dim not in others:
+            raise ValueError(
+                f"`{argument}` must be a dimension of {name} beside {dims}; got {dim!r}, present: {tuple(values.dims)}."
+            )
+    if len(others) != len(rest):
+        if len(rest) == 2:
+            raise ValueError(
+                f"`data` must have a dimension of items and one of components beside {dims}; {name} has "
+                f"{tuple(others)}."
+            )
+        advice = "select or stack the others, e.g. .stack(item=[...])" if others else "a partition needs one"
         raise ValueError(
-            f"`item_dim` must be a dimension of {name} beside {dims}; got {item_dim!r}, present: {tuple(labels.dims)}."
+            f"`data` must have one dimension of items beside {dims}; {name} has {tuple(others)}: {advice}."
         )
-    if len(rest) != 1:
-        advice = "select or stack the others, e.g. .stack(item=[...])" if rest else "a partition needs one"
-        raise ValueError(f"`data` must have one dimension of items beside {dims}; {name} has {tuple(rest)}: {advice}.")
-    return labels.transpose(*dims, rest[0]), dims, rest[0]
+    free = iter(dim for dim in others if dim not in rest)
+    ordered = tuple(next(free) if dim is None else dim for dim in rest)
+    return values.transpose(*dims, *ordered), dims, ordered
 
 
 def labelled(partition: Any, dim: str) -> Any:

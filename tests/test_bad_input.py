@@ -75,7 +75,7 @@ BAD = {
         [
             "`data` holds no variable of labels",
             "z ('chain', 'draw', 'obs') float64",
-            "draw them from their conditional",
+            "allocation_probabilities(model, idata)",
         ],
     ),
     "no chain": (array(), ValueError, ["`sample_dims` must be dimensions of 'z'", "present: ('draw', 'obs')"]),

@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from posterior_consensus.allocations import AllocationProbabilities
 from posterior_consensus.bounds.bound import Bound
 from posterior_consensus.bounds.branching import Search
 from posterior_consensus.bounds.budget import Deadline, Foreseen
@@ -89,7 +90,7 @@ def cost_step(draws: PartitionDraws, loss: PartitionLoss) -> float:
     """
     given = [loss.numerator[term] for term in "BC"]
     costs = [Fraction(cost).limit_denominator(1000) for cost in given]
-    if draws.is_weighted or not np.allclose(given, [float(cost) for cost in costs], rtol=0, atol=1e-12):
+    if not draws.is_counted or not np.allclose(given, [float(cost) for cost in costs], rtol=0, atol=1e-12):
         return 0.0
     joint = math.lcm(*(cost.denominator for cost in costs))
     return math.gcd(*(int(cost * joint) for cost in costs)) / joint
@@ -101,15 +102,13 @@ def pair_costs(draws: PartitionDraws, loss: PartitionLoss) -> tuple[Floats, Floa
     Items with equal labels in every draw are together in an optimum: the cost of moving some of them to another cluster
     is concave in their number. Each pair's costs are summed over the items of its signatures.
     """
-    numbers: dict[bytes, int] = {}
-    columns = np.ascontiguousarray(draws.labels[draws.weights > 0].T)
-    signature = np.array([numbers.setdefault(column.tobytes(), len(numbers)) for column in columns])
+    signature = _signatures(draws)
     _, first, sizes = np.unique(signature, return_index=True, return_counts=True)
     similarity = similarity_values(draws)
     if first.size < draws.n_items:
         similarity = similarity[np.ix_(first, first)]
     similarity *= draws.n_draws
-    if not draws.is_weighted:
+    if draws.is_counted:
         np.rint(similarity, out=similarity)  # counts of draws
     together = np.maximum(draws.n_draws - similarity, 0.0)
     apart = similarity
@@ -120,3 +119,12 @@ def pair_costs(draws: PartitionDraws, loss: PartitionLoss) -> tuple[Floats, Floa
     np.fill_diagonal(together, 0.0)
     np.fill_diagonal(apart, 0.0)
     return together, apart, signature
+
+
+def _signatures(draws: PartitionDraws) -> npt.NDArray[np.intp]:
+    """Number of each item's labels over all draws; allocation probabilities have none in common."""
+    if isinstance(draws, AllocationProbabilities):
+        return np.arange(draws.n_items)
+    numbers: dict[bytes, int] = {}
+    columns = np.ascontiguousarray(draws.labels[draws.weights > 0].T)
+    return np.array([numbers.setdefault(column.tobytes(), len(numbers)) for column in columns])

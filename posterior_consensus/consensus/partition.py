@@ -21,7 +21,7 @@ from posterior_consensus.consensus.refinement import ORDERS, Order, check_refine
 from posterior_consensus.consensus.selection import Candidate, as_generator, check_count
 from posterior_consensus.consensus.threshold import consistent_interval, pair_means, threshold_of
 from posterior_consensus.draws import PartitionDraws, as_partition_draws
-from posterior_consensus.expectation import loss_matrix
+from posterior_consensus.expectation import draw_losses
 from posterior_consensus.groups import stored
 from posterior_consensus.losses import PartitionLoss, as_loss, binder
 
@@ -262,7 +262,7 @@ def consensus_partition(
     if threshold is not None:
         within, between = pair_means(draws, labels)
         info = info | {"tau": threshold, "within": within, "between": between}
-    losses = loss_matrix(labels[np.newaxis], draws, record)
+    losses = draw_losses(labels[np.newaxis], draws, record)
     expected = float(draws.mean(losses)[0])
     lower_bound = found.lower_bound
     if lower_bound is None:

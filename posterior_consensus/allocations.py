@@ -1,0 +1,302 @@
+"""The other door: allocation probabilities given each draw's parameters, where a posterior has no labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from posterior_consensus.draws import PartitionDraws, draws_and_items, frame, with_weights
+from posterior_consensus.losses import PartitionLoss, pairs
+from posterior_consensus.partitions import canonical_rows
+from posterior_consensus.sources import ROUNDING, probability_array
+
+Floats = npt.NDArray[np.float64]
+
+_BLOCK = 4_000_000  # probabilities at once, 32 MB
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class AllocationProbabilities(PartitionDraws):
+    """Draws of allocation probabilities; made by :func:`as_allocation_probabilities` or `allocation_probabilities`.
+
+    They are :class:`PartitionDraws`, so that every function takes them: `labels` is one sample from the probabilities
+    of each draw. Similarities and expected Binder losses are computed from the probabilities themselves, which removes
+    the noise of the sampled labels (Rao-Blackwellisation).
+
+    Attributes
+    ----------
+    probabilities : ndarray of shape (n_draws, n_items, n_components), float32 or float64
+        P(z_i = k | theta_t, y_i), summing to 1 over the components, which are in the model's order.
+    components : ndarray of shape (n_draws, n_items), smallest unsigned dtype
+        The component sampled for each item; `labels` numbers them by first appearance.
+    component_dim : str
+        Name of the components' dimension.
+
+    Notes
+    -----
+    Given the parameters of a draw, items are allocated independently, so that the probability of i and j being
+    together is p_ti' p_tj. By the Rao-Blackwell theorem the mean of these has no larger variance than the share of
+    sampled labels that agree [1]_.
+
+    References
+    ----------
+    .. [1] Gelfand and Smith (1990), Journal of the American Statistical Association 85(410), 398-409.
+       https://doi.org/10.1080/01621459.1990.10476213
+    """
+
+    probabilities: npt.NDArray[np.floating]
+    components: npt.NDArray[Any]
+    component_dim: str
+
+    @property
+    def n_components(self) -> int:
+        """Number of components of the model."""
+        return self.probabilities.shape[2]
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether a similarity is a number of draws: never, it is a mean of probabilities."""
+        return False
+
+    def sample(self, random_seed: int | np.random.Generator | np.random.SeedSequence | None = None) -> PartitionDraws:
+        """Draw one partition from the probabilities of each draw.
+
+        Parameters
+        ----------
+        random_seed : int, Generator, SeedSequence or None
+
+        Returns
+        -------
+        PartitionDraws
+
+        Examples
+        --------
+        >>> import posterior_consensus as pc
+        >>> soft = pc.as_allocation_probabilities([[[1.0, 0.0], [0.0, 1.0], [0.1, 0.9]]])
+        >>> soft.sample(random_seed=1).labels
+        array([[0, 1, 1]], dtype=uint8)
+        """
+        labels, n_clusters = canonical_rows(_sampled(self.probabilities, random_seed), self.n_components)
+        kept = {f.name: getattr(self, f.name) for f in fields(PartitionDraws)}
+        return PartitionDraws(**kept | {"labels": labels, "n_clusters": n_clusters})
+
+    def posterior_similarity_matrix(self) -> xr.DataArray:
+        """Posterior probability that two items are in the same cluster, from the probabilities.
+
+        Returns
+        -------
+        xarray.DataArray of shape (n_items, n_items), dtype float64
+            sum_t w_t p_ti' p_tj, with ones on the diagonal.
+
+        Examples
+        --------
+        >>> import posterior_consensus as pc
+        >>> pc.as_allocation_probabilities([[[1.0, 0.0], [0.5, 0.5]]]).posterior_similarity_matrix().values
+        array([[1. , 0.5],
+               [0.5, 1. ]])
+        """
+        return self.pair_array(self.similarity(), "psm")
+
+    def similarity(self) -> Floats:
+        """Return the similarity matrix (n, n) as an array of the caller's own."""
+        return self._similarity.copy()
+
+    @cached_property
+    def _similarity(self) -> Floats:
+        total = np.zeros((self.n_items, self.n_items))
+        for block, weights in self._blocks():
+            rows = np.ascontiguousarray((block * np.sqrt(weights)[:, np.newaxis, np.newaxis]).transpose(1, 0, 2))
+            rows = rows.reshape(self.n_items, -1)
+            total += rows @ rows.T
+        np.fill_diagonal(total, 1.0)
+        return np.minimum(total, 1.0, out=total)
+
+    def links(self, columns: Floats) -> Floats:
+        """Product (n, c) of the similarity matrix, its diagonal 0, with `columns` (n, c), in n x N x components."""
+        total = np.zeros_like(columns)
+        alone = np.zeros(self.n_items)
+        for block, weights in self._blocks():
+            sums = np.einsum("tnk,nc->tkc", block, columns, optimize=True)
+            total += np.einsum("t,tnk,tkc->nc", weights, block, sums, optimize=True)
+            alone += np.einsum("t,tnk,tnk->n", weights, block, block, optimize=True)
+        return total - alone[:, np.newaxis] * columns
+
+    def binder_losses(self, partitions: npt.NDArray[Any], loss: PartitionLoss) -> Floats:
+        """Binder's loss of partitions (P, n) expected given the parameters of each draw, (P, N)."""
+        a, b, c = (loss.numerator[term] for term in "ABC")
+        table = pairs(self.n_items)
+        own = np.array([table[np.bincount(partition)].sum() for partition in partitions])
+        losses = np.empty((len(partitions), self.n_draws))
+        first = 0
+        for block, _ in self._blocks():
+            rows = slice(first, first + len(block))
+            squares = np.einsum("tnk,tnk->tn", block, block)
+            drawn = (np.square(block.sum(axis=1)).sum(axis=1) - squares.sum(axis=1)) / 2
+            for row, partition in enumerate(partitions):
+                sums = np.einsum("tnk,nc->tkc", block, np.eye(partition.max() + 1)[partition], optimize=True)
+                joint = (np.square(sums).sum(axis=(1, 2)) - squares.sum(axis=1)) / 2
+                losses[row, rows] = a * joint + b * own[row] + c * drawn
+            first += len(block)
+        return loss.scale(self.n_items) * losses
+
+    def mean_binder_losses(self, partitions: npt.NDArray[Any], loss: PartitionLoss) -> Floats:
+        """Expected Binder loss (P,) of many partitions (P, n), from the similarity matrix."""
+        a, b, c = (loss.numerator[term] for term in "ABC")
+        table = pairs(self.n_items)
+        drawn = (self._similarity.sum() - self.n_items) / 2
+        losses = np.empty(len(partitions))
+        for row, partition in enumerate(partitions):
+            members = np.eye(partition.max() + 1)[partition]
+            joint = (np.einsum("nc,nc->", self._similarity @ members, members) - self.n_items) / 2
+            losses[row] = a * joint + b * table[np.bincount(partition)].sum() + c * drawn
+        return loss.scale(self.n_items) * losses
+
+    def _blocks(self) -> Iterator[tuple[Floats, Floats]]:
+        """Probabilities of a few draws at once, in double precision, with their weights."""
+        step = max(1, _BLOCK // (self.n_items * self.n_components))
+        for first in range(0, self.n_draws, step):
+            rows = slice(first, first + step)
+            yield self.probabilities[rows].astype(np.float64), self.weights[rows]
+
+    def __repr__(self) -> str:
+        lines = super().__repr__().replace("PartitionDraws", "AllocationProbabilities", 1)
+        size = f"{self.probabilities.dtype}, {self.probabilities.nbytes / 1e6:.1f} MB"
+        return f"{lines} (one sample)\n  soft      {self.n_components} components ({self.component_dim}), {size}"
+
+
+def as_allocation_probabilities(
+    data: Any,
+    var_name: str | None = None,
+    *,
+    log: bool | None = None,
+    group: str = "posterior",
+    sample_dims: str | Sequence[str] = ("chain", "draw"),
+    item_dim: str | None = None,
+    component_dim: str | None = None,
+    weights: Any = None,
+    random_seed: int = 0,
+) -> AllocationProbabilities:
+    """Take soft assignments that a posterior holds: P(z_i = k | theta_t, y_i) of every draw, or their logarithms.
+
+    Parameters
+    ----------
+    data : InferenceData, DataTree, Dataset, DataArray, ndarray, list, dict, path or AllocationProbabilities
+        Arrays are draws x items x components or chains x draws x items x components. A path is one to a NetCDF or Zarr
+        file.
+    var_name : str, optional
+        Name of the variable, such as ``log_prob_z``, ``lp_z``, ``log_theta`` or ``responsibilities``. By default the
+        only one that has the sample dimensions and two more and sums to one over one of them, as it is or as
+        logarithms, or has one of the usual names.
+    log : bool, optional
+        Whether the values are logarithms. By default they are where one is negative or where they sum to one as
+        logarithms. Neither probabilities nor logarithms need be normalised.
+    group : str
+        Group of an InferenceData, DataTree or file.
+    sample_dims : str or sequence of str
+        Dimensions that run over draws.
+    item_dim, component_dim : str, optional
+        Dimensions that run over items and components. By default the components are along the dimension over which the
+        values are normalised, or the last one.
+    weights : array_like, optional
+        Weight of each draw, as for :func:`as_partition_draws`.
+    random_seed : int
+        Seed of the sample that `labels` is.
+
+    Returns
+    -------
+    AllocationProbabilities
+
+    Raises
+    ------
+    ValueError
+        If there are no such values or several, a value is NaN, an item has probability 0 for all components, or it
+        cannot be told whether the values are logarithms.
+    TypeError
+        If the values are not floats.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import posterior_consensus as pc
+    >>> log_prob_z = np.log([[[0.9, 0.1], [0.5, 0.5]], [[0.2, 0.8], [0.5, 0.5]]])
+    >>> soft = pc.as_allocation_probabilities(log_prob_z)
+    >>> soft.probabilities[0]
+    array([[0.9, 0.1],
+           [0.5, 0.5]])
+    >>> pc.expected_loss(soft, [0, 1], "binder")["expected_loss"].item()
+    0.25
+    """
+    if isinstance(data, AllocationProbabilities):
+        return data if weights is None else with_weights(data, weights)
+    values, dims, (item_dim, component_dim) = probability_array(
+        data, var_name, group, sample_dims, item_dim, component_dim
+    )
+    name = repr(values.name) if values.name is not None else "`data`"
+    n_draws, n_items = draws_and_items(values, dims, item_dim, name)
+    shape = n_draws, n_items, values.sizes[component_dim]
+    probabilities = normalised(values.values.reshape(shape), log, name)
+    components = _sampled(probabilities, random_seed)
+    labels, n_clusters = canonical_rows(components, shape[2])
+    draws = AllocationProbabilities(
+        labels,
+        n_clusters,
+        **frame(values, dims, item_dim),
+        probabilities=probabilities,
+        components=components,
+        component_dim=component_dim,
+    )
+    return draws if weights is None else with_weights(draws, weights, values, dims)
+
+
+def normalised(values: npt.NDArray[Any], log: bool | None, name: str) -> npt.NDArray[np.floating]:
+    """Probabilities (..., K) from values of any kind; float32 stays float32."""
+    values = values.astype(np.float32 if values.dtype.itemsize <= 4 else np.float64)
+    if np.isnan(values).any() or np.isposinf(values).any():
+        raise ValueError(f"{name} must hold probabilities or their logarithms; got NaN or infinity.")
+    if log is None:
+        log = _are_logarithms(values, name)
+    if log:
+        largest = values.max(axis=-1, keepdims=True)
+        if np.isneginf(largest).any():
+            raise ValueError(f"{name} must give each item a component; got -inf for all components of one.")
+        values -= largest
+        np.exp(values, out=values)
+    elif (values < 0).any():
+        raise ValueError(f"{name} must not be negative where `log` is False; got {values.min()}.")
+    total = values.sum(axis=-1, keepdims=True, dtype=np.float64)
+    if not total.all():
+        raise ValueError(f"{name} must give each item a component; got 0 for all components of one.")
+    values /= total
+    return values
+
+
+def _are_logarithms(values: npt.NDArray[np.floating], name: str) -> bool:
+    if (values < 0).any():
+        return True
+    if np.all(np.abs(values.sum(axis=-1, dtype=np.float64) - 1) < ROUNDING):
+        return False
+    if not values.any():
+        return True  # one component, of probability 1
+    raise ValueError(
+        f"`log` must say whether {name} holds logarithms: the values are not normalised, nor is one below 0."
+    )
+
+
+def _sampled(
+    probabilities: npt.NDArray[np.floating], random_seed: int | np.random.Generator | np.random.SeedSequence | None
+) -> npt.NDArray[Any]:
+    """A component of each item (N, n), by inversion of its distribution function."""
+    rng = np.random.default_rng(random_seed)
+    n_draws, n_items, n_components = probabilities.shape
+    components = np.empty((n_draws, n_items), np.min_scalar_type(max(n_components - 1, 0)))
+    for t, block in enumerate(probabilities):
+        cumulative = np.cumsum(block, axis=1, dtype=np.float64)
+        below = rng.random((n_items, 1)) * cumulative[:, -1:] >= cumulative
+        components[t] = np.minimum(below.sum(axis=1), n_components - 1)
+    return components
