@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -44,17 +45,17 @@ def posterior_similarity_matrix(draws: Any) -> xr.DataArray:
            [0.25, 0.5 , 1.  ]])
     """
     draws = as_partition_draws(draws)
+    attrs = {"long_name": "posterior probability of being in the same cluster", "n_draws": draws.n_draws}
+    return square_array(draws, similarity_values(draws), "psm", attrs)
+
+
+def square_array(draws: PartitionDraws, values: Floats, name: str, attrs: dict[str, Any]) -> xr.DataArray:
+    """Dress one value for each pair of items, shape (n_items, n_items), in the items' coordinates, twice."""
     bis = f"{draws.item_dim}_bis"
     coords = dict(draws.item_coords)
     if draws.item_dim in coords:
         coords[bis] = (bis, draws.item_coords[draws.item_dim].values)
-    return xr.DataArray(
-        similarity_values(draws),
-        dims=(draws.item_dim, bis),
-        coords=coords,
-        name="psm",
-        attrs={"long_name": "posterior probability of being in the same cluster", "n_draws": draws.n_draws},
-    )
+    return xr.DataArray(values, dims=(draws.item_dim, bis), coords=coords, name=name, attrs=attrs)
 
 
 def similarity_values(draws: PartitionDraws) -> Floats:
@@ -65,8 +66,7 @@ def similarity_values(draws: PartitionDraws) -> Floats:
         coclustering.add_coclustering_weights(draws.labels, draws.weights, similarity)
         np.fill_diagonal(similarity, 1.0)  # the sum of the weights is 1 but for rounding
         return similarity
-    bits = int(draws.n_clusters.max() - 1).bit_length()
-    n_planes = max(coclustering.PLANES_AT_ONCE, -(-bits // coclustering.PLANES_AT_ONCE) * coclustering.PLANES_AT_ONCE)
+    n_planes = _n_planes(draws)
     for first in range(0, draws.n_draws, _DRAWS_AT_ONCE):
         block = draws.labels[first : first + _DRAWS_AT_ONCE]
         planes = coclustering.pack_bit_planes(block, n_planes)
@@ -74,6 +74,21 @@ def similarity_values(draws: PartitionDraws) -> Floats:
         divisor = float(draws.n_draws) if last else 1.0
         coclustering.add_coclustering_counts(planes, len(block), similarity, first == 0, divisor)
     return similarity
+
+
+def _n_planes(draws: PartitionDraws) -> int:
+    """Bits of the largest label, up to a multiple of what the kernels take at once."""
+    bits = int(draws.n_clusters.max() - 1).bit_length()
+    return max(coclustering.PLANES_AT_ONCE, -(-bits // coclustering.PLANES_AT_ONCE) * coclustering.PLANES_AT_ONCE)
+
+
+def group_planes(
+    draws: PartitionDraws, groups: Sequence[npt.NDArray[np.intp]]
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Pack groups of draws, given by row numbers, for the kernels: bit planes, first word and size of each group."""
+    packed = [coclustering.pack_bit_planes(draws.labels[rows], _n_planes(draws)) for rows in groups]
+    words = np.cumsum([0, *(len(planes) for planes in packed)])
+    return np.concatenate(packed), words, np.array([len(rows) for rows in groups])
 
 
 def similarity_operator(draws: PartitionDraws) -> LinearOperator:
