@@ -11,6 +11,11 @@ from .consensus import pair_threshold as pair_threshold
 from .consensus import refine_partition as refine_partition
 from .credible import CredibleBall as CredibleBall
 from .credible import credible_ball as credible_ball
+from .diagnostics import Diagnosis as Diagnosis
+from .diagnostics import PartitionComparison as PartitionComparison
+from .diagnostics import compare_partitions as compare_partitions
+from .diagnostics import diagnose as diagnose
+from .diagnostics import similarity_mcse as similarity_mcse
 from .draws import PartitionDraws as PartitionDraws
 from .draws import as_partition_draws as as_partition_draws
 from .expectation import expected_loss as expected_loss

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -105,18 +105,30 @@ class PartitionDraws:
         """
         from arviz_stats.base import array_stats
 
-        influence = self.n_draws * self.weights * (values - np.expand_dims(self.mean(values), -1))
-        length = min(rows.size for rows in self.chains)
-        if length < 4:
+        chains = self.by_chain(self.n_draws * self.weights * (values - np.expand_dims(self.mean(values), -1)))
+        if chains.shape[-1] < 4:
             return np.full(values.shape[:-1], np.nan)
-        chains = np.stack([influence[..., rows[:length]] for rows in self.chains], axis=-2)
-        used = length * len(self.chains)
+        used = chains.shape[-2] * chains.shape[-1]
         error = np.full(values.shape[:-1], np.nan)
         error[np.ptp(values, axis=-1) == 0] = 0.0
         moving = np.isnan(error) & (np.ptp(chains, axis=(-2, -1)) > 0)  # ArviZ divides by the variance
         if np.any(moving):
             error[moving] = array_stats.mcse(chains[moving], chain_axis=-2, draw_axis=-1, method="mean")
         return error * np.sqrt(used / self.n_draws)
+
+    def by_chain(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Stack values of shape (..., n_draws) by chain, (..., n_chains, n), each cut to the length n of the shortest."""
+        length = min(rows.size for rows in self.chains)
+        return np.stack([values[..., rows[:length]] for rows in self.chains], axis=-2)
+
+    def take(self, rows: npt.NDArray[np.intp]) -> Self:
+        """Keep some draws, by row number; their weights sum to 1 again, and equal ones where all of them were 0."""
+        kept = {field.name: getattr(self, field.name) for field in fields(self)}
+        changed = {name: value[rows] for name, value in kept.items() if isinstance(value, np.ndarray)}
+        weights = changed["weights"]
+        uniform = bool(np.all(weights == weights[0]))
+        changed["weights"] = np.full(weights.size, 1.0 / weights.size) if uniform else weights / weights.sum()
+        return replace(self, **changed, is_weighted=not uniform)
 
     def item_array(self, values: npt.ArrayLike, name: str) -> xr.DataArray:
         """Dress one value per item, shape (n_items,), in the user's item coordinates."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -63,8 +64,7 @@ def coclustering_values(draws: PartitionDraws) -> Floats:
         coclustering.add_coclustering_weights(draws.labels, draws.weights, similarity)
         np.fill_diagonal(similarity, 1.0)  # the sum of the weights is 1 but for rounding
         return similarity
-    bits = int(draws.n_clusters.max() - 1).bit_length()
-    n_planes = max(coclustering.PLANES_AT_ONCE, -(-bits // coclustering.PLANES_AT_ONCE) * coclustering.PLANES_AT_ONCE)
+    n_planes = _n_planes(draws)
     for first in range(0, draws.n_draws, _DRAWS_AT_ONCE):
         block = draws.labels[first : first + _DRAWS_AT_ONCE]
         planes = coclustering.pack_bit_planes(block, n_planes)
@@ -72,6 +72,21 @@ def coclustering_values(draws: PartitionDraws) -> Floats:
         divisor = float(draws.n_draws) if last else 1.0
         coclustering.add_coclustering_counts(planes, len(block), similarity, first == 0, divisor)
     return similarity
+
+
+def _n_planes(draws: PartitionDraws) -> int:
+    """Bits of the largest label, up to a multiple of what the kernels take at once."""
+    bits = int(draws.n_clusters.max() - 1).bit_length()
+    return max(coclustering.PLANES_AT_ONCE, -(-bits // coclustering.PLANES_AT_ONCE) * coclustering.PLANES_AT_ONCE)
+
+
+def group_planes(
+    draws: PartitionDraws, groups: Sequence[npt.NDArray[np.intp]]
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Pack groups of draws, given by row numbers, for the kernels: bit planes, first word and size of each group."""
+    packed = [coclustering.pack_bit_planes(draws.labels[rows], _n_planes(draws)) for rows in groups]
+    words = np.cumsum([0, *(len(planes) for planes in packed)])
+    return np.concatenate(packed), words, np.array([len(rows) for rows in groups])
 
 
 def similarity_operator(draws: PartitionDraws) -> LinearOperator:

@@ -80,6 +80,17 @@ def _count_draws_apart(planes, row, column, differ, apart):
                 counts[j] += np.int64(_population_count(differ[j]))
 
 
+@jit
+def _corner(tile):
+    """First row and first column of a tile of the lower triangle, counted row by row."""
+    k = np.int64((np.sqrt(8.0 * tile + 1.0) - 1.0) / 2.0)  # tile = k (k + 1) / 2 + l with l <= k
+    while (k + 1) * (k + 2) // 2 <= tile:
+        k += 1
+    while k * (k + 1) // 2 > tile:
+        k -= 1
+    return k * _TILE, (tile - k * (k + 1) // 2) * _TILE
+
+
 @jit(parallel=True)
 def add_coclustering_counts(planes, n_draws, out, first, divisor):
     """Add the pair counts of one block of `n_draws` draws to `out` (n, n), or start from zero if `first`; then divide.
@@ -89,13 +100,7 @@ def add_coclustering_counts(planes, n_draws, out, first, divisor):
     n_items = out.shape[0]
     n_tiles = planes.shape[2] // _TILE
     for tile in prange(n_tiles * (n_tiles + 1) // 2):
-        k = np.int64((np.sqrt(8.0 * tile + 1.0) - 1.0) / 2.0)  # tile = k (k + 1) / 2 + l with l <= k
-        while (k + 1) * (k + 2) // 2 <= tile:
-            k += 1
-        while k * (k + 1) // 2 > tile:
-            k -= 1
-        row = k * _TILE
-        column = (tile - k * (k + 1) // 2) * _TILE
+        row, column = _corner(tile)
         height = min(n_items - row, _TILE)
         width = min(n_items - column, _TILE)
         apart = np.empty((_TILE, _TILE), np.int64)
@@ -127,3 +132,70 @@ def add_coclustering_weights(labels, weights, out):
             weight = weights[t]
             for j in range(n_items):
                 row[j] += weight if labels[t, j] == label else 0.0
+
+
+@jit(parallel=True)
+def compare_groups(planes, words, sizes, n_items):
+    """How far the similarity matrices of groups of draws lie apart, tile by tile, without forming them.
+
+    Group g has `sizes[g]` draws, in the words from `words[g]` to `words[g + 1]`. With p_g the share of its draws in
+    which a pair is together, for each tile: the sums over its pairs of p_g ** 2 (tiles, groups) and of the squared mean
+    of the p_g (tiles,), the largest range of the p_g (tiles,) and the pair that has it (tiles, 2), -1 without pairs.
+    """
+    n_groups = sizes.size
+    n_rows = planes.shape[2] // _TILE
+    n_tiles = n_rows * (n_rows + 1) // 2
+    squares, pooled = np.zeros((n_tiles, n_groups)), np.zeros(n_tiles)
+    widest, where = np.full(n_tiles, -1.0), np.full((n_tiles, 2), -1)
+    for tile in prange(n_tiles):
+        row, column = _corner(tile)
+        apart, differ = np.empty((_TILE, _TILE), np.int64), np.empty(_TILE, np.uint64)
+        total, low, high = np.zeros((_TILE, _TILE)), np.ones((_TILE, _TILE)), np.zeros((_TILE, _TILE))
+        for g in range(n_groups):
+            _count_draws_apart(planes[words[g] : words[g + 1]], row, column, differ, apart)
+            for i in range(min(n_items - row, _TILE)):
+                for j in range(min(n_items, row + i) - column if row == column else min(n_items - column, _TILE)):
+                    share = (sizes[g] - apart[i, j]) / sizes[g]
+                    squares[tile, g] += share * share
+                    total[i, j] += share
+                    low[i, j] = min(low[i, j], share)
+                    high[i, j] = max(high[i, j], share)
+        for i in range(min(n_items - row, _TILE)):
+            for j in range(min(n_items, row + i) - column if row == column else min(n_items - column, _TILE)):
+                pooled[tile] += (total[i, j] / n_groups) ** 2
+                if high[i, j] - low[i, j] > widest[tile]:
+                    widest[tile] = high[i, j] - low[i, j]
+                    where[tile, 0], where[tile, 1] = column + j, row + i
+    return squares, pooled, widest, where
+
+
+@jit(parallel=True)
+def spread_of_batches(planes, words, sizes, n_items):
+    """Sum over batches b of (c_b - s_b c / N) ** 2 for every pair, (n, n).
+
+    Batch b has s_b draws, of which c_b have the pair together; N and c are their sums.
+    """
+    n_batches = sizes.size
+    n_rows = planes.shape[2] // _TILE
+    n_draws, size_squares = sizes.sum(), (sizes * sizes).sum()
+    out = np.zeros((n_items, n_items))
+    for tile in prange(n_rows * (n_rows + 1) // 2):
+        row, column = _corner(tile)
+        apart, differ = np.empty((_TILE, _TILE), np.int64), np.empty(_TILE, np.uint64)
+        # Whole numbers, so that pairs always or never together get exactly 0.
+        counts, squares = np.zeros((_TILE, _TILE), np.int64), np.zeros((_TILE, _TILE), np.int64)
+        products = np.zeros((_TILE, _TILE), np.int64)
+        for b in range(n_batches):
+            _count_draws_apart(planes[words[b] : words[b + 1]], row, column, differ, apart)
+            for i in range(_TILE):
+                for j in range(_TILE):
+                    together = sizes[b] - apart[i, j]
+                    counts[i, j] += together
+                    squares[i, j] += together * together
+                    products[i, j] += sizes[b] * together
+        for i in range(min(n_items - row, _TILE)):
+            for j in range(min(n_items - column, _TILE)):
+                share = counts[i, j] / n_draws
+                spread = squares[i, j] - 2.0 * share * products[i, j] + share * share * size_squares
+                out[row + i, column + j] = out[column + j, row + i] = max(spread, 0.0)
+    return out

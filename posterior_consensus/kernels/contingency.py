@@ -86,6 +86,30 @@ def joint_sums(partitions, n_clusters, labels, n_draw_clusters, h):
     return sums, drawn
 
 
+@jit(parallel=True)
+def paired_joint_sums(labels, n_clusters, rows, others, h):
+    """Sums of h over the contingency tables of draws `rows[p]` with draws `others[p]` of (N, n), one for each p."""
+    n_items, n_pairs = labels.shape[1], rows.size
+    sums = np.empty(n_pairs)
+    for block in prange(-(-n_pairs // _BLOCK)):
+        first, last = block * _BLOCK, min(n_pairs, (block + 1) * _BLOCK)
+        most = n_clusters[rows[first:last]].max()
+        widest = n_clusters[others[first:last]].max()
+        counts, sizes = np.zeros(most, np.int64), np.zeros(widest, np.int64)
+        cells = np.zeros(min(most * widest, 16 * n_items), np.int64)
+        for p in range(first, last):
+            partition, draw = labels[rows[p]], labels[others[p]]
+            height, width = n_clusters[rows[p]], n_clusters[others[p]]
+            if height * width <= cells.size:
+                sums[p] = _joint_sum(partition, draw, height, width, h, cells, sizes)
+            else:
+                order = np.argsort(draw, kind="mergesort")
+                ends = np.zeros(width + 1, np.int64)
+                ends[1:] = np.cumsum(np.bincount(draw))
+                sums[p] = _joint_sum_by_items(partition, order, ends, h, counts)
+    return sums
+
+
 @jit
 def size_sums(labels, n_clusters, h):
     """Sum of h over the cluster sizes of every label vector (N, n): (N,)."""

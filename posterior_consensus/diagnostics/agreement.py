@@ -1,0 +1,193 @@
+"""Do chains hold the same partitions? R-hat, effective sample size and the largest gap, of the partition itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus.diagnostics.traces import together_trace
+from posterior_consensus.draws import PartitionDraws
+from posterior_consensus.kernels import coclustering, contingency
+from posterior_consensus.losses import pairs
+from posterior_consensus.similarity import group_planes
+
+_ALL_LAGS = 32  # lags beyond are looked at in steps that grow by a tenth: there the correlation is smooth
+_GROWTH = 1.1
+
+
+@dataclass(frozen=True)
+class Gap:
+    """The pair of items whose probability of being together differs most between two chains.
+
+    Attributes
+    ----------
+    size : float
+        The difference of the two chains' shares of draws with the pair together; NaN without two chains or two items.
+    mcse : float
+        Its Monte Carlo standard error; NaN for chains of fewer than four draws.
+    items : tuple of int
+        Positions of the two items.
+    chains : tuple
+        Names of the two chains, first the one with the lower share.
+    shares : tuple of float
+        The two chains' shares.
+    """
+
+    size: float
+    mcse: float
+    items: tuple[int, int] = (-1, -1)
+    chains: tuple[object, object] = (None, None)
+    shares: tuple[float, float] = (np.nan, np.nan)
+
+
+@dataclass(frozen=True)
+class PartitionVariance:
+    """Variance of the association matrix, summed over all pairs of items.
+
+    Attributes
+    ----------
+    within : float
+        Mean over half-chains of their variances.
+    total : float
+        Estimate of the posterior variance that counts the spread of the half-chains' means as well.
+    rhat : float
+        Root of total over within; NaN for one chain, and where nothing varies.
+    """
+
+    within: float
+    total: float
+    rhat: float
+
+
+def half_chains(draws: PartitionDraws) -> npt.NDArray[np.intp]:
+    """Row numbers (2 n_chains, length) of the halves of each chain, as ArviZ splits them: a middle draw is left out."""
+    chains = draws.by_chain(np.arange(draws.n_draws))
+    half = chains.shape[1] // 2
+    return np.concatenate([chains[:, :half], chains[:, chains.shape[1] - half :]])
+
+
+def partition_variance(draws: PartitionDraws, pairs_together: npt.NDArray[np.float64]) -> PartitionVariance:
+    """Variance of the partition within and over chains, and its R-hat, in closed form.
+
+    Parameters
+    ----------
+    draws : PartitionDraws
+    pairs_together : ndarray of shape (n_draws,)
+        Number of pairs of items together in each draw.
+
+    Notes
+    -----
+    The association matrix A_t of a draw, 1 where two items are together, is a vector of n (n - 1) / 2 entries. With M
+    half-chains of L draws each, P_m the similarity matrix of half-chain m (the mean of its A_t), P the mean of the P_m,
+    and ||.||^2 the sum of squares over pairs, Gelman and Rubin's variances [1]_, summed over the entries, are
+
+        W = mean_m sum_t ||A_t - P_m||^2 / (L - 1) = L / (L - 1) mean_m (mean_t ||A_t||^2 - ||P_m||^2),
+        B / L = sum_m ||P_m - P||^2 / (M - 1) = (sum_m ||P_m||^2 - M ||P||^2) / (M - 1),
+
+    and R-hat = sqrt(((L - 1) / L W + B / L) / W), with chains split as in [2]_. As the entries are 0 or 1, ||A_t||^2 is
+    the number of pairs together, sum_k n_k (n_k - 1) / 2: half the sum of squared cluster sizes, less n / 2. For two
+    items it is the split R-hat of their one indicator.
+
+    References
+    ----------
+    .. [1] Gelman and Rubin (1992), Statistical Science 7(4), 457-472. https://doi.org/10.1214/ss/1177011136
+    .. [2] Vehtari, Gelman, Simpson, Carpenter and Buerkner (2021), Bayesian Analysis 16(2), 667-718.
+       https://doi.org/10.1214/20-BA1221
+    """
+    halves = half_chains(draws)
+    n_halves, length = halves.shape
+    if length < 2:
+        return PartitionVariance(np.nan, np.nan, np.nan)
+    by_tile, pooled, _, _ = coclustering.compare_groups(*group_planes(draws, list(halves)), draws.n_items)
+    squares = by_tile.sum(axis=0)
+    spread = max(float(squares.sum() - n_halves * pooled.sum()), 0.0)
+    inside = np.maximum(pairs_together[halves].mean(axis=1) - squares, 0.0)
+    within, between = _not_rounding(length / (length - 1) * inside.mean(), squares), spread / (n_halves - 1)
+    between = _not_rounding(between, squares)
+    total = (length - 1) / length * within + between
+    if len(draws.chains) < 2 or total == 0:
+        return PartitionVariance(within, total, np.nan)
+    return PartitionVariance(within, total, float(np.sqrt(total / within)) if within > 0 else np.inf)
+
+
+def _not_rounding(variance: float, squares: npt.NDArray[np.float64]) -> float:
+    """A variance, or 0 where the sums it is the difference of differ by rounding only."""
+    return float(variance) if variance > 1e-12 * squares.max(initial=1.0) else 0.0
+
+
+def partition_ess(
+    draws: PartitionDraws, pairs_together: npt.NDArray[np.float64], variance: PartitionVariance
+) -> float:
+    """Effective number of draws of the partition, from the distances between draws some steps apart.
+
+    Notes
+    -----
+    The squared distance of two partitions is the number of pairs on which they differ (Mirkin's, n^2 / 2 times Binder's
+    loss), d^2(z, z') = ||A - A'||^2. With its mean V_s over draws s steps apart in the same half-chain, and the total
+    variance of :func:`partition_variance` over chains, the autocorrelation of the partition is
+
+        rho_s = 1 - V_s / (2 total),
+
+    the correlation in the sense of Frechet's variance [1]_. The sums rho_2k + rho_2k+1 are taken up to the first that
+    is not positive and are made to decrease [2]_, and ESS = draws / (2 sum - 1). Chains that disagree have a total above
+    the variance within them, and so a small ESS [3]_. Lags beyond 32 are looked at in steps that grow by a tenth; what
+    is between is interpolated.
+
+    References
+    ----------
+    .. [1] Magee, Karcher, Matsen and Minin (2024), Bayesian Analysis 19(2), 565-593.
+       https://doi.org/10.1214/22-BA1339
+    .. [2] Geyer (1992), Statistical Science 7(4), 473-483. https://doi.org/10.1214/ss/1177011137
+    .. [3] Vehtari, Gelman, Simpson, Carpenter and Buerkner (2021), Bayesian Analysis 16(2), 667-718.
+       https://doi.org/10.1214/20-BA1221
+    """
+    halves = half_chains(draws)
+    length = halves.shape[1]
+    if length < 2:
+        return np.nan
+    if variance.total == 0:
+        return float(halves.size)
+    h = pairs(draws.n_items)
+
+    def correlation(lag: int) -> float:
+        if lag == 0:
+            return 1.0
+        before, after = halves[:, :-lag].ravel(), halves[:, lag:].ravel()
+        joint = contingency.paired_joint_sums(draws.labels, draws.n_clusters, before, after, h)
+        apart = pairs_together[before] + pairs_together[after] - 2 * joint
+        return 1.0 - float(apart.mean()) / (2 * variance.total)
+
+    steps, sums, k = [], [], 0
+    while 2 * k + 1 < length:
+        steps.append(k)
+        sums.append(correlation(2 * k) + correlation(2 * k + 1))
+        if sums[-1] <= 0:
+            break
+        k = k + 1 if 2 * k < _ALL_LAGS else int(np.ceil(k * _GROWTH))
+    filled = np.interp(np.arange(steps[-1] + 1), steps, np.maximum(sums, 0.0))
+    times = 2 * float(np.minimum.accumulate(filled).sum()) - 1
+    return halves.size / max(times, 1 / np.log10(halves.size))
+
+
+def largest_gap(draws: PartitionDraws) -> Gap:
+    """Return the largest difference between the similarity matrices of two chains, and where it is."""
+    chains = draws.chains
+    if len(chains) < 2 or draws.n_items < 2:
+        return Gap(np.nan, np.nan)
+    _, _, widest, where = coclustering.compare_groups(*group_planes(draws, chains), draws.n_items)
+    first, second = where[widest.argmax()].tolist()
+    together = together_trace(draws, np.array([[first, second]]))[0]
+    shares = np.array([together[rows].mean() for rows in chains])
+    low, high = int(shares.argmin()), int(shares.argmax())
+    if low == high:  # all chains have it alike
+        high = 1
+    errors = [draws.take(chains[k]).mcse(together[chains[k]]) for k in (low, high)]
+    return Gap(
+        size=float(shares[high] - shares[low]),
+        mcse=float(np.hypot(*errors)),
+        items=(first, second),
+        chains=(draws.chain[chains[low][0]].item(), draws.chain[chains[high][0]].item()),
+        shares=(float(shares[low]), float(shares[high])),
+    )

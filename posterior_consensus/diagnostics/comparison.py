@@ -1,0 +1,159 @@
+"""Is one partition better than another, or do the draws not tell?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from posterior_consensus import display
+from posterior_consensus.draws import as_partition_draws
+from posterior_consensus.expectation import loss_matrix
+from posterior_consensus.groups import stored
+from posterior_consensus.losses import PartitionLoss, as_loss
+
+_CLEAR = 2.0  # standard errors
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PartitionComparison:
+    """Expected losses of several partitions and of their differences; made by :func:`compare_partitions`.
+
+    Attributes
+    ----------
+    labels : xarray.DataArray of shape (partition, n_items), dtype int32
+        The partitions, best first.
+    table : xarray.Dataset
+        Over ``partition``, best first: ``n_clusters``, ``expected_loss``, ``mcse``, ``difference`` to the best,
+        ``difference_mcse``, and ``clear``, whether the difference exceeds two of its standard errors.
+    loss : PartitionLoss
+    n_draws : int
+    """
+
+    labels: xr.DataArray
+    table: xr.Dataset
+    loss: PartitionLoss
+    n_draws: int
+
+    @property
+    def best(self) -> Any:
+        """Name of the partition of least expected loss."""
+        return self.table["partition"].values[0].item()
+
+    def to_dataset(self) -> xr.Dataset:
+        """Partitions and table as a Dataset that any file format holds."""
+        dim = "compared_partition"
+        variables: dict[str, Any] = {"compared_labels": self.labels.rename(partition=dim)}
+        variables |= {f"compared_{name}": value.rename(partition=dim) for name, value in self.table.items()}
+        attrs = {"comparison_loss": self.loss.name, "comparison_unit": self.loss.unit}
+        return stored(self.labels.isel(partition=0, drop=True), variables, attrs)
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A row for each partition, best first."""
+        return self.table.to_dataframe()
+
+    def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
+        names = [str(name) for name in self.table["partition"].values]
+        clear = self.table["clear"].values
+        open_to_doubt = [name for name, is_clear in zip(names[1:], clear[1:], strict=True) if not is_clear]
+        facts = [
+            ("best", names[0]),
+            ("as good, for all the draws tell", ", ".join(open_to_doubt) or "none"),
+            ("loss", f"{self.loss.name}{f', {self.loss.unit}' if self.loss.unit else ''}"),
+            ("draws", str(self.n_draws)),
+        ]
+        return f"PartitionComparison: {len(names)} partitions", facts, self.to_dataframe()
+
+    def __repr__(self) -> str:
+        return display.as_text(*self._parts())
+
+    def _repr_html_(self) -> str:
+        return display.as_html(*self._parts())
+
+
+def compare_partitions(draws: Any, partitions: Any, loss: str | PartitionLoss = "vi") -> PartitionComparison:
+    """Compare partitions by posterior expected loss, with the Monte Carlo standard error of their differences.
+
+    Parameters
+    ----------
+    draws : PartitionDraws or anything :func:`as_partition_draws` takes
+    partitions : dict of str to partition, or sequence of partitions
+        Result objects, DataArrays or label vectors of shape (n_items,). Without names they are numbered from 0.
+    loss : str or PartitionLoss
+        Name in LOSSES, or a record such as ``vi(a=0.5)``.
+
+    Returns
+    -------
+    PartitionComparison
+
+    Raises
+    ------
+    ValueError
+        If there is no partition or one does not label the draws' items, or the draws are at fault as
+        :func:`as_partition_draws` says.
+    TypeError
+        If `partitions` is neither a dict nor a sequence.
+
+    See Also
+    --------
+    PartitionDraws.mcse : how the standard errors are computed.
+
+    Notes
+    -----
+    Partitions are evaluated against the same draws, so that much of the error of the two expected losses is common to
+    both. The error of the difference is that of the mean over draws of L(a, z_t) - L(b, z_t), as a rule far smaller
+    than those of the losses themselves. It says how well the draws tell the two apart, not how large a difference
+    matters.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> draws = [[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 1]]
+    >>> found = pc.compare_partitions(draws, {"one": [0, 0, 0, 0], "two": [0, 0, 1, 1]}, "binder")
+    >>> found.best
+    'two'
+    >>> found.to_dataframe()["difference"]
+    partition
+    two    0.000
+    one    0.375
+    Name: difference, dtype: float64
+    """
+    draws, record = as_partition_draws(draws), as_loss(loss)
+    named = _named(partitions)
+    labels = np.stack([draws.as_labels(partition, "partitions") for partition in named.values()])
+    losses = loss_matrix(labels, draws, record)
+    order = np.argsort(draws.mean(losses), kind="stable")
+    labels, losses = labels[order], losses[order]
+    more = losses - losses[0]
+    difference, error = draws.mean(more), draws.mcse(more)
+    columns = {
+        "n_clusters": labels.max(axis=1).astype(np.int64) + 1,
+        "expected_loss": draws.mean(losses),
+        "mcse": draws.mcse(losses),
+        "difference": difference,
+        "difference_mcse": error,
+        "clear": difference > _CLEAR * error,
+    }
+    names = np.array(list(named))[order]
+    return PartitionComparison(
+        labels=draws.partition_array(labels, "partition", "labels").assign_coords(partition=names),
+        table=xr.Dataset({name: ("partition", column) for name, column in columns.items()}, {"partition": names}),
+        loss=record,
+        n_draws=draws.n_draws,
+    )
+
+
+def _named(partitions: Any) -> dict[Any, Any]:
+    if isinstance(partitions, Mapping):
+        named = {str(name): partition for name, partition in partitions.items()}
+    elif isinstance(partitions, (list, tuple)) or getattr(partitions, "ndim", 0) == 2:
+        named = dict(enumerate(partitions))
+    else:
+        raise TypeError(f"`partitions` must be a dict or a list of partitions; got {type(partitions).__name__}.")
+    if not named:
+        raise ValueError("`partitions` must hold at least one partition; got none.")
+    return named

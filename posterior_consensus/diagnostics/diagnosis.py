@@ -1,0 +1,309 @@
+"""diagnose(): have the chains converged, and do they agree?"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import xarray as xr
+
+from posterior_consensus import display
+from posterior_consensus.consensus.selection import as_generator, check_count
+from posterior_consensus.diagnostics.agreement import Gap, largest_gap, partition_ess, partition_variance
+from posterior_consensus.diagnostics.traces import (
+    Floats,
+    arviz_statistics,
+    as_sampled,
+    central_draw,
+    far_draws,
+    size_traces,
+    together_trace,
+    uncertain_pairs,
+)
+from posterior_consensus.diagnostics.verdict import Evidence, judge
+from posterior_consensus.draws import PartitionDraws, as_partition_draws
+from posterior_consensus.expectation import loss_matrix
+from posterior_consensus.groups import stored
+from posterior_consensus.losses import PartitionLoss, as_loss
+
+_WIDTH = 100  # of the verdict's lines
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Diagnosis:
+    """Whether the chains agree, and how much the draws are worth; made by :func:`diagnose`.
+
+    Attributes
+    ----------
+    status : {"agree", "short", "disagree", "unknown"}
+        "short": no sign that the chains disagree, but too few effective draws; "unknown": one chain, or chains that are
+        too short or never move.
+    verdict : str
+        What that rests on and what to do.
+    traces : xarray.DataArray of shape (summary, sample)
+        The summaries of every draw, with coordinates ``chain``, ``draw`` and ``unit``.
+    summaries : xarray.Dataset
+        ``mean``, ``mcse``, ``rhat`` (rank-normalised split R-hat), ``ess_bulk`` and ``ess_tail`` over the dimension
+        ``summary``.
+    pairs : xarray.Dataset
+        ``mean``, ``rhat``, ``ess_bulk`` and ``ess_tail`` of the co-clustering of a sample of pairs, over ``pair``, with
+        their items as ``pair_first`` and ``pair_second``.
+    partition_rhat : float
+        R-hat of the partition itself: of the association matrix, summed over all pairs of items.
+    partition_ess : float
+        Its effective sample size, from the distances between successive draws.
+    gap : Gap
+        The pair whose probability of being together differs most between two chains: ``size``, ``mcse``, ``items``
+        (positions), ``chains`` and ``shares``.
+    gap_items : tuple of str
+        Names of the gap's items.
+    items : xarray.DataArray of shape (n_items,), dtype int32
+        Labels of the partition from which distances are taken.
+    n_chains, n_draws : int
+    loss : PartitionLoss
+        The distance.
+    """
+
+    status: str
+    verdict: str
+    traces: xr.DataArray
+    summaries: xr.Dataset
+    pairs: xr.Dataset
+    partition_rhat: float
+    partition_ess: float
+    gap: Gap
+    gap_items: tuple[str, str]
+    items: xr.DataArray
+    n_chains: int
+    n_draws: int
+    loss: PartitionLoss
+
+    def to_dataset(self) -> xr.Dataset:
+        """Statistics of the summaries and the pairs, and of the partition, as a Dataset that any file format holds."""
+        variables: dict[str, Any] = {f"summary_{name}": value for name, value in self.summaries.items()}
+        variables |= {f"pair_{name}": value for name, value in self.pairs.items()}
+        variables |= {
+            "partition_rhat": self.partition_rhat,
+            "partition_ess": self.partition_ess,
+            "chain_gap": self.gap.size,
+            "chain_gap_mcse": self.gap.mcse,
+        }
+        attrs = {
+            "status": self.status,
+            "verdict": self.verdict,
+            "chain_gap_items": ", ".join(self.gap_items),
+            "chain_gap_chains": ", ".join(map(str, self.gap.chains)),
+        }
+        return stored(self.items, variables, attrs)
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A row for each summary."""
+        return self.summaries.reset_coords(drop=True).to_dataframe()
+
+    def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
+        lines = textwrap.wrap(self.verdict, _WIDTH)
+        facts = [("verdict", lines[0]), *(("", line) for line in lines[1:])]
+        facts.append(
+            ("partition", f"R-hat {self.partition_rhat:.3f}, ESS {self.partition_ess:.0f} of {self.n_draws} draws")
+        )
+        if not np.isnan(self.gap.size):
+            (low, high), (least, most) = self.gap.chains, self.gap.shares
+            facts.append(
+                (
+                    "largest gap",
+                    f"{self.gap.size:.3f} (MCSE {self.gap.mcse:.2g}): items {self.gap_items[0]} and {self.gap_items[1]}, "
+                    f"together {least:.2f} in chain {low}, {most:.2f} in chain {high}",
+                )
+            )
+        if self.pairs.sizes["pair"]:
+            facts.append((f"{self.pairs.sizes['pair']} pairs", self._worst_pairs()))
+        chains = f"{self.n_chains} chain{'s' * (self.n_chains > 1)}"
+        return f"Diagnosis: {chains}, {self.status}", facts, self.to_dataframe()
+
+    def _worst_pairs(self) -> str:
+        parts = []
+        for name, text, worst in (("rhat", "R-hat at most {:.3f}", np.nanargmax), ("ess_bulk", "ESS at least {:.0f}", np.nanargmin)):
+            values = self.pairs[name].values
+            if not np.isnan(values).all():
+                at = self.pairs.isel(pair=int(worst(values)))
+                parts.append(f"{text.format(float(at[name]))} ({at['pair_first'].item()}, {at['pair_second'].item()})")
+        return ", ".join(parts) or "too few draws"
+
+    def __repr__(self) -> str:
+        return display.as_text(*self._parts())
+
+    def _repr_html_(self) -> str:
+        return display.as_html(*self._parts())
+
+
+def diagnose(
+    draws: Any,
+    partition: Any = None,
+    *,
+    references: Mapping[str, Any] | Sequence[Any] | None = None,
+    loss: str | PartitionLoss = "vi",
+    n_pairs: int = 100,
+    random_seed: int | np.random.Generator | np.random.SeedSequence | None = 0,
+) -> Diagnosis:
+    """Check whether the chains agree on the partition, and how many independent draws they are worth.
+
+    Parameters
+    ----------
+    draws : PartitionDraws or anything :func:`as_partition_draws` takes
+    partition : result object, DataArray or label vector of shape (n_items,), optional
+        Partition whose distance to every draw is followed, as a rule the consensus. By default a central draw: that of
+        least expected loss among 64.
+    references : dict of str to partition, or sequence of partitions, optional
+        Further partitions whose distance is followed. Two sets of draws can lie equally far from one partition; the
+        default is therefore the draw farthest from `partition`, and the draw farthest from that one.
+    loss : str or PartitionLoss
+        The distance.
+    n_pairs : int
+        Number of pairs of items whose co-clustering is followed, drawn from those that are together in some draws and
+        apart in others.
+    random_seed : int, Generator, SeedSequence or None
+        Draws the pairs.
+
+    Returns
+    -------
+    Diagnosis
+
+    Raises
+    ------
+    ValueError
+        If a partition does not label the draws' items, `n_pairs` is below 1, or the draws are at fault as
+        :func:`as_partition_draws` says.
+
+    See Also
+    --------
+    plot_traces : the traces as a picture.
+    plot_psm_by_chain : the similarity matrices of the chains side by side.
+
+    Notes
+    -----
+    R-hat and effective sample sizes are those of ArviZ [1]_, of every summary and every pair's indicator, over chains
+    cut to the length of the shortest. Those of the partition itself, and the formulas, are in the documentation,
+    "Convergence". Weights enter the means and their errors only: agreement is that of the chains as they were sampled.
+    Of allocation probabilities it is that of the labels sampled from them.
+
+    The chains *disagree* if any summary's or the partition's R-hat or that of the worst pair is above 1.05, or if the
+    largest gap is above 0.1 and beyond what the largest of so many differences is by chance. They are *short* if any
+    effective sample size is below 100 for each chain [1]_, or an R-hat above 1.01 [1]_.
+
+    References
+    ----------
+    .. [1] Vehtari, Gelman, Simpson, Carpenter and Buerkner (2021), Bayesian Analysis 16(2), 667-718.
+       https://doi.org/10.1214/20-BA1221
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import posterior_consensus as pc
+    >>> chains = np.array([[[0, 0, 1, 1], [0, 0, 0, 1]] * 50, [[0, 1, 1, 1], [0, 1, 0, 1]] * 50])
+    >>> found = pc.diagnose(chains)
+    >>> found.status, found.gap.size, found.gap.items
+    ('disagree', 1.0, (0, 1))
+    >>> found.summaries["mean"].sel(summary="number of clusters").item()
+    2.0
+    """
+    draws, record = as_partition_draws(draws), as_loss(loss)
+    n_pairs, rng = check_count("n_pairs", n_pairs), as_generator(random_seed)
+    plain = as_sampled(draws)
+    center = central_draw(plain, record) if partition is None else draws.as_labels(partition)
+    name = "distance to central draw" if partition is None else "distance to consensus"
+    followed, together = size_traces(plain)
+    distances = _distances(plain, {name: center} | _references(draws, references), record, references is None)
+    traces = _trace_array(draws, followed | distances)
+    summaries, pairs = _statistics(draws, traces), _pair_statistics(draws, uncertain_pairs(plain, n_pairs, rng))
+    variance = partition_variance(plain, together)
+    ess, gap = partition_ess(plain, together, variance), largest_gap(plain)
+    names = _names(draws)
+    gap_items = (names[gap.items[0]], names[gap.items[1]])
+    known = summaries.to_dataframe()
+    evidence = Evidence(
+        n_chains=len(draws.chains),
+        shortest=min(rows.size for rows in draws.chains),
+        n_items=draws.n_items,
+        moves=bool(np.any(draws.labels != draws.labels[0])),
+        rhats={"partition": variance.rhat, **known["rhat"].to_dict()},
+        ess={"partition": ess, **known[["ess_bulk", "ess_tail"]].min(axis=1).to_dict()},
+        pair_rhat=float(pairs["rhat"].max()) if pairs.sizes["pair"] else np.nan,
+        gap=gap,
+    )
+    status, verdict = judge(evidence, gap_items)
+    return Diagnosis(
+        status=status,
+        verdict=verdict,
+        traces=traces,
+        summaries=summaries,
+        pairs=pairs,
+        partition_rhat=variance.rhat,
+        partition_ess=ess,
+        gap=gap,
+        gap_items=gap_items,
+        items=draws.item_array(center, "center"),
+        n_chains=evidence.n_chains,
+        n_draws=draws.n_draws,
+        loss=record,
+    )
+
+
+def _references(draws: PartitionDraws, references: Any) -> dict[str, npt.NDArray[np.int32]]:
+    if references is None:
+        return {}
+    if isinstance(references, Mapping):
+        given = {f"distance to {name}": partition for name, partition in references.items()}
+    elif isinstance(references, Sequence) and not isinstance(references, str):
+        given = {f"distance to reference {k}": partition for k, partition in enumerate(references)}
+    else:
+        raise TypeError(f"`references` must be a dict or a list of partitions; got {type(references).__name__}.")
+    return {name: draws.as_labels(partition, "references") for name, partition in given.items()}
+
+
+def _distances(
+    draws: PartitionDraws, named: dict[str, npt.NDArray[np.int32]], loss: PartitionLoss, far: bool
+) -> dict[str, tuple[Floats, str]]:
+    """Traces of the distance to each partition and, if `far`, to two draws that lie far from the first one and apart."""
+    rows = loss_matrix(np.stack(list(named.values())), draws, loss)
+    traces = dict(zip(named, rows, strict=True))
+    if far:
+        two = loss_matrix(np.stack(far_draws(draws, rows[0], loss)), draws, loss)
+        traces |= dict(zip(("distance to far draw", "distance to opposite draw"), two, strict=True))
+    return {name: (row, loss.unit) for name, row in traces.items()}
+
+
+def _trace_array(draws: PartitionDraws, followed: dict[str, tuple[Floats, str]]) -> xr.DataArray:
+    coords = {
+        "summary": list(followed),
+        "unit": ("summary", [unit for _, unit in followed.values()]),
+        "chain": ("sample", draws.chain),
+        "draw": ("sample", draws.draw),
+    }
+    values = np.stack([values for values, _ in followed.values()])
+    return xr.DataArray(values, dims=("summary", "sample"), coords=coords, name="trace")
+
+
+def _statistics(draws: PartitionDraws, traces: xr.DataArray) -> xr.Dataset:
+    values = traces.values
+    columns = {"mean": draws.mean(values), "mcse": draws.mcse(values), **arviz_statistics(draws, values)}
+    coords = {"summary": traces["summary"], "unit": traces["unit"]}
+    return xr.Dataset({name: ("summary", column) for name, column in columns.items()}, coords)
+
+
+def _pair_statistics(draws: PartitionDraws, chosen: npt.NDArray[np.intp]) -> xr.Dataset:
+    values = together_trace(draws, chosen)
+    columns = {"mean": draws.mean(values), **arviz_statistics(draws, values)}
+    names = np.array(_names(draws))
+    coords = {"pair_first": ("pair", names[chosen[:, 0]]), "pair_second": ("pair", names[chosen[:, 1]])}
+    return xr.Dataset({name: ("pair", column) for name, column in columns.items()}, coords)
+
+
+def _names(draws: PartitionDraws) -> list[str]:
+    """The items' coordinate as text, or their positions."""
+    coords = draws.item_coords
+    return [str(name) for name in (coords[draws.item_dim].values if draws.item_dim in coords else range(draws.n_items))]

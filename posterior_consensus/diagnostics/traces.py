@@ -1,0 +1,104 @@
+"""Numbers to follow along the chains, and what ArviZ says of each."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus.draws import PartitionDraws
+from posterior_consensus.expectation import loss_matrix
+from posterior_consensus.kernels import ensemble
+from posterior_consensus.losses import PartitionLoss, information, pairs
+
+Floats = npt.NDArray[np.float64]
+
+STATISTICS = ("rhat", "ess_bulk", "ess_tail")
+_CANDIDATE_PAIRS, _COMPARISONS = 20_000, 20_000_000  # bound the time of the search for pairs to follow
+_CENTERS = 64
+
+
+def as_sampled(draws: PartitionDraws) -> PartitionDraws:
+    """The labels as the chains made them: without weights, and without the probabilities they were sampled from."""
+    kept = {field.name: getattr(draws, field.name) for field in fields(PartitionDraws)}
+    return PartitionDraws(**kept | {"weights": np.full(draws.n_draws, 1.0 / draws.n_draws), "is_weighted": False})
+
+
+def size_traces(draws: PartitionDraws) -> tuple[dict[str, tuple[Floats, str]], Floats]:
+    """Traces (n_draws,) of what the cluster sizes say, each with its unit, and the number of pairs together."""
+    n = draws.n_items
+    sizes = ensemble.joint_counts(draws.labels, draws.starts, np.zeros(n, np.int32), 1)[:, 0]
+    first = draws.starts[:-1]
+    together = np.add.reduceat(pairs(n)[sizes], first)
+    entropy = (information(n)[n] - np.add.reduceat(information(n)[sizes], first)) / n
+    traces = {
+        "number of clusters": (draws.n_clusters.astype(np.float64), ""),
+        "entropy of sizes": (np.maximum(entropy, 0.0), "bits"),
+        "largest cluster": (np.maximum.reduceat(sizes, first) / n, "share of items"),
+        "mean co-clustering": (together / pairs(n)[n] if n > 1 else np.full(draws.n_draws, np.nan), "share of pairs"),
+    }
+    return traces, together
+
+
+def central_draw(draws: PartitionDraws, loss: PartitionLoss) -> npt.NDArray[np.int32]:
+    """Labels of the draw of least expected loss among 64 evenly spaced ones."""
+    tried = np.unique(np.linspace(0, draws.n_draws - 1, _CENTERS).astype(np.intp))
+    losses = draws.mean(loss_matrix(draws.labels[tried], draws, loss))
+    return draws.labels[tried[losses.argmin()]].astype(np.int32)
+
+
+def far_draws(draws: PartitionDraws, distances: Floats, loss: PartitionLoss) -> list[npt.NDArray[np.int32]]:
+    """The draw that lies farthest by `distances` from some partition, and the draw farthest from it."""
+    far = draws.labels[int(distances.argmax())].astype(np.int32)
+    opposite = draws.labels[int(loss_matrix(far[np.newaxis], draws, loss)[0].argmax())].astype(np.int32)
+    return [far, opposite]
+
+
+def uncertain_pairs(draws: PartitionDraws, n_pairs: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
+    """Positions (at most n_pairs, 2) of pairs of items that are together in some draws and apart in others."""
+    n = draws.n_items
+    if n * (n - 1) // 2 <= _CANDIDATE_PAIRS:
+        candidates = np.stack(np.triu_indices(n, 1), axis=1)
+    else:
+        drawn = rng.integers(n, size=(_CANDIDATE_PAIRS, 2))
+        candidates = np.unique(np.sort(drawn[drawn[:, 0] != drawn[:, 1]], axis=1), axis=0)
+    if len(candidates) == 0:
+        return candidates
+    n_looked_at = max(1, min(draws.n_draws, _COMPARISONS // len(candidates)))
+    rows = np.unique(np.linspace(0, draws.n_draws - 1, n_looked_at).astype(np.intp))
+    labels = draws.labels[rows]
+    counts = np.zeros(len(candidates), np.int64)
+    for draw in labels:
+        counts += draw[candidates[:, 0]] == draw[candidates[:, 1]]
+    uncertain = candidates[(counts > 0) & (counts < len(labels))]
+    return uncertain[np.sort(rng.permutation(len(uncertain))[:n_pairs])]
+
+
+def together_trace(draws: PartitionDraws, chosen: npt.NDArray[np.intp]) -> Floats:
+    """Whether each pair of items (n_pairs, 2) is together in each draw, (n_pairs, n_draws)."""
+    return (draws.labels[:, chosen[:, 0]] == draws.labels[:, chosen[:, 1]]).T.astype(np.float64)
+
+
+def arviz_statistics(draws: PartitionDraws, values: Floats) -> dict[str, Floats]:
+    """R-hat and effective sample sizes of traces (n_traces, n_draws), as ArviZ computes them.
+
+    NaN for chains of fewer than four draws and for traces that are not numbers; R-hat also for one chain and for a
+    constant.
+    """
+    from arviz_stats.base import array_stats
+
+    chains = draws.by_chain(values)
+    found = {name: np.full(len(values), np.nan) for name in STATISTICS}
+    known = np.flatnonzero(~np.isnan(values).any(axis=1))
+    if chains.shape[-1] < 4 or known.size == 0:
+        return found
+    chains = chains[known]
+    found["ess_bulk"][known] = array_stats.ess(chains, method="bulk")
+    found["ess_tail"][known] = array_stats.ess(chains, method="tail", prob=(0.05, 0.95))
+    if chains.shape[-2] > 1:
+        moving = np.ptp(chains, axis=(-2, -1)) > 0
+        if np.any(moving):
+            with np.errstate(divide="ignore", invalid="ignore"):  # chains that never move, each elsewhere: infinite
+                found["rhat"][known[moving]] = array_stats.rhat(chains[moving], method="rank")
+    return found
