@@ -12,7 +12,7 @@ import xarray as xr
 from posterior_consensus.allocations import AllocationProbabilities, as_allocation_probabilities
 from posterior_consensus.groups import group_dataset, is_inference_data
 from posterior_consensus.mixtures.density import joint_log_density, takes_a_solver_per_item
-from posterior_consensus.mixtures.items import dressed, new_observations
+from posterior_consensus.mixtures.items import as_data, dressed, new_values
 from posterior_consensus.mixtures.marginalised import choice, conditional_probabilities, marginalised_names
 from posterior_consensus.mixtures.model import component_dim, dims_of, find_mixture, value_of
 from posterior_consensus.mixtures.posterior import Density, over_draws, parameter_draws, per_item
@@ -44,10 +44,11 @@ def allocation_probabilities(
         distributions, which are mixtures of zeros and the rest, are taken only when named.
     group : str
         Group of an InferenceData, DataTree or file.
-    observed : array_like or DataArray, optional
-        New observations of the mixture, to be allocated by the same posterior in place of the model's own; they may be
-        of any number. A DataArray gives the items its dimension and coordinates. Where the parameters have a value for
-        each item, as in mixtures of regressions, put the new covariates into the model first, with ``pm.set_data``.
+    observed : dict, optional
+        New observations of the mixture, ``{"y": values}``, to be allocated by the same posterior in place of the
+        model's own; any number of them. A DataArray gives the items its dimension and coordinates. Where the parameters
+        have a value for each item, as in mixtures of regressions, put the new covariates into the model first, with
+        ``pm.set_data``.
     max_memory : float
         Bytes that the probabilities may take, the copy included that is made of them. Single precision is used where
         double precision needs more.
@@ -150,21 +151,22 @@ def _probabilities(
             )
         return conditional_probabilities(model, dataset, choice(labels, var_name), group, max_memory, progressbar)
     core = find_mixture(model, var_name)
-    value = value_of(model, core, None if observed is None else new_observations(core, observed))
-    density = Density.of(model, _joint(core, value, observed), takes_a_solver_per_item(core, value))
+    new = None if observed is None else new_values(core, observed)
+    value = value_of(model, core, None if new is None else as_data(core, new))
+    density = Density.of(model, _joint(core, value, new), takes_a_solver_per_item(core, value))
     draws = parameter_draws(model, density.variables, dataset, group)
-    item_shape = None if observed is None else value.type.shape[: core.type.ndim - core.owner.op.ndim_supp]
+    item_shape = None if new is None else value.type.shape[: core.type.ndim - core.owner.op.ndim_supp]
     result = over_draws(density, draws, item_shape, max_memory, progressbar)
     items = dims_of(model, core.name)
     components = component_dim(model, core, result.shape[-1], items)
-    return dressed(model, result, draws, str(core.name), items, components, observed)
+    return dressed(model, result, draws, str(core.name), items, components, new)
 
 
-def _joint(core: Any, value: Any, observed: Any) -> Any:
+def _joint(core: Any, value: Any, new: Any) -> Any:
     """The joint log density, or where new observations do not go with the parameters, what to do."""
     try:
         return joint_log_density(core, value)
     except ValueError as error:
-        if observed is None:
+        if new is None:
             raise
         raise ValueError(per_item(value.type.shape)) from error

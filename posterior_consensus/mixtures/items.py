@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from posterior_consensus.mixtures.model import dims_of
+from posterior_consensus.mixtures.model import listing
 from posterior_consensus.mixtures.posterior import ParameterDraws
 
 
-def new_observations(core: Any, observed: Any) -> npt.NDArray[Any]:
+def new_values(core: Any, observed: Any) -> Any:
+    """Take the new data of a mixture out of `observed`, a dict by name.
+
+    Raises
+    ------
+    TypeError
+        If it is no dict.
+    ValueError
+        If it names anything else.
+    """
+    if not isinstance(observed, Mapping):
+        raise TypeError(f"`observed` must be a dict, {{{core.name!r}: new values}}; got {type(observed).__name__}.")
+    if set(observed) != {core.name}:
+        raise ValueError(f"`observed` must have new values of {core.name!r} and no other; got {listing(observed)}.")
+    return observed[core.name]
+
+
+def as_data(core: Any, observed: Any) -> npt.NDArray[Any]:
     """Check new data of a mixture and bring them to its dtype.
 
     Raises
@@ -83,7 +101,9 @@ def dressed(
     )
     sizes = array.sizes
     fitting = {d: v for d, v in coords.items() if isinstance(v, xr.DataArray) or len(v) == sizes[d]}
-    array = array.assign_coords({d: v if isinstance(v, xr.DataArray) else (d, np.asarray(v)) for d, v in fitting.items()})
+    array = array.assign_coords(
+        {d: v if isinstance(v, xr.DataArray) else (d, np.asarray(v)) for d, v in fitting.items()}
+    )
     if batch == 0:
         array = array.expand_dims({f"{name}_dim_0": 1}, axis=-2)
     if batch > 1:

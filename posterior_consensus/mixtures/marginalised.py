@@ -36,7 +36,9 @@ def conditional_probabilities(
     joint_model = conditional(model, [name])
     label = joint_model[name]
     probabilities = label.owner.inputs[-1]
-    if not (isinstance(label.owner.op, CategoricalRV) and isinstance(getattr(probabilities.owner, "op", None), Softmax)):
+    if not (
+        isinstance(label.owner.op, CategoricalRV) and isinstance(getattr(probabilities.owner, "op", None), Softmax)
+    ):
         raise ValueError(f"`var_name` must name a label with finitely many values from 0; got {name!r}.")
     density = Density.of(joint_model, probabilities.owner.inputs[0], is_heavy=True)
     draws = parameter_draws(joint_model, density.variables, dataset, group)

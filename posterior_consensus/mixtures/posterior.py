@@ -14,6 +14,7 @@ from posterior_consensus.mixtures.model import WAYS_OUT, ancestors, data_of, dim
 from posterior_consensus.progress import track
 
 _COMPILED_FROM = 1_000_000  # values from which numba's ten seconds of compilation are earned back
+_SAME_MODEL = "Build the model as it was sampled from."
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ def _values(model: Any, variable: Any, array: xr.DataArray, dims: tuple[str, ...
     if not fits:
         raise ValueError(
             f"`idata` must hold draws of the model's variables; {variable.name!r} has shape {shape} in the posterior "
-            f"and {wanted} in the model. Build the model as it was sampled from."
+            f"and {wanted} in the model. {_SAME_MODEL}"
         )
     if array.dtype.kind not in "iufb":
         raise ValueError(f"`idata` must hold numbers; {variable.name!r} has dtype {array.dtype}.")
@@ -128,13 +129,13 @@ class Density:
     def of(cls, model: Any, graph: Any, is_heavy: bool) -> Density:
         """Cut a graph loose from its model: data become constants, free variables inputs."""
         import pytensor.tensor as pt
-        from pytensor.graph.replace import graph_replace
+        from pytensor.graph.replace import clone_replace
 
         near = set(ancestors([graph], [*model.free_RVs, *model.observed_RVs]))
         variables = [rv for rv in model.free_RVs if rv in near]
         inputs = [rv.type(name=rv.name) for rv in variables]
         data = {rv: pt.constant(data_of(model, rv)) for rv in model.observed_RVs if rv in near}
-        (free,) = graph_replace([graph], {**dict(zip(variables, inputs, strict=True)), **data}, strict=False)
+        (free,) = clone_replace([graph], {**dict(zip(variables, inputs, strict=True)), **data})
         return cls(free, inputs, variables, is_heavy)
 
     def function(self, mode: Any = None) -> Callable[..., Any]:
@@ -186,9 +187,10 @@ def over_draws(
             with np.errstate(all="ignore"):
                 joint = function(*[values[row] for values in draws.values])
         except Exception as error:
+            cause = (str(error).splitlines() or [type(error).__name__])[0]
+            advice = _SAME_MODEL if item_shape is None or result is not None else per_item(item_shape)
             raise ValueError(
-                f"The density of the mixture cannot be computed at {draws.where(row)}: "
-                f"{(str(error).splitlines() or [type(error).__name__])[0]} Build the model as it was sampled from."
+                f"The density of the mixture cannot be computed at {draws.where(row)}: {cause.rstrip(' .')}. {advice}"
             ) from error
         if result is None:
             if item_shape is not None and joint.shape[:-1] != item_shape:
@@ -215,7 +217,7 @@ def _normalised(joint: npt.NDArray[np.floating], draws: ParameterDraws, row: int
         item = at[0] if len(at) == 1 else at
         raise ValueError(
             f"The density of item {item} must be positive and finite for a component; its logarithm is "
-            f"{largest[at][0]} at {draws.where(row)}. Build the model as it was sampled from."
+            f"{largest[at][0]} at {draws.where(row)}. {_SAME_MODEL}"
         )
     probabilities = np.exp(joint - largest)
     probabilities /= probabilities.sum(axis=-1, keepdims=True)
