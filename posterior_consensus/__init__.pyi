@@ -34,6 +34,7 @@ from .losses import nmi as nmi
 from .losses import nvi as nvi
 from .losses import one_minus_ari as one_minus_ari
 from .losses import vi as vi
+from .mixtures import allocation_probabilities as allocation_probabilities
 from .plots import plot_credible_ball as plot_credible_ball
 from .plots import plot_loss_path as plot_loss_path
 from .plots import plot_n_clusters as plot_n_clusters

@@ -1,0 +1,172 @@
+"""allocation_probabilities(): from a model and a posterior without labels to P(z_i = k | theta_t, y_i)."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from posterior_consensus.allocations import AllocationProbabilities, as_allocation_probabilities
+from posterior_consensus.groups import group_dataset, is_inference_data
+from posterior_consensus.mixtures.density import joint_log_density, takes_a_solver_per_item
+from posterior_consensus.mixtures.items import as_data, dressed, new_values
+from posterior_consensus.mixtures.marginalised import choice, conditional_probabilities, marginalised_names
+from posterior_consensus.mixtures.model import component_dim, dims_of, find_mixture, value_of
+from posterior_consensus.mixtures.posterior import Density, over_draws, parameter_draws, per_item
+
+
+def allocation_probabilities(
+    model: Any,
+    idata: Any,
+    var_name: str | None = None,
+    *,
+    group: str = "posterior",
+    observed: Any = None,
+    max_memory: float = 4e9,
+    random_seed: int = 0,
+    progressbar: bool = True,
+) -> AllocationProbabilities:
+    """Allocation probabilities of a mixture from its PyMC model and a posterior without labels.
+
+    Parameters
+    ----------
+    model : pymc.Model
+        With a ``pm.Mixture`` of any family, observed, partly observed or latent; or a model from which pymc-extras has
+        marginalised a categorical label, which several observed variables may share.
+    idata : InferenceData, DataTree, Dataset or path
+        Draws of the model's free variables, over ``chain`` and ``draw``. Those that the allocation does not depend on
+        may be missing, so may deterministic variables.
+    var_name : str, optional
+        Name of the mixture, or of the marginalised label. By default the only one. Zero-inflated and hurdle
+        distributions, which are mixtures of zeros and the rest, are taken only when named.
+    group : str
+        Group of an InferenceData, DataTree or file.
+    observed : dict, optional
+        New observations of the mixture, ``{"y": values}``, to be allocated by the same posterior in place of the
+        model's own; any number of them. A DataArray gives the items its dimension and coordinates. Where the parameters
+        have a value for each item, as in mixtures of regressions, put the new covariates into the model first, with
+        ``pm.set_data``.
+    max_memory : float
+        Bytes that the probabilities may take, the copy included that is made of them. Single precision is used where
+        double precision needs more.
+    random_seed : int
+        Seed of the sample that the result's `labels` are.
+    progressbar : bool
+        Whether to show a progress bar after a second.
+
+    Returns
+    -------
+    AllocationProbabilities
+        Items and components are named as in the model.
+
+    Raises
+    ------
+    ImportError
+        If PyMC is not installed.
+    TypeError
+        If `model` is no model, or `idata` no posterior.
+    ValueError
+        If the model has no mixture or several, the posterior lacks a variable or does not fit the model, or `observed`
+        does not fit the mixture. The message says what to do instead.
+    MemoryError
+        If the probabilities do not fit in `max_memory`.
+
+    Notes
+    -----
+    Given the parameters, P(z_i = k | theta_t, y_i) is w_k f_k(y_i | theta_t) over its sum over k [1]_. The densities
+    f_k are PyMC's own. Missing observations have the values that the posterior holds of them. A ``pm.Potential`` does
+    not matter: it multiplies the joint density by a factor that is the same for every allocation. Draws that
+    repeat one another, as Metropolis samplers make them, are computed once.
+
+    References
+    ----------
+    .. [1] McLachlan and Peel (2000), Finite Mixture Models, section 1.15. https://doi.org/10.1002/0471721182
+
+    Examples
+    --------
+    >>> import numpy as np, xarray as xr
+    >>> import pymc as pm  # doctest: +SKIP
+    >>> import posterior_consensus as pc
+    >>> with pm.Model(coords={"star": ["a", "b", "c"]}) as model:  # doctest: +SKIP
+    ...     mu = pm.Normal("mu", 0.0, 3.0, shape=2)
+    ...     y = pm.NormalMixture("y", w=[0.5, 0.5], mu=mu, sigma=1.0, observed=[-1.0, 0.2, 1.0], dims="star")
+    >>> idata = xr.Dataset({"mu": (("chain", "draw", "component"), [[[-1.0, 1.0], [1.0, -1.0]]])})
+    >>> soft = pc.allocation_probabilities(model, idata)  # doctest: +SKIP
+    >>> soft.probabilities[0].round(3)  # doctest: +SKIP
+    array([[0.881, 0.119],
+           [0.401, 0.599],
+           [0.119, 0.881]])
+    """
+    _check(model, idata, var_name, max_memory)
+    dataset = group_dataset(idata, group)
+    probabilities = _probabilities(model, dataset, var_name, group, observed, float(max_memory), progressbar)
+    *_, item_dim, components = (str(dim) for dim in probabilities.dims)
+    return as_allocation_probabilities(
+        probabilities,
+        log=False,
+        sample_dims=tuple(str(dim) for dim in probabilities.dims[:-2]),
+        item_dim=item_dim,
+        component_dim=components,
+        random_seed=random_seed,
+    )
+
+
+def _check(model: Any, idata: Any, var_name: Any, max_memory: Any) -> None:
+    if find_spec("pymc") is None:
+        raise ImportError("Reading a model needs the package pymc: pip install 'posterior-consensus[pymc]'.")
+    import pymc as pm
+
+    if not isinstance(model, pm.Model):
+        swapped = " The model comes first, the posterior second." if isinstance(idata, pm.Model) else ""
+        raise TypeError(f"`model` must be a pymc.Model; got {type(model).__name__}.{swapped}")
+    if not isinstance(idata, (xr.Dataset, xr.DataTree, str, Path)) and not is_inference_data(idata):
+        raise TypeError(f"`idata` must be an InferenceData, DataTree, Dataset or path; got {type(idata).__name__}.")
+    if var_name is not None and not isinstance(var_name, str):
+        raise TypeError(f"`var_name` must be a name; got {var_name!r}.")
+    if isinstance(max_memory, bool) or not isinstance(max_memory, (int, float, np.integer, np.floating)):
+        raise TypeError(f"`max_memory` must be a number of bytes; got {max_memory!r}.")
+    if not max_memory > 0:
+        raise ValueError(f"`max_memory` must be positive; got {max_memory!r}.")
+
+
+def _probabilities(
+    model: Any,
+    dataset: xr.Dataset,
+    var_name: str | None,
+    group: str,
+    observed: Any,
+    max_memory: float,
+    progressbar: bool,
+) -> xr.DataArray:
+    """Probabilities over the sample dimensions, items and components."""
+    labels = marginalised_names(model)
+    if labels and (var_name is None or var_name in labels):
+        if observed is not None:
+            raise ValueError(
+                "`observed` must be None for labels that pymc-extras has marginalised; put the new data into the model "
+                "with pm.set_data."
+            )
+        return conditional_probabilities(model, dataset, choice(labels, var_name), group, max_memory, progressbar)
+    core = find_mixture(model, var_name)
+    new = None if observed is None else new_values(core, observed)
+    value = value_of(model, core, None if new is None else as_data(core, new))
+    density = Density.of(model, _joint(core, value, new), takes_a_solver_per_item(core, value))
+    draws = parameter_draws(model, density.variables, dataset, group)
+    item_shape = None if new is None else value.type.shape[: core.type.ndim - core.owner.op.ndim_supp]
+    result = over_draws(density, draws, item_shape, max_memory, progressbar)
+    items = dims_of(model, core.name)
+    components = component_dim(model, core, result.shape[-1], items)
+    return dressed(model, result, draws, str(core.name), items, components, new)
+
+
+def _joint(core: Any, value: Any, new: Any) -> Any:
+    """The joint log density, or where new observations do not go with the parameters, what to do."""
+    try:
+        return joint_log_density(core, value)
+    except ValueError as error:
+        if new is None:
+            raise
+        raise ValueError(per_item(value.type.shape)) from error

@@ -1,0 +1,188 @@
+"""A PyMC model read: which of its variables is the mixture, what its data are, which dimensions are named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+WAYS_OUT = (
+    "Either store the logarithms of the allocation probabilities in the model, as a pm.Deterministic 'log_prob_z' over "
+    "items and components, and use as_allocation_probabilities; or write the labels as a pm.Categorical, or recover "
+    "those that pymc-extras has marginalised, and use as_partition_draws."
+)
+
+
+def ancestors(variables: Iterable[Any], blockers: Iterable[Any] = ()) -> Iterator[Any]:
+    """Yield the variables of a graph, nearest first, without looking behind `blockers`."""
+    stop, seen, queue = set(blockers), set(), list(variables)
+    for variable in queue:
+        if variable in seen:
+            continue
+        seen.add(variable)
+        yield variable
+        if variable.owner is not None and variable not in stop:
+            queue.extend(variable.owner.inputs)
+
+
+def find_mixture(model: Any, var_name: str | None) -> Any:
+    """Return the random variable of the mixture that is asked for, or of the only one.
+
+    Raises
+    ------
+    ValueError
+        If there is none, or there are several, or none of that name.
+    """
+    found = _mixtures(model)
+    chosen = [name for name, core in found.items() if not is_inflated(core)] if var_name is None else [var_name]
+    if len(chosen) == 1 and chosen[0] in found:
+        return found[chosen[0]]
+    if var_name is not None:
+        raise ValueError(
+            f"`var_name` must name a mixture of the model; got {var_name!r}, present: {listing(found)}."
+            + ("" if found else f" {WAYS_OUT}")
+        )
+    if chosen:
+        raise ValueError(
+            f"`var_name` must say which mixture; the model has {listing(chosen)}, whose allocations are independent of "
+            "each other. Variables that share one label are a model with a pm.Categorical, which pymc-extras can "
+            "marginalise."
+        )
+    raise ValueError(_nothing(model, found))
+
+
+def _mixtures(model: Any) -> dict[str, Any]:
+    """Mixtures of the model by name; of one with missing values, the variable before it was divided."""
+    from pymc.distributions.mixture import _BaseMixtureRV
+
+    cores = [core_of(rv) for rv in model.basic_RVs]
+    return {str(core.name): core for core in cores if isinstance(core.owner.op, _BaseMixtureRV)}
+
+
+def core_of(variable: Any) -> Any:
+    """Look through what masks or rescales a random variable."""
+    from pymc.distributions.distribution import PartialObservedRV
+    from pymc.variational.minibatch_rv import MinibatchRandomVariable
+
+    while isinstance(variable.owner.op, (PartialObservedRV, MinibatchRandomVariable)):
+        variable = variable.owner.inputs[0]
+    return variable
+
+
+def is_hurdle(core: Any) -> bool:
+    """Whether the first of two components is zero and the second is anything else."""
+    from pymc.distributions.mixture import _HurdleRV
+
+    return isinstance(core.owner.op, _HurdleRV)
+
+
+def is_inflated(core: Any) -> bool:
+    """Whether the components are zero and the rest, which are no clusters unless somebody says so."""
+    from pymc.distributions.distribution import DiracDeltaRV
+
+    components = core.owner.inputs[2:]
+    return is_hurdle(core) or (len(components) == 2 and isinstance(components[0].owner.op, DiracDeltaRV))
+
+
+def _nothing(model: Any, found: dict[str, Any]) -> str:
+    from pytensor.tensor.random.basic import CategoricalRV
+
+    why = "`model` must have a pm.Mixture"
+    if found:
+        return (
+            f"{why}; {listing(found)} only tells zeros from the rest, which is taken for a clustering where `var_name` "
+            "names it."
+        )
+    labels = [rv.name for rv in model.free_RVs if isinstance(rv.owner.op, CategoricalRV)]
+    if labels:
+        return (
+            f"{why}; it has explicit labels, {listing(labels)}. Where the posterior holds them, it needs no model: "
+            f"use as_partition_draws. Else: {WAYS_OUT[0].lower()}{WAYS_OUT[1:]}"
+        )
+    if model.potentials:
+        names = listing(potential.name for potential in model.potentials)
+        return f"{why}; its likelihood is in a pm.Potential, {names}, which does not tell its components. {WAYS_OUT}"
+    return f"{why}; got the variables {listing(rv.name for rv in model.basic_RVs)}. {WAYS_OUT}"
+
+
+def value_of(model: Any, core: Any, observed: npt.NDArray[Any] | None) -> Any:
+    """Return the mixture's data as a tensor: new ones, those observed with any missing from the posterior, or latent.
+
+    Raises
+    ------
+    ValueError
+        If the data change at random.
+    """
+    import pytensor.tensor as pt
+
+    if observed is not None:
+        return pt.constant(observed)
+    parts = [rv for rv in model.basic_RVs if core_of(rv) is core]
+    if len(parts) == 1:
+        rv = parts[0]
+        return rv if rv in model.free_RVs else pt.constant(data_of(model, rv))
+    seen = next(rv for rv in parts if rv in model.observed_RVs)
+    missing = next(rv for rv in parts if rv is not seen)
+    where = evaluated(seen.owner.inputs[1])
+    values = np.zeros(where.shape, core.type.dtype)
+    values[~where] = data_of(model, seen)
+    return pt.set_subtensor(pt.constant(values)[np.nonzero(where)], missing)
+
+
+def data_of(model: Any, variable: Any) -> npt.NDArray[Any]:
+    """Values of an observed variable as they are now."""
+    from pytensor.tensor.random.op import RandomVariable
+
+    value = model.rvs_to_values[variable]
+    if any(v.owner is not None and isinstance(v.owner.op, RandomVariable) for v in ancestors([value])):
+        raise ValueError(
+            f"`observed` must be all data of {variable.name!r}, of which the model has a random pm.Minibatch."
+        )
+    return evaluated(value)
+
+
+def evaluated(variable: Any) -> npt.NDArray[Any]:
+    """Value of a tensor that depends on data only, computed without a compiler."""
+    import pytensor
+
+    return np.asarray(pytensor.function([], variable, mode=python_mode())())
+
+
+def python_mode() -> Any:
+    """NumPy evaluates the graph: nothing is compiled, which would take longer than all draws of most posteriors."""
+    from pytensor.compile.mode import Mode
+
+    return Mode(linker="py", optimizer="fast_compile")
+
+
+def dims_of(model: Any, name: str) -> tuple[str, ...]:
+    """Named dimensions of a variable, () where it has none."""
+    return tuple(str(dim) for dim in model.named_vars_to_dims.get(name, ()) or ())
+
+
+def length_of(model: Any, dim: str) -> int:
+    """Length of a named dimension."""
+    return int(evaluated(model.dim_lengths[dim]))
+
+
+def component_dim(model: Any, core: Any, n_components: int, item_dims: tuple[str, ...]) -> str:
+    """Name of the components' dimension: of the weights, of what they are computed from, else of the parameters."""
+    _, weights, *components = core.owner.inputs
+    parameters = [parameter for c in components for parameter in ancestors(c.owner.inputs, model.free_RVs)]
+    # Components come last in weights, but before the features in means and covariances.
+    candidates = [dim for v in ancestors([weights], model.free_RVs) for dim in reversed(_registered_dims(model, v))]
+    candidates += [dim for v in parameters for dim in _registered_dims(model, v)]
+    named = (dim for dim in candidates if dim not in item_dims and length_of(model, dim) == n_components)
+    return next(named, "component")
+
+
+def _registered_dims(model: Any, variable: Any) -> tuple[str, ...]:
+    is_registered = variable.name is not None and model.named_vars.get(variable.name) is variable
+    return dims_of(model, variable.name) if is_registered else ()
+
+
+def listing(names: Iterable[Any]) -> str:
+    """Names as an error shows them."""
+    return ", ".join(repr(str(name)) for name in names) or "none"
