@@ -34,6 +34,7 @@ from .plots import plot_loss_path as plot_loss_path
 from .plots import plot_n_clusters as plot_n_clusters
 from .plots import plot_psm as plot_psm
 from .prediction import predict_allocation as predict_allocation
+from .relabelling import relabel as relabel
 from .sensitivity import loss_path as loss_path
 from .similarity import posterior_similarity_matrix as posterior_similarity_matrix
 
