@@ -87,8 +87,8 @@ def relabel(
     -----
     With labels, component k of a draw is given to cluster c such that the number of items on which draw and consensus
     agree is largest (ECR) [1]_. With probabilities p, where that number is an expected one, Stephens' algorithm [2]_
-    starts from there and takes turns between q_ik, the mean over draws of item i's probability of the component in place
-    k, and the order pi of the components of each draw that minimises
+    starts from there and takes turns between q_ik, item i's mean probability of the component in place k, and for each
+    draw the order pi of its components that minimises
 
         sum_i sum_k p_i,pi(k) log(p_i,pi(k) / q_ik)
 
@@ -151,9 +151,9 @@ def relabel(
     if n_components > n_clusters:
         by_component = posterior[[name for name, v in posterior.data_vars.items() if set(names) & set(v.dims)]]
         added["extra_components"] = _reordered(by_component, names, dims, order[:, n_clusters:], n_clusters)
-    added["relabelling"] = _record(
-        result, (*dims, names[0]), order[:, :n_clusters], common, draws.weights
-    ).assign_attrs(method="ECR" if allocations is None else "Stephens", component_dim=", ".join(names))
+    added["relabelling"] = _record(result, (*dims, names[0]), order[:, :n_clusters], common, draws).assign_attrs(
+        method="ECR" if allocations is None else "Stephens", component_dim=", ".join(names)
+    )
     beside = isinstance(idata, xr.DataTree) and group not in idata.children  # the group's own node has no others
     return with_groups(xr.DataTree() if beside else idata, added)
 
@@ -324,7 +324,7 @@ def _renumbered(labels: xr.DataArray, numbers: Numbers, order: Numbers) -> xr.Da
 
 
 def _record(
-    posterior: xr.Dataset, dims: tuple[str, ...], assigned: Numbers, common: Floats, weights: Floats
+    posterior: xr.Dataset, dims: tuple[str, ...], assigned: Numbers, common: Floats, draws: PartitionDraws
 ) -> xr.Dataset:
     """What was assigned, and how well it fits."""
     shape = tuple(posterior.sizes[dim] for dim in dims)
@@ -335,9 +335,9 @@ def _record(
         {
             "permutation": (dims, assigned.reshape(shape)),
             "matched": (dims, matched.reshape(shape)),
-            "match_share": (dims[-1:], weights @ matched),
-            "cluster_agreement": (dims[-1:], weights @ shared / sizes),
-            "agreement": float(weights @ shared.sum(axis=1) / sizes.sum()),
+            "match_share": (dims[-1:], draws.mean(matched.T)),
+            "cluster_agreement": (dims[-1:], draws.mean((shared / sizes).T)),
+            "agreement": float(draws.mean(shared.sum(axis=1) / sizes.sum())),
         },
         coords=_coords_over(posterior, dims),
     )
