@@ -153,8 +153,8 @@ def with_groups(data: Container, groups: Mapping[str, xr.Dataset]) -> Container:
         return tree
     if is_inference_data(data):
         source: Any = data
-        kept = {name: source[name] for name in source.groups()}
-        return source.__class__(attrs=source.attrs, **kept | groups)
+        kept: dict[str, xr.Dataset] = {name: source[name] for name in source.groups()}
+        return source.__class__(attrs=source.attrs, **kept | dict(groups))
     raise TypeError(
         f"`data` must be an InferenceData or a DataTree; got {type(data).__name__}. Use the result's to_dataset()."
     )

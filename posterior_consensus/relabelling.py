@@ -335,7 +335,7 @@ def _record(
         {
             "permutation": (dims, assigned.reshape(shape)),
             "matched": (dims, matched.reshape(shape)),
-            "match_share": (dims[-1:], draws.mean(matched.T)),
+            "match_share": (dims[-1:], draws.mean(matched.T.astype(np.float64))),
             "cluster_agreement": (dims[-1:], draws.mean((shared / sizes).T)),
             "agreement": float(draws.mean(shared.sum(axis=1) / sizes.sum())),
         },
