@@ -29,7 +29,10 @@ from .losses import nmi as nmi
 from .losses import nvi as nvi
 from .losses import one_minus_ari as one_minus_ari
 from .losses import vi as vi
+from .plots import plot_alluvial as plot_alluvial
+from .plots import plot_cluster_profiles as plot_cluster_profiles
 from .plots import plot_credible_ball as plot_credible_ball
+from .plots import plot_item_uncertainty as plot_item_uncertainty
 from .plots import plot_loss_path as plot_loss_path
 from .plots import plot_n_clusters as plot_n_clusters
 from .plots import plot_psm as plot_psm
