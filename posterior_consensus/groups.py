@@ -141,14 +141,20 @@ def attach(data: Container, *results: HasDataset, group: str = "consensus") -> C
         ) from error
     multi = [name for name, index in dataset.indexes.items() if index.nlevels > 1]
     dataset = dataset.reset_index(multi)  # no file format holds a MultiIndex
+    return with_groups(data, {group: dataset})
+
+
+def with_groups(data: Container, groups: Mapping[str, xr.Dataset]) -> Container:
+    """Return a posterior with groups added or replaced; `data` is not changed, and its arrays are not copied."""
     if isinstance(data, xr.DataTree):
         tree = data.copy(deep=False)
-        tree[group] = xr.DataTree(dataset)
+        for name, dataset in groups.items():
+            tree[name] = xr.DataTree(dataset)
         return tree
     if is_inference_data(data):
         source: Any = data
-        kept = {name: source[name] for name in source.groups() if name != group}
-        return source.__class__(attrs=source.attrs, **kept, **{group: dataset})
+        kept: dict[str, xr.Dataset] = {name: source[name] for name in source.groups()}
+        return source.__class__(attrs=source.attrs, **kept | dict(groups))
     raise TypeError(
         f"`data` must be an InferenceData or a DataTree; got {type(data).__name__}. Use the result's to_dataset()."
     )

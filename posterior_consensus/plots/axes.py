@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import linear_sum_assignment
+
+from posterior_consensus.partitions import Labels, contingency_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -14,6 +17,7 @@ if TYPE_CHECKING:
 COLOURS = (
     "#332288", "#88CCEE", "#44AA99", "#117733", "#999933", "#DDCC77", "#CC6677", "#882255", "#AA4499", "#777777",
 )  # fmt: skip
+DARK = ("#332288", "#117733", "#882255", "#AA4499", "#777777")  # text on them is white
 INK = "#222222"
 _SMALLEST_FONT = 5.0  # points; smaller is not read
 
@@ -29,6 +33,22 @@ def new_axes(ax: Any, width: float, height: float) -> Axes:
     if not isinstance(ax, Axes):
         raise TypeError(f"`ax` must be a matplotlib Axes or None; got {type(ax).__name__}.")
     return ax
+
+
+def colours_of(clusters: npt.NDArray[np.integer]) -> list[str]:
+    """A colour for each cluster number; they repeat."""
+    return [COLOURS[k % len(COLOURS)] for k in clusters]
+
+
+def matched(labels: Labels, others: Labels) -> Labels:
+    """Renumber clusters by those of another partition with most items in common, one to one, the rest after these."""
+    table = contingency_table(labels, others)
+    rows, columns = linear_sum_assignment(table, maximize=True)
+    kept = table[rows, columns] > 0
+    number = np.full(table.shape[0], -1, np.int32)
+    number[rows[kept]] = columns[kept]
+    number[number < 0] = table.shape[1] + np.arange(np.sum(number < 0))
+    return number[labels]
 
 
 def extent(ax: Axes) -> tuple[float, float]:
@@ -48,6 +68,17 @@ def label_items(ax: Axes, sides: str, names: npt.NDArray[Any]) -> bool:
         axis = ax.xaxis if side == "x" else ax.yaxis
         axis.set_ticks(np.arange(len(names)), names, fontsize=font, rotation=90 if side == "x" else 0)
     return True
+
+
+def label_clusters(ax: Axes, sides: str, sizes: npt.NDArray[np.intp]) -> None:
+    """Name, along all `sides`, clusters of items in a row by number, where they are wide enough for the names."""
+    length = min(size for side, size in zip("xy", extent(ax), strict=True) if side in sides)
+    wide = sizes / sizes.sum() * length >= 12 * len(str(sizes.size))  # points
+    centers = (np.cumsum(sizes) - (sizes + 1) / 2)[wide]
+    for side in sides:
+        axis = ax.xaxis if side == "x" else ax.yaxis
+        axis.set_ticks(centers, [str(k) for k in np.flatnonzero(wide)])
+        axis.set_label_text(f"{axis.get_label_text()}, by cluster")
 
 
 def item_names(coords: Any, dim: str, n_items: int) -> npt.NDArray[Any]:

@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
-from scipy.optimize import linear_sum_assignment
 
 from posterior_consensus.credible import BOUNDS, CredibleBall
 from posterior_consensus.display import quantity
-from posterior_consensus.partitions import contingency_table
-from posterior_consensus.plots.axes import COLOURS, INK, item_names, label_items, new_axes
+from posterior_consensus.plots.axes import INK, colours_of, item_names, label_items, matched, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,15 +51,15 @@ def plot_credible_ball(ball: CredibleBall, *, ax: Axes | None = None) -> Axes:
     from matplotlib.colors import to_rgb
 
     center, dim = ball.center.values, str(ball.center.dims[0])
-    strips = [("center", center.astype(np.intp), 0.0, 1)]
+    strips = [("center", center, 0.0, 1)]
     for name in BOUNDS:
         bound = getattr(ball, name)
-        matched = _matched(bound.values[0], center)
-        strips.append((name.replace("_", " "), matched, float(bound["distance"][0]), bound.shape[0]))
+        labels = matched(bound.values[0], center)
+        strips.append((name.replace("_", " "), labels, float(bound["distance"][0]), bound.shape[0]))
     order = np.lexsort([labels for _, labels, _, _ in reversed(strips)])
     ax = new_axes(ax, 7.2, 2.9)
     for row, (_, labels, _, _) in enumerate(strips):
-        colours = np.array([to_rgb(COLOURS[k % len(COLOURS)]) for k in labels[order]])
+        colours = np.array([to_rgb(colour) for colour in colours_of(labels[order])])
         ax.imshow(
             colours[np.newaxis],
             extent=(-0.5, order.size - 0.5, row + 0.36, row - 0.36),
@@ -80,17 +77,6 @@ def plot_credible_ball(ball: CredibleBall, *, ax: Axes | None = None) -> Axes:
     radius = quantity(ball.radius, ball.loss.unit, 3)
     ax.set_title(f"{ball.prob:.0%} credible ball under {ball.loss.name}, radius {radius}", fontsize="medium")
     return ax
-
-
-def _matched(labels: npt.NDArray[np.int32], center: npt.NDArray[np.int32]) -> npt.NDArray[np.intp]:
-    """Renumber clusters by the center's clusters they are matched with, and the others after those."""
-    table = contingency_table(labels, center)
-    rows, columns = linear_sum_assignment(table, maximize=True)
-    kept = table[rows, columns] > 0
-    number = np.full(table.shape[0], -1)
-    number[rows[kept]] = columns[kept]
-    number[number < 0] = table.shape[1] + np.arange(np.sum(number < 0))
-    return number[labels]
 
 
 def _caption(name: str, labels: Any, distance: float, ties: int, *, unit: str) -> str:

@@ -11,7 +11,7 @@ from scipy.cluster import hierarchy
 from scipy.spatial.distance import squareform
 
 from posterior_consensus.partitions import canonical_labels
-from posterior_consensus.plots.axes import INK, extent, item_names, label_items, new_axes
+from posterior_consensus.plots.axes import INK, item_names, label_clusters, label_items, new_axes
 from posterior_consensus.similarity import posterior_similarity_matrix
 from posterior_consensus.sources import aligned, labelled
 
@@ -83,7 +83,7 @@ def plot_psm(psm: Any, partition: Any = None, *, ax: Axes | None = None) -> Axes
             Rectangle((end - size - 0.5, end - size - 0.5), size, size, fill=False, edgecolor="#C1272D", linewidth=1.3)
         )
     if not named:
-        _name_clusters(ax, sizes, ends)
+        label_clusters(ax, "xy", sizes)
     ax.tick_params(length=0, colors=INK)
     return ax
 
@@ -125,14 +125,3 @@ def _order(values: npt.NDArray[np.float64], labels: npt.NDArray[np.int32]) -> np
             members = leaves if np.corrcoef(leaves, np.arange(leaves.size))[0, 1] >= 0 else leaves[::-1]
         pieces.append(members)
     return np.concatenate(pieces)
-
-
-def _name_clusters(ax: Axes, sizes: npt.NDArray[np.intp], ends: npt.NDArray[np.intp]) -> None:
-    """Name the clusters that are large enough for the names not to touch."""
-    wide = sizes / sizes.sum() * min(extent(ax)) >= 12 * len(str(sizes.size))  # points
-    centers = (ends - (sizes + 1) / 2)[wide]
-    names = [str(k) for k in np.flatnonzero(wide)]
-    ax.set_xticks(centers, names)
-    ax.set_yticks(centers, names)
-    ax.set_xlabel(f"{ax.get_xlabel()}, by cluster")
-    ax.set_ylabel(f"{ax.get_ylabel()}, by cluster")

@@ -1,0 +1,208 @@
+"""Several partitions of the same items as a picture: which clusters they share, split and merge."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from posterior_consensus.credible import CredibleBall
+from posterior_consensus.partitions import Labels, canonical_labels, contingency_table
+from posterior_consensus.plots.axes import DARK, INK, colours_of, extent, matched, new_axes
+from posterior_consensus.sources import aligned, labelled
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.path import Path as MatplotlibPath
+
+Counts = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+_BLOCK = 0.09  # width of a cluster, where columns are 1 apart
+_SWEEPS = 20
+
+
+def plot_alluvial(partitions: Any, *, ax: Axes | None = None) -> Axes:
+    r"""Draw partitions side by side as columns of clusters, with bands between them as wide as the items in common.
+
+    Parameters
+    ----------
+    partitions : dict, sequence or CredibleBall
+        At least two partitions of the same items, each a result object, DataArray or label vector of shape (n_items,),
+        by name in a dict; in a sequence they are numbered. Of a credible ball, the upper vertical bound, the center and
+        the lower vertical bound.
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two partitions, or they are not of the same items.
+    TypeError
+        If `partitions` is of no kind listed above.
+
+    Notes
+    -----
+    Clusters are put in an order in which few bands cross: each column by the mean position of its items in the column
+    beside it, to and fro, the best order seen being kept. A band has the colour of its cluster on the left. From column
+    to column, clusters that are matched (most items in common over all one-to-one matchings) keep their colour; ten
+    colours repeat. Numbers are the clusters' in each partition, by first appearance, where there is room.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> ax = pc.plot_alluvial({"few": [0, 0, 0, 1, 1], "many": [0, 0, 1, 2, 2]})
+    >>> [tick.get_text() for tick in ax.get_xticklabels()]
+    ['few\\n2 clusters', 'many\\n3 clusters']
+    """
+    from matplotlib.collections import PathCollection
+
+    names, columns = _columns(partitions)
+    tables = [contingency_table(left, right) for left, right in itertools.pairwise(columns)]
+    orders = _orders(tables)
+    ends = [_ends(labels, order) for labels, order in zip(columns, orders, strict=True)]
+    colours = _colours(columns)
+    ax = new_axes(ax, 2.2 + 1.7 * len(columns), 4.4)
+    margin = max(-end.min() for end in ends)
+    ax.set(xlim=(-_BLOCK, len(columns) - 1 + _BLOCK), ylim=(1 + margin, -margin), yticks=[])
+    for j, table in enumerate(tables):
+        paths, left = _bands(j, table, orders[j : j + 2], ends[j : j + 2])
+        ax.add_collection(PathCollection(paths, facecolors=[colours[j][k] for k in left], alpha=0.45, linewidths=0))
+    for j, (end, colour) in enumerate(zip(ends, colours, strict=True)):
+        _draw_column(ax, j, end, colour)
+    counts = [f"{len(end)} cluster{'s' * (len(end) > 1)}" for end in ends]
+    ax.set_xticks(range(len(columns)), [f"{name}\n{count}" for name, count in zip(names, counts, strict=True)])
+    ax.tick_params(length=0, colors=INK)
+    ax.spines[:].set_visible(False)
+    return ax
+
+
+def _columns(partitions: Any) -> tuple[list[str], list[Labels]]:
+    """Names and canonical labels of the partitions, in the order of the first one's items."""
+    if isinstance(partitions, CredibleBall):
+        ball = partitions
+        partitions = {
+            "upper vertical": ball.upper_vertical[0],
+            "center": ball.center,
+            "lower vertical": ball.lower_vertical[0],
+        }
+    if isinstance(partitions, Mapping):
+        names, given = [str(name) for name in partitions], list(partitions.values())
+    elif isinstance(partitions, (list, tuple)):
+        names, given = [str(j + 1) for j in range(len(partitions))], list(partitions)
+    else:
+        raise TypeError(
+            f"`partitions` must be a dict or a list of partitions, or a CredibleBall; got {type(partitions).__name__}."
+        )
+    if len(given) < 2:
+        raise ValueError(f"`partitions` must hold at least two partitions; got {len(given)}.")
+    arrays = [values for values in (getattr(p, "labels", p) for p in given) if isinstance(values, xr.DataArray)]
+    columns = []
+    for name, partition in zip(names, given, strict=True):
+        values = labelled(partition, str(arrays[0].dims[0])) if arrays else partition
+        if isinstance(values, xr.DataArray):
+            values = aligned(values, str(arrays[0].dims[0]), arrays[0].coords, f"partitions[{name!r}]")
+        columns.append(canonical_labels(values, f"partitions[{name!r}]"))
+        if columns[-1].size != columns[0].size:
+            raise ValueError(
+                f"`partitions` must label the same items; got {columns[0].size} labels of {names[0]!r} and "
+                f"{columns[-1].size} of {name!r}."
+            )
+    return names, columns
+
+
+def _orders(tables: list[Counts]) -> list[npt.NDArray[np.intp]]:
+    """Clusters of each column from the top: sweeps by mean position to and fro, the fewest crossings being kept."""
+    orders = [np.arange(tables[0].shape[0])] + [np.arange(table.shape[1]) for table in tables]
+    best, fewest = list(orders), _crossings(tables, orders)
+    for _ in range(_SWEEPS):
+        for j, table in enumerate(tables):
+            orders[j + 1] = _by_mean_position(table.T, orders[j])
+        for j in range(len(tables) - 1, -1, -1):
+            orders[j] = _by_mean_position(tables[j], orders[j + 1])
+        crossings = _crossings(tables, orders)
+        if crossings >= fewest:
+            break
+        best, fewest = list(orders), crossings
+    return best
+
+
+def _by_mean_position(table: Counts, order: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    """Rows of a table by the mean position of their items, whose columns are in this order."""
+    sizes = table.sum(axis=0)[order]
+    position = np.empty(order.size)
+    position[order] = np.cumsum(sizes) - sizes / 2
+    return np.argsort(table @ position / table.sum(axis=1), kind="stable")
+
+
+def _crossings(tables: list[Counts], orders: list[npt.NDArray[np.intp]]) -> int:
+    """Pairs of items whose bands cross."""
+    total = 0
+    for table, left, right in zip(tables, orders, orders[1:], strict=False):
+        ordered = table[np.ix_(left, right)]
+        below = np.cumsum(ordered[::-1], axis=0)[::-1] - ordered
+        total += int(np.sum(ordered * (np.cumsum(below, axis=1) - below)))
+    return total
+
+
+def _ends(labels: Labels, order: npt.NDArray[np.intp]) -> Floats:
+    """Top and bottom of each cluster (n_clusters, 2), in shares of the items, with gaps between."""
+    shares = np.bincount(labels)[order] / labels.size
+    gap = min(0.02, 0.25 / order.size)
+    tops = np.cumsum(shares) - shares + gap * (np.arange(order.size) - (order.size - 1) / 2)
+    ends = np.empty((order.size, 2))
+    ends[order] = np.column_stack([tops, tops + shares])
+    return ends
+
+
+def _colours(columns: list[Labels]) -> list[list[str]]:
+    """Colour of each cluster in each column; matched ones keep it."""
+    numbers = [columns[0]]
+    for labels in columns[1:]:
+        numbers.append(matched(labels, numbers[-1]))
+    firsts = [np.unique(labels, return_index=True)[1] for labels in columns]
+    return [colours_of(number[first]) for number, first in zip(numbers, firsts, strict=True)]
+
+
+def _bands(
+    j: int, table: Counts, orders: list[npt.NDArray[np.intp]], ends: list[Floats]
+) -> tuple[list[MatplotlibPath], list[int]]:
+    """Bands between columns j and j + 1, and the cluster on the left of each."""
+    from matplotlib.path import Path
+
+    x0, x1 = j + _BLOCK / 2, j + 1 - _BLOCK / 2
+    middle = (x0 + x1) / 2
+    curve = [Path.LINETO, *[Path.CURVE4] * 3]
+    codes = [Path.MOVETO, *curve[1:], *curve, Path.CLOSEPOLY]
+    used_left, used_right = ends[0][:, 0].copy(), ends[1][:, 0].copy()
+    paths, left = [], []
+    for a in orders[0]:
+        for b in orders[1][table[a, orders[1]] > 0]:
+            width = table[a, b] / table.sum()
+            top, other = used_left[a], used_right[b]
+            upper = [(x0, top), (middle, top), (middle, other), (x1, other)]
+            lower = [(x, y + width) for x, y in reversed(upper)]
+            paths.append(Path([*upper, *lower, upper[0]], codes))
+            left.append(int(a))
+            used_left[a] += width
+            used_right[b] += width
+    return paths, left
+
+
+def _draw_column(ax: Axes, j: int, ends: Floats, colours: list[str]) -> None:
+    from matplotlib.patches import Rectangle
+
+    bottom, top = ax.get_ylim()
+    points = extent(ax)[1] / abs(bottom - top)
+    for k, ((start, end), colour) in enumerate(zip(ends, colours, strict=True)):
+        ax.add_patch(Rectangle((j - _BLOCK / 2, start), _BLOCK, end - start, color=colour, linewidth=0))
+        if (end - start) * points >= 8:
+            ink = "white" if colour in DARK else INK
+            ax.text(j, (start + end) / 2, str(k), ha="center", va="center", fontsize=7, color=ink)

@@ -1,0 +1,103 @@
+"""Which component of each draw is which cluster: optimal assignments, by labels or by probabilities."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import linear_sum_assignment
+
+Floats = npt.NDArray[np.float64]
+Numbers = npt.NDArray[np.intp]
+
+_SMALLEST = 1e-100  # in place of 0 in a logarithm
+_GAIN = 1e-9  # relative; a smaller one is rounding, and following it might never end
+
+
+def common_items(components: Numbers, reference: npt.NDArray[np.int32], n_components: int) -> Floats:
+    """Count the items that each component of each draw has in common with each cluster.
+
+    Parameters
+    ----------
+    components : ndarray of shape (n_draws, n_items)
+    reference : ndarray of shape (n_items,)
+        Cluster of each item, from 0 without gaps.
+    n_components : int
+
+    Returns
+    -------
+    ndarray of shape (n_draws, n_components, n_clusters)
+    """
+    n_clusters = int(reference.max()) + 1
+    cells = components * n_clusters + reference
+    counts = [np.bincount(row, minlength=n_components * n_clusters) for row in cells]
+    return np.array(counts, np.float64).reshape(-1, n_components, n_clusters)
+
+
+def expected_common_items(probabilities: npt.NDArray[np.floating], reference: npt.NDArray[np.int32]) -> Floats:
+    """Return the same in expectation, from probabilities of shape (n_draws, n_items, n_components)."""
+    members = (reference[:, np.newaxis] == np.arange(reference.max() + 1)).astype(np.float64)
+    return np.stack([draw.T @ members for draw in probabilities])
+
+
+def most_in_common(common: Floats) -> Numbers:
+    """Give every cluster a component of its own such that all together have the most items in common.
+
+    Parameters
+    ----------
+    common : ndarray of shape (n_draws, n_components, n_clusters)
+
+    Returns
+    -------
+    ndarray of shape (n_draws, n_clusters)
+        Component of each cluster.
+
+    Notes
+    -----
+    Among assignments that are equally good it is one with as many empty components as can be: a cluster that a draw
+    does not have must not take one that is a part of another cluster.
+    """
+    empty = common.sum(axis=2, keepdims=True) < 0.5
+    scores = common + empty / (common.shape[2] + 1)  # all bonuses together are less than one item
+    return np.array([linear_sum_assignment(draw.T, maximize=True)[1] for draw in scores])
+
+
+def least_divergence(probabilities: npt.NDArray[np.floating], weights: Floats, start: Numbers) -> Numbers:
+    """Stephens' algorithm: reference probabilities and orders of the components in turn, until no order changes.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n_draws, n_items, n_components)
+    weights : ndarray of shape (n_draws,)
+    start : ndarray of shape (n_draws, n_components)
+        Order of each draw's components to begin with.
+
+    Returns
+    -------
+    ndarray of shape (n_draws, n_components)
+
+    Notes
+    -----
+    The least sum p log(p / q) over orders is the largest sum p log q, as every p is in it once. All components are
+    ordered, though only the first may be wanted: an assignment that leaves some out does best with empty ones.
+    """
+    order = start.copy()
+    places = np.arange(start.shape[1])
+    moved = True
+    while moved:
+        moved = False
+        reference = sum(w * draw[:, k] for w, draw, k in zip(weights, probabilities, order, strict=True))
+        logarithms = np.log(np.maximum(reference, _SMALLEST)).T
+        for t, draw in enumerate(probabilities):
+            costs = -(logarithms @ draw)
+            best = linear_sum_assignment(costs)[1]
+            now, then = costs[places, order[t]].sum(), costs[places, best].sum()
+            if then < now - _GAIN * (1 + abs(now)):
+                order[t], moved = best, True
+    return order
+
+
+def with_the_rest(assigned: Numbers, n_components: int) -> Numbers:
+    """Complete each row of assigned components by those left over, ascending: (n_draws, n_components)."""
+    free = np.ones((len(assigned), n_components), np.bool_)
+    np.put_along_axis(free, assigned, False, axis=1)
+    return np.concatenate([assigned, np.nonzero(free)[1].reshape(len(assigned), -1)], axis=1)
