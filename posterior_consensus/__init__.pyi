@@ -46,5 +46,7 @@ from .prediction import predict_allocation as predict_allocation
 from .relabelling import relabel as relabel
 from .sensitivity import loss_path as loss_path
 from .similarity import posterior_similarity_matrix as posterior_similarity_matrix
+from .summary import Summary as Summary
+from .summary import summarize as summarize
 
 __version__: str

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import html
+import textwrap
 from collections.abc import Sequence
 
 import pandas as pd
 
 _MOST_ROWS = 12  # a result fills one screen at most
+_WIDTH = 100  # characters of a sentence's lines
 
 
 def number(value: float) -> str:
@@ -18,6 +20,11 @@ def number(value: float) -> str:
 def quantity(value: float, unit: str, digits: int = 6) -> str:
     """A number with its unit, if it has one."""
     return f"{value:.{digits}g} {unit}".rstrip()
+
+
+def sentence(name: str, text: str) -> list[tuple[str, str]]:
+    """A named sentence as facts, one for each line."""
+    return [(name if k == 0 else "", line) for k, line in enumerate(textwrap.wrap(text, _WIDTH))]
 
 
 def as_text(title: str, facts: Sequence[tuple[str, str]], table: pd.DataFrame) -> str:

@@ -117,7 +117,7 @@ class PartitionDraws:
         return error * np.sqrt(used / self.n_draws)
 
     def by_chain(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Stack values of shape (..., n_draws) by chain, (..., n_chains, n), each cut to the length n of the shortest."""
+        """Stack values of shape (..., n_draws) by chain, (..., n_chains, n); n is the length of the shortest."""
         length = min(rows.size for rows in self.chains)
         return np.stack([values[..., rows[:length]] for rows in self.chains], axis=-2)
 

@@ -56,6 +56,22 @@ def group_dataset(data: Any, group: str) -> xr.Dataset:
 
 
 def _read(path: Path, group: str) -> xr.Dataset:
+    with open_tree(path) as tree:
+        return group_dataset(tree, group).load()
+
+
+def open_tree(path: Path) -> xr.DataTree:
+    """Open a NetCDF or Zarr file with its groups.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is none.
+    ValueError
+        If it is of another kind.
+    ImportError
+        If it is a Zarr store and the package zarr is missing.
+    """
     if not path.exists():
         raise FileNotFoundError(f"`data` must be a path to a NetCDF or Zarr file; there is no {str(path)!r}.")
     if path.suffix.lower() in {".npy", ".npz", ".csv", ".txt", ".pkl"}:
@@ -65,13 +81,11 @@ def _read(path: Path, group: str) -> xr.Dataset:
     if path.is_dir() and find_spec("zarr") is None:
         raise ImportError(f"Reading {path.name!r} needs the package zarr: pip install 'posterior-consensus[zarr]'.")
     try:
-        tree = xr.open_datatree(path, engine="zarr" if path.is_dir() else "h5netcdf")
+        return xr.open_datatree(path, engine="zarr" if path.is_dir() else "h5netcdf")
     except (OSError, ValueError) as error:
         raise ValueError(
             f"`data` must be a path to a NetCDF 4 or Zarr file; {path.name!r} cannot be read as one ({error})."
         ) from error
-    with tree:
-        return group_dataset(tree, group).load()
 
 
 def stored(items: xr.DataArray, variables: Mapping[str, Any], attrs: Mapping[str, Any] | None = None) -> xr.Dataset:

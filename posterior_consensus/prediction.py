@@ -1,4 +1,4 @@
-"""Which consensus cluster would a new observation be in?"""
+"""Where new observations belong: probabilities of the consensus clusters."""
 
 from __future__ import annotations
 

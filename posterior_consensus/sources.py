@@ -110,10 +110,7 @@ def _find(
 
 
 def _labels_in(dataset: xr.Dataset, dims: tuple[str, ...], rest: tuple[str | None, ...]) -> xr.DataArray:
-    shaped = [v for v in dataset.data_vars.values() if _fits(v, dims, rest)]
-    candidates = [v for v in shaped if v.dtype.kind in "iubUSTO"] or [
-        v for v in shaped if v.dtype.kind == "f" and _is_whole(v)
-    ]
+    candidates = label_candidates(dataset, dims, rest[0])
     if len(candidates) == 1:
         return candidates[0]
     if candidates:
@@ -126,6 +123,14 @@ def _labels_in(dataset: xr.Dataset, dims: tuple[str, ...], rest: tuple[str | Non
         "A marginalised mixture has none: use allocation_probabilities(model, idata) or, where the posterior holds "
         "log-probabilities of the components, as_allocation_probabilities(idata)."
     )
+
+
+def label_candidates(dataset: xr.Dataset, dims: tuple[str, ...], item_dim: str | None) -> list[xr.DataArray]:
+    """Variables that can be labels; floats only where nothing else can."""
+    shaped = [v for v in dataset.data_vars.values() if _fits(v, dims, (item_dim,))]
+    return [v for v in shaped if v.dtype.kind in "iubUSTO"] or [
+        v for v in shaped if v.dtype.kind == "f" and _is_whole(v)
+    ]
 
 
 def _probabilities_in(dataset: xr.Dataset, dims: tuple[str, ...], rest: tuple[str | None, ...]) -> xr.DataArray:
@@ -151,7 +156,7 @@ def probability_candidates(
     found = []
     for variable in dataset.data_vars.values():
         if variable.dtype.kind == "f" and variable.size and _fits(variable, dims, rest):
-            item, component = (str(dim) for dim in _rest(variable, dims))
+            item, component = (str(dim) for dim in other_dims(variable, dims))
             is_square = variable.sizes[item] == variable.sizes[component]  # as transition matrices are
             if _SOFT_NAMES.match(str(variable.name)) or (
                 not is_square and (sums_to_one(variable, component) or sums_to_one(variable, item))
@@ -160,7 +165,8 @@ def probability_candidates(
     return found
 
 
-def _rest(variable: xr.DataArray, dims: tuple[str, ...]) -> list[Hashable]:
+def other_dims(variable: xr.DataArray, dims: tuple[str, ...]) -> list[Hashable]:
+    """Dimensions beside the draws', which may be stacked as "sample"."""
     if not set(dims) <= set(variable.dims) and "sample" in variable.dims:
         dims = ("sample",)
     return [dim for dim in variable.dims if dim not in dims]
@@ -168,7 +174,7 @@ def _rest(variable: xr.DataArray, dims: tuple[str, ...]) -> list[Hashable]:
 
 def _fits(variable: xr.DataArray, dims: tuple[str, ...], rest: tuple[str | None, ...]) -> bool:
     """Whether a variable has the draws' dimensions and as many others as `rest`, those named there among them."""
-    others = _rest(variable, dims)
+    others = other_dims(variable, dims)
     has_draws = set(dims) <= set(variable.dims) or "sample" in variable.dims
     return has_draws and len(others) == len(rest) and {dim for dim in rest if dim is not None} <= set(others)
 

@@ -117,9 +117,7 @@ def _not_rounding(variance: float, squares: npt.NDArray[np.float64]) -> float:
     return float(variance) if variance > 1e-12 * squares.max(initial=1.0) else 0.0
 
 
-def partition_ess(
-    draws: PartitionDraws, pairs_together: npt.NDArray[np.float64], variance: PartitionVariance
-) -> float:
+def partition_ess(draws: PartitionDraws, pairs_together: npt.NDArray[np.float64], variance: PartitionVariance) -> float:
     """Effective number of draws of the partition, from the distances between draws some steps apart.
 
     Notes

@@ -12,7 +12,7 @@ import xarray as xr
 
 from posterior_consensus import display
 from posterior_consensus.draws import as_partition_draws
-from posterior_consensus.expectation import loss_matrix
+from posterior_consensus.expectation import draw_losses
 from posterior_consensus.groups import stored
 from posterior_consensus.losses import PartitionLoss, as_loss
 
@@ -125,7 +125,7 @@ def compare_partitions(draws: Any, partitions: Any, loss: str | PartitionLoss = 
     draws, record = as_partition_draws(draws), as_loss(loss)
     named = _named(partitions)
     labels = np.stack([draws.as_labels(partition, "partitions") for partition in named.values()])
-    losses = loss_matrix(labels, draws, record)
+    losses = draw_losses(labels, draws, record)
     order = np.argsort(draws.mean(losses), kind="stable")
     labels, losses = labels[order], losses[order]
     more = losses - losses[0]

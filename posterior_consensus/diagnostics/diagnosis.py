@@ -83,6 +83,17 @@ class Diagnosis:
     n_draws: int
     loss: PartitionLoss
 
+    @property
+    def worst_rhat(self) -> float:
+        """Largest R-hat of any summary and of the partition; NaN where there is none."""
+        return _extreme(np.fmax, [*self.summaries["rhat"].values, self.partition_rhat])
+
+    @property
+    def least_ess(self) -> float:
+        """Smallest effective sample size, bulk or tail, of any summary and of the partition; NaN where there is none."""
+        bulk, tail = self.summaries["ess_bulk"].values, self.summaries["ess_tail"].values
+        return _extreme(np.fmin, [*bulk, *tail, self.partition_ess])
+
     def to_dataset(self) -> xr.Dataset:
         """Statistics of the summaries and the pairs, and of the partition, as a Dataset that any file format holds."""
         variables: dict[str, Any] = {f"summary_{name}": value for name, value in self.summaries.items()}
@@ -127,7 +138,10 @@ class Diagnosis:
 
     def _worst_pairs(self) -> str:
         parts = []
-        for name, text, worst in (("rhat", "R-hat at most {:.3f}", np.nanargmax), ("ess_bulk", "ESS at least {:.0f}", np.nanargmin)):
+        for name, text, worst in (
+            ("rhat", "R-hat at most {:.3f}", np.nanargmax),
+            ("ess_bulk", "ESS at least {:.0f}", np.nanargmin),
+        ):
             values = self.pairs[name].values
             if not np.isnan(values).all():
                 at = self.pairs.isel(pair=int(worst(values)))
@@ -139,6 +153,10 @@ class Diagnosis:
 
     def _repr_html_(self) -> str:
         return display.as_html(*self._parts())
+
+
+def _extreme(extreme: np.ufunc, values: list[float]) -> float:
+    return float(extreme.reduce(np.array(values, np.float64)))
 
 
 def diagnose(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -84,3 +85,14 @@ def label_clusters(ax: Axes, sides: str, sizes: npt.NDArray[np.intp]) -> None:
 def item_names(coords: Any, dim: str, n_items: int) -> npt.NDArray[Any]:
     """The items' coordinate as text, or their numbers."""
     return np.array([str(name) for name in (coords[dim].values if dim in coords else range(n_items))])
+
+
+def as_png(axes: Any) -> bytes:
+    """The figure of these axes as a PNG file, closed."""
+    import matplotlib.pyplot as plt
+
+    figure = np.ravel(axes)[0].figure
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=130)
+    plt.close(figure)
+    return buffer.getvalue()

@@ -1,0 +1,29 @@
+"""The whole result in one figure of four panels, for a paper."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from posterior_consensus.credible import CredibleBall
+from posterior_consensus.items import ItemUncertainty
+from posterior_consensus.plots.credible_ball import plot_credible_ball
+from posterior_consensus.plots.items import plot_item_uncertainty
+from posterior_consensus.plots.n_clusters import plot_n_clusters
+from posterior_consensus.plots.psm import plot_psm
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def four_panels(draws: Any, partition: Any, ball: CredibleBall, items: ItemUncertainty) -> Figure:
+    """Draw similarity matrix, number of clusters, credible ball and item uncertainty, lettered."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(2, 2, figsize=(11.0, 8.2), layout="constrained", height_ratios=(1.25, 1.0))
+    plot_psm(draws, partition, ax=axes[0, 0])
+    plot_n_clusters(draws, partition, ax=axes[0, 1])
+    plot_credible_ball(ball, ax=axes[1, 0])
+    plot_item_uncertainty(items, ax=axes[1, 1])
+    for letter, ax in zip("abcd", axes.flat, strict=True):
+        ax.set_title(letter, loc="left", fontweight="bold")
+    return figure

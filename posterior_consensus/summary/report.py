@@ -1,0 +1,117 @@
+"""A summary as one HTML file: findings, tables and figures, without anything from the network."""
+
+from __future__ import annotations
+
+import base64
+import html
+from collections.abc import Callable
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+import posterior_consensus
+from posterior_consensus import display, plots
+from posterior_consensus.plots.axes import as_png
+
+if TYPE_CHECKING:
+    from posterior_consensus.summary.summary import Summary
+
+_MOST_CHAINS = 8  # similarity matrices side by side
+
+
+def write_report(summary: Summary, path: Path) -> Path:
+    """Write the report and return its path."""
+    path.write_text(_page(summary), encoding="utf-8")
+    return path
+
+
+def _page(summary: Summary) -> str:
+    title = f"{summary.draws.n_items} items in {summary.consensus.n_clusters} clusters"
+    *said, verdict = summary.findings()
+    items = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in said)
+    dim = summary.draws.item_dim
+    sections = [
+        f"<h1>{html.escape(title)}</h1><p>{html.escape(summary.source)}</p>",
+        f'<h2>Findings</h2><ul>{items}</ul><p class="verdict {summary.diagnosis.status}">{html.escape(verdict)}</p>',
+        f"<h2>Clusters</h2>{_table(summary.to_dataframe())}{_members(summary)}",
+        *(f"<h2>{html.escape(head)}</h2>{''.join(parts)}" for head, parts in _figures(summary).items()),
+        f"<h2>Least certain items</h2>{_table(_uncertain(summary).rename_axis(dim))}",
+        f"<h2>Convergence</h2>{_table(summary.diagnosis.to_dataframe())}",
+        f"<h2>For the section on methods</h2><pre>{html.escape(summary.methods_text())}</pre>",
+        f"<h2>Time</h2>{_table(pd.DataFrame({'seconds': summary.seconds}))}",
+    ]
+    version = posterior_consensus.__version__
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{html.escape(title)}</title><style>{_style()}</style></head>\n<body>\n"
+        + "\n".join(sections)
+        + f"\n<footer>posterior_consensus {version}</footer>\n</body></html>\n"
+    )
+
+
+def _style() -> str:
+    return resources.files("posterior_consensus.summary").joinpath("report.css").read_text(encoding="utf-8")
+
+
+def _figures(summary: Summary) -> dict[str, list[str]]:
+    """Figures by heading."""
+    draws, best = summary.draws, summary.consensus
+    found = {
+        "How often two items are together": [
+            _figure(plots.plot_psm, draws, best, text="Posterior similarity matrix; the clusters are outlined."),
+        ],
+        "How sure is the clustering": [
+            _figure(plots.plot_credible_ball, summary.ball, text="The clustering above the edge of its credible ball."),
+            _figure(plots.plot_n_clusters, draws, best, text="Number of clusters, by chain."),
+            _figure(plots.plot_item_uncertainty, summary.items, text="Items: with their cluster, and with the next."),
+        ],
+        "Do the chains agree": [
+            _figure(plots.plot_traces, summary.diagnosis, text="Summaries of the partition along each chain."),
+            _figure(plots.plot_draws_map, draws, best, ball=summary.ball, text="Draws by their distances, on a plane."),
+        ],
+    }
+    if 1 < len(draws.chains) <= _MOST_CHAINS:
+        found["Do the chains agree"].insert(
+            1, _figure(plots.plot_psm_by_chain, draws, best, text="The similarity matrix of each chain.")
+        )
+    if summary.observed is not None:
+        found["The data by cluster"] = [
+            _figure(plots.plot_cluster_profiles, summary.observed, best, text=f"Observed {summary.observed.name}.")
+        ]
+    return found
+
+
+def _figure(plot: Callable[..., Any], *arguments: Any, text: str, **options: Any) -> str:
+    """Draw a plot and put it into the page as a picture."""
+    data = base64.b64encode(as_png(plot(*arguments, **options))).decode("ascii")
+    caption = html.escape(text)
+    return (
+        f'<figure><img alt="{caption}" src="data:image/png;base64,{data}"><figcaption>{caption}</figcaption></figure>'
+    )
+
+
+def _table(frame: pd.DataFrame) -> str:
+    return frame.to_html(float_format=display.number, na_rep="-", border=0)
+
+
+def _members(summary: Summary) -> str:
+    """All items of each cluster, folded away."""
+    labels = summary.consensus.labels
+    dim = summary.draws.item_dim
+    names = labels[dim].values if dim in labels.coords else range(labels.size)
+    by_cluster: dict[int, list[str]] = {}
+    for name, label in zip(names, labels.values, strict=True):
+        by_cluster.setdefault(int(label), []).append(str(name))
+    rows = "".join(
+        f"<tr><th>{k}</th><td style='text-align:left'>{html.escape(', '.join(by_cluster[k]))}</td></tr>"
+        for k in sorted(by_cluster)
+    )
+    return f"<details><summary>All items by cluster</summary><table>{rows}</table></details>"
+
+
+def _uncertain(summary: Summary) -> pd.DataFrame:
+    table = summary.items.to_dataframe().dropna(subset="probability")
+    return table.sort_values("margin", kind="stable", na_position="last").head(15)

@@ -1,0 +1,247 @@
+"""summarize(): everything to report of a posterior of partitions, in one call and one object."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from posterior_consensus import display
+from posterior_consensus.bounds.methods import family_of
+from posterior_consensus.certificate import Certificate, certify
+from posterior_consensus.consensus import ConsensusPartition, consensus_partition
+from posterior_consensus.credible import CredibleBall, credible_ball
+from posterior_consensus.diagnostics import Diagnosis, diagnose
+from posterior_consensus.draws import PartitionDraws
+from posterior_consensus.groups import group_dataset, is_inference_data, open_tree
+from posterior_consensus.items import ItemUncertainty, item_uncertainty
+from posterior_consensus.losses import PartitionLoss, as_loss
+from posterior_consensus.plots.four_panels import four_panels
+from posterior_consensus.summary.finding import find_draws
+from posterior_consensus.summary.report import write_report
+from posterior_consensus.summary.text import facts, findings, methods_text
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Summary:
+    """What to report of a posterior of partitions; made by :func:`summarize`.
+
+    Attributes
+    ----------
+    source : str
+        Which draws were taken.
+    draws : PartitionDraws or AllocationProbabilities
+    consensus : ConsensusPartition
+    certificate : Certificate or None
+        How far the consensus can be from the least expected loss; None for a loss without a bound.
+    ball : CredibleBall
+        Under the consensus's loss where that is a metric, else under VI.
+    items : ItemUncertainty
+    diagnosis : Diagnosis
+    observed : xarray.DataArray or None
+        Data of the items, of shape (n_items,) or (n_items, n_features), where the posterior came with some.
+    seconds : dict of str to float
+        Time that each step took.
+    """
+
+    source: str
+    draws: PartitionDraws
+    consensus: ConsensusPartition
+    certificate: Certificate | None
+    ball: CredibleBall
+    items: ItemUncertainty
+    diagnosis: Diagnosis
+    observed: xr.DataArray | None
+    seconds: dict[str, float]
+
+    def to_dataset(self) -> xr.Dataset:
+        """All results in one Dataset that any file format holds; ``attach(idata, summary)`` adds it to a posterior."""
+        parts = [self.consensus, self.ball, self.items, self.diagnosis]
+        datasets = [part.to_dataset() for part in ([*parts, self.certificate] if self.certificate else parts)]
+        merged = xr.merge(datasets, join="exact", compat="identical", combine_attrs="drop_conflicts")
+        return merged.assign_attrs(source=self.source)
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A row for each cluster: its size, its share, how surely its items are together, and the first few of them."""
+        table = self.consensus.to_dataframe()
+        labels = self.consensus.labels.values
+        own = pd.Series(self.items.probability.values).groupby(labels)
+        table.insert(2, "together", own.mean().to_numpy())
+        return table
+
+    def findings(self) -> list[str]:
+        """What the posterior says, in plain sentences."""
+        return findings(self)
+
+    def methods_text(self) -> str:
+        """Four sentences for a paper's section on methods, with these numbers, and their references."""
+        return methods_text(self)
+
+    def to_html(self, path: str | Path) -> Path:
+        """Write a report with findings, tables and figures to one HTML file that needs no network.
+
+        Parameters
+        ----------
+        path : str or Path
+
+        Returns
+        -------
+        Path
+            Where the report is.
+        """
+        return write_report(self, Path(path))
+
+    def plot(self) -> Figure:
+        """Draw similarity matrix, number of clusters, credible ball and item uncertainty in four panels.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        return four_panels(self.draws, self.consensus, self.ball, self.items)
+
+    def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
+        clusters = f"{self.consensus.n_clusters} cluster{'s' * (self.consensus.n_clusters > 1)}"
+        title = f"Summary: {self.draws.n_items} items ({self.draws.item_dim}) in {clusters}"
+        return title, facts(self), self.to_dataframe()
+
+    def __repr__(self) -> str:
+        return display.as_text(*self._parts())
+
+    def _repr_html_(self) -> str:
+        return display.as_html(*self._parts())
+
+
+def summarize(
+    idata: Any,
+    var_name: str | None = None,
+    *,
+    model: Any = None,
+    loss: str | PartitionLoss = "vi",
+    prob: float = 0.95,
+    seconds: float = 0.5,
+    group: str = "posterior",
+    sample_dims: str | Sequence[str] = ("chain", "draw"),
+    item_dim: str | None = None,
+    weights: Any = None,
+    random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+    progressbar: bool = True,
+    **options: Any,
+) -> Summary:
+    """Report one clustering of a posterior: which, how sure, how good, and whether the chains agree.
+
+    Parameters
+    ----------
+    idata : InferenceData, DataTree, Dataset, path, or anything :func:`as_partition_draws` takes
+        What the sampler returned. Labels or soft assignments are found without a name; where there are both of the same
+        allocation, the soft ones are taken, and `source` says so.
+    var_name : str, optional
+        Name of the variable of labels or soft assignments; with `model`, of the mixture.
+    model : pymc.Model, optional
+        For a posterior whose labels were marginalised out, see :func:`allocation_probabilities`.
+    loss : str or PartitionLoss
+        Loss whose posterior expectation the consensus minimises.
+    prob : float in (0, 1)
+        Probability of the credible ball.
+    seconds : float
+        Time to spend on the certificate.
+    group : str
+    sample_dims : str or sequence of str
+    item_dim : str, optional
+    weights : array_like, optional
+        As for :func:`as_partition_draws`.
+    random_seed : int, Generator, SeedSequence or None
+    progressbar : bool
+        Whether to show progress where a step takes more than a second.
+    **options
+        Further arguments of :func:`consensus_partition`, such as ``method``, ``n_clusters`` or ``n_runs``.
+
+    Returns
+    -------
+    Summary
+
+    Raises
+    ------
+    ValueError
+        If there are neither labels nor soft assignments, or several; the message says what to pass. As the functions
+        that are called say, for their arguments.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> draws = [[0, 0, 1, 1], [0, 0, 0, 1], [1, 1, 0, 0], [0, 0, 1, 1]] * 25
+    >>> summary = pc.summarize(draws, loss="binder", random_seed=1)
+    >>> summary.consensus.labels.values
+    array([0, 0, 1, 1], dtype=int32)
+    >>> summary.certificate.status
+    'optimal'
+    """
+    record = as_loss(loss)
+    clock = _Clock()
+    where = {"group": group, "sample_dims": sample_dims, "item_dim": item_dim, "weights": weights}
+    with _opened(idata) as data:
+        draws, source = clock("draws", find_draws, data, var_name, model, **where, progressbar=progressbar)
+        observed = _observed(data, draws)
+    quiet = {"progressbar": progressbar}
+    consensus = clock("consensus", consensus_partition, draws, loss, random_seed=random_seed, **quiet, **options)
+    certificate = None
+    if family_of(consensus.loss) is not None:
+        certificate = clock("certificate", certify, draws, consensus, consensus.loss, seconds=seconds, **quiet)
+    metric: str | PartitionLoss = consensus.loss if record.metric else "vi"
+    return Summary(
+        source=source,
+        draws=draws,
+        consensus=consensus,
+        certificate=certificate,
+        ball=clock("credible ball", credible_ball, draws, consensus, loss=metric, prob=prob),
+        items=clock("items", item_uncertainty, draws, consensus),
+        diagnosis=clock("diagnosis", diagnose, draws, consensus),
+        observed=observed,
+        seconds=clock.seconds,
+    )
+
+
+class _Clock:
+    """Calls functions and keeps the time they take."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    def __call__(self, step: str, function: Callable[..., Result], *arguments: Any, **options: Any) -> Result:
+        began = time.monotonic()
+        result = function(*arguments, **options)
+        self.seconds[step] = time.monotonic() - began
+        return result
+
+
+def _opened(data: Any) -> AbstractContextManager[Any]:
+    """A file as a tree, to be read once, anything else as it is."""
+    return open_tree(Path(data)) if isinstance(data, (str, Path)) else nullcontext(data)
+
+
+def _observed(data: Any, draws: PartitionDraws) -> xr.DataArray | None:
+    """The one observed variable that has a row for each item, if there is one."""
+    if not (isinstance(data, xr.DataTree) or is_inference_data(data)):
+        return None
+    try:
+        dataset = group_dataset(data, "observed_data")
+    except ValueError:
+        return None
+    fitting = [
+        v
+        for v in dataset.data_vars.values()
+        if v.dtype.kind in "iuf" and 1 <= v.ndim <= 2 and v.shape[0] == draws.n_items
+    ]
+    return fitting[0].load() if len(fitting) == 1 else None

@@ -1,0 +1,194 @@
+"""What a summary says in words: a few facts, plain findings, and the sentences for a paper."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+import posterior_consensus
+from posterior_consensus import display
+from posterior_consensus.allocations import AllocationProbabilities
+
+if TYPE_CHECKING:
+    from posterior_consensus.summary.summary import Summary
+
+REFERENCES = {
+    "greedy": "Dahl, Johnson and Mueller (2022), https://doi.org/10.1080/10618600.2022.2069779",
+    "ball": "Wade and Ghahramani (2018), https://doi.org/10.1214/17-BA1073",
+    "convergence": "Vehtari, Gelman, Simpson, Carpenter and Buerkner (2021), https://doi.org/10.1214/20-BA1221",
+    "soft": "Gelfand and Smith (1990), https://doi.org/10.1080/01621459.1990.10476213",
+}
+_NAMES = {"vi": "variation of information", "binder": "Binder loss"}
+_HALF = 0.5  # probability of being with one's cluster below which an item is ambiguous
+_MOST_NAMED = 6
+
+
+def facts(summary: Summary) -> list[tuple[str, str]]:
+    """Named values for the head of the printed summary."""
+    best, ball = summary.consensus, summary.ball
+    low, high = _range_of_clusters(summary)
+    expected = display.quantity(best.expected_loss, best.loss.unit)
+    rows = [
+        ("draws", f"{_draws(summary)}: {summary.source}"),
+        (f"expected {best.loss.name}", f"{expected} (MCSE {best.mcse:.2g})"),
+        ("optimality", _optimality(summary)),
+        (f"{ball.prob:.0%} ball", f"{_radius(summary)}, {_between(*_ball_clusters(summary))} clusters"),
+        ("clusters", f"{_between(low, high)} in 90% of the posterior"),
+        ("ambiguous", _ambiguous(summary)),
+    ]
+    rows += display.sentence("chains", summary.diagnosis.verdict)
+    return [*rows, ("time", f"{sum(summary.seconds.values()):.2g} s")]
+
+
+def findings(summary: Summary) -> list[str]:
+    """What the posterior says, in plain sentences."""
+    best = summary.consensus
+    sizes = ", ".join(str(size) for size in sorted(best.cluster_sizes.values, reverse=True)[:10])
+    more = ", ..." if best.n_clusters > 10 else ""
+    low, high = _range_of_clusters(summary)
+    least, most = _ball_clusters(summary)
+    sentences = [
+        f"The {summary.draws.n_items} items fall into {_clusters(best.n_clusters)}, of {sizes}{more} items.",
+        f"In 90% of the posterior the number of clusters is {_between(low, high)}.",
+        f"{summary.ball.prob:.0%} of the posterior lies within {_radius(summary)} of this clustering; inside, the "
+        f"clusterings with the fewest and the most clusters have {least} and {most}.",
+        _proof(summary),
+    ]
+    ambiguous = _ambiguous_items(summary)
+    if ambiguous.size:
+        sentences.append(
+            f"{ambiguous.size} of the items are with the rest of their cluster in less than half of the posterior: "
+            f"{_listed(ambiguous)}."
+        )
+    else:
+        sentences.append("Every item that is not alone is with the rest of its cluster in most of the posterior.")
+    return [*sentences, summary.diagnosis.verdict]
+
+
+def methods_text(summary: Summary) -> str:
+    """Four sentences for a section on methods, and the references they cite."""
+    best, diagnosis = summary.consensus, summary.diagnosis
+    cited = [f"{best.loss.reference} (the loss)"]
+    first = (
+        f"The posterior distribution of the partition of {summary.draws.n_items} items was represented by "
+        f"{_draws(summary)}."
+    )
+    if isinstance(summary.draws, AllocationProbabilities):
+        first = first[:-1] + ", with the items' allocations given by their probabilities in each draw [soft]."
+        cited.append(REFERENCES["soft"] + " [soft]")
+    how = "by greedy search [greedy]" if best.method == "greedy" else f"by the method {best.method!r}"
+    if best.method == "greedy":
+        cited.append(REFERENCES["greedy"] + " [greedy]")
+    loss, version = _NAMES.get(best.loss.name, best.loss.name), posterior_consensus.__version__
+    second = (
+        f"We report the partition of least posterior expected {loss} that was found {how} with posterior_consensus "
+        f"{version}: {_clusters(best.n_clusters)}, with an expected loss of "
+        f"{display.quantity(best.expected_loss, best.loss.unit, 4)} (Monte Carlo standard error {best.mcse:.2g})"
+        f"{_bound(summary)}."
+    )
+    least, most = _ball_clusters(summary)
+    third = (
+        f"The {summary.ball.prob:.0%} credible ball around it [ball] has a radius of {_radius(summary)} and vertical "
+        f"bounds of {least} and {most} clusters; {_ambiguous_items(summary).size} items are with the rest of their "
+        f"cluster with a posterior probability below {_HALF:g}."
+    )
+    rhat, ess = _figure(diagnosis.worst_rhat, ".3f"), _figure(diagnosis.least_ess, ".0f")
+    fourth = (
+        "Convergence was judged by rank-normalised split R-hat and effective sample sizes [convergence] of the number "
+        "of clusters, the cluster sizes, distances to partitions and the partition itself: the largest R-hat was "
+        f"{rhat}, the smallest effective sample size {ess}, and the largest difference between two chains' "
+        f"probabilities of a pair being together {_figure(diagnosis.gap.size, '.2f')}."
+    )
+    cited += [REFERENCES["ball"] + " [ball]", REFERENCES["convergence"] + " [convergence]"]
+    return " ".join([first, second, third, fourth]) + "\n\n" + "\n".join(cited)
+
+
+def _figure(value: float, form: str) -> str:
+    return "not available" if np.isnan(value) else format(value, form)
+
+
+def _clusters(number: int) -> str:
+    return f"{number} cluster{'s' * (number != 1)}"
+
+
+def _between(low: int, high: int) -> str:
+    return str(low) if low == high else f"{low} to {high}"
+
+
+def _draws(summary: Summary) -> str:
+    chains = len(summary.draws.chains)
+    weighted = "weighted " * summary.draws.is_weighted
+    return f"{summary.draws.n_draws:,} {weighted}draws of {chains} chain{'s' * (chains != 1)}"
+
+
+def _radius(summary: Summary) -> str:
+    return f"{display.quantity(summary.ball.radius, summary.ball.loss.unit, 3)} ({summary.ball.loss.name})"
+
+
+def _range_of_clusters(summary: Summary) -> tuple[int, int]:
+    """Numbers of clusters between which 90% of the posterior lies."""
+    draws = summary.draws
+    low, high = np.quantile(draws.n_clusters, [0.05, 0.95], method="inverted_cdf", weights=draws.weights)
+    return int(low), int(high)
+
+
+def _ball_clusters(summary: Summary) -> tuple[int, int]:
+    bounds = summary.ball.upper_vertical, summary.ball.lower_vertical
+    least, most = (int(bound[0].max()) + 1 for bound in bounds)
+    return least, most
+
+
+def _ambiguous_items(summary: Summary) -> npt.NDArray[Any]:
+    """Names of the items that are with their cluster less than half of the time, the least certain first."""
+    table = summary.items.to_dataframe().sort_values("probability", kind="stable")
+    return table.index[table["probability"] < _HALF].to_numpy()
+
+
+def _ambiguous(summary: Summary) -> str:
+    names = _ambiguous_items(summary)
+    if not names.size:
+        return "no item is with its cluster in less than half of the posterior"
+    return f"{names.size} items: {_listed(names)}"
+
+
+def _listed(names: npt.NDArray[Any]) -> str:
+    return ", ".join(map(str, names[:_MOST_NAMED])) + (", ..." if names.size > _MOST_NAMED else "")
+
+
+def _optimality(summary: Summary) -> str:
+    certificate = summary.certificate
+    if certificate is None:
+        return _agreement(summary) or "no bound is known for this loss"
+    if certificate.status == "optimal":
+        return "proven, no partition has a smaller expected loss"
+    agreement = _agreement(summary)
+    gap = f"no partition's expected loss is more than {certificate.gap:.2%} smaller"
+    return f"{gap}; {agreement}" if agreement else gap
+
+
+def _agreement(summary: Summary) -> str:
+    info = summary.consensus.info
+    return f"{info['n_runs_at_best']} of {info['n_runs']} searches ended here" if "n_runs_at_best" in info else ""
+
+
+def _proof(summary: Summary) -> str:
+    certificate = summary.certificate
+    if certificate is not None and certificate.status == "optimal":
+        return "It is proven that no other clustering has a smaller expected loss."
+    agreement = _agreement(summary)
+    found = f"{agreement.capitalize()}." if agreement else ""
+    if certificate is None:
+        return found or "No bound is known for this loss."
+    return f"{found} No clustering has an expected loss more than {certificate.gap:.2%} smaller.".strip()
+
+
+def _bound(summary: Summary) -> str:
+    certificate = summary.certificate
+    if certificate is None:
+        return ""
+    if certificate.status == "optimal":
+        return ", which is proven to be the least"
+    unit = summary.consensus.loss.unit
+    return f"; no partition has a smaller one than {display.quantity(certificate.lower_bound, unit, 4)}"

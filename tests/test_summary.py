@@ -1,0 +1,255 @@
+"""summarize(): what it finds, what it says, and what it writes."""
+
+import html.parser
+import json
+import re
+
+import numpy as np
+import pytest
+import xarray as xr
+from numpy.testing import assert_array_equal
+
+import posterior_consensus as pc
+from posterior_consensus.cli import main
+from tests.ensembles import DEGENERATE, noisy_draws
+from tests.helpers import check, written
+
+DIMS = ("chain", "draw", "obs", "component")
+
+
+@pytest.fixture
+def posterior_tree(rng):
+    """Labels, the probabilities they are drawn from, parameters and data, as a marginalised and recovered model has."""
+    y = np.concatenate([rng.normal(-4, 1, 8), rng.normal(0, 1, 6), rng.normal(4, 1, 6)])
+    mu = np.array([-4.0, 0.0, 4.0, 9.0]) + 0.1 * rng.normal(size=(2, 50, 4))
+    log_p = -0.5 * (y[:, np.newaxis] - mu[..., np.newaxis, :]) ** 2
+    p = np.exp(log_p) / np.exp(log_p).sum(-1, keepdims=True)
+    z = (rng.random((2, 50, 20, 1)) > p.cumsum(-1)).sum(-1)
+    posterior = xr.Dataset(
+        {
+            "mu": (("chain", "draw", "component"), mu),
+            "z": (("chain", "draw", "obs"), z),
+            "lp_z": (DIMS, np.log(p)),
+        },
+        coords={"obs": [f"s{i}" for i in range(20)], "chain": [0, 1], "draw": np.arange(50)},
+    )
+    observed = xr.Dataset({"y": ("obs", y)}, coords={"obs": posterior["obs"]})
+    return xr.DataTree.from_dict({"posterior": posterior, "observed_data": observed})
+
+
+def without(tree, *names):
+    changed = tree.copy()
+    changed["posterior"] = xr.DataTree(tree["posterior"].to_dataset().drop_vars(names))
+    return changed
+
+
+@pytest.fixture
+def summary(posterior_tree):
+    return pc.summarize(posterior_tree, random_seed=1)
+
+
+def test_soft_assignments_are_preferred_to_labels_drawn_from_them(posterior_tree, summary):
+    assert isinstance(summary.draws, pc.AllocationProbabilities)
+    assert summary.source == "soft assignments `lp_z`; the labels `z` are drawn from them"
+    labels = pc.summarize(posterior_tree, "z", random_seed=1)
+    assert labels.source == "labels `z`" and type(labels.draws) is pc.PartitionDraws
+    named = pc.summarize(posterior_tree, "lp_z", random_seed=1)
+    assert named.source == "soft assignments `lp_z`"
+    assert pc.summarize(without(posterior_tree, "lp_z"), random_seed=1).source == "labels `z`"
+
+
+def test_labels_from_one_are_drawn_from_the_probabilities_too(posterior_tree):
+    changed = posterior_tree.copy()
+    changed["posterior"] = xr.DataTree(posterior_tree["posterior"].to_dataset().assign(z=lambda d: d["z"] + 1))
+    assert "drawn from them" in pc.summarize(changed, random_seed=1).source
+
+
+def test_labels_of_something_else_are_not_passed_over(posterior_tree, rng):
+    other = posterior_tree["posterior"].to_dataset().assign(z=lambda d: d["z"].copy(data=rng.permuted(d["z"], axis=-1)))
+    changed = posterior_tree.copy()
+    changed["posterior"] = xr.DataTree(other)
+    with pytest.raises(ValueError, match="`var_name` must say what to summarise: the labels 'z' are not drawn from"):
+        pc.summarize(changed)
+    assert pc.summarize(changed, "z", random_seed=1).source == "labels `z`"
+
+
+def test_nothing_to_summarise_says_how_to_go_on(posterior_tree):
+    parts = [
+        "neither labels nor soft assignments",
+        "summarize(idata, model=model)",
+        "mu ('chain', 'draw', 'component')",
+    ]
+    check(pc.summarize, without(posterior_tree, "z", "lp_z"), ValueError, parts)
+
+
+def test_results_are_those_of_the_functions(summary):
+    draws = summary.draws
+    best = pc.consensus_partition(draws, random_seed=1)
+    assert_array_equal(summary.consensus.labels, best.labels)
+    assert summary.ball.radius == pc.credible_ball(draws, best).radius
+    assert_array_equal(summary.items.probability, pc.item_uncertainty(draws, best).probability)
+    assert summary.diagnosis.verdict == pc.diagnose(draws, best).verdict
+    assert summary.certificate.expected_loss == pytest.approx(best.expected_loss)
+    assert summary.observed.name == "y"
+    assert set(summary.seconds) == {"draws", "consensus", "certificate", "credible ball", "items", "diagnosis"}
+
+
+def test_a_loss_that_is_no_metric_has_a_ball_under_vi(posterior_tree):
+    summary = pc.summarize(posterior_tree, loss="omari", random_seed=1)
+    assert summary.certificate is None
+    assert summary.ball.loss.name == "vi"
+    assert "ended here" in repr(summary)
+
+
+def test_it_prints_on_one_screen(summary):
+    lines = repr(summary).splitlines()
+    assert len(lines) <= 30 and max(map(len, lines)) <= 125
+    for part in (
+        "20 items (obs)",
+        f"{summary.consensus.n_clusters} clusters",
+        "soft assignments",
+        "95% ball",
+        summary.diagnosis.verdict[:30],
+    ):
+        assert part in repr(summary)
+    assert "<table" in summary._repr_html_()
+
+
+def test_findings_and_methods_have_the_numbers(summary):
+    best = summary.consensus
+    said = " ".join(summary.findings())
+    assert f"{best.n_clusters} clusters" in said and summary.diagnosis.verdict in said
+    text = summary.methods_text()
+    sentences, references = text.split("\n\n")
+    assert len(re.findall(r"[.](?= [A-Z])", sentences)) == 3
+    for part in (f"{best.expected_loss:.4g} bits", f"{best.mcse:.2g}", f"{summary.ball.radius:.3g} bits", "100 draws"):
+        assert part in sentences
+    cited = set(re.findall(r"\[(\w+)\]", sentences))
+    assert cited == set(re.findall(r"\[(\w+)\]", references)) == {"soft", "greedy", "ball", "convergence"}
+    assert references.count("https://doi.org/") == 5
+
+
+@pytest.mark.parametrize("name", DEGENERATE)
+def test_degenerate_draws(name):
+    summary = pc.summarize(DEGENERATE[name], random_seed=1)
+    assert repr(summary) and summary.findings() and summary.methods_text()
+
+
+class Page(html.parser.HTMLParser):
+    """Open tags and addresses of a page."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.sources, self.text = [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in ("meta", "img", "br"):
+            self.open.append(tag)
+        self.sources += [value for key, value in attrs if key in ("src", "href")]
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def test_report_stands_alone(summary, tmp_path):
+    path = summary.to_html(tmp_path / "report.html")
+    page = Page()
+    page.feed(path.read_text(encoding="utf-8"))
+    assert page.open == []
+    assert len(page.sources) >= 7 and all(source.startswith("data:image/png;base64,") for source in page.sources)
+    text = " ".join(page.text)
+    for sentence in summary.findings():
+        assert sentence in text
+    assert "@import" not in path.read_text(encoding="utf-8")
+
+
+def test_names_are_escaped_in_the_report(tmp_path):
+    z = xr.DataArray(np.array([[0, 0, 1], [0, 1, 1]] * 4), dims=("draw", "<i>"), coords={"<i>": ["<a>", "&", "c"]})
+    report = pc.summarize(z.expand_dims("chain"), random_seed=1).to_html(tmp_path / "report.html").read_text()
+    assert "<a>" not in report and "&lt;a&gt;" in report
+
+
+def test_figure_has_four_panels(summary):
+    figure = summary.plot()
+    titles = [ax.get_title(loc="left") for ax in figure.axes]
+    assert [title for title in titles if title] == list("abcd")
+
+
+def test_attached_to_the_posterior(posterior_tree, summary, tmp_path):
+    attached = pc.attach(posterior_tree, summary)
+    with xr.open_datatree(written(attached, tmp_path / "p.nc"), engine="h5netcdf") as tree:
+        stored = tree["consensus"].to_dataset().load()
+    assert_array_equal(stored["labels"], summary.consensus.labels)
+    assert float(stored["ball_radius"]) == summary.ball.radius
+    assert float(stored["partition_rhat"]) == summary.diagnosis.partition_rhat
+    assert stored.attrs["source"] == summary.source
+
+
+@pytest.mark.adapters
+def test_posterior_of_arviz(posterior):
+    summary = pc.summarize(posterior, random_seed=1)
+    assert summary.source == "labels `z`"
+    assert summary.observed.name == "y"
+    attached = pc.attach(posterior, summary)
+    assert type(attached) is type(posterior)
+    assert_array_equal(attached["consensus"]["labels"], summary.consensus.labels)
+
+
+@pytest.fixture
+def file(posterior_tree, tmp_path):
+    return str(written(posterior_tree, tmp_path / "posterior.nc"))
+
+
+def test_command_prints_and_writes(file, tmp_path, capsys):
+    report, figure, output = (tmp_path / name for name in ("report.html", "figure.pdf", "out.nc"))
+    made = ["--report", str(report), "--figure", str(figure), "--output", str(output)]
+    assert main([file, "--var", "z", "--loss", "binder", *made]) == 0
+    captured = capsys.readouterr()
+    assert "Summary: 20 items (obs) in" in captured.out and "labels `z`" in captured.out
+    assert report.read_text().startswith("<!DOCTYPE html>") and figure.read_bytes().startswith(b"%PDF")
+    with xr.open_datatree(output, engine="h5netcdf") as tree:
+        assert set(tree.children) == {"posterior", "observed_data", "consensus"}
+    assert all(f"wrote {path}" in captured.err for path in (report, figure, output))
+
+
+def test_command_prints_json(file, capsys):
+    assert main([file, "--json", "--method", "hierarchical", "--n-clusters", "3"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["n_clusters"] == 3 and len(found["labels"]) == 20 and found["labels"]["s0"] == 0
+    assert found["chains"]["status"] in ("agree", "short", "disagree", "unknown")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        (["nowhere.nc"], ["nowhere.nc", "there is no"]),
+        (["{file}", "--var", "zz"], ["`var_name`", "'zz'", "'z'"]),
+        (["{file}", "--group", "prior"], ["`group`", "'prior'"]),
+        (["{file}", "--prob", "2"], ["`prob`"]),
+        (["{file}", "--n-clusters", "99"], ["`n_clusters`", "20"]),
+        (["{file}", "--report", "{dir}/none/report.html"], ["none"]),
+    ],
+)
+def test_command_says_what_is_wrong(file, tmp_path, capsys, arguments, parts):
+    assert main([argument.format(file=file, dir=tmp_path) for argument in arguments]) == 2
+    message = capsys.readouterr().err
+    assert message.startswith("posterior-consensus: ") and "Traceback" not in message
+    assert all(part in message for part in parts)
+
+
+def test_command_refuses_unknown_losses(file, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main([file, "--loss", "nearest"])
+    assert ended.value.code == 2
+    assert "'vi'" in capsys.readouterr().err
+
+
+def test_weights_and_item_dim(rng):
+    z = xr.DataArray(noisy_draws(rng, 60, 8, 3, 0.1).reshape(2, 30, 8), dims=("chain", "draw", "obs"), name="z")
+    weights = rng.random(60)
+    summary = pc.summarize(z.to_dataset(), item_dim="obs", weights=weights, random_seed=1)
+    assert summary.draws.is_weighted
+    assert "weighted draws" in repr(summary)
