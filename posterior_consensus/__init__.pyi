@@ -33,9 +33,12 @@ from .losses import nvi as nvi
 from .losses import one_minus_ari as one_minus_ari
 from .losses import vi as vi
 from .plots import plot_credible_ball as plot_credible_ball
+from .plots import plot_draws_map as plot_draws_map
 from .plots import plot_loss_path as plot_loss_path
 from .plots import plot_n_clusters as plot_n_clusters
 from .plots import plot_psm as plot_psm
+from .plots import plot_psm_by_chain as plot_psm_by_chain
+from .plots import plot_traces as plot_traces
 from .sensitivity import loss_path as loss_path
 from .similarity import posterior_similarity_matrix as posterior_similarity_matrix
 
