@@ -38,10 +38,13 @@ from .mixtures import allocation_probabilities as allocation_probabilities
 from .plots import plot_alluvial as plot_alluvial
 from .plots import plot_cluster_profiles as plot_cluster_profiles
 from .plots import plot_credible_ball as plot_credible_ball
+from .plots import plot_draws_map as plot_draws_map
 from .plots import plot_item_uncertainty as plot_item_uncertainty
 from .plots import plot_loss_path as plot_loss_path
 from .plots import plot_n_clusters as plot_n_clusters
 from .plots import plot_psm as plot_psm
+from .plots import plot_psm_by_chain as plot_psm_by_chain
+from .plots import plot_traces as plot_traces
 from .prediction import predict_allocation as predict_allocation
 from .relabelling import relabel as relabel
 from .sensitivity import loss_path as loss_path

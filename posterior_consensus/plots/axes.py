@@ -52,6 +52,31 @@ def matched(labels: Labels, others: Labels) -> Labels:
     return number[labels]
 
 
+def grid_axes(
+    axes: Any, n_rows: int, n_columns: int, width: float, height: float, **options: Any
+) -> npt.NDArray[np.object_]:
+    """The user's array of axes, or new ones in a figure of this size in inches."""
+    from matplotlib.axes import Axes
+
+    if axes is None:
+        import matplotlib.pyplot as plt
+
+        figure = plt.figure(figsize=(width, height), layout="constrained")
+        return figure.subplots(n_rows, n_columns, squeeze=False, **({"gridspec_kw": options} if options else {}))
+    grid = np.asarray(axes, dtype=object)
+    for ax in grid.flat:
+        if not isinstance(ax, Axes):
+            raise TypeError(f"`axes` must hold matplotlib Axes; got {type(ax).__name__}.")
+    if grid.size != n_rows * n_columns:
+        raise ValueError(f"`axes` must be of shape {(n_rows, n_columns)}; got {grid.shape}.")
+    return grid.reshape(n_rows, n_columns)
+
+
+def chain_style(k: int, n_chains: int) -> dict[str, Any]:
+    """Colour of chain number `k`; chains beyond the colours there are all look the same."""
+    return {"color": COLOURS[k] if n_chains <= len(COLOURS) else COLOURS[0]}
+
+
 def extent(ax: Axes) -> tuple[float, float]:
     """Width and height of the axes in points."""
     box = ax.get_window_extent().transformed(ax.figure.dpi_scale_trans.inverted())

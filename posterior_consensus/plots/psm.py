@@ -62,7 +62,7 @@ def plot_psm(psm: Any, partition: Any = None, *, ax: Axes | None = None) -> Axes
     matrix = _as_matrix(psm)
     values, dim = matrix.values, str(matrix.dims[0])
     labels = None if partition is None else _labels(partition, matrix)
-    order = _order(values, np.zeros(len(values), np.int32) if labels is None else labels)
+    order = item_order(values, np.zeros(len(values), np.int32) if labels is None else labels)
     ax = new_axes(ax, 5.6, 4.8)
     image = ax.imshow(values[np.ix_(order, order)], cmap="Blues", vmin=0.0, vmax=1.0, interpolation="nearest")
     colour_bar = ax.figure.colorbar(image, ax=ax, fraction=0.046, pad=0.03)
@@ -113,7 +113,8 @@ def _labels(partition: Any, matrix: xr.DataArray) -> npt.NDArray[np.int32]:
     return labels
 
 
-def _order(values: npt.NDArray[np.float64], labels: npt.NDArray[np.int32]) -> npt.NDArray[np.intp]:
+def item_order(values: npt.NDArray[np.float64], labels: npt.NDArray[np.int32]) -> npt.NDArray[np.intp]:
+    """Order items by cluster, and within a cluster by average linkage of a similarity matrix."""
     pieces = []
     for k in range(labels.max() + 1):
         members = np.flatnonzero(labels == k)

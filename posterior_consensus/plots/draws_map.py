@@ -1,0 +1,165 @@
+"""A map of the draws: near on it is near in partition distance."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus.credible import BOUNDS, CredibleBall
+from posterior_consensus.draws import PartitionDraws, as_partition_draws
+from posterior_consensus.expectation import loss_matrix
+from posterior_consensus.losses import PartitionLoss, vi
+from posterior_consensus.plots.axes import COLOURS, INK, chain_style, new_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_MARK = "#C1272D"
+_SYMBOLS = {"horizontal": "X", "upper_vertical": "^", "lower_vertical": "v"}
+
+
+def plot_draws_map(
+    draws: Any,
+    partition: Any = None,
+    *,
+    ball: CredibleBall | None = None,
+    n_draws: int = 400,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a map of the draws by their distances, coloured by chain, with the estimate and its credible ball in it.
+
+    Parameters
+    ----------
+    draws : PartitionDraws or anything :func:`as_partition_draws` takes
+    partition : result object, DataArray or label vector of shape (n_items,), optional
+        As a rule the consensus. By default the center of `ball`, if there is one.
+    ball : CredibleBall, optional
+        Its bounds are marked, and the draws outside of it are hollow. Distances are then in its metric, else in
+        variation of information.
+    n_draws : int
+        At most so many draws are shown, evenly spaced along each chain.
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ValueError
+        If `n_draws` is below 2, or draws or partition are at fault.
+    TypeError
+        If `ball` is not a CredibleBall.
+
+    Notes
+    -----
+    Classical scaling (Torgerson): the two leading eigenvectors of -J D^2 J / 2, with D the distances of the draws shown
+    and J the centring matrix. The estimate and the bounds are placed among the draws by Gower's formula [1]_, so that
+    they do not change the map. The axes' labels tell the share of the sum of positive eigenvalues; where it is small,
+    draws far apart can fall together. Equal
+    partitions always do.
+
+    References
+    ----------
+    .. [1] Gower (1968), Biometrika 55(3), 582-585. https://doi.org/10.1093/biomet/55.3.582
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import posterior_consensus as pc
+    >>> draws = np.random.default_rng(1).integers(2, size=(2, 50, 6))
+    >>> ax = pc.plot_draws_map(draws, [0, 0, 1, 1, 1, 1])
+    >>> ax.get_aspect()
+    1.0
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    draws = as_partition_draws(draws)
+    if ball is not None and not isinstance(ball, CredibleBall):
+        raise TypeError(f"`ball` must be what credible_ball() returns; got {type(ball).__name__}.")
+    if isinstance(n_draws, bool) or not isinstance(n_draws, (int, np.integer)) or n_draws < 2:
+        raise ValueError(f"`n_draws` must be a whole number from 2; got {n_draws!r}.")
+    marks = _marks(draws, partition, ball)
+    metric = vi() if ball is None else ball.loss
+    shown = draws.take(_evenly(draws, n_draws))
+    placed, added, shares = _scaled(shown, [labels for _, labels in marks.values()], metric)
+    ax = new_axes(ax, 5.8, 4.4)
+    inside = np.ones(shown.n_draws, bool)
+    if ball is not None:
+        reached = loss_matrix(draws.as_labels(ball.center)[np.newaxis], shown, metric)[0]
+        inside = reached <= ball.radius * (1 + 1e-9) + 1e-12
+    _draw_chains(ax, shown, placed, inside)
+    for (name, (symbol, _)), point in zip(marks.items(), added, strict=True):
+        size = 190 if symbol == "*" else 80
+        ax.scatter(*point, s=size, marker=symbol, color=_MARK, edgecolor="white", linewidth=0.9, label=name, zorder=4)
+    unit = f", {metric.unit}" if metric.unit else ""
+    ax.set_xlabel(f"first axis ({metric.name}{unit}; {shares[0]:.0%} of the variation)")
+    ax.set_ylabel(f"second axis ({shares[1]:.0%})")
+    ax.set_aspect("equal", adjustable="datalim")
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_locator(MaxNLocator(5))
+    ax.tick_params(colors=INK)
+    ax.spines[["top", "right"]].set_visible(False)
+    if len(ax.get_legend_handles_labels()[0]) > 1:
+        ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return ax
+
+
+def _marks(
+    draws: PartitionDraws, partition: Any, ball: CredibleBall | None
+) -> dict[str, tuple[str, npt.NDArray[np.int32]]]:
+    """What is to be marked: by name its symbol and its labels."""
+    if partition is None and ball is not None:
+        partition = ball.center
+    marks = {} if partition is None else {"estimate": ("*", draws.as_labels(partition))}
+    for name in BOUNDS if ball is not None else ():
+        marks[f"{name.replace('_', ' ')} bound"] = _SYMBOLS[name], draws.as_labels(getattr(ball, name)[0], "ball")
+    return marks
+
+
+def _evenly(draws: PartitionDraws, n_draws: int) -> npt.NDArray[np.intp]:
+    """At most `n_draws` rows, evenly spaced along each chain, and at least one of each chain."""
+    each = max(1, n_draws // len(draws.chains))
+    return np.concatenate(
+        [rows[np.unique(np.linspace(0, rows.size - 1, each).astype(np.intp))] for rows in draws.chains]
+    )
+
+
+def _scaled(
+    shown: PartitionDraws, extra: list[npt.NDArray[np.int32]], metric: PartitionLoss
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Places (N, 2) of the draws and of further partitions (P, 2), and the two axes' shares of the variation."""
+    squares = loss_matrix(shown.labels, shown, metric) ** 2
+    means = squares.mean(axis=0)
+    values, vectors = np.linalg.eigh(-(squares - means - means[:, np.newaxis] + means.mean()) / 2)
+    positive = np.maximum(values, 0.0)
+    positive[positive < 1e-12 * max(positive[-1], 1e-12)] = 0.0
+    two = np.argsort(-positive, kind="stable")[:2]
+    roots = np.zeros(2)
+    places = np.zeros((shown.n_draws, 2))
+    roots[: two.size] = np.sqrt(positive[two])
+    places[:, : two.size] = vectors[:, two] * roots[: two.size]
+    places *= np.where(places[np.abs(places).argmax(axis=0), [0, 1]] < 0, -1.0, 1.0)  # eigenvectors have no sign
+    total = positive.sum()
+    shares = roots**2 / total if total > 0 else np.zeros(2)
+    if not extra:
+        return places, np.empty((0, 2)), shares
+    to_draws = loss_matrix(np.stack(extra), shown, metric) ** 2
+    scale = np.divide(1.0, roots**2, out=np.zeros(2), where=roots > 0)
+    return places, (means - to_draws) @ places * scale / 2, shares
+
+
+def _draw_chains(
+    ax: Axes, shown: PartitionDraws, places: npt.NDArray[np.float64], inside: npt.NDArray[np.bool_]
+) -> None:
+    n_chains = len(shown.chains)
+    for k, rows in enumerate(shown.chains):
+        colour = chain_style(k, n_chains)["color"]
+        name = f"chain {shown.chain[rows[0]]}" if n_chains <= len(COLOURS) else "draws" if k == 0 else None
+        for within in (True, False):
+            at = rows[inside[rows] == within]
+            face = {"facecolor": colour} if within else {"facecolor": "none"}
+            label = name if within else None
+            ax.scatter(*places[at].T, s=14, alpha=0.6, edgecolor=colour, linewidth=0.7, label=label, **face)

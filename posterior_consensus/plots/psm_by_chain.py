@@ -1,0 +1,93 @@
+"""The similarity matrices of the chains side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus.diagnostics.agreement import largest_gap
+from posterior_consensus.diagnostics.traces import as_sampled
+from posterior_consensus.draws import as_partition_draws
+from posterior_consensus.plots.axes import INK, grid_axes, item_names
+from posterior_consensus.plots.psm import item_order
+from posterior_consensus.similarity import similarity_values
+
+_SIDE = 2.6  # inches
+_MOST_COLUMNS = 4
+_MARK = "#C1272D"
+
+
+def plot_psm_by_chain(draws: Any, partition: Any = None, *, axes: Any = None) -> npt.NDArray[np.object_]:
+    """Draw the posterior similarity matrix of every chain, all with one order of the items and one colour scale.
+
+    Parameters
+    ----------
+    draws : PartitionDraws or anything :func:`as_partition_draws` takes
+    partition : result object, DataArray or label vector of shape (n_items,), optional
+        Orders the items, as a rule the consensus; its clusters are parted by lines. Without it items are ordered by
+        average linkage of the matrix over all chains.
+    axes : array of matplotlib.axes.Axes, optional
+        One for each chain.
+
+    Returns
+    -------
+    ndarray of matplotlib.axes.Axes, shape (n_chains,)
+
+    Raises
+    ------
+    ValueError
+        If draws or partition are at fault, or there is not one of the `axes` for each chain.
+    TypeError
+        If `axes` holds other things.
+
+    Notes
+    -----
+    The title tells the largest gap between two chains, as :func:`diagnose` does; circles mark its pair of items.
+    Weights are ignored, as the chains are to be compared as they were sampled.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import posterior_consensus as pc
+    >>> chains = np.array([[[0, 0, 1, 1], [0, 0, 0, 1]] * 5, [[0, 1, 1, 1], [0, 1, 0, 1]] * 5])
+    >>> [ax.get_title() for ax in pc.plot_psm_by_chain(chains)]
+    ['chain 0', 'chain 1']
+    """
+    draws = as_partition_draws(draws)
+    labels = np.zeros(draws.n_items, np.int32) if partition is None else draws.as_labels(partition)
+    plain = as_sampled(draws)
+    order = item_order(similarity_values(plain), labels)
+    n_chains = len(draws.chains)
+    n_columns = min(n_chains, _MOST_COLUMNS)
+    n_rows = -(-n_chains // n_columns)
+    if axes is None:
+        grid = grid_axes(None, n_rows, n_columns, max(_SIDE * n_columns + 0.9, 4.2), _SIDE * n_rows + 0.6).ravel()
+        for unused in grid[n_chains:]:
+            unused.remove()
+        axes = grid[:n_chains]
+    else:
+        axes = grid_axes(axes, 1, n_chains, 0, 0)[0]
+    gap = largest_gap(plain)
+    marked = [int(np.flatnonzero(order == item)[0]) for item in gap.items] if gap.size > 0 else []
+    for ax, rows in zip(axes, plain.chains, strict=True):
+        values = similarity_values(plain.take(rows))[np.ix_(order, order)]
+        image = ax.imshow(values, cmap="Blues", vmin=0.0, vmax=1.0, interpolation="nearest")
+        ax.set_title(f"chain {draws.chain[rows[0]]}", fontsize="medium", color=INK)
+        ax.set(xticks=[], yticks=[])
+        for edge in np.flatnonzero(np.diff(labels[order])) + 0.5:
+            ax.axhline(edge, color=INK, linewidth=0.4)
+            ax.axvline(edge, color=INK, linewidth=0.4)
+        if marked:
+            ax.plot(marked, marked[::-1], "o", markersize=9, markerfacecolor="none", markeredgecolor=_MARK)
+    colour_bar = axes[0].figure.colorbar(image, ax=list(axes), fraction=0.046, pad=0.02)
+    colour_bar.set_label("probability of\nthe same cluster")
+    colour_bar.outline.set_visible(False)
+    if marked:
+        names = item_names(draws.item_coords, draws.item_dim, draws.n_items)
+        first, second = (names[item] for item in gap.items)
+        title = f"largest gap {gap.size:.2f}: {draws.item_dim} {first} and {second}, "
+        title += f"chains {gap.chains[0]} and {gap.chains[1]}"
+        axes[0].figure.suptitle(title, fontsize="medium", color=INK)
+    return axes

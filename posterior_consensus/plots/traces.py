@@ -1,0 +1,118 @@
+"""The summaries of a diagnosis along the chains, as a picture."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus.diagnostics import Diagnosis
+from posterior_consensus.plots.axes import COLOURS, INK, chain_style, grid_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_BINS = 20  # of the ranks
+_PANEL = 1.25, 7.6  # inches: height of a row, width of the figure
+
+
+def plot_traces(diagnosis: Diagnosis, *, axes: Any = None) -> npt.NDArray[np.object_]:
+    """Draw every summary of a diagnosis along the draws, and the ranks of its values in each chain.
+
+    Parameters
+    ----------
+    diagnosis : Diagnosis
+        What :func:`diagnose` returns.
+    axes : array of matplotlib.axes.Axes, optional
+        Of shape (n_summaries, 2).
+
+    Returns
+    -------
+    ndarray of matplotlib.axes.Axes, shape (n_summaries, 2)
+        On the left the traces, a colour for each chain; on the right the histograms of ranks.
+
+    Raises
+    ------
+    TypeError
+        If `diagnosis` is not a Diagnosis, or `axes` not Axes.
+    ValueError
+        If `axes` has another shape.
+
+    Notes
+    -----
+    On the right, the values of all chains are ranked together, and each chain's ranks are counted in equal bins [1]_.
+    Chains that agree have flat lines near 1, the share expected; a chain that holds more of the high values than the
+    others rises to the right. Tied values share their ranks evenly. Above each row is the R-hat of the summary.
+
+    References
+    ----------
+    .. [1] Vehtari, Gelman, Simpson, Carpenter and Buerkner (2021), Bayesian Analysis 16(2), 667-718.
+       https://doi.org/10.1214/20-BA1221
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import posterior_consensus as pc
+    >>> axes = pc.plot_traces(pc.diagnose(np.random.default_rng(1).integers(2, size=(2, 50, 6))))
+    >>> axes.shape
+    (7, 2)
+    """
+    if not isinstance(diagnosis, Diagnosis):
+        raise TypeError(f"`diagnosis` must be what diagnose() returns; got {type(diagnosis).__name__}.")
+    traces = diagnosis.traces
+    names = traces["summary"].values.tolist()
+    axes = grid_axes(axes, len(names), 2, _PANEL[1], _PANEL[0] * len(names) + 0.4, width_ratios=(2, 1))
+    chain = traces["chain"].values
+    _, first = np.unique(chain, return_index=True)
+    chains = [np.flatnonzero(chain == chain[at]) for at in np.sort(first)]
+    for name, (left, right) in zip(names, axes, strict=True):
+        one = traces.sel(summary=name)
+        _draw_row(left, right, one.values, chains)
+        rhat = float(diagnosis.summaries["rhat"].sel(summary=name))
+        unit = f" ({one['unit'].item()})" if one["unit"].item() else ""
+        left.set_title(f"{name}{unit}", loc="left", fontsize="small", color=INK)
+        if not np.isnan(rhat):
+            right.set_title(f"R-hat {rhat:.3f}", loc="right", fontsize="small", color=INK)
+    for ax in axes.ravel():
+        ax.tick_params(colors=INK, labelsize="small")
+        ax.spines[["top", "right"]].set_visible(False)
+    for ax in axes[:-1].ravel():
+        ax.tick_params(labelbottom=False)
+    axes[-1, 0].set_xlabel("draw of the chain", fontsize="small")
+    axes[-1, 1].set_xlabel("rank among the draws of all chains", fontsize="small")
+    if 1 < len(chains) <= len(COLOURS):
+        legend = axes[0, 1].legend(
+            axes[0, 0].lines[: len(chains)],
+            [str(chain[rows[0]]) for rows in chains],
+            title="chain",
+            loc="upper left",
+            bbox_to_anchor=(1.0, 1.1),
+            frameon=False,
+            fontsize="small",
+            title_fontsize="small",
+        )
+        for line in legend.get_lines():
+            line.set(linewidth=2.0, alpha=1.0)
+    return axes
+
+
+def _draw_row(left: Axes, right: Axes, values: npt.NDArray[np.float64], chains: list[npt.NDArray[np.intp]]) -> None:
+    if np.isnan(values).any():
+        return
+    edges = np.linspace(0.0, 1.0, min(_BINS, max(1, min(rows.size for rows in chains) // 3)) + 1)
+    _, tied = np.unique(values, return_inverse=True)
+    ranks = _shares(tied, tied.max() + 1)
+    for k, rows in enumerate(chains):
+        style = chain_style(k, len(chains))
+        left.plot(np.arange(rows.size), values[rows], linewidth=0.6, alpha=0.8, **style)
+        found = np.interp(edges, ranks, _shares(tied[rows], tied.max() + 1))
+        right.stairs(np.diff(found) / np.diff(edges), edges, baseline=None, linewidth=1.1, **style)
+    right.axhline(1.0, color=INK, linewidth=0.7, linestyle=":")
+    right.set(xlim=(0, 1), ylim=(0, None))
+    left.set_xlim(0, max(rows.size for rows in chains) - 1 or 1)
+
+
+def _shares(tied: npt.NDArray[np.intp], n_values: int) -> npt.NDArray[np.float64]:
+    """Share of draws below each value, and 1."""
+    return np.concatenate([[0.0], np.cumsum(np.bincount(tied, minlength=n_values)) / tied.size])
