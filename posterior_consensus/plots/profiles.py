@@ -11,7 +11,7 @@ import xarray as xr
 
 from posterior_consensus.partitions import Labels, as_array, canonical_labels
 from posterior_consensus.plots.axes import INK, colours_of, extent, new_axes
-from posterior_consensus.sources import aligned, labelled
+from posterior_consensus.sources import labelled, positions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -76,15 +76,17 @@ def plot_cluster_profiles(data: Any, partition: Any, *, ax: Axes | None = None) 
 
 
 def _table(data: Any, partition: Any) -> tuple[Floats, list[str], Labels]:
-    """Data (n_items, n_features), the features' names, and the labels of these items in this order."""
-    labels = getattr(partition, "labels", partition)
-    dim = str(labels.dims[0]) if isinstance(labels, xr.DataArray) and labels.ndim else "item"
+    """Data (n_items, n_features) in the partition's order, the features' names, and the labels."""
+    found = getattr(partition, "labels", partition)
+    dim = str(found.dims[0]) if isinstance(found, xr.DataArray) and found.ndim else "item"
     array = _as_dataarray(data, dim)
-    dim = str(array.dims[0])
-    labels = labelled(partition, dim)
-    if isinstance(labels, xr.DataArray):
-        labels = aligned(labels, dim, array.coords, "partition")
-    labels = canonical_labels(labels)
+    found = labelled(partition, dim)
+    if isinstance(found, xr.DataArray) and dim in found.coords and dim in array.coords and len(found) == len(array):
+        order = positions(found.coords[dim].to_index(), array.coords[dim].to_index())
+        if order is None:
+            raise ValueError(f"`data` must be of the partition's items; the coordinates of {dim!r} differ.")
+        array = array.isel({dim: order})
+    labels = canonical_labels(found)
     if labels.size != len(array):
         raise ValueError(f"`partition` must label all {len(array)} items of the data; got {labels.size} labels.")
     if array.ndim == 1:

@@ -1,0 +1,234 @@
+"""Plots of items, of observed data and of several partitions show what they should, at odd sizes too."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
+
+import posterior_consensus as pc
+from posterior_consensus.plots import alluvial
+from tests.helpers import CENTER, GOOD
+
+NAMES = ["Bonn", "Kiel", "Ulm", "Jena"]
+LABELS = xr.DataArray(CENTER, dims="city", coords={"city": NAMES})
+
+
+def random_draws(n_items, n_labels=4):
+    return np.random.default_rng(0).integers(0, n_labels, (9, n_items))
+
+
+@pytest.mark.parametrize("n_items", [1, 2, 10, 400])
+@pytest.mark.parametrize("size", [None, (1.5, 1.2)], ids=["new axes", "tiny axes"])
+def test_every_plot_returns_its_axes(n_items, size):
+    draws = random_draws(n_items)
+    rng = np.random.default_rng(1)
+    plots = [
+        lambda ax: pc.plot_item_uncertainty(pc.item_uncertainty(draws, draws[0]), ax=ax),
+        lambda ax: pc.plot_item_uncertainty(pc.item_uncertainty(draws, np.zeros(n_items, int)), ax=ax),
+        lambda ax: pc.plot_item_uncertainty(pc.item_uncertainty(draws, np.arange(n_items)), ax=ax),
+        lambda ax: pc.plot_cluster_profiles(rng.normal(size=n_items), draws[0], ax=ax),
+        lambda ax: pc.plot_cluster_profiles(rng.normal(size=(n_items, 30)), draws[0], ax=ax),
+        lambda ax: pc.plot_alluvial(list(draws[:3]), ax=ax),
+        lambda ax: pc.plot_alluvial([np.arange(n_items), np.zeros(n_items, int)], ax=ax),
+        lambda ax: pc.plot_alluvial(pc.credible_ball(draws, draws[0]), ax=ax),
+    ]
+    for plot in plots:
+        ax = None if size is None else plt.figure(figsize=size).add_subplot()
+        drawn = plot(ax)
+        assert isinstance(drawn, Axes) and (ax is None or drawn is ax)
+        drawn.figure.canvas.draw()
+
+
+def test_items_stand_by_cluster_with_the_most_certain_first():
+    draws = xr.DataArray(GOOD, dims=("sample", "city"), coords={"city": NAMES})
+    items = pc.item_uncertainty(draws, LABELS)
+    table = items.to_dataframe()
+    ax = pc.plot_item_uncertainty(items)
+    order = [tick.get_text() for tick in ax.get_xticklabels()]
+    assert order == (
+        table.assign(own=-table["probability"]).sort_values(["cluster", "own", "nearest_probability"]).index.tolist()
+    )
+    bars = np.concatenate([patch.get_data().values for patch in ax.patches])
+    np.testing.assert_allclose(bars, table.loc[order, "probability"])
+    (points,) = ax.collections
+    np.testing.assert_allclose(points.get_offsets()[:, 1], table.loc[order, "nearest_probability"])
+    assert len({to_hex(colour) for colour in points.get_facecolors()}) == 2
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["with own cluster", "with nearest other"]
+
+
+def test_an_item_on_its_own_has_no_bar_and_one_cluster_no_points():
+    ax = pc.plot_item_uncertainty(pc.item_uncertainty(GOOD, [0, 0, 0, 1]))
+    assert ax.patches[1].get_data().values.tolist() == [0]
+    assert len(ax.collections[0].get_offsets()) == 4
+    ax = pc.plot_item_uncertainty(pc.item_uncertainty(GOOD, [0, 0, 0, 0]))
+    assert len(ax.collections[0].get_offsets()) == 0
+
+
+def test_points_of_one_feature_are_in_the_rows_of_their_clusters():
+    values = np.array([1.0, 3.0, np.nan, 7.0])
+    ax = pc.plot_cluster_profiles(xr.DataArray(values, dims="city", name="height"), CENTER)
+    assert ax.get_xlabel() == "height"
+    found = [points.get_offsets() for points in ax.collections]
+    assert [x[:, 0].tolist() for x in found] == [[1.0, 3.0], [7.0]]
+    for k, points in enumerate(found):
+        assert (abs(points[:, 1] - k) < 0.5).all()
+    medians = [line.get_xdata()[0] for line in ax.lines if line.get_marker() == "|"]
+    assert medians == [2.0, 7.0]
+    quartiles = [line.get_xdata().tolist() for line in ax.lines if line.get_marker() != "|"]
+    assert quartiles == [[1.5, 2.5], [7.0, 7.0]]
+
+
+def test_cells_are_standardised_means_and_spreads():
+    rng = np.random.default_rng(4)
+    labels = np.arange(12) % 3
+    values = rng.normal(size=(12, 4)) + labels[:, None]
+    values[0, 1] = np.nan
+    values[:, 3] = 5.0
+    ax = pc.plot_cluster_profiles(pd.DataFrame(values, columns=list("abcd")), labels)
+    shown = ax.images[0].get_array()
+    widths = np.reshape([np.ptp(line.get_xdata()) for line in ax.lines], (3, 4))
+    for k in range(3):
+        for f in range(3):
+            column = values[:, f][~np.isnan(values[:, f])]
+            own = values[labels == k, f]
+            own = own[~np.isnan(own)]
+            assert shown[k, f] == pytest.approx((own.mean() - column.mean()) / column.std())
+            assert widths[k, f] == pytest.approx(min(1.0, own.std() / column.std()))
+    assert shown.mask[:, 3].all()
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == list("abcd")
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == [f"{k} (n = 4)" for k in range(3)]
+    assert ax.images[0].colorbar.ax.get_ylabel() == "standardised mean"
+
+
+def test_data_are_aligned_with_the_partition_by_the_names_of_the_items():
+    values = np.array([[1.0, 8.0], [2.0, 9.0], [11.0, 3.0], [12.0, 5.0]])
+    expected = pc.plot_cluster_profiles(values, CENTER).images[0].get_array()
+    frame = pd.DataFrame(values, index=NAMES)
+    array = xr.DataArray(values.T, dims=("year", "city"), coords={"city": NAMES, "year": [1, 2]})
+    for data in (frame, frame[::-1], array, array[:, ::-1]):
+        ax = pc.plot_cluster_profiles(data, LABELS)
+        np.testing.assert_allclose(ax.images[0].get_array(), expected)
+    series = pd.Series(values[:, 0], index=NAMES, name="size")[::-1]
+    ax = pc.plot_cluster_profiles(series, LABELS)
+    assert [p.get_offsets()[:, 0].tolist() for p in ax.collections] == [[1, 2], [11, 12]]
+    assert ax.get_xlabel() == "size"
+    assert [t.get_text() for t in pc.plot_cluster_profiles(array, LABELS).get_xticklabels()] == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("data", "partition", "error", "message"),
+    [
+        ([1.0, 2.0], CENTER, ValueError, "`partition` must label all 2 items of the data; got 4 labels"),
+        (np.zeros((4, 2, 2)), CENTER, ValueError, r"`data` must be of shape .* got \(4, 2, 2\)"),
+        (3.0, CENTER, ValueError, r"`data` must be of shape .* got \(\)"),
+        (np.zeros((4, 0)), CENTER, ValueError, r"`data` must be of shape .* got \(4, 0\)"),
+        (list("abcd"), CENTER, TypeError, "`data` must be numbers; got dtype"),
+        (
+            pd.Series([1.0] * 4, index=list("abcd")),
+            LABELS,
+            ValueError,
+            "`data` must be of the partition's items; the coordinates of 'city' differ",
+        ),
+    ],
+)
+def test_data_that_cannot_be_drawn_are_refused(data, partition, error, message):
+    with pytest.raises(error, match=message):
+        pc.plot_cluster_profiles(data, partition)
+
+
+def test_bands_are_as_wide_as_the_items_in_common():
+    left, right = np.array([0, 0, 0, 1, 1, 2]), np.array([0, 1, 1, 1, 1, 0])
+    ax = pc.plot_alluvial([left, right])
+    (bands,) = ax.collections
+    widths = []
+    for path in bands.get_paths():
+        corners = path.vertices
+        assert corners[7, 1] - corners[0, 1] == pytest.approx(corners[4, 1] - corners[3, 1])
+        widths.append(corners[7, 1] - corners[0, 1])
+    np.testing.assert_allclose(sorted(widths), np.array([1, 1, 2, 2]) / 6)
+    heights = [patch.get_height() * 6 for patch in ax.patches]
+    np.testing.assert_allclose(heights, [3, 2, 1, 2, 4])
+    colours = [to_hex(patch.get_facecolor()) for patch in ax.patches]
+    assert sorted({to_hex(colour) for colour in bands.get_facecolors()}) == sorted(set(colours[:3]))
+    assert colours[4] == colours[1] and colours[3] in (colours[0], colours[2])
+
+
+def crossings(left, right, orders):
+    """Pairs of items whose bands cross, counted one by one."""
+    rank = [np.argsort(order) for order in orders]
+    a, b = rank[0][left], rank[1][right]
+    return sum((a[i] - a[j]) * (b[i] - b[j]) < 0 for i in range(a.size) for j in range(i))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_crossings_are_counted_and_fewer_than_before(seed):
+    rng = np.random.default_rng(seed)
+    left = rng.integers(0, 6, 40)
+    left[:6] = np.arange(6)
+    right = rng.permutation(6)[left]
+    moved = rng.random(40) < 0.2
+    right[moved] = rng.integers(0, 6, moved.sum())
+    left, right = (alluvial.canonical_labels(labels) for labels in (left, right))
+    tables = [alluvial.contingency_table(left, right)]
+    plain = [np.arange(n) for n in tables[0].shape]
+    orders = alluvial._orders(tables)
+    for order, first in zip(orders, plain, strict=True):
+        np.testing.assert_array_equal(np.sort(order), first)
+    assert alluvial._crossings(tables, orders) == crossings(left, right, orders)
+    assert alluvial._crossings(tables, plain) == crossings(left, right, plain)
+    assert crossings(left, right, orders) <= crossings(left, right, plain)
+
+
+def test_the_same_clusters_in_another_order_do_not_cross():
+    left = np.array([0, 1, 2, 3, 4, 5, 0, 1, 2, 3])
+    right = np.array([9, 3, 7, 1, 4, 2, 9, 3, 7, 1])[::-1]
+    columns = [alluvial.canonical_labels(left[::-1]), alluvial.canonical_labels(right), alluvial.canonical_labels(left)]
+    tables = [alluvial.contingency_table(columns[0], columns[1])]
+    assert alluvial._crossings(tables, alluvial._orders(tables)) == 0
+
+
+def test_columns_have_names_and_items_are_aligned():
+    ball = pc.credible_ball(GOOD, CENTER)
+    ax = pc.plot_alluvial(ball)
+    assert [tick.get_text().split("\n")[0] for tick in ax.get_xticklabels()] == [
+        "upper vertical",
+        "center",
+        "lower vertical",
+    ]
+    ax = pc.plot_alluvial({"one": LABELS, "two": LABELS[::-1], "three": CENTER})
+    assert len(ax.collections) == 2
+    assert all(len(bands.get_paths()) == 2 for bands in ax.collections)
+
+
+@pytest.mark.parametrize(
+    ("partitions", "error", "message"),
+    [
+        ([CENTER], ValueError, "`partitions` must hold at least two partitions; got 1"),
+        ({}, ValueError, "`partitions` must hold at least two partitions; got 0"),
+        ([CENTER, CENTER[1:]], ValueError, "label the same items; got 4 labels of '1' and 3 of '2'"),
+        ({"a": CENTER, "b": 3}, ValueError, "`partitions\\['b'\\]` must be a vector of labels"),
+        ([LABELS, LABELS.assign_coords(city=list("abcd"))], ValueError, "`partitions\\['2'\\]` must label the same"),
+        (CENTER[0], TypeError, "`partitions` must be a dict or a list of partitions, or a CredibleBall; got int"),
+        ("ab", TypeError, "`partitions` must be a dict or a list of partitions, or a CredibleBall; got str"),
+    ],
+)
+def test_partitions_that_cannot_be_compared_are_refused(partitions, error, message):
+    with pytest.raises(error, match=message):
+        pc.plot_alluvial(partitions)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: pc.plot_item_uncertainty(GOOD),
+        lambda: pc.plot_item_uncertainty(pc.item_uncertainty(GOOD, CENTER), ax=3),
+        lambda: pc.plot_alluvial([CENTER, CENTER], ax="x"),
+        lambda: pc.plot_cluster_profiles(CENTER, CENTER, ax="x"),
+    ],
+)
+def test_other_types_are_refused(call):
+    with pytest.raises(TypeError, match="`items` must be what item_uncertainty|`ax` must be a matplotlib Axes or None"):
+        call()
