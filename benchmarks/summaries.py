@@ -1,0 +1,68 @@
+"""What `summarize` finds in stored posteriors, and how long it takes.
+
+By default in those of examples/data. The environment variable POSTERIORS names a folder with others in its subfolder
+pymc; those without labels, galaxies_marginal_*.nc, hold w, mu, sigma of ten components and the observed y, and are
+summarised with a model of these, where PyMC is installed.
+"""
+
+import os
+import time
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+
+import posterior_consensus as pc
+from benchmarks._timing import is_smallest, print_table
+
+EXAMPLES = Path(__file__).parents[1] / "examples" / "data"
+
+
+def main() -> None:
+    """Print one row per file; the seconds are those of the second call."""
+    folder = os.environ.get("POSTERIORS")
+    files = sorted((Path(folder) / "pymc").glob("*.nc") if folder else EXAMPLES.glob("*.nc"))
+    rows = []
+    for file in files[:1] if is_smallest() else files:
+        posterior = xr.open_datatree(file, engine="h5netcdf").load()
+        model = None
+        if "marginal" in file.name:
+            print(f"{file.name} without a model: {_refusal(posterior)}")
+            if find_spec("pymc") is None:
+                continue
+            model = _model(posterior)
+        for _ in range(2):
+            began = time.perf_counter()
+            summary = pc.summarize(posterior, model=model, random_seed=1, progressbar=False)
+            seconds = time.perf_counter() - began
+        best = summary.consensus
+        status, source = summary.diagnosis.status, summary.source.replace("`", "")
+        rows.append([file.name, source, best.n_clusters, f"{best.expected_loss:.3f}", status, seconds])
+    print_table(["file", "what was taken", "clusters", "expected VI (bits)", "chains", "seconds"], rows)
+
+
+def _model(posterior: xr.DataTree) -> object:
+    """A mixture of normals whose priors do not matter."""
+    import pymc as pm
+
+    y, n_components = posterior["observed_data"]["y"].values, posterior["posterior"].sizes["component"]
+    with pm.Model(coords={"component": np.arange(n_components)}) as model:
+        alpha = pm.Gamma("alpha", 1.0, 1.0)
+        w = pm.StickBreakingWeights("w", alpha, K=n_components - 1, dims="component")
+        mu = pm.Normal("mu", 20.0, 10.0, dims="component")
+        sigma = pm.HalfNormal("sigma", 1.0, dims="component")
+        pm.NormalMixture("y", w=w, mu=mu, sigma=sigma, observed=y)
+    return model
+
+
+def _refusal(posterior: xr.DataTree) -> str:
+    try:
+        pc.summarize(posterior, progressbar=False)
+    except ValueError as error:
+        return str(error)
+    raise AssertionError("labels were found where there are none")
+
+
+if __name__ == "__main__":
+    main()
