@@ -115,3 +115,42 @@ def test_multitrace_is_to_be_converted(mixture):
 
     with pytest.raises(TypeError, match=r"Convert it with pymc\.to_inference_data first"):
         pc.as_partition_draws(MultiTrace.__new__(MultiTrace))
+
+
+@pytest.fixture(scope="module")
+def marginalised():
+    """A small mixture without labels, and its model."""
+    pytest.importorskip("pymc", exc_type=ImportError)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import pymc as pm
+
+        y = np.array([-5.2, -5.0, -4.9, 4.8, 5.0, 5.1, 5.3])
+        with pm.Model(coords={"obs": list("abcdefg"), "component": range(3)}) as model:
+            w = pm.Dirichlet("w", np.ones(3), dims="component")
+            mu = pm.Normal("mu", 0, 5, dims="component", initval=[-5.0, 0.0, 5.0])
+            pm.NormalMixture("y", w=w, mu=mu, sigma=0.5, observed=y, dims="obs")
+            quiet = {"progressbar": False, "compute_convergence_checks": False}
+            return model, pm.sample(60, tune=100, chains=2, cores=1, random_seed=1, nuts_sampler="pymc", **quiet)
+
+
+@pytest.mark.slow
+def test_marginalised_posterior_of_pymc(marginalised, arviz, tmp_path):
+    """From pm.sample to a report, to component parameters by cluster, and to where new observations belong."""
+    model, idata = marginalised
+    with pytest.raises(ValueError, match=r"summarize\(idata, model=model\)"):
+        pc.summarize(idata)
+    summary = pc.summarize(idata, model=model, random_seed=1, progressbar=False)
+    labels = summary.consensus.labels.values
+    assert len(set(labels[:3])) == len(set(labels[3:])) == 1 and labels[0] != labels[3]
+    together = summary.draws.posterior_similarity_matrix().values
+    sampled = pc.posterior_similarity_matrix(summary.draws.sample(2)).values
+    assert np.abs(together - sampled).max() < 0.25
+    attached = pc.attach(idata, summary)
+    written(attached, tmp_path / "sampled.nc")
+    relabelled = pc.relabel(attached, summary.consensus, component_dim="component", allocations=summary.draws)
+    table = arviz.summary(relabelled, var_names=["mu"])
+    assert np.allclose(table["mean"].astype(float), [-5.0, 5.0], atol=0.6)
+    new = pc.allocation_probabilities(model, idata, observed={"y": np.array([-5.1, 5.0])}, progressbar=False)
+    predicted = pc.predict_allocation(new, summary.draws, summary.consensus)
+    assert_array_equal(predicted["cluster"].values, labels[[0, 3]])
