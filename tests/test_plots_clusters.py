@@ -156,6 +156,16 @@ def test_bands_are_as_wide_as_the_items_in_common():
     assert colours[4] == colours[1] and colours[3] in (colours[0], colours[2])
 
 
+def test_matched_clusters_keep_their_colour():
+    ax = pc.plot_alluvial([[0, 0, 1, 1, 1], [0, 1, 1, 1, 1], [0, 1, 2, 2, 2]])
+    first, second, third = ([to_hex(p.get_facecolor()) for p in ax.patches[a:b]] for a, b in ((0, 2), (2, 4), (4, 7)))
+    assert first == second
+    assert third[0] == first[0] and third[2] == first[1] and third[1] not in first
+    ax = pc.plot_alluvial([[0, 0, 0, 1, 1, 2], [0, 1, 1, 2, 2, 2]])
+    first, second = ([to_hex(p.get_facecolor()) for p in ax.patches[a:b]] for a, b in ((0, 3), (3, 6)))
+    assert second[1] == first[0] and second[2] == first[1] and second[0] not in first
+
+
 def crossings(left, right, orders):
     """Pairs of items whose bands cross, counted one by one."""
     rank = [np.argsort(order) for order in orders]

@@ -49,7 +49,7 @@ def plot_cluster_profiles(data: Any, partition: Any, *, ax: Axes | None = None) 
     One feature: a row for each cluster with a point for each item, and over them the quartiles and the median. Several:
     a cell for each cluster and feature, coloured by the cluster's mean in standard deviations of all items from their
     mean; the line across the cell is the standard deviation within the cluster, and as wide as the cell where it is
-    that of all items: short lines are features in which the cluster is homogeneous. Colours end at 2.
+    that of all items or more: short lines are features in which the cluster is homogeneous. Colours end at 2.
 
     Examples
     --------
