@@ -54,8 +54,8 @@ def _allocate(draws, loss, state, difference, linear, order, most, rounding):
         if n_clusters == state.sizes.size and n_clusters < most:
             state = widened(state)
             scores = np.empty(state.sizes.size)
-        score_linear(draws, state, slopes, difference, i, -1, scores)
-        k = choose(scores, state.sizes, -1, n_clusters < most, rounding)
+        score_linear(draws, state, slopes, difference, i, scores)
+        k = choose(scores, state, i, n_clusters < most, rounding)
         n_clusters += state.sizes[k] == 0
         move(draws, state, difference, i, k)
     return state
@@ -99,18 +99,17 @@ def _best_change(draws, loss, state, difference, i, doubted, may_open, rounding)
 
 
 @jit
-def _scan(draws, loss, state, slopes, difference, linear, fewest, most, exactly, rounding, margins, targets):
+def _scan(draws, loss, state, slopes, difference, linear, fewest, most, doubt, rounding, margins, targets):
     """Let every item move once to where the expected loss is least; return the state and how many moved.
 
     A block of items is scored against frozen tables, in single precision and, unless the loss is linear in A and B,
-    to first order. Clusters that look better are then scored again without approximation before an item moves; if
-    `exactly`, so are those that could be better, the first order being wrong by a share of order 1 / n. `margins`
-    receives by how much the best other cluster is worse than the item's own, `targets` which it is.
+    to first order. Clusters that look better, or worse by no more than the share `doubt` of the item's score, are then
+    scored again without approximation before an item moves. `margins` receives by how much the best other cluster is
+    worse than the item's own, `targets` which it is.
     """
     set_slopes(draws, loss, state, linear, slopes)
     n_clusters = compact(state)
     n_items = state.partition.size
-    doubt = max(_MARGIN, _FIRST_ORDER / n_items) if exactly else _MARGIN
     size = min(_BLOCK, n_items)
     sums, totals = np.empty((size, LANES), np.float32), np.empty((size, LANES))
     scores = np.empty(state.sizes.size)
@@ -139,8 +138,8 @@ def _scan(draws, loss, state, slopes, difference, linear, fewest, most, exactly,
                 state = widened(state)
                 scores = np.empty(state.sizes.size)
             if linear:
-                score_linear(draws, state, slopes, difference, i, old, scores)
-                k = choose(scores, state.sizes, old, n_clusters < most, rounding)
+                score_linear(draws, state, slopes, difference, i, scores)
+                k = choose(scores, state, i, n_clusters < most, rounding)
             else:
                 doubted = entering[b, :used] - stay <= doubtful
                 k = _best_change(draws, loss, state, difference, i, doubted, opened <= doubtful, rounding)
@@ -159,9 +158,12 @@ def _open_clusters(draws, loss, state, slopes, difference, linear, fewest, margi
     while state.sizes.size < fewest:
         state = widened(state)
     set_slopes(draws, loss, state, linear, slopes)
-    sums, totals = np.empty((n_items, LANES), np.float32), np.empty((n_items, LANES))
-    entering = np.empty((n_items, state.sizes.size))
-    _score_all(draws, state, slopes, difference, 0, entering, margins, sums, totals)
+    size = min(_BLOCK, n_items)
+    sums, totals = np.empty((size, LANES), np.float32), np.empty((size, LANES))
+    entering = np.empty((size, state.sizes.size))
+    for first_item in range(0, n_items, _BLOCK):
+        staying = margins[first_item : first_item + _BLOCK]
+        _score_all(draws, state, slopes, difference, first_item, entering, staying, sums, totals)
     for i in np.argsort(-margins):
         if n_clusters < fewest and state.sizes[state.partition[i]] > 1:
             move(draws, state, difference, i, n_clusters)
@@ -215,7 +217,9 @@ def _union_gains(draws, loss, state, slopes, linear, n_clusters):
                     )
                     gains[k, other] += draws.weights[t] * (value - now)
     if linear:
-        gains += slopes.b[0] * owns
+        for k in range(n_clusters):
+            for other in range(k + 1, n_clusters):
+                gains[k, other] += slopes.b[0] * owns[k, other]
     return gains
 
 
@@ -244,8 +248,9 @@ def _merge(draws, loss, state, slopes, linear, fewest, most, rounding):
             state.partition[i] = kept
     state.sizes[kept] += state.sizes[gone]
     state.sizes[gone] = 0
-    state.counts[:, kept] += state.counts[:, gone]
-    state.counts[:, gone] = 0
+    for row in state.counts:
+        row[kept] += row[gone]
+        row[gone] = 0
     return True
 
 
@@ -308,7 +313,7 @@ def _rearrange(draws, loss, state, slopes, difference, items, margins, apart, fe
     n_clusters = np.count_nonzero(state.sizes)
     if n_clusters == state.sizes.size and n_clusters < most:
         state = widened(state)
-    old = state.partition[items[0]]
+    old = int(state.partition[items[0]])
     scores = np.empty(state.sizes.size)
     for i in items:
         take_out(draws, state, i)
@@ -316,19 +321,22 @@ def _rearrange(draws, loss, state, slopes, difference, items, margins, apart, fe
     pair = np.array([old, old])
     if apart:
         pair[1] = np.flatnonzero((state.sizes == 0) & (np.arange(state.sizes.size) != old))[0]
-        least, greatest = np.argmin(margins[items]), np.argmax(margins[items])
-        if greatest == least:  # all margins are equal
-            greatest = (least + 1) % items.size
+        least, greatest = 0, items.size - 1
+        for at in range(items.size):
+            if margins[items[at]] < margins[items[least]]:
+                least = at
+            if margins[items[at]] > margins[items[greatest]]:
+                greatest = at
         move(draws, state, difference, items[least], pair[1])
         move(draws, state, difference, items[greatest], pair[0])
     for i in items:
         if state.partition[i] >= 0:
             continue
-        score_linear(draws, state, slopes, difference, i, -1, scores)
+        score_linear(draws, state, slopes, difference, i, scores)
         if apart:
             k = pair[1] if scores[pair[1]] < scores[pair[0]] else pair[0]
         else:
-            k = choose(scores, state.sizes, -1, n_clusters < most, rounding)
+            k = choose(scores, state, i, n_clusters < most, rounding)
             n_clusters += state.sizes[k] == 0
         move(draws, state, difference, i, k)
     if np.count_nonzero(state.sizes) >= fewest and expected(draws, loss, state) < before - 10.0 * rounding:
@@ -354,43 +362,6 @@ def _rearrange_any(draws, loss, state, slopes, difference, order, margins, fewes
             if paid:
                 tally[SPLITS if apart else ZEALOUS] += 1
                 return state, True
-    return state, False
-
-
-@jit
-def _improve(
-    draws,
-    loss,
-    state,
-    slopes,
-    difference,
-    linear,
-    order,
-    fewest,
-    most,
-    effort,
-    exactly,
-    rounding,
-    margins,
-    targets,
-    tally,
-):
-    """Take the first kind of move that lowers the expected loss; return the state and whether there was one."""
-    state, moved = _scan(
-        draws, loss, state, slopes, difference, linear, fewest, most, exactly, rounding, margins, targets
-    )
-    tally[SCANS] += 1
-    tally[MOVES] += moved
-    if moved > 0:
-        return state, True
-    if _merge(draws, loss, state, slopes, linear, fewest, most, rounding):
-        tally[MERGES] += 1
-        return state, True
-    if effort > 0 and _move_chain(draws, loss, state, slopes, difference, linear, fewest, rounding, margins, targets):
-        tally[CHAINS] += 1
-        return state, True
-    if effort > 1:
-        return _rearrange_any(draws, loss, state, slopes, difference, order, margins, fewest, most, rounding, tally)
     return state, False
 
 
@@ -427,39 +398,42 @@ def settle(draws, loss, partition, order, fewest, most, exactly, effort, stop):
     linear = is_linear(loss)
     n_items = partition.size
     difference = np.zeros(n_items + 2)
-    difference[1:-1] = np.diff(loss.h)
+    for x in range(n_items):
+        difference[x + 1] = loss.h[x + 1] - loss.h[x]
     rounding = _TINY * (difference[-2] if linear else 1.0 if has_denominator(loss) else loss.h[-1])
     tally = np.zeros(6, np.int64)
-    width = _WIDTH
-    while width < partition.max() + 1:
-        width *= 2
-    state = tables(draws, partition, width)
+    n_clusters = 0
+    for k in partition:
+        n_clusters = max(n_clusters, k + 1)
+    state = tables(draws, partition, max(n_clusters, _WIDTH))
     state = _allocate(draws, loss, state, difference, linear, order, most, rounding)
     slopes = Slopes(np.empty(draws.weights.size), np.empty(1))
     margins, targets = np.empty(n_items), np.empty(n_items, np.int64)
     if np.count_nonzero(state.sizes) < fewest:
         state = _open_clusters(draws, loss, state, slopes, difference, linear, fewest, margins)
-    checking = False
+    doubt = _MARGIN
+    most_doubt = max(_MARGIN, _FIRST_ORDER / n_items) if exactly and not linear else _MARGIN
     while stop[0] == 0 or np.count_nonzero(state.sizes) > most:
-        state, improved = _improve(
-            draws,
-            loss,
-            state,
-            slopes,
-            difference,
-            linear,
-            order,
-            fewest,
-            most,
-            effort,
-            checking,
-            rounding,
-            margins,
-            targets,
-            tally,
+        state, moved = _scan(
+            draws, loss, state, slopes, difference, linear, fewest, most, doubt, rounding, margins, targets
         )
-        if not improved and (linear or not exactly or checking):
+        tally[SCANS] += 1
+        tally[MOVES] += moved
+        improved = moved > 0
+        if not improved and _merge(draws, loss, state, slopes, linear, fewest, most, rounding):
+            tally[MERGES] += 1
+            improved = True
+        if not improved and effort > 0:
+            improved = _move_chain(
+                draws, loss, state, slopes, difference, linear, fewest, rounding, margins, targets
+            )
+            tally[CHAINS] += improved
+        if not improved and effort > 1:
+            state, improved = _rearrange_any(
+                draws, loss, state, slopes, difference, order, margins, fewest, most, rounding, tally
+            )
+        if not improved and doubt == most_doubt:
             break
-        checking = not improved
+        doubt = _MARGIN if improved else most_doubt
     value = expected(draws, loss, state)
     return value, expected_in_one(draws, loss, state), tally

@@ -66,8 +66,11 @@ def widened(state):
     width = state.sizes.size
     sizes = np.zeros(2 * width, np.int64)
     counts = np.zeros((state.counts.shape[0], 2 * width), np.int32)
-    sizes[:width] = state.sizes
-    counts[:, :width] = state.counts
+    for k in range(width):
+        sizes[k] = state.sizes[k]
+    for row in range(counts.shape[0]):
+        for k in range(width):
+            counts[row, k] = state.counts[row, k]
     return State(state.partition, sizes, counts, state.joint, state.drawn)
 
 
@@ -83,8 +86,9 @@ def compact(state):
             if n_clusters < k:
                 sizes[n_clusters] = sizes[k]
                 sizes[k] = 0
-                counts[:, n_clusters] = counts[:, k]
-                counts[:, k] = 0
+                for row in counts:
+                    row[n_clusters] = row[k]
+                    row[k] = 0
             n_clusters += 1
     for i in range(partition.size):
         if partition[i] >= 0:
@@ -145,7 +149,8 @@ def expected_in_one(draws, loss, state):
 def set_slopes(draws, loss, state, linear, slopes):
     """Derivatives of the expected loss; for a loss that is not linear, at the state's partition."""
     if linear:
-        slopes.a[:] = loss.numerator[1] * draws.weights
+        for t in range(draws.weights.size):
+            slopes.a[t] = loss.numerator[1] * draws.weights[t]
         slopes.b[0] = loss.numerator[2]
         return
     refresh_sums(loss, state, draws.starts)
@@ -224,9 +229,10 @@ def score_block(draws, state, slopes, difference, first_item, first, sums, total
 
 
 @jit
-def score_linear(draws, state, slopes, difference, i, old, scores):
-    """What item i, out of its cluster `old`, adds in each cluster to a loss with these slopes."""
+def score_linear(draws, state, slopes, difference, i, scores):
+    """What item i, out of its cluster if it is in one, adds in each cluster to a loss with these slopes."""
     labels, starts, _ = draws
+    old = state.partition[i]
     scores[:] = 0.0
     staying = 0.0
     for t in range(starts.size - 1):
@@ -303,10 +309,10 @@ def take_out(draws, state, i):
 
 
 @jit
-def choose(scores, sizes, old, may_open, rounding):
-    """The cluster of least score; where rounding leaves a choice, the old one, else the first."""
-    best = old
-    for k in range(sizes.size):
-        if (sizes[k] > 0 or may_open) and (best < 0 or scores[k] < scores[best] - rounding):
+def choose(scores, state, i, may_open, rounding):
+    """The cluster of least score for item i; where rounding leaves a choice, the one it is in, else the first."""
+    best = int(state.partition[i])
+    for k in range(scores.size):
+        if (state.sizes[k] > 0 or may_open) and (best < 0 or scores[k] < scores[best] - rounding):
             best = k
     return best
