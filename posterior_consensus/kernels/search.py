@@ -7,11 +7,12 @@ from posterior_consensus.kernels._simd import LANES
 from posterior_consensus.kernels.loss import has_denominator, is_linear, loss_value
 from posterior_consensus.kernels.tables import (
     Slopes,
-    change_exactly,
     change_linear,
     choose,
     compact,
+    current,
     expected,
+    expected_after,
     expected_in_one,
     move,
     own_sum,
@@ -80,10 +81,13 @@ def _score_all(draws, state, slopes, difference, first_item, entering, staying, 
 
 
 @jit
-def _best_change(draws, loss, state, difference, i, doubted, may_open, rounding):
-    """The cluster of those in doubt to which the move of item i lowers the expected loss most, or its own."""
+def _best_change(draws, loss, state, difference, i, doubted, may_open, now, rounding):
+    """The cluster of those in doubt to which the move of item i lowers the expected loss `now` most, or its own.
+
+    And the expected loss after the move.
+    """
     old = state.partition[i]
-    best, target = -rounding, old
+    best, target = now - rounding, old
     opened = False
     for k in range(state.sizes.size):
         if state.sizes[k] == 0:
@@ -92,10 +96,10 @@ def _best_change(draws, loss, state, difference, i, doubted, may_open, rounding)
             opened = True
         elif k == old or k >= doubted.size or not doubted[k]:
             continue
-        delta = change_exactly(draws, loss, state, difference, i, k)
-        if delta < best:
-            best, target = delta, k
-    return target
+        value = expected_after(draws, loss, state, difference, i, k)
+        if value < best:
+            best, target = value, k
+    return target, now if target == old else best
 
 
 @jit
@@ -108,6 +112,7 @@ def _scan(draws, loss, state, slopes, difference, linear, fewest, most, doubt, r
     worse than the item's own, `targets` which it is.
     """
     set_slopes(draws, loss, state, linear, slopes)
+    now = 0.0 if linear else current(draws, loss, state)
     n_clusters = compact(state)
     n_items = state.partition.size
     size = min(_BLOCK, n_items)
@@ -142,7 +147,7 @@ def _scan(draws, loss, state, slopes, difference, linear, fewest, most, doubt, r
                 k = choose(scores, state, i, n_clusters < most, rounding)
             else:
                 doubted = entering[b, :used] - stay <= doubtful
-                k = _best_change(draws, loss, state, difference, i, doubted, opened <= doubtful, rounding)
+                k, now = _best_change(draws, loss, state, difference, i, doubted, opened <= doubtful, now, rounding)
             if k != old:
                 n_clusters += int(state.sizes[k] == 0) - int(alone)
                 move(draws, state, difference, i, k)
@@ -172,23 +177,27 @@ def _open_clusters(draws, loss, state, slopes, difference, linear, fewest, margi
 
 
 @jit
+def _place(k, other):
+    """Place of clusters k < other among all pairs."""
+    return other * (other - 1) // 2 + k
+
+
+@jit
 def _union_gains(draws, loss, state, slopes, linear, n_clusters):
-    """What the union of every two clusters (K, K) adds to the expected loss."""
+    """What the union of every two clusters adds to the expected loss; `_place` says where it stands."""
     h, starts = loss.h, draws.starts
-    gains = np.zeros((n_clusters, n_clusters))
-    deltas = np.zeros((n_clusters, n_clusters))
+    top = h[-1]
+    n_pairs = n_clusters * (n_clusters - 1) // 2
+    gains, deltas, owns = np.zeros(n_pairs), np.zeros(n_pairs), np.empty(n_pairs)
     there = np.empty(n_clusters, np.int64)
     is_ratio = has_denominator(loss)
     before = own_sum(loss, state)
-    owns = np.empty((n_clusters, n_clusters))
-    for k in range(n_clusters):
-        for other in range(n_clusters):
+    for other in range(n_clusters):
+        for k in range(other):
             x, y = state.sizes[k], state.sizes[other]
-            owns[k, other] = h[min(x + y, h.size - 1)] - h[x] - h[y]
+            owns[_place(k, other)] = h[x + y] - h[x] - h[y]
     for t in range(draws.weights.size):
-        if not linear:
-            deltas[:] = 0.0
-        slope = slopes.a[t] if linear else 1.0
+        weight = slopes.a[t] if linear else 1.0
         target = gains if linear else deltas
         for row in range(starts[t], starts[t + 1]):
             counts = state.counts[row]
@@ -197,29 +206,20 @@ def _union_gains(draws, loss, state, slopes, linear, n_clusters):
                 if counts[k] > 0:
                     there[found] = k
                     found += 1
-            for x in range(found):
-                one = counts[there[x]]
-                for y in range(x + 1, found):
-                    other = counts[there[y]]
-                    target[there[x], there[y]] += slope * (h[one + other] - h[one] - h[other])
+            for y in range(found):
+                other = counts[there[y]]
+                for x in range(y):
+                    one = counts[there[x]]
+                    target[_place(there[x], there[y])] += weight * (h[one + other] - h[one] - h[other])
         if not linear:
-            a, c = state.joint[t], state.drawn[t]
-            now = loss_value(loss, is_ratio, h[-1], a, before, c)
-            for k in range(n_clusters):
-                for other in range(k + 1, n_clusters):
-                    value = loss_value(
-                        loss,
-                        is_ratio,
-                        h[-1],
-                        a + deltas[k, other],
-                        before + owns[k, other],
-                        c,
-                    )
-                    gains[k, other] += draws.weights[t] * (value - now)
+            a, c, weight = state.joint[t], state.drawn[t], draws.weights[t]
+            now = loss_value(loss, is_ratio, top, a, before, c)
+            for p in range(n_pairs):
+                gains[p] += weight * (loss_value(loss, is_ratio, top, a + deltas[p], before + owns[p], c) - now)
+                deltas[p] = 0.0
     if linear:
-        for k in range(n_clusters):
-            for other in range(k + 1, n_clusters):
-                gains[k, other] += slopes.b[0] * owns[k, other]
+        for p in range(n_pairs):
+            gains[p] += slopes.b[0] * owns[p]
     return gains
 
 
@@ -239,8 +239,9 @@ def _merge(draws, loss, state, slopes, linear, fewest, most, rounding):
     kept, gone = -1, -1
     for k in range(n_clusters):
         for other in range(k + 1, n_clusters):
-            if gains[k, other] < best:
-                best, kept, gone = gains[k, other], k, other
+            gain = gains[_place(k, other)]
+            if gain < best:
+                best, kept, gone = gain, k, other
     if gone < 0:
         return False
     for i in range(state.partition.size):
@@ -266,6 +267,7 @@ def _move_chain(draws, loss, state, slopes, difference, linear, fewest, rounding
     order = np.argsort(margins)
     moved = np.empty(_FOLLOWERS + _OTHERS + 1, np.int64)
     origins = np.empty(moved.size, np.int64)
+    before = 0.0 if linear else current(draws, loss, state)
     for lead in order[:_LEADERS]:
         old, new = partition[lead], targets[lead]
         gain, n_moved, n_alike, n_others = 0.0, 0, 0, 0
@@ -287,7 +289,7 @@ def _move_chain(draws, loss, state, slopes, difference, linear, fewest, rounding
             if linear:
                 delta = change_linear(draws, state, slopes, difference, i, target)
             else:
-                delta = change_exactly(draws, loss, state, difference, i, target)
+                delta = expected_after(draws, loss, state, difference, i, target) - (before + gain)
             if n_moved == 0 or delta < 0.0:
                 gain += delta
                 move(draws, state, difference, i, target)
@@ -424,9 +426,7 @@ def settle(draws, loss, partition, order, fewest, most, exactly, effort, stop):
             tally[MERGES] += 1
             improved = True
         if not improved and effort > 0:
-            improved = _move_chain(
-                draws, loss, state, slopes, difference, linear, fewest, rounding, margins, targets
-            )
+            improved = _move_chain(draws, loss, state, slopes, difference, linear, fewest, rounding, margins, targets)
             tally[CHAINS] += improved
         if not improved and effort > 1:
             state, improved = _rearrange_any(

@@ -125,6 +125,12 @@ def refresh_sums(loss, state, starts):
 def expected(draws, loss, state):
     """Expected loss of a partition of all items, but for the loss's scale."""
     refresh_sums(loss, state, draws.starts)
+    return current(draws, loss, state)
+
+
+@jit
+def current(draws, loss, state):
+    """The same, from the sums as they are kept."""
     is_ratio = has_denominator(loss)
     own = own_sum(loss, state)
     total = 0.0
@@ -235,16 +241,20 @@ def score_linear(draws, state, slopes, difference, i, scores):
     old = state.partition[i]
     scores[:] = 0.0
     staying = 0.0
+    used = 0
+    for k in range(scores.size):
+        if state.sizes[k] > 0:
+            used = k + 1
     for t in range(starts.size - 1):
         row = state.counts[starts[t] + labels[t, i]]
         slope = slopes.a[t]
-        for k in range(scores.size):
+        for k in range(used):  # a cluster of its own adds h(1) = 0
             scores[k] += slope * difference[row[k] + 1]
         if old >= 0:
             staying += slope * difference[row[old]]
     if old >= 0:
         scores[old] = staying
-    for k in range(scores.size):
+    for k in range(used):
         scores[k] += slopes.b[0] * difference[state.sizes[k] + (k != old)]
 
 
@@ -261,21 +271,22 @@ def change_linear(draws, state, slopes, difference, i, new):
 
 
 @jit
-def change_exactly(draws, loss, state, difference, i, new):
-    """What the move of item i to cluster `new` adds to the expected loss, whatever the loss."""
+def expected_after(draws, loss, state, difference, i, new):
+    """Expected loss, but for its scale, once item i is in cluster `new`, another than its own."""
     labels, starts, weights = draws
     is_ratio = has_denominator(loss)
     top = loss.h[-1]
     old = state.partition[i]
-    before = own_sum(loss, state)
-    after = before + difference[state.sizes[new] + 1] - difference[state.sizes[old]]
-    total = 0.0
+    own = own_sum(loss, state) + difference[state.sizes[new] + 1] - difference[state.sizes[old]]
+    values = np.empty(weights.size)
     for t in range(weights.size):
         row = state.counts[starts[t] + labels[t, i]]
-        a, c = state.joint[t], state.drawn[t]
-        now = loss_value(loss, is_ratio, top, a, before, c)
-        a += difference[row[new] + 1] - difference[row[old]]
-        total += weights[t] * (loss_value(loss, is_ratio, top, a, after, c) - now)
+        values[t] = state.joint[t] + difference[row[new] + 1] - difference[row[old]]
+    for t in range(weights.size):  # apart from the loop above, so that it runs in vector registers
+        values[t] = weights[t] * loss_value(loss, is_ratio, top, values[t], own, state.drawn[t])
+    total = 0.0
+    for value in values:
+        total += value
     return total
 
 
