@@ -21,23 +21,16 @@ def contingency_table(labels, others, n_rows, n_columns):
 def _joint_sum(partition, draw, n_clusters, width, h, cells, sizes):
     """Sum of h over a contingency table, visiting every cell; `sizes` receives the sizes of the draw's clusters.
 
-    `cells`, all 0 before and after, is scratch: two tables, of the items in even and in odd places, because a count
-    waits for the last one in the same place.
+    `cells`, all 0 before and after, is scratch.
     """
-    odd = n_clusters * width
-    for i in range(0, draw.size - 1, 2):
+    for i in range(draw.size):
         cells[np.int64(partition[i]) * width + np.int64(draw[i])] += 1
-        cells[odd + np.int64(partition[i + 1]) * width + np.int64(draw[i + 1])] += 1
-    if draw.size % 2 == 1:
-        cells[np.int64(partition[-1]) * width + np.int64(draw[-1])] += 1
     total = 0.0
     sizes[:width] = 0
     for k in range(n_clusters):
         for cluster in range(width):
-            cell = k * width + cluster
-            count = cells[cell] + cells[odd + cell]
-            cells[cell] = 0
-            cells[odd + cell] = 0
+            count = cells[k * width + cluster]
+            cells[k * width + cluster] = 0
             sizes[cluster] += count
             total += h[count]
     return total
@@ -48,7 +41,7 @@ def _sort_items(draw, width, sizes, order):
     """Write the sizes of the draw's clusters to `sizes`, the items cluster by cluster to `order`."""
     ends = np.zeros(width + 1, np.int64)
     for label in draw:
-        ends[label + 1] += 1
+        ends[np.int64(label) + 1] += 1
     for cluster in range(width):
         sizes[cluster] = ends[cluster + 1]
         ends[cluster + 1] += ends[cluster]
@@ -59,7 +52,7 @@ def _sort_items(draw, width, sizes, order):
 
 @jit
 def _joint_sum_by_items(partition, order, sizes, h, counts):
-    """The same, visiting items cluster by cluster of the draw; `counts`, all 0 before and after, is scratch."""
+    """What _joint_sum returns, visiting items cluster by cluster; `counts`, all 0 before and after, is scratch."""
     total = 0.0
     end = 0
     for size in sizes:
@@ -80,10 +73,10 @@ def _sums_over_draws(partitions, n_clusters, labels, n_draw_clusters, h, sums, d
     most, widest = n_clusters.max(), n_draw_clusters.max()
     counts, sizes = np.zeros(most, np.int64), np.zeros(widest, np.int64)
     order = np.empty(n_items, np.int64)
-    cells = np.zeros(2 * min(most * widest, 16 * n_items), np.int64)
+    cells = np.zeros(min(most * widest, 16 * n_items), np.int64)
     for t in range(labels.shape[0]):
         draw, width = labels[t], n_draw_clusters[t]
-        if 2 * most * width <= cells.size:
+        if most * width <= cells.size:
             for p in range(partitions.shape[0]):
                 sums[p, t] = _joint_sum(partitions[p], draw, n_clusters[p], width, h, cells, sizes)
         else:
