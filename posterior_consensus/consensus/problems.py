@@ -11,7 +11,7 @@ from posterior_consensus.draws import PartitionDraws
 from posterior_consensus.kernels import pair_search, search, tables
 from posterior_consensus.kernels.loss import is_linear
 from posterior_consensus.losses import PartitionLoss
-from posterior_consensus.partitions import Labels, canonical_labels
+from posterior_consensus.partitions import Labels, canonical_rows, smallest_dtype
 from posterior_consensus.similarity import similarity_values
 
 _SMALL = 40  # draws on which a run begins, and on which the best partition is taken apart again
@@ -84,10 +84,11 @@ class OnDraws:
         """The draws at these quantiles of their weights, or all if there are no more."""
         if self._draws.n_draws <= quantiles.size:
             return self._all
-        rows, times = np.unique(np.searchsorted(self._cumulative, quantiles), return_counts=True)
-        rows = np.minimum(rows, self._draws.n_draws - 1)  # the last sum may be below 1 by rounding
+        found = np.searchsorted(self._cumulative[:-1], quantiles)  # the last sum may be below 1 by rounding
+        times = np.bincount(found)
+        rows = np.flatnonzero(times)
         starts = np.concatenate([[0], np.cumsum(self._draws.n_clusters[rows])])
-        return tables.Draws(self._draws.labels[rows], starts, times / quantiles.size)
+        return tables.Draws(self._draws.labels[rows], starts, times[rows] / quantiles.size)
 
     def _settle(
         self, draws: tables.Draws, labels: Labels, order: npt.NDArray[Any], effort: int, exactly: bool = False
@@ -96,7 +97,13 @@ class OnDraws:
         value, in_one, tally = search.settle(
             draws, self._loss, partition, order, *self.limits, exactly, effort, self._stop
         )
-        return Found(canonical_labels(partition), value, in_one, tally)
+        return Found(_numbered(partition), value, in_one, tally)
+
+
+def _numbered(partition: Labels) -> Labels:
+    """Number the clusters by first appearance, without the checks that a user's labels need."""
+    codes = partition[np.newaxis].astype(smallest_dtype(partition.size))
+    return canonical_rows(codes, partition.size)[0][0].astype(np.int32)
 
 
 def _both(earlier: Found, later: Found) -> Found:
@@ -136,4 +143,4 @@ class OnPairs:
         value, tally = pair_search.settle_pairs(
             self._similarity, self._costs, partition, order, *self.limits, self._stop
         )
-        return Found(canonical_labels(partition), self._apart + value, self._in_one, tally)
+        return Found(_numbered(partition), self._apart + value, self._in_one, tally)

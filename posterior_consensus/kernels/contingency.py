@@ -37,17 +37,54 @@ def _joint_sum(partition, draw, n_clusters, width, h, cells, sizes):
 
 
 @jit
-def _joint_sum_by_items(partition, order, ends, h, counts):
-    """The same, visiting items cluster by cluster of the draw; `counts`, all 0 before and after, is scratch."""
+def _sort_items(draw, width, sizes, order):
+    """Write the sizes of the draw's clusters to `sizes`, the items cluster by cluster to `order`."""
+    ends = np.zeros(width + 1, np.int64)
+    for label in draw:
+        ends[np.int64(label) + 1] += 1
+    for cluster in range(width):
+        sizes[cluster] = ends[cluster + 1]
+        ends[cluster + 1] += ends[cluster]
+    for i in range(draw.size):
+        order[ends[draw[i]]] = i
+        ends[draw[i]] += 1
+
+
+@jit
+def _joint_sum_by_items(partition, order, sizes, h, counts):
+    """What _joint_sum returns, visiting items cluster by cluster; `counts`, all 0 before and after, is scratch."""
     total = 0.0
-    for cluster in range(ends.size - 1):
-        for s in range(ends[cluster], ends[cluster + 1]):
+    end = 0
+    for size in sizes:
+        first, end = end, end + size
+        for s in range(first, end):
             counts[partition[order[s]]] += 1
-        for s in range(ends[cluster], ends[cluster + 1]):
+        for s in range(first, end):
             k = partition[order[s]]
             total += h[counts[k]]
             counts[k] = 0
     return total
+
+
+@jit
+def _sums_over_draws(partitions, n_clusters, labels, n_draw_clusters, h, sums, drawn):
+    """Write what `joint_sums` returns to `sums` (P, N) and `drawn` (N,)."""
+    n_items = labels.shape[1]
+    most, widest = n_clusters.max(), n_draw_clusters.max()
+    counts, sizes = np.zeros(most, np.int64), np.zeros(widest, np.int64)
+    order = np.empty(n_items, np.int64)
+    cells = np.zeros(min(most * widest, 16 * n_items), np.int64)
+    for t in range(labels.shape[0]):
+        draw, width = labels[t], n_draw_clusters[t]
+        if most * width <= cells.size:
+            for p in range(partitions.shape[0]):
+                sums[p, t] = _joint_sum(partitions[p], draw, n_clusters[p], width, h, cells, sizes)
+        else:
+            _sort_items(draw, width, sizes, order)
+            for p in range(partitions.shape[0]):
+                sums[p, t] = _joint_sum_by_items(partitions[p], order, sizes[:width], h, counts)
+        for size in sizes[:width]:
+            drawn[t] += h[size]
 
 
 @jit(parallel=True)
@@ -58,31 +95,11 @@ def joint_sums(partitions, n_clusters, labels, n_draw_clusters, h):
 
     Visiting every cell is several times faster, but a table of many clusters by many has more cells than memory holds.
     """
-    n_partitions, n_items = partitions.shape
     n_draws = labels.shape[0]
-    most = n_clusters.max()
-    sums, drawn = np.empty((n_partitions, n_draws)), np.zeros(n_draws)
-    n_blocks = -(-n_draws // _BLOCK)
-    for block in prange(n_blocks):
-        first, last = block * _BLOCK, min(n_draws, (block + 1) * _BLOCK)
-        widest = n_draw_clusters[first:last].max()
-        counts, sizes = np.zeros(most, np.int64), np.zeros(widest, np.int64)
-        cells = np.zeros(min(most * widest, 16 * n_items), np.int64)
-        for t in range(first, last):
-            width = n_draw_clusters[t]
-            draw = labels[t]
-            if most * width <= cells.size:
-                for p in range(n_partitions):
-                    sums[p, t] = _joint_sum(partitions[p], draw, n_clusters[p], width, h, cells, sizes)
-            else:
-                order = np.argsort(draw, kind="mergesort")
-                ends = np.zeros(width + 1, np.int64)
-                sizes[:width] = np.bincount(draw)
-                ends[1:] = np.cumsum(sizes[:width])
-                for p in range(n_partitions):
-                    sums[p, t] = _joint_sum_by_items(partitions[p], order, ends, h, counts)
-            for size in sizes[:width]:
-                drawn[t] += h[size]
+    sums, drawn = np.empty((partitions.shape[0], n_draws)), np.zeros(n_draws)
+    for block in prange(-(-n_draws // _BLOCK)):
+        at = slice(block * _BLOCK, min(n_draws, (block + 1) * _BLOCK))
+        _sums_over_draws(partitions, n_clusters, labels[at], n_draw_clusters[at], h, sums[:, at], drawn[at])
     return sums, drawn
 
 

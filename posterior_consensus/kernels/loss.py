@@ -28,16 +28,17 @@ class Loss(NamedTuple):
 
 @jit
 def _linear_form(coefficients, top, a, b, c):
-    value = coefficients[0] * top + coefficients[1] * a + coefficients[2] * b + coefficients[3] * c
-    if coefficients[4] != 0.0:
-        value += coefficients[4] * max(b, c)
-    if coefficients[5] != 0.0:
-        value += coefficients[5] * min(b, c)
-    if coefficients[6] != 0.0 and top > 0.0:
-        value += coefficients[6] * b * c / top
-    if coefficients[7] != 0.0:
-        value += coefficients[7] * np.sqrt(max(0.0, (top - b) * (top - c)))
-    return value
+    """The eight terms without a branch, so that loops over draws run in vector registers."""
+    return (
+        coefficients[0] * top
+        + coefficients[1] * a
+        + coefficients[2] * b
+        + coefficients[3] * c
+        + coefficients[4] * max(b, c)
+        + coefficients[5] * min(b, c)
+        + coefficients[6] / max(top, 1.0) * b * c  # top is 0 for a single item, else at least 1
+        + coefficients[7] * np.sqrt(max(0.0, (top - b) * (top - c)))
+    )
 
 
 @jit
@@ -62,13 +63,13 @@ def is_linear(loss):
 def loss_value(loss, is_ratio, top, a, b, c):
     """The loss, but for its scale."""
     value = _linear_form(loss.numerator, top, a, b, c)
-    if abs(value) <= _ZERO * top:
-        value = 0.0
+    value = 0.0 if abs(value) <= _ZERO * top else value
     if not is_ratio:
         return value
     divisor = _linear_form(loss.denominator, top, a, b, c)
-    if divisor <= _TINY * top:  # 0/0: both partitions are trivial; the distance of equal ones is 0, of different ones 1
-        return 0.0 if abs(b - a) + abs(c - a) <= _TINY * top else 1.0
+    # 0/0: both partitions are trivial; the distance of equal ones is 0, of different ones 1
+    if divisor <= _TINY * top:
+        value, divisor = 0.0 if abs(b - a) + abs(c - a) <= _TINY * top else 1.0, 1.0
     return value / divisor
 
 

@@ -7,11 +7,12 @@ from posterior_consensus.kernels._simd import LANES
 from posterior_consensus.kernels.loss import has_denominator, is_linear, loss_value
 from posterior_consensus.kernels.tables import (
     Slopes,
-    change_exactly,
     change_linear,
     choose,
     compact,
+    current,
     expected,
+    expected_after,
     expected_in_one,
     move,
     own_sum,
@@ -54,8 +55,8 @@ def _allocate(draws, loss, state, difference, linear, order, most, rounding):
         if n_clusters == state.sizes.size and n_clusters < most:
             state = widened(state)
             scores = np.empty(state.sizes.size)
-        score_linear(draws, state, slopes, difference, i, -1, scores)
-        k = choose(scores, state.sizes, -1, n_clusters < most, rounding)
+        score_linear(draws, state, slopes, difference, i, scores)
+        k = choose(scores, state, i, n_clusters < most, rounding)
         n_clusters += state.sizes[k] == 0
         move(draws, state, difference, i, k)
     return state
@@ -80,10 +81,13 @@ def _score_all(draws, state, slopes, difference, first_item, entering, staying, 
 
 
 @jit
-def _best_change(draws, loss, state, difference, i, doubted, may_open, rounding):
-    """The cluster of those in doubt to which the move of item i lowers the expected loss most, or its own."""
+def _best_change(draws, loss, state, difference, i, doubted, may_open, now, rounding):
+    """The cluster of those in doubt to which the move of item i lowers the expected loss `now` most, or its own.
+
+    And the expected loss after the move.
+    """
     old = state.partition[i]
-    best, target = -rounding, old
+    best, target = now - rounding, old
     opened = False
     for k in range(state.sizes.size):
         if state.sizes[k] == 0:
@@ -92,25 +96,25 @@ def _best_change(draws, loss, state, difference, i, doubted, may_open, rounding)
             opened = True
         elif k == old or k >= doubted.size or not doubted[k]:
             continue
-        delta = change_exactly(draws, loss, state, difference, i, k)
-        if delta < best:
-            best, target = delta, k
-    return target
+        value = expected_after(draws, loss, state, difference, i, k)
+        if value < best:
+            best, target = value, k
+    return target, now if target == old else best
 
 
 @jit
-def _scan(draws, loss, state, slopes, difference, linear, fewest, most, exactly, rounding, margins, targets):
+def _scan(draws, loss, state, slopes, difference, linear, fewest, most, doubt, rounding, margins, targets):
     """Let every item move once to where the expected loss is least; return the state and how many moved.
 
     A block of items is scored against frozen tables, in single precision and, unless the loss is linear in A and B,
-    to first order. Clusters that look better are then scored again without approximation before an item moves; if
-    `exactly`, so are those that could be better, the first order being wrong by a share of order 1 / n. `margins`
-    receives by how much the best other cluster is worse than the item's own, `targets` which it is.
+    to first order. Clusters that look better, or worse by no more than the share `doubt` of the item's score, are then
+    scored again without approximation before an item moves. `margins` receives by how much the best other cluster is
+    worse than the item's own, `targets` which it is.
     """
     set_slopes(draws, loss, state, linear, slopes)
+    now = 0.0 if linear else current(draws, loss, state)
     n_clusters = compact(state)
     n_items = state.partition.size
-    doubt = max(_MARGIN, _FIRST_ORDER / n_items) if exactly else _MARGIN
     size = min(_BLOCK, n_items)
     sums, totals = np.empty((size, LANES), np.float32), np.empty((size, LANES))
     scores = np.empty(state.sizes.size)
@@ -139,11 +143,11 @@ def _scan(draws, loss, state, slopes, difference, linear, fewest, most, exactly,
                 state = widened(state)
                 scores = np.empty(state.sizes.size)
             if linear:
-                score_linear(draws, state, slopes, difference, i, old, scores)
-                k = choose(scores, state.sizes, old, n_clusters < most, rounding)
+                score_linear(draws, state, slopes, difference, i, scores)
+                k = choose(scores, state, i, n_clusters < most, rounding)
             else:
                 doubted = entering[b, :used] - stay <= doubtful
-                k = _best_change(draws, loss, state, difference, i, doubted, opened <= doubtful, rounding)
+                k, now = _best_change(draws, loss, state, difference, i, doubted, opened <= doubtful, now, rounding)
             if k != old:
                 n_clusters += int(state.sizes[k] == 0) - int(alone)
                 move(draws, state, difference, i, k)
@@ -159,9 +163,12 @@ def _open_clusters(draws, loss, state, slopes, difference, linear, fewest, margi
     while state.sizes.size < fewest:
         state = widened(state)
     set_slopes(draws, loss, state, linear, slopes)
-    sums, totals = np.empty((n_items, LANES), np.float32), np.empty((n_items, LANES))
-    entering = np.empty((n_items, state.sizes.size))
-    _score_all(draws, state, slopes, difference, 0, entering, margins, sums, totals)
+    size = min(_BLOCK, n_items)
+    sums, totals = np.empty((size, LANES), np.float32), np.empty((size, LANES))
+    entering = np.empty((size, state.sizes.size))
+    for first_item in range(0, n_items, _BLOCK):
+        staying = margins[first_item : first_item + _BLOCK]
+        _score_all(draws, state, slopes, difference, first_item, entering, staying, sums, totals)
     for i in np.argsort(-margins):
         if n_clusters < fewest and state.sizes[state.partition[i]] > 1:
             move(draws, state, difference, i, n_clusters)
@@ -170,23 +177,27 @@ def _open_clusters(draws, loss, state, slopes, difference, linear, fewest, margi
 
 
 @jit
+def _place(k, other):
+    """Place of clusters k < other among all pairs."""
+    return other * (other - 1) // 2 + k
+
+
+@jit
 def _union_gains(draws, loss, state, slopes, linear, n_clusters):
-    """What the union of every two clusters (K, K) adds to the expected loss."""
+    """What the union of every two clusters adds to the expected loss; `_place` says where it stands."""
     h, starts = loss.h, draws.starts
-    gains = np.zeros((n_clusters, n_clusters))
-    deltas = np.zeros((n_clusters, n_clusters))
+    top = h[-1]
+    n_pairs = n_clusters * (n_clusters - 1) // 2
+    gains, deltas, owns = np.zeros(n_pairs), np.zeros(n_pairs), np.empty(n_pairs)
     there = np.empty(n_clusters, np.int64)
     is_ratio = has_denominator(loss)
     before = own_sum(loss, state)
-    owns = np.empty((n_clusters, n_clusters))
-    for k in range(n_clusters):
-        for other in range(n_clusters):
+    for other in range(n_clusters):
+        for k in range(other):
             x, y = state.sizes[k], state.sizes[other]
-            owns[k, other] = h[min(x + y, h.size - 1)] - h[x] - h[y]
+            owns[_place(k, other)] = h[x + y] - h[x] - h[y]
     for t in range(draws.weights.size):
-        if not linear:
-            deltas[:] = 0.0
-        slope = slopes.a[t] if linear else 1.0
+        weight = slopes.a[t] if linear else 1.0
         target = gains if linear else deltas
         for row in range(starts[t], starts[t + 1]):
             counts = state.counts[row]
@@ -195,27 +206,20 @@ def _union_gains(draws, loss, state, slopes, linear, n_clusters):
                 if counts[k] > 0:
                     there[found] = k
                     found += 1
-            for x in range(found):
-                one = counts[there[x]]
-                for y in range(x + 1, found):
-                    other = counts[there[y]]
-                    target[there[x], there[y]] += slope * (h[one + other] - h[one] - h[other])
+            for y in range(found):
+                other = counts[there[y]]
+                for x in range(y):
+                    one = counts[there[x]]
+                    target[_place(there[x], there[y])] += weight * (h[one + other] - h[one] - h[other])
         if not linear:
-            a, c = state.joint[t], state.drawn[t]
-            now = loss_value(loss, is_ratio, h[-1], a, before, c)
-            for k in range(n_clusters):
-                for other in range(k + 1, n_clusters):
-                    value = loss_value(
-                        loss,
-                        is_ratio,
-                        h[-1],
-                        a + deltas[k, other],
-                        before + owns[k, other],
-                        c,
-                    )
-                    gains[k, other] += draws.weights[t] * (value - now)
+            a, c, weight = state.joint[t], state.drawn[t], draws.weights[t]
+            now = loss_value(loss, is_ratio, top, a, before, c)
+            for p in range(n_pairs):
+                gains[p] += weight * (loss_value(loss, is_ratio, top, a + deltas[p], before + owns[p], c) - now)
+                deltas[p] = 0.0
     if linear:
-        gains += slopes.b[0] * owns
+        for p in range(n_pairs):
+            gains[p] += slopes.b[0] * owns[p]
     return gains
 
 
@@ -235,8 +239,9 @@ def _merge(draws, loss, state, slopes, linear, fewest, most, rounding):
     kept, gone = -1, -1
     for k in range(n_clusters):
         for other in range(k + 1, n_clusters):
-            if gains[k, other] < best:
-                best, kept, gone = gains[k, other], k, other
+            gain = gains[_place(k, other)]
+            if gain < best:
+                best, kept, gone = gain, k, other
     if gone < 0:
         return False
     for i in range(state.partition.size):
@@ -244,8 +249,9 @@ def _merge(draws, loss, state, slopes, linear, fewest, most, rounding):
             state.partition[i] = kept
     state.sizes[kept] += state.sizes[gone]
     state.sizes[gone] = 0
-    state.counts[:, kept] += state.counts[:, gone]
-    state.counts[:, gone] = 0
+    for row in state.counts:
+        row[kept] += row[gone]
+        row[gone] = 0
     return True
 
 
@@ -261,6 +267,7 @@ def _move_chain(draws, loss, state, slopes, difference, linear, fewest, rounding
     order = np.argsort(margins)
     moved = np.empty(_FOLLOWERS + _OTHERS + 1, np.int64)
     origins = np.empty(moved.size, np.int64)
+    before = 0.0 if linear else current(draws, loss, state)
     for lead in order[:_LEADERS]:
         old, new = partition[lead], targets[lead]
         gain, n_moved, n_alike, n_others = 0.0, 0, 0, 0
@@ -282,7 +289,7 @@ def _move_chain(draws, loss, state, slopes, difference, linear, fewest, rounding
             if linear:
                 delta = change_linear(draws, state, slopes, difference, i, target)
             else:
-                delta = change_exactly(draws, loss, state, difference, i, target)
+                delta = expected_after(draws, loss, state, difference, i, target) - (before + gain)
             if n_moved == 0 or delta < 0.0:
                 gain += delta
                 move(draws, state, difference, i, target)
@@ -308,7 +315,7 @@ def _rearrange(draws, loss, state, slopes, difference, items, margins, apart, fe
     n_clusters = np.count_nonzero(state.sizes)
     if n_clusters == state.sizes.size and n_clusters < most:
         state = widened(state)
-    old = state.partition[items[0]]
+    old = int(state.partition[items[0]])
     scores = np.empty(state.sizes.size)
     for i in items:
         take_out(draws, state, i)
@@ -316,19 +323,22 @@ def _rearrange(draws, loss, state, slopes, difference, items, margins, apart, fe
     pair = np.array([old, old])
     if apart:
         pair[1] = np.flatnonzero((state.sizes == 0) & (np.arange(state.sizes.size) != old))[0]
-        least, greatest = np.argmin(margins[items]), np.argmax(margins[items])
-        if greatest == least:  # all margins are equal
-            greatest = (least + 1) % items.size
+        least, greatest = 0, items.size - 1
+        for at in range(items.size):
+            if margins[items[at]] < margins[items[least]]:
+                least = at
+            if margins[items[at]] > margins[items[greatest]]:
+                greatest = at
         move(draws, state, difference, items[least], pair[1])
         move(draws, state, difference, items[greatest], pair[0])
     for i in items:
         if state.partition[i] >= 0:
             continue
-        score_linear(draws, state, slopes, difference, i, -1, scores)
+        score_linear(draws, state, slopes, difference, i, scores)
         if apart:
             k = pair[1] if scores[pair[1]] < scores[pair[0]] else pair[0]
         else:
-            k = choose(scores, state.sizes, -1, n_clusters < most, rounding)
+            k = choose(scores, state, i, n_clusters < most, rounding)
             n_clusters += state.sizes[k] == 0
         move(draws, state, difference, i, k)
     if np.count_nonzero(state.sizes) >= fewest and expected(draws, loss, state) < before - 10.0 * rounding:
@@ -354,43 +364,6 @@ def _rearrange_any(draws, loss, state, slopes, difference, order, margins, fewes
             if paid:
                 tally[SPLITS if apart else ZEALOUS] += 1
                 return state, True
-    return state, False
-
-
-@jit
-def _improve(
-    draws,
-    loss,
-    state,
-    slopes,
-    difference,
-    linear,
-    order,
-    fewest,
-    most,
-    effort,
-    exactly,
-    rounding,
-    margins,
-    targets,
-    tally,
-):
-    """Take the first kind of move that lowers the expected loss; return the state and whether there was one."""
-    state, moved = _scan(
-        draws, loss, state, slopes, difference, linear, fewest, most, exactly, rounding, margins, targets
-    )
-    tally[SCANS] += 1
-    tally[MOVES] += moved
-    if moved > 0:
-        return state, True
-    if _merge(draws, loss, state, slopes, linear, fewest, most, rounding):
-        tally[MERGES] += 1
-        return state, True
-    if effort > 0 and _move_chain(draws, loss, state, slopes, difference, linear, fewest, rounding, margins, targets):
-        tally[CHAINS] += 1
-        return state, True
-    if effort > 1:
-        return _rearrange_any(draws, loss, state, slopes, difference, order, margins, fewest, most, rounding, tally)
     return state, False
 
 
@@ -427,39 +400,40 @@ def settle(draws, loss, partition, order, fewest, most, exactly, effort, stop):
     linear = is_linear(loss)
     n_items = partition.size
     difference = np.zeros(n_items + 2)
-    difference[1:-1] = np.diff(loss.h)
+    for x in range(n_items):
+        difference[x + 1] = loss.h[x + 1] - loss.h[x]
     rounding = _TINY * (difference[-2] if linear else 1.0 if has_denominator(loss) else loss.h[-1])
     tally = np.zeros(6, np.int64)
-    width = _WIDTH
-    while width < partition.max() + 1:
-        width *= 2
-    state = tables(draws, partition, width)
+    n_clusters = 0
+    for k in partition:
+        n_clusters = max(n_clusters, k + 1)
+    state = tables(draws, partition, max(n_clusters, _WIDTH))
     state = _allocate(draws, loss, state, difference, linear, order, most, rounding)
     slopes = Slopes(np.empty(draws.weights.size), np.empty(1))
     margins, targets = np.empty(n_items), np.empty(n_items, np.int64)
     if np.count_nonzero(state.sizes) < fewest:
         state = _open_clusters(draws, loss, state, slopes, difference, linear, fewest, margins)
-    checking = False
+    doubt = _MARGIN
+    most_doubt = max(_MARGIN, _FIRST_ORDER / n_items) if exactly and not linear else _MARGIN
     while stop[0] == 0 or np.count_nonzero(state.sizes) > most:
-        state, improved = _improve(
-            draws,
-            loss,
-            state,
-            slopes,
-            difference,
-            linear,
-            order,
-            fewest,
-            most,
-            effort,
-            checking,
-            rounding,
-            margins,
-            targets,
-            tally,
+        state, moved = _scan(
+            draws, loss, state, slopes, difference, linear, fewest, most, doubt, rounding, margins, targets
         )
-        if not improved and (linear or not exactly or checking):
+        tally[SCANS] += 1
+        tally[MOVES] += moved
+        improved = moved > 0
+        if not improved and _merge(draws, loss, state, slopes, linear, fewest, most, rounding):
+            tally[MERGES] += 1
+            improved = True
+        if not improved and effort > 0:
+            improved = _move_chain(draws, loss, state, slopes, difference, linear, fewest, rounding, margins, targets)
+            tally[CHAINS] += improved
+        if not improved and effort > 1:
+            state, improved = _rearrange_any(
+                draws, loss, state, slopes, difference, order, margins, fewest, most, rounding, tally
+            )
+        if not improved and doubt == most_doubt:
             break
-        checking = not improved
+        doubt = _MARGIN if improved else most_doubt
     value = expected(draws, loss, state)
     return value, expected_in_one(draws, loss, state), tally

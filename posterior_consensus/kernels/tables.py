@@ -66,8 +66,11 @@ def widened(state):
     width = state.sizes.size
     sizes = np.zeros(2 * width, np.int64)
     counts = np.zeros((state.counts.shape[0], 2 * width), np.int32)
-    sizes[:width] = state.sizes
-    counts[:, :width] = state.counts
+    for k in range(width):
+        sizes[k] = state.sizes[k]
+    for row in range(counts.shape[0]):
+        for k in range(width):
+            counts[row, k] = state.counts[row, k]
     return State(state.partition, sizes, counts, state.joint, state.drawn)
 
 
@@ -83,8 +86,9 @@ def compact(state):
             if n_clusters < k:
                 sizes[n_clusters] = sizes[k]
                 sizes[k] = 0
-                counts[:, n_clusters] = counts[:, k]
-                counts[:, k] = 0
+                for row in counts:
+                    row[n_clusters] = row[k]
+                    row[k] = 0
             n_clusters += 1
     for i in range(partition.size):
         if partition[i] >= 0:
@@ -121,6 +125,12 @@ def refresh_sums(loss, state, starts):
 def expected(draws, loss, state):
     """Expected loss of a partition of all items, but for the loss's scale."""
     refresh_sums(loss, state, draws.starts)
+    return current(draws, loss, state)
+
+
+@jit
+def current(draws, loss, state):
+    """The same, from the sums as they are kept."""
     is_ratio = has_denominator(loss)
     own = own_sum(loss, state)
     total = 0.0
@@ -145,7 +155,8 @@ def expected_in_one(draws, loss, state):
 def set_slopes(draws, loss, state, linear, slopes):
     """Derivatives of the expected loss; for a loss that is not linear, at the state's partition."""
     if linear:
-        slopes.a[:] = loss.numerator[1] * draws.weights
+        for t in range(draws.weights.size):
+            slopes.a[t] = loss.numerator[1] * draws.weights[t]
         slopes.b[0] = loss.numerator[2]
         return
     refresh_sums(loss, state, draws.starts)
@@ -224,21 +235,26 @@ def score_block(draws, state, slopes, difference, first_item, first, sums, total
 
 
 @jit
-def score_linear(draws, state, slopes, difference, i, old, scores):
-    """What item i, out of its cluster `old`, adds in each cluster to a loss with these slopes."""
+def score_linear(draws, state, slopes, difference, i, scores):
+    """What item i, out of its cluster if it is in one, adds in each cluster to a loss with these slopes."""
     labels, starts, _ = draws
+    old = state.partition[i]
     scores[:] = 0.0
     staying = 0.0
+    used = 0
+    for k in range(scores.size):
+        if state.sizes[k] > 0:
+            used = k + 1
     for t in range(starts.size - 1):
         row = state.counts[starts[t] + labels[t, i]]
         slope = slopes.a[t]
-        for k in range(scores.size):
+        for k in range(used):  # a cluster of its own adds h(1) = 0
             scores[k] += slope * difference[row[k] + 1]
         if old >= 0:
             staying += slope * difference[row[old]]
     if old >= 0:
         scores[old] = staying
-    for k in range(scores.size):
+    for k in range(used):
         scores[k] += slopes.b[0] * difference[state.sizes[k] + (k != old)]
 
 
@@ -255,21 +271,22 @@ def change_linear(draws, state, slopes, difference, i, new):
 
 
 @jit
-def change_exactly(draws, loss, state, difference, i, new):
-    """What the move of item i to cluster `new` adds to the expected loss, whatever the loss."""
+def expected_after(draws, loss, state, difference, i, new):
+    """Expected loss, but for its scale, once item i is in cluster `new`, another than its own."""
     labels, starts, weights = draws
     is_ratio = has_denominator(loss)
     top = loss.h[-1]
     old = state.partition[i]
-    before = own_sum(loss, state)
-    after = before + difference[state.sizes[new] + 1] - difference[state.sizes[old]]
-    total = 0.0
+    own = own_sum(loss, state) + difference[state.sizes[new] + 1] - difference[state.sizes[old]]
+    values = np.empty(weights.size)
     for t in range(weights.size):
         row = state.counts[starts[t] + labels[t, i]]
-        a, c = state.joint[t], state.drawn[t]
-        now = loss_value(loss, is_ratio, top, a, before, c)
-        a += difference[row[new] + 1] - difference[row[old]]
-        total += weights[t] * (loss_value(loss, is_ratio, top, a, after, c) - now)
+        values[t] = state.joint[t] + difference[row[new] + 1] - difference[row[old]]
+    for t in range(weights.size):  # apart from the loop above, so that it runs in vector registers
+        values[t] = weights[t] * loss_value(loss, is_ratio, top, values[t], own, state.drawn[t])
+    total = 0.0
+    for value in values:
+        total += value
     return total
 
 
@@ -303,10 +320,10 @@ def take_out(draws, state, i):
 
 
 @jit
-def choose(scores, sizes, old, may_open, rounding):
-    """The cluster of least score; where rounding leaves a choice, the old one, else the first."""
-    best = old
-    for k in range(sizes.size):
-        if (sizes[k] > 0 or may_open) and (best < 0 or scores[k] < scores[best] - rounding):
+def choose(scores, state, i, may_open, rounding):
+    """The cluster of least score for item i; where rounding leaves a choice, the one it is in, else the first."""
+    best = int(state.partition[i])
+    for k in range(scores.size):
+        if (state.sizes[k] > 0 or may_open) and (best < 0 or scores[k] < scores[best] - rounding):
             best = k
     return best

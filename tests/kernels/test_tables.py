@@ -57,14 +57,14 @@ def test_scores_and_changes_are_differences_of_the_expected_loss(name):
     for i in range(N_ITEMS):
         moved = [mean_loss(np.where(np.arange(N_ITEMS) == i, k, PARTITION), draws, definition) for k in range(4)]
         for new in {0, 1, 2, 3} - {PARTITION[i]}:
-            change, _ = run(tables.change_exactly, draws, loss, state, difference, i, new)
-            assert scale * change == pytest.approx(moved[new] - scale * total, abs=1e-12)
+            after, _ = run(tables.expected_after, draws, loss, state, difference, i, new)
+            assert scale * after == pytest.approx(moved[new], abs=1e-12)
             if linear:
                 change, _ = run(tables.change_linear, draws, state, slopes, difference, i, new)
                 assert scale * change == pytest.approx(moved[new] - scale * total, abs=1e-12)
         if linear:
             old = PARTITION[i]
-            _, (*_, scores) = run(tables.score_linear, draws, state, slopes, difference, i, old, np.empty(8))
+            _, (*_, scores) = run(tables.score_linear, draws, state, slopes, difference, i, np.empty(8))
             np.testing.assert_allclose(
                 scale * (scores[:4] - scores[old]), np.subtract(moved, total * scale), atol=1e-12
             )
@@ -83,7 +83,11 @@ def test_scores_of_a_block_are_those_of_its_items_in_single_precision(name, n_dr
 
 
 def test_the_old_cluster_then_the_first_is_chosen_among_equals():
-    sizes = np.array([2, 0, 1, 3])
-    assert tables.choose(np.array([1.0, 1.0, 1.0, 1.0]), sizes, 2, True, 1e-9) == 2
-    assert tables.choose(np.array([1.0, 0.0, 1.0, 1.0]), sizes, -1, False, 1e-9) == 0
-    assert tables.choose(np.array([1.0, 0.0, 1.0, 1.0]), sizes, 3, True, 1e-9) == 1
+    state = state_of(some_draws(6))
+    free = state.sizes.size - 1
+    equal, first_less = np.ones(free + 1), np.r_[1.0, 0.0, np.ones(free - 1)]
+    assert state.sizes[free] == 0
+    assert tables.choose(equal, state, 2, True, 1e-9) == state.partition[2] == 2
+    state.partition[0], state.sizes[1] = -1, 0
+    assert tables.choose(first_less, state, 0, False, 1e-9) == 0
+    assert tables.choose(first_less, state, 0, True, 1e-9) == 1
