@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -115,9 +114,14 @@ def allocation_probabilities(
 
 
 def _check(model: Any, idata: Any, var_name: Any, max_memory: Any) -> None:
-    if find_spec("pymc") is None:
-        raise ImportError("Reading a model needs the package pymc: pip install 'posterior-consensus[pymc]'.")
-    import pymc as pm
+    try:
+        import pymc as pm
+    except ModuleNotFoundError as error:
+        if error.name != "pymc":
+            raise
+        raise ImportError(
+            "Reading a model needs the package pymc: pip install 'posterior-consensus[pymc]'."
+        ) from None
 
     if not isinstance(model, pm.Model):
         swapped = " The model comes first, the posterior second." if isinstance(idata, pm.Model) else ""
