@@ -20,19 +20,20 @@ def test_no_mixture(pm, rng):  # noqa: F811
         mu = pm.Normal("mu", shape=2)
         pm.Potential("likelihood", -(mu**2).sum())
     idata = posterior(mu=normals(rng, 2))
-    with pytest.raises(ValueError, match=f"`model` must have a pm.Mixture; .*in a pm.Potential, 'likelihood'.*{WAYS_OUT}"):
-        pc.allocation_probabilities(model, idata)
+
+    def fails(model, message, *names):
+        with pytest.raises(ValueError, match=message):
+            pc.allocation_probabilities(model, idata, *names)
+
+    fails(model, f"`model` must have a pm.Mixture; .*in a pm.Potential, 'likelihood'.*{WAYS_OUT}")
     with model:
         z = pm.Categorical("z", p=[0.5, 0.5], shape=3)
         pm.Normal("y", mu[z], observed=np.zeros(3))
-    with pytest.raises(ValueError, match=f"it has explicit labels, 'z'.*as_partition_draws. Else: either.*{WAYS_OUT}"):
-        pc.allocation_probabilities(model, idata)
-    with pytest.raises(ValueError, match=f"`var_name` must name a mixture of the model; got 'y', present: none.*{WAYS_OUT}"):
-        pc.allocation_probabilities(model, idata, "y")
+    fails(model, f"it has explicit labels, 'z'.*as_partition_draws. Else: either.*{WAYS_OUT}")
+    fails(model, f"`var_name` must name a mixture of the model; got 'y', present: none.*{WAYS_OUT}", "y")
     with pm.Model() as model:
         pm.Normal("mu")
-    with pytest.raises(ValueError, match=f"must have a pm.Mixture; got the variables 'mu'. {WAYS_OUT[:20]}"[:55]):
-        pc.allocation_probabilities(model, idata)
+    fails(model, f"must have a pm.Mixture; got the variables 'mu'.*{WAYS_OUT}")
 
 
 def test_two_mixtures(pm, rng):  # noqa: F811
@@ -41,7 +42,9 @@ def test_two_mixtures(pm, rng):  # noqa: F811
         pm.NormalMixture("first", w=[0.5, 0.5], mu=mu, sigma=1.0, observed=np.zeros(3))
         pm.NormalMixture("second", w=[0.5, 0.5], mu=mu, sigma=1.0, observed=np.zeros(4))
     idata = posterior(mu=normals(rng, 2))
-    with pytest.raises(ValueError, match=r"`var_name` must say which mixture; .* 'first', 'second', whose .* independent"):
+    with pytest.raises(
+        ValueError, match=r"`var_name` must say which mixture; .* 'first', 'second', whose .* independent"
+    ):
         pc.allocation_probabilities(model, idata)
     with pytest.raises(ValueError, match="`var_name` must name a mixture of the model; got 'mu', present: 'first'"):
         pc.allocation_probabilities(model, idata, "mu")
@@ -64,11 +67,17 @@ def test_posterior_that_does_not_fit(normal_mixture):  # noqa: F811
     fails(changed(idata, mu=idata["mu"][..., 0]), r"'mu' has shape \(\) in the posterior and \(3,\) in the model")
     fails(changed(idata, mu=idata["mu"] * np.nan), "`idata` must not hold NaN; 'mu' does")
     fails(changed(idata, mu=idata["mu"].astype(str)), "`idata` must hold numbers; 'mu' has dtype <U")
-    fails(changed(idata, sigma=-idata["sigma"]), r"cannot be computed at chain \d, draw \d0: .*sigma > 0.*Build the model")
+    fails(
+        changed(idata, sigma=-idata["sigma"]), r"cannot be computed at chain \d, draw \d0: .*sigma > 0.*Build the model"
+    )
     fails(changed(idata, w=0 * idata["w"]), r"The density of item 0 must be positive.* is -inf at chain \d, draw \d0")
     fails(idata.isel(draw=slice(0)), r"`idata` must hold at least one draw; got \{'chain': 2, 'draw': 0\}")
-    fails(idata.rename(chain="kette"), "`idata` must have the dimensions 'chain' and 'draw', or 'sample'; 'posterior' has")
-    fails({"mu": np.zeros((2, 3, 3))}, "`idata` must be an InferenceData, DataTree, Dataset or path; got dict", TypeError)
+    fails(
+        idata.rename(chain="kette"), "`idata` must have the dimensions 'chain' and 'draw', or 'sample'; 'posterior' has"
+    )
+    fails(
+        {"mu": np.zeros((2, 3, 3))}, "`idata` must be an InferenceData, DataTree, Dataset or path; got dict", TypeError
+    )
     fails("nowhere.nc", "there is no 'nowhere.nc'", FileNotFoundError)
     fails(xr.DataTree.from_dict({"prior": idata}), "`group` must name a group of the data; got 'posterior'")
 
@@ -89,8 +98,8 @@ def test_posterior_that_does_not_fit(normal_mixture):  # noqa: F811
         ({"max_memory": 0}, ValueError, "`max_memory` must be positive; got 0"),
         ({"max_memory": np.nan}, ValueError, "`max_memory` must be positive; got nan"),
         ({"group": 3}, ValueError, "`group` must name a group of the data; got 3"),
-        ({"random_seed": "a"}, TypeError, "`random_seed` must be"),
-        ({"random_seed": -1}, ValueError, "`random_seed` must"),
+        ({"random_seed": "a"}, TypeError, "`random_seed` must be a whole number; got 'a'"),
+        ({"random_seed": -1}, ValueError, "`random_seed` must be at least 0; got -1"),
     ],
 )
 def test_mistyped_arguments(normal_mixture, arguments, error, message):  # noqa: F811
@@ -128,6 +137,4 @@ except ImportError as error:
     print(error)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == (
-        "Reading a model needs the package pymc: pip install 'posterior-consensus[pymc]'."
-    )
+    assert done.stdout.strip() == ("Reading a model needs the package pymc: pip install 'posterior-consensus[pymc]'.")

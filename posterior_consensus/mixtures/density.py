@@ -69,7 +69,7 @@ def _shared_covariance(component: Any, value: Any, batched: bool) -> Any:
 
     if not isinstance(component.owner.op, MvNormalRV) or value.type.ndim != 2:
         return None
-    _, covariance = component.owner.op.dist_params(component.owner)
+    covariance: Any = component.owner.op.dist_params(component.owner)[1]
     while covariance.type.ndim > 2 + batched and covariance.type.broadcastable[0]:
         covariance = covariance[0]
     return covariance if covariance.type.ndim <= 2 + batched else None
@@ -81,7 +81,7 @@ def _normal(deviations: Any, covariance: Any) -> Any:
     PyMC's own solves for each item by itself, which takes a hundred times as long where no compiler fuses the loop.
     """
     import pytensor.tensor as pt
-    from pytensor.tensor.slinalg import cholesky, solve_triangular
+    from pytensor.tensor.linalg import cholesky, solve_triangular
 
     factor = cholesky(covariance)
     scaled = solve_triangular(factor, deviations, lower=True, b_ndim=2)
