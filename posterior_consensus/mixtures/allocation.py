@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +99,7 @@ def allocation_probabilities(
            [0.401, 0.599],
            [0.119, 0.881]])
     """
-    _check(model, idata, var_name, max_memory)
+    _check(model, idata, var_name, max_memory, random_seed)
     dataset = group_dataset(idata, group)
     probabilities = _probabilities(model, dataset, var_name, group, observed, float(max_memory), progressbar)
     *_, item_dim, components = (str(dim) for dim in probabilities.dims)
@@ -114,10 +113,13 @@ def allocation_probabilities(
     )
 
 
-def _check(model: Any, idata: Any, var_name: Any, max_memory: Any) -> None:
-    if find_spec("pymc") is None:
-        raise ImportError("Reading a model needs the package pymc: pip install 'posterior-consensus[pymc]'.")
-    import pymc as pm
+def _check(model: Any, idata: Any, var_name: Any, max_memory: Any, random_seed: Any) -> None:
+    try:
+        import pymc as pm
+    except ModuleNotFoundError as error:
+        if error.name != "pymc":
+            raise
+        raise ImportError("Reading a model needs the package pymc: pip install 'posterior-consensus[pymc]'.") from None
 
     if not isinstance(model, pm.Model):
         swapped = " The model comes first, the posterior second." if isinstance(idata, pm.Model) else ""
@@ -130,6 +132,10 @@ def _check(model: Any, idata: Any, var_name: Any, max_memory: Any) -> None:
         raise TypeError(f"`max_memory` must be a number of bytes; got {max_memory!r}.")
     if not max_memory > 0:
         raise ValueError(f"`max_memory` must be positive; got {max_memory!r}.")
+    if isinstance(random_seed, bool) or not isinstance(random_seed, (int, np.integer)):
+        raise TypeError(f"`random_seed` must be a whole number; got {random_seed!r}.")
+    if random_seed < 0:
+        raise ValueError(f"`random_seed` must be at least 0; got {random_seed}.")
 
 
 def _probabilities(
@@ -153,13 +159,24 @@ def _probabilities(
     core = find_mixture(model, var_name)
     new = None if observed is None else new_values(core, observed)
     value = value_of(model, core, None if new is None else as_data(core, new))
-    density = Density.of(model, _joint(core, value, new), takes_a_solver_per_item(core, value))
+    sized = core if new is None else _resized(core, value)
+    density = Density.of(model, _joint(sized, value, new), takes_a_solver_per_item(sized, value))
     draws = parameter_draws(model, density.variables, dataset, group)
     item_shape = None if new is None else value.type.shape[: core.type.ndim - core.owner.op.ndim_supp]
     result = over_draws(density, draws, item_shape, max_memory, progressbar)
     items = dims_of(model, core.name)
     components = component_dim(model, core, result.shape[-1], items)
     return dressed(model, result, draws, str(core.name), items, components, new)
+
+
+def _resized(core: Any, value: Any) -> Any:
+    """The same mixture of as many items as there are new observations: PyMC fixes their number in the components."""
+    from pymc.distributions.shape_utils import change_dist_size
+
+    try:
+        return change_dist_size(core, value.type.shape[: core.type.ndim - core.owner.op.ndim_supp])
+    except (ValueError, TypeError, AssertionError) as error:
+        raise ValueError(per_item(value.type.shape)) from error
 
 
 def _joint(core: Any, value: Any, new: Any) -> Any:

@@ -28,7 +28,7 @@ def takes_a_solver_per_item(core: Any, value: Any) -> bool:
     """Whether the density solves a system of equations for every pair of item and component."""
     components = core.owner.inputs[2:]
     batched = len(components) == 1
-    return any(c.owner.op.ndim_supp > 0 and not _shares_covariance(c, value, batched) for c in components)
+    return any(c.owner.op.ndim_supp > 0 and _shared_covariance(c, value, batched) is None for c in components)
 
 
 def _hurdle(components: Sequence[Any], value: Any) -> Any:
@@ -45,31 +45,34 @@ def _batched(component: Any, value: Any) -> Any:
     import pytensor.tensor as pt
     from pymc import logp
 
-    if _shares_covariance(component, value, batched=True):
-        mean, covariance = component.owner.op.dist_params(component.owner)
-        deviations = (pt.expand_dims(value, -2) - mean).transpose(1, 2, 0)
-        return _normal(deviations, covariance).T
-    return logp(component, pt.expand_dims(value, -component.owner.op.ndim_supp - 1))
+    covariance = _shared_covariance(component, value, batched=True)
+    if covariance is None:
+        return logp(component, pt.expand_dims(value, -component.owner.op.ndim_supp - 1))
+    mean, _ = component.owner.op.dist_params(component.owner)
+    return _normal((pt.expand_dims(value, -2) - mean).transpose(1, 2, 0), covariance).T
 
 
 def _single(component: Any, value: Any) -> Any:
     """Log density (items,) of one component."""
     from pymc import logp
 
-    if _shares_covariance(component, value, batched=False):
-        mean, covariance = component.owner.op.dist_params(component.owner)
-        return _normal((value - mean).T, covariance)
-    return logp(component, value)
+    covariance = _shared_covariance(component, value, batched=False)
+    if covariance is None:
+        return logp(component, value)
+    mean, _ = component.owner.op.dist_params(component.owner)
+    return _normal((value - mean).T, covariance)
 
 
-def _shares_covariance(component: Any, value: Any, batched: bool) -> bool:
-    """Whether a multivariate normal has the same covariance for all of several items."""
+def _shared_covariance(component: Any, value: Any, batched: bool) -> Any:
+    """Covariance (components, d, d) or (d, d) that a multivariate normal has for all of several items, or None."""
     from pytensor.tensor.random.basic import MvNormalRV
 
     if not isinstance(component.owner.op, MvNormalRV) or value.type.ndim != 2:
-        return False
-    _, covariance = component.owner.op.dist_params(component.owner)
-    return covariance.type.ndim <= 2 + batched
+        return None
+    covariance: Any = component.owner.op.dist_params(component.owner)[1]
+    while covariance.type.ndim > 2 + batched and covariance.type.broadcastable[0]:
+        covariance = covariance[0]
+    return covariance if covariance.type.ndim <= 2 + batched else None
 
 
 def _normal(deviations: Any, covariance: Any) -> Any:
@@ -78,7 +81,7 @@ def _normal(deviations: Any, covariance: Any) -> Any:
     PyMC's own solves for each item by itself, which takes a hundred times as long where no compiler fuses the loop.
     """
     import pytensor.tensor as pt
-    from pytensor.tensor.slinalg import cholesky, solve_triangular
+    from pytensor.tensor.linalg import cholesky, solve_triangular
 
     factor = cholesky(covariance)
     scaled = solve_triangular(factor, deviations, lower=True, b_ndim=2)

@@ -55,7 +55,9 @@ def as_data(core: Any, observed: Any) -> npt.NDArray[Any]:
         raise ValueError("`observed` must be finite; got NaN or infinity.")
     converted = values.astype(core.type.dtype)
     if np.any(converted != values) and core.type.dtype.startswith("int"):
-        raise ValueError(f"`observed` must be whole numbers, as {core.name!r} is discrete; got {values.flat[0]!s}, ...")
+        raise ValueError(
+            f"`observed` must be whole numbers, as {core.name!r} is discrete; got {values[converted != values][0]!s}."
+        )
     return converted
 
 

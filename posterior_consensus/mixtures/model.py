@@ -154,7 +154,8 @@ def python_mode() -> Any:
     """NumPy evaluates the graph: nothing is compiled, which would take longer than all draws of most posteriors."""
     from pytensor.compile.mode import Mode
 
-    return Mode(linker="py", optimizer="fast_compile")
+    # Sums and products of more than two terms are no functions of NumPy's.
+    return Mode(linker="py", optimizer="fast_compile").excluding("local_add_canonizer", "local_mul_canonizer")
 
 
 def dims_of(model: Any, name: str) -> tuple[str, ...]:

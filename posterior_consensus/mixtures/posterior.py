@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
+from threadpoolctl import threadpool_limits
 
 from posterior_consensus.mixtures.model import WAYS_OUT, ancestors, data_of, dims_of, length_of, listing, python_mode
 from posterior_consensus.progress import track
@@ -156,8 +157,8 @@ def _loops_in_python(function: Any) -> bool:
     """Whether NumPy or SciPy has no function for an elementwise operation."""
     from pytensor.tensor.elemwise import Elemwise
 
-    operations = [node.op for node in function.maker.fgraph.apply_nodes if isinstance(node.op, Elemwise)]
-    return any(op.nfunc_spec is None and getattr(op, "nfunc", None) is None for op in operations)
+    nodes = [node for node in function.maker.fgraph.apply_nodes if isinstance(node.op, Elemwise)]
+    return any(node.op.nfunc_spec is None or node.op.nfunc_spec[1] != len(node.inputs) for node in nodes)
 
 
 def over_draws(
@@ -181,25 +182,30 @@ def over_draws(
     order = np.argsort(repeats, kind="stable")
     rows = np.split(order, np.cumsum(np.bincount(repeats))[:-1])
     function = density.function()
-    result: npt.NDArray[np.floating] | None = None
-    for number, row in enumerate(track(first, "Allocation probabilities", progressbar=progressbar)):
-        try:
-            with np.errstate(all="ignore"):
-                joint = function(*[values[row] for values in draws.values])
-        except Exception as error:
-            cause = (str(error).splitlines() or [type(error).__name__])[0]
-            advice = _SAME_MODEL if item_shape is None or result is not None else per_item(item_shape)
-            raise ValueError(
-                f"The density of the mixture cannot be computed at {draws.where(row)}: {cause.rstrip(' .')}. {advice}"
-            ) from error
-        if result is None:
-            if item_shape is not None and joint.shape[:-1] != item_shape:
-                raise ValueError(per_item(item_shape))
-            result = np.empty((n_draws, *joint.shape), check_memory((n_draws, *joint.shape), max_memory))
-            function = density.at_speed(function, len(first) * joint.size)
-        result[rows[number]] = _normalised(joint, draws, row)
-    assert result is not None
+    joint = _joint(function, draws, first[0], item_shape)
+    if item_shape is not None and joint.shape[:-1] != item_shape:
+        raise ValueError(per_item(item_shape))
+    result = np.empty((n_draws, *joint.shape), check_memory((n_draws, *joint.shape), max_memory))
+    function = density.at_speed(function, len(first) * joint.size)
+    # Threads for a thousand small systems of equations would only wait for each other.
+    with threadpool_limits(1, user_api="blas"):
+        for number, row in enumerate(track(first, "Allocation probabilities", progressbar=progressbar)):
+            result[rows[number]] = _normalised(_joint(function, draws, row, None), draws, row)
     return result
+
+
+def _joint(
+    function: Callable[..., Any], draws: ParameterDraws, row: int, item_shape: tuple[int, ...] | None
+) -> npt.NDArray[np.floating]:
+    try:
+        with np.errstate(all="ignore"):
+            return function(*[values[row] for values in draws.values])
+    except Exception as error:
+        cause = (str(error).splitlines() or [type(error).__name__])[0]
+        advice = _SAME_MODEL if item_shape is None else per_item(item_shape)
+        raise ValueError(
+            f"The density of the mixture cannot be computed at {draws.where(row)}: {cause.rstrip(' .')}. {advice}"
+        ) from error
 
 
 def per_item(got: tuple[Any, ...]) -> str:

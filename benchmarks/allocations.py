@@ -1,0 +1,102 @@
+"""Time of allocation probabilities from a PyMC model, each in a process of its own so that compilation counts."""
+
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+import xarray as xr
+
+import posterior_consensus as pc
+from benchmarks._timing import is_smallest, print_table
+
+N_COMPONENTS, N_FEATURES = 20, 5
+
+
+def posterior(n_draws: int, **variables: np.ndarray) -> xr.Dataset:
+    """One chain of arrays (n_draws, ...)."""
+    return xr.Dataset(
+        {
+            name: (("chain", "draw", *(f"{name}_{k}" for k in range(v.ndim - 1))), v[np.newaxis])
+            for name, v in variables.items()
+        },
+        {"chain": [0], "draw": np.arange(n_draws)},
+    )
+
+
+def normal(pm, n_draws: int, n_items: int) -> tuple[object, xr.Dataset]:
+    rng = np.random.default_rng(1)
+    shape = n_draws, N_COMPONENTS
+    with pm.Model() as model:
+        w = pm.Dirichlet("w", np.ones(N_COMPONENTS))
+        mu = pm.Normal("mu", 0, 5, shape=N_COMPONENTS)
+        sigma = pm.HalfNormal("sigma", 1, shape=N_COMPONENTS)
+        pm.NormalMixture("y", w=w, mu=mu, sigma=sigma, observed=rng.normal(size=n_items))
+    w = rng.dirichlet(np.ones(N_COMPONENTS), n_draws)
+    return model, posterior(n_draws, w=w, mu=rng.normal(size=shape), sigma=rng.uniform(0.5, 2, shape))
+
+
+def batched_normal(pm, n_draws: int, n_items: int) -> tuple[object, xr.Dataset]:
+    rng = np.random.default_rng(1)
+    shape = n_draws, N_COMPONENTS, N_FEATURES
+    with pm.Model() as model:
+        w = pm.Dirichlet("w", np.ones(N_COMPONENTS))
+        mu = pm.Normal("mu", 0, 5, shape=shape[1:])
+        factor = pm.Normal("factor", shape=(*shape[1:], N_FEATURES))
+        components = pm.MvNormal.dist(mu, chol=factor)
+        pm.Mixture("y", w=w, comp_dists=components, observed=rng.normal(size=(n_items, N_FEATURES)))
+    w = rng.dirichlet(np.ones(N_COMPONENTS), n_draws)
+    factor = np.tril(rng.normal(0, 0.3, (*shape, N_FEATURES)), -1) + np.eye(N_FEATURES)
+    return model, posterior(n_draws, w=w, mu=rng.normal(size=shape), factor=factor)
+
+
+def listed_normal(pm, n_draws: int, n_items: int) -> tuple[object, xr.Dataset]:
+    _, idata = batched_normal(pm, n_draws, n_items)
+    rng = np.random.default_rng(1)
+    with pm.Model() as model:
+        w = pm.Dirichlet("w", np.ones(N_COMPONENTS))
+        mu = pm.Normal("mu", 0, 5, shape=(N_COMPONENTS, N_FEATURES))
+        components = []
+        for k in range(N_COMPONENTS):
+            factor, *_ = pm.LKJCholeskyCov(f"chol_{k}", n=N_FEATURES, eta=2, sd_dist=pm.Exponential.dist(1.0))
+            components.append(pm.MvNormal.dist(mu[k], chol=factor))
+        pm.Mixture("y", w=w, comp_dists=components, observed=rng.normal(size=(n_items, N_FEATURES)))
+    packed = idata["factor"].values[0][..., *np.tril_indices(N_FEATURES)]
+    factors = {f"chol_{k}": packed[:, k] for k in range(N_COMPONENTS)}
+    return model, posterior(n_draws, w=idata["w"].values[0], mu=idata["mu"].values[0], **factors)
+
+
+MODELS: dict[str, Callable[..., tuple[object, xr.Dataset]]] = {
+    "NormalMixture": normal,
+    "MvNormal in one batch": batched_normal,
+    "list of MvNormal with LKJ": listed_normal,
+}
+
+
+def run(name: str, n_draws: int, n_items: int) -> None:
+    """Print the seconds of a first call and of a second."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import pymc as pm
+    model, idata = MODELS[name](pm, n_draws, n_items)
+    for _ in range(2):
+        began = time.perf_counter()
+        pc.allocation_probabilities(model, idata, progressbar=False)
+        print(time.perf_counter() - began)
+
+
+def main() -> None:
+    """Print one row per model."""
+    n_draws, n_items = (3, 10) if is_smallest() else (1000, 1000)
+    rows = []
+    for name in MODELS:
+        code = f"from benchmarks.allocations import run; run({name!r}, {n_draws}, {n_items})"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        rows.append([name, f"{n_draws:,} x {n_items:,} x {N_COMPONENTS}", *(float(s) for s in done.stdout.split())])
+    print_table(["model", "draws x items x components", "seconds, first call", "seconds, second call"], rows)
+
+
+if __name__ == "__main__":
+    main()
