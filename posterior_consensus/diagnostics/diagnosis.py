@@ -205,7 +205,7 @@ def diagnose(
     Notes
     -----
     R-hat and effective sample sizes are those of ArviZ [1]_, of every summary and every pair's indicator, over chains
-    cut to the length of the shortest. Those of the partition itself, and the formulas, are in the documentation,
+    cut to the length of the shortest; the tail is that of the 5% and 95% quantiles. Those of the partition itself, and the formulas, are in the documentation,
     "Convergence". Weights enter the means and their errors only: agreement is that of the chains as they were sampled.
     Of allocation probabilities it is that of the labels sampled from them.
 

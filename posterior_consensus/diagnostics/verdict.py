@@ -42,9 +42,9 @@ class Evidence:
 
 
 def gap_is_real(gap: Gap, n_items: int, n_chains: int) -> bool:
-    """Whether the gap is above 0.1 and above what the largest of so many gaps is by chance, one time in twenty."""
+    """Whether the gap is above 0.1 and above what the largest of so many gaps is by chance, one time in a hundred."""
     n_gaps = n_items * (n_items - 1) / 2 * n_chains * (n_chains - 1) / 2
-    return gap.size > GAP_BAD and gap.size > -ndtri(0.025 / max(n_gaps, 1)) * gap.mcse
+    return gap.size > GAP_BAD and gap.size > -ndtri(0.005 / max(n_gaps, 1)) * gap.mcse
 
 
 def judge(evidence: Evidence, names: tuple[str, str]) -> tuple[str, str]:
