@@ -124,7 +124,7 @@ class PartitionDraws:
     def take(self, rows: npt.NDArray[np.intp]) -> Self:
         """Keep some draws, by row number; their weights sum to 1 again, and equal ones where all of them were 0."""
         kept = {field.name: getattr(self, field.name) for field in fields(self)}
-        changed = {name: value[rows] for name, value in kept.items() if isinstance(value, np.ndarray)}
+        changed: dict[str, Any] = {name: value[rows] for name, value in kept.items() if isinstance(value, np.ndarray)}
         weights = changed["weights"]
         uniform = bool(np.all(weights == weights[0]))
         changed["weights"] = np.full(weights.size, 1.0 / weights.size) if uniform else weights / weights.sum()

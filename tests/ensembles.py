@@ -1,7 +1,10 @@
 """Draws to test with."""
 
 import numpy as np
+import xarray as xr
 from hypothesis import strategies as st
+
+import posterior_consensus as pc
 
 
 def noisy_draws(rng, n_draws, n_items, n_clusters, noise):
@@ -14,6 +17,34 @@ def noisy_draws(rng, n_draws, n_items, n_clusters, noise):
 def random_draws(rng, n_draws, n_items, n_clusters):
     """Draws that know nothing of each other."""
     return rng.integers(n_clusters, size=(n_draws, n_items))
+
+
+def sticky_chains(rng, n_chains, length, n_items, stay, n_clusters=3):
+    """Chains whose partition stays with this probability and else is a new one: the correlation at lag s is stay**s."""
+    fresh = rng.integers(n_clusters, size=(n_chains, length, n_items))
+    moves = rng.random((n_chains, length)) >= stay
+    moves[:, 0] = True
+    last = np.maximum.accumulate(np.where(moves, np.arange(length), 0), axis=1)
+    return np.take_along_axis(fresh, last[..., np.newaxis], axis=1)
+
+
+def unequal_chains(rng, lengths, n_items):
+    """PartitionDraws of chains of these lengths."""
+    z = rng.integers(3, size=(sum(lengths), n_items))
+    chain = np.repeat(np.arange(len(lengths)), lengths)
+    return pc.as_partition_draws(xr.DataArray(z, dims=("sample", "obs"), coords={"chain": ("sample", chain)}))
+
+
+def associations(labels):
+    """Association vectors (N, pairs) of label vectors."""
+    return np.array([(row[:, np.newaxis] == row)[np.triu_indices(row.size, 1)] for row in labels], float)
+
+
+def two_modes(rng, modes, length, share=0.8, common=None):
+    """A chain for each mode, whose draws are at it with this share and else at the common partition."""
+    common = np.zeros(len(modes[0]), int) if common is None else np.array(common)
+    at = rng.random((len(modes), length, 1)) < share
+    return np.where(at, np.array(modes)[:, np.newaxis], common)
 
 
 DEGENERATE = {

@@ -182,6 +182,9 @@ TAKES_PARTITION = {
     "item_uncertainty": pc.item_uncertainty,
     "plot_psm": pc.plot_psm,
     "plot_n_clusters": pc.plot_n_clusters,
+    "diagnose": pc.diagnose,
+    "plot_psm_by_chain": pc.plot_psm_by_chain,
+    "plot_draws_map": pc.plot_draws_map,
 }
 PARTITIONS = {
     "too short": ([0, 1], ValueError, "must label all 4 items of the"),

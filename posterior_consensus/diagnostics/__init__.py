@@ -1,4 +1,4 @@
-"""Do the chains agree, and how well are the results known?"""
+"""Whether the chains agree, and how well the results are known."""
 
 from posterior_consensus.diagnostics.agreement import Gap
 from posterior_consensus.diagnostics.comparison import PartitionComparison, compare_partitions

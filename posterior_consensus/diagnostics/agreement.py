@@ -129,9 +129,9 @@ def partition_ess(draws: PartitionDraws, pairs_together: npt.NDArray[np.float64]
         rho_s = 1 - V_s / (2 total),
 
     the correlation in the sense of Frechet's variance [1]_. The sums rho_2k + rho_2k+1 are taken up to the first that
-    is not positive and are made to decrease [2]_, and ESS = draws / (2 sum - 1). Chains that disagree have a total above
-    the variance within them, and so a small ESS [3]_. Lags beyond 32 are looked at in steps that grow by a tenth; what
-    is between is interpolated.
+    is not positive and are made to decrease [2]_, and ESS = draws / (2 sum - 1). Chains that disagree have a total
+    above the variance within them, and so a small ESS [3]_. Lags beyond 32 are looked at in steps that grow by a tenth;
+    what is between is interpolated.
 
     References
     ----------

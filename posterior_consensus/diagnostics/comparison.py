@@ -1,4 +1,4 @@
-"""Is one partition better than another, or do the draws not tell?"""
+"""Whether one partition is better than another, or the draws do not tell."""
 
 from __future__ import annotations
 
@@ -148,6 +148,7 @@ def compare_partitions(draws: Any, partitions: Any, loss: str | PartitionLoss = 
 
 
 def _named(partitions: Any) -> dict[Any, Any]:
+    named: dict[Any, Any]
     if isinstance(partitions, Mapping):
         named = {str(name): partition for name, partition in partitions.items()}
     elif isinstance(partitions, (list, tuple)) or getattr(partitions, "ndim", 0) == 2:

@@ -1,4 +1,4 @@
-"""diagnose(): have the chains converged, and do they agree?"""
+"""diagnose(): whether the chains agree, and what the draws are worth."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class Diagnosis:
             facts.append(
                 (
                     "largest gap",
-                    f"{self.gap.size:.3f} (MCSE {self.gap.mcse:.2g}): items {self.gap_items[0]} and {self.gap_items[1]}, "
+                    f"{self.gap.size:.3f} (MCSE {self.gap.mcse:.2g}): items {' and '.join(self.gap_items)}, "
                     f"together {least:.2f} in chain {low}, {most:.2f} in chain {high}",
                 )
             )
@@ -205,7 +205,7 @@ def diagnose(
     Notes
     -----
     R-hat and effective sample sizes are those of ArviZ [1]_, of every summary and every pair's indicator, over chains
-    cut to the length of the shortest. Those of the partition itself, and the formulas, are in the documentation,
+    cut to the length of the shortest; the tail is that of the 5% and 95% quantiles. Those of the partition itself, and the formulas, are in the documentation,
     "Convergence". Weights enter the means and their errors only: agreement is that of the chains as they were sampled.
     Of allocation probabilities it is that of the labels sampled from them.
 
@@ -242,14 +242,15 @@ def diagnose(
     ess, gap = partition_ess(plain, together, variance), largest_gap(plain)
     names = _names(draws)
     gap_items = (names[gap.items[0]], names[gap.items[1]])
-    known = summaries.to_dataframe()
+    rows = [str(name) for name in summaries["summary"].values]
+    least = np.fmin(summaries["ess_bulk"].values, summaries["ess_tail"].values)
     evidence = Evidence(
         n_chains=len(draws.chains),
         shortest=min(rows.size for rows in draws.chains),
         n_items=draws.n_items,
         moves=bool(np.any(draws.labels != draws.labels[0])),
-        rhats={"partition": variance.rhat, **known["rhat"].to_dict()},
-        ess={"partition": ess, **known[["ess_bulk", "ess_tail"]].min(axis=1).to_dict()},
+        rhats={"partition": variance.rhat, **dict(zip(rows, summaries["rhat"].values, strict=True))},
+        ess={"partition": ess, **dict(zip(rows, least, strict=True))},
         pair_rhat=float(pairs["rhat"].max()) if pairs.sizes["pair"] else np.nan,
         gap=gap,
     )
@@ -286,7 +287,7 @@ def _references(draws: PartitionDraws, references: Any) -> dict[str, npt.NDArray
 def _distances(
     draws: PartitionDraws, named: dict[str, npt.NDArray[np.int32]], loss: PartitionLoss, far: bool
 ) -> dict[str, tuple[Floats, str]]:
-    """Traces of the distance to each partition and, if `far`, to two draws that lie far from the first one and apart."""
+    """Traces of the distance to each partition and, if `far`, to two draws far from the first and apart."""
     rows = loss_matrix(np.stack(list(named.values())), draws, loss)
     traces = dict(zip(named, rows, strict=True))
     if far:

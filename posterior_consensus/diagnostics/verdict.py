@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy.special import ndtri
 
 from posterior_consensus.diagnostics.agreement import Gap
 
@@ -42,9 +42,9 @@ class Evidence:
 
 
 def gap_is_real(gap: Gap, n_items: int, n_chains: int) -> bool:
-    """Whether the gap is above 0.1 and above what the largest of so many gaps is by chance, once in twenty times."""
+    """Whether the gap is above 0.1 and above what the largest of so many gaps is by chance, one time in a hundred."""
     n_gaps = n_items * (n_items - 1) / 2 * n_chains * (n_chains - 1) / 2
-    return gap.size > GAP_BAD and gap.size > stats.norm.isf(0.025 / max(n_gaps, 1)) * gap.mcse
+    return gap.size > GAP_BAD and gap.size > -ndtri(0.005 / max(n_gaps, 1)) * gap.mcse
 
 
 def judge(evidence: Evidence, names: tuple[str, str]) -> tuple[str, str]:
@@ -85,8 +85,8 @@ def judge(evidence: Evidence, names: tuple[str, str]) -> tuple[str, str]:
             f"Run {times or 'longer chains'} before relying on small differences."
         )
     return "agree", (
-        f"The chains agree: R-hat is at most {max(rhat, 1.0):.3f}, the effective sample size at least {ess:.0f}, and no "
-        f"pair's probability of being together differs by more than {evidence.gap.size:.2f} between chains."
+        f"The chains agree: R-hat is at most {max(rhat, 1.0):.3f}, the effective sample size at least {ess:.0f}, and "
+        f"no pair's probability of being together differs by more than {evidence.gap.size:.2f} between chains."
     )
 
 

@@ -154,14 +154,14 @@ def compare_groups(planes, words, sizes, n_items):
         for g in range(n_groups):
             _count_draws_apart(planes[words[g] : words[g + 1]], row, column, differ, apart)
             for i in range(min(n_items - row, _TILE)):
-                for j in range(min(n_items, row + i) - column if row == column else min(n_items - column, _TILE)):
+                for j in range(i if row == column else min(n_items - column, _TILE)):
                     share = (sizes[g] - apart[i, j]) / sizes[g]
                     squares[tile, g] += share * share
                     total[i, j] += share
                     low[i, j] = min(low[i, j], share)
                     high[i, j] = max(high[i, j], share)
         for i in range(min(n_items - row, _TILE)):
-            for j in range(min(n_items, row + i) - column if row == column else min(n_items - column, _TILE)):
+            for j in range(i if row == column else min(n_items - column, _TILE)):
                 pooled[tile] += (total[i, j] / n_groups) ** 2
                 if high[i, j] - low[i, j] > widest[tile]:
                     widest[tile] = high[i, j] - low[i, j]

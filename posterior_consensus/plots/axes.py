@@ -53,7 +53,12 @@ def matched(labels: Labels, others: Labels) -> Labels:
 
 
 def grid_axes(
-    axes: Any, n_rows: int, n_columns: int, width: float, height: float, **options: Any
+    axes: Any,
+    n_rows: int,
+    n_columns: int,
+    width: float,
+    height: float,
+    width_ratios: tuple[float, ...] | None = None,
 ) -> npt.NDArray[np.object_]:
     """The user's array of axes, or new ones in a figure of this size in inches."""
     from matplotlib.axes import Axes
@@ -62,7 +67,7 @@ def grid_axes(
         import matplotlib.pyplot as plt
 
         figure = plt.figure(figsize=(width, height), layout="constrained")
-        return figure.subplots(n_rows, n_columns, squeeze=False, **({"gridspec_kw": options} if options else {}))
+        return figure.subplots(n_rows, n_columns, squeeze=False, width_ratios=width_ratios)
     grid = np.asarray(axes, dtype=object)
     for ax in grid.flat:
         if not isinstance(ax, Axes):

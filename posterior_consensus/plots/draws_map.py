@@ -93,7 +93,17 @@ def plot_draws_map(
     _draw_chains(ax, shown, placed, inside)
     for (name, (symbol, _)), point in zip(marks.items(), added, strict=True):
         size = 190 if symbol == "*" else 80
-        ax.scatter(*point, s=size, marker=symbol, color=_MARK, edgecolor="white", linewidth=0.9, label=name, zorder=4)
+        ax.scatter(
+            point[0],
+            point[1],
+            s=size,
+            marker=symbol,
+            color=_MARK,
+            edgecolor="white",
+            linewidth=0.9,
+            label=name,
+            zorder=4,
+        )
     unit = f", {metric.unit}" if metric.unit else ""
     ax.set_xlabel(f"first axis ({metric.name}{unit}; {shares[0]:.0%} of the variation)")
     ax.set_ylabel(f"second axis ({shares[1]:.0%})")
@@ -162,4 +172,6 @@ def _draw_chains(
             at = rows[inside[rows] == within]
             face = {"facecolor": colour} if within else {"facecolor": "none"}
             label = name if within else None
-            ax.scatter(*places[at].T, s=14, alpha=0.6, edgecolor=colour, linewidth=0.7, label=label, **face)
+            ax.scatter(
+                places[at, 0], places[at, 1], s=14, alpha=0.6, edgecolor=colour, linewidth=0.7, label=label, **face
+            )

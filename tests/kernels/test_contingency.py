@@ -46,3 +46,15 @@ def test_size_sums_are_sums_over_the_clusters(case):
     h = np.arange(partitions.shape[1] + 1.0) ** 2
     sums, _ = run(contingency.size_sums, partitions, ours.astype(np.int64), h)
     np.testing.assert_array_equal(sums, [h[np.bincount(row)].sum() for row in partitions])
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_paired_joint_sums_are_sums_over_the_cells_of_each_table(case):
+    _, _, labels, sizes = some_case(*case)
+    h = np.arange(labels.shape[1] + 1.0) ** 3
+    rows, others = np.random.default_rng(1).integers(len(labels), size=(2, 150))
+    sums, _ = run(contingency.paired_joint_sums, labels, sizes, rows, others, h)
+    expected = [
+        h[table_of(labels[r], labels[o], (sizes[r], sizes[o]))].sum() for r, o in zip(rows, others, strict=True)
+    ]
+    np.testing.assert_array_equal(sums, expected)

@@ -1,0 +1,98 @@
+"""Monte Carlo standard errors of the similarity matrix and of differences of expected loss."""
+
+import numpy as np
+import pytest
+from arviz_stats.base import array_stats
+
+import posterior_consensus as pc
+from tests import reference
+from tests.ensembles import associations, sticky_chains, two_modes, unequal_chains
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_similarity_mcse_is_the_definition(rng, weighted):
+    draws = unequal_chains(rng, (30, 47), 70)
+    weights = rng.exponential(size=77) if weighted else np.full(77, 1 / 77)
+    weights /= weights.sum()
+    draws = pc.as_partition_draws(draws, weights=weights)
+    together = draws.labels[:, :, np.newaxis] == draws.labels[:, np.newaxis]
+    psm = np.average(together, axis=0, weights=weights)
+    batches = np.array_split(np.arange(30), 5) + np.array_split(np.arange(30, 77), 6)
+    parts = np.array([np.tensordot(weights[b], together[b] - psm, 1) for b in batches])
+    expected = np.sqrt(11 / 10 * (parts**2).sum(axis=0))
+    found = pc.similarity_mcse(draws)
+    assert found.dims == ("obs", "obs_bis") and found.name == "psm_mcse"
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+    np.testing.assert_array_equal(np.diag(found), 0)
+
+
+@pytest.mark.parametrize("stay", [0.0, 0.5, 0.9])
+def test_similarity_mcse_is_near_arviz_s(rng, stay):
+    chains = sticky_chains(rng, 4, 2500, 6, stay)
+    found = pc.similarity_mcse(chains).values[np.triu_indices(6, 1)]
+    together = associations(chains.reshape(-1, 6)).T.reshape(-1, 4, 2500)
+    expected = array_stats.mcse(together, method="mean")
+    np.testing.assert_allclose(found, expected, rtol=0.35)
+    assert found.mean() == pytest.approx(expected.mean(), rel=0.15)
+
+
+def test_similarity_mcse_knows_that_chains_disagree(rng):
+    apart = two_modes(rng, [[0, 0, 1, 1], [0, 1, 0, 1]], 400)
+    errors = [
+        pc.similarity_mcse(z).values[0, 1] for z in (apart, rng.permutation(apart.reshape(-1, 4)).reshape(apart.shape))
+    ]
+    assert errors[0] > 3 * errors[1] > 0
+
+
+def test_similarity_mcse_of_few_draws_or_certain_pairs():
+    assert np.isnan(pc.similarity_mcse([[0, 0, 1], [0, 1, 1], [0, 0, 1]]).values).all()
+    found = pc.similarity_mcse([[0, 0, 1, 2], [0, 0, 1, 1], [0, 0, 1, 1]] * 15).values
+    assert found[0, 1] == found[0, 2] == 0 < found[2, 3]
+
+
+def test_difference_has_arviz_s_error_of_the_difference(rng):
+    chains = sticky_chains(rng, 2, 200, 8, 0.5)
+    partitions = {"a": np.zeros(8, int), "b": np.arange(8), "c": [0, 0, 0, 0, 1, 1, 1, 1]}
+    found = pc.compare_partitions(chains, partitions)
+    losses = {
+        name: np.array([[reference.vi(p, z) for z in chain] for chain in chains]) for name, p in partitions.items()
+    }
+    means = {name: trace.mean() for name, trace in losses.items()}
+    names = sorted(means, key=means.get)
+    table = found.to_dataframe()
+    assert found.best == names[0] and table.index.tolist() == names
+    np.testing.assert_allclose(table["expected_loss"], [means[name] for name in names])
+    np.testing.assert_allclose(table["difference"], [means[name] - means[names[0]] for name in names], atol=1e-12)
+    for name in names[1:]:
+        error = float(array_stats.mcse(losses[name] - losses[names[0]], method="mean"))
+        assert table.loc[name, "difference_mcse"] == pytest.approx(error, rel=1e-9)
+        assert table.loc[name, "clear"] == (means[name] - means[names[0]] > 2 * error)
+    assert table.loc[names[0], "difference_mcse"] == 0 and not table.loc[names[0], "clear"]
+
+
+def test_what_the_draws_do_not_tell_apart_is_said(rng):
+    draws = two_modes(rng, [[0, 0, 1, 1]], 100, 0.5, [0, 0, 0, 1])
+    found = pc.compare_partitions(draws, {"one": [0, 0, 1, 1], "other": [0, 0, 0, 1], "far": [0, 1, 0, 1]})
+    assert found.table["clear"].sel(partition=["one", "other", "far"]).values.tolist() == [False, False, True]
+    second = found.to_dataframe().index[1]
+    assert any(
+        line.split() == ["as", "good,", "for", "all", "the", "draws", "tell", second]
+        for line in repr(found).splitlines()
+    )
+    listed = pc.compare_partitions(draws, [[0, 0, 1, 1], [0, 1, 0, 1]])
+    assert listed.best == 0 and listed.to_dataframe().index.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("partitions", "error", "message"),
+    [
+        ({}, ValueError, "`partitions` must hold at least one partition; got none"),
+        ([], ValueError, "`partitions` must hold at least one partition; got none"),
+        ([[0, 1]], ValueError, "`partitions` must label all 4 items"),
+        ("ab", TypeError, "`partitions` must be a dict or a list of partitions; got str"),
+        (np.zeros(4, int), TypeError, "`partitions` must be a dict or a list of partitions; got ndarray"),
+    ],
+)
+def test_bad_partitions_to_compare(partitions, error, message):
+    with pytest.raises(error, match=message):
+        pc.compare_partitions([[0, 0, 1, 1], [0, 1, 1, 1]], partitions)
