@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -30,8 +29,6 @@ from posterior_consensus.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.expectation import loss_matrix
 from posterior_consensus.groups import stored
 from posterior_consensus.losses import PartitionLoss, as_loss
-
-_WIDTH = 100  # of the verdict's lines
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -90,7 +87,7 @@ class Diagnosis:
 
     @property
     def least_ess(self) -> float:
-        """Smallest effective sample size, bulk or tail, of any summary and of the partition; NaN where there is none."""
+        """Smallest effective sample size of any summary, bulk or tail, and of the partition; NaN where there is none."""
         bulk, tail = self.summaries["ess_bulk"].values, self.summaries["ess_tail"].values
         return _extreme(np.fmin, [*bulk, *tail, self.partition_ess])
 
@@ -117,8 +114,7 @@ class Diagnosis:
         return self.summaries.reset_coords(drop=True).to_dataframe()
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
-        lines = textwrap.wrap(self.verdict, _WIDTH)
-        facts = [("verdict", lines[0]), *(("", line) for line in lines[1:])]
+        facts = display.sentence("verdict", self.verdict)
         facts.append(
             ("partition", f"R-hat {self.partition_rhat:.3f}, ESS {self.partition_ess:.0f} of {self.n_draws} draws")
         )
@@ -165,7 +161,7 @@ def diagnose(
     *,
     references: Mapping[str, Any] | Sequence[Any] | None = None,
     loss: str | PartitionLoss = "vi",
-    n_pairs: int = 100,
+    n_pairs: int = 50,
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = 0,
 ) -> Diagnosis:
     """Check whether the chains agree on the partition, and how many independent draws they are worth.
@@ -205,9 +201,9 @@ def diagnose(
     Notes
     -----
     R-hat and effective sample sizes are those of ArviZ [1]_, of every summary and every pair's indicator, over chains
-    cut to the length of the shortest; the tail is that of the 5% and 95% quantiles. Those of the partition itself, and the formulas, are in the documentation,
-    "Convergence". Weights enter the means and their errors only: agreement is that of the chains as they were sampled.
-    Of allocation probabilities it is that of the labels sampled from them.
+    cut to the length of the shortest; the tail is that of the 5% and 95% quantiles. Those of the partition itself, and
+    the formulas, are in the documentation, "Convergence". Weights enter the means and their errors only: agreement is
+    that of the chains as they were sampled. Of allocation probabilities it is that of the labels sampled from them.
 
     The chains *disagree* if any summary's or the partition's R-hat or that of the worst pair is above 1.05, or if the
     largest gap is above 0.1 and beyond what the largest of so many differences is by chance. They are *short* if any

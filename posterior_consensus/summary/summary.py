@@ -20,7 +20,7 @@ from posterior_consensus.consensus import ConsensusPartition, consensus_partitio
 from posterior_consensus.credible import CredibleBall, credible_ball
 from posterior_consensus.diagnostics import Diagnosis, diagnose
 from posterior_consensus.draws import PartitionDraws
-from posterior_consensus.groups import group_dataset, is_inference_data, open_tree
+from posterior_consensus.groups import HasDataset, group_dataset, is_inference_data, open_tree
 from posterior_consensus.items import ItemUncertainty, item_uncertainty
 from posterior_consensus.losses import PartitionLoss, as_loss
 from posterior_consensus.plots.four_panels import four_panels
@@ -68,8 +68,10 @@ class Summary:
 
     def to_dataset(self) -> xr.Dataset:
         """All results in one Dataset that any file format holds; ``attach(idata, summary)`` adds it to a posterior."""
-        parts = [self.consensus, self.ball, self.items, self.diagnosis]
-        datasets = [part.to_dataset() for part in ([*parts, self.certificate] if self.certificate else parts)]
+        parts: list[HasDataset] = [self.consensus, self.ball, self.items, self.diagnosis]
+        if self.certificate is not None:
+            parts.append(self.certificate)
+        datasets = [part.to_dataset() for part in parts]
         merged = xr.merge(datasets, join="exact", compat="identical", combine_attrs="drop_conflicts")
         return merged.assign_attrs(source=self.source)
 
