@@ -38,11 +38,15 @@ def find_draws(
     """Take the draws that `data` holds, those of soft assignments where it holds both."""
     where: dict[str, Any] = {"group": group, "sample_dims": sample_dims, "item_dim": item_dim, "weights": weights}
     if model is not None:
-        draws = allocation_probabilities(model, data, var_name, group=group, progressbar=progressbar)
-        return Source(draws, "allocation probabilities computed from the model")
+        if item_dim is not None:
+            raise ValueError(f"`item_dim` must be None with a model, which names its items; got {item_dim!r}.")
+        soft = allocation_probabilities(model, data, var_name, group=group, progressbar=progressbar)
+        return Source(
+            as_allocation_probabilities(soft, weights=weights), "allocation probabilities computed from the model"
+        )
     if isinstance(data, PartitionDraws):
-        soft = isinstance(data, AllocationProbabilities)
-        return Source(as_partition_draws(data, weights=weights), "allocation probabilities" if soft else "labels")
+        kind = "allocation probabilities" if isinstance(data, AllocationProbabilities) else "labels"
+        return Source(as_partition_draws(data, weights=weights), kind)
     if not (isinstance(data, (xr.Dataset, xr.DataTree)) or is_inference_data(data)):
         return Source(as_partition_draws(data, var_name, **where), "labels")
     dataset = group_dataset(data, group)

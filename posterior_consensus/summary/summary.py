@@ -163,7 +163,7 @@ def summarize(
     sample_dims : str or sequence of str
     item_dim : str, optional
     weights : array_like, optional
-        As for :func:`as_partition_draws`.
+        As for :func:`as_partition_draws`; with a model, it names the items.
     random_seed : int, Generator, SeedSequence or None
     progressbar : bool
         Whether to show progress where a step takes more than a second.
