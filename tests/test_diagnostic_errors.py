@@ -26,6 +26,17 @@ def test_similarity_mcse_is_the_definition(rng, weighted):
     np.testing.assert_array_equal(np.diag(found), 0)
 
 
+def test_similarity_mcse_of_probabilities(rng):
+    p = rng.dirichlet(np.ones(3), size=(2, 36, 5))
+    flat = p.reshape(72, 5, 3)
+    together = np.einsum("tik,tjk->tij", flat, flat)
+    together[:, range(5), range(5)] = 1.0
+    batches = np.array_split(np.arange(36), 6) + np.array_split(np.arange(36, 72), 6)
+    parts = np.array([(together[b] - together.mean(axis=0)).sum(axis=0) / 72 for b in batches])
+    found = pc.similarity_mcse(pc.as_allocation_probabilities(p))
+    np.testing.assert_allclose(found, np.sqrt(12 / 11 * (parts**2).sum(axis=0)), atol=1e-12)
+
+
 @pytest.mark.parametrize("stay", [0.0, 0.5, 0.9])
 def test_similarity_mcse_is_near_arviz_s(rng, stay):
     chains = sticky_chains(rng, 4, 2500, 6, stay)

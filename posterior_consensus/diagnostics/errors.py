@@ -10,7 +10,7 @@ import xarray as xr
 
 from posterior_consensus.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.kernels import coclustering
-from posterior_consensus.similarity import coclustering_values, group_planes
+from posterior_consensus.similarity import group_planes, similarity_values
 
 
 def similarity_mcse(draws: Any) -> xr.DataArray:
@@ -44,8 +44,7 @@ def similarity_mcse(draws: Any) -> xr.DataArray:
         MCSE_ij^2 = K / (K - 1) sum_k b_k^2.
 
     For chains that mix slowly on the scale of sqrt(L) draws the error is too small; the effective sample sizes of
-    :func:`diagnose` tell. Of allocation probabilities it is the error of the matrix of sampled labels, which is larger
-    than that of their own.
+    :func:`diagnose` tell. Of allocation probabilities A_tij is p_ti' p_tj.
 
     References
     ----------
@@ -71,23 +70,18 @@ def _errors(draws: PartitionDraws) -> npt.NDArray[np.float64]:
     if min(rows.size for rows in draws.chains) < 4:
         return np.full((draws.n_items, draws.n_items), np.nan)
     batches = [batch for rows in draws.chains for batch in np.array_split(rows, int(np.sqrt(rows.size)))]
-    if draws.is_weighted:
-        spread = _weighted_spread(draws, batches)
-    else:
+    if draws.is_counted:
         packed = group_planes(draws, batches)
-        spread = coclustering.spread_of_batches(*packed, draws.n_items)
-        spread /= draws.n_draws**2
+        spread = coclustering.spread_of_batches(*packed, draws.n_items) / draws.n_draws**2
+    else:
+        spread = _spread(draws, batches)
     return np.sqrt(len(batches) / (len(batches) - 1) * spread)
 
 
-def _weighted_spread(draws: PartitionDraws, batches: list[npt.NDArray[np.intp]]) -> npt.NDArray[np.float64]:
-    psm = coclustering_values(draws)
+def _spread(draws: PartitionDraws, batches: list[npt.NDArray[np.intp]]) -> npt.NDArray[np.float64]:
+    """Sum of b_k^2 over the batches, for any weights and for allocation probabilities."""
+    psm = similarity_values(draws)
     spread = np.zeros(psm.shape)
     for batch in batches:
-        weights = draws.weights[batch]
-        part = np.zeros(psm.shape)
-        coclustering.add_coclustering_weights(draws.labels[batch], weights, part)
-        part -= weights.sum() * psm
-        spread += part * part
-    np.fill_diagonal(spread, 0.0)
+        spread += np.square(draws.weights[batch].sum() * (similarity_values(draws.take(batch)) - psm))
     return spread
