@@ -87,7 +87,7 @@ class Diagnosis:
 
     @property
     def least_ess(self) -> float:
-        """Smallest effective sample size of any summary, bulk or tail, and of the partition; NaN where there is none."""
+        """Least effective sample size of any summary, bulk or tail, and of the partition; NaN where there is none."""
         bulk, tail = self.summaries["ess_bulk"].values, self.summaries["ess_tail"].values
         return _extreme(np.fmin, [*bulk, *tail, self.partition_ess])
 
