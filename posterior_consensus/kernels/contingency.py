@@ -114,16 +114,15 @@ def paired_joint_sums(labels, n_clusters, rows, others, h):
         widest = n_clusters[others[first:last]].max()
         counts, sizes = np.zeros(most, np.int64), np.zeros(widest, np.int64)
         cells = np.zeros(min(most * widest, 16 * n_items), np.int64)
+        order = np.empty(n_items, np.int64)
         for p in range(first, last):
             partition, draw = labels[rows[p]], labels[others[p]]
             height, width = n_clusters[rows[p]], n_clusters[others[p]]
             if height * width <= cells.size:
                 sums[p] = _joint_sum(partition, draw, height, width, h, cells, sizes)
             else:
-                order = np.argsort(draw, kind="mergesort")
-                ends = np.zeros(width + 1, np.int64)
-                ends[1:] = np.cumsum(np.bincount(draw))
-                sums[p] = _joint_sum_by_items(partition, order, ends, h, counts)
+                _sort_items(draw, width, sizes, order)
+                sums[p] = _joint_sum_by_items(partition, order, sizes[:width], h, counts)
     return sums
 
 
