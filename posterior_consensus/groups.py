@@ -6,7 +6,7 @@ told apart by what they are and never by a version number.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -50,7 +50,7 @@ def group_dataset(data: Any, group: str) -> xr.Dataset:
     else:
         present = dict.fromkeys(data.groups())
     if group not in present:
-        raise ValueError(f"`group` must name a group of the data; got {group!r}, present: {_listing(present)}.")
+        raise ValueError(f"`group` must name a group of the data; got {group!r}, present: {listing(present)}.")
     found = data[group]
     return found.to_dataset() if isinstance(found, xr.DataTree) else found
 
@@ -174,5 +174,6 @@ def with_groups(data: Container, groups: Mapping[str, xr.Dataset]) -> Container:
     )
 
 
-def _listing(names: Any) -> str:
+def listing(names: Iterable[Hashable]) -> str:
+    """Names for a message."""
     return ", ".join(repr(str(name)) for name in names) or "none"

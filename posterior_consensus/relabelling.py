@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import xarray as xr
 
 from posterior_consensus.allocations import AllocationProbabilities
 from posterior_consensus.draws import PartitionDraws, as_partition_draws
-from posterior_consensus.groups import group_dataset, is_inference_data, with_groups
+from posterior_consensus.groups import group_dataset, is_inference_data, listing, with_groups
 from posterior_consensus.partitions import as_codes
 from posterior_consensus.sources import label_array
 from posterior_consensus.switching import (
@@ -187,7 +187,7 @@ def _components(
     if missing:
         raise ValueError(
             f"`component_dim` must name dimensions of the posterior's variables; got {missing[0]!r}, "
-            f"present: {_listing(sizes)}."
+            f"present: {listing(sizes)}."
         )
     if len({sizes[name] for name in names}) > 1:
         lengths = ", ".join(f"{name!r} {sizes[name]}" for name in names)
@@ -231,13 +231,9 @@ def _dims_of_draws(posterior: xr.Dataset, sample_dims: str | Sequence[str]) -> t
     missing = [dim for dim in dims if dim not in posterior.dims]
     if missing:
         raise ValueError(
-            f"`sample_dims` must be dimensions of the posterior; got {dims}, present: {_listing(posterior.dims)}."
+            f"`sample_dims` must be dimensions of the posterior; got {dims}, present: {listing(posterior.dims)}."
         )
     return dims
-
-
-def _listing(names: Iterable[Hashable]) -> str:
-    return ", ".join(repr(str(name)) for name in names) or "none"
 
 
 def _check_same_draws(posterior: xr.Dataset, allocations: PartitionDraws, dims: tuple[str, ...]) -> None:

@@ -6,7 +6,7 @@ Labels have no dimension more, allocation probabilities have that of the compone
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus.groups import group_dataset, is_inference_data
+from posterior_consensus.groups import group_dataset, is_inference_data, listing
 from posterior_consensus.partitions import as_array
 
 _AXES = {1: "draws x items", 2: "draws x items x components"}
@@ -91,7 +91,8 @@ def _find(
             return choose(dataset, dims, rest)
         if var_name not in dataset.data_vars:
             raise ValueError(
-                f"`var_name` must name a variable of the group; got {var_name!r}, present: {_names(dataset.data_vars)}."
+                f"`var_name` must name a variable of the group; got {var_name!r}, "
+                f"present: {listing(dataset.data_vars)}."
             )
         return dataset[var_name]
     if var_name is not None:
@@ -115,7 +116,7 @@ def _labels_in(dataset: xr.Dataset, dims: tuple[str, ...], rest: tuple[str | Non
         return candidates[0]
     if candidates:
         raise ValueError(
-            f"`var_name` must say which variable holds the labels; candidates: {_names(v.name for v in candidates)}."
+            f"`var_name` must say which variable holds the labels; candidates: {listing(v.name for v in candidates)}."
         )
     raise ValueError(
         f"`data` holds no variable of labels, whole numbers over `sample_dims` {dims} and one dimension more"
@@ -140,7 +141,7 @@ def _probabilities_in(dataset: xr.Dataset, dims: tuple[str, ...], rest: tuple[st
     if candidates:
         raise ValueError(
             "`var_name` must say which variable holds allocation probabilities; candidates: "
-            f"{_names(v.name for v in candidates)}."
+            f"{listing(v.name for v in candidates)}."
         )
     raise ValueError(
         f"`data` holds no allocation probabilities, floats over `sample_dims` {dims}, items and components that sum to "
@@ -207,12 +208,12 @@ def _from_frame(frame: Any, dims: tuple[str, ...], item_dim: str | None) -> xr.D
     unnamed = [name for name in frame.columns if isinstance(name, str) and name.startswith("Unnamed: ")]
     if unnamed:
         raise ValueError(
-            f"`data` must have items as columns; {_names(unnamed)} holds row names: read the file with index_col=0."
+            f"`data` must have items as columns; {listing(unnamed)} holds row names: read the file with index_col=0."
         )
     inside = [dim for dim in dims if dim in frame.columns]
     if inside:
         raise ValueError(
-            f"`data` must have items as columns; {_names(inside)} belong to the index: set_index({inside})."
+            f"`data` must have items as columns; {listing(inside)} belong to the index: set_index({inside})."
         )
     array = xr.DataArray(frame.to_numpy(), dims=("sample", item_dim))
     if frame.columns.nlevels == 1:
@@ -250,7 +251,7 @@ def _from_array(data: Any, rest: tuple[str | None, ...]) -> xr.DataArray:
 
 def _check_apart(item_dim: str | None, dims: tuple[str, ...]) -> None:
     if item_dim in dims:
-        raise ValueError(f"`item_dim` must differ from the dimensions of the draws, {_names(dims)}; got {item_dim!r}.")
+        raise ValueError(f"`item_dim` must differ from the dimensions of the draws, {listing(dims)}; got {item_dim!r}.")
 
 
 def _orient(
@@ -312,7 +313,3 @@ def positions(wanted: pd.Index, found: pd.Index) -> npt.NDArray[np.intp] | None:
         return None
     order = found.get_indexer(wanted)
     return order if np.all(order >= 0) else None
-
-
-def _names(names: Iterable[Hashable]) -> str:
-    return ", ".join(repr(str(name)) for name in names) or "none"
