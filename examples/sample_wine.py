@@ -24,7 +24,7 @@ from sklearn.datasets import load_wine
 
 DATA = Path(__file__).parent / "data"
 SEED = 178
-CHAINS, TUNE, DRAWS, THIN = 4, 400, 1_000, 5
+CHAINS, TUNE, DRAWS, THIN = 4, 500, 6_000, 12
 
 N_COMPONENTS = 3
 FEATURES = ["flavanoids", "color_intensity", "proline"]
@@ -45,7 +45,7 @@ def load_wines():
         (values - values.mean(axis=0)) / values.std(axis=0),
         coords={
             "wine": [f"{'ABC'[k]} {j}" for k, j in zip(data.target, number, strict=True)],
-            "feature": ["flavanoids", "colour intensity", "proline"],
+            "feature": ["flavanoids", "colour", "proline"],
         },
         dims=("wine", "feature"),
         name="y",
