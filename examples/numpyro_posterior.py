@@ -37,8 +37,8 @@ idata["posterior"]["log_prob_z"]
 # %% [markdown]
 # ## Found by itself
 #
-# No name need be given: the exponentials of `log_prob_z` sum to one over the components, as those of nothing else here
-# do, and its name is a usual one. Something called `eta` and not normalised would be named:
+# No name need be given: `log_prob_z` is a usual one, and under any other name it would be found where its exponentials
+# sum to one over the components. Something called `eta` that is not normalised has to be named:
 # `pc.summarize(idata, "eta")`.
 
 # %%
