@@ -36,7 +36,8 @@ print("\n".join(summary.findings()))
 #
 # The last of the findings comes from `diagnose`. R-hat and effective sample size are ArviZ's, of numbers that do not
 # depend on the names of the labels: the number of clusters, their sizes, distances to partitions, and the partition
-# itself. The names switch from draw to draw, so that R-hat of `z` itself would say nothing.
+# itself. The names switch from draw to draw, so that R-hat of `z` itself would say nothing. Sampling labels one by one
+# is slow on larger data, and chains that get stuck are common: [that page](not_converged.py) shows one such run.
 
 # %%
 summary.diagnosis
@@ -87,4 +88,4 @@ print(summary.methods_text())
 # %%
 summary.to_html("irises.html")
 idata = pc.attach(idata, summary)
-list(idata["consensus"].data_vars)
+idata["consensus"]["labels"]

@@ -7,7 +7,6 @@
 
 # %%
 import arviz as az
-import matplotlib.pyplot as plt
 import numpy as np
 import pymc as pm
 

@@ -4,7 +4,8 @@
 # NUTS wants a mixture whose labels are summed out, such as `pm.NormalMixture`. Its posterior holds weights, means and
 # standard deviations, but nothing to cluster by. The model knows how to get from these to the labels:
 #
-# $$p_{tik} = P(z_i = k \mid \theta_t, y_i) = \frac{w_{tk} f_k(y_i \mid \theta_t)}{\sum_l w_{tl} f_l(y_i \mid \theta_t)}$$
+# $$p_{tik} = P(z_i = k \mid \theta_t, y_i)
+# = \frac{w_{tk} f_k(y_i \mid \theta_t)}{\sum_l w_{tl} f_l(y_i \mid \theta_t)}$$
 #
 # for draw $t$, item $i$ and component $k$. Give the model together with the posterior, and all else is as with labels.
 # Here it is that of `examples/sample_galaxies.py`, which sampled `data/galaxies.nc`.

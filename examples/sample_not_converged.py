@@ -1,8 +1,8 @@
 """Sample the galaxies data badly: explicit labels, two chains, few draws.
 
 The run is an example of a posterior that must not be summarised. The labels of a Dirichlet process mixture stay in the
-model, as ``pm.Categorical``, and Gibbs steps move one galaxy at a time: chains that have come to different explanations of
-the data stay there. sample_galaxies.py samples such a mixture well.
+model, as ``pm.Categorical``, and Gibbs steps move one galaxy at a time: chains that have come to different explanations
+of the data stay there. sample_galaxies.py samples such a mixture well.
 
 Run ``python sample_not_converged.py`` to write ``data/galaxies_not_converged.nc`` with the groups ``posterior`` and
 ``observed_data``. It works with PyMC 5 (ArviZ 0.23) and with PyMC 6 (ArviZ 1), takes about a minute, and ends with a
@@ -88,8 +88,8 @@ def main(out):
     z = trace["posterior"]["z"].transpose("chain", "draw", "obs").astype(np.uint8)
     posterior = z.to_dataset().assign_attrs(
         sampler=(
-            f"PyMC {pm.__version__}, {CHAINS} chains, {TUNE} tuning steps and {DRAWS} draws each: NUTS for weights, means "
-            "and precisions, CategoricalGibbsMetropolis for the labels z"
+            f"PyMC {pm.__version__}, {CHAINS} chains, {TUNE} tuning steps and {DRAWS} draws each: NUTS for weights, "
+            "means and precisions, CategoricalGibbsMetropolis for the labels z"
         )
     )
     tree = xr.DataTree.from_dict({"posterior": posterior, "observed_data": velocity.to_dataset()})

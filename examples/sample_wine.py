@@ -4,9 +4,9 @@ The data are three of the thirteen measurements of wines of three cultivars (For
 Repository), as scikit-learn ships them. The labels are summed out of the model, and nothing is done against label
 switching: every chain may call the same cluster by another number.
 
-Run ``python sample_wine.py`` to write ``data/wine.nc`` with the groups ``posterior`` and ``observed_data``. It works with
-PyMC 5 (ArviZ 0.23) and with PyMC 6 (ArviZ 1), takes some minutes, and ends with a table that tells how well the four
-chains agree.
+Run ``python sample_wine.py`` to write ``data/wine.nc`` with the groups ``posterior`` and ``observed_data``. It works
+with PyMC 5 (ArviZ 0.23) and with PyMC 6 (ArviZ 1), takes some minutes, and ends with a table that tells how well the
+four chains agree.
 """
 
 import argparse
