@@ -1,24 +1,22 @@
 # %% [markdown]
-# # From a posterior to a partition one can report
+# # Step by step: losses, thresholds, credible balls
 #
-# The velocities of 82 galaxies are a classic of Bayesian clustering: are there groups among them, and how many? We
-# start where a sampler ends, with the posterior of a Dirichlet process mixture of normals, and end with a partition,
-# its expected loss, what else the posterior holds credible, and the galaxies that could be elsewhere.
+# `summarize` makes one choice after another. Here they are made by hand, on a classic of Bayesian clustering: the
+# velocities of 82 galaxies. Are there groups among them, and how many?
 #
-# The posterior is a small file beside this page. `examples/sample_galaxies.py` made it with PyMC: the labels were
-# marginalised out of the likelihood, NUTS sampled weights, means and standard deviations, and the labels were then
-# drawn from their exact conditional distribution. Sampling the labels themselves mixes badly on these data.
+# The posterior is that of a Dirichlet process mixture of normals, a small file beside this page.
+# `examples/sample_galaxies.py` made it with PyMC: the labels were marginalised out of the likelihood, NUTS sampled
+# weights, means and standard deviations, and the labels were then drawn from their exact conditional distribution.
 
 # %%
 import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
-from arviz_stats.base import array_stats
 
 import posterior_consensus as pc
 
-tree = xr.open_datatree("data/galaxies.nc", engine="h5netcdf").load()
-tree["posterior"]["z"]
+with xr.open_datatree("data/galaxies.nc", engine="h5netcdf") as file:
+    tree = file.load()
 
 # %% [markdown]
 # ## The draws
@@ -32,18 +30,10 @@ draws = pc.as_partition_draws(tree, "z")
 draws
 
 # %% [markdown]
-# Before any summary: do the chains agree? The number of clusters is one scalar; the probability that two galaxies are
-# together, chain by chain, is 3,321 of them, and the largest gap between two chains is easy to read.
+# Before any summary: do the chains agree?
 
 # %%
-chains = [draws.labels[rows] for rows in draws.chains]
-matrices = [pc.posterior_similarity_matrix(chain).values for chain in chains]
-n_clusters = draws.n_clusters.reshape(len(chains), -1)
-rhat = array_stats.rhat(n_clusters, chain_axis=0, draw_axis=1)
-ess = array_stats.ess(n_clusters, chain_axis=0, draw_axis=1)
-
-print(f"number of clusters: R-hat {float(rhat):.3f}, ESS {float(ess):.0f}")
-print(f"largest gap between chains in P(together): {np.ptp(matrices, axis=0).max():.3f}")
+pc.diagnose(draws)
 
 # %%
 ax = pc.plot_n_clusters(draws)
@@ -78,8 +68,15 @@ ax.spines[["top", "left", "right"]].set_visible(False)
 binder = pc.consensus_partition(draws, loss="binder", random_seed=1)
 binder
 
+# %% [markdown]
+# Each loss prefers its own. The difference of the two expected losses has its own standard error, as the draws are the
+# same for both.
+
 # %%
-pc.expected_loss(draws, [best, binder], loss="vi").to_dataframe()
+pc.compare_partitions(draws, {"vi": best, "binder": binder}, loss="vi")
+
+# %%
+ax = pc.plot_alluvial({"vi": best, "binder": binder})
 
 # %% [markdown]
 # How coarse should the answer be? Binder's loss has a dial, the pair threshold tau: on their own, two galaxies are
@@ -129,12 +126,7 @@ items = pc.item_uncertainty(draws, best)
 items
 
 # %%
-fig, ax = plt.subplots(figsize=(7, 2.4), layout="constrained")
-ax.plot(velocity, items.probability, "o", markersize=3, label="own cluster")
-ax.plot(velocity, items.nearest_probability, "o", markersize=3, label="nearest other cluster")
-ax.set(xlabel="velocity (1,000 km/s)", ylabel="probability", ylim=(0, 1))
-ax.spines[["top", "right"]].set_visible(False)
-legend = ax.legend(frameon=False)
+ax = pc.plot_item_uncertainty(items)
 # %% [markdown]
 # ## Keep it with the posterior
 #

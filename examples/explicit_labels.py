@@ -1,0 +1,91 @@
+# %% [markdown]
+# # Labels in the posterior: the shortest path
+#
+# A mixture model with a label for every item, `z = pm.Categorical("z", p=w, dims="flower")`, leaves thousands of
+# clusterings in the posterior. One call turns them into one clustering, and says how sure it is.
+#
+# The data are petal length and width of 30 irises, the model is a Dirichlet process mixture of normals in its finite
+# approximation. `examples/sample_iris.py` sampled the posterior with PyMC and wrote the small file that is read here.
+# In its place can be what `pm.sample` returned.
+
+# %%
+import matplotlib.pyplot as plt
+import xarray as xr
+
+import posterior_consensus as pc
+
+with xr.open_datatree("data/iris.nc", engine="h5netcdf") as file:
+    idata = file.load()
+idata["posterior"]["z"]
+
+# %% [markdown]
+# ## One call
+
+# %%
+summary = pc.summarize(idata, random_seed=1)
+summary
+
+# %% [markdown]
+# `z` was found without its name, because nothing else in the posterior can be labels. The same in sentences:
+
+# %%
+print("\n".join(summary.findings()))
+
+# %% [markdown]
+# ## Did it converge?
+#
+# The last of the findings comes from `diagnose`. R-hat and effective sample size are ArviZ's, of numbers that do not
+# depend on the names of the labels: the number of clusters, their sizes, distances to partitions, and the partition
+# itself. The names switch from draw to draw, so that R-hat of `z` itself would say nothing. Sampling labels one by one
+# is slow on larger data, and chains that get stuck are common: [that page](not_converged.py) shows one such run.
+
+# %%
+summary.diagnosis
+
+# %% [markdown]
+# ## The four-panel figure
+
+# %%
+figure = summary.plot()
+
+# %% [markdown]
+# Items, data and clusters together. A flower's size in the figure is the probability of being with the rest of its
+# cluster; the species, which the model did not see, are the three kinds of points.
+
+# %%
+petal = idata["observed_data"]["petal"]
+species = petal["flower"].str.split("word", " ").isel(word=0).values
+fig, ax = plt.subplots(figsize=(6, 4), layout="constrained")
+for kind, marker in zip(("setosa", "versicolor", "virginica"), "os^", strict=True):
+    own = species == kind
+    ax.scatter(
+        *petal.values[own].T,
+        s=60 * summary.items.probability.values[own] ** 2,
+        c=[f"C{k}" for k in summary.consensus.labels.values[own]],
+        marker=marker,
+        label=kind,
+    )
+ax.set(xlabel="petal length (cm)", ylabel="petal width (cm)")
+legend = ax.legend(frameon=False)
+for handle in legend.legend_handles:
+    handle.set(facecolor="grey", edgecolor="grey", sizes=[40])
+
+# %% [markdown]
+# The flowers that could as well be elsewhere, the least certain first:
+
+# %%
+summary.items.to_dataframe().sort_values("margin").head()
+
+# %% [markdown]
+# ## Report it
+#
+# Four sentences for the section on methods, with these numbers and what they cite; a page with all figures, tables and
+# findings that needs no network; and the results as a group of the posterior.
+
+# %%
+print(summary.methods_text())
+
+# %%
+summary.to_html("irises.html")
+idata = pc.attach(idata, summary)
+idata["consensus"]["labels"]

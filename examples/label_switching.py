@@ -1,0 +1,87 @@
+# %% [markdown]
+# # Several dimensions, and label switching undone
+#
+# 178 wines of three cultivars, three measurements of each, and a mixture of three multivariate normals with their own
+# covariances. The labels were summed out, NUTS sampled the rest, and nothing kept the components in order: no ordering
+# of vectors would be natural. `examples/sample_wine.py` sampled the posterior.
+
+# %%
+import arviz as az
+import numpy as np
+import pymc as pm
+
+import posterior_consensus as pc
+
+idata = az.from_netcdf("data/wine.nc")
+idata["posterior"]["mu"].mean("draw").sel(feature="flavanoids").to_pandas().round(2)
+
+# %% [markdown]
+# Each row is a chain, each column a component: the same three means in every row, but not always in the same columns.
+# A table of the posterior by component mixes them up, and its R-hats alarm although nothing is wrong.
+
+# %%
+az.summary(idata, var_names=["w", "mu"], kind="diagnostics")["r_hat"]
+
+# %% [markdown]
+# ## Clusters first
+#
+# Who is with whom has no labels to switch. The model turns each draw into allocation probabilities (see
+# [the page on marginalised mixtures](marginalised.py)), and these say what the partition is, and that the chains agree.
+
+# %%
+y = idata["observed_data"]["y"]
+coords = {"wine": y["wine"].values, "feature": y["feature"].values, "component": np.arange(3)}
+with pm.Model(coords=coords) as model:
+    w = pm.Dirichlet("w", np.full(3, 2.0), dims="component")
+    mu = pm.Normal("mu", 0.0, 1.0, dims=("component", "feature"))
+    components = []
+    for k in range(3):
+        spread = pm.LogNormal.dist(np.log(0.6), 0.3, shape=3)
+        factor, _, _ = pm.LKJCholeskyCov(f"cholesky_{k}", n=3, eta=2.0, sd_dist=spread)
+        components.append(pm.MvNormal.dist(mu=mu[k], chol=factor))
+    pm.Mixture("y", w=w, comp_dists=components, observed=y.values, dims=("wine", "feature"))
+
+soft = pc.allocation_probabilities(model, idata, progressbar=False)
+summary = pc.summarize(soft, random_seed=1, progressbar=False)
+summary
+
+# %% [markdown]
+# ## Components by cluster
+#
+# `relabel` gives the components of every draw the numbers of the consensus clusters they fit best. What comes back has
+# the type of the posterior that went in.
+
+# %%
+aligned = pc.relabel(idata, summary.consensus, component_dim="component", allocations=soft)
+aligned["relabelling"]
+
+# %% [markdown]
+# `match_share` is the share of draws in which a cluster has a component of its own. Where it is 1, parameters can be
+# read cluster by cluster, and R-hat means what it should:
+
+# %%
+az.summary(aligned, var_names=["w", "mu", "sigma"], round_to=2)
+
+# %%
+forest = az.plot_forest(aligned, var_names=["mu"], combined=True)
+
+# %% [markdown]
+# ## What the clusters are like
+#
+# The observed data by cluster: colours are means, in standard deviations from the overall mean, and bars show the
+# spread within.
+
+# %%
+ax = pc.plot_cluster_profiles(y, summary.consensus)
+
+# %% [markdown]
+# ## Do the clusters know the cultivars?
+#
+# The model did not see them. They are in the names of the wines.
+
+# %%
+cultivar = np.array([name.split()[0] for name in y["wine"].values])
+ax = pc.plot_alluvial({"cultivar": np.unique(cultivar, return_inverse=True)[1], "clusters": summary.consensus})
+
+# %%
+summary.items.to_dataframe().sort_values("margin").head()

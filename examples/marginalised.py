@@ -1,0 +1,113 @@
+# %% [markdown]
+# # No labels in the posterior: a marginalised mixture
+#
+# NUTS wants a mixture whose labels are summed out, such as `pm.NormalMixture`. Its posterior holds weights, means and
+# standard deviations, but nothing to cluster by. The model knows how to get from these to the labels:
+#
+# $$p_{tik} = P(z_i = k \mid \theta_t, y_i)
+# = \frac{w_{tk} f_k(y_i \mid \theta_t)}{\sum_l w_{tl} f_l(y_i \mid \theta_t)}$$
+#
+# for draw $t$, item $i$ and component $k$. Give the model together with the posterior, and all else is as with labels.
+# Here it is that of `examples/sample_galaxies.py`, which sampled `data/galaxies.nc`.
+
+# %%
+import matplotlib.pyplot as plt
+import numpy as np
+import pymc as pm
+import xarray as xr
+
+import posterior_consensus as pc
+
+with xr.open_datatree("data/galaxies.nc", engine="h5netcdf") as file:
+    idata = file.load()
+idata["posterior"] = xr.DataTree(idata["posterior"].to_dataset().drop_vars("z"))  # as NUTS leaves it
+idata["posterior"].data_vars
+
+# %%
+velocity = idata["observed_data"]["velocity"]
+coords = {"galaxy": velocity["galaxy"].values, "component": np.arange(20)}
+with pm.Model(coords=coords) as model:
+    alpha = pm.Gamma("alpha", alpha=4, beta=4)
+    w = pm.StickBreakingWeights("w", alpha=alpha, K=19, dims="component")
+    mu = pm.Normal("mu", mu=20, sigma=10, dims="component")
+    sigma = pm.LogNormal("sigma", mu=np.log(0.75), sigma=0.25, dims="component")
+    pm.NormalMixture("velocity", w=w, mu=mu, sigma=sigma, observed=velocity.values, dims="galaxy")
+
+# %% [markdown]
+# ## One call
+
+# %%
+summary = pc.summarize(idata, model=model, random_seed=1, progressbar=False)
+summary
+
+# %% [markdown]
+# What it worked with are the allocation probabilities. `allocation_probabilities` gives them on their own; every
+# function that takes draws of labels takes them.
+
+# %%
+soft = pc.allocation_probabilities(model, idata, progressbar=False)
+soft
+
+# %% [markdown]
+# ## The similarity matrix without the noise of labels
+#
+# Given the parameters, two galaxies are together with probability $\sum_k p_{tik} p_{tjk}$. The mean of this over the
+# draws is the posterior similarity matrix. Sampling labels first and counting how often they agree estimates the same,
+# with the noise of the labels on top (Rao and Blackwell).
+
+# %%
+psm = soft.posterior_similarity_matrix()
+ax = pc.plot_psm(psm, summary.consensus)
+
+# %% [markdown]
+# How much noise? Take the matrix of all 4,000 draws as the truth, and estimate it from 50 of them, from the
+# probabilities and from labels sampled once a draw.
+
+# %%
+rng = np.random.default_rng(1)
+pairs = np.triu_indices(soft.n_items, 1)
+errors = []
+for _ in range(20):
+    few = pc.as_allocation_probabilities(soft.probabilities[rng.choice(soft.n_draws, 50, replace=False)], log=False)
+    estimates = few.posterior_similarity_matrix(), pc.posterior_similarity_matrix(few.sample(rng))
+    errors.append([np.mean((estimate.values - psm.values)[pairs] ** 2) for estimate in estimates])
+from_probabilities, from_labels = np.mean(errors, axis=0)
+print(f"mean squared error: {from_probabilities:.5f} from probabilities, {from_labels:.5f} from labels")
+print(f"sampled labels need {from_labels / from_probabilities:.1f} times as many draws")
+
+# %% [markdown]
+# [Allocation probabilities](../background/allocations.md) has the table for other numbers of draws. Expected Binder
+# losses come from the same matrix. VI and the credible ball need partitions: they see one sample of labels for each
+# draw, with a fixed seed. `soft.sample(random_seed=...)` gives another.
+
+# %% [markdown]
+# ## Soft memberships
+#
+# For one galaxy and one cluster: with what probability is it with the others there? Averaging component 3 over draws
+# would not do, as its meaning switches. Being with the items of a consensus cluster has a meaning in every draw.
+
+# %%
+members = np.eye(summary.consensus.n_clusters)[summary.consensus.labels]
+others = members.sum(axis=0) - members
+membership = (psm.values - np.eye(soft.n_items)) @ members / others
+
+fig, ax = plt.subplots(figsize=(7, 2.6), layout="constrained")
+for k in range(summary.consensus.n_clusters):
+    ax.plot(velocity, membership[:, k], ".", markersize=5, label=f"cluster {k}")
+ax.set(xlabel="velocity (1,000 km/s)", ylabel="P(with a member)", ylim=(0, 1))
+ax.spines[["top", "right"]].set_visible(False)
+legend = ax.legend(frameon=False, ncols=6, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0))
+
+# %% [markdown]
+# ## New galaxies
+#
+# The same posterior allocates what it has not seen. `predict_allocation` gives the probability of each consensus
+# cluster, and of being with none of the known galaxies.
+
+# %%
+new = xr.DataArray([9.5, 17.0, 21.0, 24.0, 28.0], dims="new", coords={"new": ["a", "b", "c", "d", "e"]})
+new_soft = pc.allocation_probabilities(model, idata, observed={"velocity": new}, progressbar=False)
+predicted = pc.predict_allocation(new_soft, soft, summary.consensus)
+predicted["probability"].to_pandas().round(2).assign(
+    new_cluster=predicted["new_cluster_probability"].round(2), most_probable=predicted["cluster"]
+)

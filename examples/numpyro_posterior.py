@@ -1,0 +1,73 @@
+# %% [markdown]
+# # A posterior of NumPyro or Stan: stored probabilities
+#
+# NumPyro and Stan sum labels out, too, and keep no model that could be asked afterwards. Store the allocation
+# probabilities with the samples then: the logarithms of $P(z_i = k \mid \theta, y_i)$, an array of items and
+# components in every draw. In NumPyro that is a deterministic site, as in `examples/sample_numpyro.py`:
+#
+# ```python
+# mixture = dist.MixtureSameFamily(dist.Categorical(probs=w), dist.Normal(mu, sigma))
+# with numpyro.plate("galaxy", y.size):
+#     numpyro.sample("velocity", mixture, obs=y)
+# numpyro.deterministic("log_prob_z", jax.nn.log_softmax(mixture.component_log_probs(y), axis=-1))
+# ```
+#
+# in Stan a generated quantity, which need not be normalised:
+#
+# ```stan
+# generated quantities {
+#   matrix[N, K] log_prob_z;
+#   for (n in 1:N)
+#     for (k in 1:K)
+#       log_prob_z[n, k] = log(w[k]) + normal_lpdf(y[n] | mu[k], sigma[k]);
+# }
+# ```
+#
+# ArviZ makes an InferenceData or DataTree of either (`az.from_numpyro(mcmc)`, `az.from_cmdstanpy(fit)`).
+
+# %%
+import xarray as xr
+
+import posterior_consensus as pc
+
+with xr.open_datatree("data/galaxies_numpyro.nc", engine="h5netcdf") as file:
+    idata = file.load()
+idata["posterior"]["log_prob_z"]
+
+# %% [markdown]
+# ## Found by itself
+#
+# No name need be given: `log_prob_z` is a usual one, and under any other name it would be found where its exponentials
+# sum to one over the components. Something called `eta` that is not normalised has to be named:
+# `pc.summarize(idata, "eta")`.
+
+# %%
+summary = pc.summarize(idata, random_seed=1, progressbar=False)
+summary
+
+# %% [markdown]
+# The line `draws` says what was taken. Where a posterior has labels as well as probabilities, and the labels are drawn
+# from them, the probabilities are preferred, as they are the less noisy of the two.
+#
+# ## The probabilities themselves
+#
+# `as_allocation_probabilities` takes logarithms or probabilities, normalised or not, in single or double precision.
+
+# %%
+soft = pc.as_allocation_probabilities(idata)
+soft
+
+# %%
+ax = pc.plot_psm(soft, summary.consensus)
+
+# %% [markdown]
+# ## The same posterior, from another sampler
+#
+# `data/galaxies.nc` is the posterior of the same model, truncated at 20 components instead of 12, by PyMC, with labels.
+# Do the two reports agree?
+
+# %%
+with xr.open_datatree("data/galaxies.nc", engine="h5netcdf") as file:
+    other = pc.as_partition_draws(file.load(), "z")
+by_pymc = pc.consensus_partition(other, random_seed=1)
+print(f"VI between the two: {pc.partition_loss(by_pymc, summary.consensus):.3f} bits")
