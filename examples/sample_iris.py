@@ -22,7 +22,7 @@ from sklearn.datasets import load_iris
 
 DATA = Path(__file__).parent / "data"
 SEED = 1936
-CHAINS, TUNE, DRAWS, THIN = 4, 500, 4_000, 4
+CHAINS, TUNE, DRAWS, THIN = 4, 500, 20_000, 20
 
 # The weights are Dirichlet(ALPHA / K, ..., ALPHA / K), which tends to the Dirichlet process as K grows (Ishwaran and
 # Zarepour 2002, doi:10.2307/3315951).  Stick-breaking weights approximate it as well, but there the order of the
