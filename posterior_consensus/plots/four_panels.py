@@ -25,5 +25,6 @@ def four_panels(draws: Any, partition: Any, ball: CredibleBall, items: ItemUncer
     plot_credible_ball(ball, ax=axes[1, 0])
     plot_item_uncertainty(items, ax=axes[1, 1])
     for letter, ax in zip("abcd", axes.flat, strict=True):
-        ax.set_title(letter, loc="left", fontweight="bold")
+        corner = {"xy": (0, 1), "xycoords": "axes fraction", "xytext": (-30, 6), "textcoords": "offset points"}
+        ax.annotate(letter, **corner, fontsize="large", fontweight="bold")
     return figure

@@ -50,7 +50,8 @@ def findings(summary: Summary) -> list[str]:
     low, high = _range_of_clusters(summary)
     least, most = _ball_clusters(summary)
     sentences = [
-        f"The {summary.draws.n_items} items fall into {_clusters(best.n_clusters)}, of {sizes}{more} items.",
+        f"The clustering puts {_counted(summary.draws.n_items, 'item')} into {_counted(best.n_clusters, 'cluster')}, "
+        f"of size {sizes}{more}.",
         f"In 90% of the posterior the number of clusters is {_between(low, high)}.",
         f"{summary.ball.prob:.0%} of the posterior lies within {_radius(summary)} of this clustering; inside, the "
         f"clusterings with the fewest and the most clusters have {least} and {most}.",
@@ -59,7 +60,7 @@ def findings(summary: Summary) -> list[str]:
     ambiguous = _ambiguous_items(summary)
     if ambiguous.size:
         sentences.append(
-            f"{ambiguous.size} of the items are with the rest of their cluster in less than half of the posterior: "
+            f"With the rest of the cluster in less than half of the posterior: {_counted(ambiguous.size, 'item')}, "
             f"{_listed(ambiguous)}."
         )
     else:
@@ -72,7 +73,7 @@ def methods_text(summary: Summary) -> str:
     best, diagnosis = summary.consensus, summary.diagnosis
     cited = [f"{best.loss.reference} (the loss)"]
     first = (
-        f"The posterior distribution of the partition of {summary.draws.n_items} items was represented by "
+        f"The posterior distribution of the partition of {_counted(summary.draws.n_items, 'item')} was represented by "
         f"{_draws(summary)}."
     )
     if isinstance(summary.draws, AllocationProbabilities):
@@ -84,15 +85,15 @@ def methods_text(summary: Summary) -> str:
     loss, version = _NAMES.get(best.loss.name, best.loss.name), posterior_consensus.__version__
     second = (
         f"We report the partition of least posterior expected {loss} that was found {how} with posterior_consensus "
-        f"{version}: {_clusters(best.n_clusters)}, with an expected loss of "
+        f"{version}: {_counted(best.n_clusters, 'cluster')}, with an expected loss of "
         f"{display.quantity(best.expected_loss, best.loss.unit, 4)} (Monte Carlo standard error {best.mcse:.2g})"
         f"{_bound(summary)}."
     )
     least, most = _ball_clusters(summary)
     third = (
         f"The {summary.ball.prob:.0%} credible ball around it [ball] has a radius of {_radius(summary)} and vertical "
-        f"bounds of {least} and {most} clusters; {_ambiguous_items(summary).size} items are with the rest of their "
-        f"cluster with a posterior probability below {_HALF:g}."
+        f"bounds of {_counted(least, 'cluster')} and {_counted(most, 'cluster')}; the number of items that are with the "
+        f"rest of their cluster with a posterior probability below {_HALF:g} is {_ambiguous_items(summary).size}."
     )
     rhat, ess = _figure(diagnosis.worst_rhat, ".3f"), _figure(diagnosis.least_ess, ".0f")
     fourth = (
@@ -109,8 +110,8 @@ def _figure(value: float, form: str) -> str:
     return "not available" if np.isnan(value) else format(value, form)
 
 
-def _clusters(number: int) -> str:
-    return f"{number} cluster{'s' * (number != 1)}"
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 def _between(low: int, high: int) -> str:
@@ -118,9 +119,8 @@ def _between(low: int, high: int) -> str:
 
 
 def _draws(summary: Summary) -> str:
-    chains = len(summary.draws.chains)
-    weighted = "weighted " * summary.draws.is_weighted
-    return f"{summary.draws.n_draws:,} {weighted}draws of {chains} chain{'s' * (chains != 1)}"
+    draws = _counted(summary.draws.n_draws, "weighted draw" if summary.draws.is_weighted else "draw")
+    return f"{draws} of {_counted(len(summary.draws.chains), 'chain')}"
 
 
 def _radius(summary: Summary) -> str:
@@ -150,7 +150,7 @@ def _ambiguous(summary: Summary) -> str:
     names = _ambiguous_items(summary)
     if not names.size:
         return "no item is with its cluster in less than half of the posterior"
-    return f"{names.size} items: {_listed(names)}"
+    return f"{_counted(names.size, 'item')}: {_listed(names)}"
 
 
 def _listed(names: npt.NDArray[Any]) -> str:
