@@ -92,8 +92,8 @@ def methods_text(summary: Summary) -> str:
     least, most = _ball_clusters(summary)
     third = (
         f"The {summary.ball.prob:.0%} credible ball around it [ball] has a radius of {_radius(summary)} and vertical "
-        f"bounds of {_counted(least, 'cluster')} and {_counted(most, 'cluster')}; the number of items that are with the "
-        f"rest of their cluster with a posterior probability below {_HALF:g} is {_ambiguous_items(summary).size}."
+        f"bounds of {_counted(least, 'cluster')} and {_counted(most, 'cluster')}; the number of items that are with "
+        f"the rest of their cluster with a posterior probability below {_HALF:g} is {_ambiguous_items(summary).size}."
     )
     rhat, ess = _figure(diagnosis.worst_rhat, ".3f"), _figure(diagnosis.least_ess, ".0f")
     fourth = (
