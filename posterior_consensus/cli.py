@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,6 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
     options = _parser().parse_args(arguments)
     try:
+        _check_files(options)
         summary = _summary(options)
         if options.report:
             summary.to_html(options.report)
@@ -87,6 +89,16 @@ def _summary(options: argparse.Namespace) -> Summary:
     )
 
 
+def _check_files(options: argparse.Namespace) -> None:
+    """Complain before the work, not after it, of files that cannot be written."""
+    for name in ("report", "figure", "output"):
+        path = getattr(options, name)
+        if path is not None and (path.is_dir() or not path.parent.is_dir()):
+            raise ValueError(f"--{name} must be a file in a directory that exists; got {str(path)!r}.")
+    if options.output is not None and options.output.resolve() == options.posterior.resolve():
+        raise ValueError(f"--output must be another file than the posterior's; got {str(options.output)!r}.")
+
+
 def _write_posterior(options: argparse.Namespace, summary: Summary) -> None:
     from posterior_consensus.groups import open_tree
 
@@ -95,7 +107,7 @@ def _write_posterior(options: argparse.Namespace, summary: Summary) -> None:
 
 
 def as_json(summary: Summary) -> dict[str, Any]:
-    """What the summary found, as JSON holds it: NaN becomes null."""
+    """What the summary found, as JSON holds it: NaN and infinity become null."""
     best, ball, diagnosis = summary.consensus, summary.ball, summary.diagnosis
     dim = summary.draws.item_dim
     names = best.labels[dim].values.tolist() if dim in best.labels.coords else list(range(best.labels.size))
@@ -124,10 +136,10 @@ def as_json(summary: Summary) -> dict[str, Any]:
         "findings": summary.findings(),
         "seconds": summary.seconds,
     }
-    return _without_nan(table)
+    return _finite(table)
 
 
-def _without_nan(value: Any) -> Any:
+def _finite(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _without_nan(one) for key, one in value.items()}
-    return None if isinstance(value, float) and value != value else value
+        return {key: _finite(one) for key, one in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -22,6 +22,11 @@ def quantity(value: float, unit: str, digits: int = 6) -> str:
     return f"{value:.{digits}g} {unit}".rstrip()
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
 def sentence(name: str, text: str) -> list[tuple[str, str]]:
     """A named sentence as facts, one for each line."""
     return [(name if k == 0 else "", line) for k, line in enumerate(textwrap.wrap(text, _WIDTH))]

@@ -94,7 +94,7 @@ def stored(items: xr.DataArray, variables: Mapping[str, Any], attrs: Mapping[str
     for name, value in variables.items():
         added = {name}
         if isinstance(value, xr.DataArray):
-            over_items = set(items.dims) <= set(value.dims)
+            over_items = all(value.sizes.get(dim) == size for dim, size in items.sizes.items())
             added |= {str(dim) for dim in value.dims if not (over_items and dim in items.dims)}
         taken = sorted(added & theirs)
         if taken:

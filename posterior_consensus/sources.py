@@ -27,7 +27,7 @@ def label_array(
     data: Any, var_name: str | None, group: str, sample_dims: Any, item_dim: str | None
 ) -> tuple[xr.DataArray, tuple[str, ...], str]:
     """Find the labels in `data`; return them with the names of their sample dimensions and of their item dimension."""
-    dims = _dim_names(sample_dims)
+    dims = dim_names(sample_dims)
     labels, dims, (item,) = _orient(_find(data, var_name, group, dims, (item_dim,), _labels_in), dims, (item_dim,))
     return labels, dims, item
 
@@ -39,11 +39,14 @@ def probability_array(
 
     Where neither is named, the components are along the dimension over which the values sum to one, else the last one.
     """
-    dims = _dim_names(sample_dims)
+    dims = dim_names(sample_dims)
+    if item_dim is not None and item_dim == component_dim:
+        raise ValueError(f"`item_dim` and `component_dim` must differ; got {item_dim!r} for both.")
     rest = (item_dim, component_dim)
     values = _find(data, var_name, group, dims, rest, _probabilities_in)
     if values.dtype.kind != "f":
-        raise TypeError(f"Allocation probabilities must be floats; {values.name!r} holds {values.dtype}.")
+        name = repr(values.name) if values.name is not None else "`data`"
+        raise TypeError(f"Allocation probabilities must be floats; {name} holds {values.dtype}.")
     values, dims, (item, component) = _orient(values, dims, rest)
     if item_dim is None and component_dim is None and sums_to_one(values, item) and not sums_to_one(values, component):
         item, component = component, item
@@ -58,7 +61,8 @@ def sums_to_one(values: xr.DataArray, dim: str) -> bool:
     return any(bool(np.all(np.abs(form.sum(axis=axis) - 1.0) < ROUNDING)) for form in forms)
 
 
-def _dim_names(sample_dims: Any) -> tuple[str, ...]:
+def dim_names(sample_dims: Any) -> tuple[str, ...]:
+    """Names of the sample dimensions, checked."""
     dims = (sample_dims,) if isinstance(sample_dims, str) else sample_dims
     if not isinstance(dims, (list, tuple)) or not all(isinstance(dim, str) for dim in dims):
         raise TypeError(f"`sample_dims` must be a name or a sequence of names; got {sample_dims!r}.")

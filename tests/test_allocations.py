@@ -242,3 +242,10 @@ def test_bad_data(data, error, parts):
 def test_bad_options(p, options, error, parts):
     data = dataset(q=(DIMS, np.log(p)))
     check(lambda given: pc.as_allocation_probabilities(data, **given), options, error, parts)
+
+
+def test_items_and_components_are_two_dimensions():
+    with pytest.raises(ValueError, match="`item_dim` and `component_dim` must differ; got 'a'"):
+        pc.as_allocation_probabilities(np.full((4, 3, 2), 0.5), item_dim="a", component_dim="a")
+    with pytest.raises(TypeError, match="`data` holds bool"):
+        pc.as_allocation_probabilities(np.ones((4, 3, 2), bool))

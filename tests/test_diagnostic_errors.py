@@ -107,3 +107,8 @@ def test_what_the_draws_do_not_tell_apart_is_said(rng):
 def test_bad_partitions_to_compare(partitions, error, message):
     with pytest.raises(error, match=message):
         pc.compare_partitions([[0, 0, 1, 1], [0, 1, 1, 1]], partitions)
+
+
+def test_names_of_compared_partitions_differ():
+    with pytest.raises(ValueError, match="`partitions` must have names that differ"):
+        pc.compare_partitions([[0, 0, 1]], {1: [0, 0, 1], "1": [0, 1, 1]})

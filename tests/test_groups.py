@@ -168,3 +168,11 @@ def test_results_must_be_there_and_agree(tree, z, best):
 def test_data_must_hold_groups(best, data):
     with pytest.raises(TypeError, match=r"`data` must be an InferenceData or a DataTree; got .*to_dataset"):
         pc.attach(data, best)
+
+
+@pytest.mark.parametrize("dim", ["consensus_cluster", "summary", "pair"])
+def test_items_along_a_dimension_of_results_are_refused(dim, rng):
+    draws = xr.DataArray(rng.integers(2, size=(2, 20, 9)), dims=("chain", "draw", dim))
+    summary = pc.summarize(draws, random_seed=1)
+    with pytest.raises(ValueError, match=f"dimension or coordinate '{dim}'"):
+        summary.to_dataset()

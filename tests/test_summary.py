@@ -3,8 +3,10 @@
 import html.parser
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 from numpy.testing import assert_array_equal
@@ -230,7 +232,10 @@ def test_command_prints_json(file, capsys):
         (["{file}", "--group", "prior"], ["`group`", "'prior'"]),
         (["{file}", "--prob", "2"], ["`prob`"]),
         (["{file}", "--n-clusters", "99"], ["`n_clusters`", "20"]),
-        (["{file}", "--report", "{dir}/none/report.html"], ["none"]),
+        (["{file}", "--report", "{dir}/none/report.html"], ["--report", "none"]),
+        (["{file}", "--figure", "{dir}"], ["--figure", "file"]),
+        (["{file}", "--output", "{file}"], ["--output", "another file"]),
+        (["{file}", "--item-dim", "person"], ["`item_dim` 'person'"]),
     ],
 )
 def test_command_says_what_is_wrong(file, tmp_path, capsys, arguments, parts):
@@ -253,3 +258,69 @@ def test_weights_and_item_dim(rng):
     summary = pc.summarize(z.to_dataset(), item_dim="obs", weights=weights, random_seed=1)
     assert summary.draws.is_weighted
     assert "weighted draws" in repr(summary)
+
+
+def test_stacked_draws_that_hold_both(posterior_tree, summary):
+    stacked = posterior_tree["posterior"].to_dataset().stack(sample=("chain", "draw"))
+    assert pc.summarize(stacked, random_seed=1).source == summary.source
+
+
+def test_a_calibrated_binder_loss_has_a_ball_under_vi(posterior_tree):
+    summary = pc.summarize(posterior_tree, loss="binder", tau="auto", random_seed=1)
+    assert summary.ball.loss.name == "vi" and "tau" in summary.consensus.info
+
+
+def test_the_text_says_what_was_computed_from_the_probabilities(posterior_tree):
+    binder, vi = (pc.summarize(posterior_tree, loss=loss, random_seed=1).methods_text() for loss in ("binder", "vi"))
+    assert "given by their probabilities in each draw [soft]" in binder
+    assert "sampled from their probabilities in each draw" in vi
+
+
+def test_the_text_says_that_the_number_of_clusters_was_given(posterior_tree):
+    given = {"n_clusters": "partition into 2 clusters of", "max_clusters": "partition into at most 2 clusters of"}
+    for number, words in given.items():
+        summary = pc.summarize(posterior_tree, random_seed=1, **{number: 2})
+        assert summary.consensus.info[number] == 2
+        assert words in summary.methods_text()
+
+
+def test_probabilities_and_bounds_are_not_rounded_to_something_untrue(rng):
+    summary = pc.summarize(noisy_draws(rng, 60, 12, 3, 0.4), prob=0.995, random_seed=1)
+    assert "99.5% ball" in repr(summary) and "99.5% credible ball" in summary.methods_text()
+    barely = replace(
+        summary, certificate=replace(summary.certificate, lower_bound=summary.consensus.expected_loss * 0.999999)
+    )
+    assert "more than 0.01% smaller" in repr(barely)
+
+
+def test_one_of_each():
+    summary = pc.summarize([[0]], random_seed=1)
+    assert repr(summary).startswith("Summary: 1 item (item) in 1 cluster\n")
+    assert "1 draw of 1 chain" in repr(summary) and "The 1 item falls into 1 cluster" in summary.findings()[0]
+
+
+def test_items_of_two_names(rng, tmp_path):
+    names = pd.MultiIndex.from_product([["a", "b", "c"], [1, 2]], names=["group", "number"])
+    z = xr.DataArray(rng.integers(2, size=(2, 20, 6)), dims=("chain", "draw", "obs"))
+    z = z.assign_coords(xr.Coordinates.from_pandas_multiindex(names, "obs"))
+    report = pc.summarize(z, random_seed=1).to_html(tmp_path / "report.html")
+    assert "(&#x27;a&#x27;, 1)" in report.read_text()
+
+
+def test_observed_data_of_other_items_are_left_out(posterior_tree):
+    other = posterior_tree["observed_data"].to_dataset().assign_coords(obs=np.arange(20))
+    posterior_tree["observed_data"] = xr.DataTree(other)
+    assert pc.summarize(posterior_tree, random_seed=1).observed is None
+
+
+def test_json_of_chains_that_never_move(tmp_path, capsys):
+    stuck = np.repeat([[[0, 0, 1, 1]], [[0, 1, 1, 1]]], 20, axis=1)
+    tree = xr.DataTree.from_dict({"posterior": xr.Dataset({"z": (("chain", "draw", "obs"), stuck)})})
+    assert main([str(written(tree, tmp_path / "p.nc")), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert found["chains"]["worst_rhat"] is None and found["chains"]["status"] == "disagree"
+
+
+def test_sample_dims_are_names(posterior_tree):
+    with pytest.raises(TypeError, match="`sample_dims` must be a name"):
+        pc.summarize(posterior_tree, sample_dims=3)

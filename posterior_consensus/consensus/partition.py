@@ -46,7 +46,7 @@ class ConsensusPartition:
     lower_bound : float or None
         No partition's expected loss is below it; for Binder's loss with any costs, None for others.
     info : dict
-        What the method tells of its search.
+        What the method tells of its search, and ``n_clusters`` or ``max_clusters`` where they were given.
     """
 
     labels: xr.DataArray
@@ -258,7 +258,8 @@ def consensus_partition(
             f"The answer has {labels.max() + 1} clusters, not {n_clusters}: {reason}.",
             stacklevel=2,
         )
-    info = found.info
+    asked = {"n_clusters": n_clusters, "max_clusters": max_clusters}
+    info = found.info | {name: int(number) for name, number in asked.items() if number is not None}
     if threshold is not None:
         within, between = pair_means(draws, labels)
         info = info | {"tau": threshold, "within": within, "between": between}

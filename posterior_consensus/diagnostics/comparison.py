@@ -151,6 +151,8 @@ def _named(partitions: Any) -> dict[Any, Any]:
     named: dict[Any, Any]
     if isinstance(partitions, Mapping):
         named = {str(name): partition for name, partition in partitions.items()}
+        if len(named) < len(partitions):
+            raise ValueError(f"`partitions` must have names that differ as text; got {list(partitions)}.")
     elif isinstance(partitions, (list, tuple)) or getattr(partitions, "ndim", 0) == 2:
         named = dict(enumerate(partitions))
     else:

@@ -12,7 +12,7 @@ from posterior_consensus.allocations import AllocationProbabilities, as_allocati
 from posterior_consensus.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.groups import group_dataset, is_inference_data
 from posterior_consensus.mixtures import allocation_probabilities
-from posterior_consensus.sources import label_candidates, other_dims, probability_candidates
+from posterior_consensus.sources import dim_names, label_array, label_candidates, other_dims, probability_candidates
 
 _FAR = 6.0  # standard errors: labels that are further from the probabilities are not drawn from them
 
@@ -50,7 +50,7 @@ def find_draws(
     if not (isinstance(data, (xr.Dataset, xr.DataTree)) or is_inference_data(data)):
         return Source(as_partition_draws(data, var_name, **where), "labels")
     dataset = group_dataset(data, group)
-    dims = (sample_dims,) if isinstance(sample_dims, str) else tuple(sample_dims)
+    dims = dim_names(sample_dims)
     if var_name is not None:
         if var_name in dataset and len(other_dims(dataset[var_name], dims)) == 2:
             return Source(as_allocation_probabilities(dataset, var_name, **where), f"soft assignments `{var_name}`")
@@ -63,7 +63,7 @@ def find_draws(
         names = ", ".join(repr(str(v.name)) for v in (*soft_ones, *hard))
         raise ValueError(f"`var_name` must say what to summarise; candidates: {names}.")
     if not hard:
-        raise ValueError(_nothing(dataset, dims))
+        raise ValueError(_nothing(dataset, dims, item_dim))
     return Source(as_partition_draws(dataset, **where), f"labels `{hard[0].name}`")
 
 
@@ -87,8 +87,7 @@ def _drawn_from(draws: AllocationProbabilities, labels: xr.DataArray, sample_dim
     The probability of a component drawn from p has the mean sum p^2 and the variance sum p^3 - (sum p^2)^2, and those
     of different items and draws are independent given the probabilities.
     """
-    dims = (sample_dims,) if isinstance(sample_dims, str) else tuple(sample_dims)
-    values = labels.transpose(*dims, ...).values.reshape(draws.n_draws, -1)
+    values = label_array(labels, None, "posterior", sample_dims, None)[0].values.reshape(draws.n_draws, -1)
     if values.shape != draws.labels.shape or values.dtype.kind not in "iuf":
         return False
     p = draws.probabilities
@@ -104,10 +103,11 @@ def _drawn_from(draws: AllocationProbabilities, labels: xr.DataArray, sample_dim
     return False
 
 
-def _nothing(dataset: xr.Dataset, dims: tuple[str, ...]) -> str:
+def _nothing(dataset: xr.Dataset, dims: tuple[str, ...], item_dim: str | None) -> str:
+    items = "items" if item_dim is None else f"`item_dim` {item_dim!r}"
     present = ", ".join(f"{name} {v.dims}" for name, v in dataset.data_vars.items()) or "none"
     return (
-        f"`idata` holds neither labels nor soft assignments over {dims} and items; present: {present}. If the labels "
+        f"`idata` holds neither labels nor soft assignments over {dims} and {items}; present: {present}. If the labels "
         "of a mixture were marginalised out, pass the PyMC model too: summarize(idata, model=model). Else store the "
         "logarithms of the allocation probabilities, as a Deterministic or a generated quantity, and name them by "
         "`var_name`."

@@ -28,16 +28,16 @@ def write_report(summary: Summary, path: Path) -> Path:
 
 
 def _page(summary: Summary) -> str:
-    title = f"{summary.draws.n_items} items in {summary.consensus.n_clusters} clusters"
+    items, clusters = summary.draws.n_items, summary.consensus.n_clusters
+    title = f"{display.counted(items, 'item')} in {display.counted(clusters, 'cluster')}"
     *said, verdict = summary.findings()
-    items = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in said)
-    dim = summary.draws.item_dim
+    listed = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in said)
     sections = [
         f"<h1>{html.escape(title)}</h1><p>{html.escape(summary.source)}</p>",
-        f'<h2>Findings</h2><ul>{items}</ul><p class="verdict {summary.diagnosis.status}">{html.escape(verdict)}</p>',
+        f'<h2>Findings</h2><ul>{listed}</ul><p class="verdict {summary.diagnosis.status}">{html.escape(verdict)}</p>',
         f"<h2>Clusters</h2>{_table(summary.to_dataframe())}{_members(summary)}",
         *(f"<h2>{html.escape(head)}</h2>{''.join(parts)}" for head, parts in _figures(summary).items()),
-        f"<h2>Least certain items</h2>{_table(_uncertain(summary).rename_axis(dim))}",
+        f"<h2>Least certain items</h2>{_table(_uncertain(summary))}",
         f"<h2>Convergence</h2>{_table(summary.diagnosis.to_dataframe())}",
         f"<h2>For the section on methods</h2><pre>{html.escape(summary.methods_text())}</pre>",
         f"<h2>Time</h2>{_table(pd.DataFrame({'seconds': summary.seconds}))}",

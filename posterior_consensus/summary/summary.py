@@ -24,6 +24,7 @@ from posterior_consensus.groups import HasDataset, group_dataset, is_inference_d
 from posterior_consensus.items import ItemUncertainty, item_uncertainty
 from posterior_consensus.losses import PartitionLoss, as_loss
 from posterior_consensus.plots.four_panels import four_panels
+from posterior_consensus.sources import positions
 from posterior_consensus.summary.finding import find_draws
 from posterior_consensus.summary.report import write_report
 from posterior_consensus.summary.text import facts, findings, methods_text
@@ -115,8 +116,9 @@ class Summary:
         return four_panels(self.draws, self.consensus, self.ball, self.items)
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
-        clusters = f"{self.consensus.n_clusters} cluster{'s' * (self.consensus.n_clusters > 1)}"
-        title = f"Summary: {self.draws.n_items} items ({self.draws.item_dim}) in {clusters}"
+        items = display.counted(self.draws.n_items, "item")
+        clusters = display.counted(self.consensus.n_clusters, "cluster")
+        title = f"Summary: {items} ({self.draws.item_dim}) in {clusters}"
         return title, facts(self), self.to_dataframe()
 
     def __repr__(self) -> str:
@@ -190,7 +192,7 @@ def summarize(
     >>> summary.certificate.status
     'optimal'
     """
-    record = as_loss(loss)
+    as_loss(loss)  # a wrong name is to be told before the model is read
     clock = _Clock()
     where = {"group": group, "sample_dims": sample_dims, "item_dim": item_dim, "weights": weights}
     with _opened(idata) as data:
@@ -201,7 +203,7 @@ def summarize(
     certificate = None
     if family_of(consensus.loss) is not None:
         certificate = clock("certificate", certify, draws, consensus, consensus.loss, seconds=seconds, **quiet)
-    metric: str | PartitionLoss = consensus.loss if record.metric else "vi"
+    metric: str | PartitionLoss = consensus.loss if consensus.loss.metric else "vi"
     return Summary(
         source=source,
         draws=draws,
@@ -244,6 +246,14 @@ def _observed(data: Any, draws: PartitionDraws) -> xr.DataArray | None:
     fitting = [
         v
         for v in dataset.data_vars.values()
-        if v.dtype.kind in "iuf" and 1 <= v.ndim <= 2 and v.shape[0] == draws.n_items
+        if v.dtype.kind in "iuf" and v.size and 1 <= v.ndim <= 2 and v.shape[0] == draws.n_items
     ]
+    fitting = [v for v in fitting if _of_the_same_items(v, draws)]
     return fitting[0].load() if len(fitting) == 1 else None
+
+
+def _of_the_same_items(data: xr.DataArray, draws: PartitionDraws) -> bool:
+    dim = str(data.dims[0])
+    if dim != draws.item_dim or dim not in data.coords or dim not in draws.item_coords:
+        return True
+    return positions(draws.item_coords[dim].to_index(), data.coords[dim].to_index()) is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,8 +11,11 @@ import numpy.typing as npt
 import posterior_consensus
 from posterior_consensus import display
 from posterior_consensus.allocations import AllocationProbabilities
+from posterior_consensus.display import counted
+from posterior_consensus.losses import is_binder
 
 if TYPE_CHECKING:
+    from posterior_consensus.consensus import ConsensusPartition
     from posterior_consensus.summary.summary import Summary
 
 REFERENCES = {
@@ -21,6 +25,11 @@ REFERENCES = {
     "soft": "Gelfand and Smith (1990), https://doi.org/10.1080/01621459.1990.10476213",
 }
 _NAMES = {"vi": "variation of information", "binder": "Binder loss"}
+_GIVEN = "with the items' allocations given by their probabilities in each draw [soft]."
+_SAMPLED = (
+    "with the items' allocations sampled from their probabilities in each draw, and those of pairs being together "
+    "computed from the probabilities themselves [soft]."
+)
 _HALF = 0.5  # probability of being with one's cluster below which an item is ambiguous
 _MOST_NAMED = 6
 
@@ -34,7 +43,7 @@ def facts(summary: Summary) -> list[tuple[str, str]]:
         ("draws", f"{_draws(summary)}: {summary.source}"),
         (f"expected {best.loss.name}", f"{expected} (MCSE {best.mcse:.2g})"),
         ("optimality", _optimality(summary)),
-        (f"{ball.prob:.0%} ball", f"{_radius(summary)}, {_between(*_ball_clusters(summary))} clusters"),
+        (f"{_percent(ball.prob)} ball", f"{_radius(summary)}, {_between(*_ball_clusters(summary))} clusters"),
         ("clusters", f"{_between(low, high)} in 90% of the posterior"),
         ("ambiguous", _ambiguous(summary)),
     ]
@@ -44,23 +53,23 @@ def facts(summary: Summary) -> list[tuple[str, str]]:
 
 def findings(summary: Summary) -> list[str]:
     """What the posterior says, in plain sentences."""
-    best = summary.consensus
+    best, n_items = summary.consensus, summary.draws.n_items
     sizes = ", ".join(str(size) for size in sorted(best.cluster_sizes.values, reverse=True)[:10])
     more = ", ..." if best.n_clusters > 10 else ""
     low, high = _range_of_clusters(summary)
     least, most = _ball_clusters(summary)
     sentences = [
-        f"The clustering puts {_counted(summary.draws.n_items, 'item')} into {_counted(best.n_clusters, 'cluster')}, "
-        f"of size {sizes}{more}.",
+        f"The {counted(n_items, 'item')} fall{'s' * (n_items == 1)} into {counted(best.n_clusters, 'cluster')}, "
+        f"of {sizes}{more} item{'s' * (n_items != 1)}.",
         f"In 90% of the posterior the number of clusters is {_between(low, high)}.",
-        f"{summary.ball.prob:.0%} of the posterior lies within {_radius(summary)} of this clustering; inside, the "
-        f"clusterings with the fewest and the most clusters have {least} and {most}.",
+        f"{_percent(summary.ball.prob)} of the posterior lies within {_radius(summary)} of this clustering; inside, "
+        f"the clusterings with the fewest and the most clusters have {least} and {most}.",
         _proof(summary),
     ]
     ambiguous = _ambiguous_items(summary)
     if ambiguous.size:
         sentences.append(
-            f"With the rest of the cluster in less than half of the posterior: {_counted(ambiguous.size, 'item')}, "
+            f"{counted(ambiguous.size, 'item')} {_are(ambiguous.size)} in less than half of the posterior: "
             f"{_listed(ambiguous)}."
         )
     else:
@@ -73,27 +82,28 @@ def methods_text(summary: Summary) -> str:
     best, diagnosis = summary.consensus, summary.diagnosis
     cited = [f"{best.loss.reference} (the loss)"]
     first = (
-        f"The posterior distribution of the partition of {_counted(summary.draws.n_items, 'item')} was represented by "
-        f"{_draws(summary)}."
+        f"The posterior distribution of the partition of {counted(summary.draws.n_items, 'item')} was represented "
+        f"by {_draws(summary)}."
     )
     if isinstance(summary.draws, AllocationProbabilities):
-        first = first[:-1] + ", with the items' allocations given by their probabilities in each draw [soft]."
+        first = first[:-1] + ", " + (_GIVEN if is_binder(best.loss) else _SAMPLED)
         cited.append(REFERENCES["soft"] + " [soft]")
     how = "by greedy search [greedy]" if best.method == "greedy" else f"by the method {best.method!r}"
     if best.method == "greedy":
         cited.append(REFERENCES["greedy"] + " [greedy]")
     loss, version = _NAMES.get(best.loss.name, best.loss.name), posterior_consensus.__version__
     second = (
-        f"We report the partition of least posterior expected {loss} that was found {how} with posterior_consensus "
-        f"{version}: {_counted(best.n_clusters, 'cluster')}, with an expected loss of "
-        f"{display.quantity(best.expected_loss, best.loss.unit, 4)} (Monte Carlo standard error {best.mcse:.2g})"
+        f"We report the partition{_asked(best)} of least posterior expected {loss} that was found {how} with "
+        f"posterior_consensus {version}: {counted(best.n_clusters, 'cluster')}, with an expected loss of "
+        f"{display.quantity(best.expected_loss, best.loss.unit, 4)} (Monte Carlo standard error "
+        f"{_figure(best.mcse, '.2g')})"
         f"{_bound(summary)}."
     )
-    least, most = _ball_clusters(summary)
+    (least, most), ambiguous = _ball_clusters(summary), _ambiguous_items(summary).size
     third = (
-        f"The {summary.ball.prob:.0%} credible ball around it [ball] has a radius of {_radius(summary)} and vertical "
-        f"bounds of {_counted(least, 'cluster')} and {_counted(most, 'cluster')}; the number of items that are with "
-        f"the rest of their cluster with a posterior probability below {_HALF:g} is {_ambiguous_items(summary).size}."
+        f"The {_percent(summary.ball.prob)} credible ball around it [ball] has a radius of {_radius(summary)} and "
+        f"vertical bounds of {least} and {counted(most, 'cluster')}; {counted(ambiguous, 'item')} {_are(ambiguous)} "
+        f"with a posterior probability below {_HALF:g}."
     )
     rhat, ess = _figure(diagnosis.worst_rhat, ".3f"), _figure(diagnosis.least_ess, ".0f")
     fourth = (
@@ -106,12 +116,28 @@ def methods_text(summary: Summary) -> str:
     return " ".join([first, second, third, fourth]) + "\n\n" + "\n".join(cited)
 
 
+def _are(number: int) -> str:
+    return "is with the rest of its cluster" if number == 1 else "are with the rest of their clusters"
+
+
+def _asked(best: ConsensusPartition) -> str:
+    """Numbers of clusters that the search was confined to."""
+    if "n_clusters" in best.info:
+        return f" into {counted(best.info['n_clusters'], 'cluster')}"
+    return f" into at most {counted(best.info['max_clusters'], 'cluster')}" if "max_clusters" in best.info else ""
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.6g}%"
+
+
+def _at_most(share: float) -> str:
+    """A share in percent, rounded up, as it is a bound."""
+    return f"{math.ceil(share * 1e4) / 1e4:.2%}"
+
+
 def _figure(value: float, form: str) -> str:
     return "not available" if np.isnan(value) else format(value, form)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 def _between(low: int, high: int) -> str:
@@ -119,8 +145,9 @@ def _between(low: int, high: int) -> str:
 
 
 def _draws(summary: Summary) -> str:
-    draws = _counted(summary.draws.n_draws, "weighted draw" if summary.draws.is_weighted else "draw")
-    return f"{draws} of {_counted(len(summary.draws.chains), 'chain')}"
+    draws = summary.draws
+    kind = "weighted draw" if draws.is_weighted else "draw"
+    return f"{counted(draws.n_draws, kind)} of {counted(len(draws.chains), 'chain')}"
 
 
 def _radius(summary: Summary) -> str:
@@ -150,7 +177,7 @@ def _ambiguous(summary: Summary) -> str:
     names = _ambiguous_items(summary)
     if not names.size:
         return "no item is with its cluster in less than half of the posterior"
-    return f"{_counted(names.size, 'item')}: {_listed(names)}"
+    return f"{counted(names.size, 'item')}: {_listed(names)}"
 
 
 def _listed(names: npt.NDArray[Any]) -> str:
@@ -164,7 +191,7 @@ def _optimality(summary: Summary) -> str:
     if certificate.status == "optimal":
         return "proven, no partition has a smaller expected loss"
     agreement = _agreement(summary)
-    gap = f"no partition's expected loss is more than {certificate.gap:.2%} smaller"
+    gap = f"no partition's expected loss is more than {_at_most(certificate.gap)} smaller"
     return f"{gap}; {agreement}" if agreement else gap
 
 
@@ -181,7 +208,7 @@ def _proof(summary: Summary) -> str:
     found = f"{agreement.capitalize()}." if agreement else ""
     if certificate is None:
         return found or "No bound is known for this loss."
-    return f"{found} No clustering has an expected loss more than {certificate.gap:.2%} smaller.".strip()
+    return f"{found} No clustering has an expected loss more than {_at_most(certificate.gap)} smaller.".strip()
 
 
 def _bound(summary: Summary) -> str:
