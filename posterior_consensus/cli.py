@@ -60,7 +60,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--method", default="greedy", choices=sorted(posterior_consensus.METHODS), help="how to search (greedy)")
     add("--n-clusters", type=int, metavar="K", help="number of clusters; chosen by the loss by default")
     add("--prob", type=float, default=0.95, help="probability of the credible ball (0.95)")
-    add("--seconds", type=float, default=0.5, help="time to spend on proving the answer (0.5)")
+    add("--seconds", type=float, help="time after which to end the search; none by default")
+    add("--proof-seconds", type=float, default=0.5, help="time to spend on proving the answer (0.5)")
     add("--group", default="posterior", help="group of the file (posterior)")
     add("--item-dim", metavar="DIM", help="dimension of the items")
     add("--seed", type=int, default=0, help="seed of the search (0)")
@@ -81,11 +82,12 @@ def _summary(options: argparse.Namespace) -> Summary:
         method=options.method,
         n_clusters=options.n_clusters,
         prob=options.prob,
-        seconds=options.seconds,
+        proof_seconds=options.proof_seconds,
         group=options.group,
         item_dim=options.item_dim,
         random_seed=options.seed,
         progressbar=not (options.quiet or options.json),
+        **({} if options.seconds is None else {"seconds": options.seconds}),
     )
 
 

@@ -157,16 +157,26 @@ def _probabilities_in(dataset: xr.Dataset, dims: tuple[str, ...], rest: tuple[st
 def probability_candidates(
     dataset: xr.Dataset, dims: tuple[str, ...], rest: tuple[str | None, ...] = (None, None)
 ) -> list[xr.DataArray]:
-    """Variables that can be allocation probabilities: normalised and not square, or of a name usual for them."""
+    """Variables that can be allocation probabilities: of a name usual for them, or normalised and no parameters.
+
+    Square ones are transition matrices, and where a parameter runs over what would be the items, these are components:
+    topics, say, with their words.
+    """
+    shaped = [v for v in dataset.data_vars.values() if v.dtype.kind == "f" and v.size and _fits(v, dims, rest)]
+    with_parameters = {
+        str(other_dims(v, dims)[0])
+        for v in dataset.data_vars.values()
+        if v.dtype.kind == "f" and _fits(v, dims, (None,))
+    }
     found = []
-    for variable in dataset.data_vars.values():
-        if variable.dtype.kind == "f" and variable.size and _fits(variable, dims, rest):
-            item, component = (str(dim) for dim in other_dims(variable, dims))
-            is_square = variable.sizes[item] == variable.sizes[component]  # as transition matrices are
-            if _SOFT_NAMES.match(str(variable.name)) or (
-                not is_square and (sums_to_one(variable, component) or sums_to_one(variable, item))
-            ):
-                found.append(variable)
+    for variable in shaped:
+        one, other = (str(dim) for dim in other_dims(variable, dims))
+        is_normalised = (one not in with_parameters and sums_to_one(variable, other)) or (
+            other not in with_parameters and sums_to_one(variable, one)
+        )
+        is_square = variable.sizes[one] == variable.sizes[other]
+        if _SOFT_NAMES.match(str(variable.name)) or (is_normalised and not is_square):
+            found.append(variable)
     return found
 
 

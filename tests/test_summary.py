@@ -324,3 +324,33 @@ def test_json_of_chains_that_never_move(tmp_path, capsys):
 def test_sample_dims_are_names(posterior_tree):
     with pytest.raises(TypeError, match="`sample_dims` must be a name"):
         pc.summarize(posterior_tree, sample_dims=3)
+
+
+def test_a_summary_is_a_partition(summary):
+    assert_array_equal(pc.as_partition_draws(summary.labels.values[np.newaxis]).labels[0], summary.labels)
+    assert pc.partition_loss(summary, summary.consensus) == 0
+    assert pc.expected_loss(summary.draws, summary)["expected_loss"] == pytest.approx(summary.consensus.expected_loss)
+
+
+def test_topics_are_no_items(rng):
+    """Proportions that sum to one belong to components where parameters do so too."""
+    topics = rng.dirichlet(np.ones(5), size=(2, 20, 3))
+    weights = rng.dirichlet(np.ones(3), size=(2, 20))
+    posterior = xr.Dataset({"topics": (("chain", "draw", "k", "word"), topics), "w": (("chain", "draw", "k"), weights)})
+    check(pc.summarize, posterior, ValueError, ["neither labels nor soft assignments", "topics"])
+    assert pc.summarize(posterior, "topics", random_seed=1).draws.n_items == 3
+
+
+@pytest.mark.parametrize("kind", ["array", "DataArray", "dict"])
+def test_soft_assignments_without_a_container(rng, kind):
+    p = rng.dirichlet(np.ones(3), size=(2, 20, 6))
+    data = {"array": p, "DataArray": xr.DataArray(p, dims=DIMS), "dict": {"p": p, "w": p[:, :, 0]}}[kind]
+    summary = pc.summarize(data, "p" if kind == "dict" else None, random_seed=1)
+    assert isinstance(summary.draws, pc.AllocationProbabilities)
+
+
+def test_the_search_ends_in_time(file, capsys):
+    assert main([file, "--seconds", "0.001", "--var", "z", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["n_clusters"] >= 1
+    assert main([file, "--seconds", "0.001", "--method", "hierarchical"]) == 2
+    assert "takes no argument `seconds`" in capsys.readouterr().err

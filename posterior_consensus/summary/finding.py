@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,10 +47,12 @@ def find_draws(
     if isinstance(data, PartitionDraws):
         kind = "allocation probabilities" if isinstance(data, AllocationProbabilities) else "labels"
         return Source(as_partition_draws(data, weights=weights), kind)
+    dims = dim_names(sample_dims)
     if not (isinstance(data, (xr.Dataset, xr.DataTree)) or is_inference_data(data)):
+        if _are_soft(data, var_name, dims):
+            return Source(as_allocation_probabilities(data, var_name, **where), "soft assignments")
         return Source(as_partition_draws(data, var_name, **where), "labels")
     dataset = group_dataset(data, group)
-    dims = dim_names(sample_dims)
     if var_name is not None:
         if var_name in dataset and len(other_dims(dataset[var_name], dims)) == 2:
             return Source(as_allocation_probabilities(dataset, var_name, **where), f"soft assignments `{var_name}`")
@@ -65,6 +67,14 @@ def find_draws(
     if not hard:
         raise ValueError(_nothing(dataset, dims, item_dim))
     return Source(as_partition_draws(dataset, **where), f"labels `{hard[0].name}`")
+
+
+def _are_soft(data: Any, var_name: str | None, dims: tuple[str, ...]) -> bool:
+    """Whether an array, or the array of that name in a dict, has a dimension of components too."""
+    if isinstance(data, xr.DataArray):
+        return len(other_dims(data, dims)) == 2
+    values = data.get(var_name) if isinstance(data, Mapping) else data
+    return getattr(values, "ndim", 0) == 4
 
 
 def _soft_source(dataset: xr.Dataset, name: str, hard: list[str], where: dict[str, Any]) -> Source:

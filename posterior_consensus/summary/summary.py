@@ -67,6 +67,11 @@ class Summary:
     observed: xr.DataArray | None
     seconds: dict[str, float]
 
+    @property
+    def labels(self) -> xr.DataArray:
+        """Labels of the consensus, so that a summary serves as a partition."""
+        return self.consensus.labels
+
     def to_dataset(self) -> xr.Dataset:
         """All results in one Dataset that any file format holds; ``attach(idata, summary)`` adds it to a posterior."""
         parts: list[HasDataset] = [self.consensus, self.ball, self.items, self.diagnosis]
@@ -135,7 +140,7 @@ def summarize(
     model: Any = None,
     loss: str | PartitionLoss = "vi",
     prob: float = 0.95,
-    seconds: float = 0.5,
+    proof_seconds: float = 0.5,
     group: str = "posterior",
     sample_dims: str | Sequence[str] = ("chain", "draw"),
     item_dim: str | None = None,
@@ -159,7 +164,7 @@ def summarize(
         Loss whose posterior expectation the consensus minimises.
     prob : float in (0, 1)
         Probability of the credible ball.
-    seconds : float
+    proof_seconds : float
         Time to spend on the certificate.
     group : str
     sample_dims : str or sequence of str
@@ -170,7 +175,8 @@ def summarize(
     progressbar : bool
         Whether to show progress where a step takes more than a second.
     **options
-        Further arguments of :func:`consensus_partition`, such as ``method``, ``n_clusters`` or ``n_runs``.
+        Further arguments of :func:`consensus_partition`, such as ``method``, ``n_clusters``, or ``seconds`` to
+        end the search.
 
     Returns
     -------
@@ -202,7 +208,7 @@ def summarize(
     consensus = clock("consensus", consensus_partition, draws, loss, random_seed=random_seed, **quiet, **options)
     certificate = None
     if family_of(consensus.loss) is not None:
-        certificate = clock("certificate", certify, draws, consensus, consensus.loss, seconds=seconds, **quiet)
+        certificate = clock("certificate", certify, draws, consensus, consensus.loss, seconds=proof_seconds, **quiet)
     metric: str | PartitionLoss = consensus.loss if consensus.loss.metric else "vi"
     return Summary(
         source=source,
