@@ -22,7 +22,7 @@ from posterior_consensus.partitions import canonical_rows
 Floats = npt.NDArray[np.float64]
 
 _FEWEST = 20  # draws
-_UNCORRELATED = 0.05  # a correlation
+_UNCORRELATED = 0.01  # a correlation
 _RESAMPLED = 500
 _ROUNDING = 1e-12
 _ALPHA = 0.05
@@ -154,7 +154,7 @@ def near_independence(
 
     Exchanges suppose draws that are independent of one another. With the effective sample size of the partition that
     :func:`diagnose` gives, tau draws are worth one. If the correlation decays exponentially, it does as rho^s with rho
-    = (tau - 1) / (tau + 1), and only every k-th draw is used, with k the first lag at which that is at most 0.05.
+    = (tau - 1) / (tau + 1), and only every k-th draw is used, with k the first lag at which that is at most 0.01.
     Weights are ignored.
 
     With many draws, dependence that matters to nobody is found: look at the picture. Dependence does not invalidate a

@@ -80,7 +80,7 @@ class SequentialDistances:
             names = ", ".join(str(name) for name in self.burn_in["chain"].values[~settled])
             facts += display.sentence(
                 "not settled",
-                f"chain{'s' * (np.sum(~settled) > 1)} {names}: still on the way in the second half, or fewer than 50 "
+                f"chain{'s' * int(np.sum(~settled) > 1)} {names}: still on the way in the second half, or fewer than 50 "
                 "draws. Run longer chains.",
             )
         chains = f"{self.burn_in.sizes['chain']} chain{'s' * (self.burn_in.sizes['chain'] > 1)}"
