@@ -8,8 +8,8 @@ and the number of blocks is whatever it is (Kemp, Tenenbaum, Griffiths, Yamada a
 probabilities are summed out, and each node's block is drawn in turn given all others.
 
 Run ``python sample_block_model.py`` to simulate a network, sample, and write ``data/block_model.nc`` with the groups
-``posterior`` and ``observed_data``. It takes seconds. All draws are kept, from the first on: the chains start from random
-partitions, and the burn-in is there to be seen.
+``posterior`` and ``observed_data``. It takes seconds. All draws are kept, from the first on: the chains start from
+random partitions, and the burn-in is there to be seen.
 """
 
 import argparse

@@ -175,7 +175,7 @@ def near_independence(
     >>> pc.near_independence(together).p_value
     0.001
     """
-    draws, rng = as_partition_draws(draws), as_generator(random_seed)
+    draws, rng = as_sampled(as_partition_draws(draws)), as_generator(random_seed)
     n_permutations = check_count("n_permutations", n_permutations)
     if check_count("max_draws", max_draws) < _FEWEST:
         raise ValueError(f"`max_draws` must be at least {_FEWEST}; got {max_draws}.")
@@ -199,9 +199,8 @@ def near_independence(
 
 
 def _effective_draws(draws: PartitionDraws) -> float:
-    plain = as_sampled(draws)
-    together = size_traces(plain)[1]
-    return partition_ess(plain, together, partition_variance(plain, together))
+    together = size_traces(draws)[1]
+    return partition_ess(draws, together, partition_variance(draws, together))
 
 
 def _uncorrelated(draws: PartitionDraws, ess: float, max_draws: int) -> npt.NDArray[np.intp]:
@@ -214,7 +213,7 @@ def _uncorrelated(draws: PartitionDraws, ess: float, max_draws: int) -> npt.NDAr
     if rows.size < _FEWEST:
         raise ValueError(
             f"The draws must hold at least {_FEWEST} that are nearly uncorrelated; got {rows.size}, as {draws.n_draws} "
-            f"draws have an effective sample size of {ess:.3g}. Run longer chains, and see whether they agree: diagnose()."
+            f"draws have an effective sample size of {ess:.3g}. Run longer chains; diagnose() says whether they agree."
         )
     return rows[np.linspace(0, rows.size - 1, min(rows.size, max_draws)).astype(np.intp)]
 

@@ -57,7 +57,7 @@ def plot_near_independence(found: NearIndependence, *, ax: Axes | None = None) -
     low, high = float(values.min()), float(values.max())
     edges = np.linspace(low, high if high > low else low + 1.0, _BINS + 1)
     for (name, text), colour in zip(_NAMES.items(), (COLOURS[2], COLOURS[6]), strict=True):
-        ax.hist(values.sel(compared_with=name).values, edges, color=colour, alpha=0.55, label=text)
+        ax.hist(values.sel(compared_with=name).values, edges.tolist(), color=colour, alpha=0.55, label=text)
     ax.axvline(0.0, color=INK, linewidth=0.7, linestyle=":")
     ax.set(xlabel="squared maximum mean discrepancy of draws from ...", ylabel="resamples")
     ax.set_title(f"p-value {found.p_value:.2g} for independent items", loc="left", fontsize="medium", color=INK)
