@@ -88,8 +88,9 @@ best = pc.consensus_partition(kept, random_seed=1)
 best
 
 # %% [markdown]
-# Three blocks: the data do not tell the smaller ones of the five apart. The network is shown in the order of the
-# consensus, with its blocks outlined.
+# Three blocks, where the network was simulated from five: the three smallest are one here, as they have too few links
+# for the data to tell them apart. On the left is the network in the order of the consensus and, within it, of the blocks
+# simulated; on the right the posterior similarity matrix.
 
 # %%
 observed = tree["observed_data"]
@@ -124,9 +125,9 @@ ax = pc.plot_near_independence(mixture)
 print(mixture.verdict)
 
 # %% [markdown]
-# Here the two histograms are apart. Items move together, as where a component of the mixture splits or moves and all the
-# galaxies on one side of it change clusters at once. That is no fault of the draws. A consensus is chosen by its expected loss over
-# the draws as they are, joint moves and all:
+# Here the two histograms are apart. Items move together, as where a component of the mixture splits or moves and all
+# the galaxies on one side of it change clusters at once. That is no fault of the draws. A consensus is chosen by its
+# expected loss over the draws as they are, joint moves and all:
 
 # %%
 pc.consensus_partition(galaxies, random_seed=1)

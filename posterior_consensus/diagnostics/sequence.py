@@ -151,8 +151,8 @@ def sequential_distances(draws: Any, loss: str | PartitionLoss = "vi", *, lag: i
     >>> rng = np.random.default_rng(1)
     >>> start, later = np.zeros((20, 6), int), rng.integers(2, size=(180, 6))
     >>> found = pc.sequential_distances(np.concatenate([start, later]))
-    >>> found.burn_in["burn_in"].item(), found.kept[0]
-    (20, 20)
+    >>> found.burn_in["burn_in"].item(), found.settled
+    (20, True)
     >>> found.steps.values[1:3]
     array([0., 0.])
     """
