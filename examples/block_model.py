@@ -89,8 +89,8 @@ best
 
 # %% [markdown]
 # Three blocks, where the network was simulated from five: the three smallest are one here, as they have too few links
-# for the data to tell them apart. On the left is the network in the order of the consensus and, within it, of the blocks
-# simulated; on the right the posterior similarity matrix.
+# for the data to tell them apart. On the left is the network, in the order of the consensus and, within its blocks, of
+# those simulated; on the right the posterior similarity matrix.
 
 # %%
 observed = tree["observed_data"]
