@@ -157,6 +157,10 @@ def near_independence(
     = (tau - 1) / (tau + 1), and only every k-th draw is used, with k the first lag at which that is at most 0.01.
     Weights are ignored.
 
+    Draws in which few items keep their cluster are matched to any reference better than they should be, and look
+    dependent: of draws from the random perturbation model, the test rejected 5 in 100 at level 0.05 where half of the
+    labels or fewer were random, 12 where 65% were and 40 where 80% were.
+
     With many draws, dependence that matters to nobody is found: look at the picture. Dependence does not invalidate a
     consensus, whose expected loss is that of the draws as they are; it is the error rates of the random perturbation
     model that rest on independence.
