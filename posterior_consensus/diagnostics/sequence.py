@@ -131,8 +131,8 @@ def sequential_distances(draws: Any, loss: str | PartitionLoss = "vi", *, lag: i
 
     the squared standard error of the mean of what is left, is least, over all d that keep a tenth and 50 draws. If that
     d is in the second half, the chain has not settled. Of simulated chains of 200 draws or more, stationary from the
-    first one and worth 50 effective draws, at most about one in twenty was called not settled; from the others the rule left
-    out 1 to 5 draws in a hundred. Chains of fewer than 100 draws are not judged.
+    first one and worth 50 effective draws, about one in twenty at most was called not settled; from the others the rule
+    left out 1 to 5 draws in a hundred. Chains of fewer than 100 draws are not judged.
 
     A chain that settles in one mode of several looks the same as one that has found them all; :func:`diagnose` compares
     chains. Weights are ignored.
