@@ -12,9 +12,13 @@ from .consensus import refine_partition as refine_partition
 from .credible import CredibleBall as CredibleBall
 from .credible import credible_ball as credible_ball
 from .diagnostics import Diagnosis as Diagnosis
+from .diagnostics import NearIndependence as NearIndependence
 from .diagnostics import PartitionComparison as PartitionComparison
+from .diagnostics import SequentialDistances as SequentialDistances
 from .diagnostics import compare_partitions as compare_partitions
 from .diagnostics import diagnose as diagnose
+from .diagnostics import near_independence as near_independence
+from .diagnostics import sequential_distances as sequential_distances
 from .diagnostics import similarity_mcse as similarity_mcse
 from .draws import PartitionDraws as PartitionDraws
 from .draws import as_partition_draws as as_partition_draws
@@ -42,8 +46,10 @@ from .plots import plot_draws_map as plot_draws_map
 from .plots import plot_item_uncertainty as plot_item_uncertainty
 from .plots import plot_loss_path as plot_loss_path
 from .plots import plot_n_clusters as plot_n_clusters
+from .plots import plot_near_independence as plot_near_independence
 from .plots import plot_psm as plot_psm
 from .plots import plot_psm_by_chain as plot_psm_by_chain
+from .plots import plot_sequence as plot_sequence
 from .plots import plot_traces as plot_traces
 from .prediction import predict_allocation as predict_allocation
 from .relabelling import relabel as relabel

@@ -31,6 +31,17 @@ def loss_matrix(partitions: npt.NDArray[Any], draws: PartitionDraws, loss: Parti
     return loss.scale(draws.n_items) * losses
 
 
+def paired_losses(
+    draws: PartitionDraws, rows: npt.NDArray[np.intp], others: npt.NDArray[np.intp], loss: PartitionLoss
+) -> Floats:
+    """Return the loss (P,) of draw `rows[p]` as an estimate of draw `others[p]`, for each p."""
+    arrays = loss.arrays(draws.n_items)
+    own = contingency.size_sums(draws.labels, draws.n_clusters, arrays.h)
+    joint = contingency.paired_joint_sums(draws.labels, draws.n_clusters, rows, others, arrays.h)
+    losses: Floats = loss_kernels.combine_pairs(arrays, joint, own[rows], own[others])
+    return loss.scale(draws.n_items) * losses
+
+
 def draw_losses(partitions: npt.NDArray[Any], draws: PartitionDraws, loss: PartitionLoss) -> Floats:
     """Return the loss of every partition (P, n) that is expected given each draw, (P, N): its posterior mean counts.
 

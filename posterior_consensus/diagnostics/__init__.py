@@ -4,5 +4,18 @@ from posterior_consensus.diagnostics.agreement import Gap
 from posterior_consensus.diagnostics.comparison import PartitionComparison, compare_partitions
 from posterior_consensus.diagnostics.diagnosis import Diagnosis, diagnose
 from posterior_consensus.diagnostics.errors import similarity_mcse
+from posterior_consensus.diagnostics.independence import NearIndependence, near_independence
+from posterior_consensus.diagnostics.sequence import SequentialDistances, sequential_distances
 
-__all__ = ["Diagnosis", "Gap", "PartitionComparison", "compare_partitions", "diagnose", "similarity_mcse"]
+__all__ = [
+    "Diagnosis",
+    "Gap",
+    "NearIndependence",
+    "PartitionComparison",
+    "SequentialDistances",
+    "compare_partitions",
+    "diagnose",
+    "near_independence",
+    "sequential_distances",
+    "similarity_mcse",
+]

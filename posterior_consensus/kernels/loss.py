@@ -83,3 +83,14 @@ def combine(loss, a, b, c):
         for t in range(a.shape[1]):
             losses[p, t] = loss_value(loss, is_ratio, top, a[p, t], b[p], c[t])
     return losses
+
+
+@jit
+def combine_pairs(loss, a, b, c):
+    """Losses (P,) of pairs of partitions from the sums a over their tables, b of the estimates and c of the draws."""
+    is_ratio = has_denominator(loss)
+    top = loss.h[-1]
+    losses = np.empty_like(a)
+    for p in range(a.size):
+        losses[p] = loss_value(loss, is_ratio, top, a[p], b[p], c[p])
+    return losses

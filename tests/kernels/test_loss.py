@@ -22,6 +22,16 @@ def test_combine_is_the_loss_but_for_its_scale(name):
 
 
 @pytest.mark.parametrize("name", RECORDS)
+def test_pairs_are_combined_as_all_with_all_are(name):
+    loss = RECORDS[name][0].arrays(N_ITEMS)
+    own, drawn = np.random.default_rng(3).uniform(0, loss.h[-1], size=(2, 20))
+    joint = np.minimum(own, drawn) * np.linspace(0.2, 1, 20)
+    found, _ = run(kernels.combine_pairs, loss, joint, own, drawn)
+    everything = kernels.combine(loss, np.tile(joint[:, np.newaxis], 20), own, drawn)
+    np.testing.assert_array_equal(found, np.diag(everything))
+
+
+@pytest.mark.parametrize("name", RECORDS)
 def test_kinds_of_losses(name):
     loss = RECORDS[name][0].arrays(N_ITEMS)
     assert kernels.is_linear(loss) == (name in LINEAR)

@@ -1,0 +1,67 @@
+"""How far the posterior is from the product of its marginals, as a picture."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from posterior_consensus.diagnostics import NearIndependence
+from posterior_consensus.plots.axes import COLOURS, INK, new_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_BINS = 40
+_NAMES = {"posterior": "posterior, other draws", "product of marginals": "product of marginals"}
+
+
+def plot_near_independence(found: NearIndependence, *, ax: Axes | None = None) -> Axes:
+    """Draw how far the posterior is from itself and from the product of its marginals, as two histograms.
+
+    Parameters
+    ----------
+    found : NearIndependence
+        What :func:`near_independence` returns.
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    TypeError
+        If `found` is not a NearIndependence, or `ax` not Axes.
+
+    Notes
+    -----
+    Both histograms are of the squared maximum mean discrepancy between quarters of the draws, drawn anew many times:
+    of draws from other draws, and of draws from draws whose items were shuffled. Items that are nearly independent have
+    them lie one on the other, as in Figure 6 (a) of Zhou, Dudeja and Amini (2023), Statistical guarantees for consensus
+    clustering, ICLR.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import posterior_consensus as pc
+    >>> found = pc.near_independence(np.random.default_rng(1).integers(2, size=(100, 6)))
+    >>> ax = pc.plot_near_independence(found)
+    >>> ax.get_ylabel()
+    'resamples'
+    """
+    if not isinstance(found, NearIndependence):
+        raise TypeError(f"`found` must be what near_independence() returns; got {type(found).__name__}.")
+    ax = new_axes(ax, 5.6, 3.2)
+    values = found.resampled
+    low, high = float(values.min()), float(values.max())
+    edges = np.linspace(low, high if high > low else low + 1.0, _BINS + 1)
+    for (name, text), colour in zip(_NAMES.items(), (COLOURS[2], COLOURS[6]), strict=True):
+        ax.hist(values.sel(compared_with=name).values, edges.tolist(), color=colour, alpha=0.55, label=text)
+    ax.axvline(0.0, color=INK, linewidth=0.7, linestyle=":")
+    ax.set(xlabel="squared maximum mean discrepancy of draws from ...", ylabel="resamples")
+    ax.set_title(f"p-value {found.p_value:.2g} for independent items", loc="left", fontsize="medium", color=INK)
+    ax.tick_params(colors=INK)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False, fontsize="small")
+    return ax

@@ -1,0 +1,80 @@
+"""How far each draw is from the one before, and where the burn-in ends, as a picture."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus.diagnostics import SequentialDistances
+from posterior_consensus.plots.axes import COLOURS, INK, chain_style, grid_axes
+
+_PANEL = 2.3, 7.6  # inches: height of a row, width of the figure
+
+
+def plot_sequence(sequence: SequentialDistances, *, axes: Any = None) -> npt.NDArray[np.object_]:
+    """Draw the distances between successive draws, and those from the second half of the chain, draw by draw.
+
+    Parameters
+    ----------
+    sequence : SequentialDistances
+        What :func:`sequential_distances` returns.
+    axes : array of matplotlib.axes.Axes, optional
+        Of shape (2,).
+
+    Returns
+    -------
+    ndarray of matplotlib.axes.Axes, shape (2,)
+        Above, the distance of each draw from the one before: how fast the chain moves. Below, its mean distance from
+        the second half of its chain: where the chain is. A vertical line in the chain's colour ends the burn-in; it is
+        dotted, and in the middle, where the rule found no end.
+
+    Raises
+    ------
+    TypeError
+        If `sequence` is not SequentialDistances, or `axes` not Axes.
+    ValueError
+        If `axes` has another shape.
+
+    Notes
+    -----
+    The upper panel is Figure 5 of Zhou, Dudeja and Amini (2023), Statistical guarantees for consensus clustering, ICLR,
+    for one minus the normalised mutual information (``loss="nmi"``).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import posterior_consensus as pc
+    >>> draws = np.random.default_rng(1).integers(2, size=(2, 60, 6))
+    >>> axes = pc.plot_sequence(pc.sequential_distances(draws, "nmi"))
+    >>> axes.shape
+    (2,)
+    """
+    if not isinstance(sequence, SequentialDistances):
+        raise TypeError(f"`sequence` must be what sequential_distances() returns; got {type(sequence).__name__}.")
+    axes = grid_axes(axes, 2, 1, _PANEL[1], 2 * _PANEL[0])[:, 0]
+    chain = sequence.steps["chain"].values
+    burn_in, n_chains = sequence.burn_in, sequence.burn_in.sizes["chain"]
+    for k in range(n_chains):
+        one = burn_in.isel(chain=k)
+        rows = np.flatnonzero(chain == one["chain"].values)
+        style = chain_style(k, n_chains)
+        for ax, values in zip(axes, (sequence.steps.values, sequence.to_second_half.values), strict=True):
+            name = f"chain {one['chain'].item()}" if 1 < n_chains <= len(COLOURS) else None
+            ax.plot(np.arange(rows.size), values[rows], linewidth=0.8, alpha=0.8, label=name, **style)
+            line = "--" if one["settled"] else ":"
+            ax.axvline(int(one["burn_in"]), linewidth=1.0, linestyle=line, **style)
+    unit = f" ({sequence.loss.unit})" if sequence.loss.unit else ""
+    before = "the draw before" if sequence.lag == 1 else f"the draw {sequence.lag} before"
+    for ax, name in zip(axes, (before, "the second half, mean"), strict=True):
+        ax.set_title(f"{sequence.loss.name} from {name}{unit}", loc="left", fontsize="small", color=INK)
+        ax.set_xlim(0, int(burn_in["n_draws"].max()) - 1 or 1)
+        ax.set_ylim(0, None)
+        ax.tick_params(colors=INK, labelsize="small")
+        ax.spines[["top", "right"]].set_visible(False)
+    axes[0].tick_params(labelbottom=False)
+    axes[1].set_xlabel("draw of the chain; the line ends the burn-in", fontsize="small")
+    if axes[0].get_legend_handles_labels()[0]:
+        axes[0].legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return axes
