@@ -148,6 +148,26 @@ def expected(partition, draws, loss, weights=None):
 # Consensus
 
 
+UTILITY_NORMS = {
+    "category": lambda shares: np.sum(shares**2),
+    "entropy": lambda shares: sum(share * np.log(share) for share in shares if share > 0),
+    "cosine": lambda shares: np.sqrt(np.sum(shares**2)),
+    "lp": lambda shares: np.sum(shares**5) ** (1 / 5),
+}
+
+
+def utility(partition, draws, norm, weights=None):
+    """Mean over draws of what the norm of the draw's label shares gains when they are taken in each cluster."""
+    partition, total = np.asarray(partition), 0.0
+    for share, draw in zip(shares(draws, weights), np.asarray(draws), strict=True):
+        names = np.unique(draw)
+        total -= share * norm(np.array([np.mean(draw == name) for name in names]))
+        for k in np.unique(partition):
+            inside = draw[partition == k]
+            total += share * np.mean(partition == k) * norm(np.array([np.mean(inside == name) for name in names]))
+    return total
+
+
 def partitions(n_items):
     """Every partition of the items, each once and canonical."""
     if n_items == 1:

@@ -10,6 +10,7 @@ from numba import prange
 from posterior_consensus.kernels._jit import jit
 
 _ITEMS_AT_ONCE = 128
+_ITEMS_IN_ROW = 1024  # whose sums stay in the fastest cache
 
 
 @jit(parallel=True)
@@ -92,3 +93,21 @@ def refine_in_place(labels, starts, weights, partition, counts, sizes):
                 row = counts[starts[t] + labels[t, i]]
                 row[old] -= 1
                 row[best] += 1
+
+
+@jit(parallel=True)
+def similarity_rows(labels, weights, items):
+    """Rows of B W B': the weight of the draws in which each of these items is with every item, (items.size, n)."""
+    n_draws, n_items = labels.shape
+    out = np.zeros((items.size, n_items))
+    for block in prange((n_items + _ITEMS_IN_ROW - 1) // _ITEMS_IN_ROW):
+        lower = block * _ITEMS_IN_ROW
+        upper = min(n_items, lower + _ITEMS_IN_ROW)
+        for t in range(n_draws):
+            others = labels[t, lower:upper]
+            for c in range(items.size):
+                label = labels[t, items[c]]
+                total = out[c, lower:upper]
+                for i in range(upper - lower):
+                    total[i] += weights[t] * (others[i] == label)
+    return out

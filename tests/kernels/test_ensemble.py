@@ -36,6 +36,15 @@ def test_joint_counts_are_contingency_tables_one_below_the_other(size):
     np.testing.assert_array_equal(counts, one_hot(labels, starts).T @ np.eye(4, dtype=int)[partition])
 
 
+@pytest.mark.parametrize("size", [*SIZES, (2100, 2, 3)])  # these go in blocks of 1024 items
+def test_similarity_rows_are_those_of_the_matrix(size):
+    labels, _, weights = some_draws(*size)
+    items = np.random.default_rng(7).integers(size[0], size=3)
+    rows, _ = run(ensemble.similarity_rows, labels, weights, items)
+    together = labels[:, items, np.newaxis] == labels[:, np.newaxis]
+    np.testing.assert_allclose(rows, np.tensordot(weights, together, 1), rtol=1e-14)
+
+
 @pytest.mark.parametrize("size", SIZES[1:])
 def test_refining_in_place_follows_the_definition_and_keeps_its_tables(size):
     labels, starts, weights = some_draws(*size)

@@ -1,0 +1,193 @@
+"""K-means-based consensus clustering: k-means on the one-hot matrix of all draws, which is not formed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus.consensus.selection import Candidate, check_count, cluster_range, least_loss
+from posterior_consensus.draws import PartitionDraws
+from posterior_consensus.kernels import ensemble
+from posterior_consensus.kernels.tables import Draws
+from posterior_consensus.losses import PartitionLoss
+from posterior_consensus.partitions import Labels, canonical_labels
+from posterior_consensus.progress import track
+
+Floats = npt.NDArray[np.float64]
+Utility = Literal["category", "entropy", "cosine", "lp"]
+
+UTILITIES = ("category", "entropy", "cosine", "lp")
+_MOST_ITERATIONS = 300
+_TINY = 1e-12
+_NEVER = -1e300  # finite, as a draw's weight may be 0
+_ITEMS_AT_START = 20_000  # of which the starts are made where there are more
+
+
+def kcc(
+    draws: PartitionDraws,
+    loss: PartitionLoss,
+    *,
+    n_clusters: int | None,
+    max_clusters: int | None,
+    rng: np.random.Generator,
+    progressbar: bool,
+    utility: Utility = "category",
+    p: float = 5.0,
+    n_init: int = 10,
+) -> Candidate:
+    """Find the partition of greatest mean utility against the draws by k-means on their one-hot matrix.
+
+    Parameters
+    ----------
+    utility : {"category", "entropy", "cosine", "lp"}
+        Category utility, mutual information in nats, or the gain in the Euclidean norm or in the norm of order `p`:
+        k-means by squared distance, Kullback-Leibler divergence, angle, or the distance that belongs to that norm.
+    p : float above 1
+        Order of the norm of "lp".
+    n_init : int
+        Number of k-means++ starts, on a sample of 20,000 items where there are more; the one of greatest utility
+        goes on with all items.
+
+    Notes
+    -----
+    With s_k the share of the items in cluster k, and p_tk, p_t the distributions over the clusters of draw t of the
+    items of k and of all items, the utility is sum_t w_t [sum_k s_k phi(p_tk) - phi(p_t)] where phi(p) is sum_l p_l^2
+    (category), sum_l p_l log p_l (entropy), or a norm of p (cosine, lp). As phi is convex, an item is as far from a
+    centroid as phi lies above its tangent there, and Lloyd's iterations never lower the utility [1]_. For category
+    utility the distance is the squared Euclidean one between rows of the one-hot matrix, draws weighted by the roots of
+    their weights, and n (1 - sum_t w_t phi(p_t) - utility) is the sum of squares. The other utilities go on from where
+    category utility's iterations end: by Kullback-Leibler divergence no item is near to a cluster none of whose members
+    it is with in some draw, so that from single items it would hardly move. The cost of an iteration is n_items x
+    n_draws x clusters, in memory proportional to n_items x (n_draws + clusters).
+
+    References
+    ----------
+    .. [1] Wu, Liu, Xiong, Cao and Chen (2015), IEEE Transactions on Knowledge and Data Engineering 27(1), 155-169.
+       https://doi.org/10.1109/TKDE.2014.2316512
+    """
+    tangent = _tangent(utility, p)
+    check_count("n_init", n_init)
+    numbers = cluster_range(draws, n_clusters, max_clusters)
+    table = Draws(draws.labels, draws.starts, draws.weights)
+    runs = [
+        _best_run(table, k, n_init, tangent, rng)
+        for k in track(numbers, "K-means consensus clustering", progressbar=progressbar)
+    ]
+    best, losses = least_loss(draws, loss, [np.stack([canonical_labels(run.labels) for run in runs])])
+    run = runs[int(np.argmin(losses))]
+    info = {"n_clusters_tried": list(numbers), "expected_losses": losses, "utility": utility}
+    info |= {"objective": run.trace[-1], "n_iter": len(run.trace), "converged": run.converged, "trace": run.trace}
+    return Candidate(best, info)
+
+
+class _Run(NamedTuple):
+    labels: Labels
+    trace: list[float]  # utility before each iteration
+    converged: bool
+    scores: Floats  # less an item's distance to each centroid, label by label (R, K)
+
+
+class _Norm(NamedTuple):
+    """Value of phi for each draw and cluster (N, K), and its tangent at the centroids for each label (R, K)."""
+
+    value: Floats
+    tangent: Floats
+
+
+Tangent = Callable[[Floats, npt.NDArray[np.int64]], _Norm]
+
+
+def _tangent(utility: Any, p: Any) -> Tangent:
+    if utility not in UTILITIES:
+        raise ValueError(f"`utility` must be one of {', '.join(map(repr, UTILITIES))}; got {utility!r}.")
+    if isinstance(p, bool) or not isinstance(p, (int, float, np.integer, np.floating)):
+        raise TypeError(f"`p` must be a number; got {p!r}.")
+    if not 1 < p < np.inf:
+        raise ValueError(f"`p` must be a finite number above 1; got {p!r}.")
+    if utility == "category":
+        return _squares
+    if utility == "entropy":
+        return _information
+    order = 2.0 if utility == "cosine" else float(p)
+    return lambda shares, starts: _norms(shares, starts, order)
+
+
+def _squares(shares: Floats, starts: npt.NDArray[np.int64]) -> _Norm:
+    value = np.add.reduceat(shares**2, starts[:-1])
+    return _Norm(value, 2 * shares - np.repeat(value, np.diff(starts), axis=0))
+
+
+def _information(shares: Floats, starts: npt.NDArray[np.int64]) -> _Norm:
+    logarithms = np.log(np.maximum(shares, np.finfo(float).tiny))  # finite, yet below what any member has
+    return _Norm(np.add.reduceat(shares * logarithms, starts[:-1]), logarithms)
+
+
+def _norms(shares: Floats, starts: npt.NDArray[np.int64], p: float) -> _Norm:
+    value = np.add.reduceat(shares**p, starts[:-1]) ** (1 / p)
+    scaled = shares / np.repeat(np.where(value > 0, value, 1.0), np.diff(starts), axis=0)
+    return _Norm(value, scaled ** (p - 1))
+
+
+def _best_run(draws: Draws, n_clusters: int, n_init: int, tangent: Tangent, rng: np.random.Generator) -> _Run:
+    n_items = draws.labels.shape[1]
+    sample = draws
+    if n_items > _ITEMS_AT_START:
+        items = np.sort(rng.choice(n_items, _ITEMS_AT_START, replace=False))
+        sample = draws._replace(labels=np.ascontiguousarray(draws.labels[:, items]))
+    runs = [_lloyd(sample, _spread_start(sample, n_clusters, rng), _squares) for _ in range(n_init)]
+    if tangent is not _squares:
+        runs = [_lloyd(sample, run.labels, tangent) for run in runs]
+    best = max(runs, key=lambda run: run.trace[-1])
+    if sample is draws:
+        return best
+    return _lloyd(draws, _nearest(draws, best.scores, np.zeros(n_items, np.int32)), tangent)
+
+
+def _spread_start(draws: Draws, n_clusters: int, rng: np.random.Generator) -> Labels:
+    """Allocate every item to the most similar of the items that greedy k-means++ draws, as scikit-learn does."""
+    n_items = draws.labels.shape[1]
+    nearest = ensemble.similarity_rows(draws.labels, draws.weights, rng.integers(n_items, size=1))[0]
+    labels = np.zeros(n_items, np.int32)
+    for k in range(1, n_clusters):
+        distances = np.maximum(1.0 - nearest, 0.0)
+        distances[distances < _TINY] = 0.0
+        total = np.cumsum(distances)
+        if total[-1] == 0.0:  # no more items that differ
+            break
+        items = np.searchsorted(total, rng.random(2 + int(np.log(n_clusters))) * total[-1], side="right")
+        rows = ensemble.similarity_rows(draws.labels, draws.weights, np.minimum(items, n_items - 1))
+        row = rows[np.maximum(rows, nearest).sum(axis=1).argmax()]
+        labels[row > nearest + _TINY] = k
+        nearest = np.maximum(row, nearest)
+    return labels
+
+
+def _lloyd(draws: Draws, labels: Labels, tangent: Tangent) -> _Run:
+    """Lloyd's iterations until no item moves."""
+    n_clusters, n_items = int(labels.max()) + 1, labels.size
+    all_shares = ensemble.joint_counts(draws.labels, draws.starts, np.zeros_like(labels), 1) / n_items
+    least = float(draws.weights @ tangent(all_shares, draws.starts).value[:, 0])
+    trace: list[float] = []
+    for _ in range(_MOST_ITERATIONS):
+        sizes = np.bincount(labels, minlength=n_clusters)
+        counts = ensemble.joint_counts(draws.labels, draws.starts, labels, n_clusters)
+        norm = tangent(counts / np.maximum(sizes, 1), draws.starts)
+        trace.append(float(draws.weights @ norm.value @ sizes) / n_items - least)
+        scores = norm.tangent
+        scores[:, sizes == 0] = _NEVER
+        moved = _nearest(draws, scores, labels)
+        if np.array_equal(moved, labels):
+            return _Run(labels, trace, True, scores)
+        labels = moved
+    return _Run(labels, trace, False, scores)
+
+
+def _nearest(draws: Draws, scores: Floats, labels: Labels) -> Labels:
+    """The nearest centroid of each item; the one of its label where no other is nearer by more than rounding."""
+    totals = ensemble.gather(draws.labels, draws.starts, draws.weights, scores)
+    own = totals[np.arange(labels.size), labels]
+    moves = totals.max(axis=1) > own + _TINY * np.abs(own)
+    return np.where(moves, totals.argmax(axis=1), labels).astype(np.int32)
