@@ -113,6 +113,16 @@ def similarity_operator(draws: PartitionDraws) -> LinearOperator:
     )
 
 
+def similarity_row(draws: PartitionDraws, item: int) -> Floats:
+    """Similarities (n,) of one item to all, at n x N cost."""
+    if isinstance(draws, AllocationProbabilities):
+        row = draws.links((np.arange(draws.n_items) == item)[:, np.newaxis].astype(np.float64))[:, 0]
+    else:
+        row = ensemble.similarity_rows(draws.labels, draws.weights, np.array([item]))[0]
+    row[item] = 1.0
+    return row
+
+
 def mean_similarity(draws: PartitionDraws, labels: npt.NDArray[Any]) -> Floats:
     """Mean similarity of every item to the other members of each cluster (n, K); NaN where there are none."""
     sizes = np.bincount(labels)
