@@ -53,14 +53,15 @@ def k_means(points: npt.NDArray[np.float64], n_clusters: int, n_init: int, rng: 
 
     model = KMeans(n_clusters, n_init=check_count("n_init", n_init), random_state=int(rng.integers(2**31)))
     # With more threads its sums, and so its labels, would depend on their number.
-    with _thread_pools().limit(limits=1), warnings.catch_warnings():
+    with thread_pools().limit(limits=1), warnings.catch_warnings():
         # Fewer distinct points than clusters: the caller sees it from the labels.
         warnings.simplefilter("ignore", ConvergenceWarning)
         return canonical_labels(model.fit_predict(points))
 
 
 @cache  # looking through the loaded libraries takes longer than a small k-means
-def _thread_pools() -> Any:
+def thread_pools() -> Any:
+    """The threads of the libraries that compute for NumPy and scikit-learn."""
     import sklearn.cluster  # noqa: F401  brings the library whose threads are to be limited
     from threadpoolctl import ThreadpoolController
 

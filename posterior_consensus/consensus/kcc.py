@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.consensus.selection import Candidate, check_count, cluster_range, least_loss
+from posterior_consensus.consensus.selection import Candidate, check_above, check_count, cluster_range, least_loss
 from posterior_consensus.draws import PartitionDraws
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.kernels.tables import Draws
@@ -103,16 +104,12 @@ Tangent = Callable[[Floats, npt.NDArray[np.int64]], _Norm]
 def _tangent(utility: Any, p: Any) -> Tangent:
     if utility not in UTILITIES:
         raise ValueError(f"`utility` must be one of {', '.join(map(repr, UTILITIES))}; got {utility!r}.")
-    if isinstance(p, bool) or not isinstance(p, (int, float, np.integer, np.floating)):
-        raise TypeError(f"`p` must be a number; got {p!r}.")
-    if not 1 < p < np.inf:
-        raise ValueError(f"`p` must be a finite number above 1; got {p!r}.")
+    order = check_above("p", p, 1)
     if utility == "category":
         return _squares
     if utility == "entropy":
         return _information
-    order = 2.0 if utility == "cosine" else float(p)
-    return lambda shares, starts: _norms(shares, starts, order)
+    return partial(_norms, order=2.0 if utility == "cosine" else order)
 
 
 def _squares(shares: Floats, starts: npt.NDArray[np.int64]) -> _Norm:
@@ -125,10 +122,10 @@ def _information(shares: Floats, starts: npt.NDArray[np.int64]) -> _Norm:
     return _Norm(np.add.reduceat(shares * logarithms, starts[:-1]), logarithms)
 
 
-def _norms(shares: Floats, starts: npt.NDArray[np.int64], p: float) -> _Norm:
-    value = np.add.reduceat(shares**p, starts[:-1]) ** (1 / p)
+def _norms(shares: Floats, starts: npt.NDArray[np.int64], order: float) -> _Norm:
+    value = np.add.reduceat(shares**order, starts[:-1]) ** (1 / order)
     scaled = shares / np.repeat(np.where(value > 0, value, 1.0), np.diff(starts), axis=0)
-    return _Norm(value, scaled ** (p - 1))
+    return _Norm(value, scaled ** (order - 1))
 
 
 def _best_run(draws: Draws, n_clusters: int, n_init: int, tangent: Tangent, rng: np.random.Generator) -> _Run:

@@ -42,6 +42,15 @@ def check_count(name: str, value: Any) -> int:
     return int(value)
 
 
+def check_above(name: str, value: Any, lower: float) -> float:
+    """Take a finite number above `lower`."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise TypeError(f"`{name}` must be a number; got {value!r}.")
+    if not lower < value < np.inf:
+        raise ValueError(f"`{name}` must be a finite number above {lower}; got {value!r}.")
+    return float(value)
+
+
 def as_generator(random_seed: Any) -> np.random.Generator:
     """Take whatever seeds a Generator, or one as it is."""
     try:

@@ -2,12 +2,15 @@ import tracemalloc
 
 import numpy as np
 import pytest
+import xarray as xr
+from sklearn.cluster import SpectralClustering
+from sklearn.manifold import spectral_embedding
 
 import posterior_consensus as pc
-from posterior_consensus.consensus.spectral import leading_eigenvectors
+from posterior_consensus.consensus.spectral import leading_eigenvectors, random_walk_vectors
 from posterior_consensus.draws import as_partition_draws
 from tests import reference
-from tests.ensembles import noisy_draws
+from tests.ensembles import DEGENERATE, noisy_draws
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -34,13 +37,82 @@ def test_clear_clusters_are_found_with_their_number(method):
     assert len(result.info["expected_losses"]) == 5
 
 
-def test_no_matrix_of_all_pairs():
+def affinities(similarity, affinity, gamma):
+    """Weights of the graph of the items, as scikit-learn has them."""
+    squares = np.sum((similarity[:, np.newaxis] - similarity) ** 2, axis=-1)
+    return np.exp(-gamma * squares) if affinity == "rbf" else similarity
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("affinity", "gamma"), [("association", 1), ("rbf", 1), ("rbf", 0.2)])
+def test_random_walks_as_scikit_learn_has_them(affinity, gamma, weighted):
+    rng = np.random.default_rng(7)
+    draws = noisy_draws(rng, 40, 60, 4, 0.3)
+    weights = rng.exponential(size=40) if weighted else None
+    data = as_partition_draws(draws, weights=weights)
+    graph = affinities(reference.similarity(draws, weights), affinity, gamma)
+    theirs = spectral_embedding(graph, n_components=4, drop_first=False, random_state=1)
+    ours = random_walk_vectors(data, 4, affinity, gamma, rng)
+    np.testing.assert_allclose(np.abs(ours), np.abs(theirs), atol=1e-8)
+    model = SpectralClustering(4, affinity="precomputed", random_state=1).fit(graph)
+    best = pc.consensus_partition(data, method="spectral", n_clusters=4, affinity=affinity, gamma=gamma, random_seed=1)
+    assert reference.same(best.labels.values, model.labels_)
+
+
+def test_the_graph_of_rows_splits_a_large_cluster_less():
+    """One cluster of three quarters of the items, five small ones, and draws that keep 55% of the labels."""
+    distances = {None: 0.0, "rbf": 0.0}
+    truth = np.repeat(range(6), [75, 5, 5, 5, 5, 5])
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        draws = np.where(rng.random((20, 100)) < 0.45, rng.integers(6, size=(20, 100)), truth)
+        for affinity in distances:
+            found = pc.consensus_partition(draws, method="spectral", n_clusters=6, affinity=affinity, random_seed=1)
+            distances[affinity] += pc.misclassification_distance(found, truth) / 6
+    assert distances["rbf"] < 0.25 < 0.35 < distances[None]
+
+
+@pytest.mark.parametrize("affinity", ["association", "rbf"])
+@pytest.mark.parametrize("name", DEGENERATE)
+def test_random_walks_of_degenerate_draws(name, affinity):
+    draws = DEGENERATE[name]
+    for loss in ("vi", "nid"):
+        best = pc.consensus_partition(draws, loss, "spectral", affinity=affinity, random_seed=1)
+        if len(np.unique(draws, axis=0)) == 1:
+            assert reference.same(best.labels.values, draws[0])
+        assert np.isfinite(best.expected_loss)
+
+
+def test_probabilities_have_their_random_walk():
+    p = np.random.default_rng(9).dirichlet([0.2] * 3, size=(2, 30, 20))
+    soft = pc.as_allocation_probabilities(xr.DataArray(p, dims=("chain", "draw", "obs", "component")))
+    psm = soft.posterior_similarity_matrix().values
+    theirs = spectral_embedding(psm, n_components=3, drop_first=False, random_state=1)
+    ours = random_walk_vectors(soft, 3, "association", 1.0, np.random.default_rng(1))
+    np.testing.assert_allclose(np.abs(ours), np.abs(theirs), atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"affinity": "psm"}, ValueError, "`affinity` must be None or one of 'association', 'rbf'; got 'psm'"),
+        ({"affinity": "rbf", "gamma": 0}, ValueError, "`gamma` must be a finite number above 0; got 0"),
+        ({"affinity": "rbf", "gamma": "1"}, TypeError, "`gamma` must be a number; got '1'"),
+    ],
+)
+def test_options(options, error, message):
+    with pytest.raises(error, match=message):
+        pc.consensus_partition([[0, 0, 1], [0, 1, 1]], method="spectral", **options)
+
+
+@pytest.mark.parametrize("affinity", [None, "association"])
+def test_no_matrix_of_all_pairs(affinity):
     n_items = 30_000
     rng = np.random.default_rng(2)
     truth = rng.integers(3, size=n_items)
     draws = as_partition_draws(np.where(rng.random((20, n_items)) < 0.1, rng.integers(3, size=(20, n_items)), truth))
     tracemalloc.start()
-    result = pc.consensus_partition(draws, method="spectral", n_clusters=3, n_init=1, random_seed=1)
+    result = pc.consensus_partition(draws, method="spectral", n_clusters=3, affinity=affinity, n_init=1, random_seed=1)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < n_items**2 / 10
