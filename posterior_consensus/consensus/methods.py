@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from posterior_consensus.consensus.basic import basic
 from posterior_consensus.consensus.best_draw import best_draw
+from posterior_consensus.consensus.boem import boem
 from posterior_consensus.consensus.cc_pivot import cc_pivot
 from posterior_consensus.consensus.enumeration import enumeration
 from posterior_consensus.consensus.exact import exact
@@ -23,6 +24,7 @@ METHODS: dict[str, Callable[..., Candidate]] = {
     "spectral": spectral,
     "kcc": kcc,
     "cc_pivot": cc_pivot,
+    "boem": boem,
     "enumeration": enumeration,
     "exact": exact,
 }

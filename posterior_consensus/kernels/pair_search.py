@@ -284,6 +284,21 @@ def _rearrange_any(similarity, costs, state, order, margins, fewest, most, tally
 
 
 @jit
+def _tables(similarity, partition):
+    """The state of a partition."""
+    width = _WIDTH
+    while width < partition.max() + 1:
+        width *= 2
+    state = PairState(
+        np.full(partition.size, -1, np.int32), np.zeros(width, np.int64), np.zeros((width, partition.size))
+    )
+    for i in range(partition.size):
+        if partition[i] >= 0:
+            _move(similarity, state, i, partition[i])
+    return state
+
+
+@jit
 def settle_pairs(similarity, costs, partition, order, fewest, most, stop):
     """Complete a partition and change it until no move of this file lowers the expected loss.
 
@@ -303,13 +318,7 @@ def settle_pairs(similarity, costs, partition, order, fewest, most, stop):
         How many scans, moves, merges, chains of moves, zealous updates and splits there were.
     """
     n_items = partition.size
-    width = _WIDTH
-    while width < partition.max() + 1:
-        width *= 2
-    state = PairState(np.full(n_items, -1, np.int32), np.zeros(width, np.int64), np.zeros((width, n_items)))
-    for i in range(n_items):
-        if partition[i] >= 0:
-            _move(similarity, state, i, partition[i])
+    state = _tables(similarity, partition)
     margins, targets = np.empty(n_items), np.empty(n_items, np.int64)
     tally = np.zeros(6, np.int64)
     state, _ = _scan(similarity, costs, state, order[state.partition[order] < 0], 1, most, margins, targets)
@@ -335,3 +344,85 @@ def settle_pairs(similarity, costs, partition, order, fewest, most, stop):
     for i in range(n_items):
         value += 0.5 * _score(costs, state, i, partition[i])
     return value, tally
+
+
+@jit
+def _best_other(costs, state, i):
+    """What item i adds to the expected loss in the cluster that suits it best but for its own, and that cluster."""
+    best, target = np.inf, -1
+    for k in range(state.sizes.size):
+        if state.sizes[k] > 0 and k != state.partition[i]:
+            value = _score(costs, state, i, k)
+            if value < best:
+                best, target = value, k
+    return best, target
+
+
+@jit
+def move_best(similarity, costs, partition, fewest, most, changes):
+    """Move one item at a time, the one whose move lowers the expected loss most, until no move of any item does.
+
+    Parameters
+    ----------
+    similarity, costs, fewest, most
+        As settle_pairs takes them.
+    partition : int32 array of shape (n,)
+        Labels without gaps; changed in place. Where there are too few clusters or too many, the items that lose least
+        by it first open some, or the two clusters whose union costs least merge.
+    changes : float array
+        Receives by how much each move changes the expected loss, but for its scale.
+
+    Returns
+    -------
+    int
+        Number of moves; `changes.size` if there may be more.
+    """
+    state = _tables(similarity, partition)
+    if _compact(state) < fewest:
+        state = _open_clusters(similarity, costs, state, fewest)
+    while np.count_nonzero(state.sizes) > most:
+        _merge(costs, state, fewest, most)
+    values, targets = np.empty(partition.size), np.empty(partition.size, np.int64)
+    for i in range(partition.size):
+        values[i], targets[i] = _best_other(costs, state, i)
+    n_moves = 0
+    while n_moves < changes.size:
+        n_clusters = np.count_nonzero(state.sizes)
+        best, item, new = -_TINY * partition.size, -1, -1
+        for i in range(partition.size):
+            alone = state.sizes[state.partition[i]] == 1
+            if alone and n_clusters <= fewest:
+                continue
+            staying = _score(costs, state, i, state.partition[i])
+            if values[i] - staying < best:
+                best, item, new = values[i] - staying, i, targets[i]
+            if n_clusters < most and not alone and -staying < best:
+                best, item, new = -staying, i, -1
+        if item < 0:
+            break
+        if new < 0:
+            if _first_free(state.sizes) < 0:
+                state = _widened(state)
+            new = _first_free(state.sizes)
+        old = np.int64(state.partition[item])
+        _move(similarity, state, item, new)
+        changes[n_moves] = best
+        n_moves += 1
+        for i in range(partition.size):
+            _update_best(costs, state, i, item, old, new, values, targets)
+    partition[:] = state.partition
+    return n_moves
+
+
+@jit
+def _update_best(costs, state, i, moved, old, new, values, targets):
+    """Bring up to date which other cluster suits item i best, after an item moved from `old` to `new`."""
+    at = targets[i]
+    if i == moved or ((at == old or at == new) and (state.sizes[at] == 0 or _score(costs, state, i, at) > values[i])):
+        values[i], targets[i] = _best_other(costs, state, i)
+        return
+    for k in (old, new):
+        if state.sizes[k] > 0 and k != state.partition[i]:
+            value = _score(costs, state, i, k)
+            if value <= values[i]:
+                values[i], targets[i] = value, k

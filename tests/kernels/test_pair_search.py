@@ -4,6 +4,7 @@ import pytest
 from posterior_consensus.kernels import pair_search, search
 from posterior_consensus.losses import binder
 from tests import reference
+from tests.kernels.checks import run
 from tests.kernels.searching import N_ITEMS, PARTITION, some_draws
 
 STARTS = [PARTITION, range(N_ITEMS), [0] * N_ITEMS, [-1] * N_ITEMS]
@@ -31,3 +32,75 @@ def test_pairs_give_the_loss_and_limits_that_draws_give(a, start, fewest, most, 
     after, _, tally = search.settle(draws, loss, again, order, fewest, most, True, 0, np.zeros(1, np.uint8))
     if not stopped:  # what a search over pairs leaves, scans and merges over draws cannot improve
         assert after == pytest.approx(before, abs=1e-10) and tally[search.MOVES] == tally[search.MERGES] == 0
+
+
+def one_move_away(partition, fewest, most):
+    """Partitions that differ from this one in the place of one item."""
+    for item in range(N_ITEMS):
+        for cluster in range(partition.max() + 2):
+            moved = partition.copy()
+            moved[item] = cluster
+            if fewest <= np.unique(moved).size <= most:
+                yield reference.canonical(moved)
+
+
+@pytest.mark.parametrize("a", [0.3, 1.0, 1.6])
+@pytest.mark.parametrize("start", STARTS[:-1])
+@pytest.mark.parametrize(("fewest", "most"), [(1, N_ITEMS), (1, 3), (3, 3), (7, 9)])
+def test_each_move_is_the_best_of_all(a, start, fewest, most):
+    draws, record = some_draws(), binder(a)
+    similarity = reference.similarity(draws.labels, draws.weights)
+    np.fill_diagonal(similarity, 0.0)
+    costs = pair_search.Costs(record.numerator["A"], record.numerator["B"])
+
+    def loss(partition):
+        return reference.expected(partition, draws.labels, lambda x, y: reference.binder(x, y, a), draws.weights)
+
+    begun = np.array(start, np.int32)
+    pair_search.move_best(similarity, costs, begun, fewest, most, np.empty(0))  # only so many clusters as wanted
+    if fewest <= np.unique(start).size <= most:
+        assert reference.same(begun, start)
+    partition = reference.canonical(begun)
+    assert fewest <= partition.max() + 1 <= most
+    expected = [loss(partition)]
+    while True:
+        best = min(one_move_away(partition, fewest, most), key=loss)
+        if loss(best) >= expected[-1] - 1e-12:
+            break
+        partition = best
+        expected.append(loss(best))
+    changes = np.empty(100)
+    (n_moves, (_, _, found, _, _, changes)) = run(
+        pair_search.move_best, similarity, costs, begun, fewest, most, changes
+    )
+    np.testing.assert_allclose(record.scale(N_ITEMS) * changes[:n_moves], np.diff(expected), atol=1e-12)
+    assert reference.same(found, partition)
+
+
+def test_many_moves_keep_the_best_of_all_up_to_date():
+    rng = np.random.default_rng(9)
+    similarity = rng.random((40, 40))
+    similarity = (similarity + similarity.T) / 2
+    np.fill_diagonal(similarity, 0.0)
+    costs = pair_search.Costs(-2.0, 1.05)
+    partition = rng.integers(12, size=40).astype(np.int32)
+    changes = np.empty(200)
+
+    def gain(partition, item, cluster):
+        """By how much the cost falls."""
+        before, after = (np.flatnonzero(partition == k) for k in (partition[item], cluster))
+        before = before[before != item]
+        links = similarity[item]
+        return 2.0 * (links[after].sum() - links[before].sum()) - 1.05 * (after.size - before.size)
+
+    followed = partition.copy()
+    n_moves = pair_search.move_best(similarity, costs, partition, 1, 40, changes)
+    assert n_moves > 20
+    for change in changes[:n_moves]:
+        free = min(set(range(41)) - set(followed.tolist()))
+        clusters = [*np.unique(followed), free]
+        gains = {(i, k): gain(followed, i, k) for i in range(40) for k in clusters if k != followed[i]}
+        best = max(gains, key=gains.get)
+        assert gains[best] == pytest.approx(-change, abs=1e-9)
+        followed[best[0]] = best[1]
+    assert reference.same(followed, partition)
