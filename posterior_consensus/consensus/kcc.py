@@ -183,8 +183,8 @@ def _lloyd(draws: Draws, labels: Labels, tangent: Tangent) -> _Run:
 
 
 def _nearest(draws: Draws, scores: Floats, labels: Labels) -> Labels:
-    """The nearest centroid of each item; the one of its label where no other is nearer by more than rounding."""
+    """The first of the nearest centroids of each item, but for rounding; that of its label if it is one."""
     totals = ensemble.gather(draws.labels, draws.starts, draws.weights, scores)
-    own = totals[np.arange(labels.size), labels]
-    moves = totals.max(axis=1) > own + _TINY * np.abs(own)
-    return np.where(moves, totals.argmax(axis=1), labels).astype(np.int32)
+    greatest = totals.max(axis=1, keepdims=True)
+    near = totals >= greatest - _TINY * np.maximum(np.abs(greatest), 1.0)
+    return np.where(near[np.arange(labels.size), labels], labels, near.argmax(axis=1)).astype(np.int32)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from posterior_consensus.consensus.align_and_vote import align_and_vote
 from posterior_consensus.consensus.basic import basic
 from posterior_consensus.consensus.best_draw import best_draw
 from posterior_consensus.consensus.boem import boem
@@ -25,6 +26,7 @@ METHODS: dict[str, Callable[..., Candidate]] = {
     "kcc": kcc,
     "cc_pivot": cc_pivot,
     "boem": boem,
+    "align_and_vote": align_and_vote,
     "enumeration": enumeration,
     "exact": exact,
 }

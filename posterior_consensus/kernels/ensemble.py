@@ -111,3 +111,23 @@ def similarity_rows(labels, weights, items):
                 for i in range(upper - lower):
                     total[i] += weights[t] * (others[i] == label)
     return out
+
+
+@jit(parallel=True)
+def votes(labels, starts, weights, targets, n_clusters):
+    """B W T of the one-hot table T of `targets` (R,): for every item the weight that goes to each target, (n, K).
+
+    A cluster of a draw whose target is negative has no vote.
+    """
+    n_draws, n_items = labels.shape
+    out = np.zeros((n_items, n_clusters))
+    for first in prange((n_items + _ITEMS_AT_ONCE - 1) // _ITEMS_AT_ONCE):
+        lower = first * _ITEMS_AT_ONCE
+        upper = min(n_items, lower + _ITEMS_AT_ONCE)
+        for t in range(n_draws):
+            block = targets[starts[t] : starts[t + 1]]
+            for i in range(lower, upper):
+                target = block[labels[t, i]]
+                if target >= 0:
+                    out[i, target] += weights[t]
+    return out

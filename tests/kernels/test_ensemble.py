@@ -45,6 +45,15 @@ def test_similarity_rows_are_those_of_the_matrix(size):
     np.testing.assert_allclose(rows, np.tensordot(weights, together, 1), rtol=1e-14)
 
 
+@pytest.mark.parametrize("size", SIZES)
+def test_votes_go_to_the_targets_of_the_labels(size):
+    labels, starts, weights = some_draws(*size)
+    targets = np.random.default_rng(8).integers(-1, 4, size=starts[-1])
+    found, _ = run(ensemble.votes, labels, starts, weights, targets, 4)
+    table = targets[:, np.newaxis] == np.arange(4)
+    np.testing.assert_allclose(found, one_hot(labels, starts) * np.repeat(weights, np.diff(starts)) @ table, atol=1e-14)
+
+
 @pytest.mark.parametrize("size", SIZES[1:])
 def test_refining_in_place_follows_the_definition_and_keeps_its_tables(size):
     labels, starts, weights = some_draws(*size)

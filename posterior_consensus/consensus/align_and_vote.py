@@ -1,0 +1,147 @@
+"""The barycentre in misclassification distance: draws aligned with a partition, which is voted on anew."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import linear_sum_assignment
+
+from posterior_consensus.consensus.selection import Candidate, check_count
+from posterior_consensus.draws import PartitionDraws
+from posterior_consensus.kernels import ensemble
+from posterior_consensus.losses import PartitionLoss
+from posterior_consensus.partitions import Labels, canonical_labels
+from posterior_consensus.progress import track
+
+Floats = npt.NDArray[np.float64]
+
+_MOST_ROUNDS = 100
+_TINY = 1e-12
+
+
+def align_and_vote(
+    draws: PartitionDraws,
+    loss: PartitionLoss,
+    *,
+    n_clusters: int | None,
+    max_clusters: int | None,
+    rng: np.random.Generator,
+    progressbar: bool,
+    n_starts: int = 10,
+) -> Candidate:
+    """Find the partition of least expected misclassification distance by matching clusters and voting in turn.
+
+    Parameters
+    ----------
+    n_starts : int
+        Number of draws to start from, taken at random by their weights; the answer of least expected distance counts.
+
+    Notes
+    -----
+    The barycentre argmin_z sum_t w_t Mis(z, z_t) of equation 2 of [1]_, with Mis the least share of items labelled
+    differently over all matchings of the clusters. Given z the best matching of each draw, an assignment problem,
+    is exact; given the matchings, which make it equation 3, the best z is the label with the most weight at each item,
+    as [2]_ has it for other distances. So no round raises the expected distance, and they end where one leaves all
+    items in place. Where a draw has more clusters than z, those without a match do not vote; an item stays where
+    another label has no more votes.
+
+    The answer has at most as many clusters as the draw that it started from, or exactly `n_clusters`: a cluster that no
+    item votes for then takes the item that loses the fewest votes by it. The smallest clusters of a draw with too many
+    join its largest one. `objective` is the expected distance. A round costs n_items x n_draws, and the assignments.
+
+    References
+    ----------
+    .. [1] Zhou, Dudeja and Amini (2023), Statistical guarantees for consensus clustering, ICLR 2023.
+    .. [2] Dimitriadou, Weingessel and Hornik (2002), International Journal of Pattern Recognition and Artificial
+       Intelligence 16(7), 901-912. https://doi.org/10.1142/S0218001402002052
+    """
+    check_count("n_starts", n_starts)
+    runs = [
+        _settled(draws, start, n_clusters)
+        for start in track(_starts(draws, n_starts, n_clusters or max_clusters, rng), "Votes", progressbar=progressbar)
+    ]
+    best = min(runs, key=lambda run: run.trace[-1])
+    info = {"objective": best.trace[-1], "n_iter": len(best.trace), "converged": best.converged, "trace": best.trace}
+    return Candidate(best.labels, info | {"objectives": [run.trace[-1] for run in runs]})
+
+
+class _Run(NamedTuple):
+    labels: Labels
+    trace: list[float]  # expected distance before each round
+    converged: bool
+
+
+def _starts(draws: PartitionDraws, n_starts: int, most: int | None, rng: np.random.Generator) -> list[Labels]:
+    """Distinct draws at random quantiles of their weights, cut down to so many clusters."""
+    cumulative = np.cumsum(draws.weights)
+    rows = np.searchsorted(cumulative[:-1], rng.random(n_starts))
+    starts = {}
+    for row in rows:
+        labels = draws.labels[row].astype(np.int32)
+        order = np.argsort(-np.bincount(labels), kind="stable")
+        if most is not None and order.size > most:
+            names = np.zeros(order.size, np.int32)
+            names[order[:most]] = np.arange(most)
+            labels = canonical_labels(names[labels])
+        starts[labels.tobytes()] = labels
+    return list(starts.values())
+
+
+def _settled(draws: PartitionDraws, labels: Labels, n_clusters: int | None) -> _Run:
+    width = n_clusters or int(labels.max()) + 1
+    if width > labels.max() + 1:
+        labels = _filled(_votes(draws, labels, width)[0], labels)
+    previous, trace = labels, list[float]()
+    for _ in range(_MOST_ROUNDS):
+        votes, value = _votes(draws, labels, width)
+        if trace and value >= trace[-1] - _TINY:  # filled clusters cost more than the vote won
+            return _Run(previous, trace, True)
+        trace.append(value)
+        previous, labels = labels, _elected(votes, labels)
+        if n_clusters is not None:
+            labels = _filled(votes, labels)
+        if np.array_equal(labels, previous):
+            return _Run(labels, trace, True)
+    return _Run(previous, trace, False)
+
+
+def _votes(draws: PartitionDraws, labels: Labels, width: int) -> tuple[Floats, float]:
+    """Each item's votes for each of `width` clusters, and the expected misclassification distance."""
+    counts = ensemble.joint_counts(draws.labels, draws.starts, labels, width)
+    targets, matched = _aligned(counts, draws.starts)
+    votes = ensemble.votes(draws.labels, draws.starts, draws.weights, targets, width)
+    return votes, 1.0 - float(draws.weights @ matched) / labels.size
+
+
+def _aligned(counts: npt.NDArray[np.int32], starts: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], Floats]:
+    """The cluster matched to each cluster of each draw (R,), -1 for none, and the items matched in each draw (N,)."""
+    targets = np.full(len(counts), -1)
+    matched = np.empty(starts.size - 1)
+    for t in range(matched.size):
+        table = counts[starts[t] : starts[t + 1]]
+        rows, columns = linear_sum_assignment(table, maximize=True)
+        targets[starts[t] + rows] = columns
+        matched[t] = table[rows, columns].sum()
+    return targets, matched
+
+
+def _elected(votes: Floats, labels: Labels) -> Labels:
+    """The first label of most votes for each item, but for rounding; its own if that is one."""
+    most = votes >= votes.max(axis=1, keepdims=True) - _TINY
+    return np.where(most[np.arange(labels.size), labels], labels, most.argmax(axis=1)).astype(np.int32)
+
+
+def _filled(votes: Floats, labels: Labels) -> Labels:
+    """Give each empty cluster the item that loses the fewest votes by it, out of a cluster of several."""
+    labels = labels.copy()
+    sizes = np.bincount(labels, minlength=votes.shape[1])
+    for k in np.flatnonzero(sizes == 0):
+        losses = votes[np.arange(labels.size), labels] - votes[:, k]
+        losses[sizes[labels] == 1] = np.inf
+        item = int(losses.argmin())
+        sizes[labels[item]] -= 1
+        sizes[k] += 1
+        labels[item] = k
+    return labels

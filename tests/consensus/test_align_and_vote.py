@@ -1,0 +1,112 @@
+import tracemalloc
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+import posterior_consensus as pc
+from tests import reference
+from tests.ensembles import noisy_draws
+
+
+def find(draws, seed=1, **options):
+    return pc.consensus_partition(draws, "vi", "align_and_vote", random_seed=seed, **options)
+
+
+def votes(labels, draws, weights, width):
+    """Weight for each label at each item, every draw renamed as fits the labels best of all permutations."""
+    table = np.zeros((len(labels), width))
+    for draw, weight in zip(draws, weights, strict=True):
+        names = permutations(range(max(width, draw.max() + 1)))
+        best = max((np.array(name)[draw] for name in names), key=lambda renamed: np.sum(renamed == labels))
+        table += weight * np.equal.outer(best, np.arange(width))
+    return table
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_clusters", [None, 3])
+def test_the_distance_only_falls_to_where_no_vote_changes_anything(n_clusters, weighted):
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        draws = noisy_draws(rng, 12, 20, 3, 0.5)
+        weights = rng.exponential(size=12) if weighted else np.ones(12)
+        best = find(pc.as_partition_draws(draws, weights=weights), n_clusters=n_clusters)
+        labels, trace = best.labels.values, best.info["trace"]
+        distance = reference.expected(labels, draws, reference.misclassification, weights)
+        assert best.info["objective"] == trace[-1] == min(best.info["objectives"]) == pytest.approx(distance, abs=1e-12)
+        assert np.all(np.diff(trace) < 0) and best.info["converged"] and best.info["n_iter"] == len(trace)
+        table = votes(labels, np.array([reference.canonical(draw) for draw in draws]), weights, best.n_clusters)
+        np.testing.assert_allclose(table[np.arange(20), labels], table.max(axis=1))
+
+
+def test_one_round_by_hand():
+    """From 001 012, the votes 0, 0, 1 and 0, 1, 1: items 1 and 2 change, and again nothing."""
+    draws = np.array([[0, 0, 0, 1, 1], [1, 1, 1, 0, 0], [0, 0, 1, 1, 1]])
+    for seed in range(5):
+        best = find(draws, seed=seed, n_starts=1)
+        assert best.labels.values.tolist() == [0, 0, 0, 1, 1]
+        assert best.info["objective"] == pytest.approx(1 / 15)
+        assert best.info["trace"] in ([pytest.approx(1 / 15)], [pytest.approx(2 / 15), pytest.approx(1 / 15)])
+
+
+@pytest.mark.parametrize("n_clusters", [None, 2, 3, 5])
+def test_the_barycentre_of_small_ensembles(n_clusters):
+    reached = 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        draws, weights = noisy_draws(rng, 8, 6, 3, 0.3), rng.exponential(size=8)
+        best = find(pc.as_partition_draws(draws, weights=weights), n_clusters=n_clusters, n_starts=40)
+        every = (p for p in reference.partitions(6) if n_clusters in (None, max(p) + 1))
+        least = min(reference.expected(p, draws, reference.misclassification, weights) for p in every)
+        assert best.info["objective"] >= least - 1e-12
+        reached += best.info["objective"] <= least + 1e-12
+    assert reached >= 9
+
+
+def test_noise_beyond_which_pairs_do_not_tell():
+    """Draws that keep less than half of the labels: the barycentre is near the truth."""
+    rng = np.random.default_rng(2)
+    truth = rng.integers(6, size=200)
+    draws = np.where(rng.random((60, 200)) < 0.6, rng.integers(6, size=(60, 200)), truth)
+    draws = np.array([rng.permutation(6)[draw] for draw in draws])
+    assert pc.misclassification_distance(find(draws), truth) < 0.02
+
+
+def test_draws_with_more_clusters_than_allowed():
+    truth = np.repeat([0, 1, 2], [5, 4, 3])
+    apart = np.append(truth[:-1], 3)
+    best = find([apart] * 4, max_clusters=2)
+    assert best.labels.values.tolist() == [0] * 5 + [1] * 4 + [0] * 3
+    assert find([apart] * 4 + [truth], max_clusters=3).n_clusters == 3
+
+
+@pytest.mark.parametrize("n_clusters", [2, 3, 4])
+def test_more_clusters_than_any_draw_has(n_clusters):
+    best = find(np.zeros((3, 4), int), n_clusters=n_clusters)
+    assert best.n_clusters == n_clusters
+    assert best.info["objective"] == pytest.approx((n_clusters - 1) / 4)
+
+
+def test_weights_are_repeated_draws():
+    draws, weights = noisy_draws(np.random.default_rng(3), 8, 40, 4, 0.6), np.arange(8)
+    one, other = find(pc.as_partition_draws(draws, weights=weights)), find(np.repeat(draws, weights, axis=0))
+    np.testing.assert_array_equal(one.labels, other.labels)
+    assert one.info["objectives"] == pytest.approx(other.info["objectives"], abs=1e-12)
+
+
+def test_no_matrix_of_all_pairs():
+    n_items = 30_000
+    rng = np.random.default_rng(4)
+    truth = rng.integers(3, size=n_items)
+    draws = pc.as_partition_draws(np.where(rng.random((20, n_items)) < 0.3, rng.integers(3, size=(20, n_items)), truth))
+    tracemalloc.start()
+    best = find(draws, n_starts=2)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < n_items**2 / 20
+    assert pc.misclassification_distance(best, truth) < 0.001
+
+
+def test_number_of_starts():
+    with pytest.raises(ValueError, match="`n_starts` must be at least 1; got 0"):
+        find([[0, 0, 1], [0, 1, 1]], n_starts=0)
