@@ -62,7 +62,7 @@ def align_and_vote(
         _settled(draws, start, n_clusters)
         for start in track(_starts(draws, n_starts, n_clusters or max_clusters, rng), "Votes", progressbar=progressbar)
     ]
-    best = min(runs, key=lambda run: run.trace[-1])
+    best = min(runs, key=lambda run: round(run.trace[-1], 12))  # the first of those that differ by rounding only
     info = {"objective": best.trace[-1], "n_iter": len(best.trace), "converged": best.converged, "trace": best.trace}
     return Candidate(best.labels, info | {"objectives": [run.trace[-1] for run in runs]})
 

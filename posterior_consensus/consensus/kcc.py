@@ -137,7 +137,7 @@ def _best_run(draws: Draws, n_clusters: int, n_init: int, tangent: Tangent, rng:
     runs = [_lloyd(sample, _spread_start(sample, n_clusters, rng), _squares) for _ in range(n_init)]
     if tangent is not _squares:
         runs = [_lloyd(sample, run.labels, tangent) for run in runs]
-    best = max(runs, key=lambda run: run.trace[-1])
+    best = max(runs, key=lambda run: round(run.trace[-1], 12))  # the first of those that differ by rounding only
     if sample is draws:
         return best
     return _lloyd(draws, _nearest(draws, best.scores, np.zeros(n_items, np.int32)), tangent)
