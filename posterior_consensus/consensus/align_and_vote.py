@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
-from posterior_consensus.consensus.selection import Candidate, check_count
+from posterior_consensus.consensus.selection import Candidate, check_count, filled
 from posterior_consensus.draws import PartitionDraws
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.losses import PartitionLoss
@@ -92,7 +92,7 @@ def _starts(draws: PartitionDraws, n_starts: int, most: int | None, rng: np.rand
 def _settled(draws: PartitionDraws, labels: Labels, n_clusters: int | None) -> _Run:
     width = n_clusters or int(labels.max()) + 1
     if width > labels.max() + 1:
-        labels = _filled(_votes(draws, labels, width)[0], labels)
+        labels = filled(_votes(draws, labels, width)[0], labels)
     previous, trace = labels, list[float]()
     for _ in range(_MOST_ROUNDS):
         votes, value = _votes(draws, labels, width)
@@ -101,7 +101,7 @@ def _settled(draws: PartitionDraws, labels: Labels, n_clusters: int | None) -> _
         trace.append(value)
         previous, labels = labels, _elected(votes, labels)
         if n_clusters is not None:
-            labels = _filled(votes, labels)
+            labels = filled(votes, labels)
         if np.array_equal(labels, previous):
             return _Run(labels, trace, True)
     return _Run(previous, trace, False)
@@ -131,17 +131,3 @@ def _elected(votes: Floats, labels: Labels) -> Labels:
     """The first label of most votes for each item, but for rounding; its own if that is one."""
     most = votes >= votes.max(axis=1, keepdims=True) - _TINY
     return np.where(most[np.arange(labels.size), labels], labels, most.argmax(axis=1)).astype(np.int32)
-
-
-def _filled(votes: Floats, labels: Labels) -> Labels:
-    """Give each empty cluster the item that loses the fewest votes by it, out of a cluster of several."""
-    labels = labels.copy()
-    sizes = np.bincount(labels, minlength=votes.shape[1])
-    for k in np.flatnonzero(sizes == 0):
-        losses = votes[np.arange(labels.size), labels] - votes[:, k]
-        losses[sizes[labels] == 1] = np.inf
-        item = int(losses.argmin())
-        sizes[labels[item]] -= 1
-        sizes[k] += 1
-        labels[item] = k
-    return labels

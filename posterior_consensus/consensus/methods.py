@@ -14,6 +14,7 @@ from posterior_consensus.consensus.exact import exact
 from posterior_consensus.consensus.greedy import greedy
 from posterior_consensus.consensus.hierarchical import hierarchical
 from posterior_consensus.consensus.kcc import kcc
+from posterior_consensus.consensus.lange_buhmann import lange_buhmann
 from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.consensus.spectral import spectral
 
@@ -27,6 +28,7 @@ METHODS: dict[str, Callable[..., Candidate]] = {
     "cc_pivot": cc_pivot,
     "boem": boem,
     "align_and_vote": align_and_vote,
+    "lange_buhmann": lange_buhmann,
     "enumeration": enumeration,
     "exact": exact,
 }

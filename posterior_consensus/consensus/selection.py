@@ -12,6 +12,9 @@ import numpy.typing as npt
 from posterior_consensus.draws import PartitionDraws
 from posterior_consensus.expectation import mean_loss
 from posterior_consensus.losses import PartitionLoss
+from posterior_consensus.partitions import Labels
+
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +78,20 @@ def allowed(partitions: npt.NDArray[Any], n_clusters: int | None, max_clusters: 
     if n_clusters is not None:
         return partitions[counts == n_clusters]
     return partitions if max_clusters is None else partitions[counts <= max_clusters]
+
+
+def filled(scores: Floats, labels: Labels) -> Labels:
+    """Give each label of `scores` (n, K) that no item has the item whose score falls least, out of several with one."""
+    labels = labels.copy()
+    sizes = np.bincount(labels, minlength=scores.shape[1])
+    for k in np.flatnonzero(sizes == 0):
+        losses = scores[np.arange(labels.size), labels] - scores[:, k]
+        losses[sizes[labels] == 1] = np.inf
+        item = int(losses.argmin())
+        sizes[labels[item]] -= 1
+        sizes[k] += 1
+        labels[item] = k
+    return labels
 
 
 def least_loss(

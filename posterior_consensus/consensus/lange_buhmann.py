@@ -1,0 +1,130 @@
+"""Probabilistic label aggregation: EM for a mixture in which two items are drawn from one cluster."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import xlogy
+
+from posterior_consensus.consensus.basic import thread_pools
+from posterior_consensus.consensus.selection import (
+    Candidate,
+    check_above,
+    check_count,
+    cluster_range,
+    filled,
+    least_loss,
+)
+from posterior_consensus.draws import PartitionDraws
+from posterior_consensus.losses import PartitionLoss
+from posterior_consensus.partitions import Labels, canonical_labels
+from posterior_consensus.progress import track
+from posterior_consensus.similarity import similarity_values
+
+Floats = npt.NDArray[np.float64]
+
+_AT_ONCE = 10  # iterations between two looks at the likelihood, which costs as much as one
+_TINY = np.finfo(np.float64).tiny
+
+
+def lange_buhmann(
+    draws: PartitionDraws,
+    loss: PartitionLoss,
+    *,
+    n_clusters: int | None,
+    max_clusters: int | None,
+    rng: np.random.Generator,
+    progressbar: bool,
+    n_init: int = 3,
+    max_iter: int = 300,
+    tol: float = 1e-7,
+) -> Candidate:
+    """Fit the similarities of all pairs by a mixture of independent draws of two items, and take the likeliest labels.
+
+    Parameters
+    ----------
+    n_init : int
+        Number of random starts; the one of greatest likelihood counts.
+    max_iter : int
+        Largest number of EM iterations of a start.
+    tol : float above 0
+        A start ends where ten iterations raise the mean log-likelihood of a pair by no more than this, in nats.
+
+    Notes
+    -----
+    With S the posterior similarity matrix divided by its sum, EM maximises sum_ij S_ij log sum_v p(v) p(i|v) p(j|v)
+    [1]_; an item has the label argmax_v p(v) p(i|v). In matrices, with P = (p(i|v)) and Q = P diag(p) P', an iteration
+    sets p(i, v) to P_iv p_v [(S / Q) P]_iv, where S / Q is taken entry by entry. Draws count by their weights, which
+    are not estimated. Convergence is slow and the answer depends on `max_iter`: where sizes differ much, thousands of
+    iterations still improve it. With `n_clusters`, a label that is no item's likeliest goes to the item that it is most
+    nearly the likeliest of.
+
+    An iteration costs n_items^2 x clusters, in two n x n matrices.
+
+    References
+    ----------
+    .. [1] Lange and Buhmann (2005), Combining partitions by probabilistic label aggregation, KDD 2005, 147-156.
+       https://doi.org/10.1145/1081870.1081890
+    """
+    check_count("n_init", n_init)
+    check_count("max_iter", max_iter)
+    check_above("tol", tol, 0)
+    numbers = cluster_range(draws, n_clusters, max_clusters)
+    pairs = similarity_values(draws)
+    pairs /= pairs.sum()
+    fits = []
+    with thread_pools().limit(limits=1):  # the sums must not depend on the number of threads
+        for k in track(numbers, "Label aggregation", progressbar=progressbar):
+            starts = [rng.random((draws.n_items, k)) + 0.5 for _ in range(n_init)]
+            fits.append(max((_fit(pairs, start, max_iter, tol) for start in starts), key=lambda fit: fit.trace[-1]))
+    partitions = [canonical_labels(_likeliest(fit.joint, n_clusters is not None)) for fit in fits]
+    best, losses = least_loss(draws, loss, [np.stack(partitions)])
+    fit = fits[int(np.argmin(losses))]
+    info = {"n_clusters_tried": list(numbers), "expected_losses": losses, "objective": fit.trace[-1]}
+    return Candidate(best, info | {"n_iter": fit.n_iter, "converged": fit.converged, "trace": fit.trace})
+
+
+class _Fit(NamedTuple):
+    joint: Floats  # p(i, v), (n, K)
+    trace: list[float]  # log-likelihood at the start and after each ten iterations
+    n_iter: int
+    converged: bool
+
+
+def _fit(pairs: Floats, start: Floats, max_iter: int, tol: float) -> _Fit:
+    joint = start / start.sum()
+    trace = [_log_likelihood(pairs, joint)]
+    n_iter = 0
+    while n_iter < max_iter:
+        steps = min(_AT_ONCE, max_iter - n_iter)
+        for _ in range(steps):
+            joint = _iterated(pairs, joint)
+        n_iter += steps
+        trace.append(_log_likelihood(pairs, joint))
+        if trace[-1] - trace[-2] <= tol:
+            return _Fit(joint, trace, n_iter, True)
+    return _Fit(joint, trace, n_iter, False)
+
+
+def _mixture(joint: Floats) -> tuple[Floats, Floats]:
+    """p(i|v) and Q of p(i, v)."""
+    conditional = joint / np.maximum(joint.sum(axis=0), _TINY)
+    return conditional, np.maximum(joint @ conditional.T, _TINY)
+
+
+def _log_likelihood(pairs: Floats, joint: Floats) -> float:
+    return float(xlogy(pairs, _mixture(joint)[1]).sum())
+
+
+def _iterated(pairs: Floats, joint: Floats) -> Floats:
+    conditional, mixture = _mixture(joint)
+    return joint * (np.divide(pairs, mixture, out=mixture) @ conditional)
+
+
+def _likeliest(joint: Floats, every_label: bool) -> Labels:
+    labels = joint.argmax(axis=1).astype(np.int32)
+    if not every_label:
+        return labels
+    return filled(joint / np.maximum(joint.sum(axis=1, keepdims=True), _TINY), labels)
