@@ -163,14 +163,15 @@ def consensus_partition(
         Loss whose posterior expectation is to be small: a name in LOSSES or a record such as ``binder(a=0.5)``.
     method : str or callable
         A name in METHODS, or a function of the same signature. "greedy" searches for the least expected loss;
-        "hierarchical", "basic" and "spectral" choose the number of clusters by it; "best_draw" takes a draw;
+        "hierarchical", "basic", "spectral", "kcc" and "lange_buhmann" choose the number of clusters by it; "cc_pivot",
+        "boem" and "align_and_vote" find that number themselves, by criteria of their own; "best_draw" takes a draw;
         "enumeration" tries every partition of at most ten items; "exact" proves its answer, for Binder's loss.
     n_clusters : int, optional
         Number of clusters of the answer. By default it is found by the expected loss.
     max_clusters : int or "draws", optional
         Largest number of clusters of the answer; "draws" for the largest number in any draw, which is R's salso's
-        limit. By default "greedy", "exact" and "enumeration" have no limit, the others try up to the largest number in
-        any draw.
+        limit. By default "greedy", "exact", "enumeration", "cc_pivot" and "boem" have no limit, the others try up to
+        the largest number in any draw.
     tau : float in (0, 1), "auto" or None
         Pair threshold of Binder's loss, ``binder(tau=...)``, with loss="binder" only; "auto" calibrates it as
         :func:`pair_threshold` does. `info` then has ``tau`` and the mean similarities ``within`` and ``between`` the
@@ -185,8 +186,10 @@ def consensus_partition(
         Whether to show progress where the work takes more than a second.
     **options
         Further arguments of the method: ``n_runs``, ``n_agree``, ``starts``, ``seconds`` and ``n_jobs`` for "greedy"
-        (see Notes), ``seconds`` for "exact", ``linkage`` for "hierarchical", ``n_init`` for "basic"
-        and "spectral", ``seconds`` for "exact".
+        (see Notes), ``seconds`` for "exact", ``linkage`` ("average", "complete") for "hierarchical", ``n_init`` for
+        "basic", ``affinity`` (None, "association", "rbf"), ``gamma`` and ``n_init`` for "spectral", ``utility``
+        ("category", "entropy", "cosine", "lp"), ``p`` and ``n_init`` for "kcc", ``threshold`` and ``n_restarts`` for
+        "cc_pivot", ``n_starts`` for "align_and_vote", ``n_init``, ``max_iter`` and ``tol`` for "lange_buhmann".
 
     Returns
     -------
