@@ -50,14 +50,14 @@ def test_one_round_by_hand():
         assert best.info["trace"] in ([pytest.approx(1 / 15)], [pytest.approx(2 / 15), pytest.approx(1 / 15)])
 
 
-@pytest.mark.parametrize("n_clusters", [None, 2, 3, 5])
+@pytest.mark.parametrize("n_clusters", [None, 2, 3, 4])
 def test_the_barycentre_of_small_ensembles(n_clusters):
     reached = 0
     for seed in range(12):
         rng = np.random.default_rng(seed)
-        draws, weights = noisy_draws(rng, 8, 6, 3, 0.3), rng.exponential(size=8)
+        draws, weights = noisy_draws(rng, 8, 5, 3, 0.3), rng.exponential(size=8)
         best = find(pc.as_partition_draws(draws, weights=weights), n_clusters=n_clusters, n_starts=40)
-        every = (p for p in reference.partitions(6) if n_clusters in (None, max(p) + 1))
+        every = (p for p in reference.partitions(5) if n_clusters in (None, max(p) + 1))
         least = min(reference.expected(p, draws, reference.misclassification, weights) for p in every)
         assert best.info["objective"] >= least - 1e-12
         reached += best.info["objective"] <= least + 1e-12
