@@ -10,6 +10,7 @@ from posterior_consensus.consensus.enumeration import enumeration
 from posterior_consensus.consensus.exact import exact
 from posterior_consensus.consensus.greedy import greedy
 from posterior_consensus.consensus.hierarchical import hierarchical
+from posterior_consensus.consensus.rpm_em import rpm_em
 from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.consensus.spectral import spectral
 
@@ -19,6 +20,7 @@ METHODS: dict[str, Callable[..., Candidate]] = {
     "best_draw": best_draw,
     "basic": basic,
     "spectral": spectral,
+    "rpm_em": rpm_em,
     "enumeration": enumeration,
     "exact": exact,
 }
