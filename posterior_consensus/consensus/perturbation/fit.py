@@ -15,6 +15,7 @@ from posterior_consensus.consensus.perturbation.search import Search, search
 from posterior_consensus.consensus.selection import as_generator, check_count
 from posterior_consensus.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.groups import stored
+from posterior_consensus.partitions import distinct_rows
 
 Noise = Literal["shared", "per_draw"]
 
@@ -157,7 +158,7 @@ def fit(
     return search(
         model_draws(draws, noise),
         min(n_clusters or max_clusters or most, most),
-        fewer=n_clusters is None,
+        fewer=n_clusters is None and distinct_rows(draws.labels).size > 1,  # equal draws show no noise
         n_starts=check_count("n_starts", n_starts),
         most_steps=check_count("max_steps", max_steps),
         rng=rng,
