@@ -32,6 +32,7 @@ class Parameters(NamedTuple):
 
     matches: Floats  # (R, K), probability that a cluster of a draw stands for a cluster of the consensus
     entropies: Floats  # (N,), of the matches, less the logarithm of the number of matchings
+    agreement: Floats  # (N,), expected number of items whose label stands for their cluster
     noise: Floats  # (N,)
     shares: Floats  # (K,)
 
@@ -68,17 +69,16 @@ def maximise(draws: Draws, memberships: Floats, noise: Floats | None) -> Paramet
     """
     n_items, n_clusters = memberships.shape
     table = ensemble.scatter(draws.labels, draws.starts, memberships)
-    matches, entropies = _matches(draws, table, noise)
-    agreement = np.add.reduceat((matches * table).sum(axis=1), draws.starts[:-1])
+    matches, entropies, agreement = _matches(draws, table, noise)
     n_labels = np.maximum(draws.n_clusters, n_clusters)
-    noise = _noise(draws, np.minimum(agreement / n_items, 1.0), n_labels, n_items)
+    noise = _noise(draws, np.minimum(agreement, n_items), n_labels, n_items)
     shares = (memberships.sum(axis=0) + 0.5) / (n_items + 0.5 * n_clusters)
-    return Parameters(matches, entropies, noise, shares)
+    return Parameters(matches, entropies, agreement, noise, shares)
 
 
 def expect(draws: Draws, parameters: Parameters) -> State:
     """Find the memberships of all items given the parameters."""
-    matches, entropies, noise, shares = parameters
+    matches, entropies, _, noise, shares = parameters
     n_items = draws.labels.shape[1]
     n_labels = np.maximum(draws.n_clusters, shares.size)
     votes = ensemble.gather(draws.labels, draws.starts, draws.counts * agreement_gain(noise, n_labels), matches)
@@ -107,29 +107,35 @@ def climb(
     return state, trace, ended
 
 
-def _matches(draws: Draws, table: Floats, noise: Floats | None) -> tuple[Floats, Floats]:
-    """Probability of each match (R, K), and the entropy of each draw's less the logarithm of their number (N,)."""
+def draw_log_likelihoods(draws: Draws, parameters: Parameters) -> Floats:
+    """Logarithm of the probability of each draw (N,), a lower bound, expected over the memberships."""
+    n_labels = np.maximum(draws.n_clusters, parameters.shares.size)
+    noise = parameters.noise
+    gains = agreement_gain(noise, n_labels) * parameters.agreement
+    return draws.labels.shape[1] * np.log(noise / n_labels) + gains + parameters.entropies
+
+
+def _matches(draws: Draws, table: Floats, noise: Floats | None) -> tuple[Floats, Floats, Floats]:
+    """Probability of each match (R, K); each draw's entropy, less the logarithm of their number, and agreement (N,)."""
     n_clusters = table.shape[1]
     most, least = np.maximum(draws.n_clusters, n_clusters), np.minimum(draws.n_clusters, n_clusters)
-    entropies = gammaln(most - least + 1.0) - gammaln(most + 1.0)
-    averaged = np.zeros(len(entropies), bool) if noise is None else most <= _WIDEST
+    logs = np.zeros(len(most))
+    gains = np.zeros(len(most)) if noise is None else np.where(most <= _WIDEST, agreement_gain(noise, most), 0.0)
     matches = np.zeros(table.shape)
-    for t in np.flatnonzero(~averaged):
+    for t in np.flatnonzero(gains == 0):
         first, last = draws.starts[t], draws.starts[t + 1]
         rows, columns = linear_sum_assignment(table[first:last], maximize=True)
         matches[first + rows, columns] = 1.0
-    if noise is not None and averaged.any():
-        rows = np.flatnonzero(averaged)
-        gains = agreement_gain(noise, most)
-        logs = perturbation.matchings(table, draws.starts, gains, rows, matches)
-        agreement = np.add.reduceat((matches * table).sum(axis=1), draws.starts[:-1])
-        entropies[rows] += logs - (gains * agreement)[rows]
-    return matches, entropies
+    averaged = np.flatnonzero(gains)
+    if averaged.size:
+        logs[averaged] = perturbation.matchings(table, draws.starts, gains, averaged, matches)
+    agreement = np.add.reduceat((matches * table).sum(axis=1), draws.starts[:-1])
+    return matches, logs - gains * agreement + gammaln(most - least + 1.0) - gammaln(most + 1.0), agreement
 
 
 def _noise(draws: Draws, agreement: Floats, n_labels: npt.NDArray[np.int64], n_items: int) -> Floats:
     """Most probable noise of each draw, or of all."""
-    agree, differ = n_items * draws.counts * agreement, n_items * draws.counts * (1 - agreement)
+    agree, differ = draws.counts * agreement, draws.counts * (n_items - agreement)
     if draws.per_draw:
         return _most_probable(agree[:, np.newaxis], differ[:, np.newaxis], n_labels[:, np.newaxis])
     sizes, group = np.unique(n_labels, return_inverse=True)
