@@ -56,6 +56,11 @@ class State(NamedTuple):
         """The most probable cluster of each item."""
         return self.memberships.argmax(axis=1)
 
+    @property
+    def by_first_item(self) -> npt.NDArray[np.intp]:
+        """The clusters in the order of their first items; none may be empty."""
+        return np.argsort(np.unique(self.labels, return_index=True)[1])
+
 
 def agreement_gain(noise: Floats, n_labels: npt.NDArray[np.int64]) -> Floats:
     """Logarithm of how much more often an item has the label of its cluster than any other one."""

@@ -178,8 +178,7 @@ def model_draws(draws: PartitionDraws, noise: Noise) -> Draws:
 def as_fit(draws: PartitionDraws, found: Search) -> PerturbationFit:
     """Dress a search's end in the user's coordinates, the clusters in the order of their first items."""
     state = found.state
-    order = np.argsort(np.unique(state.labels, return_index=True)[1])
-    memberships = state.memberships[:, order]
+    memberships = state.memberships[:, state.by_first_item]
     labels = memberships.argmax(axis=1).astype(np.int32)
     dims = (draws.item_dim, "consensus_cluster")
     noise = np.full(draws.n_draws, np.nan)
@@ -188,7 +187,7 @@ def as_fit(draws: PartitionDraws, found: Search) -> PerturbationFit:
     return PerturbationFit(
         labels=draws.item_array(labels, "labels"),
         memberships=xr.DataArray(memberships, dims=dims, coords=draws.item_coords, name="memberships"),
-        shares=xr.DataArray(state.parameters.shares[order], dims="consensus_cluster", name="shares"),
+        shares=xr.DataArray(state.parameters.shares[state.by_first_item], dims="consensus_cluster", name="shares"),
         draw_noise=xr.DataArray(noise, dims="sample", coords=sample, name="draw_noise"),
         log_likelihood=state.log_likelihood,
         trace=np.array(found.trace),
