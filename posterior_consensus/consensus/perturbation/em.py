@@ -124,18 +124,20 @@ def _matches(draws: Draws, table: Floats, noise: Floats | None) -> tuple[Floats,
     """Probability of each match (R, K); each draw's entropy, less the logarithm of their number, and agreement (N,)."""
     n_clusters = table.shape[1]
     most, least = np.maximum(draws.n_clusters, n_clusters), np.minimum(draws.n_clusters, n_clusters)
-    logs = np.zeros(len(most))
-    gains = np.zeros(len(most)) if noise is None else np.where(most <= _WIDEST, agreement_gain(noise, most), 0.0)
     matches = np.zeros(table.shape)
-    for t in np.flatnonzero(gains == 0):
-        first, last = draws.starts[t], draws.starts[t + 1]
+    for first, last in zip(draws.starts[:-1], draws.starts[1:], strict=True):
         rows, columns = linear_sum_assignment(table[first:last], maximize=True)
         matches[first + rows, columns] = 1.0
-    averaged = np.flatnonzero(gains)
-    if averaged.size:
-        logs[averaged] = perturbation.matchings(table, draws.starts, gains, averaged, matches)
-    agreement = np.add.reduceat((matches * table).sum(axis=1), draws.starts[:-1])
-    return matches, logs - gains * agreement + gammaln(most - least + 1.0) - gammaln(most + 1.0), agreement
+    entropies = gammaln(most - least + 1.0) - gammaln(most + 1.0)
+    averaged = np.flatnonzero(most <= _WIDEST) if noise is not None else np.empty(0, np.intp)
+    if noise is not None and averaged.size:
+        gains = agreement_gain(noise, most)
+        logs = perturbation.average_matchings(table, draws.starts, gains, averaged, matches)
+        agreement = np.add.reduceat((matches * table).sum(axis=1), draws.starts[:-1])
+        entropies[averaged] += logs - (gains * agreement)[averaged]
+    else:
+        agreement = np.add.reduceat((matches * table).sum(axis=1), draws.starts[:-1])
+    return matches, entropies, agreement
 
 
 def _noise(draws: Draws, agreement: Floats, n_labels: npt.NDArray[np.int64], n_items: int) -> Floats:
