@@ -7,6 +7,8 @@ from posterior_consensus.kernels._jit import jit
 
 _DRAWS_AT_ONCE = 16  # that share scratch memory
 _NEGLIGIBLE = 45.0  # by how much the best matching with a cell may lack to the best of all for it to count
+_ITEMS_AT_ONCE = 128
+_SURE = 1 - 1e-12  # probability of a match above which no single item matters
 
 
 @jit
@@ -130,3 +132,37 @@ def average_matchings(table, starts, scales, rows, matches):
                 added += np.log(k)
             logs[block * _DRAWS_AT_ONCE + s] = best + np.log(total) - added
     return logs
+
+
+@jit(parallel=True)
+def held_out_votes(labels, starts, counts, gains, matches, memberships):
+    """Votes (n, K) of the draws on each item, by what the other items tell of the matchings.
+
+    Without an item of membership m the probability P of a match of its label is in proportion to P exp(-gain m), and
+    the item's label exp(gain) times as probable in a cluster that it stands for: the vote is the logarithm of the mean.
+    `matches` (R, K) are the probabilities with all items, `counts` and `gains` those of the draws (N,).
+    """
+    n_draws, n_items = labels.shape
+    n_clusters = matches.shape[1]
+    sure = np.full(matches.shape[0], -1)
+    for r in range(sure.size):
+        for k in range(n_clusters):
+            if matches[r, k] > _SURE:
+                sure[r] = k
+    out = np.zeros((n_items, n_clusters))
+    for first in prange((n_items + _ITEMS_AT_ONCE - 1) // _ITEMS_AT_ONCE):
+        without = np.empty(n_clusters)
+        for t in range(n_draws):
+            gain, more = gains[t], np.expm1(gains[t])
+            for i in range(first * _ITEMS_AT_ONCE, min(n_items, (first + 1) * _ITEMS_AT_ONCE)):
+                row = starts[t] + labels[t, i]
+                if sure[row] >= 0:
+                    out[i, sure[row]] += counts[t] * gain
+                    continue
+                total = 1.0
+                for k in range(n_clusters):
+                    without[k] = matches[row, k] * np.exp(-gain * memberships[i, k])
+                    total += without[k] - matches[row, k]
+                for k in range(n_clusters):
+                    out[i, k] += counts[t] * np.log1p(more * without[k] / total)
+    return out

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
-from scipy.special import gammaln, logsumexp
+from scipy.special import gammaln, logsumexp, softmax
 
 from posterior_consensus.kernels import ensemble, perturbation
 
@@ -46,20 +46,9 @@ class State(NamedTuple):
     objective: float  # the sum of the two
 
     @property
-    def evidence(self) -> float:
-        """The log-likelihood less BIC's cost of the shares: numbers of clusters are compared by it."""
-        n_items, n_clusters = self.memberships.shape
-        return self.log_likelihood - 0.5 * (n_clusters - 1) * float(np.log(n_items))
-
-    @property
     def labels(self) -> npt.NDArray[np.intp]:
         """The most probable cluster of each item."""
         return self.memberships.argmax(axis=1)
-
-    @property
-    def by_first_item(self) -> npt.NDArray[np.intp]:
-        """The clusters in the order of their first items; none may be empty."""
-        return np.argsort(np.unique(self.labels, return_index=True)[1])
 
 
 def agreement_gain(noise: Floats, n_labels: npt.NDArray[np.int64]) -> Floats:
@@ -110,6 +99,22 @@ def climb(
         memberships = state.memberships
         noise = None if noise is None else state.parameters.noise
     return state, trace, ended
+
+
+def held_out_memberships(draws: Draws, state: State) -> Floats:
+    """Memberships (n, K') of items in clusters named by first item, where no item has a say in its own matchings.
+
+    What the steps find is too sure: an item draws the matchings to its own labels. A cluster that loses all its items
+    by that is left out.
+    """
+    parameters = maximise(draws, state.memberships, state.parameters.noise)
+    gains = agreement_gain(parameters.noise, np.maximum(draws.n_clusters, parameters.shares.size))
+    votes = perturbation.held_out_votes(
+        draws.labels, draws.starts, draws.counts, gains, parameters.matches, state.memberships
+    )
+    logits = votes + np.log(parameters.shares)
+    clusters, first = np.unique(logits.argmax(axis=1), return_index=True)
+    return softmax(logits[:, clusters[np.argsort(first)]], axis=1)
 
 
 def draw_log_likelihoods(draws: Draws, parameters: Parameters) -> Floats:

@@ -33,7 +33,7 @@ class PerturbationFit:
     memberships : xarray.DataArray of shape (n_items, n_clusters), dtype float64
         Probability of each cluster, over the dimension ``consensus_cluster``; rows sum to 1.
     shares : xarray.DataArray of shape (n_clusters,), dtype float64
-        Probability that an item is in the cluster before any draw is seen.
+        Mean membership in each cluster.
     draw_noise : xarray.DataArray of shape (n_draws,), dtype float64
         Probability that an item's label in a draw is random, with the coordinates ``chain`` and ``draw``; the same in
         all of them unless each had its own.
@@ -44,7 +44,7 @@ class PerturbationFit:
     converged : bool
         Whether no membership changed by more than 1e-6 in the last step.
     objectives : ndarray of shape (n_starts,), dtype float64
-        Where the starts ended; what they have in common with `trace` is the scale if the draws are few.
+        Where the starts ended, as in `trace`, but on the sample they are tried on.
     """
 
     labels: xr.DataArray
@@ -113,7 +113,8 @@ class PerturbationFit:
             ("draws", str(self.draw_noise.size)),
             ("steps", f"{len(self.trace)}{'' if self.converged else ', not converged'}"),
         ]
-        return f"PerturbationFit: {self.labels.size} items ({self.labels.dims[0]}) in {clusters}", facts, self.to_dataframe()
+        title = f"PerturbationFit: {self.labels.size} items ({self.labels.dims[0]}) in {clusters}"
+        return title, facts, self.to_dataframe()
 
     def __repr__(self) -> str:
         return display.as_text(*self._parts())
@@ -132,7 +133,75 @@ def random_perturbation_em(
     max_steps: int = 300,
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
 ) -> PerturbationFit:
-    """Fit the random perturbation model: every draw is one partition, each of its labels random with some probability.
+    """Fit the random perturbation model: every draw is one partition, with some labels at random and its own names.
+
+    Parameters
+    ----------
+    draws : PartitionDraws or anything :func:`as_partition_draws` takes
+        Of allocation probabilities the sampled labels are used.
+    n_clusters : int, optional
+        Number of clusters; it may be too large, as clusters without items are left out, and counts for no more than the
+        largest number in any draw. By default it is found: clusters are left out, the smallest first, as long as that
+        raises the log-likelihood.
+    max_clusters : int, optional
+        Largest number of clusters where it is found.
+    noise : {"shared", "per_draw"}
+        Whether all draws are equally noisy, or each has a noise of its own, which tells good draws from bad.
+    n_starts : int
+        Number of draws, taken at random, to start from.
+    max_steps : int
+        Largest number of steps from the best of them.
+    random_seed : int, Generator, SeedSequence or None
+        The same seed gives the same answer.
+
+    Returns
+    -------
+    PerturbationFit
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument's value is not among those allowed, or the draws are at fault as :func:`as_partition_draws` says.
+
+    See Also
+    --------
+    consensus_partition : with ``method="rpm_em"`` the partition alone, with its expected loss.
+    fit_modes : draws around several partitions.
+
+    Notes
+    -----
+    Item i has the cluster k with probability pi_k. Draw t keeps it with probability 1 - p and else takes any of L
+    labels, L being the larger of the draw's number of clusters and the model's; then the labels are renamed by an
+    unknown matching s_t, all equally probable [1]_. The steps raise a lower bound of the log-likelihood (and the
+    logarithm of weak priors, Dirichlet(1.5) on pi and 1 - p on the noise) in turn over
+
+    - q(s_t), in proportion to exp(sum_i r_i(s_t(z_ti)) log(1 + L (1 - p) / p)), summed over exactly for up to ten
+      clusters, and its best matching (Hungarian algorithm) for more;
+    - p, from the expected share of labels that agree, and pi, from the mean memberships;
+    - the memberships r_ik, in proportion to pi_k exp(sum_t w_t P(s_t(z_ti) = k) log(1 + L (1 - p) / p)).
+
+    The starts climb with the best matchings first. The start of the largest value is taken: nothing needs be known of
+    the truth. With more than 500 items or 200 draws, starts are tried on a sample of those. The memberships returned
+    come from one more step in which an item has no say in the matchings that count for it, without which they are too
+    sure. Weighted draws count as 1 / sum(w^2) equal ones.
+
+    The noise hits all items and all wrong clusters alike and independently. Draws of a posterior are not quite so:
+    items between two clusters move together. `error_rate` then is too small, and says how well N independent draws
+    determine the partition, not how uncertain the posterior is.
+
+    References
+    ----------
+    .. [1] Zhou, Dudeja and Amini (2023), Statistical guarantees for consensus clustering, ICLR 2023.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> draws = [[0, 0, 0, 1, 1, 1], [0, 0, 0, 1, 1, 1], [0, 1, 0, 1, 1, 1], [0, 0, 0, 1, 1, 0], [0, 0, 0, 1, 1, 1]]
+    >>> fit = pc.random_perturbation_em(draws, 2, random_seed=1)
+    >>> fit.labels.values
+    array([0, 0, 0, 1, 1, 1], dtype=int32)
+    >>> round(fit.noise, 2)
+    0.12
     """
     draws = as_partition_draws(draws)
     for name, value in (("n_clusters", n_clusters), ("max_clusters", max_clusters)):
@@ -151,7 +220,7 @@ def fit(
     max_steps: int,
     rng: np.random.Generator,
 ) -> Search:
-    """Fit the model with as many clusters as are asked for, or as the evidence wants."""
+    """Fit the model with as many clusters as are asked for, or as the draws support."""
     if noise not in NOISES:
         raise ValueError(f"`noise` must be one of {', '.join(map(repr, NOISES))}; got {noise!r}.")
     most = int(draws.n_clusters.max())
@@ -178,16 +247,16 @@ def model_draws(draws: PartitionDraws, noise: Noise) -> Draws:
 def as_fit(draws: PartitionDraws, found: Search) -> PerturbationFit:
     """Dress a search's end in the user's coordinates, the clusters in the order of their first items."""
     state = found.state
-    memberships = state.memberships[:, state.by_first_item]
+    memberships = found.memberships
     labels = memberships.argmax(axis=1).astype(np.int32)
     dims = (draws.item_dim, "consensus_cluster")
     noise = np.full(draws.n_draws, np.nan)
     noise[draws.weights > 0] = state.parameters.noise
-    sample = {name: ("sample", getattr(draws, name)) for name in ("chain", "draw")} | {"weight": ("sample", draws.weights)}
+    sample = {"chain": ("sample", draws.chain), "draw": ("sample", draws.draw), "weight": ("sample", draws.weights)}
     return PerturbationFit(
         labels=draws.item_array(labels, "labels"),
         memberships=xr.DataArray(memberships, dims=dims, coords=draws.item_coords, name="memberships"),
-        shares=xr.DataArray(state.parameters.shares[state.by_first_item], dims="consensus_cluster", name="shares"),
+        shares=xr.DataArray(memberships.mean(axis=0), dims="consensus_cluster", name="shares"),
         draw_noise=xr.DataArray(noise, dims="sample", coords=sample, name="draw_noise"),
         log_likelihood=state.log_likelihood,
         trace=np.array(found.trace),

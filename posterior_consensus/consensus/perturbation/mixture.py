@@ -16,6 +16,7 @@ from posterior_consensus.consensus.perturbation.em import (
     State,
     draw_log_likelihoods,
     expect,
+    held_out_memberships,
     log_prior,
     maximise,
 )
@@ -24,7 +25,7 @@ from posterior_consensus.kernels import contingency
 
 _DRAWS = 300  # that are grouped to begin with
 _MODE_STARTS = 4  # of the search for each mode
-_SAME = 1e-6  # change of the responsibilities at which a climb ends
+_SAME = 1e-5  # change of memberships and responsibilities at which a climb ends
 _FIRST_STEPS = 50
 _LEAST = 0.5  # draws, fewer than which are no mode
 
@@ -38,6 +39,7 @@ class Mixture(NamedTuple):
     trace: list[float]  # lower bound of the log-likelihood and logarithm of the prior, at each step
     converged: bool
     log_likelihood: float  # the bound alone
+    memberships: list[Floats]  # held out, clusters named by first item
 
     @property
     def evidence(self) -> float:
@@ -48,7 +50,14 @@ class Mixture(NamedTuple):
 
 
 def mixture(
-    draws: Draws, n_modes: int, n_clusters: int, *, fewer: bool, n_starts: int, most_steps: int, rng: np.random.Generator
+    draws: Draws,
+    n_modes: int,
+    n_clusters: int,
+    *,
+    fewer: bool,
+    n_starts: int,
+    most_steps: int,
+    rng: np.random.Generator,
 ) -> Mixture:
     """Climb from several groupings of the draws, on a sample of the items where there are many; then from the best."""
     sample = some_items(draws, sample_of_items(draws, rng))
@@ -114,11 +123,14 @@ def _climb(draws: Draws, states: list[State], responsibilities: Floats, most_ste
         trace.append(log_likelihood + _log_priors(draws, shares, parameters))
         change = max(np.abs(new.memberships - old.memberships).max() for new, old in zip(states, before, strict=True))
         change = max(change, np.abs(responsibilities - given).max())
-    found = Mixture(states, _shares(draws, responsibilities), responsibilities, trace, change <= _SAME, log_likelihood)
     alive = draws.counts @ responsibilities >= _LEAST
     occupied = [np.unique(state.labels) for state in states]
     if alive.all() and all(o.size == state.parameters.shares.size for o, state in zip(occupied, states, strict=True)):
-        return found
+        shares = _shares(draws, responsibilities)
+        parts = [_part(draws, r) for r in responsibilities.T]
+        memberships = [held_out_memberships(part, state) for part, state in zip(parts, states, strict=True)]
+        converged = bool(change <= _SAME)
+        return Mixture(states, shares, responsibilities, trace, converged, log_likelihood, memberships)
     left = responsibilities[:, alive] + 1e-12
     states = [
         state._replace(memberships=kept(state, clusters))

@@ -43,7 +43,7 @@ class PartitionModes:
     trace : ndarray of shape (n_iterations,), dtype float64
         Lower bound and logarithm of the prior after each step of the last climb; it does not fall.
     converged : bool
-        Whether no probability changed by more than 1e-6 in the last step.
+        Whether no probability changed by more than 1e-5 in the last step.
     """
 
     labels: xr.DataArray
@@ -99,7 +99,8 @@ class PartitionModes:
             ("steps", f"{len(self.trace)}{'' if self.converged else ', not converged'}"),
         ]
         modes = f"{self.n_modes} mode{'s' * (self.n_modes > 1)}"
-        return f"PartitionModes: {modes} of {self.labels.shape[1]} items ({self.labels.dims[1]})", facts, self.to_dataframe()
+        title = f"PartitionModes: {modes} of {self.labels.shape[1]} items ({self.labels.dims[1]})"
+        return title, facts, self.to_dataframe()
 
     def __repr__(self) -> str:
         return display.as_text(*self._parts())
@@ -186,7 +187,8 @@ def fit_modes(
     for name, value in (("n_clusters", n_clusters), ("max_clusters", max_clusters)):
         if value is not None:
             check_count(name, value)
-    check_count("n_starts", n_starts), check_count("max_steps", max_steps), check_count("max_modes", max_modes)
+    for name, value in (("n_starts", n_starts), ("max_steps", max_steps), ("max_modes", max_modes)):
+        check_count(name, value)
     rng = as_generator(random_seed)
     distinct = distinct_rows(draws.labels).size
     if isinstance(n_modes, str):
@@ -211,11 +213,10 @@ def fit_modes(
 def _as_modes(draws: PartitionDraws, found: Mixture, evidence: dict[int, float]) -> PartitionModes:
     """Dress a mixture in the user's coordinates, the modes by their shares, the clusters by their first items."""
     modes = np.argsort(-found.shares, kind="stable")
-    widest = max(state.memberships.shape[1] for state in found.states)
+    widest = max(memberships.shape[1] for memberships in found.memberships)
     memberships = np.zeros((modes.size, draws.n_items, widest))
     for row, g in enumerate(modes):
-        state = found.states[g]
-        memberships[row, :, : state.memberships.shape[1]] = state.memberships[:, state.by_first_item]
+        memberships[row, :, : found.memberships[g].shape[1]] = found.memberships[g]
     responsibilities = np.full((draws.n_draws, modes.size), np.nan)
     responsibilities[draws.weights > 0] = found.responsibilities[:, modes]
     noise = np.array([found.states[g].parameters.noise[0] for g in modes])
@@ -230,5 +231,5 @@ def _as_modes(draws: PartitionDraws, found: Mixture, evidence: dict[int, float])
         log_likelihood=found.log_likelihood,
         evidence=evidence,
         trace=np.array(found.trace),
-        converged=bool(found.converged),
+        converged=found.converged,
     )

@@ -7,7 +7,15 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.consensus.perturbation.em import Draws, Floats, State, climb, expect, maximise
+from posterior_consensus.consensus.perturbation.em import (
+    Draws,
+    Floats,
+    State,
+    climb,
+    expect,
+    held_out_memberships,
+    maximise,
+)
 from posterior_consensus.kernels import ensemble
 
 _ITEMS, _DRAWS = 500, 200  # on which starts are tried
@@ -15,13 +23,14 @@ _FIRST_STEPS = 50
 _ROUGHLY = 1e-3  # change of the memberships at which a start is left
 _SAME = 1e-6  # change of the memberships at which the last climb ends
 _SURE = 0.7  # membership of an item in the cluster where a start has it
-_LOOK_AHEAD = 2  # clusters left out although each lowers the evidence
+_LOOK_AHEAD = 2  # clusters left out although each lowers the log-likelihood
 
 
 class Search(NamedTuple):
     """Where a search ended."""
 
     state: State
+    memberships: Floats  # (n, K), held out, clusters named by first item
     trace: list[float]
     converged: bool
     objectives: list[float]  # of the starts
@@ -32,7 +41,7 @@ def search(
 ) -> Search:
     """Climb from several draws, on a sample of the items and of the draws where there are many; then from the best.
 
-    With `fewer`, clusters are left out as long as that raises the evidence; else those that have no items.
+    With `fewer`, clusters are left out as long as that raises the log-likelihood; else those that have no items.
     """
     some = some_draws(draws, np.sort(rng.permutation(len(draws.labels))[:_DRAWS]))
     items = sample_of_items(some, rng)
@@ -43,7 +52,7 @@ def search(
         occupied = np.unique(state.labels)
         state, trace, converged = climb(draws, kept(state, occupied), state.parameters.noise, most_steps, _SAME)
         if np.unique(state.labels).size == occupied.size:
-            return Search(state, trace, converged, objectives)
+            return Search(state, held_out_memberships(draws, state), trace, converged, objectives)
 
 
 def explore(
@@ -115,10 +124,10 @@ def _short_climb(draws: Draws, state: State, clusters: npt.NDArray[np.intp]) -> 
 
 
 def _fewer(draws: Draws, state: State) -> State:
-    """Leave out the smallest cluster again and again, and keep what has the most evidence."""
+    """Leave out the smallest cluster again and again, and keep what has the largest log-likelihood."""
     best, worse = state, 0
     while state.memberships.shape[1] > 1 and worse < _LOOK_AHEAD:
         largest = np.sort(np.argsort(-state.parameters.shares, kind="stable")[:-1])
         state = _short_climb(draws, state, largest)
-        best, worse = (state, 0) if state.evidence > best.evidence else (best, worse + 1)
+        best, worse = (state, 0) if state.log_likelihood > best.log_likelihood else (best, worse + 1)
     return best
