@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import logsumexp, xlogy
 
 from posterior_consensus.consensus.basic import k_means
@@ -45,7 +44,9 @@ class Mixture(NamedTuple):
     def evidence(self) -> float:
         """The log-likelihood less BIC's cost of all shares and of the noise of each mode."""
         n_draws, n_modes = self.responsibilities.shape
-        of_items = sum(state.parameters.shares.size - 1 for state in self.states) * np.log(len(self.states[0].memberships))
+        of_items = sum(state.parameters.shares.size - 1 for state in self.states) * np.log(
+            len(self.states[0].memberships)
+        )
         return self.log_likelihood - 0.5 * float(of_items + (2 * n_modes - 1) * np.log(n_draws))
 
 

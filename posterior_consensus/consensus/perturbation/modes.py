@@ -64,7 +64,7 @@ class PartitionModes:
     @property
     def n_clusters(self) -> xr.DataArray:
         """Number of clusters of each mode."""
-        return (self.labels.max(self.labels.dims[1]) + 1).rename("n_clusters")
+        return (self.labels.max(str(self.labels.dims[1])) + 1).rename("n_clusters")
 
     def to_dataset(self) -> xr.Dataset:
         """Everything but the trace as a Dataset that any file format holds."""
@@ -199,11 +199,19 @@ def fit_modes(
         most = min(check_count("n_modes", n_modes), distinct)
         numbers = range(most, most + 1)
     largest = int(draws.n_clusters.max())
-    options = {"fewer": n_clusters is None and distinct > 1, "n_starts": n_starts, "most_steps": max_steps, "rng": rng}
     used = model_draws(draws, "shared")
     tried: list[Mixture] = []
     for number in track(numbers, "Modes", progressbar=progressbar):
-        tried.append(mixture(used, number, min(n_clusters or max_clusters or largest, largest), **options))
+        found = mixture(
+            used,
+            number,
+            min(n_clusters or max_clusters or largest, largest),
+            fewer=n_clusters is None and distinct > 1,
+            n_starts=n_starts,
+            most_steps=max_steps,
+            rng=rng,
+        )
+        tried.append(found)
         if len(tried) > 1 and tried[-1].evidence <= tried[-2].evidence:
             break
     best = max(tried, key=lambda found: found.evidence)
@@ -225,7 +233,9 @@ def _as_modes(draws: PartitionDraws, found: Mixture, evidence: dict[int, float])
     return PartitionModes(
         labels=draws.partition_array(memberships.argmax(axis=2).astype(np.int32), "mode", "labels"),
         shares=xr.DataArray(found.shares[modes], dims="mode", name="shares"),
-        responsibilities=xr.DataArray(responsibilities, dims=("sample", "mode"), coords=sample, name="responsibilities"),
+        responsibilities=xr.DataArray(
+            responsibilities, dims=("sample", "mode"), coords=sample, name="responsibilities"
+        ),
         memberships=xr.DataArray(memberships, dims=dims, coords=draws.item_coords, name="memberships"),
         noise=xr.DataArray(noise, dims="mode", name="noise"),
         log_likelihood=found.log_likelihood,
