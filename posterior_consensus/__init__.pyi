@@ -6,8 +6,12 @@ from .consensus import METHODS as METHODS
 from .consensus import Candidate as Candidate
 from .consensus import ConsensusPartition as ConsensusPartition
 from .consensus import PairThreshold as PairThreshold
+from .consensus import PartitionModes as PartitionModes
+from .consensus import PerturbationFit as PerturbationFit
 from .consensus import consensus_partition as consensus_partition
+from .consensus import fit_modes as fit_modes
 from .consensus import pair_threshold as pair_threshold
+from .consensus import random_perturbation_em as random_perturbation_em
 from .consensus import refine_partition as refine_partition
 from .credible import CredibleBall as CredibleBall
 from .credible import credible_ball as credible_ball

@@ -2,6 +2,8 @@
 
 from posterior_consensus.consensus.methods import METHODS
 from posterior_consensus.consensus.partition import ConsensusPartition, consensus_partition
+from posterior_consensus.consensus.perturbation.fit import PerturbationFit, random_perturbation_em
+from posterior_consensus.consensus.perturbation.modes import PartitionModes, fit_modes
 from posterior_consensus.consensus.refinement import refine_partition
 from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.consensus.threshold import PairThreshold, pair_threshold
@@ -11,7 +13,11 @@ __all__ = [
     "Candidate",
     "ConsensusPartition",
     "PairThreshold",
+    "PartitionModes",
+    "PerturbationFit",
     "consensus_partition",
+    "fit_modes",
     "pair_threshold",
+    "random_perturbation_em",
     "refine_partition",
 ]

@@ -15,6 +15,7 @@ from posterior_consensus.consensus.greedy import greedy
 from posterior_consensus.consensus.hierarchical import hierarchical
 from posterior_consensus.consensus.kcc import kcc
 from posterior_consensus.consensus.lange_buhmann import lange_buhmann
+from posterior_consensus.consensus.rpm_em import rpm_em
 from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.consensus.spectral import spectral
 
@@ -29,6 +30,7 @@ METHODS: dict[str, Callable[..., Candidate]] = {
     "boem": boem,
     "align_and_vote": align_and_vote,
     "lange_buhmann": lange_buhmann,
+    "rpm_em": rpm_em,
     "enumeration": enumeration,
     "exact": exact,
 }

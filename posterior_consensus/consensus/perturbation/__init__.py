@@ -1,0 +1,1 @@
+"""The random perturbation model: every draw is one partition with some of its labels at random."""

@@ -1,0 +1,172 @@
+"""Expectation and maximisation for the random perturbation model, on plain arrays."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import linear_sum_assignment
+from scipy.special import gammaln, logsumexp, softmax
+
+from posterior_consensus.kernels import ensemble, perturbation
+
+Floats = npt.NDArray[np.float64]
+
+_WIDEST = 10  # clusters up to which all matchings are summed over; the work doubles with every one more
+_HALVINGS = 60  # of the interval of the noise, down to rounding
+
+
+class Draws(NamedTuple):
+    """What the model sees of the draws."""
+
+    labels: npt.NDArray[Any]  # (N, n)
+    starts: npt.NDArray[np.int64]  # (N + 1,)
+    n_clusters: npt.NDArray[np.int64]  # (N,)
+    counts: Floats  # (N,), as how many independent draws each one counts
+    per_draw: bool  # whether each draw has a noise of its own
+
+
+class Parameters(NamedTuple):
+    """What is known of the draws, given the memberships."""
+
+    matches: Floats  # (R, K), probability that a cluster of a draw stands for a cluster of the consensus
+    entropies: Floats  # (N,), of the matches, less the logarithm of the number of matchings
+    agreement: Floats  # (N,), expected number of items whose label stands for their cluster
+    noise: Floats  # (N,)
+    shares: Floats  # (K,)
+
+
+class State(NamedTuple):
+    """Memberships, and the parameters from which they follow."""
+
+    memberships: Floats  # (n, K)
+    parameters: Parameters
+    log_likelihood: float  # its lower bound, which the steps raise together with the logarithm of the prior
+    objective: float  # the sum of the two
+
+    @property
+    def labels(self) -> npt.NDArray[np.intp]:
+        """The most probable cluster of each item."""
+        return self.memberships.argmax(axis=1)
+
+
+def agreement_gain(noise: Floats, n_labels: npt.NDArray[np.int64]) -> Floats:
+    """Logarithm of how much more often an item has the label of its cluster than any other one."""
+    return np.log1p(n_labels * (1 - noise) / noise)
+
+
+def maximise(draws: Draws, memberships: Floats, noise: Floats | None) -> Parameters:
+    """Find matches, noise and shares given the memberships of the items of `draws`.
+
+    With a noise (N,) the matches are averages over all matchings, else the one of most agreement alone.
+    """
+    n_items, n_clusters = memberships.shape
+    table = ensemble.scatter(draws.labels, draws.starts, memberships)
+    matches, entropies, agreement = _matches(draws, table, noise)
+    n_labels = np.maximum(draws.n_clusters, n_clusters)
+    noise = _noise(draws, np.minimum(agreement, n_items), n_labels, n_items)
+    shares = (memberships.sum(axis=0) + 0.5) / (n_items + 0.5 * n_clusters)
+    return Parameters(matches, entropies, agreement, noise, shares)
+
+
+def expect(draws: Draws, parameters: Parameters) -> State:
+    """Find the memberships of all items given the parameters."""
+    matches, entropies, _, noise, shares = parameters
+    n_items = draws.labels.shape[1]
+    n_labels = np.maximum(draws.n_clusters, shares.size)
+    votes = ensemble.gather(draws.labels, draws.starts, draws.counts * agreement_gain(noise, n_labels), matches)
+    votes += np.log(shares)
+    totals = logsumexp(votes, axis=1, keepdims=True)
+    log_likelihood = float(totals.sum() + draws.counts @ (n_items * np.log(noise / n_labels) + entropies))
+    objective = log_likelihood + float(0.5 * np.log(shares).sum() + log_prior(draws, noise))
+    return State(np.exp(votes - totals), parameters, log_likelihood, objective)
+
+
+def climb(
+    draws: Draws, memberships: Floats, noise: Floats | None, most_steps: int, tolerance: float
+) -> tuple[State, list[float], bool]:
+    """Step until no membership changes by more than the tolerance; also the objective at each step, and if it ended.
+
+    Without a noise the steps take the best matching of each draw, with one the average over all.
+    """
+    trace: list[float] = []
+    ended = False
+    while not ended and len(trace) < most_steps:
+        state = expect(draws, maximise(draws, memberships, noise))
+        trace.append(state.objective)
+        ended = bool(np.abs(state.memberships - memberships).max() < tolerance)
+        memberships = state.memberships
+        noise = None if noise is None else state.parameters.noise
+    return state, trace, ended
+
+
+def held_out_memberships(draws: Draws, state: State) -> Floats:
+    """Memberships (n, K') of items in clusters named by first item, where no item has a say in its own matchings.
+
+    What the steps find is too sure: an item draws the matchings to its own labels. A cluster that loses all its items
+    by that is left out.
+    """
+    parameters = maximise(draws, state.memberships, state.parameters.noise)
+    gains = agreement_gain(parameters.noise, np.maximum(draws.n_clusters, parameters.shares.size))
+    votes = perturbation.held_out_votes(
+        draws.labels, draws.starts, draws.counts, gains, parameters.matches, state.memberships
+    )
+    logits = votes + np.log(parameters.shares)
+    clusters, first = np.unique(logits.argmax(axis=1), return_index=True)
+    return softmax(logits[:, clusters[np.argsort(first)]], axis=1)
+
+
+def draw_log_likelihoods(draws: Draws, parameters: Parameters) -> Floats:
+    """Logarithm of the probability of each draw (N,), a lower bound, expected over the memberships."""
+    n_labels = np.maximum(draws.n_clusters, parameters.shares.size)
+    noise = parameters.noise
+    gains = agreement_gain(noise, n_labels) * parameters.agreement
+    return draws.labels.shape[1] * np.log(noise / n_labels) + gains + parameters.entropies
+
+
+def _matches(draws: Draws, table: Floats, noise: Floats | None) -> tuple[Floats, Floats, Floats]:
+    """Probability of each match (R, K); each draw's entropy, less the logarithm of their number, and agreement (N,)."""
+    n_clusters = table.shape[1]
+    most, least = np.maximum(draws.n_clusters, n_clusters), np.minimum(draws.n_clusters, n_clusters)
+    matches = np.zeros(table.shape)
+    for first, last in zip(draws.starts[:-1], draws.starts[1:], strict=True):
+        rows, columns = linear_sum_assignment(table[first:last], maximize=True)
+        matches[first + rows, columns] = 1.0
+    entropies = gammaln(most - least + 1.0) - gammaln(most + 1.0)
+    averaged = np.flatnonzero(most <= _WIDEST) if noise is not None else np.empty(0, np.intp)
+    if noise is not None and averaged.size:
+        gains = agreement_gain(noise, most)
+        logs = perturbation.average_matchings(table, draws.starts, gains, averaged, matches)
+        agreement = np.add.reduceat((matches * table).sum(axis=1), draws.starts[:-1])
+        entropies[averaged] += logs - (gains * agreement)[averaged]
+    else:
+        agreement = np.add.reduceat((matches * table).sum(axis=1), draws.starts[:-1])
+    return matches, entropies, agreement
+
+
+def _noise(draws: Draws, agreement: Floats, n_labels: npt.NDArray[np.int64], n_items: int) -> Floats:
+    """Most probable noise of each draw, or of all."""
+    agree, differ = draws.counts * agreement, draws.counts * (n_items - agreement)
+    if draws.per_draw:
+        return _most_probable(agree[:, np.newaxis], differ[:, np.newaxis], n_labels[:, np.newaxis])
+    sizes, group = np.unique(n_labels, return_inverse=True)
+    sums = np.bincount(group, agree), np.bincount(group, differ)
+    return np.full(len(agreement), _most_probable(*sums, sizes))
+
+
+def _most_probable(agree: Floats, differ: Floats, n_labels: npt.NDArray[np.int64]) -> Floats:
+    """The root of the log-posterior's slope, summed over the last axis: it falls as the noise goes from 0 to 1."""
+    lost = 1 - 1 / n_labels
+    total = agree.sum(axis=-1) + differ.sum(axis=-1)
+    lower, upper = 1 / (2 + total), np.ones_like(total)
+    for _ in range(_HALVINGS):
+        p = ((lower + upper) / 2)[..., np.newaxis]
+        slope = (differ / p - agree * lost / (1 - lost * p)).sum(axis=-1) - 1 / (1 - p[..., 0])
+        lower, upper = np.where(slope > 0, p[..., 0], lower), np.where(slope > 0, upper, p[..., 0])
+    return lower
+
+
+def log_prior(draws: Draws, noise: Floats) -> float:
+    """Of a noise p it is proportional to 1 - p."""
+    return float(np.log1p(-noise).sum() if draws.per_draw else np.log1p(-noise[0]))

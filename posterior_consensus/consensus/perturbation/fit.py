@@ -1,0 +1,265 @@
+"""random_perturbation_em(): the partition around which the draws are noise, with the noise and what it leaves open."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from posterior_consensus import display
+from posterior_consensus.consensus.perturbation.em import Draws
+from posterior_consensus.consensus.perturbation.search import Search, search
+from posterior_consensus.consensus.selection import as_generator, check_count
+from posterior_consensus.draws import PartitionDraws, as_partition_draws
+from posterior_consensus.groups import stored
+from posterior_consensus.partitions import distinct_rows
+
+Noise = Literal["shared", "per_draw"]
+
+NOISES = ("shared", "per_draw")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PerturbationFit:
+    """A random perturbation model fitted to draws; made by :func:`random_perturbation_em`.
+
+    Attributes
+    ----------
+    labels : xarray.DataArray of shape (n_items,), dtype int32
+        Most probable cluster of each item, numbered by first appearance from 0.
+    memberships : xarray.DataArray of shape (n_items, n_clusters), dtype float64
+        Probability of each cluster, over the dimension ``consensus_cluster``; rows sum to 1.
+    shares : xarray.DataArray of shape (n_clusters,), dtype float64
+        Mean membership in each cluster.
+    draw_noise : xarray.DataArray of shape (n_draws,), dtype float64
+        Probability that an item's label in a draw is random, with the coordinates ``chain`` and ``draw``; the same in
+        all of them unless each had its own.
+    log_likelihood : float
+        Lower bound of the log-likelihood.
+    trace : ndarray of shape (n_iterations,), dtype float64
+        Lower bound and logarithm of the prior after each step of the last climb; it does not fall.
+    converged : bool
+        Whether no membership changed by more than 1e-6 in the last step.
+    objectives : ndarray of shape (n_starts,), dtype float64
+        Where the starts ended, as in `trace`, but on the sample they are tried on.
+    """
+
+    labels: xr.DataArray
+    memberships: xr.DataArray
+    shares: xr.DataArray
+    draw_noise: xr.DataArray
+    log_likelihood: float
+    trace: np.ndarray
+    converged: bool
+    objectives: np.ndarray
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters, empty ones left out."""
+        return int(self.labels.max()) + 1
+
+    @property
+    def noise(self) -> float:
+        """Probability that an item's label in a draw is random, the mean over draws by their weights."""
+        return float(self.draw_noise.weighted(self.draw_noise["weight"]).mean())
+
+    @property
+    def item_error(self) -> xr.DataArray:
+        """Probability of each item to be in another cluster than its most probable one."""
+        return (1 - self.memberships.max("consensus_cluster")).rename("item_error")
+
+    @property
+    def error_rate(self) -> float:
+        """Expected share of the items in a wrong cluster, if the model holds."""
+        return float(self.item_error.mean())
+
+    def to_dataset(self) -> xr.Dataset:
+        """Everything but the trace as a Dataset that any file format holds."""
+        variables = {
+            "labels": self.labels,
+            "memberships": self.memberships,
+            "shares": self.shares,
+            "item_error": self.item_error,
+            "draw_noise": self.draw_noise,
+            "noise": self.noise,
+            "error_rate": self.error_rate,
+            "log_likelihood": self.log_likelihood,
+        }
+        attrs = {"perturbation_steps": len(self.trace), "perturbation_converged": int(self.converged)}
+        named = {f"perturbation_{name}": variable for name, variable in variables.items()}
+        return stored(self.labels, named, attrs)
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A row for each cluster: its size, its share, and the expected share of its items that belong elsewhere."""
+        errors = self.item_error.values
+        labels = self.labels.values
+        sizes = np.bincount(labels)
+        return pd.DataFrame(
+            {"size": sizes, "share": self.shares.values, "error_rate": np.bincount(labels, errors) / sizes},
+            index=pd.RangeIndex(self.n_clusters, name="cluster"),
+        )
+
+    def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
+        clusters = f"{self.n_clusters} cluster{'s' * (self.n_clusters > 1)}"
+        noise = self.draw_noise.values
+        spread = f", from {display.number(noise.min())} to {display.number(noise.max())}" if np.ptp(noise) else ""
+        facts = [
+            ("noise", f"{display.number(self.noise)} of the labels are random{spread}"),
+            ("expected error", f"{self.error_rate:.2g} of the items, if the model holds"),
+            ("log-likelihood", display.number(self.log_likelihood)),
+            ("draws", str(self.draw_noise.size)),
+            ("steps", f"{len(self.trace)}{'' if self.converged else ', not converged'}"),
+        ]
+        title = f"PerturbationFit: {self.labels.size} items ({self.labels.dims[0]}) in {clusters}"
+        return title, facts, self.to_dataframe()
+
+    def __repr__(self) -> str:
+        return display.as_text(*self._parts())
+
+    def _repr_html_(self) -> str:
+        return display.as_html(*self._parts())
+
+
+def random_perturbation_em(
+    draws: Any,
+    n_clusters: int | None = None,
+    *,
+    max_clusters: int | None = None,
+    noise: Noise = "shared",
+    n_starts: int = 10,
+    max_steps: int = 300,
+    random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+) -> PerturbationFit:
+    """Fit the random perturbation model: every draw is one partition, with some labels at random and its own names.
+
+    Parameters
+    ----------
+    draws : PartitionDraws or anything :func:`as_partition_draws` takes
+        Of allocation probabilities the sampled labels are used.
+    n_clusters : int, optional
+        Number of clusters; it may be too large, as clusters without items are left out, and counts for no more than the
+        largest number in any draw. By default it is found: clusters are left out, the smallest first, as long as that
+        raises the log-likelihood.
+    max_clusters : int, optional
+        Largest number of clusters where it is found.
+    noise : {"shared", "per_draw"}
+        Whether all draws are equally noisy, or each has a noise of its own, which tells good draws from bad.
+    n_starts : int
+        Number of draws, taken at random, to start from.
+    max_steps : int
+        Largest number of steps from the best of them.
+    random_seed : int, Generator, SeedSequence or None
+        The same seed gives the same answer.
+
+    Returns
+    -------
+    PerturbationFit
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument's value is not among those allowed, or the draws are at fault as :func:`as_partition_draws` says.
+
+    See Also
+    --------
+    consensus_partition : with ``method="rpm_em"`` the partition alone, with its expected loss.
+    fit_modes : draws around several partitions.
+
+    Notes
+    -----
+    Item i has the cluster k with probability pi_k. Draw t keeps it with probability 1 - p and else takes any of L
+    labels, L being the larger of the draw's number of clusters and the model's; then the labels are renamed by an
+    unknown matching s_t, all equally probable [1]_. The steps raise a lower bound of the log-likelihood (and the
+    logarithm of weak priors, Dirichlet(1.5) on pi and 1 - p on the noise) in turn over
+
+    - q(s_t), in proportion to exp(sum_i r_i(s_t(z_ti)) log(1 + L (1 - p) / p)), summed over exactly for up to ten
+      clusters, and its best matching (Hungarian algorithm) for more;
+    - p, from the expected share of labels that agree, and pi, from the mean memberships;
+    - the memberships r_ik, in proportion to pi_k exp(sum_t w_t P(s_t(z_ti) = k) log(1 + L (1 - p) / p)).
+
+    The starts climb with the best matchings first. The start of the largest value is taken: nothing needs be known of
+    the truth. With more than 500 items or 200 draws, starts are tried on a sample of those. The memberships returned
+    come from one more step in which an item has no say in the matchings that count for it, without which they are too
+    sure. Weighted draws count as 1 / sum(w^2) equal ones.
+
+    The noise hits all items and all wrong clusters alike and independently. Draws of a posterior are not quite so:
+    items between two clusters move together. `error_rate` then is too small, and says how well N independent draws
+    determine the partition, not how uncertain the posterior is.
+
+    References
+    ----------
+    .. [1] Zhou, Dudeja and Amini (2023), Statistical guarantees for consensus clustering, ICLR 2023.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> draws = [[0, 0, 0, 1, 1, 1], [0, 0, 0, 1, 1, 1], [0, 1, 0, 1, 1, 1], [0, 0, 0, 1, 1, 0], [0, 0, 0, 1, 1, 1]]
+    >>> fit = pc.random_perturbation_em(draws, 2, random_seed=1)
+    >>> fit.labels.values
+    array([0, 0, 0, 1, 1, 1], dtype=int32)
+    >>> round(fit.noise, 2)
+    0.12
+    """
+    draws = as_partition_draws(draws)
+    for name, value in (("n_clusters", n_clusters), ("max_clusters", max_clusters)):
+        if value is not None:
+            check_count(name, value)
+    rng = as_generator(random_seed)
+    return as_fit(draws, fit(draws, n_clusters, max_clusters, noise, n_starts, max_steps, rng))
+
+
+def fit(
+    draws: PartitionDraws,
+    n_clusters: int | None,
+    max_clusters: int | None,
+    noise: Noise,
+    n_starts: int,
+    max_steps: int,
+    rng: np.random.Generator,
+) -> Search:
+    """Fit the model with as many clusters as are asked for, or as the draws support."""
+    if noise not in NOISES:
+        raise ValueError(f"`noise` must be one of {', '.join(map(repr, NOISES))}; got {noise!r}.")
+    most = int(draws.n_clusters.max())
+    return search(
+        model_draws(draws, noise),
+        min(n_clusters or max_clusters or most, most),
+        fewer=n_clusters is None and distinct_rows(draws.labels).size > 1,  # equal draws show no noise
+        n_starts=check_count("n_starts", n_starts),
+        most_steps=check_count("max_steps", max_steps),
+        rng=rng,
+    )
+
+
+def model_draws(draws: PartitionDraws, noise: Noise) -> Draws:
+    """The draws as the model sees them; those of weight 0 take no part.
+
+    Weighted draws tell as much as 1 / sum(weights^2) equal ones (Kish).
+    """
+    used = draws if draws.weights.all() else draws.take(np.flatnonzero(draws.weights))
+    counts = used.weights / np.square(used.weights).sum()
+    return Draws(used.labels, used.starts, used.n_clusters, counts, noise == "per_draw")
+
+
+def as_fit(draws: PartitionDraws, found: Search) -> PerturbationFit:
+    """Dress a search's end in the user's coordinates, the clusters in the order of their first items."""
+    state = found.state
+    memberships = found.memberships
+    labels = memberships.argmax(axis=1).astype(np.int32)
+    dims = (draws.item_dim, "consensus_cluster")
+    noise = np.full(draws.n_draws, np.nan)
+    noise[draws.weights > 0] = state.parameters.noise
+    sample = {"chain": ("sample", draws.chain), "draw": ("sample", draws.draw), "weight": ("sample", draws.weights)}
+    return PerturbationFit(
+        labels=draws.item_array(labels, "labels"),
+        memberships=xr.DataArray(memberships, dims=dims, coords=draws.item_coords, name="memberships"),
+        shares=xr.DataArray(memberships.mean(axis=0), dims="consensus_cluster", name="shares"),
+        draw_noise=xr.DataArray(noise, dims="sample", coords=sample, name="draw_noise"),
+        log_likelihood=state.log_likelihood,
+        trace=np.array(found.trace),
+        converged=found.converged,
+        objectives=np.array(found.objectives),
+    )

@@ -1,0 +1,171 @@
+"""Several partitions, each with draws around it: a mixture of random perturbation models, on plain arrays."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import logsumexp, xlogy
+
+from posterior_consensus.consensus.basic import k_means
+from posterior_consensus.consensus.perturbation.em import (
+    Draws,
+    Floats,
+    Parameters,
+    State,
+    draw_log_likelihoods,
+    expect,
+    held_out_memberships,
+    log_prior,
+    maximise,
+)
+from posterior_consensus.consensus.perturbation.search import explore, kept, sample_of_items, some_draws, some_items
+from posterior_consensus.kernels import contingency
+
+_DRAWS = 300  # that are grouped to begin with
+_MODE_STARTS = 4  # of the search for each mode
+_SAME = 1e-5  # change of memberships and responsibilities at which a climb ends
+_FIRST_STEPS = 50
+_LEAST = 0.5  # draws, fewer than which are no mode
+
+
+class Mixture(NamedTuple):
+    """Modes, and how probably each draw is from each of them."""
+
+    states: list[State]
+    shares: Floats  # (G,)
+    responsibilities: Floats  # (N, G)
+    trace: list[float]  # lower bound of the log-likelihood and logarithm of the prior, at each step
+    converged: bool
+    log_likelihood: float  # the bound alone
+    memberships: list[Floats]  # held out, clusters named by first item
+
+    @property
+    def evidence(self) -> float:
+        """The log-likelihood less BIC's cost of all shares and of the noise of each mode."""
+        n_draws, n_modes = self.responsibilities.shape
+        of_items = sum(state.parameters.shares.size - 1 for state in self.states) * np.log(
+            len(self.states[0].memberships)
+        )
+        return self.log_likelihood - 0.5 * float(of_items + (2 * n_modes - 1) * np.log(n_draws))
+
+
+def mixture(
+    draws: Draws,
+    n_modes: int,
+    n_clusters: int,
+    *,
+    fewer: bool,
+    n_starts: int,
+    most_steps: int,
+    rng: np.random.Generator,
+) -> Mixture:
+    """Climb from several groupings of the draws, on a sample of the items where there are many; then from the best."""
+    sample = some_items(draws, sample_of_items(draws, rng))
+    tried = []
+    for groups in _groupings(sample, n_modes, n_starts, rng):
+        states = [explore(part, n_clusters, fewer=fewer, n_starts=_MODE_STARTS, rng=rng)[0] for part in groups]
+        tried.append(_climb(sample, states, _likely(sample, states), _FIRST_STEPS))
+    best = max(tried, key=lambda found: found.evidence)
+    states = best.states
+    if sample is not draws:
+        given = list(zip(best.states, best.responsibilities.T, strict=True))
+        states = [expect(_part(draws, r), _parameters(_part(sample, r), state)) for state, r in given]
+    return _climb(draws, states, best.responsibilities, most_steps)
+
+
+def _groupings(draws: Draws, n_modes: int, n_starts: int, rng: np.random.Generator) -> list[list[Draws]]:
+    """Groups of draws that are like each other: k-means on the leading eigenvectors of their pair agreements."""
+    some = some_draws(draws, np.sort(rng.permutation(len(draws.labels))[:_DRAWS]))
+    if n_modes == 1:
+        return [[some]]
+    vectors = _coordinates(some, n_modes)
+    groupings = [k_means(vectors[:, : n_modes - 1], n_modes, 10, rng)]
+    groupings += [k_means(vectors, n_modes, 1, rng) for _ in range(n_starts - 1)]
+    return [[some_draws(some, np.flatnonzero(g == k)) for k in range(g.max() + 1)] for g in groupings]
+
+
+def _coordinates(draws: Draws, number: int) -> Floats:
+    """Leading principal coordinates (N, number) of the draws' association matrices, each of unit norm."""
+    squares = np.square(np.arange(draws.labels.shape[1] + 1.0))
+    products, norms = contingency.joint_sums(draws.labels, draws.n_clusters, draws.labels, draws.n_clusters, squares)
+    products /= np.sqrt(np.outer(norms, norms))
+    centred = products - products.mean(axis=0) - products.mean(axis=1, keepdims=True) + products.mean()
+    values, vectors = np.linalg.eigh(centred)
+    return vectors[:, ::-1][:, :number] * np.sqrt(np.maximum(values[::-1][:number], 0.0))
+
+
+def _likely(draws: Draws, states: list[State]) -> Floats:
+    """Responsibilities (N, G) of modes that were fitted to other draws."""
+    likelihoods = [
+        draw_log_likelihoods(draws, _parameters(draws, state)._replace(noise=_noise(draws, state))) for state in states
+    ]
+    logits = np.stack(likelihoods, axis=1)
+    return np.exp(logits - logsumexp(logits, axis=1, keepdims=True))
+
+
+def _climb(draws: Draws, states: list[State], responsibilities: Floats, most_steps: int) -> Mixture:
+    """Step until no responsibility and no membership changes by more than the tolerance.
+
+    Modes that lose all draws, and clusters that lose all items, are left out at the end, and the climb goes on.
+    """
+    trace: list[float] = []
+    change = np.inf
+    while change > _SAME and len(trace) < most_steps:
+        before, given = states, responsibilities
+        shares = _shares(draws, given)
+        parameters = [_parameters(_part(draws, r), state) for r, state in zip(given.T, states, strict=True)]
+        logits = np.log(shares) + np.stack([draw_log_likelihoods(draws, each) for each in parameters], axis=1)
+        totals = logsumexp(logits, axis=1, keepdims=True)
+        responsibilities = np.exp(logits - totals)
+        states = [expect(_part(draws, r), each) for r, each in zip(responsibilities.T, parameters, strict=True)]
+        log_likelihood = float(draws.counts @ totals[:, 0])
+        log_likelihood += sum(_divergence(old, each.shares) for old, each in zip(before, parameters, strict=True))
+        trace.append(log_likelihood + _log_priors(draws, shares, parameters))
+        change = max(np.abs(new.memberships - old.memberships).max() for new, old in zip(states, before, strict=True))
+        change = max(change, np.abs(responsibilities - given).max())
+    alive = draws.counts @ responsibilities >= _LEAST
+    occupied = [np.unique(state.labels) for state in states]
+    if alive.all() and all(o.size == state.parameters.shares.size for o, state in zip(occupied, states, strict=True)):
+        shares = _shares(draws, responsibilities)
+        parts = [_part(draws, r) for r in responsibilities.T]
+        memberships = [held_out_memberships(part, state) for part, state in zip(parts, states, strict=True)]
+        converged = bool(change <= _SAME)
+        return Mixture(states, shares, responsibilities, trace, converged, log_likelihood, memberships)
+    left = responsibilities[:, alive] + 1e-12
+    states = [
+        state._replace(memberships=kept(state, clusters))
+        for state, clusters, lives in zip(states, occupied, alive, strict=True)
+        if lives
+    ]
+    return _climb(draws, states, left / left.sum(axis=1, keepdims=True), most_steps)
+
+
+def _part(draws: Draws, responsibilities: Floats) -> Draws:
+    """The draws as one mode sees them."""
+    return draws._replace(counts=draws.counts * responsibilities)
+
+
+def _parameters(draws: Draws, state: State) -> Parameters:
+    return maximise(draws, state.memberships, _noise(draws, state))
+
+
+def _noise(draws: Draws, state: State) -> Floats:
+    """The noise of a mode, which is the same in all draws."""
+    return np.full(len(draws.labels), state.parameters.noise[0])
+
+
+def _shares(draws: Draws, responsibilities: Floats) -> Floats:
+    totals = draws.counts @ responsibilities + 0.5
+    return totals / totals.sum()
+
+
+def _divergence(state: State, shares: Floats) -> float:
+    """Of the clusters' shares from the memberships, summed over items; 0 or less."""
+    memberships = state.memberships
+    return float((memberships @ np.log(shares)).sum() - xlogy(memberships, memberships).sum())
+
+
+def _log_priors(draws: Draws, shares: Floats, parameters: list[Parameters]) -> float:
+    of_modes = sum(0.5 * np.log(each.shares).sum() + log_prior(draws, each.noise) for each in parameters)
+    return float(0.5 * np.log(shares).sum() + of_modes)

@@ -1,0 +1,245 @@
+"""fit_modes(): the partitions around which the draws are, if they are around several."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from posterior_consensus import display
+from posterior_consensus.consensus.perturbation.fit import model_draws
+from posterior_consensus.consensus.perturbation.mixture import Mixture, mixture
+from posterior_consensus.consensus.selection import as_generator, check_count
+from posterior_consensus.draws import PartitionDraws, as_partition_draws
+from posterior_consensus.groups import stored
+from posterior_consensus.partitions import distinct_rows
+from posterior_consensus.progress import track
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PartitionModes:
+    """Partitions around which the draws are; made by :func:`fit_modes`. Modes are in the order of their shares.
+
+    Attributes
+    ----------
+    labels : xarray.DataArray of shape (n_modes, n_items), dtype int32
+        Consensus partition of each mode, over the dimension ``mode``.
+    shares : xarray.DataArray of shape (n_modes,), dtype float64
+        Probability that a draw is around the mode.
+    responsibilities : xarray.DataArray of shape (n_draws, n_modes), dtype float64
+        Probability of each draw, over the dimension ``sample`` with the coordinates ``chain`` and ``draw``, to be
+        around each mode; rows sum to 1.
+    memberships : xarray.DataArray of shape (n_modes, n_items, n_clusters), dtype float64
+        Probability of each cluster, over the dimension ``consensus_cluster``; 0 for those that a mode does not have.
+    noise : xarray.DataArray of shape (n_modes,), dtype float64
+        Probability that an item's label in a draw around the mode is random.
+    log_likelihood : float
+        Lower bound of the log-likelihood.
+    evidence : dict
+        The log-likelihood less BIC's cost of each number of modes that was tried; the largest was taken.
+    trace : ndarray of shape (n_iterations,), dtype float64
+        Lower bound and logarithm of the prior after each step of the last climb; it does not fall.
+    converged : bool
+        Whether no probability changed by more than 1e-5 in the last step.
+    """
+
+    labels: xr.DataArray
+    shares: xr.DataArray
+    responsibilities: xr.DataArray
+    memberships: xr.DataArray
+    noise: xr.DataArray
+    log_likelihood: float
+    evidence: dict[int, float]
+    trace: np.ndarray
+    converged: bool
+
+    @property
+    def n_modes(self) -> int:
+        """Number of modes."""
+        return self.shares.size
+
+    @property
+    def n_clusters(self) -> xr.DataArray:
+        """Number of clusters of each mode."""
+        return (self.labels.max(str(self.labels.dims[1])) + 1).rename("n_clusters")
+
+    def to_dataset(self) -> xr.Dataset:
+        """Everything but the trace as a Dataset that any file format holds."""
+        tried = xr.DataArray(list(self.evidence.values()), {"n_modes": list(self.evidence)}, "n_modes")
+        variables = {
+            "labels": self.labels,
+            "share": self.shares,
+            "responsibility": self.responsibilities,
+            "membership": self.memberships,
+            "noise": self.noise,
+            "log_likelihood": self.log_likelihood,
+            "evidence": tried,
+        }
+        items = self.labels[0].reset_coords(drop=True)
+        attrs = {"mode_steps": len(self.trace), "mode_converged": int(self.converged)}
+        return stored(items, {f"mode_{name}": variable for name, variable in variables.items()}, attrs)
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A row for each mode: its share, noise and number of clusters."""
+        columns = {"share": self.shares, "noise": self.noise, "clusters": self.n_clusters}
+        return pd.DataFrame(
+            {name: column.values for name, column in columns.items()},
+            index=pd.RangeIndex(self.n_modes, name="mode"),
+        )
+
+    def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
+        sure = float((self.responsibilities.max("mode") > 0.95).mean())
+        facts = [
+            ("draws", f"{len(self.responsibilities)}, {sure:.0%} of them in one mode with probability above 0.95"),
+            ("log-likelihood", display.number(self.log_likelihood)),
+            ("modes tried", ", ".join(f"{g} ({display.number(e)})" for g, e in self.evidence.items())),
+            ("steps", f"{len(self.trace)}{'' if self.converged else ', not converged'}"),
+        ]
+        modes = f"{self.n_modes} mode{'s' * (self.n_modes > 1)}"
+        title = f"PartitionModes: {modes} of {self.labels.shape[1]} items ({self.labels.dims[1]})"
+        return title, facts, self.to_dataframe()
+
+    def __repr__(self) -> str:
+        return display.as_text(*self._parts())
+
+    def _repr_html_(self) -> str:
+        return display.as_html(*self._parts())
+
+
+def fit_modes(
+    draws: Any,
+    n_modes: int | Literal["auto"] = "auto",
+    *,
+    n_clusters: int | None = None,
+    max_clusters: int | None = None,
+    max_modes: int = 6,
+    n_starts: int = 3,
+    max_steps: int = 300,
+    random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+    progressbar: bool = True,
+) -> PartitionModes:
+    """Fit a mixture of random perturbation models: every draw is a noisy copy of one of a few partitions.
+
+    Parameters
+    ----------
+    draws : PartitionDraws or anything :func:`as_partition_draws` takes
+    n_modes : int or "auto"
+        Number of partitions, fewer where some lose all their draws; "auto" raises it from 1 as long as that raises the
+        evidence.
+    n_clusters : int, optional
+        Number of clusters of each partition; those that lose all their items are left out. By default it is found,
+        up to the largest number in any draw.
+    max_clusters : int, optional
+        Largest number of clusters where it is found.
+    max_modes : int
+        Largest number of modes that "auto" tries.
+    n_starts : int
+        Number of groupings of the draws to start from.
+    max_steps : int
+        Largest number of steps from the best of them.
+    random_seed : int, Generator, SeedSequence or None
+        The same seed gives the same answer.
+    progressbar : bool
+        Whether to show progress where the work takes more than a second.
+
+    Returns
+    -------
+    PartitionModes
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument's value is not among those allowed, or the draws are at fault as :func:`as_partition_draws` says.
+
+    See Also
+    --------
+    random_perturbation_em : the model of one mode.
+    diagnose : whether the chains agree.
+
+    Notes
+    -----
+    Draw t is from mode g with probability omega_g, and then a perturbation of its partition as
+    :func:`random_perturbation_em` tells, with the noise p_g. The steps raise a lower bound of the log-likelihood in
+    turn over the matchings of every draw with every mode, the noise and the shares, the responsibilities, and the
+    memberships, to which each draw's votes count as much as the mode is responsible for it. The starts group the draws
+    by k-means on the leading principal coordinates of their association matrices: single draws may be too noisy to be
+    near others of their mode. The evidence is the bound less half the logarithm of the number of items for each
+    cluster's share and of the number of draws for each mode's share and noise.
+
+    A mode is a group of draws that differ from a partition by noise that hits all items alike. Where some items are
+    noisier than others, or draws are correlated in their errors, more modes than there are may fit better.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> draws = [[0, 0, 0, 1, 1, 1]] * 6 + [[0, 1, 0, 1, 0, 1]] * 3
+    >>> modes = pc.fit_modes(draws, 2, random_seed=1)
+    >>> modes.labels.values
+    array([[0, 0, 0, 1, 1, 1],
+           [0, 1, 0, 1, 0, 1]], dtype=int32)
+    >>> modes.responsibilities.values.argmax(axis=1)
+    array([0, 0, 0, 0, 0, 0, 1, 1, 1])
+    """
+    draws = as_partition_draws(draws)
+    for name, value in (("n_clusters", n_clusters), ("max_clusters", max_clusters)):
+        if value is not None:
+            check_count(name, value)
+    for name, value in (("n_starts", n_starts), ("max_steps", max_steps), ("max_modes", max_modes)):
+        check_count(name, value)
+    rng = as_generator(random_seed)
+    distinct = distinct_rows(draws.labels).size
+    if isinstance(n_modes, str):
+        if n_modes != "auto":
+            raise ValueError(f"`n_modes` must be a whole number or 'auto'; got {n_modes!r}.")
+        numbers = range(1, min(max_modes, distinct) + 1)
+    else:
+        most = min(check_count("n_modes", n_modes), distinct)
+        numbers = range(most, most + 1)
+    largest = int(draws.n_clusters.max())
+    used = model_draws(draws, "shared")
+    tried: list[Mixture] = []
+    for number in track(numbers, "Modes", progressbar=progressbar):
+        found = mixture(
+            used,
+            number,
+            min(n_clusters or max_clusters or largest, largest),
+            fewer=n_clusters is None and distinct > 1,
+            n_starts=n_starts,
+            most_steps=max_steps,
+            rng=rng,
+        )
+        tried.append(found)
+        if len(tried) > 1 and tried[-1].evidence <= tried[-2].evidence:
+            break
+    best = max(tried, key=lambda found: found.evidence)
+    return _as_modes(draws, best, {number: found.evidence for number, found in zip(numbers, tried, strict=False)})
+
+
+def _as_modes(draws: PartitionDraws, found: Mixture, evidence: dict[int, float]) -> PartitionModes:
+    """Dress a mixture in the user's coordinates, the modes by their shares, the clusters by their first items."""
+    modes = np.argsort(-found.shares, kind="stable")
+    widest = max(memberships.shape[1] for memberships in found.memberships)
+    memberships = np.zeros((modes.size, draws.n_items, widest))
+    for row, g in enumerate(modes):
+        memberships[row, :, : found.memberships[g].shape[1]] = found.memberships[g]
+    responsibilities = np.full((draws.n_draws, modes.size), np.nan)
+    responsibilities[draws.weights > 0] = found.responsibilities[:, modes]
+    noise = np.array([found.states[g].parameters.noise[0] for g in modes])
+    dims = ("mode", draws.item_dim, "consensus_cluster")
+    sample = {name: ("sample", getattr(draws, name)) for name in ("chain", "draw")}
+    return PartitionModes(
+        labels=draws.partition_array(memberships.argmax(axis=2).astype(np.int32), "mode", "labels"),
+        shares=xr.DataArray(found.shares[modes], dims="mode", name="shares"),
+        responsibilities=xr.DataArray(
+            responsibilities, dims=("sample", "mode"), coords=sample, name="responsibilities"
+        ),
+        memberships=xr.DataArray(memberships, dims=dims, coords=draws.item_coords, name="memberships"),
+        noise=xr.DataArray(noise, dims="mode", name="noise"),
+        log_likelihood=found.log_likelihood,
+        evidence=evidence,
+        trace=np.array(found.trace),
+        converged=found.converged,
+    )

@@ -1,0 +1,50 @@
+"""The partition around which the draws are noise, by the random perturbation model."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from posterior_consensus.consensus.perturbation.fit import Noise, as_fit, fit
+from posterior_consensus.consensus.selection import Candidate
+from posterior_consensus.draws import PartitionDraws
+from posterior_consensus.losses import PartitionLoss
+
+
+def rpm_em(
+    draws: PartitionDraws,
+    loss: PartitionLoss,
+    *,
+    n_clusters: int | None,
+    max_clusters: int | None,
+    rng: np.random.Generator,
+    progressbar: bool,
+    noise: Noise = "shared",
+    n_starts: int = 10,
+    max_steps: int = 300,
+) -> Candidate:
+    """Take the most probable clusters of the random perturbation model, whatever the loss.
+
+    Parameters
+    ----------
+    noise : {"shared", "per_draw"}
+        Whether all draws are equally noisy, or each has a noise of its own.
+    n_starts : int
+        Number of draws to start from.
+    max_steps : int
+        Largest number of steps from the best of them.
+
+    Notes
+    -----
+    :func:`random_perturbation_em` gives all that the model tells. Clusters that have no items are left out, so that
+    `n_clusters` may be too large.
+    """
+    found = as_fit(draws, fit(draws, n_clusters, max_clusters, noise, n_starts, max_steps, rng))
+    info = {
+        "noise": found.noise,
+        "error_rate": found.error_rate,
+        "log_likelihood": found.log_likelihood,
+        "n_iterations": len(found.trace),
+        "converged": found.converged,
+        "objectives": found.objectives.tolist(),
+    }
+    return Candidate(found.labels.values, info)

@@ -1,0 +1,283 @@
+"""The random perturbation model: its likelihood, its maximum, and what it tells of the draws."""
+
+from itertools import permutations, product
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import posterior_consensus as pc
+from posterior_consensus.consensus.perturbation import em
+from posterior_consensus.consensus.perturbation.search import search
+from tests import reference
+from tests.ensembles import DEGENERATE, noisy_draws
+from tests.helpers import check
+
+
+def fit(draws, n_clusters=None, **options):
+    return pc.random_perturbation_em(draws, n_clusters, random_seed=1, **options)
+
+
+def model(draws, counts=None, per_draw=False):
+    draws = pc.as_partition_draws(draws)
+    counts = np.ones(draws.n_draws) if counts is None else np.asarray(counts, float)
+    return em.Draws(draws.labels, draws.starts, draws.n_clusters, counts, per_draw)
+
+
+def log_probabilities(draws, truth, noise, n_clusters):
+    """Logarithm of the probability of each draw given the true clusters: the mean over all names of these."""
+    logs = []
+    for draw in draws:
+        n_labels = max(np.unique(draw).size, n_clusters)
+        named = [np.array(names)[truth] == draw for names in permutations(range(n_labels), n_clusters)]
+        each = [np.where(same, 1 - noise + noise / n_labels, noise / n_labels).prod() for same in named]
+        logs.append(np.log(np.mean(each)))
+    return np.array(logs)
+
+
+def same_model(rng, n_items, n_draws, n_clusters, noise):
+    truth = rng.integers(n_clusters, size=n_items)
+    draws = np.where(rng.random((n_draws, n_items)) < noise, rng.integers(n_clusters, size=(n_draws, n_items)), truth)
+    return truth, np.array([rng.permutation(n_clusters)[row] for row in draws])
+
+
+@pytest.mark.parametrize("n_clusters", [2, 3])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_maximum_is_that_of_all_partitions_and_noises(n_clusters, seed):
+    truth, draws = same_model(np.random.default_rng(seed), 6, 16, n_clusters, 0.25)
+    draws = pc.as_partition_draws(draws).labels
+    grid = np.arange(0.02, 0.9, 0.02)
+    partitions = [np.array(z) for z in product(range(n_clusters), repeat=6) if list(z) == reference.canonical(z)]
+    values = np.array([[log_probabilities(draws, z, p, n_clusters).sum() for p in grid] for z in partitions])
+    best, p = np.unravel_index(values.argmax(), values.shape)
+    found = fit(draws, n_clusters)
+    assert reference.same(found.labels.values, partitions[best])
+    assert found.noise == pytest.approx(grid[p], abs=0.05)
+
+
+@pytest.mark.parametrize("per_draw", [False, True])
+def test_the_bound_is_below_the_likelihood_and_near(per_draw):
+    _, draws = same_model(np.random.default_rng(7), 6, 12, 2, 0.3)
+    draws = pc.as_partition_draws(draws).labels
+    found = search(
+        model(draws, per_draw=per_draw), 2, fewer=False, n_starts=5, most_steps=500, rng=np.random.default_rng(1)
+    )
+    shares, noise = found.state.parameters.shares, found.state.parameters.noise
+    logs = []
+    for z in product(range(2), repeat=6):
+        each = [log_probabilities(draws[[t]], np.array(z), noise[t], 2)[0] for t in range(12)]
+        logs.append(np.log(shares[list(z)]).sum() + np.sum(each))
+    exact = np.logaddexp.reduce(logs)
+    assert exact - 1 < found.state.log_likelihood <= exact + 1e-9
+
+
+@pytest.mark.parametrize("noise", ["shared", "per_draw"])
+@pytest.mark.parametrize("n_clusters", [2, 4, 12])
+def test_no_step_lowers_the_objective(noise, n_clusters):
+    rng = np.random.default_rng(2)
+    draws = np.concatenate([rng.integers(k, size=(5, 20)) for k in (2, 3, 6, 13)])
+    weighted = pc.as_partition_draws(draws, weights=rng.exponential(size=20))
+    for data in (draws, weighted):
+        found = fit(data, n_clusters, noise=noise, max_steps=1000)
+        assert len(found.trace) >= 2 and np.diff(found.trace).min() > -1e-8
+        assert found.converged
+    for exact in (None, np.full(20, 0.5)):
+        start = np.random.default_rng(3).dirichlet(np.ones(n_clusters), 20)
+        _, trace, _ = em.climb(model(draws, per_draw=noise == "per_draw"), start, exact, 200, 1e-6)
+        assert len(trace) > 3 and np.diff(trace).min() > -1e-8
+
+
+def test_a_fixed_point_stays():
+    _, draws = same_model(np.random.default_rng(3), 40, 20, 4, 0.5)
+    found = search(model(draws), 4, fewer=False, n_starts=3, most_steps=500, rng=np.random.default_rng(1))
+    state = em.expect(model(draws), em.maximise(model(draws), found.state.memberships, found.state.parameters.noise))
+    np.testing.assert_allclose(state.memberships, found.state.memberships, atol=2e-6)
+
+
+def test_counts_are_repeated_draws():
+    rng = np.random.default_rng(4)
+    draws, counts = noisy_draws(rng, 8, 15, 3, 0.4), rng.integers(1, 4, size=8)
+    start = rng.dirichlet(np.ones(3), 15)
+    once, _, _ = em.climb(model(draws, counts), start, np.full(8, 0.5), 50, 1e-9)
+    repeated, _, _ = em.climb(model(np.repeat(draws, counts, axis=0)), start, np.full(counts.sum(), 0.5), 50, 1e-9)
+    np.testing.assert_allclose(once.memberships, repeated.memberships, atol=1e-9)
+    assert once.log_likelihood == pytest.approx(repeated.log_likelihood, rel=1e-12)
+
+
+def test_weighted_draws_count_as_their_effective_number():
+    draws = noisy_draws(np.random.default_rng(4), 8, 15, 3, 0.4)
+    weights = np.array([3.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0])
+    found = fit(pc.as_partition_draws(draws, weights=weights), 3)
+    some = fit(pc.as_partition_draws(draws[:4], weights=weights[:4]), 3)
+    np.testing.assert_array_equal(found.memberships, some.memberships)
+    assert np.isnan(found.draw_noise.values[4:]).all() and found.noise == some.noise
+    equal = fit(pc.as_partition_draws(draws[:4]), 3)
+    assert some.log_likelihood / equal.log_likelihood == pytest.approx(3 / 4, abs=0.25)  # 36 / 12 draws, not 4
+
+
+@pytest.mark.parametrize("n_clusters", [None, 6, 10])
+def test_too_many_clusters_are_left_out(n_clusters):
+    truth, draws = same_model(np.random.default_rng(5), 100, 20, 6, 0.5)
+    found = fit(draws, n_clusters)
+    assert found.n_clusters == 6 and found.noise == pytest.approx(0.5, abs=0.05)
+    assert pc.misclassification_distance(found.labels.values, truth) < 0.05
+
+
+def test_labels_that_no_cluster_stands_for():
+    rng = np.random.default_rng(6)
+    truth = rng.integers(3, size=80)  # the noise has more labels than there are clusters
+    draws = np.where(rng.random((40, 80)) < 0.4, rng.integers(7, size=(40, 80)), truth)
+    for found in (fit(draws, 3), fit(draws, 7), fit(draws)):
+        assert found.n_clusters == 3 and reference.same(found.labels.values, truth)
+        assert found.noise == pytest.approx(0.4, abs=0.04)
+
+
+def test_names_of_labels_and_order_of_items_do_not_matter():
+    rng = np.random.default_rng(8)
+    truth, draws = same_model(rng, 60, 30, 4, 0.4)
+    renamed = np.array([rng.permutation(4)[row] for row in draws])
+    one, other = fit(draws), fit(renamed)
+    xr.testing.assert_identical(one.to_dataset(), other.to_dataset())
+    order = rng.permutation(60)
+    moved = fit(draws[:, order])
+    assert reference.same(one.labels.values[order], moved.labels.values)
+    assert moved.noise == pytest.approx(one.noise, abs=1e-6)
+
+
+def test_a_noise_for_each_draw_tells_good_draws_from_bad():
+    rng = np.random.default_rng(9)
+    truth = rng.integers(4, size=150)
+    planted = np.repeat([0.2, 0.5, 0.95], [6, 6, 24])
+    draws = np.where(rng.random((36, 150)) < planted[:, None], rng.integers(4, size=(36, 150)), truth)
+    draws = np.array([rng.permutation(4)[row] for row in draws])
+    found = fit(draws, 4, noise="per_draw")
+    noise = found.draw_noise.values
+    np.testing.assert_allclose([noise[:6].mean(), noise[6:12].mean()], [0.2, 0.5], atol=0.06)
+    assert noise[:6].max() < noise[6:12].min() and noise[6:12].max() < noise[12:].min()
+    assert reference.same(found.labels.values, truth)
+    assert np.ptp(fit(draws, 4).draw_noise.values) == 0
+
+
+@pytest.mark.parametrize("noise", [0.5, 0.65])
+def test_the_error_rate_is_near_the_error(noise):
+    rng = np.random.default_rng(10)
+    estimated, made = [], []
+    for _ in range(12):
+        truth, draws = same_model(rng, 120, 15, 5, noise)
+        found = fit(draws, 5)
+        estimated.append(found.error_rate)
+        made.append(pc.misclassification_distance(found.labels.values, truth))
+    assert np.mean(estimated) == pytest.approx(np.mean(made), abs=0.02) and np.mean(made) > 0.005
+
+
+def test_an_item_has_no_say_in_its_own_matchings():
+    rng = np.random.default_rng(11)
+    draws = model(rng.integers(3, size=(4, 9)))
+    state, _, _ = em.climb(draws, rng.dirichlet(np.ones(3), 9), np.full(4, 0.5), 100, 1e-6)
+    assert em.held_out_memberships(draws, state).max(axis=1).mean() < state.memberships.max(axis=1).mean()
+
+
+@pytest.mark.parametrize("name", DEGENERATE)
+@pytest.mark.parametrize("noise", ["shared", "per_draw"])
+def test_degenerate_draws(name, noise):
+    draws = DEGENERATE[name]
+    for found in (fit(draws, noise=noise), fit(draws, draws.shape[1], noise=noise)):
+        np.testing.assert_allclose(found.memberships.sum("consensus_cluster"), 1, atol=1e-12)
+        assert np.isfinite(found.log_likelihood) and 0 < found.noise < 1 and 0 <= found.error_rate < 1
+    modes = pc.fit_modes(draws, random_seed=1, progressbar=False)
+    np.testing.assert_allclose(modes.memberships.sum("consensus_cluster"), 1, atol=1e-12)
+    np.testing.assert_allclose(modes.responsibilities.sum("mode"), 1, atol=1e-12)
+    assert np.isfinite(modes.log_likelihood)
+
+
+def test_many_items_are_found_from_a_sample():
+    truth, draws = same_model(np.random.default_rng(12), 3000, 250, 5, 0.6)
+    truth[:12], draws[:, :12] = 5, np.where(np.random.default_rng(1).random((250, 12)) < 0.5, 5, draws[:, :12])
+    found = fit(draws, 6)
+    assert reference.same(found.labels.values, truth)
+
+
+def test_result_is_stored_and_shown():
+    data = xr.DataArray(
+        noisy_draws(np.random.default_rng(13), 12, 8, 2, 0.3).reshape(2, 6, 8),
+        dims=("chain", "draw", "city"),
+        coords={"city": list("abcdefgh"), "chain": [4, 7]},
+        name="z",
+    )
+    found = fit(data, 2)
+    np.testing.assert_array_equal(found.labels["city"], list("abcdefgh"))
+    np.testing.assert_array_equal(found.draw_noise["chain"], [4] * 6 + [7] * 6)
+    dataset = found.to_dataset()
+    assert dataset["perturbation_memberships"].dims == ("city", "consensus_cluster")
+    assert dataset["perturbation_error_rate"] == found.error_rate
+    assert found.to_dataframe()["size"].sum() == 8
+    assert "8 items (city) in 2 clusters" in repr(found) and "expected error" in found._repr_html_()
+    result = pc.consensus_partition(data, method="rpm_em", n_clusters=2, random_seed=1, progressbar=False)
+    np.testing.assert_array_equal(result.labels, found.labels)
+    assert result.info["noise"] == found.noise and result.info["error_rate"] == found.error_rate
+
+
+def two_truths(rng, n_items, n_draws, n_clusters, noise, share):
+    truths = rng.integers(n_clusters, size=(2, n_items))
+    mode = (rng.random(n_draws) < share).astype(int)
+    random = rng.integers(n_clusters, size=(n_draws, n_items))
+    draws = np.where(rng.random((n_draws, n_items)) < noise, random, truths[mode])
+    return truths, mode, np.array([rng.permutation(n_clusters)[row] for row in draws])
+
+
+@pytest.mark.parametrize(("noise", "share"), [(0.3, 0.4), (0.5, 0.3)])
+@pytest.mark.parametrize("n_modes", [2, "auto"])
+def test_two_modes_are_found(noise, share, n_modes):
+    truths, mode, draws = two_truths(np.random.default_rng(14), 80, 60, 4, noise, share)
+    found = pc.fit_modes(draws, n_modes, random_seed=1, progressbar=False)
+    assert found.n_modes == 2
+    assert reference.same(found.responsibilities.values.argmax(axis=1), mode)
+    np.testing.assert_allclose(found.shares, [1 - mode.mean(), mode.mean()], atol=0.02)
+    np.testing.assert_allclose(found.noise, noise, atol=0.05)
+    for labels, truth in zip(found.labels.values, truths, strict=True):
+        assert pc.misclassification_distance(labels, truth) < 0.04
+    assert np.diff(found.trace).min() > -1e-6
+
+
+def test_one_mode_stays_one():
+    truth, draws = same_model(np.random.default_rng(15), 80, 60, 4, 0.5)
+    found = pc.fit_modes(draws, random_seed=1, progressbar=False)
+    assert found.n_modes == 1 and list(found.evidence) == [1, 2] and found.evidence[1] > found.evidence[2]
+    assert pc.misclassification_distance(found.labels.values[0], truth) < 0.04
+    assert found.noise.item() == pytest.approx(fit(draws).noise, abs=1e-3)
+
+
+def test_modes_have_clusters_of_their_own_and_are_stored():
+    two, five = np.arange(40) % 2, np.arange(40) // 8
+    rng = np.random.default_rng(16)
+    draws = np.array([rng.permutation(6)[np.where(rng.random(40) < 0.1, 0, z)] for z in [two] * 10 + [five] * 20])
+    found = pc.fit_modes(xr.DataArray(draws, dims=("draw", "city")), 2, random_seed=1, progressbar=False)
+    assert found.n_clusters.values.tolist() == [5, 2]
+    assert reference.same(found.labels.values[0], five) and reference.same(found.labels.values[1], two)
+    dataset = found.to_dataset()
+    assert dataset["mode_membership"].dims == ("mode", "city", "consensus_cluster")
+    assert "2 modes of 40 items (city)" in repr(found) and "noise" in found._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "error", "part"),
+    [
+        ("n_clusters", 0, ValueError, "at least 1; got 0"),
+        ("max_clusters", 2.0, TypeError, "a whole number; got 2.0"),
+        ("noise", "both", ValueError, "one of 'shared', 'per_draw'; got 'both'"),
+        ("n_starts", 0, ValueError, "at least 1; got 0"),
+        ("max_steps", "9", TypeError, "a whole number; got '9'"),
+    ],
+)
+def test_bad_arguments(option, value, error, part):
+    def call(v):
+        return pc.random_perturbation_em([[0, 1], [0, 0]], **{option: v})
+
+    check(call, value, error, [f"`{option}`", part])
+
+
+def test_bad_numbers_of_modes():
+    with pytest.raises(ValueError, match="`n_modes` must be a whole number or 'auto'; got 'all'"):
+        pc.fit_modes([[0, 1], [0, 0]], "all")
+    with pytest.raises(ValueError, match="`n_modes` must be at least 1; got 0"):
+        pc.fit_modes([[0, 1], [0, 0]], 0)
