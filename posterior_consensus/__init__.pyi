@@ -1,3 +1,4 @@
+from . import simulate as simulate
 from .allocations import AllocationProbabilities as AllocationProbabilities
 from .allocations import as_allocation_probabilities as as_allocation_probabilities
 from .certificate import Certificate as Certificate

@@ -1,0 +1,224 @@
+"""The random perturbation model: draws that are noisy copies of a partition one knows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus.consensus.selection import as_generator, check_count
+from posterior_consensus.draws import PartitionDraws, as_partition_draws
+from posterior_consensus.partitions import smallest_dtype
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SimulatedDraws:
+    """Draws of the random perturbation model and the truth behind them; made by :func:`random_perturbation`.
+
+    Attributes
+    ----------
+    draws : PartitionDraws
+        What a method is given.
+    truths : ndarray of shape (n_modes, n_items), dtype int64
+        True cluster of each item in each mode, from 0; a cluster may be empty.
+    shares : ndarray of shape (n_modes,), dtype float64
+        Probability of each mode.
+    mode : ndarray of shape (n_draws,), dtype int64
+        The mode that each draw is a copy of.
+    alignment : ndarray of shape (n_draws, n_clusters), dtype int64
+        The true cluster that cluster k of draw t stands for; -1 where the draw has no cluster k.
+    noise : ndarray of shape (n_draws,), dtype float64
+        Probability with which an item gets a random cluster in each draw.
+    """
+
+    draws: PartitionDraws
+    truths: Integers
+    shares: Floats
+    mode: Integers
+    alignment: Integers
+    noise: Floats
+
+    @property
+    def truth(self) -> Integers:
+        """The first mode's true clusters (n_items,)."""
+        return self.truths[0]
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters of the model; truth and draws have at most so many."""
+        return self.alignment.shape[1]
+
+    def aligned_labels(self) -> Integers:
+        """The draws' labels by the names of the true clusters (n_draws, n_items)."""
+        return np.take_along_axis(self.alignment, self.draws.labels.astype(np.intp), axis=1)
+
+    def oracle(self, mode: int = 0) -> Integers:
+        """What supervision can do: the plurality vote of a mode's draws on each item, their clusters' names known.
+
+        Parameters
+        ----------
+        mode : int
+            Row of `truths`; only the draws that are copies of it vote, each with its weight.
+
+        Returns
+        -------
+        ndarray of shape (n_items,), dtype int64
+            Clusters by their true names; the lowest name among equals.
+
+        Raises
+        ------
+        ValueError
+            If there is no such mode or no draw of it.
+        """
+        rows = np.flatnonzero(self.mode == mode)
+        if rows.size == 0:
+            raise ValueError(
+                f"`mode` must be one of those that draws come from, {set(self.mode.tolist())}; got {mode}."
+            )
+        votes = np.zeros((self.draws.n_items, self.n_clusters))
+        items = np.arange(self.draws.n_items)
+        # Equal votes are counted, as sums of 1/N could break ties by rounding.
+        weights = self.draws.weights if self.draws.is_weighted else np.ones(self.draws.n_draws)
+        for t in rows:
+            votes[items, self.alignment[t, self.draws.labels[t]]] += weights[t]
+        return votes.argmax(axis=1)
+
+    def __repr__(self) -> str:
+        low, high = self.noise.min(), self.noise.max()
+        sizes = "; ".join(str(np.bincount(truth, minlength=self.n_clusters).tolist()) for truth in self.truths)
+        rows = [
+            ("draws", f"{self.draws.n_draws} of {self.draws.n_items} items"),
+            ("clusters", f"{self.n_clusters} of sizes {sizes}"),
+            ("noise", f"{low:.3g}" if low == high else f"{low:.3g} to {high:.3g}"),
+            ("modes", f"{self.shares.size}, of {np.bincount(self.mode, minlength=self.shares.size).tolist()} draws"),
+        ]
+        return "\n".join(["SimulatedDraws", *(f"  {key:<9} {value}" for key, value in rows)])
+
+
+def random_perturbation(
+    n_items: int,
+    n_clusters: int,
+    n_draws: int,
+    noise: npt.ArrayLike,
+    *,
+    sizes: Literal["balanced"] | npt.ArrayLike = "balanced",
+    weights: npt.ArrayLike | None = None,
+    modes: npt.ArrayLike | None = None,
+    truth: npt.ArrayLike | None = None,
+    random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+) -> SimulatedDraws:
+    """Draws in which each item keeps its true cluster or, with probability `noise`, gets any of the K at random.
+
+    Parameters
+    ----------
+    n_items, n_clusters, n_draws : int
+    noise : float or array_like of shape (n_draws,)
+        Probability in [0, 1] with which an item gets a random cluster, its own among them; one for all draws or one for
+        each.
+    sizes : "balanced", float or array_like of shape (n_clusters,)
+        Probabilities with which the items' true clusters are drawn: all equal, the first cluster's (the others share
+        the rest equally), or all of them.
+    weights : array_like of shape (n_draws,), optional
+        Weight of each draw, as :func:`as_partition_draws` takes them.
+    modes : array_like of shape (n_modes,), optional
+        Probability of each of several truths, of which each draw is a copy of one; by default there is one truth.
+    truth : array_like of shape (n_items,) or (n_modes, n_items), optional
+        True clusters from 0 to n_clusters - 1, instead of random ones of the given `sizes`.
+    random_seed : int, Generator, SeedSequence or None
+        The same seed gives the same draws.
+
+    Returns
+    -------
+    SimulatedDraws
+
+    Raises
+    ------
+    ValueError
+        If an argument's value is not among those allowed.
+    TypeError
+        If a number of items, clusters or draws is not a whole number.
+
+    Notes
+    -----
+    Definition 1 of Zhou, Dudeja and Amini (ICLR 2023), "Statistical guarantees for consensus clustering", whose z_i is
+    true with probability 1 - p + p/K. The model then renames the clusters of every draw at random. That step is empty
+    here, as :class:`PartitionDraws` number clusters by first appearance whatever their names; `alignment` is what the
+    renaming hides.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> made = pc.simulate.random_perturbation(100, 6, 20, 0.45, sizes=0.5, random_seed=1)
+    >>> made
+    SimulatedDraws
+      draws     20 of 100 items
+      clusters  6 of sizes [47, 10, 10, 10, 15, 8]
+      noise     0.45
+      modes     1, of [20] draws
+    >>> pc.misclassification_distance(made.oracle(), made.truth)
+    0.0
+    """
+    n_items, n_clusters = check_count("n_items", n_items), check_count("n_clusters", n_clusters)
+    n_draws = check_count("n_draws", n_draws)
+    rng = as_generator(random_seed)
+    noise = _noise(noise, n_draws)
+    shares = _shares("modes", np.ones(1) if modes is None else modes, None)
+    probabilities = _cluster_shares(sizes, n_clusters)
+    if truth is None:
+        truths = rng.choice(n_clusters, size=(shares.size, n_items), p=probabilities)
+    elif isinstance(sizes, str):
+        truths = _truths(truth, (shares.size, n_items), n_clusters)
+    else:
+        raise ValueError("`sizes` must be left out where `truth` is given, which has the sizes already.")
+    mode = rng.choice(shares.size, size=n_draws, p=shares)
+    labels = np.empty((n_draws, n_items), smallest_dtype(n_clusters))
+    for t in range(n_draws):  # draw by draw: all the random numbers at once would be many times the labels
+        labels[t] = np.where(rng.random(n_items) < noise[t], rng.integers(n_clusters, size=n_items), truths[mode[t]])
+    draws = as_partition_draws(labels, weights=weights)
+    alignment = np.full((n_draws, n_clusters), -1)
+    for t in range(n_draws):
+        alignment[t, draws.labels[t]] = labels[t]
+    return SimulatedDraws(draws, truths, shares, mode, alignment, noise)
+
+
+def _noise(noise: npt.ArrayLike, n_draws: int) -> Floats:
+    values = np.asarray(noise, dtype=np.float64)
+    if values.shape not in ((), (n_draws,)):
+        raise ValueError(f"`noise` must be one number or one for each of {n_draws} draws; got shape {values.shape}.")
+    if not np.all((values >= 0) & (values <= 1)):
+        raise ValueError(f"`noise` must lie between 0 and 1; got {noise!r}.")
+    return np.broadcast_to(values, n_draws).copy()
+
+
+def _cluster_shares(sizes: Any, n_clusters: int) -> Floats:
+    if isinstance(sizes, str):
+        if sizes != "balanced":
+            raise ValueError(f"`sizes` must be 'balanced', a number or one for each cluster; got {sizes!r}.")
+        return np.full(n_clusters, 1.0 / n_clusters)
+    values = np.asarray(sizes, dtype=np.float64)
+    if values.ndim == 0 and 0 <= values <= 1 and n_clusters > 1:
+        return np.array([float(values), *[(1.0 - float(values)) / (n_clusters - 1)] * (n_clusters - 1)])
+    return _shares("sizes", values, n_clusters)
+
+
+def _shares(name: str, values: npt.ArrayLike, length: int | None) -> Floats:
+    shares = np.asarray(values, dtype=np.float64)
+    wrong_length = shares.ndim != 1 or shares.size == 0 or length not in (None, shares.size)
+    if wrong_length or not np.all(shares >= 0) or not np.isclose(shares.sum(), 1.0):
+        number = "" if length is None else f"{length} "
+        raise ValueError(f"`{name}` must be {number}probabilities that sum to 1; got {values!r}.")
+    return shares / shares.sum()
+
+
+def _truths(truth: npt.ArrayLike, shape: tuple[int, int], n_clusters: int) -> Integers:
+    values = np.atleast_2d(np.asarray(truth))
+    if values.shape != shape:
+        raise ValueError(f"`truth` must have shape {shape}, one row for each mode; got {values.shape}.")
+    if not np.issubdtype(values.dtype, np.integer) or values.min() < 0 or values.max() >= n_clusters:
+        raise ValueError(f"`truth` must hold whole numbers from 0 to {n_clusters - 1}, `n_clusters` less one.")
+    return values.astype(np.int64)
