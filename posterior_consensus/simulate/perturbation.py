@@ -77,9 +77,8 @@ class SimulatedDraws:
         """
         rows = np.flatnonzero(self.mode == mode)
         if rows.size == 0:
-            raise ValueError(
-                f"`mode` must be one of those that draws come from, {set(self.mode.tolist())}; got {mode}."
-            )
+            present = ", ".join(map(str, np.unique(self.mode)))
+            raise ValueError(f"`mode` must be one that draws come from ({present}); got {mode!r}.")
         votes = np.zeros((self.draws.n_items, self.n_clusters))
         items = np.arange(self.draws.n_items)
         # Equal votes are counted, as sums of 1/N could break ties by rounding.
