@@ -5,7 +5,7 @@
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: demo test test-newest check docs bench clean help
+.PHONY: demo test test-newest check docs bench reproduce clean help
 
 UV ?= $(shell command -v uv 2>/dev/null)
 UV := $(UV)
@@ -36,7 +36,7 @@ unexport $(filter PYTHON% NUMBA_% PYTEST_% MYPY%,$(.VARIABLES)) VIRTUAL_ENV
 export NUMBA_CACHE_DIR := $(CURDIR)/$(VENV)/numba-cache
 # Threads that wait must not spin: small parallel kernels crawl where the processors are shared.
 export OMP_WAIT_POLICY := passive
-demo test test-newest check bench: export MPLBACKEND := Agg
+demo test test-newest check bench reproduce: export MPLBACKEND := Agg
 docs: export MPLBACKEND := module://matplotlib_inline.backend_inline
 
 demo: $(VENV)/demo.stamp  ## the main job on a small posterior
@@ -58,11 +58,14 @@ check: $(VENV)/dev.stamp  ## style, types, layers and doctests
 docs: $(VENV)/dev.stamp  ## the documentation, in docs/_build/html
 	$(PY) -m sphinx -W --keep-going -b html docs docs/_build/html
 
-bench: $(VENV)/test.stamp  ## every file of benchmarks/ whose name does not begin with _
-	@set -e; for f in $(basename $(notdir $(filter-out benchmarks/_%,$(wildcard benchmarks/*.py)))); do echo "== $$f"; $(PY) -m benchmarks.$$f; done
+bench: $(VENV)/test.stamp  ## every file of benchmarks/ whose name begins with neither _ nor reproduce
+	@set -e; for f in $(basename $(notdir $(filter-out benchmarks/_% benchmarks/reproduce_%,$(wildcard benchmarks/*.py)))); do echo "== $$f"; $(PY) -m benchmarks.$$f; done
+
+reproduce: $(VENV)/test.stamp  ## tables and figures of the consensus paper, in reproduction/ (a quarter of an hour)
+	$(PY) -m benchmarks.reproduce_consensus_paper
 
 clean:  ## remove environments, caches, the built documentation and figures
-	rm -rf .venv docs/_build docs/api/generated .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis figures
+	rm -rf .venv docs/_build docs/api/generated .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis figures reproduction
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 help:  ## this list

@@ -25,7 +25,7 @@ from benchmarks._timing import print_table
 FOLDER = Path("reproduction")
 N_PROCESSES = 2
 CLOSE = 0.05  # mean adjusted Rand indices that differ by no more agree
-NOISES_OF_FIGURES = (0.35, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+NOISES_OF_FIGURES = (0.35, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 REPLICATIONS_OF_FIGURES = 10
 NEAR_ORACLE = {0.45: 0.03, 0.55: 0.03, 0.65: 0.05}
 
@@ -165,8 +165,8 @@ def report(results: pd.DataFrame, folder: Path) -> None:
     agreement = agreement_by_row(cells)
     near = [near_oracle(cells, row.name) for row in ROWS if row.method == "rpm_em"]
     (folder / "tables.md").write_text("\n\n".join([*map(markdown, pages(cells)), *near]) + "\n", encoding="utf-8")
-    for name, row in agreement.iterrows():
-        print(f"{name}: {row['close']} of {row['cells']} cells within {CLOSE}, the farthest {row['farthest']:.2f} away")
+    for row in agreement.itertuples():
+        print(f"{row.Index}: {row.close} of {row.cells} cells within {CLOSE}, the farthest {row.farthest:.2f} away")
     print("\n" + "\n".join(near) + "\n")
     print_table(["where ours differs", "why"], [[row.name, row.why] for row in ROWS if row.why])
     save_figures(results, folder)
