@@ -55,18 +55,12 @@ def save_curves(results: pd.DataFrame, sets: tuple[int, ...], file: Path) -> Non
         rows, 2, figsize=(9, 3.4 * rows), sharex=True, sharey=True, squeeze=False, layout="constrained"
     )
     means = results.groupby(["set", "method", "refined", "noise"])["ari"].mean()
+    curves = [(method, refined) for method in COLOURS for refined in (False, True)]
     for s, axes in zip(sets, panels.flat, strict=True):
-        for (method, refined), curve in means.loc[means.index.isin([s], level="set")].groupby(["method", "refined"]):
-            if method in COLOURS:
-                solid = refined or method in ONE_STAGE
-                axes.plot(
-                    curve.index.get_level_values("noise"),
-                    curve.values,
-                    color=COLOURS[method],
-                    linestyle="--" if method == "Oracle" else "-" if solid else ":",
-                    linewidth=2.2 if method == "RPM-EM, K given" else 1.2,
-                    label=method + ", refined" * refined,
-                )
+        for method, refined in curves:
+            if (s, method, refined) in means.index.droplevel("noise"):
+                mean = means.loc[s, method, refined]
+                axes.plot(mean.index, mean, label=method + ", refined" * refined, **style(method, refined))
         axes.set_title(f"Set {s}: {SETTINGS[s].title}", fontsize=10)
     for axes in panels[-1]:
         axes.set_xlabel("noise p")
@@ -77,7 +71,19 @@ def save_curves(results: pd.DataFrame, sets: tuple[int, ...], file: Path) -> Non
     save(figure, file)
 
 
+def style(method: str, refined: bool) -> dict:
+    """Solid after refinement and where nothing is to be refined, dotted before it, as in the paper."""
+    line = "-" if refined or method in ONE_STAGE else ":"
+    is_ours = method.startswith("RPM-EM")
+    return {
+        "color": COLOURS[method],
+        "linestyle": "--" if method == "Oracle" else line,
+        "linewidth": 2.2 if is_ours else 1.2,
+        "zorder": 3 if is_ours else 2,
+    }
+
+
 def save(figure: plt.Figure, file: Path) -> None:
     """Write the figure."""
-    figure.savefig(file, dpi=80)
+    figure.savefig(file, dpi=72)
     plt.close(figure)
