@@ -151,8 +151,8 @@ def _noise(draws: Draws, agreement: Floats, n_labels: npt.NDArray[np.int64], n_i
     if draws.per_draw:
         return _most_probable(agree[:, np.newaxis], differ[:, np.newaxis], n_labels[:, np.newaxis])
     sizes, group = np.unique(n_labels, return_inverse=True)
-    sums = np.bincount(group, agree), np.bincount(group, differ)
-    return np.full(len(agreement), _most_probable(*sums, sizes))
+    agree, differ = (np.bincount(group, each).astype(np.float64) for each in (agree, differ))
+    return np.full(len(agreement), _most_probable(agree, differ, sizes))
 
 
 def _most_probable(agree: Floats, differ: Floats, n_labels: npt.NDArray[np.int64]) -> Floats:

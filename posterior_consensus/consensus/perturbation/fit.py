@@ -36,7 +36,7 @@ class PerturbationFit:
         Mean membership in each cluster.
     draw_noise : xarray.DataArray of shape (n_draws,), dtype float64
         Probability that an item's label in a draw is random, with the coordinates ``chain`` and ``draw``; the same in
-        all of them unless each had its own.
+        all of them unless each had its own; NaN for those of weight 0.
     log_likelihood : float
         Lower bound of the log-likelihood.
     trace : ndarray of shape (n_iterations,), dtype float64
@@ -104,8 +104,8 @@ class PerturbationFit:
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         clusters = f"{self.n_clusters} cluster{'s' * (self.n_clusters > 1)}"
-        noise = self.draw_noise.values
-        spread = f", from {display.number(noise.min())} to {display.number(noise.max())}" if np.ptp(noise) else ""
+        least, most = float(self.draw_noise.min()), float(self.draw_noise.max())  # of the draws that have a weight
+        spread = f", from {display.number(least)} to {display.number(most)}" if most > least else ""
         facts = [
             ("noise", f"{display.number(self.noise)} of the labels are random{spread}"),
             ("expected error", f"{self.error_rate:.2g} of the items, if the model holds"),
