@@ -98,28 +98,23 @@ def _complete(matches, columns):
 
 
 @jit(parallel=True)
-def average_matchings(table, starts, scales, rows, matches):
+def average_matchings(table, starts, widths, scales, rows, matches):
     """Average over all matchings of the clusters of draws `rows` with those of an estimate.
 
-    The weight of a matching is exp(`scales[t]` x the sum of `table` (R, K) over its cells). `matches` (R, K) is 1 in
+    The table of a draw is made square, of `widths[t]` rows and columns, by cells of gain 0. The weight of a matching of
+    all rows with all columns is exp(`scales[t]` x the sum of `table` (R, K) over its cells). `matches` (R, K) is 1 in
     the cells of each draw's best matching, 0 elsewhere; it receives the probability of each match. Returns the
     logarithms of the sums of the weights, one for each of `rows`.
-
-    A table of fewer rows than columns, or the reverse, is made square by cells of gain 0. Each matching then comes as
-    often as the rows or columns added can be ordered, which the result does not count.
     """
     n_clusters = table.shape[1]
     logs = np.empty(rows.size)
     for block in prange((rows.size + _DRAWS_AT_ONCE - 1) // _DRAWS_AT_ONCE):
         at = rows[block * _DRAWS_AT_ONCE : min(rows.size, (block + 1) * _DRAWS_AT_ONCE)]
-        widest = n_clusters
-        for t in at:
-            widest = max(widest, starts[t + 1] - starts[t])
-        ahead, behind = np.empty(1 << widest), np.empty(1 << widest)
+        n_sets = 1 << widths[at].max()
+        ahead, behind = np.empty(n_sets), np.empty(n_sets)
         for s in range(at.size):
             t = at[s]
-            height = starts[t + 1] - starts[t]
-            width = max(height, n_clusters)
+            height, width = starts[t + 1] - starts[t], widths[t]
             gains, columns = np.zeros((width, width)), np.empty(width, np.int64)
             gains[:height, :n_clusters] = scales[t] * table[starts[t] : starts[t + 1]]
             _complete(matches[starts[t] : starts[t + 1]], columns)
@@ -127,10 +122,7 @@ def average_matchings(table, starts, scales, rows, matches):
             best = _weights(gains, columns, weights)
             total = _sum_over_matchings(weights, ahead, behind)
             matches[starts[t] : starts[t + 1]] = weights[:height, :n_clusters]
-            added = 0.0
-            for k in range(2, width - min(height, n_clusters) + 1):
-                added += np.log(k)
-            logs[block * _DRAWS_AT_ONCE + s] = best + np.log(total) - added
+            logs[block * _DRAWS_AT_ONCE + s] = best + np.log(total)
     return logs
 
 

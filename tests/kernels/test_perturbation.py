@@ -3,6 +3,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
+from scipy.special import gammaln
 
 from posterior_consensus.kernels import perturbation
 from tests.kernels.checks import run
@@ -22,6 +23,11 @@ def distinct_matchings(shape):
     return np.unique(np.array(list(all_matchings(*shape))), axis=0)
 
 
+def log_orders(shape, width):
+    """Logarithm of how many matchings of the square go with one of the table."""
+    return gammaln(width - min(shape) + 1.0)
+
+
 def best_matching(table):
     matches = np.zeros(table.shape)
     matches[linear_sum_assignment(table, maximize=True)] = 1.0
@@ -35,13 +41,14 @@ def test_average_of_matchings_is_the_sum_over_all(scale):
     tables = [rng.random((height, n_clusters)) for height in (1, 3, 4, 6)]
     starts = np.concatenate([[0], np.cumsum([len(table) for table in tables])])
     matches = np.concatenate([best_matching(table) for table in tables])
-    scales, rows = scale * np.array([1.0, 2.0, 0.5, 1.0]), np.arange(4)
-    logs, arguments = run(perturbation.average_matchings, np.concatenate(tables), starts, scales, rows, matches)
+    scales, rows, widths = scale * np.array([1.0, 2.0, 0.5, 1.0]), np.arange(4), np.array([4, 4, 4, 6])
+    logs, arguments = run(perturbation.average_matchings, np.concatenate(tables), starts, widths, scales, rows, matches)
     for t, table in enumerate(tables):
         ways = distinct_matchings(table.shape)
         gains = scales[t] * (ways * table).sum(axis=(1, 2))
         weights = np.exp(gains - gains.max())
-        assert logs[t] == pytest.approx(gains.max() + np.log(weights.sum()), rel=1e-12)
+        orders = log_orders(table.shape, widths[t])
+        assert logs[t] == pytest.approx(gains.max() + np.log(weights.sum()) + orders, rel=1e-12)
         expected = np.tensordot(weights / weights.sum(), ways, 1)
         np.testing.assert_allclose(arguments[-1][starts[t] : starts[t + 1]], expected, atol=1e-12)
 
@@ -50,18 +57,32 @@ def test_average_of_matchings_is_the_sum_over_all(scale):
 def test_rectangular_tables(shape):
     table = np.random.default_rng(2).random(shape)
     matches = best_matching(table)
-    arguments = table, np.array([0, shape[0]]), np.ones(1), np.zeros(1, int), matches
+    arguments = table, np.array([0, shape[0]]), np.array([max(shape)]), np.ones(1), np.zeros(1, int), matches
     logs, (*_, matches) = run(perturbation.average_matchings, *arguments)
     weights = np.exp([(way * table).sum() for way in distinct_matchings(shape)])
-    assert logs[0] == pytest.approx(np.log(weights.sum()), abs=1e-12)
+    assert logs[0] == pytest.approx(np.log(weights.sum()) + log_orders(shape, max(shape)), abs=1e-12)
     assert matches.sum() == pytest.approx(min(shape)) and matches.sum(axis=1).max() < 1 + 1e-12
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (3, 2), (1, 1)])
+def test_labels_without_items_can_be_matched_too(shape):
+    table, width = np.random.default_rng(6).random(shape), 5
+    matches = best_matching(table)
+    arguments = table, np.array([0, shape[0]]), np.array([width]), np.ones(1), np.zeros(1, int), matches
+    logs, (*_, matches) = run(perturbation.average_matchings, *arguments)
+    ways = [np.eye(width)[list(columns)][: shape[0], : shape[1]] for columns in permutations(range(width))]
+    weights = np.exp([(way * table).sum() for way in ways])
+    assert logs[0] == pytest.approx(np.log(weights.sum()), abs=1e-12)
+    np.testing.assert_allclose(matches, np.tensordot(weights / weights.sum(), ways, 1), atol=1e-12)
 
 
 def test_draws_that_are_not_named_keep_their_matching():
     table = np.random.default_rng(3).random((40 * 2, 2))
     matches = np.concatenate([best_matching(table[k : k + 2]) for k in range(0, 80, 2)])
     rows = np.arange(1, 40, 2)
-    _, (*_, after) = run(perturbation.average_matchings, table, np.arange(0, 81, 2), np.ones(40), rows, matches)
+    widths = np.full(40, 2)
+    arguments = table, np.arange(0, 81, 2), widths, np.ones(40), rows, matches
+    _, (*_, after) = run(perturbation.average_matchings, *arguments)
     changed = (after != matches).reshape(40, 4).any(axis=1)
     np.testing.assert_array_equal(np.flatnonzero(changed), rows)
 

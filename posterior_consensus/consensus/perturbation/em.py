@@ -23,6 +23,7 @@ class Draws(NamedTuple):
     labels: npt.NDArray[Any]  # (N, n)
     starts: npt.NDArray[np.int64]  # (N + 1,)
     n_clusters: npt.NDArray[np.int64]  # (N,)
+    n_labels: npt.NDArray[np.int64]  # (N,), at least as many as it has clusters: some may have had no item by chance
     counts: Floats  # (N,), as how many independent draws each one counts
     per_draw: bool  # whether each draw has a noise of its own
 
@@ -64,7 +65,7 @@ def maximise(draws: Draws, memberships: Floats, noise: Floats | None) -> Paramet
     n_items, n_clusters = memberships.shape
     table = ensemble.scatter(draws.labels, draws.starts, memberships)
     matches, entropies, agreement = _matches(draws, table, noise)
-    n_labels = np.maximum(draws.n_clusters, n_clusters)
+    n_labels = np.maximum(draws.n_labels, n_clusters)
     noise = _noise(draws, np.minimum(agreement, n_items), n_labels, n_items)
     shares = (memberships.sum(axis=0) + 0.5) / (n_items + 0.5 * n_clusters)
     return Parameters(matches, entropies, agreement, noise, shares)
@@ -74,7 +75,7 @@ def expect(draws: Draws, parameters: Parameters) -> State:
     """Find the memberships of all items given the parameters."""
     matches, entropies, _, noise, shares = parameters
     n_items = draws.labels.shape[1]
-    n_labels = np.maximum(draws.n_clusters, shares.size)
+    n_labels = np.maximum(draws.n_labels, shares.size)
     votes = ensemble.gather(draws.labels, draws.starts, draws.counts * agreement_gain(noise, n_labels), matches)
     votes += np.log(shares)
     totals = logsumexp(votes, axis=1, keepdims=True)
@@ -108,7 +109,7 @@ def held_out_memberships(draws: Draws, state: State) -> Floats:
     by that is left out.
     """
     parameters = maximise(draws, state.memberships, state.parameters.noise)
-    gains = agreement_gain(parameters.noise, np.maximum(draws.n_clusters, parameters.shares.size))
+    gains = agreement_gain(parameters.noise, np.maximum(draws.n_labels, parameters.shares.size))
     votes = perturbation.held_out_votes(
         draws.labels, draws.starts, draws.counts, gains, parameters.matches, state.memberships
     )
@@ -119,7 +120,7 @@ def held_out_memberships(draws: Draws, state: State) -> Floats:
 
 def draw_log_likelihoods(draws: Draws, parameters: Parameters) -> Floats:
     """Logarithm of the probability of each draw (N,), a lower bound, expected over the memberships."""
-    n_labels = np.maximum(draws.n_clusters, parameters.shares.size)
+    n_labels = np.maximum(draws.n_labels, parameters.shares.size)
     noise = parameters.noise
     gains = agreement_gain(noise, n_labels) * parameters.agreement
     return draws.labels.shape[1] * np.log(noise / n_labels) + gains + parameters.entropies
@@ -128,7 +129,7 @@ def draw_log_likelihoods(draws: Draws, parameters: Parameters) -> Floats:
 def _matches(draws: Draws, table: Floats, noise: Floats | None) -> tuple[Floats, Floats, Floats]:
     """Probability of each match (R, K); each draw's entropy, less the logarithm of their number, and agreement (N,)."""
     n_clusters = table.shape[1]
-    most, least = np.maximum(draws.n_clusters, n_clusters), np.minimum(draws.n_clusters, n_clusters)
+    most, least = np.maximum(draws.n_labels, n_clusters), np.minimum(draws.n_clusters, n_clusters)
     matches = np.zeros(table.shape)
     for first, last in zip(draws.starts[:-1], draws.starts[1:], strict=True):
         rows, columns = linear_sum_assignment(table[first:last], maximize=True)
@@ -137,9 +138,9 @@ def _matches(draws: Draws, table: Floats, noise: Floats | None) -> tuple[Floats,
     averaged = np.flatnonzero(most <= _WIDEST) if noise is not None else np.empty(0, np.intp)
     if noise is not None and averaged.size:
         gains = agreement_gain(noise, most)
-        logs = perturbation.average_matchings(table, draws.starts, gains, averaged, matches)
+        logs = perturbation.average_matchings(table, draws.starts, most, gains, averaged, matches)
         agreement = np.add.reduceat((matches * table).sum(axis=1), draws.starts[:-1])
-        entropies[averaged] += logs - (gains * agreement)[averaged]
+        entropies[averaged] = logs - (gains * agreement + gammaln(most + 1.0))[averaged]
     else:
         agreement = np.add.reduceat((matches * table).sum(axis=1), draws.starts[:-1])
     return matches, entropies, agreement
@@ -151,8 +152,8 @@ def _noise(draws: Draws, agreement: Floats, n_labels: npt.NDArray[np.int64], n_i
     if draws.per_draw:
         return _most_probable(agree[:, np.newaxis], differ[:, np.newaxis], n_labels[:, np.newaxis])
     sizes, group = np.unique(n_labels, return_inverse=True)
-    sums = np.bincount(group, agree), np.bincount(group, differ)
-    return np.full(len(agreement), _most_probable(*sums, sizes))
+    agree, differ = (np.bincount(group, each).astype(np.float64) for each in (agree, differ))
+    return np.full(len(agreement), _most_probable(agree, differ, sizes))
 
 
 def _most_probable(agree: Floats, differ: Floats, n_labels: npt.NDArray[np.int64]) -> Floats:

@@ -36,7 +36,7 @@ class PerturbationFit:
         Mean membership in each cluster.
     draw_noise : xarray.DataArray of shape (n_draws,), dtype float64
         Probability that an item's label in a draw is random, with the coordinates ``chain`` and ``draw``; the same in
-        all of them unless each had its own.
+        all of them unless each had its own; NaN for those of weight 0.
     log_likelihood : float
         Lower bound of the log-likelihood.
     trace : ndarray of shape (n_iterations,), dtype float64
@@ -104,8 +104,8 @@ class PerturbationFit:
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         clusters = f"{self.n_clusters} cluster{'s' * (self.n_clusters > 1)}"
-        noise = self.draw_noise.values
-        spread = f", from {display.number(noise.min())} to {display.number(noise.max())}" if np.ptp(noise) else ""
+        least, most = float(self.draw_noise.min()), float(self.draw_noise.max())  # of the draws that have a weight
+        spread = f", from {display.number(least)} to {display.number(most)}" if most > least else ""
         facts = [
             ("noise", f"{display.number(self.noise)} of the labels are random{spread}"),
             ("expected error", f"{self.error_rate:.2g} of the items, if the model holds"),
@@ -171,7 +171,8 @@ def random_perturbation_em(
     Notes
     -----
     Item i has the cluster k with probability pi_k. Draw t keeps it with probability 1 - p and else takes any of L
-    labels, L being the larger of the draw's number of clusters and the model's; then the labels are renamed by an
+    labels, L being the draw's number of clusters, or `n_clusters` (by default the median draw's number) if that is
+    larger; then the labels are renamed by an
     unknown matching s_t, all equally probable [1]_. The steps raise a lower bound of the log-likelihood (and the
     logarithm of weak priors, Dirichlet(1.5) on pi and 1 - p on the noise) in turn over
 
@@ -225,7 +226,7 @@ def fit(
         raise ValueError(f"`noise` must be one of {', '.join(map(repr, NOISES))}; got {noise!r}.")
     most = int(draws.n_clusters.max())
     return search(
-        model_draws(draws, noise),
+        model_draws(draws, n_clusters, noise),
         min(n_clusters or max_clusters or most, most),
         fewer=n_clusters is None and distinct_rows(draws.labels).size > 1,  # equal draws show no noise
         n_starts=check_count("n_starts", n_starts),
@@ -234,14 +235,19 @@ def fit(
     )
 
 
-def model_draws(draws: PartitionDraws, noise: Noise) -> Draws:
+def model_draws(draws: PartitionDraws, n_clusters: int | None, noise: Noise) -> Draws:
     """The draws as the model sees them; those of weight 0 take no part.
 
-    Weighted draws tell as much as 1 / sum(weights^2) equal ones (Kish).
+    Weighted draws tell as much as 1 / sum(weights^2) equal ones (Kish). A draw has as many labels as clusters are asked
+    for, by default as the median draw, though by chance some may have no item: else a draw of one cluster would not
+    count for little noise.
     """
     used = draws if draws.weights.all() else draws.take(np.flatnonzero(draws.weights))
     counts = used.weights / np.square(used.weights).sum()
-    return Draws(used.labels, used.starts, used.n_clusters, counts, noise == "per_draw")
+    most = int(draws.n_clusters.max())
+    typical = min(n_clusters or int(np.median(used.n_clusters)), most)
+    n_labels = np.maximum(used.n_clusters, typical)
+    return Draws(used.labels, used.starts, used.n_clusters, n_labels, counts, noise == "per_draw")
 
 
 def as_fit(draws: PartitionDraws, found: Search) -> PerturbationFit:

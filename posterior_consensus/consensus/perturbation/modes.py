@@ -199,7 +199,7 @@ def fit_modes(
         most = min(check_count("n_modes", n_modes), distinct)
         numbers = range(most, most + 1)
     largest = int(draws.n_clusters.max())
-    used = model_draws(draws, "shared")
+    used = model_draws(draws, n_clusters, "shared")
     tried: list[Mixture] = []
     for number in track(numbers, "Modes", progressbar=progressbar):
         found = mixture(

@@ -88,9 +88,9 @@ def some_draws(draws: Draws, rows: npt.NDArray[np.intp]) -> Draws:
     """Some draws of all items."""
     if rows.size == len(draws.labels):
         return draws
-    n_clusters = draws.n_clusters[rows]
-    starts = np.concatenate([[0], np.cumsum(n_clusters)])
-    return draws._replace(labels=draws.labels[rows], starts=starts, n_clusters=n_clusters, counts=draws.counts[rows])
+    _, _, n_clusters, n_labels, counts, per_draw = draws
+    starts = np.concatenate([[0], np.cumsum(n_clusters[rows])])
+    return Draws(draws.labels[rows], starts, n_clusters[rows], n_labels[rows], counts[rows], per_draw)
 
 
 def kept(state: State, clusters: npt.NDArray[np.intp]) -> Floats:
