@@ -189,7 +189,8 @@ def consensus_partition(
         (see Notes), ``seconds`` for "exact", ``linkage`` ("average", "complete") for "hierarchical", ``n_init`` for
         "basic", ``affinity`` (None, "association", "rbf"), ``gamma`` and ``n_init`` for "spectral", ``utility``
         ("category", "entropy", "cosine", "lp"), ``p`` and ``n_init`` for "kcc", ``threshold`` and ``n_restarts`` for
-        "cc_pivot", ``n_starts`` for "align_and_vote", ``n_init``, ``max_iter`` and ``tol`` for "lange_buhmann".
+        "cc_pivot", ``n_starts`` for "align_and_vote", ``n_init``, ``max_iter`` and ``tol`` for "lange_buhmann",
+        ``noise``, ``n_starts`` and ``max_steps`` for "rpm_em".
 
     Returns
     -------
