@@ -45,8 +45,8 @@ class Row:
 
 EM_WHY = (
     "Its likelihood creeps up and the labels with it, so that the numbers are those of a stopping rule, which the "
-    "paper does not tell; after up to 300 iterations ours is above them for clusters of equal size and below them where "
-    "one is dominant."
+    "paper does not tell; after up to 300 iterations ours is above them for clusters of equal size and below them "
+    "where one is dominant."
 )
 BOEM_WHY = (
     "Ours moves on until no single move lowers the expected loss, which does far better for clusters of equal size and "
