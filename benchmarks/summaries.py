@@ -26,10 +26,10 @@ def main() -> None:
     rows = []
     for file in files[:1] if is_smallest() else files:
         posterior = xr.open_datatree(file, engine="h5netcdf").load()
-        model = None
-        if "marginal" in file.name:
-            print(f"{file.name} without a model: {_refusal(posterior)}")
-            if find_spec("pymc") is None:
+        model, refusal = None, _refusal(posterior)
+        if refusal:
+            print(f"{file.name} without a model: {refusal}")
+            if "marginal" not in file.name or find_spec("pymc") is None:
                 continue
             model = _model(posterior)
         for _ in range(2):
@@ -57,11 +57,12 @@ def _model(posterior: xr.DataTree) -> object:
 
 
 def _refusal(posterior: xr.DataTree) -> str:
+    """What is said where there is nothing to summarise."""
     try:
         pc.summarize(posterior, progressbar=False)
     except ValueError as error:
         return str(error)
-    raise AssertionError("labels were found where there are none")
+    return ""
 
 
 if __name__ == "__main__":
