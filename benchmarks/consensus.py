@@ -28,6 +28,7 @@ LARGE = {
     "spectral, association": lambda draws, _: _best(draws, "vi", "spectral", n_clusters=10, affinity="association"),
     "kcc": lambda draws, _: _best(draws, "vi", "kcc", n_clusters=10),
     "align_and_vote": lambda draws, _: _best(draws, "vi", "align_and_vote", n_clusters=10),
+    "rpm_em": lambda draws, _: _best(draws, "vi", "rpm_em", n_clusters=10),
     "cc_pivot": lambda draws, _: _best(draws, "vi", "cc_pivot"),
 }
 
