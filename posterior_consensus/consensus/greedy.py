@@ -13,11 +13,12 @@ import numpy.typing as npt
 from posterior_consensus.bounds.budget import check_seconds
 from posterior_consensus.consensus.best_draw import best_draw
 from posterior_consensus.consensus.hierarchical import hierarchical
-from posterior_consensus.consensus.problems import Found, Limits, OnDraws, OnPairs
+from posterior_consensus.consensus.problems import Found, Limits, OnDraws, OnPairs, OnRatios
 from posterior_consensus.consensus.selection import Candidate, check_count
 from posterior_consensus.consensus.spectral import spectral
 from posterior_consensus.consensus.workers import Workers
 from posterior_consensus.draws import PartitionDraws
+from posterior_consensus.kernels.loss import is_linear
 from posterior_consensus.kernels.search import ZEALOUS
 from posterior_consensus.losses import PartitionLoss, is_binder
 from posterior_consensus.partitions import Labels, canonical_rows
@@ -61,7 +62,8 @@ def greedy(
         Largest number of runs from random orders of the items.
     n_agree : int
         The search ends early once so many runs reached the least loss; looked at after every third run, with Binder's
-        loss after every tenth.
+        loss after every tenth. With a loss that is not linear the search also ends once so many runs in a row found
+        nothing better; looked at after every second run.
     starts : sequence
         Further partitions to start from: "best_draw", "hierarchical", "spectral", label vectors or result objects.
     seconds : float, optional
@@ -78,6 +80,10 @@ def greedy(
     https://doi.org/10.1002/j.1538-7305.1970.tb00770.x). A run begins on 40 draws and ends on all of them. The clusters
     of the best partition are at last dissolved and allocated again (zealous updates) and split in two, each for
     itself. Of a few items every two are moved at once, which takes little and leaves the search few traps.
+
+    Losses that are not linear in the cells of the contingency table, such as the ratios, take longer and have more
+    traps. Three more runs then start from cuts of the tree of average linkage (up to 2,000 items), and a run is given
+    up on 128 draws if it had to gain more than any other did to become the best.
     """
     began = time.monotonic()
     check_count("n_runs", n_runs)
@@ -90,15 +96,15 @@ def greedy(
         raise TypeError(f"`starts` must be a list of partitions or names; got {starts!r}.")
     limits = Limits(n_clusters, n_clusters) if n_clusters is not None else Limits(1, max_clusters or draws.n_items)
     given = [_start(start, draws, loss, n_clusters=n_clusters, max_clusters=max_clusters, rng=rng) for start in starts]
-    pairwise = is_binder(loss) and draws.n_items <= _MOST_SIMILARITIES
     is_little = draws.n_items <= _LITTLE[0] and draws.labels.size <= _LITTLE[1]
     with Workers(0 if is_little else n_jobs, seconds) as workers:
-        problem = (OnPairs if pairwise else OnDraws)(draws, loss, limits, workers.stop)
+        problem = _kind(draws, loss)(draws, loss, limits, workers.stop)
         search = _Search(problem, workers)
         search.start_from(given)
+        search.start_from_trees()
         for first in track(range(0, n_runs, problem.at_once), "Greedy search", progressbar=progressbar):
             search.run(min(problem.at_once, n_runs - first), rng, draws.n_items)
-            if workers.stopped or search.n_at_best >= n_agree:
+            if workers.stopped or search.n_at_best >= n_agree or (search.ratios and search.n_in_vain >= n_agree):
                 break
         few = _few(draws)
         if few and not workers.stopped:
@@ -120,13 +126,26 @@ class _Search:
 
     def __init__(self, problem: OnDraws | OnPairs, workers: Workers) -> None:
         self.problem, self.workers = problem, workers
+        self.ratios = problem if isinstance(problem, OnRatios) else None
         self.values: list[float] = []
         self._tally = np.zeros(6, np.int64)
         self._ends: dict[bytes, Found] = {}  # where searches from these partitions end
+        self._begun: dict[bytes, float] = {}  # expected losses of partitions that searches on some of the draws led to
 
     def start_from(self, partitions: list[Labels]) -> None:
         """Run from these partitions."""
-        self._end(partitions)
+        self._polish(partitions)
+        self.values += [self._ends[labels.tobytes()].value for labels in partitions]
+
+    def start_from_trees(self) -> None:
+        """Run from where a tree of the items leads, if the loss is not linear."""
+        if self.ratios is None:
+            return
+        found = self.ratios.from_trees()
+        self._tally += sum(one.tally for one in found)
+        partitions = [one.labels for one in found]
+        self._evaluate(self.ratios, partitions)
+        self.start_from(partitions)
 
     def try_also(self, partitions: Iterable[npt.NDArray[Any]]) -> None:
         """Search from these partitions too, and count the one run that ends best if it is better than all before."""
@@ -141,8 +160,30 @@ class _Search:
         explored = self._results(self.problem.explore, calls)
         if self.problem.explores_all:
             self._ends |= {found.labels.tobytes(): found for found in explored}
-        self._end([found.labels for found in explored])
+        partitions = [found.labels for found in explored]
+        if self.ratios:
+            self._start_from_hopeful(self.ratios, partitions)
+        else:
+            self.start_from(partitions)
         self._try_one_cluster(n_items)
+
+    def _start_from_hopeful(self, problem: OnRatios, partitions: list[Labels]) -> None:
+        """Go on from those of these partitions that would become best if they gained as much as any before."""
+        values = self._evaluate(problem, partitions)
+        if not self._ends:
+            self._polish([partitions[np.argmin(values)]])
+        gains = [value - self._ends[key].value for key, value in self._begun.items() if key in self._ends]
+        least = self.best.value + max(gains)
+        self._polish([labels for labels, value in zip(partitions, values, strict=True) if value < least])
+        ends = [self._ends.get(labels.tobytes()) for labels in partitions]
+        self.values += [end.value if end else value for end, value in zip(ends, values, strict=True)]
+
+    def _evaluate(self, problem: OnRatios, partitions: list[Labels]) -> list[float]:
+        """Expected losses of partitions at which searches on some of the draws ended."""
+        new = {labels.tobytes(): labels for labels in partitions if labels.tobytes() not in self._begun}
+        values = self.workers.results(problem.value, [(labels,) for labels in new.values()])
+        self._begun |= dict(zip(new, values, strict=True))
+        return [self._begun[labels.tobytes()] for labels in partitions]
 
     def finish(self, rng: np.random.Generator, n_items: int, by_twos: bool) -> None:
         """Take the best partition's clusters apart, one by one, and go on from what that leads to.
@@ -182,6 +223,11 @@ class _Search:
         """How many runs reached the least loss."""
         return len(self._at_best())
 
+    @property
+    def n_in_vain(self) -> int:
+        """How many runs came after the first that reached the least loss."""
+        return len(self.values) - 1 - self._at_best()[0]
+
     def _at_best(self) -> list[int]:
         least = self.best.value
         return [run for run, value in enumerate(self.values) if not _is_less(least, value)]
@@ -209,12 +255,7 @@ class _Search:
         """Merges do not always reach the partition of one cluster, the answer where draws have little in common."""
         best = self.best
         if self.problem.limits.fewest == 1 and _is_less(best.in_one, best.value):
-            self._end([np.zeros(n_items, np.int32)])
-
-    def _end(self, partitions: list[Labels]) -> None:
-        """Search on from where these runs are, and count them."""
-        self._polish(partitions)
-        self.values += [self._ends[labels.tobytes()].value for labels in partitions]
+            self.start_from([np.zeros(n_items, np.int32)])
 
     def _polish(self, partitions: Iterable[Labels]) -> None:
         new = {labels.tobytes(): labels for labels in partitions if labels.tobytes() not in self._ends}
@@ -229,6 +270,13 @@ class _Search:
 
 def _is_less(value: float, other: float) -> bool:
     return value < other - _SAME * max(1.0, abs(other))
+
+
+def _kind(draws: PartitionDraws, loss: PartitionLoss) -> type[OnDraws] | type[OnPairs]:
+    """The form of search for these draws and this loss."""
+    if is_binder(loss) and draws.n_items <= _MOST_SIMILARITIES:
+        return OnPairs
+    return OnDraws if is_linear(loss.arrays(draws.n_items)) else OnRatios
 
 
 def _few(draws: PartitionDraws) -> bool:

@@ -1,4 +1,4 @@
-"""The two forms of a search: over the draws themselves, and for Binder's loss over their similarity matrix."""
+"""The forms of a search: over the draws themselves, and for Binder's loss over their similarity matrix."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from posterior_consensus.consensus.hierarchical import cut, tree
 from posterior_consensus.draws import PartitionDraws
 from posterior_consensus.kernels import pair_search, search, tables
-from posterior_consensus.kernels.loss import is_linear
 from posterior_consensus.losses import PartitionLoss
 from posterior_consensus.partitions import Labels, canonical_rows, smallest_dtype
 from posterior_consensus.similarity import similarity_values
 
 _SMALL = 40  # draws on which a run begins, and on which the best partition is taken apart again
-_MIDDLE = 256  # draws between the small sample and all of them
+_MIDDLE = 128  # draws between the small sample and all of them
+_MANY = 1024  # draws above which a linear loss has this middle, too
 _CHAINED = 2000  # draws up to which chains of moves are tried on all of them
+_MOST_IN_TREE = 2000  # items of which a tree is made
+_CUTS = 16  # numbers of clusters into which it is cut
 _MOST_BYTES = 8e9
 
 
@@ -49,36 +52,32 @@ class OnDraws:
         self.limits = limits._replace(most=min(limits.most, widest))
         self._draws = draws
         self._loss = loss.arrays(draws.n_items)
-        self._is_linear = is_linear(self._loss)
         self._stop = stop
         self._all = tables.Draws(draws.labels, draws.starts, draws.weights)
         self._cumulative = np.cumsum(draws.weights)
-        spread = (np.arange(_MIDDLE) + 0.5) / _MIDDLE
-        self._middle = self._sample(spread) if draws.n_draws > 4 * _MIDDLE else None
+        self._middle = self._sample((np.arange(_MIDDLE) + 0.5) / _MIDDLE)
 
     def explore(self, order: npt.NDArray[Any], random: npt.NDArray[np.float64], from_draw: bool) -> Found:
-        """Allocate the items in this order and search from there, without using all draws.
-
-        Allocation by a difference of partitions leads a loss that is a ratio to few places: such a search also starts
-        from draws.
-        """
-        start = np.full(order.size, -1, np.int32)
-        if from_draw and not self._is_linear:
-            row = min(np.searchsorted(self._cumulative, random[-1]), self._draws.n_draws - 1)
-            start = self._draws.labels[row].astype(np.int32)
-        found = self._settle(self._sample(random[:_SMALL]), start, order, effort=0)
-        if self._middle is None:
-            return found
-        return _both(found, self._settle(self._middle, found.labels, order, effort=1))
+        """Allocate the items in this order and search from there, without using all draws."""
+        return self._explore(np.full(order.size, -1, np.int32), order, random, self._draws.n_draws > _MANY)
 
     def polish(self, labels: Labels) -> Found:
         """Search from a partition, on all draws."""
-        effort = 1 if self._draws.n_draws <= _CHAINED or not self._is_linear else 0
-        return self._settle(self._all, labels, np.arange(labels.size), effort, exactly=True)
+        effort = 1 if self._draws.n_draws <= _CHAINED else 0
+        return self._settle(self._all, labels, np.arange(labels.size), effort)
 
     def rearrange(self, labels: Labels, order: npt.NDArray[Any], random: npt.NDArray[np.float64]) -> Found:
         """Dissolve and split clusters of a partition, on a sample of the draws."""
         return self._settle(self._sample(random[:_SMALL]), labels, order, effort=2)
+
+    def _explore(
+        self, start: Labels, order: npt.NDArray[Any], random: npt.NDArray[np.float64], has_middle: bool
+    ) -> Found:
+        found = self._settle(self._sample(random[:_SMALL]), start, order, effort=0)
+        if not has_middle:
+            return found
+        later = self._settle(self._middle, found.labels, order, effort=1)
+        return later._replace(tally=found.tally + later.tally)
 
     def _sample(self, quantiles: npt.NDArray[np.float64]) -> tables.Draws:
         """The draws at these quantiles of their weights, or all if there are no more."""
@@ -100,14 +99,57 @@ class OnDraws:
         return Found(_numbered(partition), value, in_one, tally)
 
 
+class OnRatios(OnDraws):
+    """The same for a loss that is not linear, which has many traps and takes longer: such a search asks for more."""
+
+    at_once = 2
+
+    def from_trees(self) -> list[Found]:
+        """Cut the tree of average linkage and search from there, without using all draws.
+
+        Cuts lead to lower places than allocation does. The tree is cut where the loss is least, into twice as many
+        clusters, as merges undo what is too fine better than splits what is too coarse, and into as many as draws have.
+        """
+        if not 1 < self._draws.n_items <= _MOST_IN_TREE:
+            return []
+        fewest, most = self.limits.fewest, min(self.limits.most, self._draws.n_items)
+        merges = tree(similarity_values(self._draws), "average")
+        drawn = np.clip(self._draws.n_clusters, fewest, most)
+        numbers = np.unique(np.geomspace(fewest, drawn.max(), _CUTS).round().astype(np.int64))
+        losses = [self._value(labels.astype(np.int32), self._middle) for labels in cut(merges, numbers)]
+        best = int(numbers[np.argmin(losses)])
+        starts = cut(merges, np.unique([best, min(2 * best, most), int(np.median(drawn))]))
+        order = np.arange(self._draws.n_items)
+        return [self._settle(self._middle, start.astype(np.int32), order, effort=1) for start in starts]
+
+    def explore(self, order: npt.NDArray[Any], random: npt.NDArray[np.float64], from_draw: bool) -> Found:
+        """Search from a draw, or from an allocation of the items in this order, without using all draws.
+
+        Allocation goes by a difference of partitions, which leads to few places.
+        """
+        start = np.full(order.size, -1, np.int32)
+        if from_draw:
+            row = min(np.searchsorted(self._cumulative, random[-1]), self._draws.n_draws - 1)
+            start = self._draws.labels[row].astype(np.int32)
+        return self._explore(start, order, random, has_middle=True)
+
+    def value(self, labels: Labels) -> float:
+        """Expected loss, but for its scale."""
+        return self._value(labels, self._all)
+
+    def polish(self, labels: Labels) -> Found:
+        """Search from a partition, on all draws."""
+        return self._settle(self._all, labels, np.arange(labels.size), effort=1, exactly=True)
+
+    def _value(self, labels: Labels, draws: tables.Draws) -> float:
+        value: float = tables.expected(draws, self._loss, tables.tables(draws, labels, int(labels.max()) + 1))
+        return value
+
+
 def _numbered(partition: Labels) -> Labels:
     """Number the clusters by first appearance, without the checks that a user's labels need."""
     codes = partition[np.newaxis].astype(smallest_dtype(partition.size))
     return canonical_rows(codes, partition.size)[0][0].astype(np.int32)
-
-
-def _both(earlier: Found, later: Found) -> Found:
-    return later._replace(tally=earlier.tally + later.tally)
 
 
 class OnPairs:

@@ -28,7 +28,11 @@ class Loss(NamedTuple):
 
 @jit
 def _linear_form(coefficients, top, a, b, c):
-    """The eight terms without a branch, so that loops over draws run in vector registers."""
+    """The eight terms, without a branch within loops over draws, which then run in vector registers.
+
+    A root takes as long as all else, and few losses have one: the compiler makes a loop without it.
+    """
+    root = np.sqrt(max(0.0, (top - b) * (top - c))) if coefficients[7] != 0.0 else 0.0
     return (
         coefficients[0] * top
         + coefficients[1] * a
@@ -37,7 +41,7 @@ def _linear_form(coefficients, top, a, b, c):
         + coefficients[4] * max(b, c)
         + coefficients[5] * min(b, c)
         + coefficients[6] / max(top, 1.0) * b * c  # top is 0 for a single item, else at least 1
-        + coefficients[7] * np.sqrt(max(0.0, (top - b) * (top - c)))
+        + coefficients[7] * root
     )
 
 

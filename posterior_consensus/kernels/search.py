@@ -232,8 +232,6 @@ def _merge(draws, loss, state, slopes, linear, fewest, most, rounding):
     n_clusters = compact(state)
     if n_clusters <= fewest:
         return False
-    if not linear:
-        refresh_sums(loss, state, draws.starts)
     gains = _union_gains(draws, loss, state, slopes, linear, n_clusters)
     best = np.inf if n_clusters > most else -rounding
     kept, gone = -1, -1
@@ -252,6 +250,8 @@ def _merge(draws, loss, state, slopes, linear, fewest, most, rounding):
     for row in state.counts:
         row[kept] += row[gone]
         row[gone] = 0
+    if not linear:
+        refresh_sums(loss, state, draws.starts)
     return True
 
 
@@ -411,6 +411,8 @@ def settle(draws, loss, partition, order, fewest, most, exactly, effort, stop):
     state = _allocate(draws, loss, state, difference, linear, order, most, rounding)
     slopes = Slopes(np.empty(draws.weights.size), np.empty(1))
     margins, targets = np.empty(n_items), np.empty(n_items, np.int64)
+    if not linear:
+        refresh_sums(loss, state, draws.starts)
     if np.count_nonzero(state.sizes) < fewest:
         state = _open_clusters(draws, loss, state, slopes, difference, linear, fewest, margins)
     doubt = _MARGIN
@@ -421,6 +423,10 @@ def settle(draws, loss, partition, order, fewest, most, exactly, effort, stop):
         )
         tally[SCANS] += 1
         tally[MOVES] += moved
+        if moved == 0 and doubt < most_doubt:
+            doubt = most_doubt
+            continue
+        doubt = _MARGIN
         improved = moved > 0
         if not improved and _merge(draws, loss, state, slopes, linear, fewest, most, rounding):
             tally[MERGES] += 1
@@ -432,8 +438,7 @@ def settle(draws, loss, partition, order, fewest, most, exactly, effort, stop):
             state, improved = _rearrange_any(
                 draws, loss, state, slopes, difference, order, margins, fewest, most, rounding, tally
             )
-        if not improved and doubt == most_doubt:
+        if not improved:
             break
-        doubt = _MARGIN if improved else most_doubt
     value = expected(draws, loss, state)
     return value, expected_in_one(draws, loss, state), tally

@@ -110,15 +110,15 @@ def refresh_sums(loss, state, starts):
     """Compute A and C of every draw anew, free of the rounding that moves leave behind."""
     width = state.sizes.size
     for t in range(state.joint.size):
-        state.joint[t] = 0.0
-        state.drawn[t] = 0.0
+        joint, drawn = 0.0, 0.0
         for row in range(starts[t], starts[t + 1]):
             total = 0
             for k in range(width):
                 count = state.counts[row, k]
-                state.joint[t] += loss.h[count]
+                joint += loss.h[count]
                 total += count
-            state.drawn[t] += loss.h[total]
+            drawn += loss.h[total]
+        state.joint[t], state.drawn[t] = joint, drawn
 
 
 @jit
@@ -159,7 +159,6 @@ def set_slopes(draws, loss, state, linear, slopes):
             slopes.a[t] = loss.numerator[1] * draws.weights[t]
         slopes.b[0] = loss.numerator[2]
         return
-    refresh_sums(loss, state, draws.starts)
     is_ratio = has_denominator(loss)
     top = loss.h[-1]
     own = own_sum(loss, state)
