@@ -110,7 +110,12 @@ def test_clusters_missing_from_a_draw_have_no_alignment():
         ({"noise": [0.1, 0.2]}, ValueError, ["`noise`", "4 draws", "(2,)"]),
         ({"sizes": "equal"}, ValueError, ["`sizes`", "'balanced'", "'equal'"]),
         ({"sizes": [0.5, 0.2, 0.2]}, ValueError, ["`sizes`", "3 probabilities", "sum to 1"]),
-        ({"sizes": 1.5}, ValueError, ["`sizes`", "1.5"]),
+        ({"noise": "much"}, TypeError, ["`noise`", "numbers", "'much'"]),
+        ({"sizes": 1.5}, ValueError, ["`sizes`", "from 0 to 1", "1.5"]),
+        ({"sizes": 1.0, "n_clusters": 1}, ValueError, ["`sizes`", "several clusters", "1.0"]),
+        ({"sizes": ["large", "small", "small"]}, TypeError, ["`sizes`", "numbers", "'large'"]),
+        ({"modes": "two"}, TypeError, ["`modes`", "numbers", "'two'"]),
+        ({"truth": [[0, 1], [1]]}, ValueError, ["`truth`", "(1, 10)", "[[0, 1], [1]]"]),
         ({"modes": [0.5, 0.2]}, ValueError, ["`modes`", "sum to 1"]),
         ({"truth": [0, 1]}, ValueError, ["`truth`", "(1, 10)", "(1, 2)"]),
         ({"truth": [0, 3] * 5}, ValueError, ["`truth`", "0 to 2"]),
@@ -184,7 +189,9 @@ def test_oracle_error_is_what_oracles_do():
 
 def test_oracle_error_at_many_draws():
     few, many = (simulate.oracle_error(6, 0.65, n_draws=n) for n in (20, 300))
-    assert 0 <= many < 1e-13 < few
+    between_two = simulate.bayes_error(6, 0.65, n_draws=300)
+    bound = 5 * np.exp(-300 * simulate.chernoff_information(6, 0.65))
+    assert 4.9 * between_two < many < 5 * between_two < bound < 1e-13 < few  # ties of three are rarer still
     assert simulate.oracle_error(2, 0.8, n_draws=501) == pytest.approx(simulate.bayes_error(2, 0.8, n_draws=501))
 
 
@@ -253,6 +260,9 @@ def test_refined_error_bound():
         (lambda noise: simulate.oracle_error(2, noise, n_draws=0), ["`n_draws`", "0"]),
         (lambda noise: simulate.draws_needed(2, 1.0, error=0.1), ["`noise`", "below 1"]),
         (lambda noise: simulate.draws_needed(2, noise, error=0), ["`error`", "0"]),
+        (lambda noise: simulate.basic_error_bound([3, np.inf], noise, n_draws=3), ["`sizes`", "inf"]),
+        (lambda noise: simulate.basic_error_bound([3, 3], noise, n_draws=3, constant=-1), ["`constant`", "above 0"]),
+        (lambda noise: simulate.refined_error_bound(2, noise, n_draws=3, slack="some"), ["`slack`", "'some'"]),
         (lambda noise: simulate.basic_error_bound([3, 0], noise, n_draws=3), ["`sizes`", "above 0"]),
         (lambda noise: simulate.basic_error_bound([3, 3], 1, n_draws=3), ["`noise`", "below 1"]),
         (lambda noise: simulate.refined_error_bound(2, noise, n_draws=3, slack=1), ["`slack`", "1"]),
@@ -260,6 +270,19 @@ def test_refined_error_bound():
 )
 def test_bad_arguments_of_the_theory(function, parts):
     check(function, 0.5, ValueError, parts)
+
+
+@pytest.mark.parametrize(
+    ("function", "parts"),
+    [
+        (lambda noise: simulate.chernoff_information(2, "much"), ["`noise`", "numbers", "'much'"]),
+        (lambda noise: simulate.draws_needed(2, noise, error="1%"), ["`error`", "a number"]),
+        (lambda noise: simulate.basic_error_bound("equal", noise, n_draws=3), ["`sizes`", "numbers", "'equal'"]),
+        (lambda noise: simulate.basic_error_bound([3, 3], noise, n_draws=3, constant="C"), ["`constant`", "'C'"]),
+    ],
+)
+def test_arguments_of_the_theory_that_are_no_numbers(function, parts):
+    check(function, 0.5, TypeError, parts)
 
 
 @pytest.mark.parametrize("name", simulate.__all__)

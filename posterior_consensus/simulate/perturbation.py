@@ -11,6 +11,7 @@ import numpy.typing as npt
 from posterior_consensus.consensus.selection import as_generator, check_count
 from posterior_consensus.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.partitions import smallest_dtype
+from posterior_consensus.simulate.theory import numbers
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -140,7 +141,7 @@ def random_perturbation(
     ValueError
         If an argument's value is not among those allowed.
     TypeError
-        If a number of items, clusters or draws is not a whole number.
+        If a number of items, clusters or draws is not a whole number, or another argument has no numbers.
 
     Notes
     -----
@@ -186,7 +187,7 @@ def random_perturbation(
 
 
 def _noise(noise: npt.ArrayLike, n_draws: int) -> Floats:
-    values = np.asarray(noise, dtype=np.float64)
+    values = numbers("noise", noise)
     if values.shape not in ((), (n_draws,)):
         raise ValueError(f"`noise` must be one number or one for each of {n_draws} draws; got shape {values.shape}.")
     if not np.all((values >= 0) & (values <= 1)):
@@ -199,14 +200,16 @@ def _cluster_shares(sizes: Any, n_clusters: int) -> Floats:
         if sizes != "balanced":
             raise ValueError(f"`sizes` must be 'balanced', a number or one for each cluster; got {sizes!r}.")
         return np.full(n_clusters, 1.0 / n_clusters)
-    values = np.asarray(sizes, dtype=np.float64)
-    if values.ndim == 0 and 0 <= values <= 1 and n_clusters > 1:
+    values = numbers("sizes", sizes)
+    if values.ndim == 0:
+        if not 0 <= values <= 1 or n_clusters == 1:
+            raise ValueError(f"`sizes` must be from 0 to 1 as a number, and of several clusters; got {sizes!r}.")
         return np.array([float(values), *[(1.0 - float(values)) / (n_clusters - 1)] * (n_clusters - 1)])
     return _shares("sizes", values, n_clusters)
 
 
 def _shares(name: str, values: npt.ArrayLike, length: int | None) -> Floats:
-    shares = np.asarray(values, dtype=np.float64)
+    shares = numbers(name, values)
     wrong_length = shares.ndim != 1 or shares.size == 0 or length not in (None, shares.size)
     if wrong_length or not np.all(shares >= 0) or not np.isclose(shares.sum(), 1.0):
         number = "" if length is None else f"{length} "
@@ -215,7 +218,10 @@ def _shares(name: str, values: npt.ArrayLike, length: int | None) -> Floats:
 
 
 def _truths(truth: npt.ArrayLike, shape: tuple[int, int], n_clusters: int) -> Integers:
-    values = np.atleast_2d(np.asarray(truth))
+    try:
+        values = np.atleast_2d(np.asarray(truth))
+    except ValueError:  # rows of different lengths
+        raise ValueError(f"`truth` must have shape {shape}, one row for each mode; got {truth!r}.") from None
     if values.shape != shape:
         raise ValueError(f"`truth` must have shape {shape}, one row for each mode; got {values.shape}.")
     if not np.issubdtype(values.dtype, np.integer) or values.min() < 0 or values.max() >= n_clusters:

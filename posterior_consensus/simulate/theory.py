@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from posterior_consensus.consensus.selection import check_count
+from posterior_consensus.consensus.selection import check_above, check_count
+from posterior_consensus.losses import check_between
 
 Floats = npt.NDArray[np.float64]
 
@@ -64,7 +65,7 @@ def chernoff_information(n_clusters: int, noise: npt.ArrayLike) -> Any:
     0.3106
     """
     n_clusters = _classes(n_clusters)
-    values = np.asarray(noise, dtype=np.float64)
+    values = numbers("noise", noise)
     if not np.all((values >= 0) & (values <= 1)):
         raise ValueError(f"`noise` must lie between 0 and 1; got {noise!r}.")
     q = values / n_clusters
@@ -154,27 +155,35 @@ def oracle_error(n_clusters: int, noise: float, *, n_draws: int) -> float:
     """
     n_clusters, noise, n_draws = _classes(n_clusters), _noise(noise), check_count("n_draws", n_draws)
     votes = stats.binom.pmf(np.arange(n_draws + 1), n_draws, 1.0 - noise + noise / n_clusters)
-    right = np.array([_most_votes(a, n_draws - a, n_clusters - 1) for a in range(n_draws + 1)])
-    return float(max(votes @ (1.0 - right), 0.0))
+    lost = np.array([_lost(a, n_draws - a, n_clusters - 1) for a in range(n_draws + 1)])
+    return float(votes @ lost)
 
 
-def _most_votes(own: int, others: int, n_wrong: int) -> float:
-    """Probability that `own` votes win over `others` votes spread at random over `n_wrong` clusters."""
+def _lost(own: int, others: int, n_wrong: int) -> float:
+    """Probability that `own` votes lose to `others` votes spread at random over `n_wrong` clusters.
+
+    A sum of positive terms, as one less the probability to win would have no digits where that is nearly one.
+    """
     if own == 0:
-        return 0.0
-    if others < own:
         return 1.0
-    mean = others / n_wrong
-    below = stats.poisson.pmf(np.arange(own), mean)
-    tie = stats.poisson.pmf(own, mean)
-    powers = [np.ones(1)]
+    if others < own:
+        return 0.0
+    shares = stats.poisson.pmf(np.arange(others + 1), others / n_wrong)
+    below, tie = shares[:own], shares[own]
+    above = np.where(np.arange(others + 1) > own, shares, 0.0)
+    none_above, some_above, powers = np.ones(1), np.zeros(1), [np.ones(1)]  # by votes given to the clusters so far
     for _ in range(n_wrong):
+        more = np.convolve(none_above, above)[: others + 1]
+        some_above = np.convolve(some_above, shares)[: others + 1]
+        some_above = np.append(some_above, np.zeros(others + 1 - some_above.size))
+        some_above[: more.size] += more
+        none_above = np.convolve(none_above, shares[: own + 1])[: others + 1]
         powers.append(np.convolve(powers[-1], below)[: others + 1])
-    total = 0.0
-    for n_ties in range(n_wrong + 1):
+    total = some_above[others]
+    for n_ties in range(1, n_wrong + 1):
         rest, power = others - n_ties * own, powers[n_wrong - n_ties]
         if 0 <= rest < power.size:
-            total += math.comb(n_wrong, n_ties) * tie**n_ties * power[rest] / (n_ties + 1)
+            total += math.comb(n_wrong, n_ties) * tie**n_ties * power[rest] * n_ties / (n_ties + 1)
     return float(total / stats.poisson.pmf(others, others))
 
 
@@ -209,9 +218,7 @@ def draws_needed(n_clusters: int, noise: float, *, error: float) -> int:
     information = chernoff_information(n_clusters, _noise(noise))
     if information == 0.0:
         raise ValueError("`noise` must be below 1, where draws know nothing of the truth; got 1.")
-    if not 0 < error < 1:
-        raise ValueError(f"`error` must lie between 0 and 1; got {error!r}.")
-    return max(1, math.ceil(math.log((n_clusters - 1) / error) / information))
+    return max(1, math.ceil(math.log((n_clusters - 1) / check_between("error", error, 1)) / information))
 
 
 def similarity_moments(n_clusters: int, noise: float, *, n_draws: int = 1) -> SimilarityMoments:
@@ -294,10 +301,10 @@ def basic_error_bound(sizes: npt.ArrayLike, noise: float, *, n_draws: int, const
     >>> print(f"{pc.simulate.basic_error_bound([250, 250], 0.1, n_draws=1_000):.4f}")
     0.0010
     """
-    counts = np.asarray(sizes, dtype=np.float64)
-    if counts.ndim != 1 or counts.size == 0 or not np.all(counts > 0):
+    counts = numbers("sizes", sizes)
+    if counts.ndim != 1 or counts.size == 0 or not np.all((counts > 0) & np.isfinite(counts)):
         raise ValueError(f"`sizes` must be the numbers of items of the clusters, all above 0; got {sizes!r}.")
-    n_draws = check_count("n_draws", n_draws)
+    n_draws, constant = check_count("n_draws", n_draws), check_above("constant", constant, 0)
     xi = _noise(noise) * (2 - noise)
     if xi == 1.0:
         raise ValueError("`noise` must be below 1, where draws know nothing of the truth; got 1.")
@@ -345,10 +352,18 @@ def refined_error_bound(n_clusters: int, noise: float, *, n_draws: int, slack: f
     >>> print(f"{pc.simulate.refined_error_bound(6, 0.45, n_draws=20):.4f}")
     0.0020
     """
-    if not 0 <= slack < 1:
-        raise ValueError(f"`slack` must lie between 0 and 1; got {slack!r}.")
+    if not isinstance(slack, (int, float, np.number)) or not 0 <= slack < 1:
+        raise ValueError(f"`slack` must be a number from 0 to less than 1; got {slack!r}.")
     rate = chernoff_information(n_clusters, _noise(noise))
     return math.exp(-(1 - slack) * check_count("n_draws", n_draws) * rate)
+
+
+def numbers(name: str, values: Any) -> Floats:
+    """Take an array of numbers."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):  # NumPy's own do not name the argument
+        raise TypeError(f"`{name}` must be numbers; got {values!r}.") from None
 
 
 def _classes(n_clusters: Any) -> int:
