@@ -51,6 +51,13 @@ def test_no_loss_is_no_gap():
     assert (proof.expected_loss, proof.lower_bound, proof.gap, proof.status) == (0.0, 0.0, 0.0, "optimal")
 
 
+@pytest.mark.parametrize("a", [0.3, 1.1, 1.277, 1.7])
+def test_equal_draws_leave_no_gap_whatever_the_rounding(a):
+    for n_draws in (2, 3, 5, 7, 10):
+        best = pc.consensus_partition([[0, 0, 1, 1, 2, 2, 2]] * n_draws, pc.binder(a), "boem")
+        assert best.expected_loss == 0 and best.gap == 0 and "this is the optimum" in repr(best)
+
+
 def test_a_larger_posterior_is_proven():
     draws = noisy_draws(np.random.default_rng(1), 60, 50, 5, 0.5)
     best = pc.consensus_partition(draws, "binder", "exact", progressbar=False)

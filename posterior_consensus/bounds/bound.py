@@ -35,7 +35,7 @@ class Bound:
 
 def relative_gap(expected_loss: float, lower_bound: float) -> float:
     """(expected loss - lower bound) / expected loss; 0 where they differ by rounding only."""
-    difference = expected_loss - lower_bound
+    difference = expected_loss - max(lower_bound, 0.0)  # no loss is negative, but a bound may be by rounding
     return difference / expected_loss if difference > _ROUNDING * expected_loss else 0.0
 
 
