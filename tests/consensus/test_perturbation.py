@@ -248,6 +248,23 @@ def test_two_modes_are_found(noise, share, n_modes):
     assert np.diff(found.trace).min(initial=0) > -1e-6
 
 
+@pytest.mark.parametrize("n_modes", [2, "auto"])
+def test_draws_of_weight_0_are_of_no_mode(n_modes):
+    rng = np.random.default_rng(17)
+    draws = two_truths(rng, 30, 20, 3, 0.1, 0.5)[2]
+    draws = np.concatenate([draws, rng.integers(8, size=(10, 30))])  # more clusters than those that count
+    data = pc.as_partition_draws(draws, weights=np.repeat([1, 0], [20, 10]))
+    found, some = (pc.fit_modes(d, n_modes, n_starts=1, random_seed=1, progressbar=False) for d in (data, draws[:20]))
+    xr.testing.assert_identical(found.memberships, some.memberships)
+    np.testing.assert_array_equal(found.responsibilities[:20], some.responsibilities)
+    assert np.isnan(found.responsibilities[20:]).all() and "100% of them in one mode" in repr(found)
+    alone = pc.as_partition_draws(draws, weights=np.arange(30) == 3)
+    assert pc.fit_modes(alone, n_modes, random_seed=1, progressbar=False).n_modes == 1
+    one, other = fit(data), fit(draws[:20])
+    xr.testing.assert_identical(one.memberships, other.memberships)
+    assert one.objectives.tolist() == other.objectives.tolist()
+
+
 def test_one_mode_stays_one():
     truth, draws = same_model(np.random.default_rng(15), 80, 60, 4, 0.5)
     found = pc.fit_modes(draws, random_seed=1, progressbar=False)
@@ -283,6 +300,12 @@ def test_bad_arguments(option, value, error, part):
         return pc.random_perturbation_em([[0, 1], [0, 0]], **{option: v})
 
     check(call, value, error, [f"`{option}`", part])
+
+
+@pytest.mark.parametrize("function", [pc.random_perturbation_em, pc.fit_modes])
+def test_more_clusters_than_the_most(function):
+    with pytest.raises(ValueError, match="`n_clusters` must not exceed `max_clusters`; got 3 and 2"):
+        function([[0, 1, 2], [0, 0, 1]], n_clusters=3, max_clusters=2)
 
 
 def test_bad_numbers_of_modes():

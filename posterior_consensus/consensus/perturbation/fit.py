@@ -205,11 +205,18 @@ def random_perturbation_em(
     0.12
     """
     draws = as_partition_draws(draws)
+    check_clusters(n_clusters, max_clusters)
+    rng = as_generator(random_seed)
+    return as_fit(draws, fit(draws, n_clusters, max_clusters, noise, n_starts, max_steps, rng))
+
+
+def check_clusters(n_clusters: Any, max_clusters: Any) -> None:
+    """Refuse numbers of clusters that there are not."""
     for name, value in (("n_clusters", n_clusters), ("max_clusters", max_clusters)):
         if value is not None:
             check_count(name, value)
-    rng = as_generator(random_seed)
-    return as_fit(draws, fit(draws, n_clusters, max_clusters, noise, n_starts, max_steps, rng))
+    if n_clusters is not None and max_clusters is not None and n_clusters > max_clusters:
+        raise ValueError(f"`n_clusters` must not exceed `max_clusters`; got {n_clusters} and {max_clusters}.")
 
 
 def fit(
@@ -224,11 +231,12 @@ def fit(
     """Fit the model with as many clusters as are asked for, or as the draws support."""
     if noise not in NOISES:
         raise ValueError(f"`noise` must be one of {', '.join(map(repr, NOISES))}; got {noise!r}.")
-    most = int(draws.n_clusters.max())
+    used = model_draws(draws, n_clusters, noise)
+    most = int(used.n_clusters.max())
     return search(
-        model_draws(draws, n_clusters, noise),
+        used,
         min(n_clusters or max_clusters or most, most),
-        fewer=n_clusters is None and distinct_rows(draws.labels).size > 1,  # equal draws show no noise
+        fewer=n_clusters is None and distinct_rows(used.labels).size > 1,  # equal draws show no noise
         n_starts=check_count("n_starts", n_starts),
         most_steps=check_count("max_steps", max_steps),
         rng=rng,
@@ -244,8 +252,7 @@ def model_draws(draws: PartitionDraws, n_clusters: int | None, noise: Noise) -> 
     """
     used = draws if draws.weights.all() else draws.take(np.flatnonzero(draws.weights))
     counts = used.weights / np.square(used.weights).sum()
-    most = int(draws.n_clusters.max())
-    typical = min(n_clusters or int(np.median(used.n_clusters)), most)
+    typical = min(n_clusters or int(np.median(used.n_clusters)), int(used.n_clusters.max()))
     n_labels = np.maximum(used.n_clusters, typical)
     return Draws(used.labels, used.starts, used.n_clusters, n_labels, counts, noise == "per_draw")
 

@@ -10,7 +10,7 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus import display
-from posterior_consensus.consensus.perturbation.fit import model_draws
+from posterior_consensus.consensus.perturbation.fit import check_clusters, model_draws
 from posterior_consensus.consensus.perturbation.mixture import Mixture, mixture
 from posterior_consensus.consensus.selection import as_generator, check_count
 from posterior_consensus.draws import PartitionDraws, as_partition_draws
@@ -31,7 +31,7 @@ class PartitionModes:
         Probability that a draw is around the mode.
     responsibilities : xarray.DataArray of shape (n_draws, n_modes), dtype float64
         Probability of each draw, over the dimension ``sample`` with the coordinates ``chain`` and ``draw``, to be
-        around each mode; rows sum to 1.
+        around each mode; rows sum to 1. NaN for those of weight 0.
     memberships : xarray.DataArray of shape (n_modes, n_items, n_clusters), dtype float64
         Probability of each cluster, over the dimension ``consensus_cluster``; 0 for those that a mode does not have.
     noise : xarray.DataArray of shape (n_modes,), dtype float64
@@ -91,7 +91,7 @@ class PartitionModes:
         )
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
-        sure = float((self.responsibilities.max("mode") > 0.95).mean())
+        sure = float((self.responsibilities.dropna("sample").max("mode") > 0.95).mean())
         facts = [
             ("draws", f"{len(self.responsibilities)}, {sure:.0%} of them in one mode with probability above 0.95"),
             ("log-likelihood", display.number(self.log_likelihood)),
@@ -184,13 +184,12 @@ def fit_modes(
     array([0, 0, 0, 0, 0, 0, 1, 1, 1])
     """
     draws = as_partition_draws(draws)
-    for name, value in (("n_clusters", n_clusters), ("max_clusters", max_clusters)):
-        if value is not None:
-            check_count(name, value)
+    check_clusters(n_clusters, max_clusters)
     for name, value in (("n_starts", n_starts), ("max_steps", max_steps), ("max_modes", max_modes)):
         check_count(name, value)
     rng = as_generator(random_seed)
-    distinct = distinct_rows(draws.labels).size
+    used = model_draws(draws, n_clusters, "shared")
+    distinct = distinct_rows(used.labels).size
     if isinstance(n_modes, str):
         if n_modes != "auto":
             raise ValueError(f"`n_modes` must be a whole number or 'auto'; got {n_modes!r}.")
@@ -198,8 +197,7 @@ def fit_modes(
     else:
         most = min(check_count("n_modes", n_modes), distinct)
         numbers = range(most, most + 1)
-    largest = int(draws.n_clusters.max())
-    used = model_draws(draws, n_clusters, "shared")
+    largest = int(used.n_clusters.max())
     tried: list[Mixture] = []
     for number in track(numbers, "Modes", progressbar=progressbar):
         found = mixture(
