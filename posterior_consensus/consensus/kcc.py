@@ -123,8 +123,12 @@ def _information(shares: Floats, starts: npt.NDArray[np.int64]) -> _Norm:
 
 
 def _norms(shares: Floats, starts: npt.NDArray[np.int64], order: float) -> _Norm:
-    value = np.add.reduceat(shares**order, starts[:-1]) ** (1 / order)
-    scaled = shares / np.repeat(np.where(value > 0, value, 1.0), np.diff(starts), axis=0)
+    widths = np.diff(starts)
+    largest = np.maximum.reduceat(shares, starts[:-1])  # in units of which no power of a high order vanishes
+    largest[largest == 0] = 1.0  # of a cluster without items
+    value = np.add.reduceat((shares / np.repeat(largest, widths, axis=0)) ** order, starts[:-1]) ** (1 / order)
+    value *= largest
+    scaled = shares / np.repeat(np.where(value > 0, value, 1.0), widths, axis=0)
     return _Norm(value, scaled ** (order - 1))
 
 

@@ -50,6 +50,16 @@ def test_greatest_utility_of_all_partitions(utility, n_clusters):
         assert best.info["objective"] == pytest.approx(greatest, abs=1e-12)
 
 
+@pytest.mark.parametrize("p", [300.0, 1e4])
+def test_a_norm_of_high_order_is_nearly_the_largest_share(p):
+    draws = np.random.default_rng(6).integers(30, size=(10, 60))  # shares whose powers vanish
+    best = find(draws, n_clusters=4, utility="lp", p=p)
+    shares = [np.array([np.bincount(draw[best.labels.values == k]).max() for k in range(4)]) / 60 for draw in draws]
+    least = np.mean([np.bincount(draw).max() / 60 for draw in draws])
+    assert best.info["objective"] == pytest.approx(np.sum(shares) / 10 - least, rel=0.01)
+    assert np.all(np.diff(best.info["trace"]) >= -1e-12)
+
+
 def test_entropy_is_mutual_information_in_nats():
     draws = noisy_draws(np.random.default_rng(1), 10, 30, 4, 0.5)
     best = find(draws, n_clusters=4, utility="entropy")
