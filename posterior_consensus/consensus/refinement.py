@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
 
+from posterior_consensus.allocations import AllocationProbabilities
 from posterior_consensus.consensus.selection import check_count
 from posterior_consensus.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.kernels import ensemble
@@ -72,7 +74,12 @@ def check_refinement(order: Any, passes: Any, name: str) -> None:
 
 def refined_labels(draws: PartitionDraws, labels: Labels, order: Order, passes: int | None) -> Labels:
     """Refine canonical labels (n,)."""
-    one_pass = _jacobi_pass if order == "jacobi" else _gauss_seidel_pass
+    if order == "jacobi":
+        one_pass: Callable[[Any, Labels], Labels] = _jacobi_pass
+    else:
+        one_pass = (
+            _gauss_seidel_pass_of_allocations if isinstance(draws, AllocationProbabilities) else _gauss_seidel_pass
+        )
     seen = {labels.tobytes()}
     for _ in range(_MOST_PASSES if passes is None else passes):
         labels = canonical_labels(one_pass(draws, labels))
@@ -93,4 +100,23 @@ def _gauss_seidel_pass(draws: PartitionDraws, labels: Labels) -> Labels:
     sizes = np.bincount(refined)
     counts = ensemble.joint_counts(draws.labels, draws.starts, refined, sizes.size)
     ensemble.refine_in_place(draws.labels, draws.starts, draws.weights, refined, counts, sizes)
+    return refined
+
+
+def _gauss_seidel_pass_of_allocations(draws: AllocationProbabilities, labels: Labels) -> Labels:
+    refined = labels.copy()
+    sizes = np.bincount(refined)
+    sums = np.einsum("tnc,nk->tck", draws.probabilities, np.eye(sizes.size)[refined], optimize=True)
+    for item, old in enumerate(labels):
+        p = draws.probabilities[:, item].astype(np.float64)
+        links = np.einsum("t,tc,tck->k", draws.weights, p, sums, optimize=True)
+        links[old] -= draws.weights @ np.square(p).sum(axis=1)
+        sizes[old] -= 1
+        means = np.divide(links, sizes, out=np.full(links.shape, -np.inf), where=sizes > 0)
+        best = means >= means.max() - 1e-12
+        new = old if best[old] else int(best.argmax())
+        sizes[new] += 1
+        sums[:, :, old] -= p
+        sums[:, :, new] += p
+        refined[item] = new
     return refined

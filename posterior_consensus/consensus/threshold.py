@@ -12,6 +12,7 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus import display
+from posterior_consensus.allocations import AllocationProbabilities
 from posterior_consensus.consensus.greedy import greedy
 from posterior_consensus.consensus.selection import as_generator
 from posterior_consensus.draws import PartitionDraws, as_partition_draws
@@ -243,11 +244,17 @@ def pair_means(draws: PartitionDraws, labels: Labels) -> tuple[float, float]:
     """
     h = pairs(draws.n_items)
     sizes = np.bincount(labels)
-    joint, drawn = contingency.joint_sums(labels[np.newaxis], np.array([sizes.size]), draws.labels, draws.n_clusters, h)
+    if isinstance(draws, AllocationProbabilities):
+        links = draws.links(np.eye(sizes.size)[labels]) / 2
+        joint, drawn = links[np.arange(labels.size), labels].sum(), links.sum()
+    else:
+        n_clusters = np.array([sizes.size])
+        sums, all_pairs = contingency.joint_sums(labels[np.newaxis], n_clusters, draws.labels, draws.n_clusters, h)
+        joint, drawn = draws.mean(sums[0]), draws.mean(all_pairs)
     together = h[sizes].sum()
     apart = h[-1] - together
-    within = float(draws.mean(joint[0]) / together) if together else np.nan
-    between = float(draws.mean(drawn - joint[0]) / apart) if apart else np.nan
+    within = float(joint / together) if together else np.nan
+    between = float((drawn - joint) / apart) if apart else np.nan
     return within, between
 
 

@@ -28,6 +28,20 @@ def test_algorithm_3(order, passes, weighted, seed):
 
 
 @pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("passes", [1, None])
+def test_probabilities_count(order, passes):
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        p, start = rng.dirichlet([0.3] * 4, size=(2, 15, 20)), rng.integers(5, size=20)
+        weights = rng.exponential(size=30)
+        soft = xr.DataArray(p, dims=("chain", "draw", "obs", "component"))
+        soft = pc.as_allocation_probabilities(soft, weights=weights)
+        refined = pc.refine_partition(soft, start, order=order, passes=passes)
+        expected = reference.refine(soft.posterior_similarity_matrix().values, start, order, passes)
+        np.testing.assert_array_equal(refined, expected)
+
+
+@pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("start", [[0] * 9, range(9), [0, 0, 0, 0, 0, 0, 0, 0, 1]])
 def test_one_cluster_singletons_and_an_item_alone(order, start):
     draws = random_draws(np.random.default_rng(1), 12, 9, 3)

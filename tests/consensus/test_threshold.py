@@ -62,6 +62,19 @@ def test_fixed_point_of_the_definition(weighted):
     assert reference.same(best.labels.values, found.labels.values)
 
 
+def test_probabilities_count():
+    rng = np.random.default_rng(8)
+    p = 0.6 * rng.dirichlet([0.3] * 3, size=(20, 24)) + 0.4 * np.eye(3)[np.arange(24) % 3]
+    soft = pc.as_allocation_probabilities(p, weights=rng.exponential(size=20))
+    found = pc.pair_threshold(soft, random_seed=1)
+    similarity = soft.posterior_similarity_matrix().values
+    together = np.equal.outer(found.labels.values, found.labels.values)
+    within = similarity[together & ~np.eye(24, dtype=bool)].mean()
+    assert (found.within, found.between) == pytest.approx((within, similarity[~together].mean()), abs=1e-12)
+    best = pc.consensus_partition(soft, "binder", tau="auto", random_seed=1)
+    assert (best.info["within"], best.info["between"]) == pytest.approx((found.within, found.between), abs=1e-12)
+
+
 def test_rounds_that_run_out_are_told(monkeypatch):
     draws = perturbed(1, 60, 60, 6, 0.45)[0]
     rounds = pc.pair_threshold(draws, random_seed=1).n_rounds
