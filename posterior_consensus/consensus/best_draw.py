@@ -23,10 +23,12 @@ def best_draw(
     progressbar: bool,
 ) -> Candidate:
     """Take the draw whose expected loss against all draws is least; equal draws are evaluated once."""
-    candidates = allowed(draws.labels[distinct_rows(draws.labels)], n_clusters, max_clusters)
+    labels = draws.labels[draws.weights > 0]
+    candidates = allowed(labels[distinct_rows(labels)], n_clusters, max_clusters)
     if len(candidates) == 0:
         wanted = f"{n_clusters}" if n_clusters is not None else f"at most {max_clusters}"
-        counts = f"{draws.n_clusters.min()} to {draws.n_clusters.max()}"
+        clusters = draws.n_clusters[draws.weights > 0]
+        counts = f"{clusters.min()} to {clusters.max()}"
         raise ValueError(f"method 'best_draw' needs a draw with {wanted} clusters; the draws have {counts}.")
     starts = range(0, len(candidates), _CANDIDATES_AT_ONCE)
     blocks = (candidates[i : i + _CANDIDATES_AT_ONCE] for i in track(starts, "Best draw", progressbar=progressbar))

@@ -18,7 +18,7 @@ from posterior_consensus.bounds.bound import relative_gap, status
 from posterior_consensus.bounds.methods import quick_bound
 from posterior_consensus.consensus.methods import METHODS
 from posterior_consensus.consensus.refinement import ORDERS, Order, check_refinement, refined_labels
-from posterior_consensus.consensus.selection import Candidate, as_generator, check_count
+from posterior_consensus.consensus.selection import Candidate, as_generator, check_count, most_clusters
 from posterior_consensus.consensus.threshold import consistent_interval, pair_means, threshold_of
 from posterior_consensus.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.expectation import draw_losses
@@ -164,8 +164,9 @@ def consensus_partition(
     method : str or callable
         A name in METHODS, or a function of the same signature. "greedy" searches for the least expected loss;
         "hierarchical", "basic", "spectral", "kcc" and "lange_buhmann" choose the number of clusters by it; "cc_pivot",
-        "boem" and "align_and_vote" find that number themselves, by criteria of their own; "best_draw" takes a draw;
-        "enumeration" tries every partition of at most ten items; "exact" proves its answer, for Binder's loss.
+        "boem" and "align_and_vote" find that number themselves, by criteria of their own; "rpm_em" takes the partition
+        around which the draws are noise, whatever the loss; "best_draw" takes a draw; "enumeration" tries every
+        partition of at most ten items; "exact" proves its answer, for Binder's loss.
     n_clusters : int, optional
         Number of clusters of the answer. By default it is found by the expected loss.
     max_clusters : int or "draws", optional
@@ -307,7 +308,7 @@ def _own_options(function: Callable[..., Candidate]) -> list[str]:
 def _in_any_draw(max_clusters: str, draws: PartitionDraws) -> int:
     if max_clusters != "draws":
         raise ValueError(f"`max_clusters` must be a whole number, 'draws' or None; got {max_clusters!r}.")
-    return int(draws.n_clusters.max())
+    return most_clusters(draws)
 
 
 def _check_number(name: str, value: int | None, n_items: int) -> None:

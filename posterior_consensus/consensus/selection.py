@@ -69,7 +69,12 @@ def cluster_range(draws: PartitionDraws, n_clusters: int | None, max_clusters: i
     """Numbers of clusters a method is to try: the one asked for, or 1 to the largest allowed or in any draw."""
     if n_clusters is not None:
         return range(n_clusters, n_clusters + 1)
-    return range(1, (max_clusters or int(draws.n_clusters.max())) + 1)
+    return range(1, (max_clusters or most_clusters(draws)) + 1)
+
+
+def most_clusters(draws: PartitionDraws) -> int:
+    """The largest number of clusters in any draw; those of weight 0 are not in the posterior."""
+    return int(draws.n_clusters[draws.weights > 0].max())
 
 
 def allowed(partitions: npt.NDArray[Any], n_clusters: int | None, max_clusters: int | None) -> npt.NDArray[Any]:

@@ -84,6 +84,19 @@ def test_whole_weights_are_repeated_draws(method, loss, draws):
     assert weighted.expected_loss == pytest.approx(repeated.expected_loss, abs=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("method", "options"), [(m, {}) for m in METHODS] + [(m, {"max_clusters": "draws"}) for m in ANY_LOSS]
+)
+def test_draws_of_weight_0_are_not_there(method, options):
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        some = noisy_draws(rng, 8, 9, 3, 0.4)
+        more = np.concatenate([some, [range(9)], noisy_draws(rng, 4, 9, 6, 0.5)])
+        weighted = find(pc.as_partition_draws(more, weights=np.arange(13) < 8), "binder", method, **options)
+        alone = find(some, "binder", method, **options)
+        assert weighted.expected_loss == pytest.approx(alone.expected_loss, abs=1e-12)
+
+
 @pytest.mark.parametrize("method", ANY_LOSS)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_numbers_of_clusters_are_honoured(method, loss, draws):

@@ -115,6 +115,22 @@ def test_weighted_draws_count_as_their_effective_number():
     assert some.log_likelihood / equal.log_likelihood == pytest.approx(3 / 4, abs=0.25)  # 36 / 12 draws, not 4
 
 
+@pytest.mark.parametrize("noise", ["shared", "per_draw"])
+def test_draws_of_hardly_any_weight_matter_little(noise):
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        _, draws = same_model(rng, 60, 30, 4, 0.5)
+        others = rng.integers(12, size=(570, 60))  # with many clusters, and more than the starts are tried on
+        data = pc.as_partition_draws(np.concatenate([draws, others]), weights=np.repeat([1, 1e-8], [30, 570]))
+        found, some = fit(data, noise=noise), fit(draws, noise=noise)
+        assert reference.same(found.labels.values, some.labels.values)
+        assert found.noise == pytest.approx(some.noise, abs=1e-4)
+        assert found.error_rate == pytest.approx(some.error_rate, abs=1e-4)
+        if noise == "shared":
+            modes = pc.fit_modes(data, 1, random_seed=1, progressbar=False)
+            assert modes.evidence[1] == pytest.approx(pc.fit_modes(draws, 1, random_seed=1).evidence[1], abs=0.01)
+
+
 @pytest.mark.parametrize("n_clusters", [None, 6, 10])
 def test_too_many_clusters_are_left_out(n_clusters):
     truth, draws = same_model(np.random.default_rng(5), 100, 20, 6, 0.5)

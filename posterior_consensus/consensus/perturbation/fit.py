@@ -148,7 +148,7 @@ def random_perturbation_em(
     noise : {"shared", "per_draw"}
         Whether all draws are equally noisy, or each has a noise of its own, which tells good draws from bad.
     n_starts : int
-        Number of draws, taken at random, to start from.
+        Number of draws, taken at random by their weights, to start from.
     max_steps : int
         Largest number of steps from the best of them.
     random_seed : int, Generator, SeedSequence or None
@@ -252,7 +252,11 @@ def model_draws(draws: PartitionDraws, n_clusters: int | None, noise: Noise) -> 
     """
     used = draws if draws.weights.all() else draws.take(np.flatnonzero(draws.weights))
     counts = used.weights / np.square(used.weights).sum()
-    typical = min(n_clusters or int(np.median(used.n_clusters)), int(used.n_clusters.max()))
+    if used.is_weighted:
+        median = np.quantile(used.n_clusters, 0.5, weights=used.weights, method="inverted_cdf")
+    else:
+        median = np.median(used.n_clusters)
+    typical = min(n_clusters or int(median), int(used.n_clusters.max()))
     n_labels = np.maximum(used.n_clusters, typical)
     return Draws(used.labels, used.starts, used.n_clusters, n_labels, counts, noise == "per_draw")
 

@@ -19,7 +19,14 @@ from posterior_consensus.consensus.perturbation.em import (
     log_prior,
     maximise,
 )
-from posterior_consensus.consensus.perturbation.search import explore, kept, sample_of_items, some_draws, some_items
+from posterior_consensus.consensus.perturbation.search import (
+    explore,
+    kept,
+    random_rows,
+    sample_of_items,
+    some_draws,
+    some_items,
+)
 from posterior_consensus.kernels import contingency
 
 _DRAWS = 300  # that are grouped to begin with
@@ -39,15 +46,16 @@ class Mixture(NamedTuple):
     converged: bool
     log_likelihood: float  # the bound alone
     memberships: list[Floats]  # held out, clusters named by first item
+    n_draws: float  # as how many independent draws all of them count
 
     @property
     def evidence(self) -> float:
         """The log-likelihood less BIC's cost of all shares and of the noise of each mode."""
-        n_draws, n_modes = self.responsibilities.shape
+        n_modes = self.shares.size
         of_items = sum(state.parameters.shares.size - 1 for state in self.states) * np.log(
             len(self.states[0].memberships)
         )
-        return self.log_likelihood - 0.5 * float(of_items + (2 * n_modes - 1) * np.log(n_draws))
+        return self.log_likelihood - 0.5 * float(of_items + (2 * n_modes - 1) * np.log(self.n_draws))
 
 
 def mixture(
@@ -76,7 +84,7 @@ def mixture(
 
 def _groupings(draws: Draws, n_modes: int, n_starts: int, rng: np.random.Generator) -> list[list[Draws]]:
     """Groups of draws that are like each other: k-means on the leading eigenvectors of their pair agreements."""
-    some = some_draws(draws, np.sort(rng.permutation(len(draws.labels))[:_DRAWS]))
+    some = some_draws(draws, np.sort(random_rows(draws, _DRAWS, rng)))
     if n_modes == 1:
         return [[some]]
     vectors = _coordinates(some, n_modes)
@@ -131,7 +139,8 @@ def _climb(draws: Draws, states: list[State], responsibilities: Floats, most_ste
         parts = [_part(draws, r) for r in responsibilities.T]
         memberships = [held_out_memberships(part, state) for part, state in zip(parts, states, strict=True)]
         converged = bool(change <= _SAME)
-        return Mixture(states, shares, responsibilities, trace, converged, log_likelihood, memberships)
+        n_draws = float(draws.counts.sum())
+        return Mixture(states, shares, responsibilities, trace, converged, log_likelihood, memberships, n_draws)
     left = responsibilities[:, alive] + 1e-12
     states = [
         state._replace(memberships=kept(state, clusters))

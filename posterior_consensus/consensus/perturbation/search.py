@@ -43,7 +43,7 @@ def search(
 
     With `fewer`, clusters are left out as long as that raises the log-likelihood; else those that have no items.
     """
-    some = some_draws(draws, np.sort(rng.permutation(len(draws.labels))[:_DRAWS]))
+    some = some_draws(draws, np.sort(random_rows(draws, _DRAWS, rng)))
     items = sample_of_items(some, rng)
     state, objectives = explore(some_items(some, items), n_clusters, fewer=fewer, n_starts=n_starts, rng=rng)
     noise = np.full(len(draws.labels), state.parameters.noise.mean())
@@ -59,12 +59,22 @@ def explore(
     draws: Draws, n_clusters: int, *, fewer: bool, n_starts: int, rng: np.random.Generator
 ) -> tuple[State, list[float]]:
     """The best state that starts from draws lead to, without empty clusters; and the objectives of all."""
-    tried = [_from_draw(draws, row, n_clusters) for row in rng.permutation(len(draws.labels))[:n_starts]]
+    tried = [_from_draw(draws, row, n_clusters) for row in random_rows(draws, n_starts, rng)]
     state = max(tried, key=lambda state: state.objective)
     occupied = np.unique(state.labels)
     if occupied.size < state.memberships.shape[1]:
         state = _short_climb(draws, state, occupied)
     return _fewer(draws, state) if fewer else state, [state.objective for state in tried]
+
+
+def random_rows(draws: Draws, number: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
+    """So many draws in random order, or all if there are no more; those that count for more are likelier to be first.
+
+    The order is that of exponential variables whose rates are the counts.
+    """
+    if np.ptp(draws.counts) == 0:
+        return rng.permutation(draws.counts.size)[:number]
+    return np.argsort(np.log(rng.exponential(size=draws.counts.size)) - np.log(draws.counts))[:number]
 
 
 def sample_of_items(draws: Draws, rng: np.random.Generator) -> npt.NDArray[np.intp]:
