@@ -147,7 +147,7 @@ def pair_threshold(
     similarities of the pairs (a sample of them where there are many), a round finds the partition of least expected
     Binder loss at tau, sets alpha to the mean similarity within its clusters, 1 - beta to that between them, and tau by
     the formula, until tau changes by less than 0.0001. A mean over N draws is not taken to be nearer to 0 or 1 than 1 /
-    (2 N + 2).
+    (2 N + 2); weighted draws count as 1 / sum(w^2) equal ones.
 
     In the random perturbation model [1]_, where each draw keeps an item's true label with probability 1 - p and else
     draws any of K labels, the pairs have only these two similarities, 1 - x (1 - 1 / K) and x / K with x = p (2 - p):
@@ -189,7 +189,7 @@ def _rounds(draws: PartitionDraws, rng: np.random.Generator) -> Iterator[PairThr
         within, between = pair_means(draws, found[0])
         before, defined = tau, np.isfinite(within) and np.isfinite(between)
         if defined:
-            tau = _calibrated(within, between, draws.n_draws)
+            tau = _calibrated(within, between, 1 / np.square(draws.weights).sum())
         settled = bool(defined and abs(tau - before) < _SAME)
         yield PairThreshold(tau, within, between, draws.item_array(found[0], "labels"), n_rounds, settled)
         if settled or not defined:
@@ -229,7 +229,7 @@ def _first_threshold(similarities: Floats) -> float:
     return float(below[split] / low[split] + above[split] / high[split]) / 2
 
 
-def _calibrated(within: float, between: float, n_draws: int) -> float:
+def _calibrated(within: float, between: float, n_draws: float) -> float:
     least = 0.5 / (n_draws + 1)  # Jeffreys' estimate of a probability that n_draws have not seen
     within, between = np.clip([within, between], least, 1 - least)
     together, apart = np.log(within / between), np.log((1 - between) / (1 - within))

@@ -123,6 +123,8 @@ def test_certain_pairs_beside_uncertain_ones():
     assert (found.within, found.between) == pytest.approx((1, 0.2))
     a, b = 1 - 1 / 12, 0.8
     assert found.tau == pytest.approx(np.log(b / (1 - a)) / np.log(a * b / ((1 - a) * (1 - b))))
+    more = pc.as_partition_draws(np.repeat(draws, 3, axis=0), weights=[1, 0, 0] * 5)
+    assert pc.pair_threshold(more, random_seed=1).tau == pytest.approx(found.tau)
 
 
 @pytest.mark.parametrize("tau", [0.1, 0.5, 0.8])

@@ -188,7 +188,8 @@ def random_perturbation_em(
 
     The noise hits all items and all wrong clusters alike and independently. Draws of a posterior are not quite so:
     items between two clusters move together. `error_rate` then is too small, and says how well N independent draws
-    determine the partition, not how uncertain the posterior is.
+    determine the partition, not how uncertain the posterior is. A fit of one cluster has no other to be wrong in: its
+    `error_rate` is 0 even where the noise is near 1 and the draws tell nothing.
 
     References
     ----------

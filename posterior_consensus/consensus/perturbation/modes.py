@@ -161,16 +161,21 @@ def fit_modes(
 
     Notes
     -----
-    Draw t is from mode g with probability omega_g, and then a perturbation of its partition as
+    Draw t is from mode g with probability omega_g, and then a perturbation of its partition [1]_ as
     :func:`random_perturbation_em` tells, with the noise p_g. The steps raise a lower bound of the log-likelihood in
     turn over the matchings of every draw with every mode, the noise and the shares, the responsibilities, and the
     memberships, to which each draw's votes count as much as the mode is responsible for it. The starts group the draws
     by k-means on the leading principal coordinates of their association matrices: single draws may be too noisy to be
     near others of their mode. The evidence is the bound less half the logarithm of the number of items for each
-    cluster's share and of the number of draws for each mode's share and noise.
+    cluster's share and of the number of draws for each mode's share and noise, as BIC has it [2]_.
 
     A mode is a group of draws that differ from a partition by noise that hits all items alike. Where some items are
     noisier than others, or draws are correlated in their errors, more modes than there are may fit better.
+
+    References
+    ----------
+    .. [1] Zhou, Dudeja and Amini (2023), Statistical guarantees for consensus clustering, ICLR 2023.
+    .. [2] Schwarz (1978), Annals of Statistics 6(2), 461-464. https://doi.org/10.1214/aos/1176344136
 
     Examples
     --------
