@@ -35,16 +35,18 @@ def rpm_em(
 
     Notes
     -----
-    :func:`random_perturbation_em` gives all that the model tells. Clusters that have no items are left out, so that
-    `n_clusters` may be too large.
+    :func:`random_perturbation_em` gives all that the model tells; `objective` and `trace` are those of its climb.
+    Clusters that have no items are left out, so that `n_clusters` may be too large.
     """
     found = as_fit(draws, fit(draws, n_clusters, max_clusters, noise, n_starts, max_steps, rng))
     info = {
         "noise": found.noise,
         "error_rate": found.error_rate,
         "log_likelihood": found.log_likelihood,
-        "n_iterations": len(found.trace),
+        "objective": float(found.trace[-1]),
+        "n_iter": len(found.trace),
         "converged": found.converged,
+        "trace": found.trace.tolist(),
         "objectives": found.objectives.tolist(),
     }
     return Candidate(found.labels.values, info)
