@@ -132,7 +132,7 @@ def sample(links, start, n_draws, alpha, rng):
 
     Returns
     -------
-    numpy.ndarray of shape (n_draws, n), dtype uint8
+    numpy.ndarray of shape (n_draws, n), dtype uint8 or wider
         The start, and the blocks after each sweep but the last.
     """
     n = start.size
@@ -142,7 +142,7 @@ def sample(links, start, n_draws, alpha, rng):
     edges = members.T.astype(np.int64) @ links @ members
     edges[np.diag_indices(n + 1)] //= 2
     log_factorials = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n * (n - 1) // 2 + 2)))])
-    draws = np.empty((n_draws, n), np.uint8)
+    draws = np.empty((n_draws, n), np.min_scalar_type(n - 1))
     for t in range(n_draws):
         draws[t] = z
         sweep(links, z, sizes, edges, alpha, log_factorials, rng.random(n))

@@ -60,3 +60,8 @@ def test_network_is_what_it_is_called(block_model, rng):
     off = ~np.eye(len(blocks), dtype=bool)
     assert links[same & off].mean() == pytest.approx(block_model.P_WITHIN, abs=0.02)
     assert links[~same].mean() == pytest.approx(block_model.P_BETWEEN, abs=0.01)
+
+
+def test_every_node_can_start_on_its_own(block_model, rng):
+    draws = block_model.sample(np.zeros((300, 300), np.uint8), np.arange(300), 1, 1.0, rng)
+    assert draws.tolist() == [list(range(300))]
