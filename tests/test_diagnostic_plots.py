@@ -1,5 +1,8 @@
 """Pictures of the chains show what they should, at odd sizes too."""
 
+from dataclasses import replace
+from itertools import pairwise
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -78,6 +81,14 @@ def test_matrices_of_the_chains_have_one_order_and_one_scale():
     assert axes[0].figure.get_suptitle().startswith(title)
 
 
+def test_long_names_of_items_stay_within_the_figure():
+    draws = draws_of(2, 40, 5, names=[f"patient number {i} of the university hospital in the city" for i in range(5)])
+    figure = pc.plot_psm_by_chain(draws)[0].figure
+    figure.canvas.draw()
+    title, box = figure.texts[0].get_window_extent(), figure.bbox
+    assert 0 <= title.x0 and title.x1 <= box.width and title.y1 <= box.height
+
+
 def test_map_keeps_distances_that_a_plane_can_hold():
     partitions = np.array([[0, 0, 0, 0], [0, 0, 1, 1], [0, 1, 0, 1]])  # VI 1, 1 and 2: on a line
     ax = pc.plot_draws_map(np.repeat(partitions, 3, axis=0)[np.newaxis], partitions[1], n_draws=9)
@@ -114,7 +125,7 @@ def test_sequence_and_the_end_of_the_burn_in_are_drawn_by_chain():
         assert [line.get_xdata()[0] for line in ends] == found.burn_in["burn_in"].values.tolist()
         styles = ["--" if settled else ":" for settled in found.burn_in["settled"]]
         assert [line.get_linestyle() for line in ends] == styles
-    assert axes[0].get_title(loc="left") == "binder from the draw 2 before"
+    assert axes[0].get_title(loc="left") == "binder distance from the draw 2 before"
     assert [text.get_text() for text in axes[0].get_legend().get_texts()] == ["chain 0", "chain 1", "chain 2"]
     short = pc.plot_sequence(pc.sequential_distances(draws_of(1, 60, 5)))
     assert short[0].lines[1].get_linestyle() == ":" and short[0].lines[1].get_xdata()[0] == 30
@@ -136,6 +147,16 @@ def test_histograms_hold_all_resamples(rng):
     assert ax.get_title(loc="left") == "p-value 0.001 for independent items"
     same = pc.plot_near_independence(pc.near_independence(np.zeros((30, 4), int)))
     same.figure.canvas.draw()
+
+
+def test_labels_below_the_histograms_do_not_touch(rng):
+    found = pc.near_independence(rng.integers(2, size=(60, 6)))
+    wide = found.resampled.copy(data=np.tile(np.linspace(-0.0015, 0.0025, 500), (2, 1)))
+    ax = pc.plot_near_independence(replace(found, resampled=wide))
+    ax.figure.canvas.draw()
+    labels = [label.get_window_extent() for label in ax.get_xticklabels()]
+    shown = [box for box in labels if ax.bbox.x0 <= (box.x0 + box.x1) / 2 <= ax.bbox.x1]
+    assert all(after.x0 > before.x1 + 3 for before, after in pairwise(shown))
 
 
 @pytest.mark.parametrize(

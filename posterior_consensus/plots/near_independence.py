@@ -52,6 +52,8 @@ def plot_near_independence(found: NearIndependence, *, ax: Axes | None = None) -
     """
     if not isinstance(found, NearIndependence):
         raise TypeError(f"`found` must be what near_independence() returns; got {type(found).__name__}.")
+    from matplotlib.ticker import MaxNLocator
+
     ax = new_axes(ax, 5.6, 3.2)
     values = found.resampled
     low, high = float(values.min()), float(values.max())
@@ -61,6 +63,7 @@ def plot_near_independence(found: NearIndependence, *, ax: Axes | None = None) -
     ax.axvline(0.0, color=INK, linewidth=0.7, linestyle=":")
     ax.set(xlabel="squared maximum mean discrepancy of draws from ...", ylabel="resamples")
     ax.set_title(f"p-value {found.p_value:.2g} for independent items", loc="left", fontsize="medium", color=INK)
+    ax.xaxis.set_major_locator(MaxNLocator(5))  # labels of small numbers are long
     ax.tick_params(colors=INK)
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False, fontsize="small")

@@ -89,5 +89,5 @@ def plot_psm_by_chain(draws: Any, partition: Any = None, *, axes: Any = None) ->
         first, second = (names[item] for item in gap.items)
         title = f"largest gap {gap.size:.2f}: {draws.item_dim} {first} and {second}, "
         title += f"chains {gap.chains[0]} and {gap.chains[1]}"
-        axes[0].figure.suptitle(title, fontsize="medium", color=INK)
+        axes[0].figure.suptitle(title, fontsize="medium", color=INK, wrap=True)
     return axes

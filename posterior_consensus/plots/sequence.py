@@ -68,7 +68,7 @@ def plot_sequence(sequence: SequentialDistances, *, axes: Any = None) -> npt.NDA
     unit = f" ({sequence.loss.unit})" if sequence.loss.unit else ""
     before = "the draw before" if sequence.lag == 1 else f"the draw {sequence.lag} before"
     for ax, name in zip(axes, (before, "the second half, mean"), strict=True):
-        ax.set_title(f"{sequence.loss.name} from {name}{unit}", loc="left", fontsize="small", color=INK)
+        ax.set_title(f"{sequence.loss.name} distance from {name}{unit}", loc="left", fontsize="small", color=INK)
         ax.set_xlim(0, int(burn_in["n_draws"].max()) - 1 or 1)
         ax.set_ylim(0, None)
         ax.tick_params(colors=INK, labelsize="small")
