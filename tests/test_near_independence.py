@@ -175,3 +175,8 @@ def test_a_chain_worth_few_draws_is_refused(rng):
     stuck = np.repeat(rng.integers(3, size=(10, 8)), 40, axis=0)
     with pytest.raises(ValueError, match="400 draws have an effective sample size of"):
         pc.near_independence(stuck)
+
+
+def test_chains_of_a_few_draws_are_refused(rng):
+    with pytest.raises(ValueError, match="got 0, as chains of fewer than four draws have no effective sample size"):
+        pc.near_independence(rng.integers(2, size=(40, 2, 5)))

@@ -215,9 +215,12 @@ def _uncorrelated(draws: PartitionDraws, ess: float, max_draws: int) -> npt.NDAr
         step = max(1, int(np.ceil(np.log(_UNCORRELATED) / np.log((worth - 1) / (worth + 1)))))
     rows = np.concatenate([chain[::step] for chain in draws.chains]) if ess > 0 else np.empty(0, np.intp)
     if rows.size < _FEWEST:
+        why = f"{draws.n_draws} draws have an effective sample size of {ess:.3g}"
+        if np.isnan(ess):
+            why = "chains of fewer than four draws have no effective sample size"
         raise ValueError(
-            f"The draws must hold at least {_FEWEST} that are nearly uncorrelated; got {rows.size}, as {draws.n_draws} "
-            f"draws have an effective sample size of {ess:.3g}. Run longer chains; diagnose() says whether they agree."
+            f"The draws must hold at least {_FEWEST} that are nearly uncorrelated; got {rows.size}, as {why}. "
+            "Run longer chains; diagnose() says whether they agree."
         )
     return rows[np.linspace(0, rows.size - 1, min(rows.size, max_draws)).astype(np.intp)]
 
