@@ -88,6 +88,15 @@ def test_steps_do_not_tell_a_slow_drift_but_the_rule_does(rng):
     assert "not settled" in repr(still) and "Run longer chains" in repr(still)
 
 
+@pytest.mark.parametrize("share", [0.7, 0.75, 0.8, 0.9])
+def test_a_late_change_of_modes_is_not_settled(rng, share):
+    in_first = np.arange(1000)[:, np.newaxis] < 1000 * share
+    centers = np.where(in_first, np.arange(40) % 4, np.arange(40) // 10)
+    chain = np.where(rng.random((1000, 40)) < 0.3, rng.integers(4, size=(1000, 40)), centers)
+    found = pc.sequential_distances(chain)
+    assert not found.settled and found.burn_in["burn_in"].item() == 500
+
+
 def test_stationary_chains_keep_nearly_all_draws(rng):
     found = pc.sequential_distances(sticky_chains(rng, 40, 600, 12, 0.5)).burn_in
     assert found["settled"].values.mean() > 0.9

@@ -130,12 +130,15 @@ def sequential_distances(draws: Any, loss: str | PartitionLoss = "vi", *, lag: i
         (m - d)^-2 sum_{k > d} (y_k - mean_{k > d} y)^2,
 
     the squared standard error of the mean of what is left, is least, over all d that keep a tenth and 50 draws. If that
-    d is in the second half, the chain has not settled. Of simulated chains of 200 draws or more, stationary from the
-    first one and worth 50 effective draws, about one in twenty at most was called not settled; from the others the rule
-    left out 1 to 5 draws in a hundred. Chains of fewer than 100 draws are not judged.
+    d is in the second half, the chain has not settled. Nor has it if the same holds of the distance from the third
+    quarter and of that from the last one: a chain that changes modes between the two is as far from the second half
+    before as after. Of simulated chains of 200 draws or more, stationary from the first one and worth 50 effective
+    draws, about one in twenty at most was called not settled; from the others the rule left out up to 7 draws in a
+    hundred. Chains of fewer than 100 draws are not judged.
 
-    A chain that settles in one mode of several looks the same as one that has found them all; :func:`diagnose` compares
-    chains. Weights are ignored.
+    A chain that settles in one mode of several looks the same as one that has found them all, and one that moves in its
+    last tenth, of 200 draws in its last fifth, as one that has stayed; :func:`diagnose` compares chains. Weights are
+    ignored.
 
     References
     ----------
@@ -163,8 +166,10 @@ def sequential_distances(draws: Any, loss: str | PartitionLoss = "vi", *, lag: i
     for rows in draws.chains:
         if rows.size > lag:
             steps[rows[lag:]] = paired_losses(draws, rows[:-lag], rows[lag:], record)
-        to_half[rows] = _to_second_half(draws, rows, record)
+        to_half[rows], *to_quarters = _to_second_half(draws, rows, record)
         end, settled = end_of_burn_in(to_half[rows])
+        if not any(end_of_burn_in(trace)[1] for trace in to_quarters):
+            end, settled = rows.size // 2, False
         kept.append(rows[end:])
         left = steps[rows[end:]]
         step = float(np.nanmean(left)) if np.any(~np.isnan(left)) else np.nan
@@ -181,14 +186,18 @@ def sequential_distances(draws: Any, loss: str | PartitionLoss = "vi", *, lag: i
     )
 
 
-def _to_second_half(draws: PartitionDraws, rows: npt.NDArray[np.intp], loss: PartitionLoss) -> Floats:
-    """Mean distance of each draw of a chain from some draws of its second half."""
+def _to_second_half(draws: PartitionDraws, rows: npt.NDArray[np.intp], loss: PartitionLoss) -> tuple[Floats, ...]:
+    """Mean distance of each draw of a chain from some draws of its second half, its third and its last quarter."""
     places = np.unique(np.linspace(rows.size // 2, rows.size - 1, _REFERENCES).astype(np.intp))
     distances = loss_matrix(draws.labels[rows[places]], draws.take(rows), loss)
-    # Its distance from itself is no distance from another draw, and would set these draws apart.
-    others = np.full(rows.size, places.size)
-    others[places] -= 1
-    return distances.sum(axis=0) / np.maximum(others, 1)
+    middle = places.size // 2
+    traces = []
+    for part in (slice(None), slice(middle), slice(middle, None)):
+        # Its distance from itself is no distance from another draw, and would set these draws apart.
+        others = np.full(rows.size, places[part].size)
+        others[places[part]] -= 1
+        traces.append(distances[part].sum(axis=0) / np.maximum(others, 1))
+    return tuple(traces)
 
 
 def _trace(draws: PartitionDraws, values: Floats, name: str, loss: PartitionLoss) -> xr.DataArray:
