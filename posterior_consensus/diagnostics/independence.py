@@ -151,6 +151,7 @@ def near_independence(
 
     where d is Binder's loss, which is ||A - A'||^2 / n^2 for association matrices A: a Gaussian kernel, and one that
     does not depend on the labels' names. Its null distribution comes from draws exchanged at random between the two.
+    Another seed halves the draws otherwise and gives another p-value; where it is near 0.05, neither is the right one.
 
     Exchanges suppose draws that are independent of one another. With the effective sample size of the partition that
     :func:`diagnose` gives, tau draws are worth one. If the correlation decays exponentially, it does as rho^s with rho
