@@ -81,6 +81,12 @@ def test_matrices_of_the_chains_have_one_order_and_one_scale():
     assert axes[0].figure.get_suptitle().startswith(title)
 
 
+@pytest.mark.parametrize(("n_clusters", "n_lines"), [(1, 0), (30, 58), (31, 0)])
+def test_lines_part_clusters_unless_they_would_cover_the_matrix(n_clusters, n_lines):
+    (ax,) = pc.plot_psm_by_chain(draws_of(1, 10, 62), np.arange(62) % n_clusters)
+    assert len(ax.lines) == n_lines
+
+
 def test_long_names_of_items_stay_within_the_figure():
     draws = draws_of(2, 40, 5, names=[f"patient number {i} of the university hospital in the city" for i in range(5)])
     figure = pc.plot_psm_by_chain(draws)[0].figure

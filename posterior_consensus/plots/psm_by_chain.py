@@ -16,6 +16,7 @@ from posterior_consensus.similarity import similarity_values
 
 _SIDE = 2.6  # inches
 _MOST_COLUMNS = 4
+_MOST_CLUSTERS = 30  # parted by lines; the lines of more would cover the matrix
 _MARK = "#C1272D"
 
 
@@ -26,8 +27,8 @@ def plot_psm_by_chain(draws: Any, partition: Any = None, *, axes: Any = None) ->
     ----------
     draws : PartitionDraws or anything :func:`as_partition_draws` takes
     partition : result object, DataArray or label vector of shape (n_items,), optional
-        Orders the items, as a rule the consensus; its clusters are parted by lines. Without it items are ordered by
-        average linkage of the matrix over all chains.
+        Orders the items, as a rule the consensus; its clusters, up to 30, are parted by lines. Without it items are
+        ordered by average linkage of the matrix over all chains.
     axes : array of matplotlib.axes.Axes, optional
         One for each chain.
 
@@ -71,12 +72,13 @@ def plot_psm_by_chain(draws: Any, partition: Any = None, *, axes: Any = None) ->
         axes = grid_axes(axes, 1, n_chains, 0, 0)[0]
     gap = largest_gap(plain)
     marked = [int(np.flatnonzero(order == item)[0]) for item in gap.items] if gap.size > 0 else []
+    edges = np.flatnonzero(np.diff(labels[order])) + 0.5
     for ax, rows in zip(axes, plain.chains, strict=True):
         values = similarity_values(plain.take(rows))[np.ix_(order, order)]
         image = ax.imshow(values, cmap="Blues", vmin=0.0, vmax=1.0, interpolation="nearest")
         ax.set_title(f"chain {draws.chain[rows[0]]}", fontsize="medium", color=INK)
         ax.set(xticks=[], yticks=[])
-        for edge in np.flatnonzero(np.diff(labels[order])) + 0.5:
+        for edge in edges if edges.size < _MOST_CLUSTERS else ():
             ax.axhline(edge, color=INK, linewidth=0.4)
             ax.axvline(edge, color=INK, linewidth=0.4)
         if marked:
