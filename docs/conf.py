@@ -28,6 +28,7 @@ def copy_examples():
 
 
 copy_examples()
+os.environ["PYTHONPATH"] = str(EXAMPLES)  # a notebook may take a model from the script that sampled it
 
 project = "posterior_consensus"
 author = "The posterior_consensus developers"

@@ -104,6 +104,18 @@ def test_a_search_ends_where_runs_agree_and_more_runs_are_no_worse():
     assert many.expected_loss <= few.expected_loss + 1e-12
 
 
+@pytest.mark.parametrize("loss", ["omari", "nvi", "id", "nid"])
+def test_losses_that_are_not_linear_start_from_three_cuts_of_a_tree_too(loss):
+    rugged = noisy_draws(np.random.default_rng(12), 300, 60, 8, 0.75)
+    few, many = find(rugged, loss), find(rugged, loss, n_agree=100)
+    cuts = many.info["n_runs"] - 16
+    assert 1 <= cuts <= 3 and few.info["n_runs"] < many.info["n_runs"]
+    assert many.expected_loss <= few.expected_loss + 1e-12
+    assert min(many.info["expected_losses"]) == pytest.approx(many.expected_loss, abs=1e-12)
+    clear = noisy_draws(np.random.default_rng(6), 30, 30, 4, 0.1)
+    assert find(clear, loss).info["n_runs_at_best"] >= 3
+
+
 @pytest.mark.parametrize("loss", ["vi", "binder", "omari"])
 @pytest.mark.parametrize("n_items", [8, 40])
 def test_number_of_threads_does_not_matter(loss, n_items, monkeypatch):

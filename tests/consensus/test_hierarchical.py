@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 from scipy.cluster import hierarchy
-from scipy.spatial.distance import squareform
+from scipy.spatial.distance import pdist, squareform
 
 import posterior_consensus as pc
+from posterior_consensus.consensus.hierarchical import cut, tree
 from tests import reference
 from tests.ensembles import noisy_draws
 
@@ -21,6 +22,18 @@ def test_the_best_cut_of_the_tree(linkage, loss):
     losses = [reference.expected(cut, labels, reference.LOSSES[loss], weights) for cut in cuts]
     np.testing.assert_allclose(result.info["expected_losses"], losses, atol=1e-12)
     assert reference.same(result.labels.values, cuts[int(np.argmin(losses))])
+
+
+@pytest.mark.parametrize("linkage", ["average", "complete"])
+@pytest.mark.parametrize("n_items", [2, 7, 300])
+def test_every_cut_is_scipys(linkage, n_items):
+    points = np.random.default_rng(n_items).normal(size=(n_items, 2))
+    distances = pdist(points)
+    merges = tree(1 - squareform(distances), linkage)
+    numbers = sorted({1, n_items // 2 + 1, n_items})
+    expected = hierarchy.cut_tree(hierarchy.linkage(distances, linkage), numbers[::-1])[:, ::-1]
+    for found, wanted in zip(cut(merges, numbers), expected.T, strict=True):
+        assert reference.same(found, wanted)
 
 
 def test_all_items_apart_is_among_the_cuts():
