@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,7 +56,10 @@ class OnDraws:
         self._stop = stop
         self._all = tables.Draws(draws.labels, draws.starts, draws.weights)
         self._cumulative = np.cumsum(draws.weights)
-        self._middle = self._sample((np.arange(_MIDDLE) + 0.5) / _MIDDLE)
+
+    @cached_property
+    def _middle(self) -> tables.Draws:
+        return self._sample((np.arange(_MIDDLE) + 0.5) / _MIDDLE)
 
     def explore(self, order: npt.NDArray[Any], random: npt.NDArray[np.float64], from_draw: bool) -> Found:
         """Allocate the items in this order and search from there, without using all draws."""
