@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from posterior_consensus.arguments import as_generator
 from posterior_consensus.draws import PartitionDraws, draws_and_items, frame, with_weights
 from posterior_consensus.losses import PartitionLoss, pairs
 from posterior_consensus.partitions import canonical_rows
@@ -292,7 +293,7 @@ def _sampled(
     probabilities: npt.NDArray[np.floating], random_seed: int | np.random.Generator | np.random.SeedSequence | None
 ) -> npt.NDArray[Any]:
     """A component of each item (N, n), by inversion of its distribution function."""
-    rng = np.random.default_rng(random_seed)
+    rng = as_generator(random_seed)
     n_draws, n_items, n_components = probabilities.shape
     components = np.empty((n_draws, n_items), np.min_scalar_type(max(n_components - 1, 0)))
     for t, block in enumerate(probabilities):

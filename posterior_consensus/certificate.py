@@ -11,8 +11,8 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus import display
+from posterior_consensus.arguments import check_seconds
 from posterior_consensus.bounds.bound import relative_gap, status
-from posterior_consensus.bounds.budget import check_seconds
 from posterior_consensus.bounds.methods import BOUNDS, family_of
 from posterior_consensus.draws import as_partition_draws
 from posterior_consensus.expectation import mean_loss

@@ -10,6 +10,7 @@ from typing import Literal
 
 import numpy as np
 
+from posterior_consensus.arguments import check_between
 from posterior_consensus.loss_record import TERMS, Floats, PartitionLoss
 
 
@@ -365,15 +366,6 @@ def _cost(a: float | None, tau: float | None) -> float:
     if a is not None:
         raise ValueError(f"`a` and `tau` must not both be given, as a = 2 (1 - tau); got a={a!r} and tau={tau!r}.")
     return 2.0 * (1.0 - check_between("tau", tau, 1))
-
-
-def check_between(name: str, value: float, upper: int) -> float:
-    """Take a number between 0 and `upper`, both excluded."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise TypeError(f"`{name}` must be a number; got {type(value).__name__}.")
-    if not 0 < value < upper:
-        raise ValueError(f"`{name}` must lie between 0 and {upper}, both excluded; got {value!r}.")
-    return float(value)
 
 
 def as_loss(loss: str | PartitionLoss) -> PartitionLoss:

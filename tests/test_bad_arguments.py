@@ -81,9 +81,10 @@ def test_enumeration_has_a_limit():
 
 
 @pytest.mark.parametrize(("seed", "error"), [(-1, ValueError), ("a", TypeError)])
-def test_seed_of_the_threshold(seed, error):
+def test_seed(seed, error):
     parts = [f"`random_seed` must be a whole number from 0, a Generator or None; got {seed!r}"]
     check(lambda s: pc.pair_threshold(GOOD, random_seed=s), seed, error, parts)
+    check(lambda s: pc.as_allocation_probabilities(np.full((3, 2, 2), 0.5), random_seed=s), seed, error, parts)
 
 
 @pytest.mark.parametrize("prob", [0, 1, -0.1, 1.5, "0.9", None, True, np.nan])

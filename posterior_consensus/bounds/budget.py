@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import time
 
-import numpy as np
-
 
 class OutOfBudget(Exception):
     """The next piece of work would take more than is left."""
@@ -45,11 +43,3 @@ class Foreseen:
     def unforeseen(self) -> float:
         """There are none for work whose length cannot be foreseen."""
         raise OutOfBudget
-
-
-def check_seconds(seconds: float) -> None:
-    """Take a positive number of seconds."""
-    if isinstance(seconds, bool) or not isinstance(seconds, (int, float, np.integer, np.floating)):
-        raise TypeError(f"`seconds` must be a number; got {seconds!r}.")
-    if not seconds > 0:
-        raise ValueError(f"`seconds` must be positive; got {seconds}.")

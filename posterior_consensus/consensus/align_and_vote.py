@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
-from posterior_consensus.consensus.selection import Candidate, check_count, filled
+from posterior_consensus.arguments import check_count
+from posterior_consensus.consensus.selection import Candidate, filled
 from posterior_consensus.draws import PartitionDraws
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.losses import PartitionLoss

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.consensus.selection import Candidate, check_count, cluster_range, least_loss
+from posterior_consensus.arguments import check_count
+from posterior_consensus.consensus.selection import Candidate, cluster_range, least_loss
 from posterior_consensus.draws import PartitionDraws
 from posterior_consensus.losses import PartitionLoss
 from posterior_consensus.partitions import Labels, canonical_labels

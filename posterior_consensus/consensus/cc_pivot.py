@@ -8,9 +8,10 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.consensus.selection import Candidate, check_count, least_loss
+from posterior_consensus.arguments import check_between, check_count
+from posterior_consensus.consensus.selection import Candidate, least_loss
 from posterior_consensus.draws import PartitionDraws
-from posterior_consensus.losses import PartitionLoss, check_between
+from posterior_consensus.losses import PartitionLoss
 from posterior_consensus.partitions import Labels, canonical_labels
 from posterior_consensus.progress import track
 from posterior_consensus.similarity import similarity_row, similarity_values

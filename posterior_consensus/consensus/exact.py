@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from posterior_consensus.arguments import check_seconds
 from posterior_consensus.bounds.binder import binder_bound
 from posterior_consensus.bounds.bound import relative_gap, status
-from posterior_consensus.bounds.budget import check_seconds
 from posterior_consensus.consensus.greedy import greedy
 from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.draws import PartitionDraws

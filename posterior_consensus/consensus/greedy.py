@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.bounds.budget import check_seconds
+from posterior_consensus.arguments import check_count, check_seconds
 from posterior_consensus.consensus.best_draw import best_draw
 from posterior_consensus.consensus.hierarchical import hierarchical
 from posterior_consensus.consensus.problems import Found, Limits, OnDraws, OnPairs, OnRatios
-from posterior_consensus.consensus.selection import Candidate, check_count
+from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.consensus.spectral import spectral
 from posterior_consensus.consensus.workers import Workers
 from posterior_consensus.draws import PartitionDraws

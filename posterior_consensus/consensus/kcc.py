@@ -9,7 +9,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.consensus.selection import Candidate, check_above, check_count, cluster_range, least_loss
+from posterior_consensus.arguments import check_above, check_count
+from posterior_consensus.consensus.selection import Candidate, cluster_range, least_loss
 from posterior_consensus.draws import PartitionDraws
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.kernels.tables import Draws

@@ -8,15 +8,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import xlogy
 
+from posterior_consensus.arguments import check_above, check_count
 from posterior_consensus.consensus.basic import thread_pools
-from posterior_consensus.consensus.selection import (
-    Candidate,
-    check_above,
-    check_count,
-    cluster_range,
-    filled,
-    least_loss,
-)
+from posterior_consensus.consensus.selection import Candidate, cluster_range, filled, least_loss
 from posterior_consensus.draws import PartitionDraws
 from posterior_consensus.losses import PartitionLoss
 from posterior_consensus.partitions import Labels, canonical_labels

@@ -14,11 +14,12 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus import display
+from posterior_consensus.arguments import as_generator, check_count
 from posterior_consensus.bounds.bound import relative_gap, status
 from posterior_consensus.bounds.methods import quick_bound
 from posterior_consensus.consensus.methods import METHODS
 from posterior_consensus.consensus.refinement import ORDERS, Order, check_refinement, refined_labels
-from posterior_consensus.consensus.selection import Candidate, as_generator, check_count, most_clusters
+from posterior_consensus.consensus.selection import Candidate, most_clusters
 from posterior_consensus.consensus.threshold import consistent_interval, pair_means, threshold_of
 from posterior_consensus.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.expectation import draw_losses

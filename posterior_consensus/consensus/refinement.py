@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from posterior_consensus.allocations import AllocationProbabilities
-from posterior_consensus.consensus.selection import check_count
+from posterior_consensus.arguments import check_count
 from posterior_consensus.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.partitions import Labels, canonical_labels

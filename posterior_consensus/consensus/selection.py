@@ -36,35 +36,6 @@ class Candidate:
     lower_bound: float | None = None
 
 
-def check_count(name: str, value: Any) -> int:
-    """Take a whole number from 1."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"`{name}` must be a whole number; got {value!r}.")
-    if value < 1:
-        raise ValueError(f"`{name}` must be at least 1; got {value}.")
-    return int(value)
-
-
-def check_above(name: str, value: Any, lower: float) -> float:
-    """Take a finite number above `lower`."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise TypeError(f"`{name}` must be a number; got {value!r}.")
-    if not lower < value < np.inf:
-        raise ValueError(f"`{name}` must be a finite number above {lower}; got {value!r}.")
-    return float(value)
-
-
-def as_generator(random_seed: Any) -> np.random.Generator:
-    """Take whatever seeds a Generator, or one as it is."""
-    try:
-        if isinstance(random_seed, bool):
-            raise TypeError
-        return np.random.default_rng(random_seed)
-    except (TypeError, ValueError) as error:
-        wanted = "a whole number from 0, a Generator or None"
-        raise type(error)(f"`random_seed` must be {wanted}; got {random_seed!r}.") from None
-
-
 def cluster_range(draws: PartitionDraws, n_clusters: int | None, max_clusters: int | None) -> range:
     """Numbers of clusters a method is to try: the one asked for, or 1 to the largest allowed or in any draw."""
     if n_clusters is not None:

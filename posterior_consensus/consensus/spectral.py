@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse.linalg import LinearOperator, aslinearoperator, eigsh
 
+from posterior_consensus.arguments import check_above
 from posterior_consensus.consensus.basic import k_means, thread_pools
-from posterior_consensus.consensus.selection import Candidate, check_above, cluster_range, least_loss
+from posterior_consensus.consensus.selection import Candidate, cluster_range, least_loss
 from posterior_consensus.draws import PartitionDraws
 from posterior_consensus.losses import PartitionLoss
 from posterior_consensus.progress import track

@@ -13,12 +13,12 @@ import xarray as xr
 
 from posterior_consensus import display
 from posterior_consensus.allocations import AllocationProbabilities
+from posterior_consensus.arguments import as_generator, check_between
 from posterior_consensus.consensus.greedy import greedy
-from posterior_consensus.consensus.selection import as_generator
 from posterior_consensus.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.groups import stored
 from posterior_consensus.kernels import contingency
-from posterior_consensus.losses import PartitionLoss, as_loss, binder, check_between, pairs
+from posterior_consensus.losses import PartitionLoss, as_loss, binder, pairs
 from posterior_consensus.partitions import Labels
 from posterior_consensus.progress import track
 

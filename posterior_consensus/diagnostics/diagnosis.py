@@ -12,7 +12,7 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus import display
-from posterior_consensus.consensus.selection import as_generator, check_count
+from posterior_consensus.arguments import as_generator, check_count
 from posterior_consensus.diagnostics.agreement import Gap, largest_gap, partition_ess, partition_variance
 from posterior_consensus.diagnostics.traces import (
     Floats,

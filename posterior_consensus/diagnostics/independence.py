@@ -11,7 +11,7 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus import display
-from posterior_consensus.consensus.selection import as_generator, check_count
+from posterior_consensus.arguments import as_generator, check_count
 from posterior_consensus.diagnostics.agreement import partition_ess, partition_variance
 from posterior_consensus.diagnostics.discrepancy import gaussian_kernel, squared_discrepancies
 from posterior_consensus.diagnostics.matching import matched_labels

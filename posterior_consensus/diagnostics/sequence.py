@@ -11,7 +11,7 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus import display
-from posterior_consensus.consensus.selection import check_count
+from posterior_consensus.arguments import check_count
 from posterior_consensus.diagnostics.burn_in import FEWEST_DRAWS, end_of_burn_in
 from posterior_consensus.diagnostics.traces import Floats, as_sampled
 from posterior_consensus.draws import PartitionDraws, as_partition_draws

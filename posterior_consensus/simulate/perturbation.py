@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.consensus.selection import as_generator, check_count
+from posterior_consensus.arguments import as_generator, check_count
 from posterior_consensus.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.partitions import smallest_dtype
 from posterior_consensus.simulate.theory import numbers

@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from posterior_consensus.consensus.selection import check_above, check_count
-from posterior_consensus.losses import check_between
+from posterior_consensus.arguments import check_above, check_between, check_count
 
 Floats = npt.NDArray[np.float64]
 

@@ -10,9 +10,9 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus import display
+from posterior_consensus.arguments import as_generator, check_count
 from posterior_consensus.consensus.perturbation.em import Draws
 from posterior_consensus.consensus.perturbation.search import Search, search
-from posterior_consensus.consensus.selection import as_generator, check_count
 from posterior_consensus.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.groups import stored
 from posterior_consensus.partitions import distinct_rows
