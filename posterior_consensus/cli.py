@@ -97,6 +97,8 @@ def _check_files(options: argparse.Namespace) -> None:
         path = getattr(options, name)
         if path is not None and (path.is_dir() or not path.parent.is_dir()):
             raise ValueError(f"--{name} must be a file in a directory that exists; got {str(path)!r}.")
+    if options.output is not None and options.output.suffix == ".zarr":
+        raise ValueError(f"--output writes NetCDF, which {str(options.output)!r} would not be; attach() gives Zarr.")
     if options.output is not None and options.output.resolve() == options.posterior.resolve():
         raise ValueError(f"--output must be another file than the posterior's; got {str(options.output)!r}.")
 
@@ -112,14 +114,14 @@ def as_json(summary: Summary) -> dict[str, Any]:
     """What the summary found, as JSON holds it: NaN and infinity become null."""
     best, ball, diagnosis = summary.consensus, summary.ball, summary.diagnosis
     dim = summary.draws.item_dim
-    names = best.labels[dim].values.tolist() if dim in best.labels.coords else list(range(best.labels.size))
+    names = best.labels[dim].values.tolist() if dim in best.labels.coords else range(best.labels.size)
+    items = zip(names, best.labels.values.tolist(), summary.items.probability.values.tolist(), strict=True)
     table: dict[str, Any] = {
         "source": summary.source,
         "n_draws": summary.draws.n_draws,
         "n_chains": len(summary.draws.chains),
         "n_items": summary.draws.n_items,
         "n_clusters": best.n_clusters,
-        "labels": dict(zip(map(str, names), best.labels.values.tolist(), strict=True)),
         "loss": best.loss.name,
         "unit": best.loss.unit,
         "expected_loss": best.expected_loss,
@@ -127,7 +129,7 @@ def as_json(summary: Summary) -> dict[str, Any]:
         "lower_bound": summary.certificate.lower_bound if summary.certificate else None,
         "optimality": summary.certificate.status if summary.certificate else None,
         "ball": {"prob": ball.prob, "radius": ball.radius, "loss": ball.loss.name, "coverage": ball.coverage},
-        "item_probability": dict(zip(map(str, names), summary.items.probability.values.tolist(), strict=True)),
+        "items": [{"item": str(one), "cluster": k, "probability": p} for one, k, p in items],
         "chains": {
             "status": diagnosis.status,
             "verdict": diagnosis.verdict,
@@ -144,4 +146,6 @@ def as_json(summary: Summary) -> dict[str, Any]:
 def _finite(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_finite(one) for one in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

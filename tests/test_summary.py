@@ -217,10 +217,20 @@ def test_command_prints_and_writes(file, tmp_path, capsys):
     assert all(f"wrote {path}" in captured.err for path in (report, figure, output))
 
 
+def test_json_keeps_items_of_equal_names(tmp_path, capsys):
+    labels = xr.DataArray(np.tile([0, 0, 1, 1], (2, 10, 1)), dims=("chain", "draw", "obs"))
+    tree = xr.DataTree.from_dict({"posterior": xr.Dataset({"z": labels.assign_coords(obs=["a", "b", "a", "c"])})})
+    assert main([str(written(tree, tmp_path / "p.nc")), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [(one["item"], one["cluster"]) for one in found["items"]] == [("a", 0), ("b", 0), ("a", 1), ("c", 1)]
+
+
 def test_command_prints_json(file, capsys):
     assert main([file, "--json", "--method", "hierarchical", "--n-clusters", "3"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["n_clusters"] == 3 and len(found["labels"]) == 20 and found["labels"]["s0"] == 0
+    assert found["n_clusters"] == 3 and len(found["items"]) == 20
+    assert found["items"][0]["item"] == "s0" and found["items"][0]["cluster"] == 0
+    assert all(0 <= one["probability"] <= 1 for one in found["items"])
     assert found["chains"]["status"] in ("agree", "short", "disagree", "unknown")
 
 
@@ -235,6 +245,7 @@ def test_command_prints_json(file, capsys):
         (["{file}", "--report", "{dir}/none/report.html"], ["--report", "none"]),
         (["{file}", "--figure", "{dir}"], ["--figure", "file"]),
         (["{file}", "--output", "{file}"], ["--output", "another file"]),
+        (["{file}", "--output", "{dir}/out.zarr"], ["--output writes NetCDF", "out.zarr"]),
         (["{file}", "--item-dim", "person"], ["`item_dim` 'person'"]),
     ],
 )
