@@ -170,7 +170,7 @@ class _Search:
     def _start_from_hopeful(self, problem: OnRatios, partitions: list[Labels]) -> None:
         """Go on from those of these partitions that would become best if they gained as much as any before."""
         values = self._evaluate(problem, partitions)
-        if not self._ends:
+        if not self._begun.keys() & self._ends.keys():  # the ends may all be of given partitions
             self._polish([partitions[np.argmin(values)]])
         gains = [value - self._ends[key].value for key, value in self._begun.items() if key in self._ends]
         least = self.best.value + max(gains)

@@ -141,6 +141,15 @@ def test_starts_are_runs_too_and_the_answer_is_no_worse(loss):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
+def test_starts_where_items_are_too_many_for_a_tree(loss, monkeypatch):
+    monkeypatch.setattr(problems, "_MOST_IN_TREE", 20)
+    draws = noisy_draws(np.random.default_rng(8), 30, 30, 5, 0.6)
+    result = find(draws, loss, starts=["best_draw"], n_runs=2)
+    assert result.info["n_runs"] >= 3
+    assert result.expected_loss == pytest.approx(result.info["trace"][-1], abs=1e-12)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
 def test_starts_of_any_number_of_clusters_keep_to_the_limits(loss):
     draws = noisy_draws(np.random.default_rng(9), 20, 15, 4, 0.5)
     starts = [np.arange(15), np.zeros(15, int)]
