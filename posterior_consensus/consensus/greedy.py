@@ -141,9 +141,8 @@ class _Search:
         """Run from where a tree of the items leads, if the loss is not linear."""
         if self.ratios is None:
             return
-        found = self.ratios.from_trees()
-        self._tally += sum(one.tally for one in found)
-        partitions = [one.labels for one in found]
+        (cuts,) = self.workers.results(self.ratios.cuts, [()])
+        partitions = [found.labels for found in self._results(self.ratios.from_cut, [(cut,) for cut in cuts])]
         self._evaluate(self.ratios, partitions)
         self.start_from(partitions)
 

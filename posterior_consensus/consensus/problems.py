@@ -108,8 +108,8 @@ class OnRatios(OnDraws):
 
     at_once = 2
 
-    def from_trees(self) -> list[Found]:
-        """Cut the tree of average linkage and search from there, without using all draws.
+    def cuts(self) -> list[Labels]:
+        """Cuts of the tree of average linkage to search from.
 
         Cuts lead to lower places than allocation does. The tree is cut where the loss is least, into twice as many
         clusters, as merges undo what is too fine better than splits what is too coarse, and into as many as draws have.
@@ -122,9 +122,11 @@ class OnRatios(OnDraws):
         numbers = np.unique(np.geomspace(fewest, drawn.max(), _CUTS).round().astype(np.int64))
         losses = [self._value(labels.astype(np.int32), self._middle) for labels in cut(merges, numbers)]
         best = int(numbers[np.argmin(losses)])
-        starts = cut(merges, np.unique([best, min(2 * best, most), int(np.median(drawn))]))
-        order = np.arange(self._draws.n_items)
-        return [self._settle(self._middle, start.astype(np.int32), order, effort=1) for start in starts]
+        return list(cut(merges, np.unique([best, min(2 * best, most), int(np.median(drawn))])).astype(np.int32))
+
+    def from_cut(self, labels: Labels) -> Found:
+        """Search from a cut, without using all draws."""
+        return self._settle(self._middle, labels, np.arange(labels.size), effort=1)
 
     def explore(self, order: npt.NDArray[Any], random: npt.NDArray[np.float64], from_draw: bool) -> Found:
         """Search from a draw, or from an allocation of the items in this order, without using all draws.

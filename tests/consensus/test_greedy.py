@@ -190,7 +190,7 @@ def test_a_tiny_time_limit_gives_a_partition(loss, n_clusters):
     assert result.info["n_runs"] >= 1
 
 
-@pytest.mark.parametrize("loss", ["vi", "binder"])
+@pytest.mark.parametrize("loss", ["vi", "binder", "omari"])
 @pytest.mark.parametrize("at", [0, 1, 3])
 @pytest.mark.parametrize("threads", [False, True])
 def test_an_interrupt_gives_the_best_so_far(loss, at, threads, monkeypatch):
