@@ -63,7 +63,8 @@ class OnDraws:
 
     def explore(self, order: npt.NDArray[Any], random: npt.NDArray[np.float64], from_draw: bool) -> Found:
         """Allocate the items in this order and search from there, without using all draws."""
-        return self._explore(np.full(order.size, -1, np.int32), order, random, self._draws.n_draws > _MANY)
+        middle = self._middle if self._draws.n_draws > _MANY else None
+        return self._explore(np.full(order.size, -1, np.int32), order, random, middle)
 
     def polish(self, labels: Labels) -> Found:
         """Search from a partition, on all draws."""
@@ -75,12 +76,12 @@ class OnDraws:
         return self._settle(self._sample(random[:_SMALL]), labels, order, effort=2)
 
     def _explore(
-        self, start: Labels, order: npt.NDArray[Any], random: npt.NDArray[np.float64], has_middle: bool
+        self, start: Labels, order: npt.NDArray[Any], random: npt.NDArray[np.float64], middle: tables.Draws | None
     ) -> Found:
         found = self._settle(self._sample(random[:_SMALL]), start, order, effort=0)
-        if not has_middle:
+        if middle is None:
             return found
-        later = self._settle(self._middle, found.labels, order, effort=1)
+        later = self._settle(middle, found.labels, order, effort=1)
         return later._replace(tally=found.tally + later.tally)
 
     def _sample(self, quantiles: npt.NDArray[np.float64]) -> tables.Draws:
@@ -131,13 +132,15 @@ class OnRatios(OnDraws):
     def explore(self, order: npt.NDArray[Any], random: npt.NDArray[np.float64], from_draw: bool) -> Found:
         """Search from a draw, or from an allocation of the items in this order, without using all draws.
 
-        Allocation goes by a difference of partitions, which leads to few places.
+        Allocation goes by a difference of partitions, which leads to few places. Every run has a middle of its own:
+        were it the same for all, none could end where that sample has a higher loss by chance.
         """
         start = np.full(order.size, -1, np.int32)
         if from_draw:
             row = min(np.searchsorted(self._cumulative, random[-1]), self._draws.n_draws - 1)
             start = self._draws.labels[row].astype(np.int32)
-        return self._explore(start, order, random, has_middle=True)
+        middle = self._sample((np.arange(_MIDDLE) + random[-2]) / _MIDDLE)
+        return self._explore(start, order, random, middle)
 
     def value(self, labels: Labels) -> float:
         """Expected loss, but for its scale."""

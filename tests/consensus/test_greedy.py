@@ -1,5 +1,6 @@
 from concurrent.futures import wait
 from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from tests.helpers import check
 search = import_module("posterior_consensus.consensus.greedy")
 workers = import_module("posterior_consensus.consensus.workers")
 problems = import_module("posterior_consensus.consensus.problems")
+GOLDEN = Path(__file__).parents[1] / "golden"
 LOSSES = list(pc.LOSSES)
 COUNTS = ["n_runs", "n_runs_at_best", "n_scans", "n_moves", "n_merges", "n_chains", "n_zealous_updates", "n_splits"]
 
@@ -249,3 +251,12 @@ def test_single_cluster_is_found_where_draws_have_little_in_common(seed):
     draws = np.random.default_rng(seed).integers(0, 4, (30, 8))
     best = find(draws, "vi", method="enumeration")
     assert find(draws, "vi").expected_loss == pytest.approx(best.expected_loss, abs=1e-12)
+
+
+def test_no_one_sample_of_the_draws_decides_where_runs_for_a_ratio_end():
+    """A sample of 128 draws, the same for all runs, once led all of them to 0.40115."""
+    labels = np.load(GOLDEN / "dpmm_draws.npz")["labels"]
+    rng = np.random.default_rng(323)
+    draws = labels[np.ix_(rng.permutation(1000), rng.choice(1000, 25, replace=False))]
+    found = [pc.consensus_partition(draws, "nvi", random_seed=seed, progressbar=False) for seed in range(4)]
+    assert min(result.expected_loss for result in found) < 0.4006
