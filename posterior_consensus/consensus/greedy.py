@@ -94,6 +94,8 @@ def greedy(
         check_seconds(seconds)
     if isinstance(starts, str):
         raise TypeError(f"`starts` must be a list of partitions or names; got {starts!r}.")
+    if not draws.weights.all():  # a draw of weight 0 must not take a place in the samples
+        draws = draws.take(np.flatnonzero(draws.weights))
     limits = Limits(n_clusters, n_clusters) if n_clusters is not None else Limits(1, max_clusters or draws.n_items)
     given = [_start(start, draws, loss, n_clusters=n_clusters, max_clusters=max_clusters, rng=rng) for start in starts]
     is_little = draws.n_items <= _LITTLE[0] and draws.labels.size <= _LITTLE[1]

@@ -226,6 +226,17 @@ def test_the_largest_number_in_any_draw_is_a_limit(loss):
     assert find(draws, loss, max_clusters="draws").n_clusters <= 3
 
 
+@pytest.mark.parametrize("loss", LOSSES)
+def test_draws_of_weight_zero_are_not_there(loss):
+    rng = np.random.default_rng(3)
+    labels = noisy_draws(rng, 60, 30, 5, 0.6)
+    weights = rng.exponential(size=60) * (rng.random(60) < 0.6)
+    some = find(pc.as_partition_draws(labels[weights > 0], weights=weights[weights > 0]), loss)
+    others = find(pc.as_partition_draws(labels, weights=weights), loss)
+    np.testing.assert_array_equal(some.labels, others.labels)
+    np.testing.assert_allclose(some.info["expected_losses"], others.info["expected_losses"], atol=1e-12)
+
+
 @pytest.mark.parametrize("a", [0.5, 1.0, 1.4])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_both_forms_of_the_search_agree(a, weighted, monkeypatch):
