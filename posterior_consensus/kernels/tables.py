@@ -153,7 +153,7 @@ def expected_in_one(draws, loss, state):
 
 @jit
 def set_slopes(draws, loss, state, linear, slopes):
-    """Derivatives of the expected loss; for a loss that is not linear, at the state's partition."""
+    """Derivatives of the expected loss; for a loss that is not linear, at the state's sums as they are kept."""
     if linear:
         for t in range(draws.weights.size):
             slopes.a[t] = loss.numerator[1] * draws.weights[t]
