@@ -187,7 +187,7 @@ def test_labels_below_the_histograms_do_not_touch(rng):
         (
             lambda: pc.plot_psm_by_chain(draws_of(2, 5, 4), axes=plt.subplots()[1]),
             ValueError,
-            "`axes` must be of shape \\(1, 2\\); got \\(\\)",
+            "`axes` must hold 2 matplotlib Axes; got 1",
         ),
         (
             lambda: pc.plot_draws_map(draws_of(1, 5, 4), n_draws=1),

@@ -73,7 +73,7 @@ def grid_axes(
         if not isinstance(ax, Axes):
             raise TypeError(f"`axes` must hold matplotlib Axes; got {type(ax).__name__}.")
     if grid.size != n_rows * n_columns:
-        raise ValueError(f"`axes` must be of shape {(n_rows, n_columns)}; got {grid.shape}.")
+        raise ValueError(f"`axes` must hold {n_rows * n_columns} matplotlib Axes; got {grid.size}.")
     return grid.reshape(n_rows, n_columns)
 
 

@@ -35,7 +35,7 @@ def plot_sequence(sequence: SequentialDistances, *, axes: Any = None) -> npt.NDA
     TypeError
         If `sequence` is not SequentialDistances, or `axes` not Axes.
     ValueError
-        If `axes` has another shape.
+        If `axes` holds another number of axes.
 
     Notes
     -----

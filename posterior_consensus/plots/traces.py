@@ -37,7 +37,7 @@ def plot_traces(diagnosis: Diagnosis, *, axes: Any = None) -> npt.NDArray[np.obj
     TypeError
         If `diagnosis` is not a Diagnosis, or `axes` not Axes.
     ValueError
-        If `axes` has another shape.
+        If `axes` holds another number of axes.
 
     Notes
     -----
