@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 
 def check_count(name: str, value: Any) -> int:
@@ -12,6 +13,15 @@ def check_count(name: str, value: Any) -> int:
     if value < 1:
         raise ValueError(f"`{name}` must be at least 1; got {value}.")
     return int(value)
+
+
+def check_clusters(n_clusters: Any, max_clusters: Any) -> None:
+    """Take two whole numbers from 1 or None, the first at most the second."""
+    for name, value in (("n_clusters", n_clusters), ("max_clusters", max_clusters)):
+        if value is not None:
+            check_count(name, value)
+    if n_clusters is not None and max_clusters is not None and n_clusters > max_clusters:
+        raise ValueError(f"`n_clusters` must not exceed `max_clusters`; got {n_clusters} and {max_clusters}.")
 
 
 def check_above(name: str, value: Any, lower: float) -> float:
@@ -38,6 +48,14 @@ def check_seconds(seconds: float) -> None:
         raise TypeError(f"`seconds` must be a number; got {seconds!r}.")
     if not seconds > 0:
         raise ValueError(f"`seconds` must be positive; got {seconds}.")
+
+
+def as_numbers(name: str, values: Any) -> npt.NDArray[np.float64]:
+    """Take an array of numbers."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):  # NumPy's own do not name the argument
+        raise TypeError(f"`{name}` must be numbers; got {values!r}.") from None
 
 
 def as_generator(random_seed: Any) -> np.random.Generator:

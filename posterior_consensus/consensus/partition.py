@@ -14,7 +14,7 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus import display
-from posterior_consensus.arguments import as_generator, check_count
+from posterior_consensus.arguments import as_generator, check_clusters
 from posterior_consensus.bounds.bound import relative_gap, status
 from posterior_consensus.bounds.methods import quick_bound
 from posterior_consensus.consensus.methods import METHODS
@@ -239,12 +239,11 @@ def consensus_partition(
     """
     draws = as_partition_draws(draws)
     function, name = _as_method(method, options)
-    _check_number("n_clusters", n_clusters, draws.n_items)
     if isinstance(max_clusters, str):
         max_clusters = _in_any_draw(max_clusters, draws)
-    _check_number("max_clusters", max_clusters, draws.n_items)
-    if n_clusters is not None and max_clusters is not None and n_clusters > max_clusters:
-        raise ValueError(f"`n_clusters` must not exceed `max_clusters`; got {n_clusters} and {max_clusters}.")
+    check_clusters(n_clusters, max_clusters)
+    _check_items("n_clusters", n_clusters, draws.n_items)
+    _check_items("max_clusters", max_clusters, draws.n_items)
     check_refinement(ORDERS[0] if refine is None else refine, passes, "refine")
     rng = as_generator(random_seed)
     threshold = threshold_of(draws, loss, tau, rng, progressbar)
@@ -312,6 +311,6 @@ def _in_any_draw(max_clusters: str, draws: PartitionDraws) -> int:
     return most_clusters(draws)
 
 
-def _check_number(name: str, value: int | None, n_items: int) -> None:
-    if value is not None and check_count(name, value) > n_items:
+def _check_items(name: str, value: int | None, n_items: int) -> None:
+    if value is not None and value > n_items:
         raise ValueError(f"`{name}` must lie between 1 and the number of items, {n_items}; got {value}.")

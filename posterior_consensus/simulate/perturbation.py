@@ -8,10 +8,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.arguments import as_generator, check_count
+from posterior_consensus.arguments import as_generator, as_numbers, check_count
 from posterior_consensus.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.partitions import smallest_dtype
-from posterior_consensus.simulate.theory import numbers
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -187,7 +186,7 @@ def random_perturbation(
 
 
 def _noise(noise: npt.ArrayLike, n_draws: int) -> Floats:
-    values = numbers("noise", noise)
+    values = as_numbers("noise", noise)
     if values.shape not in ((), (n_draws,)):
         raise ValueError(f"`noise` must be one number or one for each of {n_draws} draws; got shape {values.shape}.")
     if not np.all((values >= 0) & (values <= 1)):
@@ -200,7 +199,7 @@ def _cluster_shares(sizes: Any, n_clusters: int) -> Floats:
         if sizes != "balanced":
             raise ValueError(f"`sizes` must be 'balanced', a number or one for each cluster; got {sizes!r}.")
         return np.full(n_clusters, 1.0 / n_clusters)
-    values = numbers("sizes", sizes)
+    values = as_numbers("sizes", sizes)
     if values.ndim == 0:
         if not 0 <= values <= 1 or n_clusters == 1:
             raise ValueError(f"`sizes` must be from 0 to 1 as a number, and of several clusters; got {sizes!r}.")
@@ -209,7 +208,7 @@ def _cluster_shares(sizes: Any, n_clusters: int) -> Floats:
 
 
 def _shares(name: str, values: npt.ArrayLike, length: int | None) -> Floats:
-    shares = numbers(name, values)
+    shares = as_numbers(name, values)
     wrong_length = shares.ndim != 1 or shares.size == 0 or length not in (None, shares.size)
     if wrong_length or not np.all(shares >= 0) or not np.isclose(shares.sum(), 1.0):
         number = "" if length is None else f"{length} "

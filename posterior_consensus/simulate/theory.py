@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from posterior_consensus.arguments import check_above, check_between, check_count
+from posterior_consensus.arguments import as_numbers, check_above, check_between, check_count
 
 Floats = npt.NDArray[np.float64]
 
@@ -64,7 +64,7 @@ def chernoff_information(n_clusters: int, noise: npt.ArrayLike) -> Any:
     0.3106
     """
     n_clusters = _classes(n_clusters)
-    values = numbers("noise", noise)
+    values = as_numbers("noise", noise)
     if not np.all((values >= 0) & (values <= 1)):
         raise ValueError(f"`noise` must lie between 0 and 1; got {noise!r}.")
     q = values / n_clusters
@@ -300,7 +300,7 @@ def basic_error_bound(sizes: npt.ArrayLike, noise: float, *, n_draws: int, const
     >>> print(f"{pc.simulate.basic_error_bound([250, 250], 0.1, n_draws=1_000):.4f}")
     0.0010
     """
-    counts = numbers("sizes", sizes)
+    counts = as_numbers("sizes", sizes)
     if counts.ndim != 1 or counts.size == 0 or not np.all((counts > 0) & np.isfinite(counts)):
         raise ValueError(f"`sizes` must be the numbers of items of the clusters, all above 0; got {sizes!r}.")
     n_draws, constant = check_count("n_draws", n_draws), check_above("constant", constant, 0)
@@ -355,14 +355,6 @@ def refined_error_bound(n_clusters: int, noise: float, *, n_draws: int, slack: f
         raise ValueError(f"`slack` must be a number from 0 to less than 1; got {slack!r}.")
     rate = chernoff_information(n_clusters, _noise(noise))
     return math.exp(-(1 - slack) * check_count("n_draws", n_draws) * rate)
-
-
-def numbers(name: str, values: Any) -> Floats:
-    """Take an array of numbers."""
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):  # NumPy's own do not name the argument
-        raise TypeError(f"`{name}` must be numbers; got {values!r}.") from None
 
 
 def _classes(n_clusters: Any) -> int:

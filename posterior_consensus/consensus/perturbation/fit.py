@@ -10,7 +10,7 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus import display
-from posterior_consensus.arguments import as_generator, check_count
+from posterior_consensus.arguments import as_generator, check_clusters, check_count
 from posterior_consensus.consensus.perturbation.em import Draws
 from posterior_consensus.consensus.perturbation.search import Search, search
 from posterior_consensus.draws import PartitionDraws, as_partition_draws
@@ -209,15 +209,6 @@ def random_perturbation_em(
     check_clusters(n_clusters, max_clusters)
     rng = as_generator(random_seed)
     return as_fit(draws, fit(draws, n_clusters, max_clusters, noise, n_starts, max_steps, rng))
-
-
-def check_clusters(n_clusters: Any, max_clusters: Any) -> None:
-    """Refuse numbers of clusters that there are not."""
-    for name, value in (("n_clusters", n_clusters), ("max_clusters", max_clusters)):
-        if value is not None:
-            check_count(name, value)
-    if n_clusters is not None and max_clusters is not None and n_clusters > max_clusters:
-        raise ValueError(f"`n_clusters` must not exceed `max_clusters`; got {n_clusters} and {max_clusters}.")
 
 
 def fit(

@@ -10,8 +10,8 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus import display
-from posterior_consensus.arguments import as_generator, check_count
-from posterior_consensus.consensus.perturbation.fit import check_clusters, model_draws
+from posterior_consensus.arguments import as_generator, check_clusters, check_count
+from posterior_consensus.consensus.perturbation.fit import model_draws
 from posterior_consensus.consensus.perturbation.mixture import Mixture, mixture
 from posterior_consensus.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.groups import stored
