@@ -23,7 +23,7 @@ FREE = ("greedy", "hierarchical", "exact", "enumeration")  # not timed at the la
 NOT_HERE = ("enumeration", "lange_buhmann")  # as many items are too many, and sixteen numbers of clusters take minutes
 FINDS_NUMBER = ("cc_pivot", "align_and_vote")
 LARGE = {
-    "refinement": lambda draws, truth: pc.refine_partition(draws, _disturbed(truth)),
+    "refinement": lambda draws, truth: pc.consensus.refine_partition(draws, _disturbed(truth)),
     "spectral": lambda draws, _: _best(draws, "vi", "spectral", n_clusters=10),
     "spectral, association": lambda draws, _: _best(draws, "vi", "spectral", n_clusters=10, affinity="association"),
     "kcc": lambda draws, _: _best(draws, "vi", "kcc", n_clusters=10),
@@ -72,7 +72,7 @@ def compare_on_perturbations(smallest: bool) -> None:
             continue
         given = {} if method in FINDS_NUMBER else {"n_clusters": 10}
         best, seconds = measured(lambda method=method, given=given: _best(draws, "binder", method, **given), smallest)
-        rows.append([method, f"{pc.misclassification_distance(best, truth):.4f}", best.n_clusters, seconds])
+        rows.append([method, f"{pc.simulate.misclassification_distance(best, truth):.4f}", best.n_clusters, seconds])
     print_table(["method", "misclassified", "clusters", "seconds"], rows)
 
 
@@ -96,7 +96,7 @@ def run_large(name: str) -> str:
     seconds = time.perf_counter() - began
     clusters = int(getattr(found, "labels", found).max()) + 1
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-    return f"{pc.misclassification_distance(found, truth):.4f} {clusters} {seconds:.3g} {memory:.3g}"
+    return f"{pc.simulate.misclassification_distance(found, truth):.4f} {clusters} {seconds:.3g} {memory:.3g}"
 
 
 def measured(function: Callable, smallest: bool) -> tuple:

@@ -142,7 +142,9 @@ def adjusted_rand_indices(s: int, noise: float, replication: int) -> list[dict]:
         labels = answer(row, draws, np.random.default_rng(seed))
         found[row.name, False] = closeness(labels, truth)
         if row.refined:
-            found[row.name, True] = closeness(pc.refine_partition(draws, labels, order="jacobi", passes=1), truth)
+            found[row.name, True] = closeness(
+                pc.consensus.refine_partition(draws, labels, order="jacobi", passes=1), truth
+            )
     cell = {"set": s, "noise": noise, "replication": replication}
     return [{**cell, "method": name, "refined": refined, "ari": ari} for (name, refined), ari in found.items()]
 

@@ -28,11 +28,11 @@ draws
 # normalised mutual information (NMI), as in the paper's Figure 5.
 
 # %%
-vi = pc.sequential_distances(draws, "vi")
+vi = pc.diagnostics.sequential_distances(draws, "vi")
 axes = pc.plot_sequence(vi)
 
 # %%
-nmi = pc.sequential_distances(draws, "nmi")
+nmi = pc.diagnostics.sequential_distances(draws, "nmi")
 axes = pc.plot_sequence(nmi)
 
 # %% [markdown]
@@ -70,7 +70,7 @@ print("after the burn-in: ", pc.diagnose(kept).verdict)
 # asked about.
 
 # %%
-independence = pc.near_independence(kept, random_seed=1)
+independence = pc.diagnostics.near_independence(kept, random_seed=1)
 independence
 
 # %%
@@ -117,11 +117,11 @@ print(f"expected VI over the draws kept: {best.expected_loss:.2f} bits (MCSE {be
 
 # %%
 galaxies = pc.as_partition_draws(xr.open_datatree("data/galaxies.nc", engine="h5netcdf").load(), "z")
-sequence = pc.sequential_distances(galaxies)
+sequence = pc.diagnostics.sequential_distances(galaxies)
 sequence
 
 # %%
-mixture = pc.near_independence(galaxies.take(sequence.kept), random_seed=1)
+mixture = pc.diagnostics.near_independence(galaxies.take(sequence.kept), random_seed=1)
 ax = pc.plot_near_independence(mixture)
 print(mixture.verdict)
 

@@ -86,7 +86,7 @@ ax = pc.plot_alluvial({"vi": best, "binder": binder})
 
 # %%
 path = pc.loss_path(draws, "binder", random_seed=1)
-threshold = pc.pair_threshold(draws, random_seed=1)
+threshold = pc.consensus.pair_threshold(draws, random_seed=1)
 ax = pc.plot_loss_path(path)
 ax.axvline(threshold.tau, color="black", linestyle=":", label=f"calibrated, tau = {threshold.tau:.2f}")
 ax.legend(frameon=False)

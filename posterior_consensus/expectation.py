@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
-from scipy.optimize import linear_sum_assignment
 
 from posterior_consensus.allocations import AllocationProbabilities
 from posterior_consensus.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.kernels import contingency
 from posterior_consensus.kernels import loss as loss_kernels
 from posterior_consensus.losses import PartitionLoss, as_loss, is_binder
-from posterior_consensus.partitions import Labels, canonical_labels, contingency_table
+from posterior_consensus.partitions import Labels, canonical_labels
 from posterior_consensus.sources import aligned, labelled
 
 Floats = npt.NDArray[np.float64]
@@ -88,45 +87,12 @@ def partition_loss(estimate: Any, truth: Any, loss: str | PartitionLoss = "vi") 
     0.32
     """
     record = as_loss(loss)
-    ours, theirs = _two_partitions(estimate, truth)
+    ours, theirs = two_partitions(estimate, truth)
     return float(loss_matrix(ours[np.newaxis], as_partition_draws(theirs[np.newaxis]), record)[0, 0])
 
 
-def misclassification_distance(partition: Any, other: Any) -> float:
-    """Least share of items labelled differently over all matchings of two partitions' clusters.
-
-    Parameters
-    ----------
-    partition, other : array_like of shape (n_items,), DataArray or result object
-
-    Returns
-    -------
-    float
-        1 - max over one-to-one matchings of sum n_{k, match(k)} / n, in [0, 1); items of unmatched clusters count as
-        errors. A metric on partitions [1]_.
-
-    Raises
-    ------
-    ValueError
-        As :func:`partition_loss`.
-
-    References
-    ----------
-    .. [1] Meila and Heckerman (2001), Machine Learning 42, 9-29. https://doi.org/10.1023/A:1007648401407
-
-    Examples
-    --------
-    >>> import posterior_consensus as pc
-    >>> pc.misclassification_distance([0, 0, 1, 1], [1, 1, 1, 0])
-    0.25
-    """
-    ours, theirs = _two_partitions(partition, other)
-    table = contingency_table(ours, theirs)
-    rows, columns = linear_sum_assignment(table, maximize=True)
-    return 1.0 - float(table[rows, columns].sum()) / ours.size
-
-
-def _two_partitions(one: Any, other: Any) -> tuple[Labels, Labels]:
+def two_partitions(one: Any, other: Any) -> tuple[Labels, Labels]:
+    """Return the canonical labels (n_items,) of two partitions of the same items, the second in the first's order."""
     values = getattr(one, "labels", one), getattr(other, "labels", other)
     dim = next((str(v.dims[0]) for v in values if isinstance(v, xr.DataArray) and v.ndim == 1), "item")
     one, other = labelled(one, dim), labelled(other, dim)

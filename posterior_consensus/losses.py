@@ -13,6 +13,19 @@ import numpy as np
 from posterior_consensus.arguments import check_between
 from posterior_consensus.loss_record import TERMS, Floats, PartitionLoss
 
+__all__ = [
+    "LOSSES",
+    "PartitionLoss",
+    "binder",
+    "information_distance",
+    "jaccard",
+    "nid",
+    "nmi",
+    "nvi",
+    "one_minus_ari",
+    "vi",
+]
+
 
 def pairs(n_items: int) -> Floats:
     """Return the table h(x) = x (x - 1) / 2 for x = 0 to `n_items`: the number of pairs in a cluster."""
@@ -155,7 +168,7 @@ def one_minus_ari() -> PartitionLoss:
     Examples
     --------
     >>> import posterior_consensus as pc
-    >>> pc.partition_loss([0, 0, 1, 1], [0, 0, 0, 1], pc.one_minus_ari())
+    >>> pc.partition_loss([0, 0, 1, 1], [0, 0, 0, 1], pc.losses.one_minus_ari())
     1.0
     """
     return PartitionLoss(
@@ -187,7 +200,7 @@ def jaccard() -> PartitionLoss:
     Examples
     --------
     >>> import posterior_consensus as pc
-    >>> pc.partition_loss([0, 0, 1, 1], [0, 0, 0, 1], pc.jaccard())
+    >>> pc.partition_loss([0, 0, 1, 1], [0, 0, 0, 1], pc.losses.jaccard())
     0.75
     """
     return PartitionLoss(
@@ -219,7 +232,7 @@ def nvi() -> PartitionLoss:
     Examples
     --------
     >>> import posterior_consensus as pc
-    >>> pc.partition_loss([0, 0, 1, 1], [0, 1, 2, 3], pc.nvi())
+    >>> pc.partition_loss([0, 0, 1, 1], [0, 1, 2, 3], pc.losses.nvi())
     0.5
     """
     return PartitionLoss(
@@ -248,7 +261,7 @@ def information_distance() -> PartitionLoss:
     Examples
     --------
     >>> import posterior_consensus as pc
-    >>> pc.partition_loss([0, 0, 1, 1], [0, 1, 2, 3], pc.information_distance())
+    >>> pc.partition_loss([0, 0, 1, 1], [0, 1, 2, 3], pc.losses.information_distance())
     1.0
     """
     return PartitionLoss(
@@ -279,7 +292,7 @@ def nid() -> PartitionLoss:
     Examples
     --------
     >>> import posterior_consensus as pc
-    >>> pc.partition_loss([0, 0, 1, 1], [0, 1, 2, 3], pc.nid())
+    >>> pc.partition_loss([0, 0, 1, 1], [0, 1, 2, 3], pc.losses.nid())
     0.5
     """
     return PartitionLoss(
@@ -325,7 +338,7 @@ def nmi(average_method: Literal["geometric", "arithmetic", "min", "max"] = "geom
     Examples
     --------
     >>> import posterior_consensus as pc
-    >>> round(pc.partition_loss([0, 0, 1, 1], [0, 1, 2, 3], pc.nmi("arithmetic")), 6)
+    >>> round(pc.partition_loss([0, 0, 1, 1], [0, 1, 2, 3], pc.losses.nmi("arithmetic")), 6)
     0.333333
     """
     if average_method not in _NMI_NORMALIZERS:

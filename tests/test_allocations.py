@@ -165,8 +165,8 @@ def test_every_function_takes_them(soft):
     assert pc.as_partition_draws(soft) is soft and pc.as_allocation_probabilities(soft) is soft
     ball = pc.credible_ball(soft, best)
     assert_array_equal(ball.distances, pc.credible_ball(soft.labels, best).distances)
-    assert pc.refine_partition(soft, best).shape == (7,)
-    assert pc.pair_threshold(soft, random_seed=1).labels.sizes == {"obs": 7}
+    assert pc.consensus.refine_partition(soft, best).shape == (7,)
+    assert pc.consensus.pair_threshold(soft, random_seed=1).labels.sizes == {"obs": 7}
     assert pc.certify(soft, best, "vi", seconds=1).gap >= 0
     assert len(pc.loss_path(soft, "binder", random_seed=1).to_dataframe()) > 0
     pc.plot_n_clusters(soft)

@@ -65,7 +65,7 @@ def test_options_of_consensus(option, value, error, part):
         ({"refine": "jacobi", "passes": 0}, ValueError, "`passes` must be at least 1; got 0"),
         ({"refine": "jacobi", "passes": 1.5}, TypeError, "`passes` must be a whole number; got 1.5"),
         ({"method": "basic", "n_init": 0}, ValueError, "`n_init` must be at least 1; got 0"),
-        ({"method": lambda *_, **__: None}, TypeError, "must return a Candidate; got NoneType"),
+        ({"method": lambda *_, **__: None}, TypeError, "must return a consensus.Candidate; got NoneType"),
         ({"method": "hierarchical", "linkage": "ward"}, ValueError, "`linkage` must be one of 'average', 'complete'"),
         ({"method": "best_draw", "n_clusters": 4}, ValueError, "needs a draw with 4 clusters; the draws have 2 to 3"),
         ({"method": "best_draw", "n_init": 4}, TypeError, "takes no argument `n_init`; its own: none"),
@@ -83,7 +83,7 @@ def test_enumeration_has_a_limit():
 @pytest.mark.parametrize(("seed", "error"), [(-1, ValueError), ("a", TypeError)])
 def test_seed(seed, error):
     parts = [f"`random_seed` must be a whole number from 0, a Generator or None; got {seed!r}"]
-    check(lambda s: pc.pair_threshold(GOOD, random_seed=s), seed, error, parts)
+    check(lambda s: pc.consensus.pair_threshold(GOOD, random_seed=s), seed, error, parts)
     check(lambda s: pc.as_allocation_probabilities(np.full((3, 2, 2), 0.5), random_seed=s), seed, error, parts)
 
 
@@ -121,7 +121,7 @@ def test_arguments_of_the_path(arguments, error, part):
 @pytest.mark.parametrize("order", ["zz", None, 3, ["jacobi"]])
 def test_order(order):
     parts = [f"`order` must be one of 'jacobi', 'gauss-seidel'; got {order!r}"]
-    check(lambda o: pc.refine_partition(GOOD, CENTER, order=o), order, ValueError, parts)
+    check(lambda o: pc.consensus.refine_partition(GOOD, CENTER, order=o), order, ValueError, parts)
 
 
 DOOR = {
@@ -177,7 +177,7 @@ def test_items_of_an_array_are_not_draws(item_dim):
 
 TAKES_PARTITION = {
     "expected_loss": pc.expected_loss,
-    "refine_partition": pc.refine_partition,
+    "refine_partition": pc.consensus.refine_partition,
     "credible_ball": pc.credible_ball,
     "certify": pc.certify,
     "item_uncertainty": pc.item_uncertainty,

@@ -19,7 +19,7 @@ TAKES_DRAWS = {
     "expected_loss": lambda draws: pc.expected_loss(draws, CENTER),
     **{f"consensus {method}": consensus(method) for method in pc.METHODS},
     "certify": lambda draws: pc.certify(draws, CENTER),
-    "refine_partition": lambda draws: pc.refine_partition(draws, CENTER),
+    "refine_partition": lambda draws: pc.consensus.refine_partition(draws, CENTER),
     "credible_ball": lambda draws: pc.credible_ball(draws, CENTER),
     "item_uncertainty": lambda draws: pc.item_uncertainty(draws, CENTER),
     "plot_psm": lambda draws: pc.plot_psm(draws, CENTER),
@@ -226,7 +226,7 @@ def test_summaries_of_few_draws(draws, weight):
     np.testing.assert_array_equal(np.isnan(items.probability), np.bincount(labels[0])[labels[0]] == 1)
     np.testing.assert_allclose(items.probability.dropna(items.probability.dims[0]), 1)
     for order in ("jacobi", "gauss-seidel"):
-        refined = pc.refine_partition(draws, labels[0], order=order).values
+        refined = pc.consensus.refine_partition(draws, labels[0], order=order).values
         if items.probability.notnull().all() or len(refined) == 1:  # an item on its own joins the nearest, if any
             assert refined.tolist() == labels[0].tolist()
         assert refined.shape == labels[0].shape

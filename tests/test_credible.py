@@ -97,7 +97,7 @@ def test_the_loss_is_the_result_s():
     assert "binder" in repr(pc.credible_ball(draws, best))
 
 
-@pytest.mark.parametrize("loss", ["omari", "nmi", pc.binder(0.5), pc.vi(1.5), pc.nmi("arithmetic")])
+@pytest.mark.parametrize("loss", ["omari", "nmi", pc.binder(0.5), pc.vi(1.5), pc.losses.nmi("arithmetic")])
 def test_a_ball_needs_a_metric(loss):
     with pytest.raises(ValueError, match="must be a metric.*'vi', 'binder', 'jaccard', 'nvi', 'id', 'nid'"):
         pc.credible_ball([[0, 1], [0, 0]], [0, 0], loss=loss)

@@ -20,7 +20,7 @@ def test_similarity_mcse_is_the_definition(rng, weighted):
     batches = np.array_split(np.arange(30), 5) + np.array_split(np.arange(30, 77), 6)
     parts = np.array([np.tensordot(weights[b], together[b] - psm, 1) for b in batches])
     expected = np.sqrt(11 / 10 * (parts**2).sum(axis=0))
-    found = pc.similarity_mcse(draws)
+    found = pc.diagnostics.similarity_mcse(draws)
     assert found.dims == ("obs", "obs_bis") and found.name == "psm_mcse"
     np.testing.assert_allclose(found, expected, atol=1e-9)
     np.testing.assert_array_equal(np.diag(found), 0)
@@ -33,14 +33,14 @@ def test_similarity_mcse_of_probabilities(rng):
     together[:, range(5), range(5)] = 1.0
     batches = np.array_split(np.arange(36), 6) + np.array_split(np.arange(36, 72), 6)
     parts = np.array([(together[b] - together.mean(axis=0)).sum(axis=0) / 72 for b in batches])
-    found = pc.similarity_mcse(pc.as_allocation_probabilities(p))
+    found = pc.diagnostics.similarity_mcse(pc.as_allocation_probabilities(p))
     np.testing.assert_allclose(found, np.sqrt(12 / 11 * (parts**2).sum(axis=0)), atol=1e-12)
 
 
 @pytest.mark.parametrize("stay", [0.0, 0.5, 0.9])
 def test_similarity_mcse_is_near_arviz_s(rng, stay):
     chains = sticky_chains(rng, 4, 2500, 6, stay)
-    found = pc.similarity_mcse(chains).values[np.triu_indices(6, 1)]
+    found = pc.diagnostics.similarity_mcse(chains).values[np.triu_indices(6, 1)]
     together = associations(chains.reshape(-1, 6)).T.reshape(-1, 4, 2500)
     expected = array_stats.mcse(together, method="mean")
     np.testing.assert_allclose(found, expected, rtol=0.35)
@@ -50,14 +50,15 @@ def test_similarity_mcse_is_near_arviz_s(rng, stay):
 def test_similarity_mcse_knows_that_chains_disagree(rng):
     apart = two_modes(rng, [[0, 0, 1, 1], [0, 1, 0, 1]], 400)
     errors = [
-        pc.similarity_mcse(z).values[0, 1] for z in (apart, rng.permutation(apart.reshape(-1, 4)).reshape(apart.shape))
+        pc.diagnostics.similarity_mcse(z).values[0, 1]
+        for z in (apart, rng.permutation(apart.reshape(-1, 4)).reshape(apart.shape))
     ]
     assert errors[0] > 3 * errors[1] > 0
 
 
 def test_similarity_mcse_of_few_draws_or_certain_pairs():
-    assert np.isnan(pc.similarity_mcse([[0, 0, 1], [0, 1, 1], [0, 0, 1]]).values).all()
-    found = pc.similarity_mcse([[0, 0, 1, 2], [0, 0, 1, 1], [0, 0, 1, 1]] * 15).values
+    assert np.isnan(pc.diagnostics.similarity_mcse([[0, 0, 1], [0, 1, 1], [0, 0, 1]]).values).all()
+    found = pc.diagnostics.similarity_mcse([[0, 0, 1, 2], [0, 0, 1, 1], [0, 0, 1, 1]] * 15).values
     assert found[0, 1] == found[0, 2] == 0 < found[2, 3]
 
 

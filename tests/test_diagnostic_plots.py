@@ -25,7 +25,7 @@ def test_every_plot_returns_its_axes(size, given):
         ((7, 2), "axes", lambda **kw: pc.plot_traces(pc.diagnose(draws, best), **kw)),
         ((size[0],), "axes", lambda **kw: pc.plot_psm_by_chain(draws, best, **kw)),
         ((size[0],), "axes", lambda **kw: pc.plot_psm_by_chain(draws, **kw)),
-        ((2,), "axes", lambda **kw: pc.plot_sequence(pc.sequential_distances(draws), **kw)),
+        ((2,), "axes", lambda **kw: pc.plot_sequence(pc.diagnostics.sequential_distances(draws), **kw)),
         ((), "ax", lambda **kw: pc.plot_draws_map(draws, best, ball=ball, **kw)),
         ((), "ax", lambda **kw: pc.plot_draws_map(draws, **kw)),
     ]
@@ -123,7 +123,7 @@ def test_map_shows_some_of_every_chain_and_what_is_outside_of_the_ball():
 
 def test_sequence_and_the_end_of_the_burn_in_are_drawn_by_chain():
     draws = draws_of(3, 130, 12)
-    found = pc.sequential_distances(draws, "binder", lag=2)
+    found = pc.diagnostics.sequential_distances(draws, "binder", lag=2)
     axes = pc.plot_sequence(found)
     for ax, values in zip(axes, (found.steps, found.to_second_half), strict=True):
         traces, ends = ax.lines[::2], ax.lines[1::2]
@@ -133,12 +133,12 @@ def test_sequence_and_the_end_of_the_burn_in_are_drawn_by_chain():
         assert [line.get_linestyle() for line in ends] == styles
     assert axes[0].get_title(loc="left") == "binder distance from the draw 2 before"
     assert [text.get_text() for text in axes[0].get_legend().get_texts()] == ["chain 0", "chain 1", "chain 2"]
-    short = pc.plot_sequence(pc.sequential_distances(draws_of(1, 60, 5)))
+    short = pc.plot_sequence(pc.diagnostics.sequential_distances(draws_of(1, 60, 5)))
     assert short[0].lines[1].get_linestyle() == ":" and short[0].lines[1].get_xdata()[0] == 30
 
 
 def test_histograms_hold_all_resamples(rng):
-    found = pc.near_independence(rng.integers(3, size=(200, 1)) * np.ones(6, int) * [0, 0, 0, 1, 1, 1])
+    found = pc.diagnostics.near_independence(rng.integers(3, size=(200, 1)) * np.ones(6, int) * [0, 0, 0, 1, 1, 1])
     mine = plt.figure().subplots()
     ax = pc.plot_near_independence(found, ax=mine)
     assert ax is mine
@@ -151,12 +151,12 @@ def test_histograms_hold_all_resamples(rng):
     for row, values in zip(heights, found.resampled.values, strict=True):
         assert np.average(edges, weights=row) == pytest.approx(values.mean(), abs=edges[1] - edges[0])
     assert ax.get_title(loc="left") == "p-value 0.001 for independent items"
-    same = pc.plot_near_independence(pc.near_independence(np.zeros((30, 4), int)))
+    same = pc.plot_near_independence(pc.diagnostics.near_independence(np.zeros((30, 4), int)))
     same.figure.canvas.draw()
 
 
 def test_labels_below_the_histograms_do_not_touch(rng):
-    found = pc.near_independence(rng.integers(2, size=(60, 6)))
+    found = pc.diagnostics.near_independence(rng.integers(2, size=(60, 6)))
     wide = found.resampled.copy(data=np.tile(np.linspace(-0.0015, 0.0025, 500), (2, 1)))
     ax = pc.plot_near_independence(replace(found, resampled=wide))
     ax.figure.canvas.draw()
@@ -172,12 +172,12 @@ def test_labels_below_the_histograms_do_not_touch(rng):
         (
             lambda: pc.plot_sequence([1]),
             TypeError,
-            "`sequence` must be what sequential_distances\\(\\) returns; got list",
+            "`sequence` must be what diagnostics.sequential_distances\\(\\) returns; got list",
         ),
         (
             lambda: pc.plot_near_independence([1]),
             TypeError,
-            "`found` must be what near_independence\\(\\) returns; got list",
+            "`found` must be what diagnostics.near_independence\\(\\) returns; got list",
         ),
         (
             lambda: pc.plot_psm_by_chain(draws_of(2, 5, 4), axes=[1, 2]),

@@ -21,7 +21,7 @@ CASES = {
     "vi(a=0.5)": (pc.vi(0.5), lambda x, y: reference.vi(x, y, 0.5)),
     "vi(a=1.9)": (pc.vi(a=1.9), lambda x, y: reference.vi(x, y, 1.9)),
     **{
-        f"nmi({mean})": (pc.nmi(mean), lambda x, y, mean=mean: reference.nmi(x, y, mean))
+        f"nmi({mean})": (pc.losses.nmi(mean), lambda x, y, mean=mean: reference.nmi(x, y, mean))
         for mean in ("arithmetic", "min", "max")
     },
 }
@@ -53,7 +53,7 @@ def test_every_loss_is_covered_and_documented():
         record = factory()
         assert record.name == name
         assert record.formula and record.upper and record.reference.startswith("https://")
-        assert getattr(pc, factory.__name__) is factory
+        assert getattr(pc.losses, factory.__name__) is factory
         notes = inspect.getdoc(factory)
         assert re.search(r"Notes\n-----\nL = .*\((19|20)\d\d\)", notes, flags=re.DOTALL)  # a formula and its source
         assert {*record.numerator, *record.denominator} <= set(TERMS)
@@ -136,7 +136,7 @@ def test_scikit_learn_agrees(pair):
     if not reference.same(*pair) and len(set(pair[0])) > 1 and len(set(pair[1])) > 1:
         for mean in reference.MEANS:
             score = normalized_mutual_info_score(*pair, average_method=mean)
-            assert 1 - pc.partition_loss(*pair, pc.nmi(mean)) == pytest.approx(score, abs=1e-12)
+            assert 1 - pc.partition_loss(*pair, pc.losses.nmi(mean)) == pytest.approx(score, abs=1e-12)
 
 
 def test_disagreement_of_the_five_point_example():
@@ -148,7 +148,7 @@ def test_disagreement_of_the_five_point_example():
 
 @given(pair=label_pairs())
 def test_misclassification_distance(pair):
-    distance = pc.misclassification_distance(*pair)
+    distance = pc.simulate.misclassification_distance(*pair)
     assert distance == pytest.approx(reference.misclassification(*pair), abs=1e-12)
     n = len(pair[0])
     mirkin = pc.partition_loss(*pair, "binder") * n**2  # ordered pairs
@@ -156,13 +156,13 @@ def test_misclassification_distance(pair):
 
 
 def test_misclassification_distance_is_a_metric():
-    table = np.array([[pc.misclassification_distance(x, y) for y in FIVE] for x in FIVE])
+    table = np.array([[pc.simulate.misclassification_distance(x, y) for y in FIVE] for x in FIVE])
     np.testing.assert_array_equal(table == 0, np.eye(len(FIVE), dtype=bool))
     np.testing.assert_array_equal(table, table.T)
     assert np.all(table <= np.min(table[:, :, np.newaxis] + table[np.newaxis], axis=1) + 1e-12)
 
 
-@pytest.mark.parametrize("function", [pc.partition_loss, pc.misclassification_distance])
+@pytest.mark.parametrize("function", [pc.partition_loss, pc.simulate.misclassification_distance])
 @pytest.mark.parametrize(
     ("pair", "message"),
     [
@@ -220,4 +220,4 @@ def test_unknown_losses():
     with pytest.raises(TypeError, match="must be a name or a PartitionLoss"):
         pc.partition_loss([0], [0], pc.vi)
     with pytest.raises(ValueError, match="'geometric'.*got 'mean'"):
-        pc.nmi("mean")
+        pc.losses.nmi("mean")

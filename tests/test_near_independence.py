@@ -12,7 +12,9 @@ from tests.ensembles import associations, noisy_draws, sticky_chains
 
 
 def p_values(make, number):
-    return np.array([pc.near_independence(make(), n_permutations=99, random_seed=k).p_value for k in range(number)])
+    return np.array(
+        [pc.diagnostics.near_independence(make(), n_permutations=99, random_seed=k).p_value for k in range(number)]
+    )
 
 
 def same_partition(one, other):
@@ -84,8 +86,8 @@ def test_items_that_move_together_are_found(rng):
 
 
 def test_statistics_tell_how_far(rng):
-    near = pc.near_independence(noisy_draws(rng, 200, 30, 3, 0.4))
-    far = pc.near_independence(np.repeat(rng.integers(3, size=(200, 3)), 10, axis=1))
+    near = pc.diagnostics.near_independence(noisy_draws(rng, 200, 30, 3, 0.4))
+    far = pc.diagnostics.near_independence(np.repeat(rng.integers(3, size=(200, 3)), 10, axis=1))
     assert near.p_value > 0.05 and far.p_value == 0.001
     assert near.verdict.startswith("No sign") and "move together" in far.verdict
     for found, apart in ((near, False), (far, True)):
@@ -98,9 +100,11 @@ def test_statistics_tell_how_far(rng):
 
 def test_correlated_draws_are_thinned(rng):
     for stay, step in ((0.0, 1), (0.5, 7)):  # 0.5**7 < 0.01
-        found = pc.near_independence(sticky_chains(rng, 2, 1000, 20, stay), max_draws=2000, n_permutations=9)
+        found = pc.diagnostics.near_independence(
+            sticky_chains(rng, 2, 1000, 20, stay), max_draws=2000, n_permutations=9
+        )
         assert 0.8 * 2000 / step <= found.n_draws <= 1.3 * 2000 / step
-    assert pc.near_independence(rng.integers(3, size=(300, 9)), max_draws=51).n_draws == 50
+    assert pc.diagnostics.near_independence(rng.integers(3, size=(300, 9)), max_draws=51).n_draws == 50
 
 
 @pytest.mark.slow
@@ -116,29 +120,29 @@ def test_repeated_draws_are_not_taken_for_dependence(rng):
 
 def test_names_and_seeds(rng):
     z = noisy_draws(rng, 60, 20, 4, 0.4)
-    one = pc.near_independence(z, random_seed=3)
-    renamed = pc.near_independence(np.array([rng.permutation(7)[row] for row in z]), random_seed=3)
+    one = pc.diagnostics.near_independence(z, random_seed=3)
+    renamed = pc.diagnostics.near_independence(np.array([rng.permutation(7)[row] for row in z]), random_seed=3)
     assert one.statistic == renamed.statistic and one.p_value == renamed.p_value
-    assert pc.near_independence(z, random_seed=4).statistic != one.statistic
+    assert pc.diagnostics.near_independence(z, random_seed=4).statistic != one.statistic
     weighted = pc.as_partition_draws(z, weights=rng.random(60))
-    assert pc.near_independence(weighted, random_seed=3).statistic == one.statistic
+    assert pc.diagnostics.near_independence(weighted, random_seed=3).statistic == one.statistic
 
 
 @pytest.mark.parametrize("z", [np.zeros((40, 5), int), np.zeros((40, 1), int), np.tile(np.arange(5), (40, 1))])
 def test_equal_draws_say_nothing(z):
-    found = pc.near_independence(z)
+    found = pc.diagnostics.near_independence(z)
     assert found.p_value == 1 and found.statistic == 0 and found.bandwidth == 0
 
 
 def test_draws_that_are_mostly_equal(rng):
     z = np.zeros((200, 6), int)
     z[rng.random(200) < 0.1, 0] = 1  # one item moves, and one alone is independent of the others
-    found = pc.near_independence(z)
+    found = pc.diagnostics.near_independence(z)
     assert found.bandwidth > 0 and found.p_value > 0.05
 
 
 def test_result_is_shown_and_stored(rng, tmp_path):
-    found = pc.near_independence(rng.integers(2, size=(50, 5)), n_permutations=19)
+    found = pc.diagnostics.near_independence(rng.integers(2, size=(50, 5)), n_permutations=19)
     assert f"p-value {found.p_value:.4g}" in repr(found) and "<table" in found._repr_html_()
     found.to_dataset().to_netcdf(tmp_path / "found.nc", engine="h5netcdf")
     with xr.open_dataset(tmp_path / "found.nc", engine="h5netcdf") as stored:
@@ -160,7 +164,7 @@ def test_result_is_shown_and_stored(rng, tmp_path):
 )
 def test_bad_arguments(rng, arguments, error, message):
     with pytest.raises(error, match=message):
-        pc.near_independence(rng.integers(2, size=(50, 5)), **arguments)
+        pc.diagnostics.near_independence(rng.integers(2, size=(50, 5)), **arguments)
 
 
 @pytest.mark.parametrize(
@@ -168,15 +172,15 @@ def test_bad_arguments(rng, arguments, error, message):
 )
 def test_too_few_draws(z):
     with pytest.raises(ValueError, match="at least 20 that are nearly uncorrelated; got .* Run longer chains"):
-        pc.near_independence(z)
+        pc.diagnostics.near_independence(z)
 
 
 def test_a_chain_worth_few_draws_is_refused(rng):
     stuck = np.repeat(rng.integers(3, size=(10, 8)), 40, axis=0)
     with pytest.raises(ValueError, match="400 draws have an effective sample size of"):
-        pc.near_independence(stuck)
+        pc.diagnostics.near_independence(stuck)
 
 
 def test_chains_of_a_few_draws_are_refused(rng):
     with pytest.raises(ValueError, match="got 0, as chains of fewer than four draws have no effective sample size"):
-        pc.near_independence(rng.integers(2, size=(40, 2, 5)))
+        pc.diagnostics.near_independence(rng.integers(2, size=(40, 2, 5)))

@@ -1,6 +1,7 @@
 """The public names: light to import, documented, each with an example."""
 
 import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,27 @@ import pytest
 import posterior_consensus as pc
 
 ROOT = Path(__file__).parents[1]
-NAMES = [name for name in pc.__all__ if not name.startswith("_")]
+MODULES = ["consensus", "diagnostics", "losses", "simulate"]
+TOP = [name for name in pc.__all__ if not name.startswith("_") and name not in MODULES]
+
+
+def public_names():
+    """The top level's names, and those of its modules that the top level has not."""
+    named = {name: getattr(pc, name) for name in TOP}
+    for module in MODULES:
+        own = getattr(pc, module)
+        named |= {f"{module}.{name}": getattr(own, name) for name in own.__all__ if name not in TOP}
+    return named
+
+
+PUBLIC = public_names()
+
+
+def indexed():
+    """The names in docs/api/index.md, one for each time they occur there."""
+    lines = (ROOT / "docs" / "api" / "index.md").read_text(encoding="utf-8").splitlines()
+    entries = [re.fullmatch(r"   ([\w.]+)|\.\. py:data:: (\w+)", line) for line in lines]
+    return [entry[1] or entry[2] for entry in entries if entry]
 
 
 def test_import_alone_loads_nothing_heavy():
@@ -44,19 +65,27 @@ print("loaded:", *{"arviz", "pymc", "dask", "matplotlib.pyplot", "highspy"} & se
     assert done.stdout.splitlines()[-1].strip() == "loaded:"
 
 
-@pytest.mark.parametrize("name", NAMES)
+def test_api_index_has_every_public_name_once():
+    assert sorted(indexed()) == sorted(PUBLIC)
+
+
+def test_modules_are_listed_when_a_name_is_completed():
+    assert set(MODULES) <= set(dir(pc))
+    for module in MODULES:
+        assert set(getattr(pc, module).__all__) <= set(dir(getattr(pc, module)))
+
+
+@pytest.mark.parametrize("name", [name for name, value in PUBLIC.items() if callable(value)])
 def test_every_name_is_documented(name):
-    assert name in (ROOT / "docs" / "api" / "index.md").read_text(encoding="utf-8")
-    if callable(getattr(pc, name)):
-        assert inspect.getdoc(getattr(pc, name))
+    assert inspect.getdoc(PUBLIC[name])
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if inspect.isfunction(getattr(pc, name))])
+@pytest.mark.parametrize("name", [name for name, value in PUBLIC.items() if inspect.isfunction(value)])
 def test_every_function_has_an_example_and_its_sections(name):
-    doc = inspect.getdoc(getattr(pc, name))
+    doc = inspect.getdoc(PUBLIC[name])
     assert "\nExamples\n" in doc
     assert "\nReturns\n" in doc
-    for parameter in inspect.signature(getattr(pc, name)).parameters:
+    for parameter in inspect.signature(PUBLIC[name]).parameters:
         assert parameter in doc
 
 

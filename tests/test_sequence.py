@@ -32,7 +32,7 @@ def test_steps_are_distances_from_draws_before(rng, name, lag):
     loss, definition = LOSSES[name]
     draws = unequal_chains(rng, (7, 3, 12), 8)
     draws = draws.take(rng.permutation(draws.n_draws))  # chains need not lie one after the other
-    found = pc.sequential_distances(draws, loss, lag=lag)
+    found = pc.diagnostics.sequential_distances(draws, loss, lag=lag)
     for rows in draws.chains:
         z, steps = draws.labels[rows], found.steps.values[rows]
         assert np.isnan(steps[:lag]).all()
@@ -42,7 +42,7 @@ def test_steps_are_distances_from_draws_before(rng, name, lag):
 
 def test_distance_from_the_second_half_leaves_the_draw_itself_out(rng):
     draws = unequal_chains(rng, (9, 14), 8)
-    found = pc.sequential_distances(draws).to_second_half.values
+    found = pc.diagnostics.sequential_distances(draws).to_second_half.values
     for rows in draws.chains:
         half = len(rows) // 2
         for t, row in enumerate(rows):
@@ -71,7 +71,7 @@ def test_rule_is_the_least_standard_error(rng, length, transient):
 def test_burn_in_that_was_put_in_is_found(rng, transient):
     stationary = noisy_draws(rng, 800 - transient, 40, 4, 0.5)
     start = np.zeros((transient, 40), int)
-    found = pc.sequential_distances(np.concatenate([start, stationary]))
+    found = pc.diagnostics.sequential_distances(np.concatenate([start, stationary]))
     assert found.settled and transient <= found.burn_in["burn_in"].item() <= transient + 5
     assert found.kept[0] == found.burn_in["burn_in"].item() == found.burn_in["first_draw"].item()
     assert found.burn_in["step"].item() == pytest.approx(np.mean(found.steps.values[found.kept]))
@@ -79,11 +79,11 @@ def test_burn_in_that_was_put_in_is_found(rng, transient):
 
 def test_steps_do_not_tell_a_slow_drift_but_the_rule_does(rng):
     chain = drifting(rng, 600, 100, 150)
-    found = pc.sequential_distances(chain)
+    found = pc.diagnostics.sequential_distances(chain)
     before, after = found.steps.values[1:100].mean(), found.steps.values[300:].mean()
     assert before == pytest.approx(after, rel=0.5)  # the chain takes steps as large before as after
     assert found.settled and 110 <= found.burn_in["burn_in"].item() <= 170
-    still = pc.sequential_distances(drifting(rng, 600, 100, 600))
+    still = pc.diagnostics.sequential_distances(drifting(rng, 600, 100, 600))
     assert not still.settled and still.burn_in["burn_in"].item() == 300
     assert "not settled" in repr(still) and "Run longer chains" in repr(still)
 
@@ -93,12 +93,12 @@ def test_a_late_change_of_modes_is_not_settled(rng, share):
     in_first = np.arange(1000)[:, np.newaxis] < 1000 * share
     centers = np.where(in_first, np.arange(40) % 4, np.arange(40) // 10)
     chain = np.where(rng.random((1000, 40)) < 0.3, rng.integers(4, size=(1000, 40)), centers)
-    found = pc.sequential_distances(chain)
+    found = pc.diagnostics.sequential_distances(chain)
     assert not found.settled and found.burn_in["burn_in"].item() == 500
 
 
 def test_stationary_chains_keep_nearly_all_draws(rng):
-    found = pc.sequential_distances(sticky_chains(rng, 40, 600, 12, 0.5)).burn_in
+    found = pc.diagnostics.sequential_distances(sticky_chains(rng, 40, 600, 12, 0.5)).burn_in
     assert found["settled"].values.mean() > 0.9
     assert found["burn_in"].values[found["settled"].values].mean() < 15
 
@@ -106,7 +106,9 @@ def test_stationary_chains_keep_nearly_all_draws(rng):
 def test_each_chain_has_its_own_burn_in(rng):
     chains = noisy_draws(rng, 1000, 30, 3, 0.4).reshape(2, 500, 30)
     chains[1, :100] = 0
-    burn_in = pc.sequential_distances(xr.DataArray(chains, dims=("chain", "draw", "obs"), coords={"chain": [4, 9]}))
+    burn_in = pc.diagnostics.sequential_distances(
+        xr.DataArray(chains, dims=("chain", "draw", "obs"), coords={"chain": [4, 9]})
+    )
     first, second = burn_in.burn_in["burn_in"].sel(chain=[4, 9]).values
     assert first < 50 and 100 <= second <= 105
     np.testing.assert_array_equal(burn_in.kept, [*range(first, 500), *range(500 + second, 1000)])
@@ -115,26 +117,26 @@ def test_each_chain_has_its_own_burn_in(rng):
 def test_names_of_labels_do_not_matter(rng):
     chain = noisy_draws(rng, 120, 20, 4, 0.4)
     other = np.array([rng.permutation(9)[row] for row in chain])
-    one, two = pc.sequential_distances(chain), pc.sequential_distances(other)
+    one, two = pc.diagnostics.sequential_distances(chain), pc.diagnostics.sequential_distances(other)
     np.testing.assert_array_equal(one.steps, two.steps)
     np.testing.assert_array_equal(one.kept, two.kept)
 
 
 @pytest.mark.parametrize("name", DEGENERATE)
 def test_degenerate_draws(name):
-    found = pc.sequential_distances(DEGENERATE[name])
+    found = pc.diagnostics.sequential_distances(DEGENERATE[name])
     assert not found.settled and found.burn_in["burn_in"].item() == len(DEGENERATE[name]) // 2
     assert "fewer than 100" in " ".join(repr(found).split()) and "<table" in found._repr_html_()
 
 
 def test_a_chain_that_never_moves_has_no_burn_in():
-    found = pc.sequential_distances(np.tile([0, 0, 1], (100, 1)))
+    found = pc.diagnostics.sequential_distances(np.tile([0, 0, 1], (100, 1)))
     assert found.settled and found.kept.size == 100 and np.all(found.steps.values[1:] == 0)
 
 
 @pytest.mark.adapters
 def test_stored_beside_the_posterior(posterior, tmp_path):
-    found = pc.sequential_distances(posterior)
+    found = pc.diagnostics.sequential_distances(posterior)
     assert "burn_in" in pc.attach(posterior, found)["consensus"]
     found.to_dataset().to_netcdf(tmp_path / "sequence.nc", engine="h5netcdf")
     with xr.open_dataset(tmp_path / "sequence.nc", engine="h5netcdf") as stored:
@@ -156,13 +158,13 @@ def test_stored_beside_the_posterior(posterior, tmp_path):
 )
 def test_bad_lag(lag, error, message):
     with pytest.raises(error, match=message):
-        pc.sequential_distances([[0, 0, 1], [0, 1, 1]], lag=lag)
+        pc.diagnostics.sequential_distances([[0, 0, 1], [0, 1, 1]], lag=lag)
 
 
 def test_chains_of_the_block_model_agree_after_the_burn_in():
     with xr.open_datatree(BLOCK_MODEL, engine="h5netcdf") as tree:
         draws = pc.as_partition_draws(tree, "z")
-    found = pc.sequential_distances(draws)
+    found = pc.diagnostics.sequential_distances(draws)
     ends = found.burn_in["burn_in"].values
     assert found.settled and ends.min() >= 30 and ends.max() <= 250
     assert pc.diagnose(draws.take(found.kept)).status == "agree"

@@ -240,7 +240,7 @@ def test_basic_aggregation_keeps_the_bound():
     for seed in range(5):
         made = simulate.random_perturbation(200, 2, 10, 0.2, truth=np.repeat([0, 1], 100), random_seed=seed)
         found = pc.consensus_partition(made.draws, "vi", "basic", n_clusters=2, random_seed=seed, progressbar=False)
-        errors.append(pc.misclassification_distance(found, made.truth))
+        errors.append(pc.simulate.misclassification_distance(found, made.truth))
     assert np.mean(errors) <= simulate.basic_error_bound([100, 100], 0.2, n_draws=10) < 1
 
 

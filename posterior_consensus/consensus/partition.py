@@ -252,7 +252,7 @@ def consensus_partition(
         draws, record, n_clusters=n_clusters, max_clusters=max_clusters, rng=rng, progressbar=progressbar, **options
     )
     if not isinstance(found, Candidate):
-        raise TypeError(f"method {name!r} must return a Candidate; got {type(found).__name__}.")
+        raise TypeError(f"method {name!r} must return a consensus.Candidate; got {type(found).__name__}.")
     labels = draws.as_labels(found.labels, "method's labels")
     if refine is not None:
         labels = refined_labels(draws, labels, refine, passes)

@@ -56,7 +56,7 @@ def refine_partition(draws: Any, partition: Any, *, order: Order = "jacobi", pas
     --------
     >>> import posterior_consensus as pc
     >>> draws = [[0, 0, 0, 1, 1], [0, 0, 0, 1, 1], [0, 0, 1, 1, 1]]
-    >>> pc.refine_partition(draws, [0, 0, 1, 1, 1]).values
+    >>> pc.consensus.refine_partition(draws, [0, 0, 1, 1, 1]).values
     array([0, 0, 0, 1, 1], dtype=int32)
     """
     draws = as_partition_draws(draws)

@@ -165,7 +165,7 @@ def pair_threshold(
     --------
     >>> import posterior_consensus as pc
     >>> draws = [[0, 0, 1, 1], [0, 1, 2, 2], [0, 0, 1, 2], [0, 1, 2, 3]]
-    >>> pc.pair_threshold(draws, random_seed=1)
+    >>> pc.consensus.pair_threshold(draws, random_seed=1)
     PairThreshold: tau 0.2675
       consistent  0 to 0.5
       tau lies    54% of the way up

@@ -56,7 +56,7 @@ def similarity_mcse(draws: Any) -> xr.DataArray:
     >>> import numpy as np
     >>> import posterior_consensus as pc
     >>> chains = np.random.default_rng(1).integers(2, size=(4, 400, 3))
-    >>> pc.similarity_mcse(chains).values.round(2)
+    >>> pc.diagnostics.similarity_mcse(chains).values.round(2)
     array([[0.  , 0.01, 0.01],
            [0.01, 0.  , 0.01],
            [0.01, 0.01, 0.  ]])

@@ -177,7 +177,7 @@ def near_independence(
     >>> import posterior_consensus as pc
     >>> rng = np.random.default_rng(1)
     >>> together = np.repeat(rng.integers(2, size=(200, 1)), 6, axis=1) * [0, 0, 0, 1, 1, 1]
-    >>> pc.near_independence(together).p_value
+    >>> pc.diagnostics.near_independence(together).p_value
     0.001
     """
     draws, rng = as_sampled(as_partition_draws(draws)), as_generator(random_seed)

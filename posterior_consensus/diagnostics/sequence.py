@@ -153,7 +153,7 @@ def sequential_distances(draws: Any, loss: str | PartitionLoss = "vi", *, lag: i
     >>> import posterior_consensus as pc
     >>> rng = np.random.default_rng(1)
     >>> start, later = np.zeros((20, 6), int), rng.integers(2, size=(180, 6))
-    >>> found = pc.sequential_distances(np.concatenate([start, later]))
+    >>> found = pc.diagnostics.sequential_distances(np.concatenate([start, later]))
     >>> found.burn_in["burn_in"].item(), found.settled
     (20, True)
     >>> found.steps.values[1:3]

@@ -45,13 +45,13 @@ def plot_near_independence(found: NearIndependence, *, ax: Axes | None = None) -
     --------
     >>> import numpy as np
     >>> import posterior_consensus as pc
-    >>> found = pc.near_independence(np.random.default_rng(1).integers(2, size=(100, 6)))
+    >>> found = pc.diagnostics.near_independence(np.random.default_rng(1).integers(2, size=(100, 6)))
     >>> ax = pc.plot_near_independence(found)
     >>> ax.get_ylabel()
     'resamples'
     """
     if not isinstance(found, NearIndependence):
-        raise TypeError(f"`found` must be what near_independence() returns; got {type(found).__name__}.")
+        raise TypeError(f"`found` must be what diagnostics.near_independence() returns; got {type(found).__name__}.")
     from matplotlib.ticker import MaxNLocator
 
     ax = new_axes(ax, 5.6, 3.2)

@@ -47,12 +47,14 @@ def plot_sequence(sequence: SequentialDistances, *, axes: Any = None) -> npt.NDA
     >>> import numpy as np
     >>> import posterior_consensus as pc
     >>> draws = np.random.default_rng(1).integers(2, size=(2, 60, 6))
-    >>> axes = pc.plot_sequence(pc.sequential_distances(draws, "nmi"))
+    >>> axes = pc.plot_sequence(pc.diagnostics.sequential_distances(draws, "nmi"))
     >>> axes.shape
     (2,)
     """
     if not isinstance(sequence, SequentialDistances):
-        raise TypeError(f"`sequence` must be what sequential_distances() returns; got {type(sequence).__name__}.")
+        raise TypeError(
+            f"`sequence` must be what diagnostics.sequential_distances() returns; got {type(sequence).__name__}."
+        )
     axes = grid_axes(axes, 2, 1, _PANEL[1], 2 * _PANEL[0])[:, 0]
     chain = sequence.steps["chain"].values
     burn_in, n_chains = sequence.burn_in, sequence.burn_in.sizes["chain"]

@@ -70,7 +70,7 @@ def test_noise_beyond_which_pairs_do_not_tell():
     truth = rng.integers(6, size=200)
     draws = np.where(rng.random((60, 200)) < 0.6, rng.integers(6, size=(60, 200)), truth)
     draws = np.array([rng.permutation(6)[draw] for draw in draws])
-    assert pc.misclassification_distance(find(draws), truth) < 0.02
+    assert pc.simulate.misclassification_distance(find(draws), truth) < 0.02
 
 
 def test_draws_with_more_clusters_than_allowed():
@@ -105,7 +105,7 @@ def test_no_matrix_of_all_pairs():
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < n_items**2 / 20
-    assert pc.misclassification_distance(best, truth) < 0.001
+    assert pc.simulate.misclassification_distance(best, truth) < 0.001
 
 
 def test_number_of_starts():

@@ -136,7 +136,7 @@ def test_enumeration_finds_the_optimum(loss, n_clusters, draws, weights):
         assert result.info["n_partitions"] == 877
 
 
-@pytest.mark.parametrize("loss", [pc.binder(0.5), pc.binder(1.6), pc.vi(0.5), pc.vi(1.6), pc.nmi("min")])
+@pytest.mark.parametrize("loss", [pc.binder(0.5), pc.binder(1.6), pc.vi(0.5), pc.vi(1.6), pc.losses.nmi("min")])
 def test_losses_with_parameters(loss, draws):
     best = find(draws, loss, "enumeration")
     for method in ("greedy", "hierarchical", "best_draw"):
@@ -158,7 +158,7 @@ def test_no_draws_break_a_method(method, draws):
 
 def test_a_function_is_a_method_too(draws):
     def alternate(draws, loss, *, n_clusters, max_clusters, rng, progressbar, step=2):
-        return pc.Candidate(np.array(["b", "a"] * draws.n_items)[: draws.n_items][::step].repeat(step)[:7])
+        return pc.consensus.Candidate(np.array(["b", "a"] * draws.n_items)[: draws.n_items][::step].repeat(step)[:7])
 
     result = find(draws, "vi", alternate, step=1)
     np.testing.assert_array_equal(result.labels, [0, 1, 0, 1, 0, 1, 0])

@@ -15,7 +15,7 @@ from tests.helpers import check
 
 
 def fit(draws, n_clusters=None, **options):
-    return pc.random_perturbation_em(draws, n_clusters, random_seed=1, **options)
+    return pc.consensus.random_perturbation_em(draws, n_clusters, random_seed=1, **options)
 
 
 def model(draws, counts=None, per_draw=False):
@@ -127,8 +127,10 @@ def test_draws_of_hardly_any_weight_matter_little(noise):
         assert found.noise == pytest.approx(some.noise, abs=1e-4)
         assert found.error_rate == pytest.approx(some.error_rate, abs=1e-4)
         if noise == "shared":
-            modes = pc.fit_modes(data, 1, random_seed=1, progressbar=False)
-            assert modes.evidence[1] == pytest.approx(pc.fit_modes(draws, 1, random_seed=1).evidence[1], abs=0.01)
+            modes = pc.consensus.fit_modes(data, 1, random_seed=1, progressbar=False)
+            assert modes.evidence[1] == pytest.approx(
+                pc.consensus.fit_modes(draws, 1, random_seed=1).evidence[1], abs=0.01
+            )
 
 
 @pytest.mark.parametrize("n_clusters", [None, 6, 10])
@@ -136,7 +138,7 @@ def test_too_many_clusters_are_left_out(n_clusters):
     truth, draws = same_model(np.random.default_rng(5), 100, 20, 6, 0.5)
     found = fit(draws, n_clusters)
     assert found.n_clusters == 6 and found.noise == pytest.approx(0.5, abs=0.05)
-    assert pc.misclassification_distance(found.labels.values, truth) < 0.05
+    assert pc.simulate.misclassification_distance(found.labels.values, truth) < 0.05
 
 
 def test_labels_that_no_cluster_stands_for():
@@ -177,7 +179,7 @@ def test_a_noise_for_each_draw_tells_good_draws_from_bad():
     noise = found.draw_noise.values
     np.testing.assert_allclose([noise[:6].mean(), noise[6:12].mean()], [0.2, 0.5], atol=0.06)
     assert noise[:6].max() < noise[6:12].min() and noise[6:12].max() < noise[12:].min()
-    assert pc.misclassification_distance(found.labels.values, truth) < 0.02
+    assert pc.simulate.misclassification_distance(found.labels.values, truth) < 0.02
     assert np.ptp(fit(draws, 4).draw_noise.values) == 0
 
 
@@ -189,7 +191,7 @@ def test_the_error_rate_is_near_the_error(noise):
         truth, draws = same_model(rng, 120, 15, 5, noise)
         found = fit(draws, 5)
         estimated.append(found.error_rate)
-        made.append(pc.misclassification_distance(found.labels.values, truth))
+        made.append(pc.simulate.misclassification_distance(found.labels.values, truth))
     assert np.mean(estimated) == pytest.approx(np.mean(made), abs=0.02) and np.mean(made) > 0.005
 
 
@@ -208,7 +210,7 @@ def test_degenerate_draws(name, noise):
     for found in (fit(draws, noise=noise), fit(draws, draws.shape[1], noise=noise)):
         np.testing.assert_allclose(found.memberships.sum("consensus_cluster"), 1, atol=1e-12)
         assert np.isfinite(found.log_likelihood) and 0 < found.noise < 1 and 0 <= found.error_rate < 1
-    modes = pc.fit_modes(draws, random_seed=1, progressbar=False)
+    modes = pc.consensus.fit_modes(draws, random_seed=1, progressbar=False)
     np.testing.assert_allclose(modes.memberships.sum("consensus_cluster"), 1, atol=1e-12)
     np.testing.assert_allclose(modes.responsibilities.sum("mode"), 1, atol=1e-12)
     assert np.isfinite(modes.log_likelihood)
@@ -255,14 +257,14 @@ def two_truths(rng, n_items, n_draws, n_clusters, noise, share):
 @pytest.mark.parametrize("n_modes", [2, "auto"])
 def test_two_modes_are_found(noise, share, n_modes):
     truths, mode, draws = two_truths(np.random.default_rng(14), 80, 60, 4, noise, share)
-    found = pc.fit_modes(draws, n_modes, random_seed=1, progressbar=False)
+    found = pc.consensus.fit_modes(draws, n_modes, random_seed=1, progressbar=False)
     assert found.n_modes == 2
     assert reference.same(found.responsibilities.values.argmax(axis=1), mode)
     order = np.argsort(np.bincount(mode))[::-1]  # the larger mode comes first
     np.testing.assert_allclose(found.shares, np.bincount(mode)[order] / 60, atol=0.01)
     np.testing.assert_allclose(found.noise, noise, atol=0.05)
     for labels, truth in zip(found.labels.values, truths[order], strict=True):
-        assert pc.misclassification_distance(labels, truth) < 0.04
+        assert pc.simulate.misclassification_distance(labels, truth) < 0.04
     assert np.diff(found.trace).min(initial=0) > -1e-6
 
 
@@ -272,12 +274,14 @@ def test_draws_of_weight_0_are_of_no_mode(n_modes):
     draws = two_truths(rng, 30, 20, 3, 0.1, 0.5)[2]
     draws = np.concatenate([draws, rng.integers(8, size=(10, 30))])  # more clusters than those that count
     data = pc.as_partition_draws(draws, weights=np.repeat([1, 0], [20, 10]))
-    found, some = (pc.fit_modes(d, n_modes, n_starts=1, random_seed=1, progressbar=False) for d in (data, draws[:20]))
+    found, some = (
+        pc.consensus.fit_modes(d, n_modes, n_starts=1, random_seed=1, progressbar=False) for d in (data, draws[:20])
+    )
     xr.testing.assert_identical(found.memberships, some.memberships)
     np.testing.assert_array_equal(found.responsibilities[:20], some.responsibilities)
     assert np.isnan(found.responsibilities[20:]).all() and "100% of them in one mode" in repr(found)
     alone = pc.as_partition_draws(draws, weights=np.arange(30) == 3)
-    assert pc.fit_modes(alone, n_modes, random_seed=1, progressbar=False).n_modes == 1
+    assert pc.consensus.fit_modes(alone, n_modes, random_seed=1, progressbar=False).n_modes == 1
     one, other = fit(data), fit(draws[:20])
     xr.testing.assert_identical(one.memberships, other.memberships)
     assert one.objectives.tolist() == other.objectives.tolist()
@@ -285,9 +289,9 @@ def test_draws_of_weight_0_are_of_no_mode(n_modes):
 
 def test_one_mode_stays_one():
     truth, draws = same_model(np.random.default_rng(15), 80, 60, 4, 0.5)
-    found = pc.fit_modes(draws, random_seed=1, progressbar=False)
+    found = pc.consensus.fit_modes(draws, random_seed=1, progressbar=False)
     assert found.n_modes == 1 and list(found.evidence) == [1, 2] and found.evidence[1] >= found.evidence[2]
-    assert pc.misclassification_distance(found.labels.values[0], truth) < 0.04
+    assert pc.simulate.misclassification_distance(found.labels.values[0], truth) < 0.04
     assert found.noise.item() == pytest.approx(fit(draws).noise, abs=1e-3)
 
 
@@ -295,7 +299,7 @@ def test_modes_have_clusters_of_their_own_and_are_stored():
     two, five = np.arange(40) % 2, np.arange(40) // 8
     rng = np.random.default_rng(16)
     draws = np.array([rng.permutation(6)[np.where(rng.random(40) < 0.1, 0, z)] for z in [two] * 10 + [five] * 20])
-    found = pc.fit_modes(xr.DataArray(draws, dims=("sample", "city")), 2, random_seed=1, progressbar=False)
+    found = pc.consensus.fit_modes(xr.DataArray(draws, dims=("sample", "city")), 2, random_seed=1, progressbar=False)
     assert found.n_clusters.values.tolist() == [5, 2]
     assert reference.same(found.labels.values[0], five) and reference.same(found.labels.values[1], two)
     dataset = found.to_dataset()
@@ -315,12 +319,12 @@ def test_modes_have_clusters_of_their_own_and_are_stored():
 )
 def test_bad_arguments(option, value, error, part):
     def call(v):
-        return pc.random_perturbation_em([[0, 1], [0, 0]], **{option: v})
+        return pc.consensus.random_perturbation_em([[0, 1], [0, 0]], **{option: v})
 
     check(call, value, error, [f"`{option}`", part])
 
 
-@pytest.mark.parametrize("function", [pc.random_perturbation_em, pc.fit_modes])
+@pytest.mark.parametrize("function", [pc.consensus.random_perturbation_em, pc.consensus.fit_modes])
 def test_more_clusters_than_the_most(function):
     with pytest.raises(ValueError, match="`n_clusters` must not exceed `max_clusters`; got 3 and 2"):
         function([[0, 1, 2], [0, 0, 1]], n_clusters=3, max_clusters=2)
@@ -328,6 +332,6 @@ def test_more_clusters_than_the_most(function):
 
 def test_bad_numbers_of_modes():
     with pytest.raises(ValueError, match="`n_modes` must be a whole number or 'auto'; got 'all'"):
-        pc.fit_modes([[0, 1], [0, 0]], "all")
+        pc.consensus.fit_modes([[0, 1], [0, 0]], "all")
     with pytest.raises(ValueError, match="`n_modes` must be at least 1; got 0"):
-        pc.fit_modes([[0, 1], [0, 0]], 0)
+        pc.consensus.fit_modes([[0, 1], [0, 0]], 0)

@@ -68,7 +68,7 @@ def test_the_graph_of_rows_splits_a_large_cluster_less():
         draws = np.where(rng.random((20, 100)) < 0.45, rng.integers(6, size=(20, 100)), truth)
         for affinity in distances:
             found = pc.consensus_partition(draws, method="spectral", n_clusters=6, affinity=affinity, random_seed=1)
-            distances[affinity] += pc.misclassification_distance(found, truth) / 6
+            distances[affinity] += pc.simulate.misclassification_distance(found, truth) / 6
     assert distances["rbf"] < 0.6 * distances[None]
 
 

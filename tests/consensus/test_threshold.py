@@ -31,7 +31,7 @@ def means(draws, labels, weights=None):
 @pytest.mark.parametrize(("noise", "tau"), [(0.45, 0.246), (0.55, 0.223), (0.65, 0.203)])
 def test_model_of_random_perturbations(noise, tau):
     draws, truth = perturbed(1, 200, 120, 6, noise)
-    found = pc.pair_threshold(draws, random_seed=1)
+    found = pc.consensus.pair_threshold(draws, random_seed=1)
     assert found.tau == pytest.approx(tau, abs=0.002)
     noise = noise * (2 - noise)  # that two items are not both as they truly are
     assert found.within == pytest.approx(1 - noise * 5 / 6, abs=0.005)
@@ -44,7 +44,7 @@ def test_model_of_random_perturbations(noise, tau):
 
 def test_many_clusters_are_few_of_the_pairs():
     draws, truth = perturbed(2, 100, 200, 40, 0.4)  # more pairs than are looked at for the start
-    assert reference.same(pc.pair_threshold(draws, random_seed=1).labels.values, truth)
+    assert reference.same(pc.consensus.pair_threshold(draws, random_seed=1).labels.values, truth)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -53,7 +53,7 @@ def test_fixed_point_of_the_definition(weighted):
     draws = noisy_draws(rng, 40, 30, 3, 0.5)
     weights = rng.exponential(size=40) if weighted else None
     data = pc.as_partition_draws(draws, weights=weights)
-    found = pc.pair_threshold(data, random_seed=1)
+    found = pc.consensus.pair_threshold(data, random_seed=1)
     within, between = means(draws, found.labels.values, weights)
     assert (found.within, found.between) == pytest.approx((within, between), abs=1e-12)
     a, b = within, 1 - between
@@ -66,7 +66,7 @@ def test_probabilities_count():
     rng = np.random.default_rng(8)
     p = 0.6 * rng.dirichlet([0.3] * 3, size=(20, 24)) + 0.4 * np.eye(3)[np.arange(24) % 3]
     soft = pc.as_allocation_probabilities(p, weights=rng.exponential(size=20))
-    found = pc.pair_threshold(soft, random_seed=1)
+    found = pc.consensus.pair_threshold(soft, random_seed=1)
     similarity = soft.posterior_similarity_matrix().values
     together = np.equal.outer(found.labels.values, found.labels.values)
     within = similarity[together & ~np.eye(24, dtype=bool)].mean()
@@ -77,10 +77,10 @@ def test_probabilities_count():
 
 def test_rounds_that_run_out_are_told(monkeypatch):
     draws = perturbed(1, 60, 60, 6, 0.45)[0]
-    rounds = pc.pair_threshold(draws, random_seed=1).n_rounds
+    rounds = pc.consensus.pair_threshold(draws, random_seed=1).n_rounds
     assert rounds > 1
     monkeypatch.setattr(implementation, "_MOST_ROUNDS", rounds - 1)
-    found = pc.pair_threshold(draws, random_seed=1)
+    found = pc.consensus.pair_threshold(draws, random_seed=1)
     assert not found.converged and found.n_rounds == rounds - 1 and "not converged" in repr(found)
 
 
@@ -105,7 +105,7 @@ def test_an_optimum_has_its_threshold_between_the_means(draws):
 @pytest.mark.parametrize("name", DEGENERATE)
 def test_degenerate_draws(name):
     draws = DEGENERATE[name]
-    found = pc.pair_threshold(draws, random_seed=1)
+    found = pc.consensus.pair_threshold(draws, random_seed=1)
     assert found.tau == pytest.approx(0.5)  # all pairs are alike, or surely together and surely apart
     assert [found.within, found.between] == pytest.approx(means(draws, found.labels.values), nan_ok=True)
     assert found.converged == (name in ("one draw", "equal draws"))
@@ -119,12 +119,12 @@ def test_degenerate_draws(name):
 def test_certain_pairs_beside_uncertain_ones():
     """Pairs that no draw parts have the odds of half a draw, so that tau stays below 1."""
     draws = np.array([[0, 0, 1, 1], [0, 0, 0, 0], [0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 1, 1]])
-    found = pc.pair_threshold(draws, random_seed=1)
+    found = pc.consensus.pair_threshold(draws, random_seed=1)
     assert (found.within, found.between) == pytest.approx((1, 0.2))
     a, b = 1 - 1 / 12, 0.8
     assert found.tau == pytest.approx(np.log(b / (1 - a)) / np.log(a * b / ((1 - a) * (1 - b))))
     more = pc.as_partition_draws(np.repeat(draws, 3, axis=0), weights=[1, 0, 0] * 5)
-    assert pc.pair_threshold(more, random_seed=1).tau == pytest.approx(found.tau)
+    assert pc.consensus.pair_threshold(more, random_seed=1).tau == pytest.approx(found.tau)
 
 
 @pytest.mark.parametrize("tau", [0.1, 0.5, 0.8])
@@ -145,7 +145,7 @@ def test_threshold_of_consensus_is_that_of_the_loss(tau):
 
 def test_a_partition_against_the_draws_has_no_consistent_threshold():
     def crossed(draws, loss, **_):
-        return pc.Candidate(np.array([0, 1, 0, 1]))
+        return pc.consensus.Candidate(np.array([0, 1, 0, 1]))
 
     found = pc.consensus_partition([[0, 0, 1, 1]] * 3, "binder", crossed, tau=0.3)
     assert "tau 0.3 (consistent: none, as pairs apart" in repr(found)
@@ -155,7 +155,7 @@ def test_the_same_seed_gives_the_same_threshold_and_it_can_be_stored(tmp_path):
     labels = noisy_draws(np.random.default_rng(6), 25, 12, 3, 0.4)
     coords = {"obs": [f"item {i}" for i in range(12)]}
     draws = pc.as_partition_draws(xr.DataArray(labels, dims=("sample", "obs"), coords=coords))
-    one, other = (pc.pair_threshold(draws, random_seed=7).to_dataset() for _ in range(2))
+    one, other = (pc.consensus.pair_threshold(draws, random_seed=7).to_dataset() for _ in range(2))
     xr.testing.assert_identical(one, other)
     one.to_netcdf(tmp_path / "threshold.nc", engine="h5netcdf")
     with xr.open_dataset(tmp_path / "threshold.nc", engine="h5netcdf") as stored:
@@ -163,7 +163,7 @@ def test_the_same_seed_gives_the_same_threshold_and_it_can_be_stored(tmp_path):
 
 
 def test_result_shows_where_the_threshold_lies():
-    found = pc.pair_threshold(perturbed(1, 200, 60, 6, 0.45)[0], random_seed=1)
+    found = pc.consensus.pair_threshold(perturbed(1, 200, 60, 6, 0.45)[0], random_seed=1)
     assert repr(found).splitlines()[0] == f"PairThreshold: tau {found.tau:.4g}"
     assert f"{found.between:.2g} to {found.within:.2g}" in repr(found)
     share = (found.tau - found.between) / (found.within - found.between)

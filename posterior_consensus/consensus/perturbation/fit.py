@@ -199,7 +199,7 @@ def random_perturbation_em(
     --------
     >>> import posterior_consensus as pc
     >>> draws = [[0, 0, 0, 1, 1, 1], [0, 0, 0, 1, 1, 1], [0, 1, 0, 1, 1, 1], [0, 0, 0, 1, 1, 0], [0, 0, 0, 1, 1, 1]]
-    >>> fit = pc.random_perturbation_em(draws, 2, random_seed=1)
+    >>> fit = pc.consensus.random_perturbation_em(draws, 2, random_seed=1)
     >>> fit.labels.values
     array([0, 0, 0, 1, 1, 1], dtype=int32)
     >>> round(fit.noise, 2)

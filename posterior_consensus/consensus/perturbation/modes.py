@@ -181,7 +181,7 @@ def fit_modes(
     --------
     >>> import posterior_consensus as pc
     >>> draws = [[0, 0, 0, 1, 1, 1]] * 6 + [[0, 1, 0, 1, 0, 1]] * 3
-    >>> modes = pc.fit_modes(draws, 2, random_seed=1)
+    >>> modes = pc.consensus.fit_modes(draws, 2, random_seed=1)
     >>> modes.labels.values
     array([[0, 0, 0, 1, 1, 1],
            [0, 1, 0, 1, 0, 1]], dtype=int32)
