@@ -16,6 +16,7 @@ from posterior_consensus.draws import PartitionDraws, draws_and_items, frame, wi
 from posterior_consensus.losses import PartitionLoss, pairs
 from posterior_consensus.partitions import canonical_rows
 from posterior_consensus.sources import ROUNDING, probability_array
+from posterior_consensus.switching import expected_common_items, is_matched, most_in_common
 
 Floats = npt.NDArray[np.float64]
 
@@ -86,6 +87,70 @@ class AllocationProbabilities(PartitionDraws):
         labels, n_clusters = canonical_rows(_sampled(self.probabilities, random_seed), self.n_components)
         kept = {f.name: getattr(self, f.name) for f in fields(PartitionDraws)}
         return PartitionDraws(**kept | {"labels": labels, "n_clusters": n_clusters})
+
+    def membership(self, partition: Any) -> xr.DataArray:
+        """Posterior probability of each item to belong to each cluster of a partition.
+
+        Parameters
+        ----------
+        partition : result object, DataArray or label vector of shape (n_items,)
+            As a rule the consensus.
+
+        Returns
+        -------
+        xarray.DataArray of shape (n_items, n_clusters), dtype float64
+            Named ``membership``, over the items and ``consensus_cluster``. What an item's row lacks to 1 is the
+            probability of a component that is none of these clusters.
+
+        Raises
+        ------
+        ValueError
+            If the partition is not one of these items.
+
+        Notes
+        -----
+        With C clusters, each of them gets a component pi_t(c) of its own in draw t, the ones of largest
+
+            sum_c m_t(c, pi_t(c)),    m_t(c, k) = sum_{i in c} p_tik,
+
+        the expected number of items in common (ECR) [1]_. To this sum each component of less than half an expected
+        item adds 1 / (C + 1), so that a cluster that a draw does not have gets an empty one, and not a part of another
+        cluster. Then
+
+            P(i in c) = sum_t w_t p_{t,i,pi_t(c)} 1{m_t(c, pi_t(c)) >= 1/2}:
+
+        a cluster without half an item in common is not there in that draw. Equally good components, which certain
+        allocations can have, are told apart by their order. :func:`relabel` starts from the same components.
+
+        References
+        ----------
+        .. [1] Papastamoulis and Iliopoulos (2010), Journal of Computational and Graphical Statistics 19(2), 313-331.
+           https://doi.org/10.1198/jcgs.2010.09008
+
+        Examples
+        --------
+        >>> import posterior_consensus as pc
+        >>> soft = pc.as_allocation_probabilities([[[0.9, 0.1], [0.2, 0.8]], [[0.3, 0.7], [1.0, 0.0]]])
+        >>> soft.membership([0, 1]).values
+        array([[0.8, 0.2],
+               [0.1, 0.9]])
+        """
+        reference = self.as_labels(partition)
+        n_clusters = int(reference.max()) + 1
+        common = expected_common_items(self.probabilities, reference)
+        missing = max(0, n_clusters - self.n_components)  # components for clusters that no draw can have
+        common = np.pad(common, ((0, 0), (0, missing), (0, 0)))
+        probability = np.zeros((self.n_items, n_clusters))
+        draws = zip(self.weights, self.probabilities, most_in_common(common), common, strict=True)
+        for weight, draw, assigned, shared in draws:
+            matched = np.flatnonzero(is_matched(shared[assigned, np.arange(n_clusters)]))
+            probability[:, matched] += weight * draw[:, assigned[matched]]
+        return xr.DataArray(
+            np.minimum(probability, 1.0),
+            dims=(self.item_dim, "consensus_cluster"),
+            coords=self.item_coords,
+            name="membership",
+        )
 
     def posterior_similarity_matrix(self) -> xr.DataArray:
         """Posterior probability that two items are in the same cluster, from the probabilities.
@@ -165,10 +230,11 @@ class AllocationProbabilities(PartitionDraws):
             rows = slice(first, first + step)
             yield self.probabilities[rows].astype(np.float64), self.weights[rows]
 
-    def __repr__(self) -> str:
-        lines = super().__repr__().replace("PartitionDraws", "AllocationProbabilities", 1)
+    def _facts(self) -> list[tuple[str, str]]:
+        *before, (name, labels) = super()._facts()
         size = f"{self.probabilities.dtype}, {self.probabilities.nbytes / 1e6:.1f} MB"
-        return f"{lines} (one sample)\n  soft      {self.n_components} components ({self.component_dim}), {size}"
+        soft = f"{self.n_components} components ({self.component_dim}), {size}"
+        return [*before, (name, f"{labels} (one sample)"), ("soft", soft)]
 
 
 def as_allocation_probabilities(

@@ -32,10 +32,12 @@ def sentence(name: str, text: str) -> list[tuple[str, str]]:
     return [(name if k == 0 else "", line) for k, line in enumerate(textwrap.wrap(text, _WIDTH))]
 
 
-def as_text(title: str, facts: Sequence[tuple[str, str]], table: pd.DataFrame) -> str:
+def as_text(title: str, facts: Sequence[tuple[str, str]], table: pd.DataFrame | None = None) -> str:
     """Lay the parts out for a terminal."""
     width = max(len(name) for name, _ in facts)
     lines = [title, *(f"  {name:<{width}}  {value}" for name, value in facts)]
+    if table is None:
+        return "\n".join(lines)
     body = table.head(_MOST_ROWS).to_string(float_format=number, index_names=False, na_rep="-")
     lines += ["", *("  " + line for line in body.splitlines())]
     if len(table) > _MOST_ROWS:
@@ -43,15 +45,16 @@ def as_text(title: str, facts: Sequence[tuple[str, str]], table: pd.DataFrame) -
     return "\n".join(lines)
 
 
-def as_html(title: str, facts: Sequence[tuple[str, str]], table: pd.DataFrame) -> str:
+def as_html(title: str, facts: Sequence[tuple[str, str]], table: pd.DataFrame | None = None) -> str:
     """Lay the parts out for a notebook."""
     left = "style='text-align:left'"
     rows = "".join(
         f"<tr><th {left}>{html.escape(name)}</th><td {left}>{html.escape(value)}</td></tr>" for name, value in facts
     )
-    body = table.head(_MOST_ROWS).to_html(float_format=number, index_names=False, na_rep="-", border=0)
-    body = body.replace("<table", "<table style='margin-left:0'", 1)
-    more = (
-        f"<p>{len(table) - _MOST_ROWS} more rows in <code>to_dataframe()</code></p>" if len(table) > _MOST_ROWS else ""
-    )
+    body = more = ""
+    if table is not None:
+        body = table.head(_MOST_ROWS).to_html(float_format=number, index_names=False, na_rep="-", border=0)
+        body = body.replace("<table", "<table style='margin-left:0'", 1)
+        if len(table) > _MOST_ROWS:
+            more = f"<p>{len(table) - _MOST_ROWS} more rows in <code>to_dataframe()</code></p>"
     return f"<div><strong>{html.escape(title)}</strong><table style='margin-left:0'>{rows}</table>{body}{more}</div>"

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from posterior_consensus import display
 from posterior_consensus.partitions import Labels, as_array, as_codes, canonical_labels, canonical_rows
 from posterior_consensus.sources import aligned, label_array, labelled, positions
 
@@ -52,6 +53,9 @@ class PartitionDraws:
     def n_draws(self) -> int:
         """Number of draws over all chains."""
         return self.labels.shape[0]
+
+    def __len__(self) -> int:
+        return self.n_draws
 
     @property
     def is_counted(self) -> bool:
@@ -130,6 +134,87 @@ class PartitionDraws:
         changed["weights"] = np.full(weights.size, 1.0 / weights.size) if uniform else weights / weights.sum()
         return replace(self, **changed, is_weighted=not uniform)
 
+    def isel(self, *, chain: Any = slice(None), draw: Any = slice(None)) -> Self:
+        """Keep some draws by their position, as xarray's ``isel`` does on a posterior.
+
+        Parameters
+        ----------
+        chain : int, slice or array_like of int or bool
+            Positions of chains.
+        draw : int, slice or array_like of int or bool
+            Positions within each of these chains: ``slice(500, None)`` drops a burn-in of 500 draws from each chain,
+            ``slice(None, None, 5)`` keeps every fifth draw.
+
+        Returns
+        -------
+        PartitionDraws or AllocationProbabilities
+            Chain after chain in the order that was asked for. Weights sum to 1 again, as by :meth:`take`.
+
+        Raises
+        ------
+        IndexError
+            If there is no such chain or draw, or no draw is left.
+
+        Examples
+        --------
+        >>> import posterior_consensus as pc
+        >>> draws = pc.as_partition_draws([[[0, 0], [0, 1], [0, 0]], [[0, 1], [0, 1], [0, 0]]])
+        >>> draws.isel(draw=slice(1, None)).draw
+        array([1, 2, 1, 2])
+        >>> draws.isel(chain=1, draw=[0, 2]).labels
+        array([[0, 1],
+               [0, 0]], dtype=uint8)
+        """
+        return self._picked("isel", {"chain": chain, "draw": draw})
+
+    def sel(self, *, chain: Any = slice(None), draw: Any = slice(None)) -> Self:
+        """Keep some draws by the values of `chain` and `draw`, as xarray's ``sel`` does on a posterior.
+
+        Parameters
+        ----------
+        chain : label, slice or array_like of labels
+            Chains as in the attribute `chain`; slices include both ends.
+        draw : label, slice or array_like of labels
+            Draws of each of these chains, as in the attribute `draw`.
+
+        Returns
+        -------
+        PartitionDraws or AllocationProbabilities
+            Chain after chain in the order that was asked for. Weights sum to 1 again, as by :meth:`take`.
+
+        Raises
+        ------
+        KeyError
+            If there is no such chain or draw, or no draw is left.
+
+        Examples
+        --------
+        >>> import posterior_consensus as pc
+        >>> draws = pc.as_partition_draws([[[0, 0], [0, 1], [0, 0]], [[0, 1], [0, 1], [0, 0]]])
+        >>> len(draws.sel(chain=[0], draw=slice(1, 2)))
+        2
+        """
+        return self._picked("sel", {"chain": chain, "draw": draw})
+
+    def _picked(self, by: str, wanted: dict[str, Any]) -> Self:
+        """Let xarray choose chains, and draws within each."""
+
+        def positions_of(dim: str, ids: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+            along = xr.DataArray(np.arange(ids.size), coords={dim: ids}, dims=dim)
+            try:
+                return np.atleast_1d(getattr(along, by)({dim: wanted[dim]}).values)
+            except (IndexError, KeyError) as error:
+                first, last = (0, ids.size - 1) if by == "isel" else (ids[0], ids[-1])
+                raise type(error)(f"`{dim}` must lie among {first} to {last}; got {wanted[dim]!r}.") from None
+
+        chosen = positions_of("chain", self.chain[[rows[0] for rows in self.chains]])
+        rows = [self.chains[k][positions_of("draw", self.draw[self.chains[k]])] for k in chosen]
+        if not sum(map(len, rows)):
+            error = IndexError if by == "isel" else KeyError
+            asked = ", ".join(f"{dim}={value!r}" for dim, value in wanted.items() if value != slice(None))
+            raise error(f"`chain` and `draw` must leave at least one of the {self.n_draws} draws; got {asked}.")
+        return self.take(np.concatenate(rows))
+
     def item_array(self, values: npt.ArrayLike, name: str) -> xr.DataArray:
         """Dress one value per item, shape (n_items,), in the user's item coordinates."""
         return xr.DataArray(np.asarray(values), dims=(self.item_dim,), coords=self.item_coords, name=name)
@@ -156,17 +241,22 @@ class PartitionDraws:
             raise ValueError(f"`{name}` must label all {self.n_items} items of the draws; got {labels.size} labels.")
         return labels
 
-    def __repr__(self) -> str:
+    def _facts(self) -> list[tuple[str, str]]:
         clusters = self.n_clusters
         quantiles = np.quantile(clusters, [0.05, 0.5, 0.95], method="inverted_cdf", weights=self.weights)
-        rows = [
+        return [
             ("draws", f"{self.n_draws}{', weighted' if self.is_weighted else ''}"),
             ("chains", f"{len(self.chains)} of {', '.join(sorted({str(rows.size) for rows in self.chains}))} draws"),
             ("items", f"{self.n_items} ({self.item_dim})"),
             ("clusters", f"{clusters.min()} to {clusters.max()}; 5%, 50%, 95%: {', '.join(str(q) for q in quantiles)}"),
             ("labels", f"{self.labels.dtype}, {self.labels.nbytes / 1e6:.1f} MB"),
         ]
-        return "\n".join(["PartitionDraws", *(f"  {key:<9} {value}" for key, value in rows)])
+
+    def __repr__(self) -> str:
+        return display.as_text(type(self).__name__, self._facts())
+
+    def _repr_html_(self) -> str:
+        return display.as_html(type(self).__name__, self._facts())
 
 
 Draws = TypeVar("Draws", bound=PartitionDraws)

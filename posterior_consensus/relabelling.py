@@ -20,11 +20,14 @@ from posterior_consensus.switching import (
     Numbers,
     common_items,
     expected_common_items,
+    is_matched,
     least_divergence,
     most_in_common,
     with_the_rest,
 )
 
+_MUCH_LEFT_OUT = 0.05  # of the items
+_LOW_AGREEMENT = 0.8  # of a cluster's items
 _UNNAMED = re.compile(r"_dim(_\d+)?$")  # how ArviZ and pymc-extras call a dimension without a name
 
 
@@ -73,7 +76,9 @@ def relabel(
           ... and in the order of the draw or, with `allocations`, aligned with each other as well.
         - ``relabelling``: the model's component of each cluster in each draw (``permutation``), whether they have items
           in common (``matched``), the share of draws where they have (``match_share``), the mean share of each
-          cluster's items that are in its component (``cluster_agreement``) and of all items (``agreement``).
+          cluster's items that are in its component (``cluster_agreement``) and of all items (``agreement``), the mean
+          share of a matched component's items that are in its cluster (``component_agreement``), and the mean share
+          of all items that are in components without a cluster (``left_out``).
 
     Raises
     ------
@@ -82,6 +87,13 @@ def relabel(
         than there are components, labels are no numbers of components, or allocations are of other draws.
     TypeError
         If `idata` is of no kind listed above.
+
+    Warns
+    -----
+    UserWarning
+        If more than 5% of the items are in components without a cluster, so that weights do not sum to one over the
+        clusters, or a cluster has less than 80% of its items in its component; or if a dimension looks like one that
+        `component_dim` leaves out.
 
     Notes
     -----
@@ -96,9 +108,10 @@ def relabel(
 
     Every cluster gets a component in every draw. Where it is not matched, a draw has no such cluster, and as a rule the
     component is empty: its parameters are draws from the prior, and they widen the cluster's posterior. They are not
-    replaced by NaN because R-hat, ESS and intervals of a cluster would be NaN with them. Read parameters only of
-    clusters with a match share near 1, or given that the cluster is there, e.g.
-    ``posterior["mu"].where(relabelling["matched"])``.
+    replaced by NaN because R-hat, ESS and intervals of a cluster would be NaN with them. Parameters can be read of
+    clusters whose match share and both agreements are near 1: a match takes one item in common, so that a cluster that
+    half of the draws divide between two components has a match share of 1. Else read them given that the cluster is
+    there, e.g. ``posterior["mu"].where(relabelling["matched"])``.
 
     References
     ----------
@@ -145,13 +158,15 @@ def relabel(
     result = _reordered(posterior, names, dims, order[:, :n_clusters], 0)
     if labels is not None:
         result[labels.name] = _renumbered(labels, numbers, order).variable.transpose(*posterior[labels.name].dims)
+    record = _record(result, (*dims, names[0]), order[:, :n_clusters], common, draws)
+    _warn_of_mixtures(record)
     if isinstance(idata, xr.Dataset):
         return result
     added = {group: result}
     if n_components > n_clusters:
         by_component = posterior[[name for name, v in posterior.data_vars.items() if set(names) & set(v.dims)]]
         added["extra_components"] = _reordered(by_component, names, dims, order[:, n_clusters:], n_clusters)
-    added["relabelling"] = _record(result, (*dims, names[0]), order[:, :n_clusters], common, draws).assign_attrs(
+    added["relabelling"] = record.assign_attrs(
         method="ECR" if allocations is None else "Stephens", component_dim=", ".join(names)
     )
     beside = isinstance(idata, xr.DataTree) and group not in idata.children  # the group's own node has no others
@@ -324,19 +339,47 @@ def _record(
 ) -> xr.Dataset:
     """What was assigned, and how well it fits."""
     shape = tuple(posterior.sizes[dim] for dim in dims)
-    sizes = common[0].sum(axis=0)
+    cluster_sizes = common[0].sum(axis=0)
+    component_sizes = np.take_along_axis(common.sum(axis=2), assigned, axis=1)
     shared = np.take_along_axis(common, assigned[:, np.newaxis], axis=1)[:, 0]
-    matched = shared >= 0.5  # an item; with probabilities they are expected numbers
+    matched = is_matched(shared)
+    match_share = draws.mean(matched.T.astype(np.float64))
+    pure = np.divide(shared, component_sizes, out=np.zeros_like(shared), where=matched)
     return xr.Dataset(
         {
             "permutation": (dims, assigned.reshape(shape)),
             "matched": (dims, matched.reshape(shape)),
-            "match_share": (dims[-1:], draws.mean(matched.T.astype(np.float64))),
-            "cluster_agreement": (dims[-1:], draws.mean((shared / sizes).T)),
-            "agreement": float(draws.mean(shared.sum(axis=1) / sizes.sum())),
+            "match_share": (dims[-1:], match_share),
+            "cluster_agreement": (dims[-1:], draws.mean((shared / cluster_sizes).T)),
+            "component_agreement": (
+                dims[-1:],
+                np.divide(
+                    draws.mean(pure.T), match_share, out=np.full_like(match_share, np.nan), where=match_share > 0
+                ),
+            ),
+            "agreement": float(draws.mean(shared.sum(axis=1) / cluster_sizes.sum())),
+            "left_out": float(draws.mean(np.maximum(1.0 - component_sizes.sum(axis=1) / cluster_sizes.sum(), 0.0))),
         },
         coords=_coords_over(posterior, dims),
     )
+
+
+def _warn_of_mixtures(record: xr.Dataset) -> None:
+    """Say in words which parameters are not those of a cluster."""
+    agreement = record["cluster_agreement"].values
+    low = np.flatnonzero(agreement < _LOW_AGREEMENT)
+    left_out = float(record["left_out"])
+    words = []
+    if left_out > _MUCH_LEFT_OUT:
+        words.append(
+            f"Components without a cluster hold {left_out:.0%} of the items on average: they are in the group "
+            "'extra_components', and the weights of the clusters do not sum to one."
+        )
+    if low.size:
+        clusters = ", ".join(f"{agreement[k]:.0%} of cluster {k}" for k in low)
+        words.append(f"The components hold only {clusters}: these parameters are not those of the whole cluster.")
+    if words:
+        warnings.warn(" ".join([*words, "A consensus of more clusters may fit better."]), stacklevel=3)
 
 
 def _coords_over(dataset: xr.Dataset, dims: tuple[str, ...]) -> xr.Coordinates:

@@ -61,6 +61,11 @@ def most_in_common(common: Floats) -> Numbers:
     return np.array([linear_sum_assignment(draw.T, maximize=True)[1] for draw in scores])
 
 
+def is_matched(common: Floats) -> npt.NDArray[np.bool_]:
+    """Whether a component is its cluster: an item in common, with probabilities half an expected one."""
+    return common >= 0.5
+
+
 def least_divergence(probabilities: npt.NDArray[np.floating], weights: Floats, start: Numbers) -> Numbers:
     """Stephens' algorithm: reference probabilities and orders of the components in turn, until no order changes.
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import posterior_consensus as pc
+from tests.ensembles import unequal_chains
 from tests.helpers import written
 from tests.strategies import label_draws, relabelled, weights
 
@@ -382,3 +383,72 @@ def test_made_draws_take_no_names(z, arguments):
         pc.as_partition_draws(pc.as_partition_draws(z), **arguments)
     with pytest.raises(ValueError, match="`var_name` must be None for ndarray"):
         pc.as_partition_draws(z.values, var_name="z")
+
+
+CHOICES = {
+    "a burn-in": ("isel", {"draw": slice(2, None)}),
+    "a burn-in and thinning": ("isel", {"draw": slice(1, None, 2)}),
+    "from the end": ("isel", {"draw": slice(-2, None)}),
+    "one chain": ("isel", {"chain": 1}),
+    "the last chain": ("isel", {"chain": -1, "draw": [0, 3]}),
+    "chains turned round": ("isel", {"chain": [1, 0], "draw": slice(None, 3)}),
+    "a mask": ("isel", {"draw": [True, False, True, False, False, True]}),
+    "a chain by name": ("sel", {"chain": 3}),
+    "draws by name": ("sel", {"draw": [15, 11]}),
+    "a slice of names": ("sel", {"draw": slice(12, 14)}),
+    "both by name": ("sel", {"chain": [3, 1], "draw": 10}),
+}
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_draws_are_chosen_as_xarray_chooses_them(z, choice):
+    by, wanted = CHOICES[choice]
+    draws = pc.as_partition_draws(z, weights=xr.DataArray(W.reshape(2, 6), dims=("chain", "draw")))
+    found = getattr(draws, by)(**wanted)
+    lists = {dim: value if isinstance(value, (list, slice)) else [value] for dim, value in wanted.items()}
+    kept = getattr(z, by)(lists)
+    assert_is(replace(found, weights=np.full(len(found), 1 / len(found)), is_weighted=False), kept)
+    rows = getattr(xr.DataArray(W.reshape(2, 6), coords={d: z[d] for d in ("chain", "draw")}), by)(lists)
+    assert_allclose(found.weights, rows.values.ravel() / rows.values.sum(), rtol=1e-15)
+    assert found.is_weighted and found.weights.sum() == pytest.approx(1, abs=1e-15)
+
+
+def test_burn_in_of_chains_of_different_lengths(rng):
+    draws = unequal_chains(rng, [5, 3, 7], 4)
+    found = draws.isel(draw=slice(2, None))
+    assert [rows.size for rows in found.chains] == [3, 1, 5] and len(found) == found.n_draws == 9
+    assert_array_equal(found.draw, [2, 3, 4, 7, 10, 11, 12, 13, 14])
+    assert_array_equal(found.labels[3], draws.labels[7])
+    assert [rows.size for rows in draws.isel(draw=slice(4, None)).chains] == [1, 3]
+
+
+def test_chosen_allocation_probabilities_keep_theirs(rng):
+    p = rng.dirichlet(np.ones(3), (2, 5, 4))
+    soft = pc.as_allocation_probabilities(p)
+    found = soft.isel(draw=slice(3, None))
+    assert_array_equal(found.probabilities, soft.probabilities[[3, 4, 8, 9]])
+    assert_array_equal(found.components, soft.components[[3, 4, 8, 9]])
+
+
+@pytest.mark.parametrize(
+    ("by", "wanted", "error", "message"),
+    [
+        ("isel", {"chain": 2}, IndexError, "`chain` must lie among 0 to 1; got 2"),
+        ("isel", {"draw": [0, 6]}, IndexError, r"`draw` must lie among 0 to 5; got \[0, 6\]"),
+        ("sel", {"chain": 0}, KeyError, "`chain` must lie among 1 to 3; got 0"),
+        ("sel", {"draw": [10, 99]}, KeyError, r"`draw` must lie among 10 to 15; got \[10, 99\]"),
+        ("isel", {"draw": slice(6, None)}, IndexError, r"leave at least one of the 12 draws; got draw=slice\(6, None"),
+        ("sel", {"chain": []}, KeyError, r"leave at least one of the 12 draws; got chain=\[\]"),
+    ],
+)
+def test_draws_that_are_not_there(small_draws, by, wanted, error, message):
+    with pytest.raises(error, match=message):
+        getattr(small_draws, by)(**wanted)
+
+
+def test_draws_in_a_notebook(z, rng):
+    shown = pc.as_partition_draws(z.rename(obs="<obs>"))._repr_html_()
+    assert "<strong>PartitionDraws</strong>" in shown and "2 of 6 draws" in shown and "4 (&lt;obs&gt;)" in shown
+    soft = pc.as_allocation_probabilities(rng.dirichlet(np.ones(3), (5, 4)))
+    assert "<strong>AllocationProbabilities</strong>" in soft._repr_html_() and "(one sample)" in repr(soft)
+    assert "3 components (component)" in soft._repr_html_()
