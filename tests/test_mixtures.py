@@ -336,7 +336,10 @@ def test_items_in_two_dimensions_are_stacked(pm, rng):
     with pm.Model(coords={"row": list("abcd"), "column": [0, 1]}) as model:
         pmu = pm.Normal("mu", shape=K)
         pm.NormalMixture("y", w=np.full(K, 1 / K), mu=pmu, sigma=1.0, observed=data, dims=("row", "column"))
-    soft = pc.allocation_probabilities(model, posterior(mu=mu))
+    advice = "4 x 2 values of 'y' has a label of its own, so that there are 8 items. To cluster the 4 rows.*MvNormal"
+    with pytest.warns(UserWarning, match=advice) as warned:
+        soft = pc.allocation_probabilities(model, posterior(mu=mu))
+    assert len(warned) == 1 and warned[0].filename == __file__
     check(soft, expected(1 / K, stats.norm.logpdf(data.reshape(-1, 1), over_items(mu), 1.0)))
     assert soft.item_dim == "item"
     assert soft.item_coords["row"].values.tolist() == list("aabbccdd")

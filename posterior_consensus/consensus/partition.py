@@ -5,9 +5,9 @@ from __future__ import annotations
 import inspect
 import json
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -48,6 +48,8 @@ class ConsensusPartition:
         No partition's expected loss is below it; for Binder's loss with any costs, None for others.
     info : dict
         What the method tells of its search, and ``n_clusters`` or ``max_clusters`` where they were given.
+    given_names : tuple
+        Names that :meth:`with_names` gave the clusters, else empty.
     """
 
     labels: xr.DataArray
@@ -58,6 +60,63 @@ class ConsensusPartition:
     n_draws: int
     lower_bound: float | None = None
     info: dict[str, Any] = field(default_factory=dict)
+    given_names: tuple[Hashable, ...] = ()
+
+    @property
+    def names(self) -> tuple[Hashable, ...]:
+        """Name of each cluster: 0, 1, ... unless :meth:`with_names` gave others."""
+        return self.given_names or tuple(range(self.n_clusters))
+
+    @property
+    def named_labels(self) -> xr.DataArray:
+        """Name of each item's cluster, on the user's item coordinate."""
+        return self.labels.copy(data=pd.Index(self.names).to_numpy()[self.labels.values])
+
+    def with_names(self, names: Mapping[int, Hashable] | Sequence[Hashable] | None = None, *, first: int = 0) -> Self:
+        """Name the clusters, or number them from another number than 0, in tables and in what is stored.
+
+        Parameters
+        ----------
+        names : sequence of length n_clusters, or mapping from numbers of clusters, optional
+            Cluster k of `labels` gets ``names[k]``. Those that a mapping leaves out keep their number.
+        first : int
+            Number of the first cluster: 1 for numbers as R has them.
+
+        Returns
+        -------
+        ConsensusPartition
+            With the same `labels`, which stay numbers from 0; `named_labels` has the names.
+
+        Raises
+        ------
+        ValueError
+            If there are too few names or too many, one of them twice, or one of a cluster that is not there.
+
+        Examples
+        --------
+        >>> import posterior_consensus as pc
+        >>> best = pc.consensus_partition([[0, 0, 1], [0, 0, 1], [0, 1, 1]], random_seed=1, progressbar=False)
+        >>> best.with_names(["small", "large"]).named_labels.values
+        array(['small', 'small', 'large'], dtype=object)
+        >>> best.with_names(first=1).named_labels.values
+        array([1, 1, 2])
+        """
+        found: list[Hashable] = [first + k for k in range(self.n_clusters)]
+        if isinstance(names, Mapping):
+            unknown = [k for k in names if k not in range(self.n_clusters)]
+            if unknown:
+                raise ValueError(
+                    f"`names` must be those of clusters 0 to {self.n_clusters - 1}, as `labels` number them; "
+                    f"got one of {unknown[0]!r}."
+                )
+            found = [names.get(k, number) for k, number in enumerate(found)]
+        elif names is not None:
+            found = list(names)
+            if isinstance(names, str) or len(found) != self.n_clusters:
+                raise ValueError(f"`names` must be {self.n_clusters}, one for each cluster; got {names!r}.")
+        if len(set(found)) < len(found):
+            raise ValueError(f"`names` must differ from each other; got {found}.")
+        return replace(self, given_names=tuple(found))
 
     @property
     def gap(self) -> float | None:
@@ -71,9 +130,12 @@ class ConsensusPartition:
 
     @property
     def cluster_sizes(self) -> xr.DataArray:
-        """Number of items of each cluster, over the dimension ``consensus_cluster``."""
-        sizes = np.bincount(self.labels.values)
-        return xr.DataArray(sizes, dims="consensus_cluster", name="cluster_size")
+        """Number of items of each cluster, over ``consensus_cluster``, whose coordinate has given names."""
+        sizes = xr.DataArray(np.bincount(self.labels.values), dims="consensus_cluster", name="cluster_size")
+        if not self.given_names:
+            return sizes
+        names = pd.Index(self.given_names)
+        return sizes.assign_coords(consensus_cluster=names.astype(str) if names.dtype == object else names)
 
     def to_dataset(self) -> xr.Dataset:
         """Labels, cluster sizes, expected loss, its error and bound as a Dataset that any file format holds."""
@@ -106,7 +168,7 @@ class ConsensusPartition:
                 "share": [len(m) / self.labels.size for m in members],
                 dim: [", ".join(map(str, m[:4])) + (", ..." if len(m) > 4 else "") for m in members],
             },
-            index=pd.RangeIndex(self.n_clusters, name="cluster"),
+            index=pd.Index(self.names, name="cluster"),
         )
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:

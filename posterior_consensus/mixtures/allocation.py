@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +74,12 @@ def allocation_probabilities(
         does not fit the mixture. The message says what to do instead.
     MemoryError
         If the probabilities do not fit in `max_memory`.
+
+    Warns
+    -----
+    UserWarning
+        If the mixture is one of univariate components over data of several dimensions: then every value, and not every
+        row, is an item.
 
     Notes
     -----
@@ -164,9 +172,23 @@ def _probabilities(
     draws = parameter_draws(model, density.variables, dataset, group)
     item_shape = None if new is None else value.type.shape[: core.type.ndim - core.owner.op.ndim_supp]
     result = over_draws(density, draws, item_shape, max_memory, progressbar)
+    _warn_of_elements(core, result.shape[1:-1])
     items = dims_of(model, core.name)
     components = component_dim(model, core, result.shape[-1], items)
     return dressed(model, result, draws, str(core.name), items, components, new)
+
+
+def _warn_of_elements(core: Any, shape: tuple[int, ...]) -> None:
+    """Say that values of one row have labels of their own, which those who wanted to cluster rows do not see."""
+    if core.owner.op.ndim_supp == 0 and len(shape) > 1:
+        warnings.warn(
+            f"Each of the {' x '.join(map(str, shape))} values of {str(core.name)!r} has a label of its own, so that "
+            f"there are {math.prod(shape)} items. To cluster the {shape[0]} rows, sample a mixture with one label for "
+            "each of them: pm.Mixture of multivariate components, such as pm.MvNormal.dist; or sum the log densities "
+            "over the features, in a pm.Potential, and store those of each component as a pm.Deterministic "
+            "'log_prob_z' for as_allocation_probabilities.",
+            stacklevel=4,
+        )
 
 
 def _resized(core: Any, value: Any) -> Any:
