@@ -10,8 +10,8 @@
 UV ?= $(shell command -v uv 2>/dev/null)
 UV := $(UV)
 
-# Prints "3.13" for a usable interpreter and fails for any other, a pyenv shim without a version included.
-version_of = $(1) -I -c 'import sys; v = sys.version_info; v < (3, 11) and sys.exit(1); print("%d.%d" % v[:2])' 2>/dev/null
+# Prints "3.13 3.13.5" for a usable interpreter and fails for any other, a pyenv shim without a version included.
+version_of = $(1) -I -c 'import sys; v = sys.version_info; v < (3, 11) and sys.exit(1); print("%d.%d %d.%d.%d" % (v[:2] + v[:3]))' 2>/dev/null
 
 ifndef PYTHON
 PYTHON := $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
@@ -25,9 +25,10 @@ PYTHON := 3.13
 VERSION := 3.13
 endif
 
-VENV := .venv/$(VERSION)
+# By its patch release too: Debian's 3.11.2 and pyenv's 3.11.7 may need different versions of the same package.
+VENV := .venv/$(lastword $(VERSION))
 PY := $(VENV)/bin/python
-CONSTRAINTS := $(wildcard constraints/python$(VERSION).txt)
+CONSTRAINTS := $(wildcard constraints/python$(firstword $(VERSION)).txt)
 CONSTRAIN := $(addprefix -c ,$(CONSTRAINTS))
 
 # What the caller has set for other projects must not change what happens here.

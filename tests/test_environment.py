@@ -1,0 +1,40 @@
+"""The environment that make builds: which interpreter it belongs to, and what may be installed in it."""
+
+import shutil
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+
+ROOT = Path(__file__).parents[1]
+OLDEST = {"3.11": "3.11.2", "3.12": "3.12.3", "3.13": "3.13.5"}
+"""The patch releases of Debian 12, Ubuntu 24.04 and Debian 13."""
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")
+@pytest.mark.parametrize("version", ["3.11 3.11.2", "3.11 3.11.7"])
+def test_environment_belongs_to_one_patch_release(tmp_path, version):
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\necho {version}\n")
+    python.chmod(0o755)
+    done = subprocess.run(
+        ["make", "-n", "demo", f"PYTHON={python}"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert f".venv/{version.split()[1]}/bin/python" in done.stdout
+    assert "-c constraints/python3.11.txt" in done.stdout
+
+
+def test_pinned_versions_install_on_the_oldest_patch_release():
+    series = "{}.{}".format(*sys.version_info)
+    pins = ROOT / "constraints" / f"python{series}.txt"
+    names = [Requirement(line).name for line in pins.read_text(encoding="utf-8").splitlines()]
+    for name in names:
+        try:
+            needed = metadata.metadata(name)["Requires-Python"]
+        except metadata.PackageNotFoundError:  # belongs to a group that is not installed here
+            continue
+        assert SpecifierSet(needed or "").contains(OLDEST[series]), f"{name} needs Python {needed}"
