@@ -279,10 +279,11 @@ def as_partition_draws(
         Labels may be integers from 0 or 1 or with gaps, strings, or floats that are whole numbers, and their names may
         switch from draw to draw. Arrays and lists are draws x items or chains x draws x items, a DataFrame has a row
         for each draw and a column for each item, a dict has arrays of chains x draws x items by name. A path is one to
-        a NetCDF or Zarr file. PartitionDraws pass as they are.
+        a NetCDF or Zarr file, a NumPy file or a table of text, see Notes; a list of the latter has one for each chain.
+        PartitionDraws pass as they are.
     var_name : str, optional
         Name of the label variable. By default the only variable that can be one: it has the sample dimensions, one
-        more, and labels.
+        more, and labels. Of a table, the columns of that name: ``z`` for ``z[1]``, ``z[2]``, ...
     group : str
         Group of an InferenceData, DataTree or file.
     sample_dims : str or sequence of str
@@ -304,6 +305,14 @@ def as_partition_draws(
         no draws or no items, or the weights do not fit. The message names the argument, what came and what is allowed.
     TypeError
         If `data` is of no kind listed above.
+
+    Notes
+    -----
+    Tables (.csv, .tsv, .txt, also with .gz) have a row for each draw and a column for each item, as R's ``write.csv``
+    makes them of a matrix of draws x items. A first line of names, quoted or not numbers, becomes the items'
+    coordinate; names of rows are left out. Columns ``chain`` and ``draw`` (or ``.chain`` and ``.iteration``, as R's
+    posterior calls them) say where a row comes from; without them all rows are one chain. A NumPy file (.npy, .npz with
+    one array) has draws x items or chains x draws x items.
 
     Examples
     --------

@@ -17,6 +17,7 @@ import xarray as xr
 
 from posterior_consensus.groups import group_dataset, is_inference_data, listing
 from posterior_consensus.partitions import as_array
+from posterior_consensus.plain_files import is_plain, read_plain
 
 _AXES = {1: "draws x items", 2: "draws x items x components"}
 ROUNDING = 1e-3  # of sums of probabilities: float32, and files that keep a few digits
@@ -82,6 +83,8 @@ def _find(
     """Take the variable of that name, or the one that is chosen; `rest` are the dimensions beside the draws'."""
     if var_name is not None and not isinstance(var_name, str):
         raise TypeError(f"`var_name` must be a name; got {var_name!r}.")
+    if is_plain(data):
+        data, var_name = read_plain(data, var_name), None
     if isinstance(data, xr.DataArray):
         if var_name is not None and data.name not in (None, var_name):
             raise ValueError(

@@ -211,7 +211,7 @@ def test_bad_partitions(name, bad):
     check(lambda p: TAKES_PARTITION[name](draws, p), partition, error, ["`partition", part])
 
 
-@pytest.mark.parametrize("name", ["draws.csv", "draws.npz", "draws.nc", "draws.json", "draws.zarr"])
+@pytest.mark.parametrize("name", ["draws.rds", "draws.nc", "draws.json", "draws.zarr"])
 def test_files_of_other_kinds(tmp_path, name):
     path = tmp_path / name
     path.mkdir() if path.suffix == ".zarr" else path.write_bytes(b"0,0,1\n")

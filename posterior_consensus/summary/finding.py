@@ -12,6 +12,7 @@ from posterior_consensus.allocations import AllocationProbabilities, as_allocati
 from posterior_consensus.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.groups import group_dataset, is_inference_data
 from posterior_consensus.mixtures import allocation_probabilities
+from posterior_consensus.plain_files import is_plain, read_plain
 from posterior_consensus.sources import dim_names, label_array, label_candidates, other_dims, probability_candidates
 
 _FAR = 6.0  # standard errors: labels that are further from the probabilities are not drawn from them
@@ -47,6 +48,8 @@ def find_draws(
     if isinstance(data, PartitionDraws):
         kind = "allocation probabilities" if isinstance(data, AllocationProbabilities) else "labels"
         return Source(as_partition_draws(data, weights=weights), kind)
+    if is_plain(data):
+        data, var_name = read_plain(data, var_name), None
     dims = dim_names(sample_dims)
     if not (isinstance(data, (xr.Dataset, xr.DataTree)) or is_inference_data(data)):
         if _are_soft(data, var_name, dims):

@@ -23,6 +23,7 @@ from posterior_consensus.draws import PartitionDraws
 from posterior_consensus.groups import HasDataset, group_dataset, is_inference_data, open_tree
 from posterior_consensus.items import ItemUncertainty, item_uncertainty
 from posterior_consensus.losses import PartitionLoss, as_loss
+from posterior_consensus.plain_files import is_plain
 from posterior_consensus.plots.four_panels import four_panels
 from posterior_consensus.sources import positions
 from posterior_consensus.summary.finding import find_draws
@@ -201,9 +202,9 @@ def summarize(
     as_loss(loss)  # a wrong name is to be told before the model is read
     clock = _Clock()
     where = {"group": group, "sample_dims": sample_dims, "item_dim": item_dim, "weights": weights}
-    with _opened(idata) as data:
+    with opened(idata) as data:
         draws, source = clock("draws", find_draws, data, var_name, model, **where, progressbar=progressbar)
-        observed = _observed(data, draws)
+        observed = observed_of(data, draws)
     quiet = {"progressbar": progressbar}
     consensus = clock("consensus", consensus_partition, draws, loss, random_seed=random_seed, **quiet, **options)
     certificate = None
@@ -236,12 +237,12 @@ class _Clock:
         return result
 
 
-def _opened(data: Any) -> AbstractContextManager[Any]:
-    """A file as a tree, to be read once, anything else as it is."""
-    return open_tree(Path(data)) if isinstance(data, (str, Path)) else nullcontext(data)
+def opened(data: Any) -> AbstractContextManager[Any]:
+    """A file with groups as a tree, to be read once, anything else as it is."""
+    return open_tree(Path(data)) if isinstance(data, (str, Path)) and not is_plain(data) else nullcontext(data)
 
 
-def _observed(data: Any, draws: PartitionDraws) -> xr.DataArray | None:
+def observed_of(data: Any, draws: PartitionDraws) -> xr.DataArray | None:
     """The one observed variable that has a row for each item, if there is one."""
     if not (isinstance(data, xr.DataTree) or is_inference_data(data)):
         return None

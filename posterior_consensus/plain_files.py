@@ -1,0 +1,233 @@
+"""Draws in files without names for what they hold: tables of text, as R writes them, and NumPy's arrays."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+_TEXT = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
+_NUMPY = (".npy", ".npz")
+_DRAW = ("iteration", "draw")  # R's posterior has both, of which the first counts within chains
+_BRACKETED = re.compile(r"(.+)\[\d+\]")  # as R's posterior and coda name the elements of a vector
+_FEW = 4  # draws: labels that count so few of them are no accident that needs an explanation
+
+
+def is_plain(data: object) -> bool:
+    """Whether `data` is a path to a table or a NumPy file, or a list of such paths, one for each chain."""
+    paths = data if isinstance(data, (list, tuple)) else [data]
+    return len(paths) > 0 and all(
+        isinstance(path, (str, Path)) and str(path).lower().endswith((*_TEXT, *_NUMPY)) for path in paths
+    )
+
+
+def read_plain(data: Any, var_name: str | None) -> pd.DataFrame | npt.NDArray[Any]:
+    """Read what :func:`is_plain`: an array, or a table with an index of chain and draw and a column for each item.
+
+    Parameters
+    ----------
+    data : path or sequence of paths
+        Several are chains, in their order.
+    var_name : str, optional
+        Array of an .npz file, or columns of a table: ``z`` for those that are named ``z[1]``, ``z[2]``, ...
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If it cannot be read, or what it holds is ambiguous.
+    """
+    if isinstance(data, (str, Path)):
+        found = _read(Path(data), var_name)
+        return _by_draw(found, str(data)) if isinstance(found, pd.DataFrame) else found
+    return _chains([Path(path) for path in data], var_name)
+
+
+def read_numbers(path: str | Path) -> npt.NDArray[Any]:
+    """Read an array of numbers of a text or a NumPy file, one dimension less where a table has one column."""
+    path = Path(path)
+    _check_exists(path)
+    values = _read_text(path).to_numpy() if path.name.lower().endswith(_TEXT) else _read_numpy(path, None)
+    return values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
+
+
+def _chains(paths: Sequence[Path], var_name: str | None) -> pd.DataFrame:
+    tables = []
+    for path in paths:
+        found = _read(path, var_name)
+        if not isinstance(found, pd.DataFrame):
+            if found.ndim != 2:
+                raise ValueError(
+                    f"`data`, a list of files, must hold a chain of draws x items each; {path.name!r} has shape "
+                    f"{found.shape}."
+                )
+            found = pd.DataFrame(found)
+        table = _by_draw(found, path.name)
+        if table.index.get_level_values("chain").nunique() > 1:
+            raise ValueError(f"`data`, a list of files, must hold a chain each; {path.name!r} has several.")
+        if tables and not table.columns.equals(tables[0].columns):
+            raise ValueError(
+                f"`data`, a list of files, must have the same items in the same order; {path.name!r} has others than "
+                f"{paths[0].name!r}."
+            )
+        tables.append(table.droplevel("chain"))
+    return pd.concat(tables, keys=range(len(tables)), names=["chain", "draw"])
+
+
+def _read(path: Path, var_name: str | None) -> pd.DataFrame | npt.NDArray[Any]:
+    _check_exists(path)
+    if path.name.lower().endswith(_NUMPY):
+        return _read_numpy(path, var_name)
+    table = _read_text(path)
+    _check_first_line(table, path)
+    return _variable(table, path, var_name)
+
+
+def _check_exists(path: Path) -> None:
+    if not path.is_file():
+        raise FileNotFoundError(f"`data` must be a path to a file; there is no {str(path)!r}.")
+
+
+def _read_numpy(path: Path, var_name: str | None) -> npt.NDArray[Any]:
+    try:
+        found = np.load(path, allow_pickle=False)
+        if isinstance(found, np.ndarray):
+            arrays = {None: found}
+        else:
+            with found:
+                arrays = {name: found[name] for name in found.files}
+    except (OSError, ValueError, EOFError) as error:
+        raise ValueError(
+            f"`data` must be a path to a NumPy file of numbers; {path.name!r} is none ({error})."
+        ) from error
+    name = next(iter(arrays)) if var_name is None and len(arrays) == 1 else var_name
+    if name not in arrays:
+        present = _listing(arrays) if None not in arrays else "one array without a name"
+        raise ValueError(f"`var_name` must name an array of {path.name!r}; got {var_name!r}, present: {present}.")
+    return arrays[name]
+
+
+def _read_text(path: Path) -> pd.DataFrame:
+    """Read a table with or without a line of names, and without the names of its rows."""
+    try:
+        with (
+            gzip.open(path, "rt", encoding="utf-8-sig")
+            if path.suffix.lower() == ".gz"
+            else open(path, encoding="utf-8-sig") as lines
+        ):
+            line = lines.readline().rstrip("\r\n")
+        separator = max(",;\t", key=line.count)
+        if separator not in line and len(line.split()) > 1:
+            separator = r"\s+"
+        names = next(csv.reader([line], delimiter=separator)) if len(separator) == 1 else line.split()
+        has_names = '"' in line or not all(map(_is_number, names))
+        table = pd.read_csv(
+            path,
+            sep=separator,
+            engine="c",
+            low_memory=False,
+            encoding="utf-8-sig",
+            header=0 if has_names else None,
+            index_col=0 if has_names and len(names) > 1 and names[0] == "" else None,
+        )
+    except (OSError, ValueError, EOFError) as error:  # pandas' own errors and those of decoding are ValueErrors
+        raise ValueError(
+            f"`data` must be a path to a table of text with a row for each draw; {path.name!r} cannot be read as one "
+            f"({error})."
+        ) from error
+    return table.reset_index(drop=True)
+
+
+def _is_number(field: str) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return field == "NA"
+    return True
+
+
+def _check_first_line(table: pd.DataFrame, path: Path) -> None:
+    """Refuse tables whose first line may be one of names or one of labels."""
+    ways_out = 'Give the items names that are no labels, such as "item1", in the first line.'
+    names = [str(name) for name in table.columns]
+    if table.columns.inferred_type == "integer":
+        first = table.iloc[0].to_numpy() if len(table) else np.empty(0)
+        if first.size > 1 and any(np.array_equal(first, np.arange(k, k + first.size)) for k in (0, 1)):
+            raise ValueError(
+                f"`data` must tell names from labels; the first line of {path.name!r}, {first[0]} to {first[-1]}, may "
+                f"number the items or be a draw of single items. {ways_out}"
+            )
+    elif len(table) and all(dtype.kind not in "iufb" for dtype in table.dtypes):
+        values = set(map(str, pd.unique(table.to_numpy().ravel())))
+        if all(name in values or name.rsplit(".", 1)[0] in values for name in names):  # pandas adds .1 to a second one
+            raise ValueError(
+                f"`data` must tell names from labels; the first line of {path.name!r}, {names[0]!r} to {names[-1]!r}, "
+                f"holds what the others hold. {ways_out}"
+            )
+
+
+def _variable(table: pd.DataFrame, path: Path, var_name: str | None) -> pd.DataFrame:
+    """Take the columns of one variable, and those that say chain and draw."""
+    kept = [name for name in table.columns if _key(name) in ("chain", *_DRAW)]
+    families: dict[str, list[Any]] = {}
+    for name in table.columns:
+        found = _BRACKETED.fullmatch(str(name))
+        if found:
+            families.setdefault(found[1], []).append(name)
+    if var_name is not None:
+        if var_name not in families:
+            raise ValueError(
+                f"`var_name` must name columns of {path.name!r}, such as 'z' for 'z[1]', 'z[2]'; got {var_name!r}, "
+                f"present: {_listing(families)}."
+            )
+        return table[[*kept, *families[var_name]]]
+    if len(families) > 1:
+        raise ValueError(f"`var_name` must say which columns of {path.name!r} are labels: {_listing(families)}.")
+    return table
+
+
+def _by_draw(table: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Move the columns that say chain and draw to the index."""
+    keys = {_key(column): column for column in table.columns}
+    items = table.drop(columns=[keys[key] for key in ("chain", *_DRAW) if key in keys])
+    chain = table[keys["chain"]].to_numpy() if "chain" in keys else np.zeros(len(table), np.int64)
+    if chain.dtype.kind == "f" and np.isnan(chain).any():
+        raise ValueError(f"`data` must give every draw its chain; a value of {keys['chain']!r} is missing.")
+    within = next((keys[key] for key in _DRAW if key in keys), None)
+    draw = pd.Series(chain).groupby(chain).cumcount() if within is None else table[within]
+    index = pd.MultiIndex.from_arrays([chain, draw.to_numpy()], names=["chain", "draw"])
+    if not index.is_unique:
+        raise ValueError(
+            f"`data` must have each draw of a chain once; {within!r} of {name!r} repeats "
+            f"{draw[index.duplicated()].iloc[0]}. Where there are several chains, add a column 'chain'."
+        )
+    counting = [c for c in items.columns if _counts_rows(items[c])] if len(items) > _FEW else []
+    if counting:
+        raise ValueError(
+            f"`data` must have labels in its columns; {counting[0]!r} of {name!r} counts the rows. Name it 'draw', or "
+            "leave it out."
+        )
+    return items.set_axis(index, axis=0)
+
+
+def _key(name: object) -> str:
+    return str(name).lower().removeprefix(".") if isinstance(name, str) else ""
+
+
+def _counts_rows(column: pd.Series) -> bool:
+    """Whether the values are 0, 1, ... or 1, 2, ..., which clusters are not."""
+    if column.dtype.kind not in "iu" or column.iloc[0] not in (0, 1):
+        return False
+    return column.iloc[-1] == column.iloc[0] + len(column) - 1 and bool((np.diff(column.to_numpy()) == 1).all())
+
+
+def _listing(names: Iterable[Any]) -> str:
+    return ", ".join(map(repr, names)) or "none"

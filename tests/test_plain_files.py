@@ -1,0 +1,193 @@
+"""Draws in tables of text and in NumPy's files, as R and others leave them."""
+
+import gzip
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+
+import posterior_consensus as pc
+from tests.helpers import check
+
+Z = np.array([[2, 1, 2, 3], [1, 1, 3, 2], [1, 1, 1, 1], [3, 3, 1, 1], [2, 2, 2, 1], [4, 1, 4, 1]])
+CANONICAL = pc.as_partition_draws(Z).labels
+ROWS = [",".join(map(str, row)) for row in Z]
+NAMES = ["Ada", "Bea", "Cy", "Dan"]
+
+
+def table(name, first=None, rows=ROWS):
+    """A file of this name, with a first line if there is one."""
+
+    def write(path):
+        text = "\n".join([*([] if first is None else [first]), *rows]) + "\n"
+        if name.endswith(".gz"):
+            (path / name).write_bytes(gzip.compress(text.encode()))
+        else:
+            (path / name).write_text(text, encoding="utf-8")
+        return path / name
+
+    return write
+
+
+def with_row_names(rows):
+    return [f'"{k + 1}",{row}' for k, row in enumerate(rows)]
+
+
+def joined(by):
+    return [row.replace(",", by) for row in ROWS]
+
+
+TABLES = {
+    "no names": (table("z.csv"), None),
+    "names": (table("z.csv", "Ada,Bea,Cy,Dan"), NAMES),
+    "packed": (table("z.csv.gz", "Ada,Bea,Cy,Dan"), NAMES),
+    "upper case": (table("Z.CSV", "Ada,Bea,Cy,Dan"), NAMES),
+    "R's write.csv": (table("z.csv", '"","Ada","Bea","Cy","Dan"', with_row_names(ROWS)), NAMES),
+    "R's write.csv of numbered items": (table("z.csv", '"","1","2","3","4"', with_row_names(ROWS)), list("1234")),
+    "R's write.csv without row names": (table("z.csv", '"V1","V2","V3","V4"'), ["V1", "V2", "V3", "V4"]),
+    "R's write.csv2": (
+        table("z.csv", '"";"Ada";"Bea";"Cy";"Dan"', [r.replace(",", ";") for r in with_row_names(ROWS)]),
+        NAMES,
+    ),
+    "R's write.table": (
+        table("z.txt", '"Ada" "Bea" "Cy" "Dan"', [f'"{k}" {r}' for k, r in enumerate(joined(" "))]),
+        NAMES,
+    ),
+    "tabs": (table("z.tsv", "Ada\tBea\tCy\tDan", joined("\t")), NAMES),
+    "NumPy's savetxt": (table("z.txt", None, [" ".join(f"{v:.18e}" for v in row) for row in Z]), None),
+    "pandas": (table("z.csv", ",Ada,Bea,Cy,Dan", [f"{k},{row}" for k, row in enumerate(ROWS)]), NAMES),
+    "quoted labels": (table("z.csv", "Ada,Bea,Cy,Dan", ['"' + r.replace(",", '","') + '"' for r in ROWS]), NAMES),
+    "words": (table("z.csv", "Ada,Bea,Cy,Dan", ["".join("abcd,"["1234,".index(c)] for c in r) for r in ROWS]), NAMES),
+    "Windows": (table("z.csv", "\ufeffAda,Bea,Cy,Dan\r", [f"{row}\r" for row in ROWS]), NAMES),
+}
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_tables(tmp_path, kind):
+    write, names = TABLES[kind]
+    path = write(tmp_path)
+    for given in (path, str(path)):
+        draws = pc.as_partition_draws(given, item_dim="person")
+        assert_array_equal(draws.labels, CANONICAL)
+        assert draws.item_dim == "person"
+        assert draws.item_coords["person"].values.tolist() == (names or [0, 1, 2, 3])
+        assert_array_equal(draws.chain, 0)
+        assert_array_equal(draws.draw, np.arange(6))
+
+
+CHAINS = {
+    "chain and draw": ("chain,draw", [(1, 5), (1, 6), (1, 7), (2, 5), (2, 6), (2, 7)]),
+    "R's posterior": (".chain,.iteration,.draw", [(1, 5, 1), (1, 6, 2), (1, 7, 3), (2, 5, 4), (2, 6, 5), (2, 7, 6)]),
+}
+
+
+@pytest.mark.parametrize("kind", CHAINS)
+def test_columns_say_the_chain(tmp_path, kind):
+    first, at = CHAINS[kind]
+    rows = [f"{','.join(map(str, ids))},{row}" for ids, row in zip(at, ROWS, strict=True)]
+    draws = pc.as_partition_draws(table("z.csv", f"{first},Ada,Bea,Cy,Dan", rows)(tmp_path))
+    assert_array_equal(draws.labels, CANONICAL)
+    assert draws.chain.tolist() == [1, 1, 1, 2, 2, 2] and draws.draw.tolist() == [5, 6, 7, 5, 6, 7]
+    assert draws.item_coords["item"].values.tolist() == NAMES
+
+
+def test_chains_alone_count_their_draws(tmp_path):
+    rows = [f"{row},{chain}" for row, chain in zip(ROWS, "aababb", strict=True)]
+    draws = pc.as_partition_draws(table("z.csv", "Ada,Bea,Cy,Dan,Chain", rows)(tmp_path))
+    assert draws.chain.tolist() == list("aababb") and draws.draw.tolist() == [0, 1, 0, 2, 1, 2]
+    assert [rows.size for rows in draws.chains] == [3, 3]
+
+
+def test_one_variable_of_many(tmp_path):
+    """What write.csv makes of R's draws_df: labels beside parameters."""
+    frame = pd.DataFrame(Z, columns=[f"z[{k}]" for k in range(1, 5)])
+    frame = pd.concat([pd.DataFrame({"mu[1]": np.linspace(0, 1, 6), "alpha": 0.3}), frame], axis=1).assign(
+        **{".chain": 1}
+    )
+    frame.to_csv(tmp_path / "z.csv")
+    draws = pc.as_partition_draws(tmp_path / "z.csv", "z")
+    assert_array_equal(draws.labels, CANONICAL)
+    assert draws.item_coords["item"].values.tolist() == ["z[1]", "z[2]", "z[3]", "z[4]"] and set(draws.chain) == {1}
+    assert pc.summarize(tmp_path / "z.csv", "z", random_seed=1, progressbar=False).draws.n_items == 4
+    check(pc.as_partition_draws, tmp_path / "z.csv", ValueError, ["`var_name` must say which columns", "'mu', 'z'"])
+    check(
+        lambda path: pc.as_partition_draws(path, "y"), tmp_path / "z.csv", ValueError, ["got 'y', present: 'mu', 'z'"]
+    )
+
+
+def test_a_file_for_each_chain(tmp_path):
+    first = table("a.csv", "Ada,Bea,Cy,Dan", ROWS[:2])(tmp_path)
+    second = table("b.csv", "Ada,Bea,Cy,Dan", ROWS[2:])(tmp_path)
+    draws = pc.as_partition_draws([first, str(second)])
+    assert_array_equal(draws.labels, CANONICAL)
+    assert draws.chain.tolist() == [0, 0, 1, 1, 1, 1] and draws.draw.tolist() == [0, 1, 0, 1, 2, 3]
+    np.save(tmp_path / "a.npy", Z[:3])
+    np.save(tmp_path / "b.npy", Z[3:])
+    assert_array_equal(pc.as_partition_draws([tmp_path / "a.npy", tmp_path / "b.npy"]).labels, CANONICAL)
+    both = [first, tmp_path / "a.npy"]
+    check(pc.as_partition_draws, both, ValueError, ["the same items", "'a.npy' has others than 'a.csv'"])
+    chains = table("c.csv", "chain,Ada,Bea,Cy,Dan", [f"{k},{row}" for k, row in enumerate(ROWS)])(tmp_path)
+    check(pc.as_partition_draws, [first, chains], ValueError, ["a chain each", "'c.csv' has several"])
+    np.save(tmp_path / "c.npy", Z[np.newaxis])
+    check(pc.as_partition_draws, [tmp_path / "c.npy"] * 2, ValueError, ["draws x items each", "(1, 6, 4)"])
+
+
+def test_numpy_files(tmp_path):
+    np.save(tmp_path / "z.npy", Z.reshape(2, 3, 4))
+    draws = pc.as_partition_draws(tmp_path / "z.npy")
+    assert_array_equal(draws.labels, CANONICAL)
+    assert draws.chain.tolist() == [0, 0, 0, 1, 1, 1] and "item" not in draws.item_coords
+    np.savez(tmp_path / "one.npz", z=Z)
+    assert_array_equal(pc.as_partition_draws(tmp_path / "one.npz").labels, CANONICAL)
+    np.savez(tmp_path / "two.npz", z=Z, mu=np.ones(6))
+    assert_array_equal(pc.as_partition_draws(tmp_path / "two.npz", "z").labels, CANONICAL)
+    check(pc.as_partition_draws, tmp_path / "two.npz", ValueError, ["`var_name` must name an array", "'z', 'mu'"])
+    p = np.random.default_rng(1).dirichlet(np.ones(2), (2, 9, 4))
+    np.save(tmp_path / "p.npy", p)
+    assert_array_equal(
+        pc.as_allocation_probabilities(tmp_path / "p.npy").probabilities,
+        pc.as_allocation_probabilities(p).probabilities,
+    )
+    summary = pc.summarize(tmp_path / "p.npy", random_seed=1, progressbar=False)
+    assert isinstance(summary.draws, pc.AllocationProbabilities)
+
+
+BAD = {
+    "nothing": (table("z.csv", None, []), ["cannot be read as one", "'z.csv'"]),
+    "names alone": (table("z.csv", "a,b,c", []), ["at least one draw"]),
+    "rows of other lengths": (table("z.csv", None, ["1,2", "1,2,3"]), ["cannot be read as one", "line 2"]),
+    "a missing label": (table("z.csv", None, ["1,2", "1,NA"]), ["must not be missing; got 1", "NaN"]),
+    "probabilities": (table("z.csv", None, ["0.5,0.5", "0.1,0.9"]), ["must be whole numbers", "not labels"]),
+    "numbers of items": (table("z.csv", "0,1,2,3"), ["must tell names from labels", "0 to 3", '"item1"']),
+    "numbers of items from 1": (table("z.csv", "1,2,3,4"), ["must tell names from labels", "1 to 4"]),
+    "words without names": (table("z.csv", None, ["a,b,a", "b,b,a"]), ["must tell names from labels", "'a' to 'a.1'"]),
+    "rows counted": (
+        table("z.csv", "X,a,b", [f"{k},1,2" for k in range(1, 9)]),
+        ["'X' of", "counts the rows", "'draw'"],
+    ),
+    "draws twice": (table("z.csv", "draw,a,b", ["1,1,1", "2,1,2", "1,1,2"]), ["'draw' of", "repeats 1", "'chain'"]),
+    "no chain": (table("z.csv", "chain,a,b", ["1,1,1", ",1,2"]), ["every draw its chain", "'chain'"]),
+    "bytes": (
+        lambda path: (path / "z.csv").write_bytes(b"\xff\xfe\x00,1\n1,2\n") and path / "z.csv",
+        ["cannot be read"],
+    ),
+    "no array": (lambda path: (path / "z.npy").write_bytes(b"1,2\n") and path / "z.npy", ["NumPy file", "'z.npy'"]),
+    "no gzip": (lambda path: (path / "z.csv.gz").write_bytes(b"1,2\n") and path / "z.csv.gz", ["cannot be read"]),
+}
+
+
+@pytest.mark.parametrize("bad", BAD)
+def test_bad_files(tmp_path, bad):
+    write, parts = BAD[bad]
+    check(pc.as_partition_draws, write(tmp_path), ValueError, parts)
+
+
+@pytest.mark.parametrize("name", ["none.csv", "none.npy", "none.tsv.gz"])
+def test_files_that_are_not_there(tmp_path, name):
+    check(pc.as_partition_draws, tmp_path / name, FileNotFoundError, ["`data`", "there is no", name])
+
+
+def test_objects_in_numpy_files_are_not_run(tmp_path):
+    np.save(tmp_path / "z.npy", np.array([[{}]], dtype=object), allow_pickle=True)
+    check(pc.as_partition_draws, tmp_path / "z.npy", ValueError, ["NumPy file of numbers", "'z.npy'"])
