@@ -35,8 +35,6 @@ CONSTRAIN := $(addprefix -c ,$(CONSTRAINTS))
 unexport $(filter PYTHON% NUMBA_% PYTEST_% MYPY%,$(.VARIABLES)) VIRTUAL_ENV
 # Not __pycache__: a cache then belongs to this checkout and goes with `make clean`.
 export NUMBA_CACHE_DIR := $(CURDIR)/$(VENV)/numba-cache
-# Threads that wait must not spin: small parallel kernels crawl where the processors are shared.
-export OMP_WAIT_POLICY := passive
 demo test test-newest check bench reproduce: export MPLBACKEND := Agg
 docs: export MPLBACKEND := module://matplotlib_inline.backend_inline
 

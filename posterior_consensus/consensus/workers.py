@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from posterior_consensus.kernels.threads import n_threads as processors
+
 Result = TypeVar("Result")
 
 
@@ -27,9 +29,7 @@ class Workers:
     def __init__(self, n_threads: int, seconds: float | None) -> None:
         """Use so many threads, -1 for one for each processor, or none but the calling one if it is 0."""
         if n_threads == -1:
-            from joblib import cpu_count
-
-            n_threads = int(cpu_count())
+            n_threads = processors()
         self.stop = np.zeros(1, np.uint8)
         self.stopped = ""
         self._deadline = np.inf if seconds is None else time.monotonic() + seconds

@@ -1,7 +1,57 @@
-"""The one decorator of every kernel."""
+"""The one decorator of every kernel, and the line that says that kernels are being compiled."""
 
+import logging
+import time
 from functools import partial
+from threading import Lock, Timer
 
 import numba
+from numba.core import event
 
 jit = partial(numba.njit, cache=True, nogil=True, no_cfunc_wrapper=True, error_model="numpy")
+
+_PATIENCE = 1.0  # seconds of compilation after which a user wants to know
+_PACKAGE = __name__.partition(".")[0]
+
+
+class _Announcement(event.Listener):
+    """Says once a process that this package's kernels are being compiled, if that takes more than a second in all."""
+
+    def __init__(self):
+        self._lock = Lock()
+        self._spent = 0.0
+        self._depth = 0  # a kernel is compiled within the compilation of its caller
+        self._timer = None
+
+    def on_start(self, compilation):
+        """Start to wait for the end of the outermost compilation."""
+        with self._lock:
+            self._depth += 1
+            if self._depth == 1 and self._spent < _PATIENCE and self._is_ours(compilation):
+                self._began = time.monotonic()
+                self._timer = Timer(_PATIENCE - self._spent, self._say)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def on_end(self, compilation):
+        """Stop to wait, if there is nothing left to wait for."""
+        with self._lock:
+            self._depth -= 1
+            if self._depth == 0 and self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+                self._spent += time.monotonic() - self._began
+
+    @staticmethod
+    def _is_ours(compilation):
+        return compilation.data["dispatcher"].py_func.__module__.startswith(_PACKAGE)
+
+    def _say(self):
+        self._spent = _PATIENCE
+        logging.getLogger(_PACKAGE).warning(
+            "%s compiles its kernels for this machine. That takes up to a minute, once: the result is kept on disk.",
+            _PACKAGE,
+        )
+
+
+event.register("numba:compile", _Announcement())

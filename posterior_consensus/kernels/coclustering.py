@@ -5,10 +5,11 @@ in the draws where any plane differs, so 64 draws cost one xor and one or per pl
 """
 
 import numpy as np
-from numba import prange, types
+from numba import types
 from numba.extending import intrinsic, overload
 
 from posterior_consensus.kernels._jit import jit
+from posterior_consensus.kernels.threads import in_blocks
 
 _TILE = 64
 PLANES_AT_ONCE = 4
@@ -32,21 +33,26 @@ def _population_count_jitted(word):
         return lambda word: _count_bits(word)
 
 
-@jit(parallel=True)
+@jit
+def _pack_words(first, last, labels, planes):
+    n_draws, n_items = labels.shape
+    for w in range(first, last):
+        for t in range(64 * w, min(n_draws, 64 * (w + 1))):
+            draw = labels[t]
+            shift = np.uint64(t - 64 * w)
+            for p in range(planes.shape[1]):
+                plane = planes[w, p]
+                bit = np.uint64(p)
+                for i in range(n_items):
+                    plane[i] |= ((np.uint64(draw[i]) >> bit) & np.uint64(1)) << shift
+
+
 def pack_bit_planes(labels, n_planes):
     """Bit planes (ceil(N / 64), n_planes, n up to whole tiles) of labels (N, n) below 2 ** n_planes."""
     n_draws, n_items = labels.shape
     n_words = (n_draws + 63) // 64
     planes = np.zeros((n_words, n_planes, (n_items + _TILE - 1) // _TILE * _TILE), np.uint64)
-    for w in prange(n_words):
-        for t in range(64 * w, min(n_draws, 64 * (w + 1))):
-            draw = labels[t]
-            shift = np.uint64(t - 64 * w)
-            for p in range(n_planes):
-                plane = planes[w, p]
-                bit = np.uint64(p)
-                for i in range(n_items):
-                    plane[i] |= ((np.uint64(draw[i]) >> bit) & np.uint64(1)) << shift
+    in_blocks(_pack_words, 0, n_words, labels, planes, work=16 * n_planes * n_items)
     return planes
 
 
@@ -91,24 +97,30 @@ def _corner(tile):
     return k * _TILE, (tile - k * (k + 1) // 2) * _TILE
 
 
-@jit(parallel=True)
-def add_coclustering_counts(planes, n_draws, out, first, divisor):
-    """Add the pair counts of one block of `n_draws` draws to `out` (n, n), or start from zero if `first`; then divide.
+def _n_tiles(planes):
+    """Number of tiles of the lower triangle."""
+    n_rows = planes.shape[2] // _TILE
+    return n_rows * (n_rows + 1) // 2
 
-    A block's divisor is 1 but for the last one's: counts stay whole numbers, and exact, until they are divided once.
-    """
+
+def _work(planes):
+    """Steps that a tile takes: vector instructions take several planes of several items at once."""
+    return planes.shape[0] * planes.shape[1] * _TILE * _TILE // 8
+
+
+@jit
+def _add_tiles(first, last, planes, n_draws, out, is_first, divisor):
     n_items = out.shape[0]
-    n_tiles = planes.shape[2] // _TILE
-    for tile in prange(n_tiles * (n_tiles + 1) // 2):
+    apart, differ = np.empty((_TILE, _TILE), np.int64), np.empty(_TILE, np.uint64)
+    together = np.empty((_TILE, _TILE))
+    for tile in range(first, last):
         row, column = _corner(tile)
         height = min(n_items - row, _TILE)
         width = min(n_items - column, _TILE)
-        apart = np.empty((_TILE, _TILE), np.int64)
-        together = np.empty((_TILE, _TILE))
-        _count_draws_apart(planes, row, column, np.empty(_TILE, np.uint64), apart)
+        _count_draws_apart(planes, row, column, differ, apart)
         for i in range(height):
             for j in range(width):
-                before = 0.0 if first else out[row + i, column + j]
+                before = 0.0 if is_first else out[row + i, column + j]
                 together[i, j] = (before + (n_draws - apart[i, j])) / divisor
         for i in range(height):
             line = out[row + i, column : column + width]
@@ -121,11 +133,18 @@ def add_coclustering_counts(planes, n_draws, out, first, divisor):
                     line[i] = together[i, j]
 
 
-@jit(parallel=True)
-def add_coclustering_weights(labels, weights, out):
-    """Add sum_t weights[t] 1{labels[t, i] = labels[t, j]} of draws (N, n) to `out` (n, n), row by row."""
+def add_coclustering_counts(planes, n_draws, out, first, divisor):
+    """Add the pair counts of one block of `n_draws` draws to `out` (n, n), or start from zero if `first`; then divide.
+
+    A block's divisor is 1 but for the last one's: counts stay whole numbers, and exact, until they are divided once.
+    """
+    in_blocks(_add_tiles, 0, _n_tiles(planes), planes, n_draws, out, first, divisor, work=_work(planes))
+
+
+@jit
+def _add_weights(first, last, labels, weights, out):
     n_draws, n_items = labels.shape
-    for i in prange(n_items):
+    for i in range(first, last):
         row = out[i]
         for t in range(n_draws):
             label = labels[t, i]
@@ -134,22 +153,17 @@ def add_coclustering_weights(labels, weights, out):
                 row[j] += weight if labels[t, j] == label else 0.0
 
 
-@jit(parallel=True)
-def compare_groups(planes, words, sizes, n_items):
-    """How far the similarity matrices of groups of draws lie apart, tile by tile, without forming them.
+def add_coclustering_weights(labels, weights, out):
+    """Add sum_t weights[t] 1{labels[t, i] = labels[t, j]} of draws (N, n) to `out` (n, n), row by row."""
+    in_blocks(_add_weights, 0, labels.shape[1], labels, weights, out, work=labels.size // 4)
 
-    Group g has `sizes[g]` draws, in the words from `words[g]` to `words[g + 1]`. With p_g the share of its draws in
-    which a pair is together, for each tile: the sums over its pairs of p_g ** 2 (tiles, groups) and of the squared mean
-    of the p_g (tiles,), the largest range of the p_g (tiles,) and the pair that has it (tiles, 2), -1 without pairs.
-    """
+
+@jit
+def _compare_tiles(first, last, planes, words, sizes, n_items, squares, pooled, widest, where):
     n_groups = sizes.size
-    n_rows = planes.shape[2] // _TILE
-    n_tiles = n_rows * (n_rows + 1) // 2
-    squares, pooled = np.zeros((n_tiles, n_groups)), np.zeros(n_tiles)
-    widest, where = np.full(n_tiles, -1.0), np.full((n_tiles, 2), -1)
-    for tile in prange(n_tiles):
+    apart, differ = np.empty((_TILE, _TILE), np.int64), np.empty(_TILE, np.uint64)
+    for tile in range(first, last):
         row, column = _corner(tile)
-        apart, differ = np.empty((_TILE, _TILE), np.int64), np.empty(_TILE, np.uint64)
         total, low, high = np.zeros((_TILE, _TILE)), np.ones((_TILE, _TILE)), np.zeros((_TILE, _TILE))
         for g in range(n_groups):
             _count_draws_apart(planes[words[g] : words[g + 1]], row, column, differ, apart)
@@ -166,26 +180,33 @@ def compare_groups(planes, words, sizes, n_items):
                 if high[i, j] - low[i, j] > widest[tile]:
                     widest[tile] = high[i, j] - low[i, j]
                     where[tile, 0], where[tile, 1] = column + j, row + i
-    return squares, pooled, widest, where
 
 
-@jit(parallel=True)
-def spread_of_batches(planes, words, sizes, n_items):
-    """Sum over batches b of (c_b - s_b c / N) ** 2 for every pair, (n, n).
+def compare_groups(planes, words, sizes, n_items):
+    """How far the similarity matrices of groups of draws lie apart, tile by tile, without forming them.
 
-    Batch b has s_b draws, of which c_b have the pair together; N and c are their sums.
+    Group g has `sizes[g]` draws, in the words from `words[g]` to `words[g + 1]`. With p_g the share of its draws in
+    which a pair is together, for each tile: the sums over its pairs of p_g ** 2 (tiles, groups) and of the squared mean
+    of the p_g (tiles,), the largest range of the p_g (tiles,) and the pair that has it (tiles, 2), -1 without pairs.
     """
-    n_batches = sizes.size
-    n_rows = planes.shape[2] // _TILE
+    n_tiles = _n_tiles(planes)
+    squares, pooled = np.zeros((n_tiles, sizes.size)), np.zeros(n_tiles)
+    widest, where = np.full(n_tiles, -1.0), np.full((n_tiles, 2), -1)
+    outputs = squares, pooled, widest, where
+    in_blocks(_compare_tiles, 0, n_tiles, planes, words, sizes, n_items, *outputs, work=_work(planes))
+    return outputs
+
+
+@jit
+def _spread_tiles(first, last, planes, words, sizes, n_items, out):
     n_draws, size_squares = sizes.sum(), (sizes * sizes).sum()
-    out = np.zeros((n_items, n_items))
-    for tile in prange(n_rows * (n_rows + 1) // 2):
+    apart, differ = np.empty((_TILE, _TILE), np.int64), np.empty(_TILE, np.uint64)
+    for tile in range(first, last):
         row, column = _corner(tile)
-        apart, differ = np.empty((_TILE, _TILE), np.int64), np.empty(_TILE, np.uint64)
         # Whole numbers, so that pairs always or never together get exactly 0.
         counts, squares = np.zeros((_TILE, _TILE), np.int64), np.zeros((_TILE, _TILE), np.int64)
         products = np.zeros((_TILE, _TILE), np.int64)
-        for b in range(n_batches):
+        for b in range(sizes.size):
             _count_draws_apart(planes[words[b] : words[b + 1]], row, column, differ, apart)
             for i in range(_TILE):
                 for j in range(_TILE):
@@ -198,4 +219,13 @@ def spread_of_batches(planes, words, sizes, n_items):
                 share = counts[i, j] / n_draws
                 spread = squares[i, j] - 2.0 * share * products[i, j] + share * share * size_squares
                 out[row + i, column + j] = out[column + j, row + i] = max(spread, 0.0)
+
+
+def spread_of_batches(planes, words, sizes, n_items):
+    """Sum over batches b of (c_b - s_b c / N) ** 2 for every pair, (n, n).
+
+    Batch b has s_b draws, of which c_b have the pair together; N and c are their sums.
+    """
+    out = np.zeros((n_items, n_items))
+    in_blocks(_spread_tiles, 0, _n_tiles(planes), planes, words, sizes, n_items, out, work=_work(planes))
     return out

@@ -1,11 +1,9 @@
 """Contingency tables of estimates against draws, reduced on the fly."""
 
 import numpy as np
-from numba import prange
 
 from posterior_consensus.kernels._jit import jit
-
-_BLOCK = 64  # draws that share scratch memory
+from posterior_consensus.kernels.threads import in_blocks
 
 
 @jit
@@ -67,14 +65,13 @@ def _joint_sum_by_items(partition, order, sizes, h, counts):
 
 
 @jit
-def _sums_over_draws(partitions, n_clusters, labels, n_draw_clusters, h, sums, drawn):
-    """Write what `joint_sums` returns to `sums` (P, N) and `drawn` (N,)."""
+def _joint_sums(first, last, partitions, n_clusters, labels, n_draw_clusters, h, sums, drawn):
     n_items = labels.shape[1]
-    most, widest = n_clusters.max(), n_draw_clusters.max()
+    most, widest = n_clusters.max(), n_draw_clusters[first:last].max()
     counts, sizes = np.zeros(most, np.int64), np.zeros(widest, np.int64)
     order = np.empty(n_items, np.int64)
     cells = np.zeros(min(most * widest, 16 * n_items), np.int64)
-    for t in range(labels.shape[0]):
+    for t in range(first, last):
         draw, width = labels[t], n_draw_clusters[t]
         if most * width <= cells.size:
             for p in range(partitions.shape[0]):
@@ -87,7 +84,6 @@ def _sums_over_draws(partitions, n_clusters, labels, n_draw_clusters, h, sums, d
             drawn[t] += h[size]
 
 
-@jit(parallel=True)
 def joint_sums(partitions, n_clusters, labels, n_draw_clusters, h):
     """Sums of h over the contingency tables of partitions (P, n) with draws (N, n).
 
@@ -97,32 +93,33 @@ def joint_sums(partitions, n_clusters, labels, n_draw_clusters, h):
     """
     n_draws = labels.shape[0]
     sums, drawn = np.empty((partitions.shape[0], n_draws)), np.zeros(n_draws)
-    for block in prange(-(-n_draws // _BLOCK)):
-        at = slice(block * _BLOCK, min(n_draws, (block + 1) * _BLOCK))
-        _sums_over_draws(partitions, n_clusters, labels[at], n_draw_clusters[at], h, sums[:, at], drawn[at])
+    in_blocks(
+        _joint_sums, 0, n_draws, partitions, n_clusters, labels, n_draw_clusters, h, sums, drawn, work=partitions.size
+    )
     return sums, drawn
 
 
-@jit(parallel=True)
+@jit
+def _paired_joint_sums(first, last, labels, n_clusters, rows, others, h, sums):
+    n_items = labels.shape[1]
+    most, widest = n_clusters[rows[first:last]].max(), n_clusters[others[first:last]].max()
+    counts, sizes = np.zeros(most, np.int64), np.zeros(widest, np.int64)
+    cells = np.zeros(min(most * widest, 16 * n_items), np.int64)
+    order = np.empty(n_items, np.int64)
+    for p in range(first, last):
+        partition, draw = labels[rows[p]], labels[others[p]]
+        height, width = n_clusters[rows[p]], n_clusters[others[p]]
+        if height * width <= cells.size:
+            sums[p] = _joint_sum(partition, draw, height, width, h, cells, sizes)
+        else:
+            _sort_items(draw, width, sizes, order)
+            sums[p] = _joint_sum_by_items(partition, order, sizes[:width], h, counts)
+
+
 def paired_joint_sums(labels, n_clusters, rows, others, h):
     """Sums of h over the contingency tables of draws `rows[p]` with draws `others[p]` of (N, n), one for each p."""
-    n_items, n_pairs = labels.shape[1], rows.size
-    sums = np.empty(n_pairs)
-    for block in prange(-(-n_pairs // _BLOCK)):
-        first, last = block * _BLOCK, min(n_pairs, (block + 1) * _BLOCK)
-        most = n_clusters[rows[first:last]].max()
-        widest = n_clusters[others[first:last]].max()
-        counts, sizes = np.zeros(most, np.int64), np.zeros(widest, np.int64)
-        cells = np.zeros(min(most * widest, 16 * n_items), np.int64)
-        order = np.empty(n_items, np.int64)
-        for p in range(first, last):
-            partition, draw = labels[rows[p]], labels[others[p]]
-            height, width = n_clusters[rows[p]], n_clusters[others[p]]
-            if height * width <= cells.size:
-                sums[p] = _joint_sum(partition, draw, height, width, h, cells, sizes)
-            else:
-                _sort_items(draw, width, sizes, order)
-                sums[p] = _joint_sum_by_items(partition, order, sizes[:width], h, counts)
+    sums = np.empty(rows.size)
+    in_blocks(_paired_joint_sums, 0, rows.size, labels, n_clusters, rows, others, h, sums, work=labels.shape[1])
     return sums
 
 

@@ -5,40 +5,39 @@ cost and without an n x n array.
 """
 
 import numpy as np
-from numba import prange
 
 from posterior_consensus.kernels._jit import jit
+from posterior_consensus.kernels.threads import in_blocks
 
-_ITEMS_AT_ONCE = 128
-_ITEMS_IN_ROW = 1024  # whose sums stay in the fastest cache
+_ITEMS_AT_ONCE = 128  # whose sums stay in the fastest cache
+_ITEMS_IN_ROW = 1024
 
 
-@jit(parallel=True)
-def scatter(labels, starts, values):
-    """B' V of values (n, c): the sum of an item's row over each cluster of each draw, (R, c)."""
-    n_draws, n_items = labels.shape
+@jit
+def _scatter(first, last, labels, starts, values, table):
     n_columns = values.shape[1]
-    table = np.zeros((starts[n_draws], n_columns))
-    for t in prange(n_draws):
+    for t in range(first, last):
         block = table[starts[t] : starts[t + 1]]
-        for i in range(n_items):
+        for i in range(labels.shape[1]):
             row = block[labels[t, i]]
             value = values[i]
             for c in range(n_columns):
                 row[c] += value[c]
+
+
+def scatter(labels, starts, values):
+    """B' V of values (n, c): the sum of an item's row over each cluster of each draw, (R, c)."""
+    table = np.zeros((starts[-1], values.shape[1]))
+    in_blocks(_scatter, 0, labels.shape[0], labels, starts, values, table, work=values.size)
     return table
 
 
-@jit(parallel=True)
-def gather(labels, starts, weights, table):
-    """B W T of a table (R, c): for every item the weighted sum of its clusters' rows, (n, c)."""
-    n_draws, n_items = labels.shape
+@jit
+def _gather(first, last, labels, starts, weights, table, out):
     n_columns = table.shape[1]
-    out = np.zeros((n_items, n_columns))
-    for first in prange((n_items + _ITEMS_AT_ONCE - 1) // _ITEMS_AT_ONCE):
-        lower = first * _ITEMS_AT_ONCE
-        upper = min(n_items, lower + _ITEMS_AT_ONCE)
-        for t in range(n_draws):
+    for lower in range(first, last, _ITEMS_AT_ONCE):
+        upper = min(last, lower + _ITEMS_AT_ONCE)
+        for t in range(labels.shape[0]):
             block = table[starts[t] : starts[t + 1]]
             weight = weights[t]
             for i in range(lower, upper):
@@ -46,18 +45,28 @@ def gather(labels, starts, weights, table):
                 total = out[i]
                 for c in range(n_columns):
                     total[c] += weight * row[c]
+
+
+def gather(labels, starts, weights, table):
+    """B W T of a table (R, c): for every item the weighted sum of its clusters' rows, (n, c)."""
+    n_draws, n_items = labels.shape
+    out = np.zeros((n_items, table.shape[1]))
+    in_blocks(_gather, 0, n_items, labels, starts, weights, table, out, work=n_draws * table.shape[1])
     return out
 
 
-@jit(parallel=True)
+@jit
+def _joint_counts(first, last, labels, starts, partition, counts):
+    for t in range(first, last):
+        block = counts[starts[t] : starts[t + 1]]
+        for i in range(labels.shape[1]):
+            block[labels[t, i], partition[i]] += 1
+
+
 def joint_counts(labels, starts, partition, n_clusters):
     """B' Z of a partition's one-hot matrix Z: contingency counts (R, n_clusters) with every draw, draw below draw."""
-    n_draws, n_items = labels.shape
-    counts = np.zeros((starts[n_draws], n_clusters), np.int32)
-    for t in prange(n_draws):
-        block = counts[starts[t] : starts[t + 1]]
-        for i in range(n_items):
-            block[labels[t, i], partition[i]] += 1
+    counts = np.zeros((starts[-1], n_clusters), np.int32)
+    in_blocks(_joint_counts, 0, labels.shape[0], labels, starts, partition, counts, work=labels.shape[1])
     return counts
 
 
@@ -95,25 +104,39 @@ def refine_in_place(labels, starts, weights, partition, counts, sizes):
                 row[best] += 1
 
 
-@jit(parallel=True)
-def similarity_rows(labels, weights, items):
-    """Rows of B W B': the weight of the draws in which each of these items is with every item, (items.size, n)."""
-    n_draws, n_items = labels.shape
-    out = np.zeros((items.size, n_items))
-    for block in prange((n_items + _ITEMS_IN_ROW - 1) // _ITEMS_IN_ROW):
-        lower = block * _ITEMS_IN_ROW
-        upper = min(n_items, lower + _ITEMS_IN_ROW)
-        for t in range(n_draws):
+@jit
+def _similarity_rows(first, last, labels, weights, items, out):
+    for lower in range(first, last, _ITEMS_IN_ROW):
+        upper = min(last, lower + _ITEMS_IN_ROW)
+        for t in range(labels.shape[0]):
             others = labels[t, lower:upper]
             for c in range(items.size):
                 label = labels[t, items[c]]
                 total = out[c, lower:upper]
                 for i in range(upper - lower):
                     total[i] += weights[t] * (others[i] == label)
+
+
+def similarity_rows(labels, weights, items):
+    """Rows of B W B': the weight of the draws in which each of these items is with every item, (items.size, n)."""
+    n_draws, n_items = labels.shape
+    out = np.zeros((items.size, n_items))
+    in_blocks(_similarity_rows, 0, n_items, labels, weights, items, out, work=n_draws * items.size)
     return out
 
 
-@jit(parallel=True)
+@jit
+def _votes(first, last, labels, starts, weights, targets, out):
+    for lower in range(first, last, _ITEMS_AT_ONCE):
+        upper = min(last, lower + _ITEMS_AT_ONCE)
+        for t in range(labels.shape[0]):
+            block = targets[starts[t] : starts[t + 1]]
+            for i in range(lower, upper):
+                target = block[labels[t, i]]
+                if target >= 0:
+                    out[i, target] += weights[t]
+
+
 def votes(labels, starts, weights, targets, n_clusters):
     """B W T of the one-hot table T of `targets` (R,): for every item the weight that goes to each target, (n, K).
 
@@ -121,13 +144,5 @@ def votes(labels, starts, weights, targets, n_clusters):
     """
     n_draws, n_items = labels.shape
     out = np.zeros((n_items, n_clusters))
-    for first in prange((n_items + _ITEMS_AT_ONCE - 1) // _ITEMS_AT_ONCE):
-        lower = first * _ITEMS_AT_ONCE
-        upper = min(n_items, lower + _ITEMS_AT_ONCE)
-        for t in range(n_draws):
-            block = targets[starts[t] : starts[t + 1]]
-            for i in range(lower, upper):
-                target = block[labels[t, i]]
-                if target >= 0:
-                    out[i, target] += weights[t]
+    in_blocks(_votes, 0, n_items, labels, starts, weights, targets, out, work=n_draws)
     return out

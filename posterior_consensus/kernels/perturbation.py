@@ -1,13 +1,12 @@
 """Averages over all ways to match the clusters of a draw with those of an estimate."""
 
 import numpy as np
-from numba import prange
 
 from posterior_consensus.kernels._jit import jit
+from posterior_consensus.kernels.threads import in_blocks
 
-_DRAWS_AT_ONCE = 16  # that share scratch memory
 _NEGLIGIBLE = 45.0  # by how much the best matching with a cell may lack to the best of all for it to count
-_ITEMS_AT_ONCE = 128
+_ITEMS_AT_ONCE = 128  # whose votes stay in the fastest cache
 _SURE = 1 - 1e-12  # probability of a match above which no single item matters
 
 
@@ -97,7 +96,24 @@ def _complete(matches, columns):
             rest += 1
 
 
-@jit(parallel=True)
+@jit
+def _average_matchings(first, last, table, starts, widths, scales, rows, matches, logs):
+    n_clusters = table.shape[1]
+    n_sets = 1 << widths[rows[first:last]].max()
+    ahead, behind = np.empty(n_sets), np.empty(n_sets)
+    for s in range(first, last):
+        t = rows[s]
+        height, width = starts[t + 1] - starts[t], widths[t]
+        gains, columns = np.zeros((width, width)), np.empty(width, np.int64)
+        gains[:height, :n_clusters] = scales[t] * table[starts[t] : starts[t + 1]]
+        _complete(matches[starts[t] : starts[t + 1]], columns)
+        weights = np.empty((width, width))
+        best = _weights(gains, columns, weights)
+        total = _sum_over_matchings(weights, ahead, behind)
+        matches[starts[t] : starts[t + 1]] = weights[:height, :n_clusters]
+        logs[s] = best + np.log(total)
+
+
 def average_matchings(table, starts, widths, scales, rows, matches):
     """Average over all matchings of the clusters of draws `rows` with those of an estimate.
 
@@ -106,47 +122,21 @@ def average_matchings(table, starts, widths, scales, rows, matches):
     the cells of each draw's best matching, 0 elsewhere; it receives the probability of each match. Returns the
     logarithms of the sums of the weights, one for each of `rows`.
     """
-    n_clusters = table.shape[1]
     logs = np.empty(rows.size)
-    for block in prange((rows.size + _DRAWS_AT_ONCE - 1) // _DRAWS_AT_ONCE):
-        at = rows[block * _DRAWS_AT_ONCE : min(rows.size, (block + 1) * _DRAWS_AT_ONCE)]
-        n_sets = 1 << widths[at].max()
-        ahead, behind = np.empty(n_sets), np.empty(n_sets)
-        for s in range(at.size):
-            t = at[s]
-            height, width = starts[t + 1] - starts[t], widths[t]
-            gains, columns = np.zeros((width, width)), np.empty(width, np.int64)
-            gains[:height, :n_clusters] = scales[t] * table[starts[t] : starts[t + 1]]
-            _complete(matches[starts[t] : starts[t + 1]], columns)
-            weights = np.empty((width, width))
-            best = _weights(gains, columns, weights)
-            total = _sum_over_matchings(weights, ahead, behind)
-            matches[starts[t] : starts[t + 1]] = weights[:height, :n_clusters]
-            logs[block * _DRAWS_AT_ONCE + s] = best + np.log(total)
+    if rows.size:
+        work = int(widths[rows].max()) << int(widths[rows].max())
+        in_blocks(_average_matchings, 0, rows.size, table, starts, widths, scales, rows, matches, logs, work=work)
     return logs
 
 
-@jit(parallel=True)
-def held_out_votes(labels, starts, counts, gains, matches, memberships):
-    """Votes (n, K) of the draws on each item, by what the other items tell of the matchings.
-
-    Without an item of membership m the probability P of a match of its label is in proportion to P exp(-gain m), and
-    the item's label exp(gain) times as probable in a cluster that it stands for: the vote is the logarithm of the mean.
-    `matches` (R, K) are the probabilities with all items, `counts` and `gains` those of the draws (N,).
-    """
-    n_draws, n_items = labels.shape
+@jit
+def _held_out_votes(first, last, labels, starts, counts, gains, matches, memberships, sure, out):
     n_clusters = matches.shape[1]
-    sure = np.full(matches.shape[0], -1)
-    for r in range(sure.size):
-        for k in range(n_clusters):
-            if matches[r, k] > _SURE:
-                sure[r] = k
-    out = np.zeros((n_items, n_clusters))
-    for first in prange((n_items + _ITEMS_AT_ONCE - 1) // _ITEMS_AT_ONCE):
-        without = np.empty(n_clusters)
-        for t in range(n_draws):
+    without = np.empty(n_clusters)
+    for lower in range(first, last, _ITEMS_AT_ONCE):
+        for t in range(labels.shape[0]):
             gain, more = gains[t], np.expm1(gains[t])
-            for i in range(first * _ITEMS_AT_ONCE, min(n_items, (first + 1) * _ITEMS_AT_ONCE)):
+            for i in range(lower, min(last, lower + _ITEMS_AT_ONCE)):
                 row = starts[t] + labels[t, i]
                 if sure[row] >= 0:
                     out[i, sure[row]] += counts[t] * gain
@@ -157,4 +147,18 @@ def held_out_votes(labels, starts, counts, gains, matches, memberships):
                     total += without[k] - matches[row, k]
                 for k in range(n_clusters):
                     out[i, k] += counts[t] * np.log1p(more * without[k] / total)
+
+
+def held_out_votes(labels, starts, counts, gains, matches, memberships):
+    """Votes (n, K) of the draws on each item, by what the other items tell of the matchings.
+
+    Without an item of membership m the probability P of a match of its label is in proportion to P exp(-gain m), and
+    the item's label exp(gain) times as probable in a cluster that it stands for: the vote is the logarithm of the mean.
+    `matches` (R, K) are the probabilities with all items, `counts` and `gains` those of the draws (N,).
+    """
+    n_draws, n_items = labels.shape
+    sure = np.where(matches.max(axis=1) > _SURE, matches.argmax(axis=1), -1)
+    out = np.zeros((n_items, matches.shape[1]))
+    arguments = labels, starts, counts, gains, matches, memberships, sure, out
+    in_blocks(_held_out_votes, 0, n_items, *arguments, work=4 * n_draws * matches.shape[1])
     return out

@@ -12,9 +12,9 @@ means (G, n, n) float32: averages of the minimisers; the diagonal holds the shar
 from collections import namedtuple
 
 import numpy as np
-from numba import prange
 
 from posterior_consensus.kernels._jit import jit
+from posterior_consensus.kernels.threads import in_blocks
 
 TANGENTS_AT_ONCE = 4
 _LN2 = 0.6931471805599453
@@ -61,19 +61,13 @@ def _linearise_item(i, blocks, points, slopes, offsets):
                 slope[c] -= rate[c]
 
 
-@jit(parallel=True)
-def linearise(blocks, means, first, last, slots, tangents, costs):
-    """Put tangents of items `first` to `last` at their means into `slots` (n, G), where that is not -1.
-
-    Slopes are rounded down, so that they stay lower bounds of a sum of non-negative multiples. `costs` (n, G) receives
-    share x F_i(mean / share).
-    """
+@jit
+def _linearise_items(first, last, blocks, means, slots, tangents, costs):
     n = means.shape[1]
-    tags, values = tangents.tags, tangents.offsets  # numba loses an assignment to a tuple's array inside prange
-    for i in prange(first, last):
-        points = np.empty((n, TANGENTS_AT_ONCE))
-        slopes = np.empty((n, TANGENTS_AT_ONCE))
-        offsets = np.empty(TANGENTS_AT_ONCE)
+    points = np.empty((n, TANGENTS_AT_ONCE))
+    slopes = np.empty((n, TANGENTS_AT_ONCE))
+    offsets = np.empty(TANGENTS_AT_ONCE)
+    for i in range(first, last):
         wanted = np.flatnonzero(slots[i] >= 0)
         for begin in range(0, wanted.size, TANGENTS_AT_ONCE):
             n_now = min(TANGENTS_AT_ONCE, wanted.size - begin)
@@ -85,8 +79,8 @@ def linearise(blocks, means, first, last, slots, tangents, costs):
             for c in range(n_now):
                 group = wanted[begin + c]
                 slot = slots[i, group]
-                tags[i, slot] = group
-                values[i, slot] = offsets[c]
+                tangents.tags[i, slot] = group
+                tangents.offsets[i, slot] = offsets[c]
                 out = tangents.slopes[i, slot]
                 cost = offsets[c] * means[group, i, i]
                 for j in range(n):
@@ -96,16 +90,20 @@ def linearise(blocks, means, first, last, slots, tangents, costs):
                 costs[i, group] = cost
 
 
-@jit(parallel=True)
-def blend(tangents, slots, others, out):
-    """Write the mean of the tangents in `slots` and in `others` into the slots `out`, all (n, G), where that is not -1.
+def linearise(blocks, means, first, last, slots, tangents, costs):
+    """Put tangents of items `first` to `last` at their means into `slots` (n, G), where that is not -1.
 
-    Where the other is no tangent, or none any more, nothing is written: after a change of draws its slopes are those of
-    the draws before. A mean of tangents is a lower bound too; its least value can be above that of both.
+    Slopes are rounded down, so that they stay lower bounds of a sum of non-negative multiples. `costs` (n, G) receives
+    share x F_i(mean / share).
     """
+    in_blocks(_linearise_items, first, last, blocks, means, slots, tangents, costs, work=blocks.labels.size)
+
+
+@jit
+def _blend_items(first, last, tangents, slots, others, out):
     n, n_groups = slots.shape
-    tags, offsets = tangents.tags, tangents.offsets  # numba loses an assignment to a tuple's array inside prange
-    for i in prange(n):
+    tags, offsets = tangents.tags, tangents.offsets
+    for i in range(first, last):
         for b in range(n_groups):
             if out[i, b] < 0 or tags[i, others[i, b]] < 0:
                 continue
@@ -118,6 +116,15 @@ def blend(tangents, slots, others, out):
                 middle = 0.5 * (np.float64(one[j]) + np.float64(other[j]))
                 rounded = np.float32(middle)
                 result[j] = np.nextafter(rounded, np.float32(-np.inf)) if rounded > middle else rounded
+
+
+def blend(tangents, slots, others, out):
+    """Write the mean of the tangents in `slots` and in `others` into the slots `out`, all (n, G), where that is not -1.
+
+    Where the other is no tangent, or none any more, nothing is written: after a change of draws its slopes are those of
+    the draws before. A mean of tangents is a lower bound too; its least value can be above that of both.
+    """
+    in_blocks(_blend_items, 0, slots.shape[0], tangents, slots, others, out, work=slots.size)
 
 
 @jit
@@ -177,20 +184,28 @@ def _write_set(ranking, multiplicity, m, out):
         size += multiplicity[j]
 
 
-@jit(parallel=True)
-def solve_items(
-    tangents, prices, constants, multiplicity, lower, upper, logs, active, step, least, sizes, winners, group, sets
+@jit
+def _solve_items(
+    first,
+    last,
+    tangents,
+    prices,
+    constants,
+    multiplicity,
+    lower,
+    upper,
+    logs,
+    active,
+    step,
+    least,
+    sizes,
+    winners,
+    group,
+    sets,
 ):
-    """Lower bounds `least` (n, G) of every item's problem in each active group, and a minimiser in the best of them.
-
-    The bound for group b is min over sizes m from lower[b] to upper[b] of log2 m + max_k (least value of tangent k over
-    sets of size m) + constants[b, i]. Writes the minimisers' `sizes` (n, G) and the greatest tangents there, `winners`
-    (n, G), the best `group` (n,), and its minimiser as a set in `sets` (n, n); marks winners with `step`.
-    """
     n, n_groups = least.shape
-    last_use = tangents.last_use  # numba loses an assignment to a tuple's array inside prange
-    for i in prange(n):
-        keys = np.empty(n)
+    keys = np.empty(n)
+    for i in range(first, last):
         best = np.inf
         for b in range(n_groups):
             if not active[i, b] or upper[b] < multiplicity[i]:
@@ -223,11 +238,42 @@ def solve_items(
             least[i, b] = values[at] + constants[b, i]
             sizes[i, b] = smallest + at
             winners[i, b] = winner[at]
-            last_use[i, winner[at]] = step
+            tangents.last_use[i, winner[at]] = step
             if least[i, b] < best:
                 best = least[i, b]
                 group[i] = b
                 _write_set(tangents.ranking[i, winner[at]], multiplicity, sizes[i, b], sets[i])
+
+
+def solve_items(
+    tangents, prices, constants, multiplicity, lower, upper, logs, active, step, least, sizes, winners, group, sets
+):
+    """Lower bounds `least` (n, G) of every item's problem in each active group, and a minimiser in the best of them.
+
+    The bound for group b is min over sizes m from lower[b] to upper[b] of log2 m + max_k (least value of tangent k over
+    sets of size m) + constants[b, i]. Writes the minimisers' `sizes` (n, G) and the greatest tangents there, `winners`
+    (n, G), the best `group` (n,), and its minimiser as a set in `sets` (n, n); marks winners with `step`.
+    """
+    in_blocks(
+        _solve_items,
+        0,
+        least.shape[0],
+        tangents,
+        prices,
+        constants,
+        multiplicity,
+        lower,
+        upper,
+        logs,
+        active,
+        step,
+        least,
+        sizes,
+        winners,
+        group,
+        sets,
+        work=tangents.tags.size,
+    )
 
 
 @jit
@@ -239,14 +285,10 @@ def violations(means, triangles, out):
         out[r] -= 0.5 * (np.float64(means[b, i, k]) + means[b, k, i])
 
 
-@jit(parallel=True)
-def violated_triangles(means, groups, first, last, threshold, found, by):
-    """The most violated triangles of each of the `groups` and of each centre j from `first` to `last`.
-
-    `found` (groups, centres, R, 2) receives the R worst pairs (i, k), or -1, and `by` how far they are violated.
-    """
+@jit
+def _violated_triangles(begin, end, means, groups, first, last, threshold, found, by):
     n_centres = last - first
-    for job in prange(groups.size * n_centres):
+    for job in range(begin, end):
         mean = means[groups[job // n_centres]]
         j = first + job % n_centres
         pairs = found[job // n_centres, job % n_centres]
@@ -270,11 +312,19 @@ def violated_triangles(means, groups, first, last, threshold, found, by):
                     weakest = np.argmin(worst)
 
 
-@jit(parallel=True)
-def settle(centre, means, groups, rate):
-    """Add rate x (means - means') to the centre of these groups, exactly antisymmetrically."""
-    n = means.shape[1]
-    for i in prange(n):
+def violated_triangles(means, groups, first, last, threshold, found, by):
+    """The most violated triangles of each of the `groups` and of each centre j from `first` to `last`.
+
+    `found` (groups, centres, R, 2) receives the R worst pairs (i, k), or -1, and `by` how far they are violated.
+    """
+    n_jobs = groups.size * (last - first)
+    arguments = means, groups, first, last, threshold, found, by
+    in_blocks(_violated_triangles, 0, n_jobs, *arguments, work=means[0].size // 4)
+
+
+@jit
+def _settle_items(first, last, centre, means, groups, rate):
+    for i in range(first, last):
         for b in groups:
             for j in range(i):
                 price = centre[b, i, j] + rate * (np.float64(means[b, i, j]) - np.float64(means[b, j, i]))
@@ -282,16 +332,15 @@ def settle(centre, means, groups, rate):
                 centre[b, j, i] = -price
 
 
-@jit(parallel=True)
-def total_prices(centre, means, groups, rate, triangles, duals, multiplicity, prices, constants):
-    """All that an item pays in these groups: for pairs centre + rate x (means - means'), antisymmetric; for triangles.
+def settle(centre, means, groups, rate):
+    """Add rate x (means - means') to the centre of these groups, exactly antisymmetrically."""
+    n = means.shape[1]
+    in_blocks(_settle_items, 0, n, centre, means, groups, rate, work=n * groups.size)
 
-    A triangle (b, j, i, k) of price q >= 0 adds q (x_ji + x_jk - x_jj - (x_ik + x_ki) / 2), never positive at a
-    partition, to the sum over items, in which an item's problem counts as often as its multiplicity. `constants` (G, n)
-    receives the terms of x_jj.
-    """
-    n = centre.shape[1]
-    for i in prange(n):
+
+@jit
+def _price_pairs(first, last, centre, means, groups, rate, prices, constants):
+    for i in range(first, last):
         for b in groups:
             constants[b, i] = 0.0
             prices[b, i, i] = 0.0
@@ -299,7 +348,11 @@ def total_prices(centre, means, groups, rate, triangles, duals, multiplicity, pr
                 price = centre[b, i, j] + rate * (np.float64(means[b, i, j]) - np.float64(means[b, j, i]))
                 prices[b, i, j] = price
                 prices[b, j, i] = -price
-    for g in prange(groups.size):
+
+
+@jit
+def _price_triangles(first, last, groups, triangles, duals, multiplicity, prices, constants):
+    for g in range(first, last):
         b = groups[g]
         for r in range(duals.size):
             if triangles[r, 0] == b and duals[r] > 0.0:
@@ -310,6 +363,19 @@ def total_prices(centre, means, groups, rate, triangles, duals, multiplicity, pr
                 half = 0.5 * duals[r] / (multiplicity[i] * multiplicity[k])
                 prices[b, i, k] -= half
                 prices[b, k, i] -= half
+
+
+def total_prices(centre, means, groups, rate, triangles, duals, multiplicity, prices, constants):
+    """All that an item pays in these groups: for pairs centre + rate x (means - means'), antisymmetric; for triangles.
+
+    A triangle (b, j, i, k) of price q >= 0 adds q (x_ji + x_jk - x_jj - (x_ik + x_ki) / 2), never positive at a
+    partition, to the sum over items, in which an item's problem counts as often as its multiplicity. `constants` (G, n)
+    receives the terms of x_jj.
+    """
+    n = centre.shape[1]
+    in_blocks(_price_pairs, 0, n, centre, means, groups, rate, prices, constants, work=n * groups.size)
+    arguments = groups, triangles, duals, multiplicity, prices, constants
+    in_blocks(_price_triangles, 0, groups.size, *arguments, work=duals.size)
 
 
 @jit
@@ -332,15 +398,27 @@ def triangle_bends(means, group, sets, triangles, duals, out):
         out[k] += 0.75 * change * change
 
 
-@jit(parallel=True)
-def move(means, costs, mean_logs, logs, least, sizes, group, sets, prices, constants, multiplicity, rate, bends, gaps):
-    """Move every item's means towards its minimiser, as far as lowers the augmented objective most.
-
-    The objective is quadratic in the length of a step. Two items share each difference of means: counting its square
-    twice for each, all items may move at once. `gaps` (n,) receives what a full step would gain were it linear.
-    """
+@jit
+def _move_items(
+    first,
+    last,
+    means,
+    costs,
+    mean_logs,
+    logs,
+    least,
+    sizes,
+    group,
+    sets,
+    prices,
+    constants,
+    multiplicity,
+    rate,
+    bends,
+    gaps,
+):
     n_groups, n, _ = means.shape
-    for i in prange(n):
+    for i in range(first, last):
         own = group[i]
         gain = -least[i, own]
         bend = bends[i] / multiplicity[i]
@@ -371,3 +449,31 @@ def move(means, costs, mean_logs, logs, least, sizes, group, sets, prices, const
                 continue
             for j in range(n):
                 mean[j] += step * ((sets[i, j] if own == b else np.float32(0.0)) - mean[j])
+
+
+def move(means, costs, mean_logs, logs, least, sizes, group, sets, prices, constants, multiplicity, rate, bends, gaps):
+    """Move every item's means towards its minimiser, as far as lowers the augmented objective most.
+
+    The objective is quadratic in the length of a step. Two items share each difference of means: counting its square
+    twice for each, all items may move at once. `gaps` (n,) receives what a full step would gain were it linear.
+    """
+    in_blocks(
+        _move_items,
+        0,
+        group.size,
+        means,
+        costs,
+        mean_logs,
+        logs,
+        least,
+        sizes,
+        group,
+        sets,
+        prices,
+        constants,
+        multiplicity,
+        rate,
+        bends,
+        gaps,
+        work=2 * means[:, 0].size,
+    )

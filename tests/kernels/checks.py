@@ -1,26 +1,48 @@
 """Run a kernel every way there is."""
 
+import sys
 from copy import deepcopy
+from unittest.mock import patch
 
-import numba
 import numpy as np
+
+from posterior_consensus.kernels import threads
+
+
+def _at_once(kernel, first, last, *arguments, work):
+    kernel(first, last, *arguments)
+
+
+def _one_by_one(kernel, first, last, *arguments, work):
+    for index in reversed(range(first, last)):
+        kernel(index, index + 1, *arguments)
+
+
+def _on_threads(kernel, first, last, *arguments, work):
+    with patch.object(threads, "n_threads", lambda: 3):
+        threads.in_blocks(kernel, first, last, *arguments, work=2**40)
+
+
+def in_python(kernel, first, last, *arguments, work):
+    kernel.py_func(first, last, *arguments)
 
 
 def run(kernel, *arguments):
-    """Result and arguments after the call, the same on one thread, on two, and in plain Python."""
+    """Result and arguments after the call: the same for blocks of any size, on threads, and in plain Python."""
+    plain = getattr(kernel, "py_func", kernel)
+    module = sys.modules[plain.__module__]
+    if not hasattr(module, "in_blocks"):
+        ways = [(kernel, None), (plain, None)]
+    else:
+        ways = [(kernel, _at_once), (kernel, _one_by_one), (kernel, _on_threads), (plain, in_python)]
     outcomes = []
-    most = numba.config.NUMBA_NUM_THREADS
-    for function, n_threads in [
-        (kernel, 1),
-        (kernel, min(2, most)),
-        (getattr(kernel, "py_func", kernel), most),
-    ]:
+    for function, blocks in ways:
         copies = deepcopy(arguments)
-        numba.set_num_threads(n_threads)
-        try:
+        if blocks is None:
             outcomes.append((function(*copies), copies))
-        finally:
-            numba.set_num_threads(most)
+        else:
+            with patch.object(module, "in_blocks", blocks):
+                outcomes.append((function(*copies), copies))
     for other in outcomes[1:]:
         assert_identical(outcomes[0], other)
     return outcomes[0]
