@@ -29,7 +29,7 @@ def main() -> None:
     show("The same under Binder's loss", binder)
     show(
         "Compared under the first loss",
-        pc.compare_partitions(summary.draws, {"vi": summary.consensus, "binder": binder}),
+        pc.compare_partitions(summary.draws, {"vi": summary.consensus, "binder": binder}, "vi"),
     )
     show("For the section on methods", summary.methods_text())
 
@@ -37,7 +37,7 @@ def main() -> None:
     show("Kept with the posterior, as group 'consensus'", ", ".join(tree["consensus"].data_vars))
 
     FIGURES.mkdir(exist_ok=True)
-    summary.plot().savefig(FIGURES / "summary.png", dpi=150)
+    summary.plot()[0, 0].figure.savefig(FIGURES / "summary.png", dpi=150)
     pc.plot_psm(summary.draws, summary.consensus).figure.savefig(FIGURES / "psm.png", dpi=200)
     report = summary.to_html(FIGURES / "report.html")
     print(f"\nFigures: {', '.join(str(file) for file in sorted(FIGURES.glob('*.png')))}; report: {report}")

@@ -46,7 +46,7 @@ summary.diagnosis
 # ## The four-panel figure
 
 # %%
-figure = summary.plot()
+axes = summary.plot()
 
 # %% [markdown]
 # Items, data and clusters together. A flower's size in the figure is the probability of being with the rest of its

@@ -13,13 +13,15 @@ import xarray as xr
 from posterior_consensus import display
 from posterior_consensus.arguments import check_seconds
 from posterior_consensus.bounds.bound import relative_gap, status
+from posterior_consensus.bounds.budget import Budget, Deadline, Foreseen
 from posterior_consensus.bounds.methods import BOUNDS, family_of
-from posterior_consensus.draws import as_partition_draws
+from posterior_consensus.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.expectation import mean_loss
 from posterior_consensus.groups import stored
-from posterior_consensus.losses import PartitionLoss, as_loss
+from posterior_consensus.losses import PartitionLoss, loss_of
 
 _SAME = 1e-12  # relative difference of losses that is rounding
+_SECONDS = 60.0  # of work, as they are foreseen
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -123,9 +125,9 @@ def _digits(value: Any) -> str:
 def certify(
     draws: Any,
     partition: Any,
-    loss: str | PartitionLoss = "binder",
+    loss: str | PartitionLoss | None = None,
     *,
-    seconds: float = 60.0,
+    seconds: float | None = None,
     progressbar: bool = True,
 ) -> Certificate:
     """Bound the least expected loss from below, and say how far from it a partition can be.
@@ -135,11 +137,13 @@ def certify(
     draws : PartitionDraws or anything :func:`as_partition_draws` takes
     partition : result object, DataArray or label vector of shape (n_items,)
         As a rule the consensus under the same loss: the better it is, the faster the proof.
-    loss : str or PartitionLoss
+    loss : str or PartitionLoss, optional
         A loss for which there is a bounding method: "binder", or ``binder(a)`` with any costs; "vi"; and the other
-        metrics, "jaccard", "nvi", "id" and "nid".
-    seconds : float
-        Time after which to stop with the bound that there is then.
+        metrics, "jaccard", "nvi", "id" and "nid". By default the one that the partition was found under, if it is a
+        result, else "vi".
+    seconds : float, optional
+        Time after which to stop with the bound that there is then, which depends on the machine. By default as much
+        work is done as takes about a minute, the same each time, and less where the optimum is proven before.
     progressbar : bool
         Whether to show progress where the work takes more than a second.
 
@@ -185,15 +189,24 @@ def certify(
     >>> proof.status, proof.lower_bound
     ('optimal', 0.09375)
     """
-    draws, record = as_partition_draws(draws), as_loss(loss)
+    draws, record = as_partition_draws(draws), loss_of(loss, partition)
+    if seconds is not None:
+        check_seconds(seconds)
+    budget = Foreseen(_SECONDS) if seconds is None else Deadline(float(seconds))
+    return certificate_within(budget, draws, partition, record, progressbar=progressbar)
+
+
+def certificate_within(
+    budget: Budget, draws: PartitionDraws, partition: Any, record: PartitionLoss, *, progressbar: bool
+) -> Certificate:
+    """Do what :func:`certify` does with no more work than the budget holds."""
     family = family_of(record)
     if family is None:
         losses = ", ".join(known.losses for known in BOUNDS.values())
         raise ValueError(f"`loss` must have a bounding method, as {losses} have; got {record.name!r}.")
-    check_seconds(seconds)
     labels = draws.as_labels(partition)
     began = time.monotonic()
-    bound = family.bound(draws, record, labels, seconds=float(seconds), progressbar=progressbar)
+    bound = family.bound(draws, record, labels, budget=budget, progressbar=progressbar)
     took = time.monotonic() - began
     found = labels if bound.partition is None else bound.partition
     expected, best = mean_loss(draws, np.stack([labels, found]), record)

@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.report:
             summary.to_html(options.report)
         if options.figure:
-            summary.plot().savefig(options.figure, dpi=200)
+            summary.plot()[0, 0].figure.savefig(options.figure, dpi=200)
         if options.output:
             _write_posterior(options, summary)
     except KeyboardInterrupt:
@@ -61,7 +61,6 @@ def _parser() -> argparse.ArgumentParser:
     add("--n-clusters", type=int, metavar="K", help="number of clusters; chosen by the loss by default")
     add("--prob", type=float, default=0.95, help="probability of the credible ball (0.95)")
     add("--seconds", type=float, help="time after which to end the search; none by default")
-    add("--proof-seconds", type=float, default=0.5, help="time to spend on proving the answer (0.5)")
     add("--group", default="posterior", help="group of the file (posterior)")
     add("--item-dim", metavar="DIM", help="dimension of the items")
     add("--seed", type=int, default=0, help="seed of the search (0)")
@@ -82,7 +81,6 @@ def _summary(options: argparse.Namespace) -> Summary:
         method=options.method,
         n_clusters=options.n_clusters,
         prob=options.prob,
-        proof_seconds=options.proof_seconds,
         group=options.group,
         item_dim=options.item_dim,
         random_seed=options.seed,

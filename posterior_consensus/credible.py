@@ -14,7 +14,7 @@ from posterior_consensus import display
 from posterior_consensus.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.expectation import loss_matrix
 from posterior_consensus.groups import stored
-from posterior_consensus.losses import LOSSES, PartitionLoss, as_loss
+from posterior_consensus.losses import LOSSES, PartitionLoss, loss_of
 from posterior_consensus.partitions import distinct_rows
 
 BOUNDS = ("horizontal", "upper_vertical", "lower_vertical")
@@ -137,7 +137,7 @@ def credible_ball(
     array([[0, 0, 0, 0]], dtype=int32)
     """
     draws = as_partition_draws(draws)
-    metric = _metric(loss, partition)
+    metric = _metric(loss_of(loss, partition))
     if not isinstance(prob, (int, float, np.integer, np.floating)) or isinstance(prob, bool) or not 0 < prob < 1:
         raise ValueError(f"`prob` must be a number between 0 and 1, both excluded; got {prob!r}.")
     center = draws.as_labels(partition)
@@ -162,8 +162,7 @@ def credible_ball(
     )
 
 
-def _metric(loss: str | PartitionLoss | None, partition: Any) -> PartitionLoss:
-    record = as_loss(loss if loss is not None else getattr(partition, "loss", "vi"))
+def _metric(record: PartitionLoss) -> PartitionLoss:
     if not record.metric:
         metrics = ", ".join(repr(name) for name, factory in LOSSES.items() if factory().metric)
         raise ValueError(f"`loss` must be a metric, as a ball needs; got {record.name!r}, metrics are {metrics}.")

@@ -13,7 +13,7 @@ from posterior_consensus.allocations import AllocationProbabilities
 from posterior_consensus.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.kernels import contingency
 from posterior_consensus.kernels import loss as loss_kernels
-from posterior_consensus.losses import PartitionLoss, as_loss, is_binder
+from posterior_consensus.losses import PartitionLoss, is_binder, loss_of
 from posterior_consensus.partitions import Labels, canonical_labels
 from posterior_consensus.sources import aligned, labelled
 
@@ -58,15 +58,16 @@ def mean_loss(draws: PartitionDraws, partitions: npt.NDArray[Any], loss: Partiti
     return draws.mean(loss_matrix(partitions, draws, loss))
 
 
-def partition_loss(estimate: Any, truth: Any, loss: str | PartitionLoss = "vi") -> float:
+def partition_loss(estimate: Any, truth: Any, loss: str | PartitionLoss | None = None) -> float:
     """Loss between two partitions of the same items.
 
     Parameters
     ----------
     estimate, truth : array_like of shape (n_items,), DataArray or result object
         Label vectors; the names of the labels do not matter.
-    loss : str or PartitionLoss
-        Name in LOSSES, or a record such as ``binder(a=0.5)``.
+    loss : str or PartitionLoss, optional
+        Name in LOSSES, or a record such as ``binder(a=0.5)``. By default the one that a result was found under, else
+        "vi".
 
     Returns
     -------
@@ -76,7 +77,8 @@ def partition_loss(estimate: Any, truth: Any, loss: str | PartitionLoss = "vi") 
     Raises
     ------
     ValueError
-        If the two have different numbers of items, or labels are missing, negative or not whole numbers.
+        If the two have different numbers of items, labels are missing, negative or not whole numbers, or `loss` is not
+        given for two results of different losses.
 
     Examples
     --------
@@ -86,7 +88,7 @@ def partition_loss(estimate: Any, truth: Any, loss: str | PartitionLoss = "vi") 
     >>> pc.partition_loss([1, 1, 2, 2, 3], [1, 2, 2, 3, 3], "binder")
     0.32
     """
-    record = as_loss(loss)
+    record = loss_of(loss, estimate, truth)
     ours, theirs = two_partitions(estimate, truth)
     return float(loss_matrix(ours[np.newaxis], as_partition_draws(theirs[np.newaxis]), record)[0, 0])
 
@@ -104,7 +106,7 @@ def two_partitions(one: Any, other: Any) -> tuple[Labels, Labels]:
     return ours, theirs
 
 
-def expected_loss(draws: Any, partitions: Any, loss: str | PartitionLoss = "vi") -> xr.Dataset:
+def expected_loss(draws: Any, partitions: Any, loss: str | PartitionLoss | None = None) -> xr.Dataset:
     """Posterior expected loss of one partition or of many, with its Monte Carlo standard error.
 
     Parameters
@@ -113,8 +115,9 @@ def expected_loss(draws: Any, partitions: Any, loss: str | PartitionLoss = "vi")
     partitions : partition or sequence of partitions
         One result object, DataArray or label vector of shape (n_items,), or a list or array (n_partitions, n_items) of
         them.
-    loss : str or PartitionLoss
-        Name in LOSSES, or a record such as ``vi(a=0.5)``.
+    loss : str or PartitionLoss, optional
+        Name in LOSSES, or a record such as ``vi(a=0.5)``. By default the one that the results were found under, else
+        "vi".
 
     Returns
     -------
@@ -138,15 +141,15 @@ def expected_loss(draws: Any, partitions: Any, loss: str | PartitionLoss = "vi")
     >>> pc.expected_loss(draws, [[0, 0, 1, 1], [0, 0, 0, 0]], "binder")["expected_loss"].values
     array([0.09375, 0.46875])
     """
-    draws, record = as_partition_draws(draws), as_loss(loss)
+    draws = as_partition_draws(draws)
     if isinstance(partitions, xr.DataArray) and draws.item_dim in partitions.dims:
         partitions = partitions.transpose(..., draws.item_dim)
     single = not _is_many(partitions)
     if not single and len(partitions) == 0:
         raise ValueError("`partitions` must hold at least one partition; got none.")
-    rows = np.stack(
-        [draws.as_labels(partition, "partitions") for partition in ([partitions] if single else partitions)]
-    )
+    judged = [partitions] if single else list(partitions)
+    record = loss_of(loss, *judged)
+    rows = np.stack([draws.as_labels(partition, "partitions") for partition in judged])
     losses = draw_losses(rows, draws, record)
     dataset = xr.Dataset(
         {"expected_loss": ("partition", draws.mean(losses)), "mcse": ("partition", draws.mcse(losses))},

@@ -6,7 +6,7 @@ The sums A, B, C and top of their formulas are those of :mod:`posterior_consensu
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -399,6 +399,32 @@ def as_loss(loss: str | PartitionLoss) -> PartitionLoss:
     if factory is None:
         raise ValueError(f"`loss` must be a PartitionLoss or one of {', '.join(map(repr, LOSSES))}; got {loss!r}.")
     return factory()
+
+
+def loss_of(loss: str | PartitionLoss | None, *partitions: Any) -> PartitionLoss:
+    """Take the loss under which partitions are to be judged.
+
+    Parameters
+    ----------
+    loss : str, PartitionLoss or None
+        None stands for the loss that the partitions were found under, and for "vi" where that is not known.
+    *partitions : result object, DataArray or label vector
+        What is judged; a result has its loss as `loss`.
+
+    Raises
+    ------
+    ValueError
+        If `loss` is None and the results were found under several losses, and as :func:`as_loss`.
+    """
+    if loss is not None:
+        return as_loss(loss)
+    own = [
+        one for one in (getattr(partition, "loss", None) for partition in partitions) if isinstance(one, PartitionLoss)
+    ]
+    if any(one != own[0] for one in own):
+        names = ", ".join(sorted({repr(one.name) for one in own}))
+        raise ValueError(f"`loss` must be given, as the partitions were found under several losses; got {names}.")
+    return own[0] if own else vi()
 
 
 def is_binder(loss: PartitionLoss) -> bool:

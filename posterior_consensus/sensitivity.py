@@ -25,7 +25,7 @@ _SAME = 1e-12  # of an expected loss: sums in another order differ by rounding
 
 def loss_path(
     draws: Any,
-    loss: Literal["binder", "vi"] = "binder",
+    loss: Literal["binder", "vi"] = "vi",
     values: npt.ArrayLike | None = None,
     *,
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
@@ -37,10 +37,11 @@ def loss_path(
     Parameters
     ----------
     draws : PartitionDraws or anything :func:`as_partition_draws` takes
-    loss : {"binder", "vi"}
+    loss : {"vi", "binder"}
+        Whose parameter is varied.
     values : array_like, optional
-        For "binder" the pair thresholds tau in (0, 1), by default 0.05, 0.1, ..., 0.95, from coarse to fine; for "vi"
-        the costs a in (0, 2), by default 0.1, 0.2, ..., 1.9, from fine to coarse. They are sorted.
+        For "vi" the costs a in (0, 2), by default 0.1, 0.2, ..., 1.9, from fine to coarse; for "binder" the pair
+        thresholds tau in (0, 1), by default 0.05, 0.1, ..., 0.95, from coarse to fine. They are sorted.
     random_seed : int, Generator, SeedSequence or None
         The same seed gives the same path.
     progressbar : bool
@@ -77,7 +78,7 @@ def loss_path(
     --------
     >>> import posterior_consensus as pc
     >>> draws = [[0, 0, 1, 1], [0, 1, 2, 2], [0, 0, 1, 2], [0, 0, 0, 0]]
-    >>> path = pc.loss_path(draws, values=[0.2, 0.5, 0.9], random_seed=1)
+    >>> path = pc.loss_path(draws, "binder", values=[0.2, 0.5, 0.9], random_seed=1)
     >>> path["n_clusters"].values
     array([1, 2, 4])
     >>> path["labels"].sel(tau=0.5).values

@@ -1,8 +1,12 @@
+import time
+from itertools import count
+
 import numpy as np
 import pytest
 import xarray as xr
 
 import posterior_consensus as pc
+from posterior_consensus import certificate
 from tests import reference
 from tests.ensembles import DEGENERATE, noisy_draws, random_draws
 from tests.helpers import CENTER, GOOD, array, check
@@ -107,7 +111,31 @@ def test_losses_without_a_bound(loss):
 
 @pytest.mark.parametrize(
     ("seconds", "error"),
-    [(0, ValueError), (-1, ValueError), (np.nan, ValueError), ("1", TypeError), (None, TypeError), (True, TypeError)],
+    [(0, ValueError), (-1, ValueError), (np.nan, ValueError), ("1", TypeError), (True, TypeError)],
 )
 def test_seconds(seconds, error):
     check(lambda v: certify(GOOD, CENTER, seconds=v), seconds, error, ["`seconds` must be", str(seconds)])
+
+
+@pytest.mark.parametrize("loss", ["binder", "vi", "jaccard"])
+def test_without_seconds_the_clock_decides_nothing(loss, monkeypatch):
+    draws = noisy_draws(np.random.default_rng(1), 60, 14, 3, 0.6)
+    best = pc.consensus_partition(draws, loss, random_seed=1, progressbar=False)
+    monkeypatch.setattr(certificate, "_SECONDS", 0.02)
+    proof = certify(draws, best, None)
+    for tick in (0.5, 5.0):  # a machine so busy that so much time passes whenever it is asked
+        clock = count(0.0, tick)
+        monkeypatch.setattr(time, "monotonic", lambda clock=clock: next(clock))
+        again = certify(draws, best, None)
+        assert (again.lower_bound, again.method, again.info) == (proof.lower_bound, proof.method, proof.info)
+
+
+def test_the_loss_is_that_of_the_result():
+    draws = pc.as_partition_draws(noisy_draws(np.random.default_rng(1), 40, 8, 3, 0.4))
+    for loss in ("vi", "binder", "nvi"):
+        best = pc.consensus_partition(draws, loss, random_seed=1, progressbar=False)
+        summary = pc.summarize(draws, loss=loss, random_seed=1, progressbar=False)
+        for partition in (best, summary):
+            proof = pc.certify(draws, partition, progressbar=False)
+            assert proof.loss.name == loss and proof.expected_loss == pytest.approx(best.expected_loss)
+    assert pc.certify(draws, best.labels, progressbar=False).loss.name == "vi"

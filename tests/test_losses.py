@@ -11,7 +11,7 @@ from posterior_consensus.draws import as_partition_draws
 from posterior_consensus.expectation import loss_matrix
 from posterior_consensus.losses import TERMS
 from tests import reference
-from tests.ensembles import label_pairs
+from tests.ensembles import label_pairs, noisy_draws
 
 # Every loss under test: our record, and its definition.
 CASES = {
@@ -221,3 +221,48 @@ def test_unknown_losses():
         pc.partition_loss([0], [0], pc.vi)
     with pytest.raises(ValueError, match="'geometric'.*got 'mean'"):
         pc.losses.nmi("mean")
+
+
+def judged(draws, partition, loss=None):
+    """Names of the losses under which every function that takes a partition judges it."""
+    used = [
+        pc.certify(draws, partition, loss, progressbar=False).loss,
+        pc.credible_ball(draws, partition, loss=loss).loss,
+        pc.diagnose(draws, partition, loss=loss).loss,
+        pc.compare_partitions(draws, [partition, draws.labels[0]], loss).loss,
+    ]
+    names = {one.name for one in used} | {pc.expected_loss(draws, partition, loss).attrs["loss"]}
+    zeros = [0] * draws.n_items
+    plain = getattr(partition, "labels", partition)
+    value = pc.partition_loss(partition, zeros, loss)
+    same = [name for name in ("vi", "binder", "nvi") if value == pc.partition_loss(np.asarray(plain), zeros, name)]
+    return names | set(same)
+
+
+@pytest.mark.parametrize("loss", ["vi", "binder", "nvi"])
+def test_a_result_is_judged_by_its_own_loss_everywhere(loss):
+    draws = pc.as_partition_draws(noisy_draws(np.random.default_rng(1), 40, 8, 3, 0.4))
+    best = pc.consensus_partition(draws, loss, random_seed=1)
+    summary = pc.summarize(draws, loss=loss, random_seed=1)
+    assert judged(draws, best) == judged(draws, summary) == {loss}
+    assert judged(draws, best, "binder") == judged(draws, best.labels.values, "binder") == {"binder"}
+    for labels in (best.labels, best.labels.values, best.labels.assign_attrs(loss="binder")):
+        assert judged(draws, labels) == {"vi"}
+
+
+def test_results_of_two_losses_need_one_that_is_named():
+    draws = pc.as_partition_draws(noisy_draws(np.random.default_rng(1), 40, 8, 3, 0.4))
+    one, other = (pc.consensus_partition(draws, loss, random_seed=1) for loss in ("vi", "binder"))
+    for call in (
+        lambda loss=None: pc.compare_partitions(draws, {"one": one, "other": other}, loss),
+        lambda loss=None: pc.expected_loss(draws, [one, other], loss),
+        lambda loss=None: pc.partition_loss(one, other, loss),
+    ):
+        with pytest.raises(ValueError, match="`loss` must be given.*got 'binder', 'vi'"):
+            call()
+        call("vi")
+
+
+def test_the_path_varies_vi_unless_told():
+    draws = noisy_draws(np.random.default_rng(1), 20, 6, 3, 0.4)
+    assert pc.loss_path(draws, values=[0.5, 1.5], method="best_draw").attrs["loss"] == "vi"

@@ -113,13 +113,13 @@ def test_path_shows_numbers_of_clusters_and_where_nothing_changes(loss):
 
 
 def test_path_of_one_value_away_from_the_default():
-    ax = pc.plot_loss_path(pc.loss_path(draws_of(1, 9, 6), values=[0.8], random_seed=1))
+    ax = pc.plot_loss_path(pc.loss_path(draws_of(1, 9, 6), "binder", [0.8], random_seed=1))
     assert not ax.collections and ax.get_legend() is None
 
 
 @pytest.mark.parametrize(("n_items", "scale"), [(9, "linear"), (10, "log"), (150, "log")])
 def test_many_clusters_are_on_a_logarithmic_axis(n_items, scale):
-    path = pc.loss_path(np.array([np.zeros(n_items, int), np.arange(n_items)]), values=[0.3, 0.7], random_seed=1)
+    path = pc.loss_path([[0] * n_items, range(n_items)], "binder", [0.3, 0.7], random_seed=1)
     assert path["n_clusters"].values.tolist() == [1, n_items]
     ax = pc.plot_loss_path(path)
     ax.figure.canvas.draw()
@@ -128,7 +128,7 @@ def test_many_clusters_are_on_a_logarithmic_axis(n_items, scale):
 
 
 def test_what_is_no_path_is_refused():
-    path = pc.loss_path(draws_of(1, 9, 6), random_seed=1)
+    path = pc.loss_path(draws_of(1, 9, 6), "binder", random_seed=1)
     with pytest.raises(TypeError, match="`path` must be what loss_path\\(\\) returns; got DataArray"):
         pc.plot_loss_path(path["n_clusters"])
     for wrong in (path.drop_vars("n_clusters"), path.rename(tau="t"), path.isel(tau=0), xr.Dataset()):

@@ -1,8 +1,10 @@
 """summarize(): what it finds, what it says, and what it writes."""
 
 import html.parser
+import itertools
 import json
 import re
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -175,8 +177,9 @@ def test_names_are_escaped_in_the_report(tmp_path):
 
 
 def test_figure_has_four_panels(summary):
-    figure = summary.plot()
-    letters = [text.get_text() for ax in figure.axes for text in ax.texts]
+    axes = summary.plot()
+    assert axes.shape == (2, 2)  # a Figure would be drawn twice in a notebook
+    letters = [text.get_text() for ax in axes.flat for text in ax.texts]
     assert [letter for letter in letters if letter in tuple("abcd")] == list("abcd")
 
 
@@ -365,3 +368,35 @@ def test_the_search_ends_in_time(file, capsys):
     assert json.loads(capsys.readouterr().out)["n_clusters"] >= 1
     assert main([file, "--seconds", "0.001", "--method", "hierarchical"]) == 2
     assert "takes no argument `seconds`" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("loss", ["vi", "binder"])
+def test_nothing_but_the_time_depends_on_the_clock(loss, monkeypatch):
+    """On a machine so busy that seconds pass whenever the clock is looked at."""
+    draws = pc.as_partition_draws(noisy_draws(np.random.default_rng(2), 200, 25, 4, 0.5).reshape(2, 100, 25))
+
+    def told():
+        summary = pc.summarize(draws, loss=loss, random_seed=1, progressbar=False)
+        lines = [line for line in repr(summary).splitlines() if not line.startswith("  time")]
+        return summary.to_dataset(), lines, summary.findings(), summary.methods_text()
+
+    stored, *text = told()
+    clock = itertools.count(0.0, 2.0)
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    stored_again, *text_again = told()
+    assert text_again == text
+    xr.testing.assert_identical(stored_again.drop_attrs(), stored.drop_attrs())
+    seconds = re.compile(r'"seconds": [^,}]*')
+    differing = {key for key in stored.attrs if stored.attrs[key] != stored_again.attrs[key]}
+    assert differing <= {"certificate_seconds", "info"}
+    assert seconds.sub("", stored.attrs["info"]) == seconds.sub("", stored_again.attrs["info"])
+
+
+def test_a_loose_bound_is_not_told(summary):
+    loose = replace(summary, certificate=replace(summary.certificate, lower_bound=summary.consensus.expected_loss / 2))
+    tight = replace(loose, certificate=replace(loose.certificate, lower_bound=summary.consensus.expected_loss * 0.96))
+    assert re.search(r"more than 4\.0\d% smaller", repr(tight))
+    assert "no partition has a smaller one than" in tight.methods_text()
+    for text in (repr(loose), " ".join(loose.findings())):
+        assert "50.00%" not in text and "smaller" not in text and "`certify`" in text
+    assert "smaller one" not in loose.methods_text()

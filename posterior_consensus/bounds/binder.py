@@ -11,7 +11,7 @@ import numpy.typing as npt
 from posterior_consensus.allocations import AllocationProbabilities
 from posterior_consensus.bounds.bound import Bound
 from posterior_consensus.bounds.branching import Search
-from posterior_consensus.bounds.budget import Deadline, Foreseen
+from posterior_consensus.bounds.budget import Budget
 from posterior_consensus.draws import Floats, PartitionDraws
 from posterior_consensus.losses import PartitionLoss
 from posterior_consensus.partitions import Labels, canonical_labels
@@ -24,9 +24,8 @@ def binder_bound(
     loss: PartitionLoss,
     incumbent: Labels,
     *,
-    seconds: float,
+    budget: Budget,
     progressbar: bool = False,
-    repeatable: bool = False,
 ) -> Bound:
     """Bound the least expected loss from below for a loss that :func:`is_binder`.
 
@@ -36,12 +35,9 @@ def binder_bound(
     loss : PartitionLoss
     incumbent : ndarray of shape (n_items,), dtype int32
         The best partition known.
-    seconds : float
-        Time to stop after; the trivial bound is computed in any case.
+    budget : Budget
+        When to stop; the trivial bound is computed in any case.
     progressbar : bool
-    repeatable : bool
-        Whether to stop by the seconds that work is foreseen to take in place of the clock: the same bound each time.
-        Nothing whose time cannot be foreseen is done then, which leaves packing and dual ascent.
 
     Returns
     -------
@@ -68,7 +64,6 @@ def binder_bound(
     .. [3] Sonthalia and Gilbert (2022), Project and Forget: solving large-scale metric constrained problems, Journal
        of Machine Learning Research 23(326), 1-54.
     """
-    budget = Foreseen(seconds) if repeatable else Deadline(seconds)
     together, apart, signature = pair_costs(draws, loss)
     _, first = np.unique(signature, return_index=True)
     search = Search(together, apart, incumbent[first], cost_step(draws, loss), budget)

@@ -10,7 +10,7 @@ from itertools import count
 import numpy as np
 
 from posterior_consensus.bounds.ascent import Ascent, conflicts
-from posterior_consensus.bounds.budget import Deadline, Foreseen, OutOfBudget
+from posterior_consensus.bounds.budget import Budget, OutOfBudget
 from posterior_consensus.bounds.instance import (
     Floats,
     Instance,
@@ -31,14 +31,13 @@ _SMALLER = 0.95  # share of the groups left from which the bound starts anew
 _MOST_COLUMNS = 12_000
 _FIRST_ROUND = 10  # times the seconds that packing takes, for the list of conflicts and the first look for others
 _SECONDS_A_TRIANGLE = 2e-9  # of two pairs that attract each other, conflicted or not
+_SECONDS_A_PROGRAM = 0.02  # to set up a linear program, and for the rounds of ascent around it
 
 
 class Search:
     """Branch and bound over partitions of signatures; `labels` and `bound` hold whenever it is left."""
 
-    def __init__(
-        self, together: Floats, apart: Floats, labels: Labels, step: float, budget: Deadline | Foreseen
-    ) -> None:
+    def __init__(self, together: Floats, apart: Floats, labels: Labels, step: float, budget: Budget) -> None:
         size = len(together)
         anywhere, joined = np.zeros((size, size), np.bool_), float(together.sum()) / 2
         weights = apart - together
@@ -168,12 +167,12 @@ class Search:
         # Most bounds are found without HiGHS, which need not be loaded then.
         from posterior_consensus.bounds.linear_program import TriangleProgram
 
-        self._budget.unforeseen()
+        self._budget.spend(_SECONDS_A_PROGRAM)
         program = TriangleProgram(instance, prices.rows[prices.values > 0])
         more = True
         while more:
             yield
-            solved = program.solve(self._budget.unforeseen())
+            solved = program.solve(self._budget)
             if solved is None:
                 return x, prices
             self.counts["n_programs"] += 1

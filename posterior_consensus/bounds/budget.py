@@ -3,29 +3,59 @@
 from __future__ import annotations
 
 import time
+from typing import Protocol
 
 
 class OutOfBudget(Exception):
     """The next piece of work would take more than is left."""
 
 
+class Budget(Protocol):
+    """Seconds to spend on work of which it is known about how long it takes."""
+
+    @property
+    def left(self) -> float:
+        """Seconds that are left."""
+
+    def spend(self, seconds: float) -> None:
+        """Ask for work that will take about so many seconds."""
+
+    def note(self, seconds: float) -> None:
+        """Count work that was done in any case."""
+
+    def limits(self, seconds_a_piece: float) -> tuple[float, float]:
+        """Seconds on the clock, and pieces of work, after which a solver is to stop."""
+
+    def part(self, share: float) -> Budget:
+        """Set a share of what is left aside."""
+
+
 class Deadline:
-    """Seconds on the clock."""
+    """Seconds on the clock: what is found then depends on the machine."""
 
     def __init__(self, seconds: float) -> None:
         self._deadline = time.monotonic() + seconds
 
+    @property
+    def left(self) -> float:
+        """Seconds that are left."""
+        return max(0.0, self._deadline - time.monotonic())
+
     def spend(self, seconds: float) -> None:
         """Ask for work that will take about so many seconds."""
-        if seconds > self.unforeseen():
+        if seconds >= self.left:
             raise OutOfBudget
 
-    def unforeseen(self) -> float:
-        """Seconds that work whose length cannot be foreseen may take."""
-        left = self._deadline - time.monotonic()
-        if left <= 0:
-            raise OutOfBudget
-        return left
+    def note(self, seconds: float) -> None:
+        """Nothing is to be done: the clock runs by itself."""
+
+    def limits(self, seconds_a_piece: float) -> tuple[float, float]:
+        """Leave it to the clock."""
+        return self.left, float("inf")
+
+    def part(self, share: float) -> Deadline:
+        """Set a share of what is left aside."""
+        return Deadline(share * self.left)
 
 
 class Foreseen:
@@ -34,12 +64,27 @@ class Foreseen:
     def __init__(self, seconds: float) -> None:
         self._left = seconds
 
+    @property
+    def left(self) -> float:
+        """Seconds that are left."""
+        return max(0.0, self._left)
+
     def spend(self, seconds: float) -> None:
         """Ask for work that will take about so many seconds."""
         if seconds > self._left:
             raise OutOfBudget
         self._left -= seconds
 
-    def unforeseen(self) -> float:
-        """There are none for work whose length cannot be foreseen."""
-        raise OutOfBudget
+    def note(self, seconds: float) -> None:
+        """Count work that was done in any case."""
+        self._left -= seconds
+
+    def limits(self, seconds_a_piece: float) -> tuple[float, float]:
+        """Leave it to the number of pieces."""
+        return float("inf"), self.left / seconds_a_piece
+
+    def part(self, share: float) -> Foreseen:
+        """Set a share of what is left aside."""
+        seconds = share * self.left
+        self._left -= seconds
+        return Foreseen(seconds)

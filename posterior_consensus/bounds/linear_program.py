@@ -7,10 +7,14 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.bounds.ascent import violated_rows
+from posterior_consensus.bounds.budget import Budget
 from posterior_consensus.bounds.instance import Floats, Instance, Prices
 
 _SLACKS = (0.3, 0.1, 0.01, 1e-6)
 _MOST_NEW = 20_000
+_MOST_ITERATIONS = 2**31 - 1  # HiGHS takes no more
+_SECONDS_A_SIZE = 2e-8  # what an iteration of the simplex method takes, for each row and column
+_SOLVING = 100  # iterations that take as long as what else it takes to solve a program
 _FORGOTTEN = 1e-6  # slack from which a row without price is dropped
 
 
@@ -50,10 +54,15 @@ class TriangleProgram:
         self._highs.addRows(len(rows), lower, upper, coefficients.size, starts, columns[present], coefficients)
         self._rows = np.concatenate([self._rows, rows])
 
-    def solve(self, seconds: float) -> tuple[Floats, Prices] | None:
-        """Solution as a matrix (n, n) and prices of the rows, or None where time runs out."""
+    def solve(self, budget: Budget) -> tuple[Floats, Prices] | None:
+        """Solution as a matrix (n, n) and prices of the rows, or None where the budget is spent."""
+        an_iteration = _SECONDS_A_SIZE * (1 + self._pairs.size + len(self._rows))
+        budget.spend(_SOLVING * an_iteration)
+        seconds, iterations = budget.limits(an_iteration)
         self._highs.setOptionValue("time_limit", self._highs.getRunTime() + seconds)
+        self._highs.setOptionValue("simplex_iteration_limit", int(min(iterations, _MOST_ITERATIONS)))
         self._highs.run()
+        budget.note(an_iteration * self._highs.getInfo().simplex_iteration_count)
         if self._highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             return None
         solution = self._highs.getSolution()

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import NamedTuple
 
 from posterior_consensus.bounds.binder import binder_bound
 from posterior_consensus.bounds.bound import Bound
+from posterior_consensus.bounds.budget import Budget, Foreseen
 from posterior_consensus.bounds.matching import matching_bound
-from posterior_consensus.bounds.vi import vi_bound
+from posterior_consensus.bounds.vi import seconds_to_begin, vi_bound
 from posterior_consensus.draws import PartitionDraws
 from posterior_consensus.losses import PartitionLoss, is_binder, vi
 from posterior_consensus.partitions import Labels
 
 _MOST_ITEMS = 5_000  # a few matrices of items x items, 200 MB each
 _SECONDS_A_PAIR = 2e-9  # what a run of a search takes, or longer
-_SECONDS_A_TANGENT = 1e-8  # for each pair and draw, what the first round of VI's bound takes
+_MATCHING_SHARE = 0.1
 
 
 class Family(NamedTuple):
-    """Losses with one bounding method: ``bound(draws, loss, incumbent, *, seconds, progressbar) -> Bound``."""
+    """Losses with one bounding method: ``bound(draws, loss, incumbent, *, budget, progressbar) -> Bound``."""
 
     contains: Callable[[PartitionLoss], bool]
     bound: Callable[..., Bound]
@@ -33,18 +33,17 @@ def is_vi(loss: PartitionLoss) -> bool:
 
 
 def _vi_bound(
-    draws: PartitionDraws, loss: PartitionLoss, incumbent: Labels, *, seconds: float, progressbar: bool
+    draws: PartitionDraws, loss: PartitionLoss, incumbent: Labels, *, budget: Budget, progressbar: bool
 ) -> Bound:
-    """Return the higher one of the bound that all metrics have and VI's own, which takes the larger share of time.
+    """Return the higher one of the bound that all metrics have and VI's own, which takes most of the budget.
 
-    VI's own is left out where it would not come to an end of its first round.
+    VI's own is left out where it would not get beyond its beginning.
     """
-    began = time.monotonic()
-    if _SECONDS_A_TANGENT * draws.n_items**2 * draws.n_draws > seconds:
-        return matching_bound(draws, loss, incumbent, seconds=seconds, progressbar=progressbar)
-    by_matching = matching_bound(draws, loss, incumbent, seconds=seconds / 10, progressbar=progressbar)
-    left = max(0.0, seconds - (time.monotonic() - began))
-    by_prices = vi_bound(draws, incumbent, seconds=left, progressbar=progressbar)
+    if seconds_to_begin(draws) > (1 - _MATCHING_SHARE) * budget.left:
+        return matching_bound(draws, loss, incumbent, budget=budget, progressbar=progressbar)
+    share = budget.part(_MATCHING_SHARE)
+    by_matching = matching_bound(draws, loss, incumbent, budget=share, progressbar=progressbar)
+    by_prices = vi_bound(draws, incumbent, budget=budget, progressbar=progressbar)
     return max(by_matching, by_prices, key=lambda bound: bound.value)
 
 
@@ -73,4 +72,4 @@ def quick_bound(draws: PartitionDraws, loss: PartitionLoss, incumbent: Labels, n
     if not is_binder(loss) or draws.n_items > _MOST_ITEMS:
         return None
     seconds = _SECONDS_A_PAIR * n_runs * draws.n_items**2
-    return binder_bound(draws, loss, incumbent, seconds=seconds, repeatable=True).value
+    return binder_bound(draws, loss, incumbent, budget=Foreseen(seconds)).value

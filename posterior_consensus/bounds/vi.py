@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
+from contextlib import suppress
 
 import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.bounds.bound import Bound
+from posterior_consensus.bounds.budget import Budget, OutOfBudget
 from posterior_consensus.draws import PartitionDraws
 from posterior_consensus.expectation import mean_loss
 from posterior_consensus.kernels import vi_bound as kernels
@@ -24,6 +25,7 @@ _MOST_BYTES = 4e9
 _ROUNDING = 1e-10  # bits; sums of n products of float64 are far closer, but a bound has to be one
 _ROWS_AT_ONCE = 2e7  # memberships of items in draws that one call of a kernel visits: well below a second
 _PILOT_ROWS = 1e7
+_SECONDS_A_ROW = 1e-8  # to find tangents, for each membership of an item in a draw
 _PILOT_DRAWS = 200
 _PILOT_SHARE = 0.4
 _RATE = 0.1  # bits an item pays for another where the two means disagree wholly
@@ -48,7 +50,7 @@ _PATIENCE = 800
 _NEGLIGIBLE = 2e-6  # relative gain of the bound in _PATIENCE steps that is not worth waiting for
 
 
-def vi_bound(draws: PartitionDraws, incumbent: Labels, *, seconds: float, progressbar: bool = True) -> Bound:
+def vi_bound(draws: PartitionDraws, incumbent: Labels, *, budget: Budget, progressbar: bool = True) -> Bound:
     """Bound the least expected VI over all partitions from below.
 
     Parameters
@@ -56,15 +58,16 @@ def vi_bound(draws: PartitionDraws, incumbent: Labels, *, seconds: float, progre
     draws : PartitionDraws
     incumbent : ndarray of shape (n_items,)
         The best partition known; bounding ends when the bound meets its expected loss.
-    seconds : float
-        When to stop; the bound holds whenever that is. Bounding also ends when it has stopped to rise.
+    budget : Budget
+        When to stop, after the first step; the bound holds whenever that is. Bounding also ends when it has stopped to
+        rise.
     progressbar : bool
 
     Returns
     -------
     Bound
-        In bits. `info` tells the number of items after equal ones are merged, steps, priced triangles, the groups of
-        cluster sizes, and the seconds.
+        In bits. `info` tells the number of items after equal ones are merged, steps, priced triangles, and the groups
+        of cluster sizes.
 
     Raises
     ------
@@ -85,19 +88,19 @@ def vi_bound(draws: PartitionDraws, incumbent: Labels, *, seconds: float, progre
     augmented Lagrangian method whose steps are conditional-gradient steps of all items at once. The background pages
     derive it.
     """
-    began = time.monotonic()
     problem = _Problem(draws)
     ascent = _Ascent(problem)
     goal = float(mean_loss(draws, np.asarray(incumbent, np.int32)[np.newaxis], vi())[0])
     stride = problem.pilot_stride()
     if stride > 1:
+        part = budget.part(_PILOT_SHARE)
         ascent.use(problem.blocks(stride))
-        for _ in track(_until(began + _PILOT_SHARE * seconds), "Bounding VI, some draws", progressbar=progressbar):
+        for _ in track(_affordable(ascent, part), "Bounding VI, some draws", progressbar=progressbar):
             ascent.step()
             if ascent.has_stalled:
                 break
     ascent.use(problem.blocks(1))
-    for _ in track(_until(began + seconds), "Bounding VI", progressbar=progressbar):
+    for _ in track(_affordable(ascent, budget), "Bounding VI", progressbar=progressbar):
         ascent.step()
         if ascent.has_stalled or problem.entropy + ascent.best >= goal - _ROUNDING:
             break
@@ -107,16 +110,27 @@ def vi_bound(draws: PartitionDraws, incumbent: Labels, *, seconds: float, progre
         "n_steps": ascent.n_steps,
         "n_triangles": int(np.count_nonzero(ascent.duals)),
         "size_groups": ascent.upper.tolist(),
-        "seconds": time.monotonic() - began,
     }
     return Bound(min(max(value, 0.0), goal), "item problems under prices of pairs and triangles", None, info)
 
 
-def _until(deadline: float) -> Iterator[None]:
-    """Yield at least once, and then until the clock passes the deadline."""
+def seconds_to_begin(draws: PartitionDraws) -> float:
+    """About how long it takes until the bound has any worth."""
+    return 2 * _SECONDS_A_ROW * draws.n_items**2 * draws.n_draws + 10 * _seconds_a_step(draws.n_items)
+
+
+def _seconds_a_step(n: int) -> float:
+    return 5e-4 + 7e-7 * n**2
+
+
+def _affordable(ascent: _Ascent, budget: Budget) -> Iterator[None]:
+    """Yield once, and then as long as the budget holds the next step."""
+    budget.note(ascent.seconds_to_use)
     yield
-    while time.monotonic() < deadline:
-        yield
+    with suppress(OutOfBudget):
+        while True:
+            budget.spend(ascent.seconds_a_step)
+            yield
 
 
 class _Problem:
@@ -220,6 +234,37 @@ class _Ascent:
         self._linearise(points, slots, np.empty_like(self._costs))
         self._refresh()
 
+    @property
+    def seconds_to_use(self) -> float:
+        """About how long it took to take up the draws in use."""
+        return self._seconds_of_tangents(self.upper.size)
+
+    @property
+    def seconds_a_step(self) -> float:
+        """About how long the next step takes."""
+        seconds = _seconds_a_step(self._problem.n)
+        if self._is_refresh_due:
+            seconds += self._seconds_of_tangents(1)
+        if self._is_separation_due:
+            seconds += 1e-8 * self._problem.n**3
+        return seconds
+
+    def _seconds_of_tangents(self, n_points: int) -> float:
+        return _SECONDS_A_ROW * self._n_rows(n_points)
+
+    def _n_rows(self, n_points: int) -> float:
+        """Memberships of items in the draws in use that tangents at so many points of every item visit."""
+        passes = np.ceil(n_points / kernels.TANGENTS_AT_ONCE)
+        return float(self._problem.rows * len(self._blocks.labels) / len(self._problem.labels) * max(passes, 1))
+
+    @property
+    def _is_refresh_due(self) -> bool:
+        return self.n_steps % (3 if self.n_steps < _EARLY_STEPS else self._refresh_every) == 0
+
+    @property
+    def _is_separation_due(self) -> bool:
+        return self.n_steps >= _TRIANGLES_FROM and self.n_steps % _TRIANGLES_EVERY == 0
+
     def step(self) -> None:
         """Solve the item problems under the present prices, move the means, and now and then improve the model."""
         since = self.n_steps - self._first_step
@@ -232,9 +277,9 @@ class _Ascent:
             self._start_means()
         else:
             self._move()
-        if self.n_steps % (3 if self.n_steps < _EARLY_STEPS else self._refresh_every) == 0:
+        if self._is_refresh_due:
             self._refresh(reset=self.n_steps < self._free_from)
-        if self.n_steps >= _TRIANGLES_FROM and self.n_steps % _TRIANGLES_EVERY == 0:
+        if self._is_separation_due:
             self._separate()
         self.n_steps += 1
         if self.n_steps % _CENTRE_EVERY == 0:
@@ -265,8 +310,7 @@ class _Ascent:
         return points
 
     def _linearise(self, points: npt.NDArray[np.float32], slots: npt.NDArray[np.intp], costs: Floats) -> None:
-        passes = np.ceil(np.count_nonzero(slots >= 0, axis=1).max() / kernels.TANGENTS_AT_ONCE)
-        rows = self._problem.rows * len(self._blocks.labels) / len(self._problem.labels) * max(passes, 1)
+        rows = self._n_rows(np.count_nonzero(slots >= 0, axis=1).max())
         at_once = max(1, int(self._problem.n * _ROWS_AT_ONCE / max(rows, 1)))
         for first in range(0, self._problem.n, at_once):
             last = min(first + at_once, self._problem.n)

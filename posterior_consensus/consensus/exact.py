@@ -7,11 +7,14 @@ import numpy as np
 from posterior_consensus.arguments import check_seconds
 from posterior_consensus.bounds.binder import binder_bound
 from posterior_consensus.bounds.bound import relative_gap, status
+from posterior_consensus.bounds.budget import Deadline, Foreseen
 from posterior_consensus.consensus.greedy import greedy
 from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.draws import PartitionDraws
 from posterior_consensus.expectation import mean_loss
 from posterior_consensus.losses import PartitionLoss, is_binder
+
+_SECONDS = 60.0  # of work, as they are foreseen
 
 
 def exact(
@@ -22,14 +25,15 @@ def exact(
     max_clusters: int | None,
     rng: np.random.Generator,
     progressbar: bool,
-    seconds: float = 60.0,
+    seconds: float | None = None,
 ) -> Candidate:
     """Search greedily, then bound and branch until the best partition is proven; for Binder's loss with any costs.
 
     Parameters
     ----------
-    seconds : float
-        Time after which the proof is given up: the answer is then the best found, and `info` tells its gap.
+    seconds : float, optional
+        Time after which the proof is given up: the answer is then the best found, and `info` tells its gap. By default
+        it is given up after as much work as takes about a minute, the same each time.
     """
     if not is_binder(loss):
         raise ValueError(
@@ -38,10 +42,12 @@ def exact(
         )
     if n_clusters is not None or max_clusters is not None:
         raise ValueError("method 'exact' takes neither `n_clusters` nor `max_clusters`. Use 'greedy'.")
-    check_seconds(seconds)
+    if seconds is not None:
+        check_seconds(seconds)
     found = greedy(draws, loss, n_clusters=None, max_clusters=None, rng=rng, progressbar=progressbar)
     start = draws.as_labels(found.labels)
-    bound = binder_bound(draws, loss, start, seconds=seconds, progressbar=progressbar)
+    budget = Foreseen(_SECONDS) if seconds is None else Deadline(float(seconds))
+    bound = binder_bound(draws, loss, start, budget=budget, progressbar=progressbar)
     candidates = np.stack([start, start if bound.partition is None else bound.partition])
     losses = mean_loss(draws, candidates, loss)
     best = int(losses.argmin())

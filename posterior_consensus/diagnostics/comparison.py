@@ -14,7 +14,7 @@ from posterior_consensus import display
 from posterior_consensus.draws import as_partition_draws
 from posterior_consensus.expectation import draw_losses
 from posterior_consensus.groups import stored
-from posterior_consensus.losses import PartitionLoss, as_loss
+from posterior_consensus.losses import PartitionLoss, loss_of
 
 _CLEAR = 2.0  # standard errors
 
@@ -75,7 +75,7 @@ class PartitionComparison:
         return display.as_html(*self._parts())
 
 
-def compare_partitions(draws: Any, partitions: Any, loss: str | PartitionLoss = "vi") -> PartitionComparison:
+def compare_partitions(draws: Any, partitions: Any, loss: str | PartitionLoss | None = None) -> PartitionComparison:
     """Compare partitions by posterior expected loss, with the Monte Carlo standard error of their differences.
 
     Parameters
@@ -83,8 +83,9 @@ def compare_partitions(draws: Any, partitions: Any, loss: str | PartitionLoss = 
     draws : PartitionDraws or anything :func:`as_partition_draws` takes
     partitions : dict of str to partition, or sequence of partitions
         Result objects, DataArrays or label vectors of shape (n_items,). Without names they are numbered from 0.
-    loss : str or PartitionLoss
-        Name in LOSSES, or a record such as ``vi(a=0.5)``.
+    loss : str or PartitionLoss, optional
+        Name in LOSSES, or a record such as ``vi(a=0.5)``. By default the one that the results were found under, else
+        "vi".
 
     Returns
     -------
@@ -93,8 +94,8 @@ def compare_partitions(draws: Any, partitions: Any, loss: str | PartitionLoss = 
     Raises
     ------
     ValueError
-        If there is no partition or one does not label the draws' items, or the draws are at fault as
-        :func:`as_partition_draws` says.
+        If there is no partition or one does not label the draws' items, `loss` is not given for results of several
+        losses, or the draws are at fault as :func:`as_partition_draws` says.
     TypeError
         If `partitions` is neither a dict nor a sequence.
 
@@ -122,8 +123,8 @@ def compare_partitions(draws: Any, partitions: Any, loss: str | PartitionLoss = 
     one    0.375
     Name: difference, dtype: float64
     """
-    draws, record = as_partition_draws(draws), as_loss(loss)
-    named = _named(partitions)
+    draws, named = as_partition_draws(draws), _named(partitions)
+    record = loss_of(loss, *named.values())
     labels = np.stack([draws.as_labels(partition, "partitions") for partition in named.values()])
     losses = draw_losses(labels, draws, record)
     order = np.argsort(draws.mean(losses), kind="stable")

@@ -28,7 +28,7 @@ from posterior_consensus.diagnostics.verdict import Evidence, judge
 from posterior_consensus.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.expectation import loss_matrix
 from posterior_consensus.groups import stored
-from posterior_consensus.losses import PartitionLoss, as_loss
+from posterior_consensus.losses import PartitionLoss, loss_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -160,7 +160,7 @@ def diagnose(
     partition: Any = None,
     *,
     references: Mapping[str, Any] | Sequence[Any] | None = None,
-    loss: str | PartitionLoss = "vi",
+    loss: str | PartitionLoss | None = None,
     n_pairs: int = 50,
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = 0,
 ) -> Diagnosis:
@@ -175,8 +175,8 @@ def diagnose(
     references : dict of str to partition, or sequence of partitions, optional
         Further partitions whose distance is followed. Two sets of draws can lie equally far from one partition; the
         default is therefore the draw farthest from `partition`, and the draw farthest from that one.
-    loss : str or PartitionLoss
-        The distance.
+    loss : str or PartitionLoss, optional
+        The distance. By default the loss that `partition` was found under, if it is a result, else "vi".
     n_pairs : int
         Number of pairs of items whose co-clustering is followed, drawn from those that are together in some draws and
         apart in others.
@@ -225,7 +225,7 @@ def diagnose(
     >>> found.summaries["mean"].sel(summary="number of clusters").item()
     2.0
     """
-    draws, record = as_partition_draws(draws), as_loss(loss)
+    draws, record = as_partition_draws(draws), loss_of(loss, partition)
     n_pairs, rng = check_count("n_pairs", n_pairs), as_generator(random_seed)
     plain = as_sampled(draws)
     center = central_draw(plain, record) if partition is None else draws.as_labels(partition)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from posterior_consensus.credible import CredibleBall
 from posterior_consensus.items import ItemUncertainty
@@ -11,15 +14,12 @@ from posterior_consensus.plots.items import plot_item_uncertainty
 from posterior_consensus.plots.n_clusters import plot_n_clusters
 from posterior_consensus.plots.psm import plot_psm
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
-
-def four_panels(draws: Any, partition: Any, ball: CredibleBall, items: ItemUncertainty) -> Figure:
+def four_panels(draws: Any, partition: Any, ball: CredibleBall, items: ItemUncertainty) -> npt.NDArray[np.object_]:
     """Draw similarity matrix, number of clusters, credible ball and item uncertainty, lettered."""
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(2, 2, figsize=(11.0, 8.2), layout="constrained", height_ratios=(1.25, 1.0))
+    _, axes = plt.subplots(2, 2, figsize=(11.0, 8.2), layout="constrained", height_ratios=(1.25, 1.0))
     plot_psm(draws, partition, ax=axes[0, 0])
     plot_n_clusters(draws, partition, ax=axes[0, 1])
     plot_credible_ball(ball, ax=axes[1, 0])
@@ -27,4 +27,4 @@ def four_panels(draws: Any, partition: Any, ball: CredibleBall, items: ItemUncer
     for letter, ax in zip("abcd", axes.flat, strict=True):
         corner = {"xy": (0, 1), "xycoords": "axes fraction", "xytext": (-30, 6), "textcoords": "offset points"}
         ax.annotate(letter, **corner, fontsize="large", fontweight="bold")
-    return figure
+    return axes

@@ -7,15 +7,17 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
 from posterior_consensus import display
+from posterior_consensus.bounds.budget import Foreseen
 from posterior_consensus.bounds.methods import family_of
-from posterior_consensus.certificate import Certificate, certify
+from posterior_consensus.certificate import Certificate, certificate_within
 from posterior_consensus.consensus import ConsensusPartition, consensus_partition
 from posterior_consensus.credible import CredibleBall, credible_ball
 from posterior_consensus.diagnostics import Diagnosis, diagnose
@@ -30,10 +32,9 @@ from posterior_consensus.summary.finding import find_draws
 from posterior_consensus.summary.report import write_report
 from posterior_consensus.summary.text import facts, findings, methods_text
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 Result = TypeVar("Result")
+
+_SECONDS_TO_BOUND = 0.3  # as they are foreseen
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -72,6 +73,11 @@ class Summary:
     def labels(self) -> xr.DataArray:
         """Labels of the consensus, so that a summary serves as a partition."""
         return self.consensus.labels
+
+    @property
+    def loss(self) -> PartitionLoss:
+        """Loss that the consensus was found under."""
+        return self.consensus.loss
 
     def to_dataset(self) -> xr.Dataset:
         """All results in one Dataset that any file format holds; ``attach(idata, summary)`` adds it to a posterior."""
@@ -112,12 +118,13 @@ class Summary:
         """
         return write_report(self, Path(path))
 
-    def plot(self) -> Figure:
+    def plot(self) -> npt.NDArray[np.object_]:
         """Draw similarity matrix, number of clusters, credible ball and item uncertainty in four panels.
 
         Returns
         -------
-        matplotlib.figure.Figure
+        ndarray of matplotlib.axes.Axes, of shape (2, 2)
+            ``summary.plot()[0, 0].figure`` is the figure, as for saving it.
         """
         return four_panels(self.draws, self.consensus, self.ball, self.items)
 
@@ -141,7 +148,6 @@ def summarize(
     model: Any = None,
     loss: str | PartitionLoss = "vi",
     prob: float = 0.95,
-    proof_seconds: float = 0.5,
     group: str = "posterior",
     sample_dims: str | Sequence[str] = ("chain", "draw"),
     item_dim: str | None = None,
@@ -165,8 +171,6 @@ def summarize(
         Loss whose posterior expectation the consensus minimises.
     prob : float in (0, 1)
         Probability of the credible ball.
-    proof_seconds : float
-        Time to spend on the certificate.
     group : str
     sample_dims : str or sequence of str
     item_dim : str, optional
@@ -209,7 +213,8 @@ def summarize(
     consensus = clock("consensus", consensus_partition, draws, loss, random_seed=random_seed, **quiet, **options)
     certificate = None
     if family_of(consensus.loss) is not None:
-        certificate = clock("certificate", certify, draws, consensus, consensus.loss, seconds=proof_seconds, **quiet)
+        budget = Foreseen(_SECONDS_TO_BOUND)
+        certificate = clock("certificate", certificate_within, budget, draws, consensus, consensus.loss, **quiet)
     metric: str | PartitionLoss = consensus.loss if consensus.loss.metric else "vi"
     return Summary(
         source=source,

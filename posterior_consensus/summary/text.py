@@ -15,6 +15,7 @@ from posterior_consensus.display import counted
 from posterior_consensus.losses import is_binder
 
 if TYPE_CHECKING:
+    from posterior_consensus.certificate import Certificate
     from posterior_consensus.consensus import ConsensusPartition
     from posterior_consensus.summary.summary import Summary
 
@@ -32,6 +33,7 @@ _SAMPLED = (
 )
 _HALF = 0.5  # probability of being with one's cluster below which an item is ambiguous
 _MOST_NAMED = 6
+_LOOSE = 0.05  # gap from which a bound tells nothing to speak of
 
 
 def facts(summary: Summary) -> list[tuple[str, str]]:
@@ -186,13 +188,20 @@ def _listed(names: npt.NDArray[Any]) -> str:
 
 def _optimality(summary: Summary) -> str:
     certificate = summary.certificate
+    agreement = _agreement(summary)
     if certificate is None:
-        return _agreement(summary) or "no bound is known for this loss"
+        return agreement or "no bound is known for this loss"
     if certificate.status == "optimal":
         return "proven, no partition has a smaller expected loss"
-    agreement = _agreement(summary)
+    if _is_loose(certificate):
+        return "; ".join(filter(None, [agreement, "not proven, `certify` takes longer to bound it"]))
     gap = f"no partition's expected loss is more than {_at_most(certificate.gap)} smaller"
-    return f"{gap}; {agreement}" if agreement else gap
+    return "; ".join(filter(None, [gap, agreement]))
+
+
+def _is_loose(certificate: Certificate) -> bool:
+    """Whether the bound is too far from the expected loss to be worth a line."""
+    return certificate.gap > _LOOSE
 
 
 def _agreement(summary: Summary) -> str:
@@ -208,12 +217,14 @@ def _proof(summary: Summary) -> str:
     found = f"{agreement.capitalize()}." if agreement else ""
     if certificate is None:
         return found or "No bound is known for this loss."
+    if _is_loose(certificate):
+        return f"{found} That no other is much better is not proven; `certify` takes longer to prove it.".strip()
     return f"{found} No clustering has an expected loss more than {_at_most(certificate.gap)} smaller.".strip()
 
 
 def _bound(summary: Summary) -> str:
     certificate = summary.certificate
-    if certificate is None:
+    if certificate is None or _is_loose(certificate):
         return ""
     if certificate.status == "optimal":
         return ", which is proven to be the least"

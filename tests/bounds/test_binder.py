@@ -10,6 +10,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 import posterior_consensus as pc
 from posterior_consensus.bounds.binder import binder_bound, cost_step
+from posterior_consensus.bounds.budget import Deadline, Foreseen
 from posterior_consensus.losses import is_binder
 from tests import reference
 from tests.ensembles import DEGENERATE, noisy_draws, random_draws, small_draws
@@ -32,7 +33,7 @@ def least(draws, a, weights=None):
 
 def bounded(draws, a, incumbent, weights=None, seconds=30.0):
     taken = pc.as_partition_draws(draws, weights=weights)
-    return binder_bound(taken, pc.binder(a), taken.as_labels(incumbent), seconds=seconds)
+    return binder_bound(taken, pc.binder(a), taken.as_labels(incumbent), budget=Deadline(seconds))
 
 
 def assert_proves(draws, a, incumbent, weights=None):
@@ -67,15 +68,15 @@ def test_equal_items_are_one_whatever_their_number(seed):
 
 
 @pytest.mark.parametrize("seconds", [1e-9, 1e-3])
-@pytest.mark.parametrize("repeatable", [False, True])
+@pytest.mark.parametrize("budget", [Deadline, Foreseen])
 @pytest.mark.parametrize("seed", range(40))
-def test_holds_whenever_it_stops(seed, repeatable, seconds):
+def test_holds_whenever_it_stops(seed, budget, seconds):
     rng = np.random.default_rng(100 + seed)
     draws = random_draws(rng, 9, 7, 3)
     a = COSTS[seed % 5]
     taken = pc.as_partition_draws(draws)
     start = taken.as_labels(rng.integers(4, size=7))
-    bound = binder_bound(taken, pc.binder(a), start, seconds=seconds, repeatable=repeatable)
+    bound = binder_bound(taken, pc.binder(a), start, budget=budget(seconds))
     assert bound.value <= least(draws, a) + 1e-12
     found = reference.expected(bound.partition, draws, lambda c, z: reference.binder(c, z, a))
     assert bound.value <= found + 1e-12
@@ -133,7 +134,7 @@ def test_a_repeatable_bound_repeats():
     draws = noisy_draws(np.random.default_rng(3), 30, 25, 4, 0.6)
     taken = pc.as_partition_draws(draws)
     labels = taken.as_labels(np.zeros(25, int))
-    values = {binder_bound(taken, pc.binder(), labels, seconds=s, repeatable=True).value for s in (3e-4, 3e-4, 3e-4)}
+    values = {binder_bound(taken, pc.binder(), labels, budget=Foreseen(3e-4)).value for _ in range(3)}
     assert len(values) == 1
 
 

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 import posterior_consensus as pc
+from posterior_consensus.bounds.budget import Deadline
 from posterior_consensus.bounds.matching import matching_bound
 from tests import reference
 from tests.ensembles import DEGENERATE, noisy_draws
@@ -10,7 +11,7 @@ METRICS = [name for name, factory in pc.LOSSES.items() if factory().metric]
 
 
 def bound(draws, loss, seconds=10.0):
-    return matching_bound(draws, pc.LOSSES[loss](), draws.labels[0].astype(np.int32), seconds=seconds).value
+    return matching_bound(draws, pc.LOSSES[loss](), draws.labels[0].astype(np.int32), budget=Deadline(seconds)).value
 
 
 @pytest.mark.parametrize("loss", METRICS)

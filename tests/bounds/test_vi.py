@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import posterior_consensus as pc
 from posterior_consensus.bounds import vi as module
+from posterior_consensus.bounds.budget import Deadline
 from posterior_consensus.bounds.vi import vi_bound
 from posterior_consensus.expectation import mean_loss
 from posterior_consensus.losses import vi
@@ -24,7 +25,7 @@ def optimum(draws):
 
 def bound_of(draws, incumbent=None, seconds=0.05):
     incumbent = np.zeros(draws.n_items, np.int32) if incumbent is None else incumbent
-    return vi_bound(draws, incumbent, seconds=seconds, progressbar=False)
+    return vi_bound(draws, incumbent, budget=Deadline(seconds), progressbar=False)
 
 
 def ensemble(seed):
