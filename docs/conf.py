@@ -2,7 +2,10 @@
 
 import os
 import shutil
+import sys
 from pathlib import Path
+
+from sphinx.util.nodes import make_refnode
 
 import posterior_consensus
 
@@ -28,6 +31,7 @@ def copy_examples():
 
 
 copy_examples()
+sys.path.insert(0, str(HERE))  # the plots' pages and the landing page take their pictures from gallery.py
 os.environ["PYTHONPATH"] = str(EXAMPLES)  # a notebook may take a model from the script that sampled it
 
 project = "posterior_consensus"
@@ -36,6 +40,7 @@ copyright = f"2026, {author}"
 version = release = posterior_consensus.__version__
 
 extensions = [
+    "matplotlib.sphinxext.plot_directive",
     "myst_nb",
     "numpydoc",
     "sphinx.ext.autodoc",
@@ -56,12 +61,14 @@ if os.environ.get("DOCS_INTERSPHINX"):
     }
 
 # To MyST-NB every .py is a notebook here, this file and any script beside the posteriors included.
-exclude_patterns = ["_build", "conf.py", "tutorials/data"]
+exclude_patterns = ["_build", "conf.py", "gallery.py", "tutorials/data"]
 templates_path = ["_templates"]
 
 autosummary_generate = True
 autodoc_typehints = "none"  # numpydoc's Parameters sections say the types, with shapes
 autodoc_member_order = "bysource"
+add_module_names = False
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False  # the class template documents them
 
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
@@ -76,5 +83,26 @@ nb_kernel_rgx_aliases = {".*": "python3"}
 html_theme = "sphinx_book_theme"
 html_title = f"{project} {version}"
 html_theme_options = {"show_navbar_depth": 2, "use_download_button": False}
+html_static_path = ["_static"]
+html_css_files = ["custom.css"]
+
+plot_formats = [("png", 150)]
+plot_html_show_formats = plot_html_show_source_link = plot_include_source = False
+plot_rcparams = {"figure.facecolor": "white", "savefig.facecolor": "white"}
+
 copybutton_prompt_text = r">>> |\.\.\. |\$ |In \[\d*\]: | {2,5}\.\.\.: "
 copybutton_prompt_is_regexp = True
+
+
+def link_by_name(app, env, node, contnode):
+    """Link a public name that a docstring of another module mentions: it is public in one place."""
+    python = env.domains.python_domain
+    places = [place for place in python.objects if place.endswith(f".{node['reftarget']}")]
+    if node.get("refdomain") != "py" or len(places) != 1:
+        return None
+    found = python.objects[places[0]]
+    return make_refnode(app.builder, node["refdoc"], found.docname, found.node_id, contnode)
+
+
+def setup(app):
+    app.connect("missing-reference", link_by_name)

@@ -93,7 +93,7 @@ ax.legend(frameon=False)
 threshold
 
 # %% [markdown]
-# The calibrated threshold lies on the longest plateau, and its partition is the one that VI chose.
+# The calibrated threshold lies on the longest plateau. From the partition that VI chose, its own is this far, in bits:
 
 # %%
 pc.partition_loss(best, threshold)

@@ -89,6 +89,35 @@ def test_every_function_has_an_example_and_its_sections(name):
         assert parameter in doc
 
 
+def test_every_plot_has_a_picture_on_its_page():
+    drawn = re.findall(r"^def (plot_\w+)", (ROOT / "docs" / "gallery.py").read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(drawn) == [name for name in sorted(TOP) if name.startswith("plot_")]
+
+
+PAGES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs" / "background").glob("*.md")),
+]
+
+
+@pytest.mark.parametrize("page", [*PAGES, *sorted((ROOT / "examples").glob("*.py"))], ids=lambda page: page.name)
+def test_names_on_a_page_exist(page):
+    for name in re.findall(r"\bpc\.([A-Za-z_][\w.]*[A-Za-z0-9])(?![\w*])", page.read_text(encoding="utf-8")):
+        top, _, rest = name.partition(".")
+        assert top in {*TOP, *MODULES}, name
+        if top in MODULES and rest:
+            assert name in PUBLIC or rest.split(".")[0] in TOP, name
+
+
+def test_page_for_users_of_r_names_methods_and_losses_that_exist():
+    page = (ROOT / "docs" / "from_r.md").read_text(encoding="utf-8")
+    for loss in re.findall(r'`"(\w+)"`', page):
+        assert loss in {*pc.LOSSES, *pc.METHODS, "avg", "comp", "draws"}
+    for method in re.findall(r'method="(\w+)"', page):
+        assert method in pc.METHODS
+
+
 def test_every_loss_is_in_the_table_of_the_documentation():
     table = (ROOT / "docs" / "background" / "losses.md").read_text(encoding="utf-8")
     assert all(f'`"{name}"`' in table for name in pc.LOSSES)

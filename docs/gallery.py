@@ -1,0 +1,75 @@
+"""A picture for the page of each plot and for the landing page, drawn when the documentation is built."""
+
+from functools import cache
+from pathlib import Path
+
+import xarray as xr
+
+import posterior_consensus as pc
+
+DATA = Path(__file__).parents[1] / "examples" / "data"
+
+
+@cache
+def posterior(name):
+    with xr.open_datatree(DATA / f"{name}.nc", engine="h5netcdf") as file:
+        return file.load()
+
+
+@cache
+def summary():
+    return pc.summarize(posterior("galaxies"), random_seed=1, progressbar=False)
+
+
+def four_panels():
+    summary().plot()
+
+
+def plot_psm():
+    pc.plot_psm(summary().draws, summary().consensus)
+
+
+def plot_psm_by_chain():
+    pc.plot_psm_by_chain(summary().draws, summary().consensus)
+
+
+def plot_credible_ball():
+    pc.plot_credible_ball(summary().ball)
+
+
+def plot_n_clusters():
+    pc.plot_n_clusters(summary().draws, summary().consensus)
+
+
+def plot_loss_path():
+    pc.plot_loss_path(pc.loss_path(summary().draws, "binder", random_seed=1, progressbar=False))
+
+
+def plot_item_uncertainty():
+    pc.plot_item_uncertainty(summary().items)
+
+
+def plot_cluster_profiles():
+    pc.plot_cluster_profiles(posterior("galaxies")["observed_data"]["velocity"], summary().consensus)
+
+
+def plot_alluvial():
+    binder = pc.consensus_partition(summary().draws, "binder", random_seed=1, progressbar=False)
+    pc.plot_alluvial({"VI": summary().consensus, "Binder": binder})
+
+
+def plot_traces():
+    pc.plot_traces(summary().diagnosis)
+
+
+def plot_sequence():
+    """The network of a tutorial, whose chains have a burn-in."""
+    pc.plot_sequence(pc.diagnostics.sequential_distances(pc.as_partition_draws(posterior("block_model"), "z")))
+
+
+def plot_near_independence():
+    pc.plot_near_independence(pc.diagnostics.near_independence(summary().draws, random_seed=1))
+
+
+def plot_draws_map():
+    pc.plot_draws_map(summary().draws, summary().consensus, ball=summary().ball)
