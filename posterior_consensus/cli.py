@@ -5,8 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
+import re
 import sys
+import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,15 +21,34 @@ if TYPE_CHECKING:
     from posterior_consensus.summary import Summary
 
 _EPILOG = """\
-exit codes: 0 the summary was made; 2 an argument, the file or what it holds will not do; 130 interrupted.
+files: NetCDF or Zarr that ArviZ wrote; .npy; or tables (.csv, .tsv, .txt, also .gz) with a row for each draw and a
+column for each item, as R's write.csv makes them, in which columns 'chain' and 'draw' are understood. Several tables or
+.npy files are one chain each.
+
+exit codes: 0 the summary was made; 2 an argument, the file or what it holds will not do; 130 interrupted; 141 nobody
+read the output to its end.
 
 A posterior whose labels were marginalised out needs its PyMC model: use summarize(idata, model=model) in Python.
 """
+_OPTIONS = {"var_name": "--var", "random_seed": "--seed", "data": "the file", "idata": "the file"}  # by another name
+_OUTPUT = "write a table of the items (.csv), or the posterior with the results in a group 'consensus' (.nc)"
+_FIGURES = (".pdf", ".png", ".svg")
+_BROKEN_PIPE = 141  # as shells report a program that SIGPIPE ended
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
-    options = _parser().parse_args(arguments)
+    try:
+        try:
+            return _run(_parser().parse_args(arguments))
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains when it ends
+        return _BROKEN_PIPE
+
+
+def _run(options: argparse.Namespace) -> int:
     try:
         _check_files(options)
         summary = _summary(options)
@@ -33,17 +57,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.figure:
             summary.plot()[0, 0].figure.savefig(options.figure, dpi=200)
         if options.output:
-            _write_posterior(options, summary)
+            _write_results(options, summary)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
+    except BrokenPipeError:
+        raise
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
-        print(f"posterior-consensus: {error}", file=sys.stderr)
+        print(f"posterior-consensus: {_in_options(str(error), options)}", file=sys.stderr)
         return 2
     print(json.dumps(as_json(summary), indent=2) if options.json else summary)
     for made in filter(None, (options.report, options.figure, options.output)):
         print(f"wrote {made}", file=sys.stderr)
     return 0
+
+
+def _in_options(message: str, options: argparse.Namespace) -> str:
+    """Call the arguments of functions in a message by what the user typed."""
+
+    def typed(found: re.Match[str]) -> str:
+        name = found[1]
+        option = f"--{name.replace('_', '-')}" if name in vars(options) else found[0]
+        return _OPTIONS.get(name, option)
+
+    return re.sub(r"`(\w+)`", typed, message)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -54,8 +91,11 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("posterior", type=Path, help="NetCDF or Zarr file that ArviZ wrote")
+    add("posterior", type=Path, nargs="+", metavar="FILE", help="draws: NetCDF, Zarr, CSV or .npy, see below")
     add("--var", metavar="NAME", help="variable of labels or soft assignments; found by itself where there is one")
+    add("--weights", metavar="FILE|NAME", help="weights of the draws: a CSV or .npy file, or a variable of the group")
+    add("--burn-in", type=int, default=0, metavar="N", help="draws to drop from the start of each chain (0)")
+    add("--thin", type=int, default=1, metavar="N", help="keep every N-th draw of each chain (1)")
     add("--loss", default="vi", choices=sorted(posterior_consensus.LOSSES), help="loss to minimise (vi)")
     add("--method", default="greedy", choices=sorted(posterior_consensus.METHODS), help="how to search (greedy)")
     add("--n-clusters", type=int, metavar="K", help="number of clusters; chosen by the loss by default")
@@ -66,7 +106,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--seed", type=int, default=0, help="seed of the search (0)")
     add("--report", type=Path, metavar="FILE.html", help="write a report with figures")
     add("--figure", type=Path, metavar="FILE", help="write the four-panel figure, as PNG, PDF or SVG by its suffix")
-    add("--output", type=Path, metavar="FILE.nc", help="write the posterior with the results in a group 'consensus'")
+    add("--output", type=Path, metavar="FILE", help=_OUTPUT)
     add("--json", action="store_true", help="print JSON instead of a table")
     add("--quiet", action="store_true", help="show no progress")
     add("--version", action="version", version=posterior_consensus.__version__)
@@ -74,37 +114,108 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _summary(options: argparse.Namespace) -> Summary:
-    return posterior_consensus.summarize(
-        options.posterior,
-        options.var,
+    from posterior_consensus.arguments import check_count
+    from posterior_consensus.summary.finding import find_draws
+    from posterior_consensus.summary.summary import observed_of, opened
+
+    thin = check_count("thin", options.thin)
+    if options.burn_in < 0:
+        raise ValueError(f"`burn_in` must be a number of draws, 0 or more; got {options.burn_in}.")
+    progressbar = not (options.quiet or options.json)
+    with opened(options.posterior if len(options.posterior) > 1 else options.posterior[0]) as data:
+        draws, source = find_draws(
+            data,
+            options.var,
+            None,
+            group=options.group,
+            sample_dims=("chain", "draw"),
+            item_dim=options.item_dim,
+            weights=None if options.weights is None else _weights(options, data),
+            progressbar=progressbar,
+        )
+        observed = observed_of(data, draws)
+    shortest = min(rows.size for rows in draws.chains)
+    if options.burn_in >= shortest:
+        raise ValueError(
+            f"`burn_in` must leave draws of each chain; got {options.burn_in}, the shortest has {shortest}."
+        )
+    summary = posterior_consensus.summarize(
+        draws.isel(draw=slice(options.burn_in, None, thin)),
         loss=options.loss,
         method=options.method,
         n_clusters=options.n_clusters,
         prob=options.prob,
-        group=options.group,
-        item_dim=options.item_dim,
         random_seed=options.seed,
-        progressbar=not (options.quiet or options.json),
+        progressbar=progressbar,
         **({} if options.seconds is None else {"seconds": options.seconds}),
     )
+    return replace(summary, source=source, observed=observed)
+
+
+def _weights(options: argparse.Namespace, data: Any) -> Any:
+    """Weights of a file, or a variable of the posterior's group."""
+    from posterior_consensus.groups import group_dataset, listing
+    from posterior_consensus.plain_files import is_plain, read_numbers
+
+    if is_plain(options.weights):
+        return read_numbers(options.weights)
+    if is_plain(options.posterior):
+        raise ValueError(f"`weights` must be a CSV or .npy file beside tables of draws; got {options.weights!r}.")
+    dataset = group_dataset(data, options.group)
+    if options.weights not in dataset:
+        raise ValueError(
+            f"`weights` must be a CSV or .npy file or name a variable of the group; got {options.weights!r}, present: "
+            f"{listing(dataset.data_vars)}."
+        )
+    return dataset[options.weights].load()
 
 
 def _check_files(options: argparse.Namespace) -> None:
-    """Complain before the work, not after it, of files that cannot be written."""
+    """Complain before the work, not after it, of files that cannot be read or written."""
+    from posterior_consensus.plain_files import is_plain
+
+    tables = is_plain(options.posterior)
+    if len(options.posterior) > 1 and not tables:
+        names = ", ".join(repr(str(path)) for path in options.posterior)
+        raise ValueError(f"Several files must be tables or .npy files, one for each chain; got {names}.")
     for name in ("report", "figure", "output"):
-        path = getattr(options, name)
-        if path is not None and (path.is_dir() or not path.parent.is_dir()):
-            raise ValueError(f"--{name} must be a file in a directory that exists; got {str(path)!r}.")
-    if options.output is not None and options.output.suffix == ".zarr":
-        raise ValueError(f"--output writes NetCDF, which {str(options.output)!r} would not be; attach() gives Zarr.")
-    if options.output is not None and options.output.resolve() == options.posterior.resolve():
+        if getattr(options, name) is not None:
+            _check_writable(name, getattr(options, name))
+    if options.figure is not None and options.figure.suffix.lower() not in _FIGURES:
+        raise ValueError(f"--figure must end in {', '.join(_FIGURES)}; got {str(options.figure)!r}.")
+    if (options.figure or options.report) and find_spec("matplotlib") is None:
+        raise ImportError("--figure and --report need matplotlib: pip install 'posterior-consensus[plots]'.")
+    if options.output is None:
+        return
+    if options.output.resolve() in [path.resolve() for path in options.posterior]:
         raise ValueError(f"--output must be another file than the posterior's; got {str(options.output)!r}.")
+    if options.output.suffix != ".csv" and tables:
+        raise ValueError(f"--output must end in .csv where draws come in tables; got {str(options.output)!r}.")
+    if options.output.suffix not in (".csv", ".nc"):
+        raise ValueError(
+            f"--output must end in .csv or .nc; got {str(options.output)!r}. In Python, attach() gives Zarr."
+        )
 
 
-def _write_posterior(options: argparse.Namespace, summary: Summary) -> None:
+def _check_writable(name: str, path: Path) -> None:
+    if path.is_dir() or not path.parent.is_dir():
+        raise ValueError(f"--{name} must be a file in a directory that exists; got {str(path)!r}.")
+    try:
+        if path.exists():
+            path.open("ab").close()
+        else:
+            tempfile.TemporaryFile(dir=path.parent).close()
+    except OSError as error:
+        raise ValueError(f"--{name} must be a file that can be written; {str(path)!r} cannot: {error}.") from error
+
+
+def _write_results(options: argparse.Namespace, summary: Summary) -> None:
     from posterior_consensus.groups import open_tree
 
-    with open_tree(options.posterior) as tree:
+    if options.output.suffix == ".csv":
+        summary.items.to_dataframe().to_csv(options.output)
+        return
+    with open_tree(options.posterior[0]) as tree:
         posterior_consensus.attach(tree.load(), summary).to_netcdf(options.output, engine="h5netcdf")
 
 

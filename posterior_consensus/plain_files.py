@@ -60,7 +60,7 @@ def read_numbers(path: str | Path) -> npt.NDArray[Any]:
 
 
 def _chains(paths: Sequence[Path], var_name: str | None) -> pd.DataFrame:
-    tables = []
+    tables: list[pd.DataFrame] = []
     for path in paths:
         found = _read(path, var_name)
         if not isinstance(found, pd.DataFrame):

@@ -157,7 +157,7 @@ BAD = {
     "nothing": (table("z.csv", None, []), ["cannot be read as one", "'z.csv'"]),
     "names alone": (table("z.csv", "a,b,c", []), ["at least one draw"]),
     "rows of other lengths": (table("z.csv", None, ["1,2", "1,2,3"]), ["cannot be read as one", "line 2"]),
-    "a missing label": (table("z.csv", None, ["1,2", "1,NA"]), ["must not be missing; got 1", "NaN"]),
+    "a missing label": (table("z.csv", None, ["1,1", "1,NA"]), ["must not be missing; got 1", "NaN"]),
     "probabilities": (table("z.csv", None, ["0.5,0.5", "0.1,0.9"]), ["must be whole numbers", "not labels"]),
     "numbers of items": (table("z.csv", "0,1,2,3"), ["must tell names from labels", "0 to 3", '"item1"']),
     "numbers of items from 1": (table("z.csv", "1,2,3,4"), ["must tell names from labels", "1 to 4"]),

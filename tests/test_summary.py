@@ -2,7 +2,6 @@
 
 import html.parser
 import itertools
-import json
 import re
 import time
 from dataclasses import replace
@@ -14,31 +13,10 @@ import xarray as xr
 from numpy.testing import assert_array_equal
 
 import posterior_consensus as pc
-from posterior_consensus.cli import main
 from tests.ensembles import DEGENERATE, noisy_draws
 from tests.helpers import check, written
 
 DIMS = ("chain", "draw", "obs", "component")
-
-
-@pytest.fixture
-def posterior_tree(rng):
-    """Labels, the probabilities they are drawn from, parameters and data, as a marginalised and recovered model has."""
-    y = np.concatenate([rng.normal(-4, 1, 8), rng.normal(0, 1, 6), rng.normal(4, 1, 6)])
-    mu = np.array([-4.0, 0.0, 4.0, 9.0]) + 0.1 * rng.normal(size=(2, 50, 4))
-    log_p = -0.5 * (y[:, np.newaxis] - mu[..., np.newaxis, :]) ** 2
-    p = np.exp(log_p) / np.exp(log_p).sum(-1, keepdims=True)
-    z = (rng.random((2, 50, 20, 1)) > p.cumsum(-1)).sum(-1)
-    posterior = xr.Dataset(
-        {
-            "mu": (("chain", "draw", "component"), mu),
-            "z": (("chain", "draw", "obs"), z),
-            "lp_z": (DIMS, np.log(p)),
-        },
-        coords={"obs": [f"s{i}" for i in range(20)], "chain": [0, 1], "draw": np.arange(50)},
-    )
-    observed = xr.Dataset({"y": ("obs", y)}, coords={"obs": posterior["obs"]})
-    return xr.DataTree.from_dict({"posterior": posterior, "observed_data": observed})
 
 
 def without(tree, *names):
@@ -203,69 +181,6 @@ def test_posterior_of_arviz(posterior):
     assert_array_equal(attached["consensus"]["labels"], summary.consensus.labels)
 
 
-@pytest.fixture
-def file(posterior_tree, tmp_path):
-    return str(written(posterior_tree, tmp_path / "posterior.nc"))
-
-
-def test_command_prints_and_writes(file, tmp_path, capsys):
-    report, figure, output = (tmp_path / name for name in ("report.html", "figure.pdf", "out.nc"))
-    made = ["--report", str(report), "--figure", str(figure), "--output", str(output)]
-    assert main([file, "--var", "z", "--loss", "binder", *made]) == 0
-    captured = capsys.readouterr()
-    assert "Summary: 20 items (obs) in" in captured.out and "labels `z`" in captured.out
-    assert report.read_text().startswith("<!DOCTYPE html>") and figure.read_bytes().startswith(b"%PDF")
-    with xr.open_datatree(output, engine="h5netcdf") as tree:
-        assert set(tree.children) == {"posterior", "observed_data", "consensus"}
-    assert all(f"wrote {path}" in captured.err for path in (report, figure, output))
-
-
-def test_json_keeps_items_of_equal_names(tmp_path, capsys):
-    labels = xr.DataArray(np.tile([0, 0, 1, 1], (2, 10, 1)), dims=("chain", "draw", "obs"))
-    tree = xr.DataTree.from_dict({"posterior": xr.Dataset({"z": labels.assign_coords(obs=["a", "b", "a", "c"])})})
-    assert main([str(written(tree, tmp_path / "p.nc")), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert [(one["item"], one["cluster"]) for one in found["items"]] == [("a", 0), ("b", 0), ("a", 1), ("c", 1)]
-
-
-def test_command_prints_json(file, capsys):
-    assert main([file, "--json", "--method", "hierarchical", "--n-clusters", "3"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["n_clusters"] == 3 and len(found["items"]) == 20
-    assert found["items"][0]["item"] == "s0" and found["items"][0]["cluster"] == 0
-    assert all(0 <= one["probability"] <= 1 for one in found["items"])
-    assert found["chains"]["status"] in ("agree", "short", "disagree", "unknown")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "parts"),
-    [
-        (["nowhere.nc"], ["nowhere.nc", "there is no"]),
-        (["{file}", "--var", "zz"], ["`var_name`", "'zz'", "'z'"]),
-        (["{file}", "--group", "prior"], ["`group`", "'prior'"]),
-        (["{file}", "--prob", "2"], ["`prob`"]),
-        (["{file}", "--n-clusters", "99"], ["`n_clusters`", "20"]),
-        (["{file}", "--report", "{dir}/none/report.html"], ["--report", "none"]),
-        (["{file}", "--figure", "{dir}"], ["--figure", "file"]),
-        (["{file}", "--output", "{file}"], ["--output", "another file"]),
-        (["{file}", "--output", "{dir}/out.zarr"], ["--output writes NetCDF", "out.zarr"]),
-        (["{file}", "--item-dim", "person"], ["`item_dim` 'person'"]),
-    ],
-)
-def test_command_says_what_is_wrong(file, tmp_path, capsys, arguments, parts):
-    assert main([argument.format(file=file, dir=tmp_path) for argument in arguments]) == 2
-    message = capsys.readouterr().err
-    assert message.startswith("posterior-consensus: ") and "Traceback" not in message
-    assert all(part in message for part in parts)
-
-
-def test_command_refuses_unknown_losses(file, capsys):
-    with pytest.raises(SystemExit) as ended:
-        main([file, "--loss", "nearest"])
-    assert ended.value.code == 2
-    assert "'vi'" in capsys.readouterr().err
-
-
 def test_weights_and_item_dim(rng):
     z = xr.DataArray(noisy_draws(rng, 60, 8, 3, 0.1).reshape(2, 30, 8), dims=("chain", "draw", "obs"), name="z")
     weights = rng.random(60)
@@ -327,14 +242,6 @@ def test_observed_data_of_other_items_are_left_out(posterior_tree):
     assert pc.summarize(posterior_tree, random_seed=1).observed is None
 
 
-def test_json_of_chains_that_never_move(tmp_path, capsys):
-    stuck = np.repeat([[[0, 0, 1, 1]], [[0, 1, 1, 1]]], 20, axis=1)
-    tree = xr.DataTree.from_dict({"posterior": xr.Dataset({"z": (("chain", "draw", "obs"), stuck)})})
-    assert main([str(written(tree, tmp_path / "p.nc")), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
-    assert found["chains"]["worst_rhat"] is None and found["chains"]["status"] == "disagree"
-
-
 def test_sample_dims_are_names(posterior_tree):
     with pytest.raises(TypeError, match="`sample_dims` must be a name"):
         pc.summarize(posterior_tree, sample_dims=3)
@@ -361,13 +268,6 @@ def test_soft_assignments_without_a_container(rng, kind):
     data = {"array": p, "DataArray": xr.DataArray(p, dims=DIMS), "dict": {"p": p, "w": p[:, :, 0]}}[kind]
     summary = pc.summarize(data, "p" if kind == "dict" else None, random_seed=1)
     assert isinstance(summary.draws, pc.AllocationProbabilities)
-
-
-def test_the_search_ends_in_time(file, capsys):
-    assert main([file, "--seconds", "0.001", "--var", "z", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["n_clusters"] >= 1
-    assert main([file, "--seconds", "0.001", "--method", "hierarchical"]) == 2
-    assert "takes no argument `seconds`" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("loss", ["vi", "binder"])

@@ -15,6 +15,7 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus import display
+from posterior_consensus.arguments import check_between
 from posterior_consensus.bounds.budget import Foreseen
 from posterior_consensus.bounds.methods import family_of
 from posterior_consensus.certificate import Certificate, certificate_within
@@ -203,7 +204,8 @@ def summarize(
     >>> summary.certificate.status
     'optimal'
     """
-    as_loss(loss)  # a wrong name is to be told before the model is read
+    as_loss(loss)  # a wrong name or number is to be told before the model is read
+    check_between("prob", prob, 1)
     clock = _Clock()
     where = {"group": group, "sample_dims": sample_dims, "item_dim": item_dim, "weights": weights}
     with opened(idata) as data:

@@ -1,0 +1,222 @@
+"""The command posterior-consensus: what it takes, prints and writes, and what it says of wrong arguments."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from numpy.testing import assert_allclose, assert_array_equal
+
+import posterior_consensus as pc
+from posterior_consensus.cli import main
+from tests.ensembles import noisy_draws
+from tests.helpers import written
+
+COMMAND = [sys.executable, "-c", "import sys; from posterior_consensus.cli import main; sys.exit(main())"]
+
+
+@pytest.fixture
+def labels(rng):
+    """Draws of two chains of 20 of four items."""
+    return noisy_draws(rng, 40, 4, 2, 0.2)
+
+
+@pytest.fixture
+def table(labels, tmp_path):
+    pd.DataFrame(labels, columns=list("abcd")).to_csv(tmp_path / "z.csv", index=False)
+    return str(tmp_path / "z.csv")
+
+
+def printed(capsys, *arguments):
+    """The JSON that the command prints, without the times."""
+    assert main([*map(str, arguments), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    del found["seconds"]
+    return found
+
+
+@pytest.fixture
+def file(posterior_tree, tmp_path):
+    return str(written(posterior_tree, tmp_path / "posterior.nc"))
+
+
+def test_command_prints_and_writes(file, tmp_path, capsys):
+    report, figure, output = (tmp_path / name for name in ("report.html", "figure.pdf", "out.nc"))
+    made = ["--report", str(report), "--figure", str(figure), "--output", str(output)]
+    assert main([file, "--var", "z", "--loss", "binder", *made]) == 0
+    captured = capsys.readouterr()
+    assert "Summary: 20 items (obs) in" in captured.out and "labels `z`" in captured.out
+    assert report.read_text().startswith("<!DOCTYPE html>") and figure.read_bytes().startswith(b"%PDF")
+    with xr.open_datatree(output, engine="h5netcdf") as tree:
+        assert set(tree.children) == {"posterior", "observed_data", "consensus"}
+    assert all(f"wrote {path}" in captured.err for path in (report, figure, output))
+
+
+def test_json_keeps_items_of_equal_names(tmp_path, capsys):
+    labels = xr.DataArray(np.tile([0, 0, 1, 1], (2, 10, 1)), dims=("chain", "draw", "obs"))
+    tree = xr.DataTree.from_dict({"posterior": xr.Dataset({"z": labels.assign_coords(obs=["a", "b", "a", "c"])})})
+    assert main([str(written(tree, tmp_path / "p.nc")), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [(one["item"], one["cluster"]) for one in found["items"]] == [("a", 0), ("b", 0), ("a", 1), ("c", 1)]
+
+
+def test_command_prints_json(file, capsys):
+    assert main([file, "--json", "--method", "hierarchical", "--n-clusters", "3"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["n_clusters"] == 3 and len(found["items"]) == 20
+    assert found["items"][0]["item"] == "s0" and found["items"][0]["cluster"] == 0
+    assert all(0 <= one["probability"] <= 1 for one in found["items"])
+    assert found["chains"]["status"] in ("agree", "short", "disagree", "unknown")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        (["nowhere.nc"], ["nowhere.nc", "there is no"]),
+        (["{file}", "--var", "zz"], ["--var must name", "'zz'", "'z'"]),
+        (["{file}", "--group", "prior"], ["--group must", "'prior'"]),
+        (["{file}", "--prob", "2"], ["--prob must"]),
+        (["{file}", "--n-clusters", "99"], ["--n-clusters must", "20"]),
+        (["{file}", "--report", "{dir}/none/report.html"], ["--report", "none"]),
+        (["{file}", "--figure", "{dir}"], ["--figure", "file"]),
+        (["{file}", "--figure", "{dir}/figure.doc"], ["--figure must end in .pdf, .png, .svg", "figure.doc"]),
+        (["{file}", "--figure", "{dir}/figure"], ["--figure must end in .pdf, .png, .svg"]),
+        (["{file}", "--report", "/proc/report.html"], ["--report must be a file that can be written", "/proc/report"]),
+        (["{file}", "--output", "{dir}/out.rds"], ["--output must end in .csv or .nc", "out.rds"]),
+        (["{file}", "{file}"], ["Several files must be tables or .npy files, one for each chain"]),
+        (["{table}", "{file}"], ["Several files must be tables"]),
+        (["{table}", "--output", "{dir}/out.nc"], ["--output must end in .csv where draws come in tables"]),
+        (["{table}", "--output", "{table}"], ["--output must be another file"]),
+        (["{table}", "--var", "z"], ["--var must name columns of 'z.csv'"]),
+        (["{dir}/none.csv"], ["the file must be a path", "none.csv"]),
+        (["{file}", "--seed", "-1"], ["--seed must be"]),
+        (["{file}", "--n-clusters", "0"], ["--n-clusters must be at least 1"]),
+        (["{file}", "--seconds", "0"], ["--seconds must be positive"]),
+        (["{file}", "--burn-in", "-1"], ["--burn-in must be a number of draws, 0 or more; got -1"]),
+        (["{file}", "--burn-in", "50"], ["--burn-in must leave draws of each chain; got 50, the shortest has 50"]),
+        (["{file}", "--thin", "0"], ["--thin must be at least 1; got 0"]),
+        (["{file}", "--weights", "lp"], ["--weights must be a CSV or .npy file or name a variable", "'lp'", "'mu'"]),
+        (["{file}", "--weights", "mu"], ["--weights must have the dimensions"]),
+        (["{table}", "--weights", "w"], ["--weights must be a CSV or .npy file", "'w'"]),
+        (["{table}", "--weights", "{dir}/none.csv"], ["there is no", "none.csv"]),
+        (["{table}", "--weights", "{table}"], ["--weights must be one number per draw", "(40, 4)"]),
+        (["{file}", "--output", "{file}"], ["--output", "another file"]),
+        (["{file}", "--output", "{dir}/out.zarr"], ["--output must end in .csv or .nc", "out.zarr"]),
+        (["{file}", "--item-dim", "person"], ["--item-dim 'person'"]),
+    ],
+)
+def test_command_says_what_is_wrong_before_the_work(file, table, monkeypatch, tmp_path, capsys, arguments, parts):
+    monkeypatch.setattr("posterior_consensus.consensus.greedy.Workers", lambda *_: pytest.fail("search has begun"))
+    assert main([argument.format(file=file, table=table, dir=tmp_path) for argument in arguments]) == 2
+    message = capsys.readouterr().err
+    assert message.startswith("posterior-consensus: ") and "Traceback" not in message
+    assert all(part in message for part in parts)
+
+
+def test_command_refuses_unknown_losses(file, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main([file, "--loss", "nearest"])
+    assert ended.value.code == 2
+    assert "'vi'" in capsys.readouterr().err
+
+
+def test_json_of_chains_that_never_move(tmp_path, capsys):
+    stuck = np.repeat([[[0, 0, 1, 1]], [[0, 1, 1, 1]]], 20, axis=1)
+    tree = xr.DataTree.from_dict({"posterior": xr.Dataset({"z": (("chain", "draw", "obs"), stuck)})})
+    assert main([str(written(tree, tmp_path / "p.nc")), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert found["chains"]["worst_rhat"] is None and found["chains"]["status"] == "disagree"
+
+
+def test_the_search_ends_in_time(file, capsys):
+    assert main([file, "--seconds", "0.001", "--var", "z", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["n_clusters"] >= 1
+    assert main([file, "--seconds", "0.001", "--method", "hierarchical"]) == 2
+    assert "takes no argument --seconds" in capsys.readouterr().err
+
+
+def test_the_wrong_number_is_refused_by_its_option(file, capsys):
+    for option in ("--seed", "--burn-in", "--thin", "--n-clusters", "--prob", "--seconds"):
+        with pytest.raises(SystemExit) as ended:
+            main([file, option, "many"])
+        assert ended.value.code == 2 and f"argument {option}: invalid" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as ended:
+        main([])
+    assert ended.value.code == 2 and "FILE" in capsys.readouterr().err
+
+
+def test_tables_and_arrays(labels, table, tmp_path, capsys):
+    found = printed(capsys, table)
+    assert (found["n_draws"], found["n_chains"], found["n_items"]) == (40, 1, 4)
+    assert [one["item"] for one in found["items"]] == list("abcd")
+    best = pc.consensus_partition(labels, random_seed=0, progressbar=False)
+    assert [one["cluster"] for one in found["items"]] == best.labels.values.tolist()
+    assert found["expected_loss"] == best.expected_loss
+    np.save(tmp_path / "z.npy", labels.reshape(2, 20, 4))
+    assert printed(capsys, tmp_path / "z.npy")["n_chains"] == 2
+    for k in range(2):
+        pd.DataFrame(labels[20 * k : 20 * k + 20]).add_prefix("i").to_csv(tmp_path / f"chain{k}.csv")
+    several = printed(capsys, tmp_path / "chain0.csv", tmp_path / "chain1.csv")
+    assert several["n_chains"] == 2 and several["expected_loss"] == best.expected_loss
+    assert main([table, "--output", str(tmp_path / "items.csv")]) == 0
+    written_items = pd.read_csv(tmp_path / "items.csv", index_col=0)
+    assert written_items.index.tolist() == list("abcd")
+    assert_array_equal(written_items["cluster"], best.labels)
+    assert_allclose(written_items["probability"], pc.item_uncertainty(labels, best).probability, rtol=1e-14)
+
+
+def test_burn_in_and_thinning_are_of_each_chain(labels, posterior_tree, tmp_path, capsys):
+    np.save(tmp_path / "z.npy", labels.reshape(2, 20, 4))
+    found = printed(capsys, tmp_path / "z.npy", "--burn-in", "5", "--thin", "4")
+    kept = labels.reshape(2, 20, 4)[:, 5::4]
+    assert found["n_draws"] == 8 and found["n_chains"] == 2
+    assert found["expected_loss"] == pc.consensus_partition(kept, random_seed=0, progressbar=False).expected_loss
+    file, report = written(posterior_tree, tmp_path / "p.nc"), tmp_path / "report.html"
+    found = printed(capsys, file, "--var", "z", "--burn-in", "10", "--report", report)
+    assert found["n_draws"] == 80 and found["source"] == "labels `z`"
+    z = posterior_tree["posterior"]["z"].isel(draw=slice(10, None))
+    assert found["expected_loss"] == pc.consensus_partition(z, random_seed=0, progressbar=False).expected_loss
+    assert "y" in pc.summarize(posterior_tree, "z", random_seed=0).observed.name and report.stat().st_size > 0
+
+
+def test_weights_of_a_file_or_of_the_group(labels, table, posterior_tree, rng, tmp_path, capsys):
+    w = rng.random(40)
+    np.save(tmp_path / "w.npy", w)
+    pd.DataFrame({"weight": w}).to_csv(tmp_path / "w.csv", index=False)
+    np.savetxt(tmp_path / "w.txt", w)
+    weighted = pc.as_partition_draws(labels, weights=w)
+    for name in ("w.npy", "w.csv", "w.txt"):
+        found = printed(capsys, table, "--weights", tmp_path / name, "--burn-in", "10")
+        best = pc.consensus_partition(weighted.isel(draw=slice(10, None)), random_seed=0, progressbar=False)
+        assert found["expected_loss"] == pytest.approx(best.expected_loss, rel=1e-14)
+    posterior = posterior_tree["posterior"].to_dataset().assign(w=(("chain", "draw"), rng.random((2, 50))))
+    file = written(xr.DataTree.from_dict({"posterior": posterior}), tmp_path / "p.nc")
+    found = printed(capsys, file, "--var", "z", "--weights", "w")
+    best = pc.consensus_partition(
+        pc.as_partition_draws(posterior, "z", weights=posterior["w"]), random_seed=0, progressbar=False
+    )
+    assert found["expected_loss"] == pytest.approx(best.expected_loss, rel=1e-14)
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["{table}", "--json"]], ids=["help", "summary"])
+def test_nobody_reads_the_output(table, arguments):
+    """As in `posterior-consensus z.csv | head -0`: no word, and the exit code that shells give a broken pipe."""
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [*COMMAND, *(one.format(table=table) for one in arguments)]
+    with os.fdopen(writer, "w") as output:
+        done = subprocess.run(
+            command, stdout=output, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, env=buffered
+        )
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_in_a_pipe_without_a_terminal(table):
+    done = subprocess.run([*COMMAND, table], capture_output=True, stdin=subprocess.DEVNULL, start_new_session=True)
+    assert done.returncode == 0 and done.stderr == b""
+    assert done.stdout.startswith(b"Summary: 4 items (item) in") and b"\x1b" not in done.stdout
