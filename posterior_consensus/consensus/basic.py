@@ -10,11 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.arguments import check_count
-from posterior_consensus.consensus.selection import Candidate, cluster_range, least_loss
+from posterior_consensus.consensus.selection import Candidate, best_number, cluster_range, effort
 from posterior_consensus.draws import PartitionDraws
 from posterior_consensus.losses import PartitionLoss
 from posterior_consensus.partitions import Labels, canonical_labels
-from posterior_consensus.progress import track
 from posterior_consensus.similarity import similarity_values
 
 
@@ -33,18 +32,21 @@ def basic(
     Parameters
     ----------
     n_init : int
-        Number of k-means++ starts.
+        Number of k-means++ starts; fewer beyond 30 clusters unless `n_clusters` is given.
 
     Notes
     -----
     Algorithm 1 of Zhou, Dudeja and Amini (ICLR 2023), "Statistical guarantees for consensus clustering". It splits
     large clusters where sizes are unequal; a Jacobi refinement mends that.
     """
+    check_count("n_init", n_init)
     rows = similarity_values(draws)
+
+    def fit(k: int) -> Candidate:
+        return Candidate(k_means(rows, k, n_init if n_clusters else effort(n_init, k), rng))
+
     numbers = cluster_range(draws, n_clusters, max_clusters)
-    partitions = [k_means(rows, k, n_init, rng) for k in track(numbers, "Basic aggregation", progressbar=progressbar)]
-    best, losses = least_loss(draws, loss, [np.stack(partitions)])
-    return Candidate(best, {"n_clusters_tried": list(numbers), "expected_losses": losses})
+    return best_number(draws, loss, numbers, fit, title="Basic aggregation", progressbar=progressbar)
 
 
 def k_means(points: npt.NDArray[np.float64], n_clusters: int, n_init: int, rng: np.random.Generator) -> Labels:
@@ -52,7 +54,7 @@ def k_means(points: npt.NDArray[np.float64], n_clusters: int, n_init: int, rng: 
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
 
-    model = KMeans(n_clusters, n_init=check_count("n_init", n_init), random_state=int(rng.integers(2**31)))
+    model = KMeans(n_clusters, n_init=n_init, random_state=int(rng.integers(2**31)))
     # With more threads its sums, and so its labels, would depend on their number.
     with thread_pools().limit(limits=1), warnings.catch_warnings():
         # Fewer distinct points than clusters: the caller sees it from the labels.

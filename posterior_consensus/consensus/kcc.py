@@ -10,13 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.arguments import check_above, check_count
-from posterior_consensus.consensus.selection import Candidate, cluster_range, least_loss
+from posterior_consensus.consensus.selection import Candidate, best_number, cluster_range, effort
 from posterior_consensus.draws import PartitionDraws
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.kernels.tables import Draws
 from posterior_consensus.losses import PartitionLoss
 from posterior_consensus.partitions import Labels, canonical_labels
-from posterior_consensus.progress import track
 
 Floats = npt.NDArray[np.float64]
 Utility = Literal["category", "entropy", "cosine", "lp"]
@@ -51,7 +50,7 @@ def kcc(
         Order of the norm of "lp".
     n_init : int
         Number of k-means++ starts, on a sample of 20,000 items where there are more; the one of greatest utility
-        goes on with all items.
+        goes on with all items. Fewer beyond 30 clusters unless `n_clusters` is given.
 
     Notes
     -----
@@ -72,17 +71,15 @@ def kcc(
     """
     tangent = _tangent(utility, p)
     check_count("n_init", n_init)
-    numbers = cluster_range(draws, n_clusters, max_clusters)
     table = Draws(draws.labels, draws.starts, draws.weights)
-    runs = [
-        _best_run(table, k, n_init, tangent, rng)
-        for k in track(numbers, "K-means consensus clustering", progressbar=progressbar)
-    ]
-    best, losses = least_loss(draws, loss, [np.stack([canonical_labels(run.labels) for run in runs])])
-    run = runs[int(np.argmin(losses))]
-    info = {"n_clusters_tried": list(numbers), "expected_losses": losses, "utility": utility}
-    info |= {"objective": run.trace[-1], "n_iter": len(run.trace), "converged": run.converged, "trace": run.trace}
-    return Candidate(best, info)
+
+    def fit(k: int) -> Candidate:
+        run = _best_run(table, k, n_init if n_clusters else effort(n_init, k), tangent, rng)
+        info = {"objective": run.trace[-1], "n_iter": len(run.trace), "converged": run.converged, "trace": run.trace}
+        return Candidate(canonical_labels(run.labels), {"utility": utility} | info)
+
+    numbers = cluster_range(draws, n_clusters, max_clusters)
+    return best_number(draws, loss, numbers, fit, title="K-means consensus clustering", progressbar=progressbar)
 
 
 class _Run(NamedTuple):

@@ -10,11 +10,10 @@ from scipy.special import xlogy
 
 from posterior_consensus.arguments import check_above, check_count
 from posterior_consensus.consensus.basic import thread_pools
-from posterior_consensus.consensus.selection import Candidate, cluster_range, filled, least_loss
+from posterior_consensus.consensus.selection import Candidate, best_number, cluster_range, effort, filled
 from posterior_consensus.draws import PartitionDraws
 from posterior_consensus.losses import PartitionLoss
 from posterior_consensus.partitions import Labels, canonical_labels
-from posterior_consensus.progress import track
 from posterior_consensus.similarity import similarity_values
 
 Floats = npt.NDArray[np.float64]
@@ -40,9 +39,10 @@ def lange_buhmann(
     Parameters
     ----------
     n_init : int
-        Number of random starts; the one of greatest likelihood counts.
+        Number of random starts; the one of greatest likelihood counts. Fewer beyond 30 clusters unless `n_clusters` is
+        given.
     max_iter : int
-        Largest number of EM iterations of a start.
+        Largest number of EM iterations of a start. Fewer beyond 30 clusters unless `n_clusters` is given.
     tol : float above 0
         A start ends where ten iterations raise the mean log-likelihood of a pair by no more than this, in nats.
 
@@ -65,19 +65,19 @@ def lange_buhmann(
     check_count("n_init", n_init)
     check_count("max_iter", max_iter)
     check_above("tol", tol, 0)
-    numbers = cluster_range(draws, n_clusters, max_clusters)
     pairs = similarity_values(draws)
     pairs /= pairs.sum()
-    fits = []
-    with thread_pools().limit(limits=1):  # the sums must not depend on the number of threads
-        for k in track(numbers, "Label aggregation", progressbar=progressbar):
-            starts = [rng.random((draws.n_items, k)) + 0.5 for _ in range(n_init)]
-            fits.append(max((_fit(pairs, start, max_iter, tol) for start in starts), key=lambda fit: fit.trace[-1]))
-    partitions = [canonical_labels(_likeliest(fit.joint, n_clusters is not None)) for fit in fits]
-    best, losses = least_loss(draws, loss, [np.stack(partitions)])
-    fit = fits[int(np.argmin(losses))]
-    info = {"n_clusters_tried": list(numbers), "expected_losses": losses, "objective": fit.trace[-1]}
-    return Candidate(best, info | {"n_iter": fit.n_iter, "converged": fit.converged, "trace": fit.trace})
+
+    def fit(k: int) -> Candidate:
+        n_starts, n_steps = (n_init, max_iter) if n_clusters else (effort(n_init, k), effort(max_iter, k))
+        starts = [rng.random((draws.n_items, k)) + 0.5 for _ in range(n_starts)]
+        with thread_pools().limit(limits=1):  # the sums must not depend on the number of threads
+            best = max((_fit(pairs, start, n_steps, tol) for start in starts), key=lambda run: run.trace[-1])
+        info = {"objective": best.trace[-1], "n_iter": best.n_iter, "converged": best.converged, "trace": best.trace}
+        return Candidate(canonical_labels(_likeliest(best.joint, n_clusters is not None)), info)
+
+    numbers = cluster_range(draws, n_clusters, max_clusters)
+    return best_number(draws, loss, numbers, fit, title="Label aggregation", progressbar=progressbar)
 
 
 class _Fit(NamedTuple):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,12 @@ from posterior_consensus.draws import PartitionDraws
 from posterior_consensus.expectation import mean_loss
 from posterior_consensus.losses import PartitionLoss
 from posterior_consensus.partitions import Labels
+from posterior_consensus.progress import track
 
 Floats = npt.NDArray[np.float64]
+
+_ALL_TRIED = 30  # numbers of clusters of which every one is tried
+_NEXT_TRIED = 8, 2**0.5  # of more: all up to here, then each so many times the one before
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +46,59 @@ def cluster_range(draws: PartitionDraws, n_clusters: int | None, max_clusters: i
     if n_clusters is not None:
         return range(n_clusters, n_clusters + 1)
     return range(1, (max_clusters or most_clusters(draws)) + 1)
+
+
+def effort(count: int, n_clusters: int) -> int:
+    """`count` starts or iterations for up to 30 clusters; beyond, fewer in proportion, as each costs the more."""
+    return max(1, count * _ALL_TRIED // max(n_clusters, _ALL_TRIED))
+
+
+def best_number(
+    draws: PartitionDraws,
+    loss: PartitionLoss,
+    numbers: range,
+    fit: Callable[[int], Candidate],
+    *,
+    title: str,
+    progressbar: bool,
+) -> Candidate:
+    """Fit numbers of clusters, and return the candidate of least expected loss with what was tried.
+
+    Of more than 30 numbers, a grid is fitted that grows by the root of 2 from 8 on; then the gaps on both sides of the
+    best number are halved until they are no longer than a thirtieth of it, or 1. Of equal losses the smaller number
+    wins.
+    """
+    fitted: dict[int, Candidate] = {}
+    losses: dict[int, float] = {}
+    fitting = _coarse(numbers)
+    while fitting:
+        fitted |= {k: fit(k) for k in track(fitting, title, progressbar=progressbar)}
+        expected = mean_loss(draws, np.stack([fitted[k].labels for k in fitting]), loss)
+        losses |= zip(fitting, expected.tolist(), strict=True)
+        fitting = _beside_best(losses)
+    tried = sorted(losses)
+    best = fitted[min(tried, key=lambda k: losses[k])]
+    info = {"n_clusters_tried": tried, "expected_losses": [losses[k] for k in tried]}
+    return Candidate(best.labels, info | best.info)
+
+
+def _coarse(numbers: range) -> list[int]:
+    if len(numbers) <= _ALL_TRIED:
+        return list(numbers)
+    all_up_to, ratio = _NEXT_TRIED
+    grid = [k for k in numbers if k <= all_up_to]
+    while grid[-1] < numbers[-1]:
+        grid.append(min(round(grid[-1] * ratio), numbers[-1]))
+    return grid
+
+
+def _beside_best(losses: dict[int, float]) -> list[int]:
+    """The middles of the gaps on either side of the number of least loss."""
+    tried = sorted(losses)
+    at = min(range(len(tried)), key=lambda i: losses[tried[i]])
+    around = tried[max(at - 1, 0) : at + 2]
+    longest = max(1, tried[at] // _ALL_TRIED)
+    return [(low + high) // 2 for low, high in pairwise(around) if high - low > longest]
 
 
 def most_clusters(draws: PartitionDraws) -> int:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse.linalg import LinearOperator, aslinearoperator, eigsh
 
-from posterior_consensus.arguments import check_above
+from posterior_consensus.arguments import check_above, check_count
 from posterior_consensus.consensus.basic import k_means, thread_pools
-from posterior_consensus.consensus.selection import Candidate, cluster_range, least_loss
+from posterior_consensus.consensus.selection import Candidate, best_number, cluster_range, effort
 from posterior_consensus.draws import PartitionDraws
 from posterior_consensus.losses import PartitionLoss
-from posterior_consensus.progress import track
 from posterior_consensus.similarity import similarity_operator, similarity_values
 
 Floats = npt.NDArray[np.float64]
@@ -21,6 +20,10 @@ Affinity = Literal["association", "rbf"]
 
 AFFINITIES = ("association", "rbf")
 _TINY = 1e-12
+_SAME = 1e-9  # relative difference below which two eigenvalues are equal
+_DIGITS = 10  # of a coordinate, so that k-means does not tell items apart by rounding
+_SPARE = 8  # eigenvectors beyond those asked for, to see where an eigenspace ends
+_DENSE = 1000  # items up to which all eigenvectors take little
 
 
 def spectral(
@@ -46,7 +49,7 @@ def spectral(
     gamma : float above 0
         For "rbf".
     n_init : int
-        Number of k-means++ starts.
+        Number of k-means++ starts; fewer beyond 30 clusters unless `n_clusters` is given.
 
     Notes
     -----
@@ -55,34 +58,45 @@ def spectral(
     their row sums, the vectors are D^(-1/2) u for the leading eigenvectors u of D^(-1/2) W D^(-1/2): the normalised cut
     of Shi and Malik (2000), https://doi.org/10.1109/34.868688, as scikit-learn's `SpectralClustering` computes it.
 
+    Equal eigenvalues leave their eigenvectors open. Where the K-th vector is one of several with the same eigenvalue,
+    k-means takes all of them if that eigenvalue is positive and none if not, so that the distances between items are
+    those of the draws and not of rounding. (Beyond 1,000 items it takes at most eight more vectors than the largest K.)
+
     But for "rbf", which forms an n x n matrix, the eigenvectors come from products with the draws' one-hot matrix, in
-    memory proportional to n_items x n_draws, unless as many are asked for as there are items.
+    memory proportional to n_items x n_draws, if there are more than 1,000 items and at least twice as many as vectors.
     """
     if affinity not in (None, *AFFINITIES):
         raise ValueError(f"`affinity` must be None or one of {', '.join(map(repr, AFFINITIES))}; got {affinity!r}.")
     check_above("gamma", gamma, 0)
+    check_count("n_init", n_init)
     numbers = cluster_range(draws, n_clusters, max_clusters)
-    if affinity is None:
-        vectors = leading_eigenvectors(draws, numbers[-1], rng)
-    else:
-        with thread_pools().limit(limits=1):  # the sums must not depend on the number of threads
-            vectors = random_walk_vectors(draws, numbers[-1], affinity, gamma, rng)
-    partitions = [
-        k_means(vectors[:, :k], k, n_init, rng) for k in track(numbers, "Spectral aggregation", progressbar=progressbar)
-    ]
-    best, losses = least_loss(draws, loss, [np.stack(partitions)])
-    return Candidate(best, {"n_clusters_tried": list(numbers), "expected_losses": losses})
+    with thread_pools().limit(limits=1):  # the sums must not depend on the number of threads
+        if affinity is None:
+            leading = leading_eigenvectors(draws, numbers[-1])
+        else:
+            leading = random_walk_vectors(draws, numbers[-1], affinity, gamma)
+
+    def fit(k: int) -> Candidate:
+        points = leading.vectors[:, : leading.widths[k - 1]]
+        return Candidate(k_means(points, k, n_init if n_clusters else effort(n_init, k), rng))
+
+    return best_number(draws, loss, numbers, fit, title="Spectral aggregation", progressbar=progressbar)
 
 
-def leading_eigenvectors(draws: PartitionDraws, number: int, rng: np.random.Generator) -> Floats:
-    """Return the leading eigenvectors (n, number) of the posterior similarity matrix, largest eigenvalue first."""
-    return _leading(similarity_operator(draws), number, rng)
+class Leading(NamedTuple):
+    """Leading eigenvectors, largest eigenvalue first, in whole eigenspaces."""
+
+    vectors: Floats  # (n, columns)
+    widths: npt.NDArray[np.intp]  # (number,), the columns that are the items' coordinates for 1, 2, ... clusters
 
 
-def random_walk_vectors(
-    draws: PartitionDraws, number: int, affinity: Affinity, gamma: float, rng: np.random.Generator
-) -> Floats:
-    """Return the leading eigenvectors (n, number) of the random walk on the graph of the items."""
+def leading_eigenvectors(draws: PartitionDraws, number: int) -> Leading:
+    """Return the leading eigenvectors of the posterior similarity matrix for up to `number` clusters."""
+    return _leading(similarity_operator(draws), number)
+
+
+def random_walk_vectors(draws: PartitionDraws, number: int, affinity: Affinity, gamma: float) -> Leading:
+    """Return the leading eigenvectors of the random walk on the graph of the items for up to `number` clusters."""
     n = draws.n_items
     if affinity == "rbf":
         weights = aslinearoperator(_gaussian(similarity_values(draws), gamma))
@@ -101,7 +115,8 @@ def random_walk_vectors(
         return np.where(alone[:, np.newaxis], columns, walked).reshape(vectors.shape)
 
     walk = LinearOperator((n, n), dtype=np.float64, matvec=product, matmat=product)
-    return _leading(walk, number, rng) / roots[:, np.newaxis]
+    leading = _leading(walk, number)
+    return leading._replace(vectors=leading.vectors / roots[:, np.newaxis])
 
 
 def _gaussian(rows: Floats, gamma: float) -> Floats:
@@ -118,11 +133,40 @@ def _gaussian(rows: Floats, gamma: float) -> Floats:
     return weights
 
 
-def _leading(operator: LinearOperator, number: int, rng: np.random.Generator) -> Floats:
-    """Leading eigenvectors (n, number) of a symmetric operator, largest eigenvalue first."""
+def _leading(operator: LinearOperator, number: int) -> Leading:
+    """Leading eigenvectors of a symmetric operator, in a basis that it alone decides."""
     n = operator.shape[0]
-    if number >= n:  # Lanczos cannot give all n, and these are an n x n matrix in any case
-        return np.linalg.eigh(operator @ np.eye(n))[1][:, ::-1]
-    start = rng.standard_normal(n)
-    values, vectors = eigsh(operator, k=number, which="LA", v0=start, ncv=min(n, max(2 * number + 1, 20)))
-    return vectors[:, np.argsort(-values)]
+    asked = number + _SPARE
+    if n <= max(_DENSE, 2 * asked):
+        values, vectors = np.linalg.eigh(operator @ np.eye(n))
+    else:
+        # Lanczos meets invariant subspaces where eigenvalues are equal, and goes on from random vectors.
+        rng = np.random.default_rng(0)
+        start = rng.standard_normal(n)
+        values, vectors = eigsh(operator, k=asked, which="LA", v0=start, ncv=2 * asked + 1, rng=rng)
+    order = np.argsort(-values, kind="stable")
+    values, vectors = values[order], vectors[:, order]
+    tolerance = _SAME * np.abs(values).max()
+    borders = np.flatnonzero(-np.diff(values) > tolerance) + 1
+    begins, ends = np.concatenate([[0], borders]), np.concatenate([borders, [values.size]])
+    space = np.searchsorted(ends, np.arange(number), side="right")  # of the K-th vector
+    whole = (values[:number] > tolerance) | (np.arange(1, number + 1) == ends[space])
+    widths = np.where(whole, ends[space], begins[space])
+    parts = [_basis(vectors[:, begin:end]) for begin, end in zip(begins, ends, strict=True) if begin < widths.max()]
+    return Leading(np.hstack(parts), widths)
+
+
+def _basis(space: Floats) -> Floats:
+    """The same space (n, d) in a basis that does not depend on the one given.
+
+    The first vector is the projection of a unit vector: that of the first of the items that lie best in the space. The
+    next is the same for what is left of the space, and so on.
+    """
+    left = np.einsum("ij,ij->i", space, space)
+    turn = np.zeros((space.shape[1], space.shape[1]))
+    for column in range(space.shape[1]):
+        item = np.argmax(left > (1 - _SAME) * left.max())
+        row = space[item] - turn @ (space[item] @ turn)
+        turn[:, column] = row / np.linalg.norm(row)
+        left -= (space @ turn[:, column]) ** 2
+    return np.round(space @ turn, _DIGITS)

@@ -1,14 +1,20 @@
+import json
+import subprocess
+import sys
 import tracemalloc
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 import xarray as xr
 from sklearn.cluster import SpectralClustering
 from sklearn.manifold import spectral_embedding
+from threadpoolctl import threadpool_limits
 
 import posterior_consensus as pc
-from posterior_consensus.consensus.spectral import leading_eigenvectors, random_walk_vectors
+from posterior_consensus.consensus.spectral import _basis, leading_eigenvectors, random_walk_vectors
 from posterior_consensus.draws import as_partition_draws
+from posterior_consensus.kernels import threads
 from tests import reference
 from tests.ensembles import DEGENERATE, noisy_draws
 
@@ -19,10 +25,61 @@ def test_eigenvectors_span_what_the_dense_ones_span(weighted, n_items):
     rng = np.random.default_rng(n_items)
     labels = noisy_draws(rng, 50, n_items, 4, 0.2)
     weights = rng.exponential(size=50) if weighted else None
-    vectors = leading_eigenvectors(as_partition_draws(labels, weights=weights), 4, rng)
+    vectors = leading_eigenvectors(as_partition_draws(labels, weights=weights), 4).vectors
     values, dense = np.linalg.eigh(reference.similarity(labels, weights))
     assert values[-4] > 2 * values[-5]  # well separated
     np.testing.assert_allclose(np.abs(np.sum(vectors * dense[:, :-5:-1], axis=0)), 1, atol=1e-9)
+
+
+def degenerate_partitions(n_ensembles):
+    """Labels that the method finds for draws whose similarity matrices have equal eigenvalues."""
+    found = []
+    for seed in range(n_ensembles):
+        rng = np.random.default_rng(seed)
+        n_draws, n_items = rng.integers(2, 7), rng.integers(4, 14)
+        labels = rng.integers(rng.integers(2, 16), size=(n_draws, n_items))
+        for row in np.flatnonzero(rng.random(n_draws) < 0.5):
+            labels[row] = np.arange(n_items) if rng.random() < 0.5 else 0
+        weights = np.arange(n_draws) == 0 if rng.random() < 0.3 else None
+        draws = as_partition_draws(labels, weights=weights)
+        n_clusters = int(rng.integers(2, n_items))
+        for affinity in (None, "association", "rbf"):
+            best = pc.consensus_partition(
+                draws, "nmi", "spectral", n_clusters=n_clusters, affinity=affinity, random_seed=1
+            )
+            found.append(best.labels.values.tolist())
+    return found
+
+
+@pytest.mark.filterwarnings("ignore:The answer has:UserWarning")
+def test_equal_eigenvalues_leave_nothing_to_chance():
+    found = degenerate_partitions(30)
+    for n_threads in (1, 3):
+        with threadpool_limits(n_threads), patch.object(threads, "n_threads", lambda n=n_threads: n):
+            assert degenerate_partitions(30) == found
+    code = f"import json\nfrom {__name__} import degenerate_partitions as find\nprint(json.dumps(find(30)))"
+    fresh = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True)
+    assert json.loads(fresh.stdout) == found
+
+
+def test_whole_eigenspaces_are_taken():
+    alone = leading_eigenvectors(as_partition_draws([np.arange(6)]), 3)
+    assert alone.widths.tolist() == [6, 6, 6]
+    np.testing.assert_array_equal(alone.vectors, np.eye(6))
+    sure = leading_eigenvectors(as_partition_draws([[0, 0, 0, 1, 1, 2]]), 5)
+    assert sure.widths.tolist() == [1, 2, 3, 3, 3]  # the others have eigenvalue 0
+    pairs = leading_eigenvectors(as_partition_draws([[0, 0, 0, 1, 1, 2, 2]]), 3)
+    assert pairs.widths.tolist() == [1, 3, 3]
+
+
+@pytest.mark.parametrize(("n_items", "n_vectors"), [(1, 1), (7, 1), (7, 3), (7, 7), (300, 40)])
+def test_the_basis_depends_on_the_space_alone(n_items, n_vectors):
+    rng = np.random.default_rng(n_items)
+    space = np.linalg.qr(rng.standard_normal((n_items, n_vectors)))[0]
+    turn = np.linalg.qr(rng.standard_normal((n_vectors, n_vectors)))[0]
+    basis = _basis(space)
+    np.testing.assert_allclose(basis, _basis(space @ turn), atol=2e-10)
+    np.testing.assert_allclose(basis @ basis.T, space @ space.T, atol=1e-8)
 
 
 @pytest.mark.parametrize("method", ["basic", "spectral"])
@@ -52,7 +109,7 @@ def test_random_walks_as_scikit_learn_has_them(affinity, gamma, weighted):
     data = as_partition_draws(draws, weights=weights)
     graph = affinities(reference.similarity(draws, weights), affinity, gamma)
     theirs = spectral_embedding(graph, n_components=4, drop_first=False, random_state=1)
-    ours = random_walk_vectors(data, 4, affinity, gamma, rng)
+    ours = random_walk_vectors(data, 4, affinity, gamma).vectors
     np.testing.assert_allclose(np.abs(ours), np.abs(theirs), atol=1e-8)
     model = SpectralClustering(4, affinity="precomputed", random_state=1).fit(graph)
     best = pc.consensus_partition(data, method="spectral", n_clusters=4, affinity=affinity, gamma=gamma, random_seed=1)
@@ -88,7 +145,7 @@ def test_probabilities_have_their_random_walk():
     soft = pc.as_allocation_probabilities(xr.DataArray(p, dims=("chain", "draw", "obs", "component")))
     psm = soft.posterior_similarity_matrix().values
     theirs = spectral_embedding(psm, n_components=3, drop_first=False, random_state=1)
-    ours = random_walk_vectors(soft, 3, "association", 1.0, np.random.default_rng(1))
+    ours = random_walk_vectors(soft, 3, "association", 1.0).vectors
     np.testing.assert_allclose(np.abs(ours), np.abs(theirs), atol=1e-8)
 
 
