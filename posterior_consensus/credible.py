@@ -77,10 +77,12 @@ class CredibleBall:
         return pd.DataFrame(rows, columns=["partition", "n_clusters", "distance", "ties"]).set_index("partition")
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
+        weights = self.distances["weight"].values
+        worth = f", worth {1 / np.square(weights).sum():.4g} of equal weight" if np.ptp(weights) > 0 else ""
         facts = [
             ("radius", f"{display.quantity(self.radius, self.loss.unit)} ({self.loss.name})"),
             ("coverage", f"{self.coverage:.4g} of the posterior, {self.prob:g} asked for"),
-            ("draws", str(self.distances.size)),
+            ("draws", f"{self.distances.size}{worth}"),
         ]
         return f"CredibleBall: {self.prob:.0%} around {int(self.center.max()) + 1} clusters", facts, self.to_dataframe()
 

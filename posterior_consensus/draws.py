@@ -78,12 +78,31 @@ class PartitionDraws:
         """First row of each draw (n_draws + 1,) where the clusters of all draws are stacked."""
         return np.concatenate([[0], np.cumsum(self.n_clusters)]).astype(np.int64)
 
+    @property
+    def effective_draws(self) -> float:
+        """Kish's effective number of draws: of so many equally weighted ones a mean would vary as much.
+
+        1 / sum_t w_t^2, with weights that sum to 1; `n_draws` where they are equal. It knows nothing of the correlation
+        of successive draws, nor of the function whose mean is wanted [1]_.
+
+        References
+        ----------
+        .. [1] Elvira, Martino and Robert (2022), International Statistical Review 90(3), 525-550.
+           https://doi.org/10.1111/insr.12500
+        """
+        return float(1.0 / np.square(self.weights).sum()) if self.is_weighted else float(self.n_draws)
+
     def mean(self, values: Floats) -> Floats:
         """Posterior mean of a function of the partition given at each draw, shape (..., n_draws)."""
-        return values @ self.weights if self.is_weighted else values.mean(axis=-1)
+        if not self.is_weighted:
+            return values.mean(axis=-1)
+        # Weights sum to 1 but for rounding: seen from one draw, a constant keeps its value and a share is at most 1.
+        origin = values[..., int(self.weights.argmax())].astype(np.float64)
+        mean: Floats = origin + (values - origin[..., np.newaxis]) @ self.weights
+        return mean
 
     def mcse(self, values: Floats) -> Floats:
-        """Monte Carlo standard error of :meth:`mean`, from the chains' effective sample size.
+        """Monte Carlo standard error of :meth:`mean`, from the chains' effective sample size and the weights.
 
         Parameters
         ----------
@@ -92,33 +111,48 @@ class PartitionDraws:
         Returns
         -------
         ndarray of shape (...)
-            NaN where the draws cannot tell: fewer than four draws in a chain, or a function that varies but not
-            among the draws compared. 0 for a constant.
+            NaN where the draws cannot tell: fewer than four draws in a chain, one draw with all the weight, or a
+            function that varies but not among the draws compared. 0 for a constant.
 
         Notes
         -----
-        The error is that of the mean of the influence values N w_t (f_t - mean f): for equal weights those are the
-        deviations themselves, else the estimate is the delta method's for a ratio of two means. ArviZ computes their
-        effective sample size over chains [1]_; chains of unequal length count up to the shortest one's, and the error
-        is scaled to all draws.
+        The error is that of the mean of the jackknife's pseudo-values [1]_, less a constant
+
+            (N - 1) w_t (f_t - mean f) / (1 - w_t).
+
+        For equal weights those are the deviations themselves. Else they are what the delta method gives for a ratio of
+        two means, N w_t (f_t - mean f), but for what a draw of large weight does to the mean: leaving out one that
+        has nearly all of it moves the mean as far as the other draws are away, and the error says so. Their standard
+        deviation is that of all draws. ArviZ computes their effective sample size over chains [2]_; chains of unequal
+        length count up to the shortest one's, and the size is scaled to all draws.
 
         References
         ----------
-        .. [1] Vehtari, Gelman, Simpson, Carpenter and Buerkner (2021), Bayesian Analysis 16(2), 667-718.
+        .. [1] Miller (1974), Biometrika 61(1), 1-15. https://doi.org/10.1093/biomet/61.1.1
+        .. [2] Vehtari, Gelman, Simpson, Carpenter and Buerkner (2021), Bayesian Analysis 16(2), 667-718.
            https://doi.org/10.1214/20-BA1221
         """
         from arviz_stats.base import array_stats
 
-        chains = self.by_chain(self.n_draws * self.weights * (values - np.expand_dims(self.mean(values), -1)))
-        if chains.shape[-1] < 4:
-            return np.full(values.shape[:-1], np.nan)
-        used = chains.shape[-2] * chains.shape[-1]
         error = np.full(values.shape[:-1], np.nan)
-        error[np.ptp(values, axis=-1) == 0] = 0.0
+        if min(rows.size for rows in self.chains) < 4 or self.weights.max() == 1.0:
+            return error
+        deviations = values - self.mean(values)[..., np.newaxis]
+        pseudo = (self.n_draws - 1) * self.weights / (1.0 - self.weights) * deviations
+        error[np.ptp(values[..., self.weights > 0], axis=-1) == 0] = 0.0
+        chains = self.by_chain(pseudo)
         moving = np.isnan(error) & (np.ptp(chains, axis=(-2, -1)) > 0)  # ArviZ divides by the variance
         if np.any(moving):
-            error[moving] = array_stats.mcse(chains[moving], chain_axis=-2, draw_axis=-1, method="mean")
-        return error * np.sqrt(used / self.n_draws)
+            largest = np.abs(chains[moving]).max(axis=(-2, -1), keepdims=True)  # ArviZ takes tiny values for constant
+            size = array_stats.ess(chains[moving] / largest, chain_axis=-2, draw_axis=-1, method="mean")
+            size *= self.n_draws / (chains.shape[-2] * chains.shape[-1])
+            error[moving] = pseudo[moving].std(axis=-1, ddof=1) / np.sqrt(size)
+        return error
+
+    @property
+    def about_weights(self) -> str:
+        """What the weights leave, in words."""
+        return f"Kish's effective number {self.effective_draws:.4g}, largest weight {self.weights.max():.2%}"
 
     def by_chain(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Stack values of shape (..., n_draws) by chain, (..., n_chains, n); n is the length of the shortest."""
@@ -245,7 +279,7 @@ class PartitionDraws:
         clusters = self.n_clusters
         quantiles = np.quantile(clusters, [0.05, 0.5, 0.95], method="inverted_cdf", weights=self.weights)
         return [
-            ("draws", f"{self.n_draws}{', weighted' if self.is_weighted else ''}"),
+            ("draws", f"{self.n_draws}{', weighted: ' + self.about_weights if self.is_weighted else ''}"),
             ("chains", f"{len(self.chains)} of {', '.join(sorted({str(rows.size) for rows in self.chains}))} draws"),
             ("items", f"{self.n_items} ({self.item_dim})"),
             ("clusters", f"{clusters.min()} to {clusters.max()}; 5%, 50%, 95%: {', '.join(str(q) for q in quantiles)}"),

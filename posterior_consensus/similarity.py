@@ -30,7 +30,8 @@ def posterior_similarity_matrix(draws: Any) -> xr.DataArray:
     -------
     xarray.DataArray of shape (n_items, n_items), dtype float64
         Named ``psm``; its dimensions are the items' and the same with ``_bis`` appended, both with the items'
-        coordinate. Entries are exact: without weights each is a count of draws, divided once.
+        coordinate. Symmetric, in [0, 1], and 1 where items are always together. Without weights entries are exact: each
+        is a count of draws, divided once.
 
     Notes
     -----
@@ -62,7 +63,7 @@ def coclustering_values(draws: PartitionDraws) -> Floats:
     if draws.is_weighted:
         similarity[:] = 0.0
         coclustering.add_coclustering_weights(draws.labels, draws.weights, similarity)
-        np.fill_diagonal(similarity, 1.0)  # the sum of the weights is 1 but for rounding
+        similarity /= similarity[0, 0]  # the sum of all weights in the same order: rounding takes no other sum above it
         return similarity
     n_planes = _n_planes(draws)
     for first in range(0, draws.n_draws, _DRAWS_AT_ONCE):
@@ -89,15 +90,22 @@ def group_planes(
     return np.concatenate(packed), words, np.array([len(rows) for rows in groups])
 
 
+def _addends(draws: PartitionDraws) -> tuple[Floats, float]:
+    """Weights to add before one division by their sum, and that sum; ones, whose sums are exact, for equal draws."""
+    weights = draws.weights if draws.is_weighted else np.ones(draws.n_draws)
+    return weights, float(weights.sum())
+
+
 def similarity_operator(draws: PartitionDraws) -> LinearOperator:
     """Return the posterior similarity matrix as an operator whose products cost n x N, without an n x n array."""
+    weights, total = _addends(draws)
 
     def product(vectors: Floats) -> Floats:
         columns = np.ascontiguousarray(vectors.reshape(draws.n_items, -1), dtype=np.float64)
         if isinstance(draws, AllocationProbabilities):
             return draws.links(columns) + columns
         table = ensemble.scatter(draws.labels, draws.starts, columns)
-        return ensemble.gather(draws.labels, draws.starts, draws.weights, table)
+        return ensemble.gather(draws.labels, draws.starts, weights, table) / total
 
     def product_with_vector(vector: Floats) -> Floats:
         return product(vector).ravel()
@@ -117,10 +125,10 @@ def similarity_row(draws: PartitionDraws, item: int) -> Floats:
     """Similarities (n,) of one item to all, at n x N cost."""
     if isinstance(draws, AllocationProbabilities):
         row = draws.links((np.arange(draws.n_items) == item)[:, np.newaxis].astype(np.float64))[:, 0]
-    else:
-        row = ensemble.similarity_rows(draws.labels, draws.weights, np.array([item]))[0]
-    row[item] = 1.0
-    return row
+        row[item] = 1.0
+        return np.clip(row, 0.0, 1.0)
+    row = ensemble.similarity_rows(draws.labels, _addends(draws)[0], np.array([item]))[0]
+    return row / row[item]
 
 
 def mean_similarity(draws: PartitionDraws, labels: npt.NDArray[Any]) -> Floats:
@@ -131,8 +139,11 @@ def mean_similarity(draws: PartitionDraws, labels: npt.NDArray[Any]) -> Floats:
     others[own] -= 1
     if isinstance(draws, AllocationProbabilities):
         links = draws.links(np.eye(sizes.size)[labels])
+        total = 1.0
     else:
+        weights, total = _addends(draws)
         counts = ensemble.joint_counts(draws.labels, draws.starts, labels, sizes.size)
-        links = ensemble.gather(draws.labels, draws.starts, draws.weights, counts)
-        links[own] -= 1.0
-    return np.divide(np.maximum(links, 0.0), others, out=np.full(links.shape, np.nan), where=others > 0)
+        links = ensemble.gather(draws.labels, draws.starts, weights, counts)
+        links[own] -= total
+    means = np.divide(links, total * others, out=np.full(links.shape, np.nan), where=others > 0)
+    return np.clip(means, 0.0, 1.0)

@@ -1,5 +1,6 @@
 """Closed forms against definitions, ArviZ's own numbers, and verdicts on chains known to be at odds."""
 
+import re
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -216,13 +217,78 @@ def test_chains_that_never_move_are_infinitely_apart():
     assert found.status == "disagree" and found.partition_rhat == np.inf and found.gap.mcse == 0
 
 
-def test_weights_change_means_but_not_agreement(rng):
+def test_the_odd_chain_is_named(rng):
+    modes = [[0, 0, 0, 1, 1, 1], [0, 0, 0, 1, 1, 1], [0, 0, 0, 1, 1, 1], [0, 1, 0, 1, 0, 1]]
+    for order in ([0, 1, 2, 3], [3, 0, 1, 2], [0, 3, 1, 2]):
+        chains = two_modes(rng, [modes[k] for k in order], 300)
+        found = pc.diagnose(chains)
+        odd = order.index(3)
+        assert found.odd_chain == odd and found.status == "disagree"
+        assert f"chain {odd} differs from all others, which agree: between it and chain" in found.verdict
+        assert f"chain {odd} never moves" not in found.verdict
+
+
+def test_a_chain_that_never_moves_is_named(rng):
+    chains = two_modes(rng, [[0, 0, 0, 1, 1, 1]] * 4, 300)
+    chains[3] = [0, 1, 2, 0, 1, 2]
+    coords = {"chain": [10, 11, 12, 13]}
+    found = pc.diagnose(xr.DataArray(chains, dims=("chain", "draw", "obs"), coords=coords))
+    assert found.odd_chain == 13
+    assert "chain 13 differs from all others" in found.verdict and "and chain 13 never moves." in found.verdict
+
+
+@pytest.mark.parametrize("modes", [[0, 1], [0, 0, 1, 1], [0, 1, 2]])
+def test_no_chain_is_odd_where_others_disagree_too(rng, modes):
+    partitions = [[0, 0, 0, 1, 1, 1], [0, 1, 0, 1, 0, 1], [0, 1, 2, 2, 1, 0]]
+    found = pc.diagnose(two_modes(rng, [partitions[k] for k in modes], 300))
+    assert found.status == "disagree" and found.odd_chain is None and "differs from all others" not in found.verdict
+    assert "between chains" in found.verdict
+
+
+def test_summed_out_labels_are_not_to_be_summed_out(rng):
+    labels = two_modes(rng, [[0, 0, 1, 1], [0, 1, 0, 1]], 100)
+    hard, soft = pc.diagnose(labels), pc.diagnose(pc.as_allocation_probabilities(np.eye(2)[labels]))
+    assert hard.status == soft.status == "disagree"
+    assert "labels summed out" in hard.verdict and "labels summed out" not in soft.verdict
+    assert "such as one with tempering" in soft.verdict
+
+
+@pytest.mark.parametrize("modes", [[[0, 0, 1, 1], [0, 1, 1, 0]], [[0, 0, 1, 1], [0, 1, 1, 2], [0, 1, 2, 3]]])
+def test_chains_that_never_move_have_no_number_for_it(modes, tmp_path):
+    chains = np.repeat(np.array(modes)[:, np.newaxis], 100, axis=1)
+    summary = pc.summarize(chains, random_seed=1, progressbar=False)
+    found = summary.diagnosis
+    assert "no chain ever moves, each holds a partition of its own" in found.verdict and found.worst_rhat == np.inf
+    assert "the largest R-hat was infinite" in summary.methods_text()
+    titles = [ax.get_title(loc="right") for ax in pc.plot_traces(found).ravel()]
+    report = summary.to_html(tmp_path / "report.html").read_text(encoding="utf-8")
+    report = re.sub(r"data:[^\"]*", "", report)  # pictures
+    for text in (repr(summary), repr(found), summary.methods_text(), *summary.findings(), *titles, report):
+        assert not re.search(r"\d{7}", re.sub(r"https?://\S+", "", text)), text
+    rhat = found.summaries["rhat"].values
+    assert np.all(np.isnan(rhat) | np.isinf(rhat) | (rhat < 1e3))
+    for values in (found.to_dataframe()["rhat"], found.pairs["rhat"].values):
+        assert not np.any((values > 1e3) & np.isfinite(values))
+
+
+def test_a_spread_that_differs_between_chains_is_infinite_too():
+    """The distance from the median never varies within a chain, which ArviZ finds by rounding only."""
+    mid, ends = np.tile([0, 0, 1, 1, 2, 2], (100, 1)), np.tile([[0, 0, 0, 1, 1, 1], [0, 1, 2, 3, 3, 3]], (50, 1))
+    found = pc.diagnose(np.stack([mid, ends]))
+    rhat = found.summaries["rhat"].values
+    assert np.isinf(rhat).any() and not np.any((rhat > 1e3) & np.isfinite(rhat))
+    assert "(its R-hat is infinite)" in found.verdict and "and chain 0 never moves" in found.verdict
+
+
+def test_weights_change_means_and_sizes_but_not_agreement(rng):
     chains = noisy_draws(rng, 200, 8, 3, 0.4).reshape(2, 100, 8)
     weights = rng.exponential(size=(2, 100))
     plain, weighted = pc.diagnose(chains), pc.diagnose(pc.as_partition_draws(chains, weights=weights))
-    for name in ("rhat", "ess_bulk", "ess_tail"):
-        xr.testing.assert_equal(plain.summaries[name], weighted.summaries[name])
-    assert plain.gap == weighted.gap and plain.partition_ess == weighted.partition_ess
+    xr.testing.assert_equal(plain.summaries["rhat"], weighted.summaries["rhat"])
+    assert plain.gap == weighted.gap and plain.partition_rhat == weighted.partition_rhat
+    kish = weights.sum() ** 2 / np.square(weights).sum()
+    assert weighted.partition_ess == pytest.approx(plain.partition_ess * kish / 200)
+    assert (weighted.summaries["ess_bulk"] < plain.summaries["ess_bulk"]).all()
     expected = np.average(plain.traces, axis=1, weights=weights.ravel())
     np.testing.assert_allclose(weighted.summaries["mean"], expected, rtol=1e-12)
 

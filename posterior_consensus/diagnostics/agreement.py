@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtri
 
 from posterior_consensus.diagnostics.traces import together_trace
 from posterior_consensus.draws import PartitionDraws
@@ -13,6 +14,7 @@ from posterior_consensus.kernels import coclustering, contingency
 from posterior_consensus.losses import pairs
 from posterior_consensus.similarity import group_planes
 
+GAP_BAD, RHAT_BAD = 0.1, 1.05
 _ALL_LAGS = 32  # lags beyond are looked at in steps that grow by a tenth: there the correlation is smooth
 _GROWTH = 1.1
 
@@ -167,6 +169,30 @@ def partition_ess(draws: PartitionDraws, pairs_together: npt.NDArray[np.float64]
     filled = np.interp(np.arange(steps[-1] + 1), steps, np.maximum(sums, 0.0))
     times = 2 * float(np.minimum.accumulate(filled).sum()) - 1
     return halves.size / max(times, 1 / np.log10(halves.size))
+
+
+def gap_is_real(gap: Gap, n_items: int, n_chains: int) -> bool:
+    """Whether the gap is above 0.1 and above what the largest of so many gaps is by chance, one time in a hundred."""
+    n_gaps = n_items * (n_items - 1) / 2 * n_chains * (n_chains - 1) / 2
+    return gap.size > GAP_BAD and gap.size > -ndtri(0.005 / max(n_gaps, 1)) * gap.mcse
+
+
+def odd_chain(draws: PartitionDraws, gap: Gap, pairs_together: npt.NDArray[np.float64]) -> object | None:
+    """Name of the one chain without which all others agree; None where there is none or no gap is real.
+
+    It is one of the two between which the gap is: without any other chain that gap stays.
+    """
+    chains = draws.chains
+    if len(chains) < 3 or not gap_is_real(gap, draws.n_items, len(chains)):
+        return None
+    found = []
+    for name in gap.chains:
+        rows = np.flatnonzero(draws.chain != name)
+        rest = draws.take(rows)
+        apart = gap_is_real(largest_gap(rest), draws.n_items, len(chains) - 1)
+        if not apart and not partition_variance(rest, pairs_together[rows]).rhat > RHAT_BAD:
+            found.append(name)
+    return found[0] if len(found) == 1 else None
 
 
 def largest_gap(draws: PartitionDraws) -> Gap:

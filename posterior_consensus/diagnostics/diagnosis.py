@@ -12,8 +12,15 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus import display
+from posterior_consensus.allocations import AllocationProbabilities
 from posterior_consensus.arguments import as_generator, check_count
-from posterior_consensus.diagnostics.agreement import Gap, largest_gap, partition_ess, partition_variance
+from posterior_consensus.diagnostics.agreement import (
+    Gap,
+    largest_gap,
+    odd_chain,
+    partition_ess,
+    partition_variance,
+)
 from posterior_consensus.diagnostics.traces import (
     Floats,
     arviz_statistics,
@@ -39,29 +46,33 @@ class Diagnosis:
     ----------
     status : {"agree", "short", "disagree", "unknown"}
         "short": no sign that the chains disagree, but too few effective draws; "unknown": one chain, or chains that are
-        too short or never move.
+        too short or never move, or weights that leave next to no draws.
     verdict : str
         What that rests on and what to do.
     traces : xarray.DataArray of shape (summary, sample)
         The summaries of every draw, with coordinates ``chain``, ``draw`` and ``unit``.
     summaries : xarray.Dataset
         ``mean``, ``mcse``, ``rhat`` (rank-normalised split R-hat), ``ess_bulk`` and ``ess_tail`` over the dimension
-        ``summary``.
+        ``summary``. R-hat is infinite where chains differ that do not move; it does not count weights, all else does.
     pairs : xarray.Dataset
         ``mean``, ``rhat``, ``ess_bulk`` and ``ess_tail`` of the co-clustering of a sample of pairs, over ``pair``, with
         their items as ``pair_first`` and ``pair_second``.
     partition_rhat : float
         R-hat of the partition itself: of the association matrix, summed over all pairs of items.
     partition_ess : float
-        Its effective sample size, from the distances between successive draws.
+        Its effective sample size, from the distances between successive draws and Kish's effective number.
     gap : Gap
         The pair whose probability of being together differs most between two chains: ``size``, ``mcse``, ``items``
         (positions), ``chains`` and ``shares``.
     gap_items : tuple of str
         Names of the gap's items.
+    odd_chain : object or None
+        Name of the one chain that differs from all others while these agree; None where there is none.
     items : xarray.DataArray of shape (n_items,), dtype int32
         Labels of the partition from which distances are taken.
     n_chains, n_draws : int
+    effective_draws : float
+        Kish's effective number of draws, `n_draws` without weights.
     loss : PartitionLoss
         The distance.
     """
@@ -75,9 +86,11 @@ class Diagnosis:
     partition_ess: float
     gap: Gap
     gap_items: tuple[str, str]
+    odd_chain: object | None
     items: xr.DataArray
     n_chains: int
     n_draws: int
+    effective_draws: float
     loss: PartitionLoss
 
     @property
@@ -98,6 +111,7 @@ class Diagnosis:
         variables |= {
             "partition_rhat": self.partition_rhat,
             "partition_ess": self.partition_ess,
+            "effective_draws": self.effective_draws,
             "chain_gap": self.gap.size,
             "chain_gap_mcse": self.gap.mcse,
         }
@@ -202,12 +216,15 @@ def diagnose(
     -----
     R-hat and effective sample sizes are those of ArviZ [1]_, of every summary and every pair's indicator, over chains
     cut to the length of the shortest; the tail is that of the 5% and 95% quantiles. Those of the partition itself, and
-    the formulas, are in the documentation, "Convergence". Weights enter the means and their errors only: agreement is
-    that of the chains as they were sampled. Of allocation probabilities it is that of the labels sampled from them.
+    the formulas, are in the documentation, "Convergence". Weights enter means, their errors and effective sample sizes.
+    R-hat and the gap do not count them: agreement is that of the chains as they were sampled. Of allocation
+    probabilities it is that of the labels sampled from them.
 
     The chains *disagree* if any summary's or the partition's R-hat or that of the worst pair is above 1.05, or if the
     largest gap is above 0.1 and beyond what the largest of so many differences is by chance. They are *short* if any
-    effective sample size is below 100 for each chain [1]_, or an R-hat above 1.01 [1]_.
+    effective sample size is below 100 for each chain [1]_, or an R-hat above 1.01 [1]_. Nothing is *known* where the
+    weights leave fewer than four effective draws for each chain, by Kish's number
+    (:attr:`PartitionDraws.effective_draws`).
 
     References
     ----------
@@ -235,20 +252,23 @@ def diagnose(
     traces = _trace_array(draws, followed | distances)
     summaries, pairs = _statistics(draws, traces), _pair_statistics(draws, uncertain_pairs(plain, n_pairs, rng))
     variance = partition_variance(plain, together)
-    ess, gap = partition_ess(plain, together, variance), largest_gap(plain)
+    ess = partition_ess(plain, together, variance) * draws.effective_draws / draws.n_draws
+    gap = largest_gap(plain)
     names = _names(draws)
     gap_items = (names[gap.items[0]], names[gap.items[1]])
     rows = [str(name) for name in summaries["summary"].values]
     least = np.fmin(summaries["ess_bulk"].values, summaries["ess_tail"].values)
+    by_chain = [(draws.chain[rows[0]].item(), draws.labels[rows]) for rows in draws.chains]
     evidence = Evidence(
-        n_chains=len(draws.chains),
-        shortest=min(rows.size for rows in draws.chains),
-        n_items=draws.n_items,
+        draws=draws,
+        summed_out=isinstance(draws, AllocationProbabilities),
         moves=bool(np.any(draws.labels != draws.labels[0])),
+        still=[name for name, labels in by_chain if not np.any(labels != labels[0])],
         rhats={"partition": variance.rhat, **dict(zip(rows, summaries["rhat"].values, strict=True))},
         ess={"partition": ess, **dict(zip(rows, least, strict=True))},
         pair_rhat=float(pairs["rhat"].max()) if pairs.sizes["pair"] else np.nan,
         gap=gap,
+        odd_chain=odd_chain(plain, gap, together),
     )
     status, verdict = judge(evidence, gap_items)
     return Diagnosis(
@@ -261,9 +281,11 @@ def diagnose(
         partition_ess=ess,
         gap=gap,
         gap_items=gap_items,
+        odd_chain=evidence.odd_chain,
         items=draws.item_array(center, "center"),
-        n_chains=evidence.n_chains,
+        n_chains=len(draws.chains),
         n_draws=draws.n_draws,
+        effective_draws=draws.effective_draws,
         loss=record,
     )
 

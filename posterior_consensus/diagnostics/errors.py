@@ -24,7 +24,7 @@ def similarity_mcse(draws: Any) -> xr.DataArray:
     -------
     xarray.DataArray of shape (n_items, n_items), dtype float64
         Named ``psm_mcse``, with the dimensions and coordinates of :func:`posterior_similarity_matrix`. 0 where a pair
-        is together always or never; NaN everywhere if a chain has fewer than four draws.
+        is together always or never; NaN everywhere if a chain has fewer than four draws or one batch all the weight.
 
     Raises
     ------
@@ -43,8 +43,10 @@ def similarity_mcse(draws: Any) -> xr.DataArray:
 
         MCSE_ij^2 = K / (K - 1) sum_k b_k^2.
 
-    For chains that mix slowly on the scale of sqrt(L) draws the error is too small; the effective sample sizes of
-    :func:`diagnose` tell. Of allocation probabilities A_tij is p_ti' p_tj.
+    Of weighted draws b_k is multiplied by (1 - s_k) / (1 - v_k), where s_k is the share of the draws that are in the
+    batch and v_k their share of the weight: so far does leaving out the batch move the mean, see
+    :meth:`PartitionDraws.mcse`. For chains that mix slowly on the scale of sqrt(L) draws the error is too small; the
+    effective sample sizes of :func:`diagnose` tell. Of allocation probabilities A_tij is p_ti' p_tj.
 
     References
     ----------
@@ -83,5 +85,9 @@ def _spread(draws: PartitionDraws, batches: list[npt.NDArray[np.intp]]) -> npt.N
     psm = similarity_values(draws)
     spread = np.zeros(psm.shape)
     for batch in batches:
-        spread += np.square(draws.weights[batch].sum() * (similarity_values(draws.take(batch)) - psm))
+        weight = draws.weights[batch].sum()
+        if draws.weights.sum() == weight:
+            return np.full(psm.shape, np.nan)
+        moved = weight * (1 - batch.size / draws.n_draws) / (1 - weight) if draws.is_weighted else weight
+        spread += np.square(moved * (similarity_values(draws.take(batch)) - psm))
     return spread

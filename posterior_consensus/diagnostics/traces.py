@@ -6,6 +6,8 @@ from dataclasses import fields
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtri
+from scipy.stats import rankdata
 
 from posterior_consensus.draws import PartitionDraws
 from posterior_consensus.expectation import loss_matrix
@@ -17,6 +19,8 @@ Floats = npt.NDArray[np.float64]
 STATISTICS = ("rhat", "ess_bulk", "ess_tail")
 _CANDIDATE_PAIRS, _COMPARISONS = 20_000, 20_000_000  # bound the time of the search for pairs to follow
 _CENTERS = 64
+_ROUNDING = 1e6  # R-hat of chains without variance, which ArviZ divides by; others are far below the number of draws
+_TAIL = (0.05, 0.95)
 
 
 def as_sampled(draws: PartitionDraws) -> PartitionDraws:
@@ -84,7 +88,8 @@ def arviz_statistics(draws: PartitionDraws, values: Floats) -> dict[str, Floats]
     """R-hat and effective sample sizes of traces (n_traces, n_draws), as ArviZ computes them.
 
     NaN for chains of fewer than four draws and for traces that are not numbers; R-hat also for one chain and for a
-    constant.
+    constant, and infinite where chains that do not move differ. R-hat does not count the weights; effective sample
+    sizes do.
     """
     from arviz_stats.base import array_stats
 
@@ -94,11 +99,32 @@ def arviz_statistics(draws: PartitionDraws, values: Floats) -> dict[str, Floats]
     if chains.shape[-1] < 4 or known.size == 0:
         return found
     chains = chains[known]
-    found["ess_bulk"][known] = array_stats.ess(chains, method="bulk")
-    found["ess_tail"][known] = array_stats.ess(chains, method="tail", prob=(0.05, 0.95))
+    if draws.is_weighted:
+        found["ess_bulk"][known], found["ess_tail"][known] = _weighted_sizes(draws, values[known])
+    else:
+        found["ess_bulk"][known] = array_stats.ess(chains, method="bulk")
+        found["ess_tail"][known] = array_stats.ess(chains, method="tail", prob=_TAIL)
     if chains.shape[-2] > 1:
         moving = np.ptp(chains, axis=(-2, -1)) > 0
         if np.any(moving):
-            with np.errstate(divide="ignore", invalid="ignore"):  # chains that never move, each elsewhere: infinite
-                found["rhat"][known[moving]] = array_stats.rhat(chains[moving], method="rank")
+            with np.errstate(divide="ignore", invalid="ignore"):
+                rhat = array_stats.rhat(chains[moving], method="rank")
+            found["rhat"][known[moving]] = np.where(rhat > _ROUNDING, np.inf, rhat)
     return found
+
+
+def _weighted_sizes(draws: PartitionDraws, values: Floats) -> tuple[Floats, Floats]:
+    """Bulk and tail effective sample sizes: of the mean normal score, and the smaller of those of two quantiles."""
+    scores = ndtri((rankdata(values, axis=-1) - 0.375) / (draws.n_draws + 0.25))
+    low, high = np.quantile(values, _TAIL, axis=-1, method="inverted_cdf", weights=draws.weights)[..., np.newaxis]
+    tails = [_effective_size(draws, (values <= edge).astype(np.float64)) for edge in (low, high)]
+    return _effective_size(draws, scores), np.minimum(*tails)
+
+
+def _effective_size(draws: PartitionDraws, values: Floats) -> Floats:
+    """Number of independent draws of the posterior whose mean would have the error of this one."""
+    spread = draws.mean(np.square(values - draws.mean(values)[..., np.newaxis]))
+    error = draws.mcse(values)
+    with np.errstate(divide="ignore", invalid="ignore"):  # a constant has neither
+        sizes = spread / (1.0 - 1.0 / draws.effective_draws) / np.square(error)
+    return np.where(error == 0, draws.effective_draws, sizes)

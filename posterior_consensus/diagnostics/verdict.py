@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
 
-from posterior_consensus.diagnostics.agreement import Gap
+from posterior_consensus.diagnostics.agreement import RHAT_BAD, Gap, gap_is_real
+from posterior_consensus.draws import PartitionDraws
 
-RHAT_WANTED, RHAT_BAD = 1.01, 1.05
+RHAT_WANTED = 1.01
 ESS_PER_CHAIN = 100
-GAP_BAD = 0.1
+FEWEST_DRAWS = 4  # of each chain, that say anything at all
 
 
 @dataclass(frozen=True)
@@ -20,38 +20,42 @@ class Evidence:
 
     Attributes
     ----------
-    n_chains, shortest, n_items : int
-        Number of chains, draws of the shortest, and items.
+    draws : PartitionDraws
+        What is judged.
+    summed_out : bool
+        Whether the sampler had no labels, which were drawn afterwards.
     moves : bool
         Whether any two draws differ.
+    still : list
+        Names of the chains whose draws are all the same partition.
     rhats, ess : dict of str to float
         By what they are of; NaN where there is none.
     pair_rhat : float
         Worst of a sample of pairs.
     gap : Gap
+    odd_chain : object or None
+        Name of the one chain that differs from all others, which agree.
     """
 
-    n_chains: int
-    shortest: int
-    n_items: int
+    draws: PartitionDraws
+    summed_out: bool
     moves: bool
+    still: list[object]
     rhats: dict[str, float]
     ess: dict[str, float]
     pair_rhat: float
     gap: Gap
-
-
-def gap_is_real(gap: Gap, n_items: int, n_chains: int) -> bool:
-    """Whether the gap is above 0.1 and above what the largest of so many gaps is by chance, one time in a hundred."""
-    n_gaps = n_items * (n_items - 1) / 2 * n_chains * (n_chains - 1) / 2
-    return gap.size > GAP_BAD and gap.size > -ndtri(0.005 / max(n_gaps, 1)) * gap.mcse
+    odd_chain: object | None
 
 
 def judge(evidence: Evidence, names: tuple[str, str]) -> tuple[str, str]:
     """Return the status, one of those of :class:`Diagnosis`, and the sentence; `names` are those of the gap's items."""
-    if evidence.n_items == 1:
+    draws = evidence.draws
+    n_chains = len(draws.chains)
+    weights = _about_weights(draws)
+    if draws.n_items == 1:
         return "agree", "There is one item, hence one partition, and nothing to check."
-    if evidence.shortest < 4:
+    if min(rows.size for rows in draws.chains) < FEWEST_DRAWS:
         return "unknown", "A chain has fewer than four draws, which tell nothing: run longer chains."
     if not evidence.moves:
         return "unknown", (
@@ -60,20 +64,27 @@ def judge(evidence: Evidence, names: tuple[str, str]) -> tuple[str, str]:
         )
     found = _disagreements(evidence, names)
     if found:
-        real = gap_is_real(evidence.gap, evidence.n_items, evidence.n_chains)
+        real = gap_is_real(evidence.gap, draws.n_items, n_chains)
         start = "The chains disagree" if real else "The chains do not agree yet"
+        better = "tempering" if evidence.summed_out else "the labels summed out"
         return "disagree", (
-            f"{start}: {' and '.join(found)}. Run longer chains, or a sampler that moves better (such as one with the "
-            "labels summed out), before reporting a partition."
+            f"{start}: {' and '.join(found)}. Run longer chains, or a sampler that moves better (such as one with "
+            f"{better}), before reporting a partition.{weights}"
         )
-    wanted = ESS_PER_CHAIN * evidence.n_chains
+    if draws.effective_draws < FEWEST_DRAWS * n_chains:
+        return "unknown", (
+            f"The weights leave too few draws: {draws.about_weights}. Every probability, ball and standard error rests "
+            "on these few. Sample from the posterior itself, or from a distribution nearer to it, before reporting a "
+            "partition."
+        )
+    wanted = ESS_PER_CHAIN * n_chains
     least, ess = _extreme(evidence.ess, -1.0)
     times = f"about {wanted / ess:.1f} times as many draws" if ess < wanted else ""
-    if evidence.n_chains == 1:
+    if n_chains == 1:
         short = f" This one is short, too: the {least} has an effective sample size of {ess:.0f}." if times else ""
         return "unknown", (
             "One chain: nothing says whether another one would find the same partitions. Run at least four from "
-            f"different starts.{short}"
+            f"different starts.{short}{weights}"
         )
     worst, rhat = _extreme(evidence.rhats, 1.0)
     if times or rhat > RHAT_WANTED:
@@ -82,27 +93,47 @@ def judge(evidence: Evidence, names: tuple[str, str]) -> tuple[str, str]:
             reasons.append(f"the R-hat of the {worst} is {rhat:.3f}, at most {RHAT_WANTED} is wanted")
         return "short", (
             f"The chains agree as far as they go, but they are short: {' and '.join(reasons)}. "
-            f"Run {times or 'longer chains'} before relying on small differences."
+            f"Run {times or 'longer chains'} before relying on small differences.{weights}"
         )
     return "agree", (
         f"The chains agree: R-hat is at most {max(rhat, 1.0):.3f}, the effective sample size at least {ess:.0f}, and "
-        f"no pair's probability of being together differs by more than {evidence.gap.size:.2f} between chains."
+        f"no pair's probability of being together differs by more than {evidence.gap.size:.2f} between chains.{weights}"
+    )
+
+
+def _about_weights(draws: PartitionDraws) -> str:
+    if not draws.is_weighted:
+        return ""
+    return (
+        f" The weights ({draws.about_weights}) count in effective sample sizes; R-hat and the differences between "
+        "chains are those of the draws without their weights."
     )
 
 
 def _disagreements(evidence: Evidence, names: tuple[str, str]) -> list[str]:
     found = []
-    gap = evidence.gap
-    if gap_is_real(gap, evidence.n_items, evidence.n_chains):
+    gap, odd = evidence.gap, evidence.odd_chain
+    if gap_is_real(gap, evidence.draws.n_items, len(evidence.draws.chains)):
+        if odd is None:
+            where = f"between chains {gap.chains[0]} and {gap.chains[1]}"
+        else:
+            other = gap.chains[gap.chains[0] == odd]
+            where = f"chain {odd} differs from all others, which agree: between it and chain {other}"
         found.append(
-            f"between chains {gap.chains[0]} and {gap.chains[1]} the probability that items {names[0]} and {names[1]} "
-            f"are together differs by {gap.size:.2f} (MCSE {gap.mcse:.2g})"
+            f"{where} the probability that items {names[0]} and {names[1]} are together differs by {gap.size:.2f} "
+            f"(MCSE {gap.mcse:.2g})"
         )
     worst, rhat = _extreme(evidence.rhats, 1.0)
-    if rhat > RHAT_BAD:
+    if len(evidence.still) == len(evidence.draws.chains):
+        found.append("no chain ever moves, each holds a partition of its own")
+    elif rhat == np.inf:
+        found.append(f"the {worst} differs between chains and hardly varies within them (its R-hat is infinite)")
+    elif rhat > RHAT_BAD:
         found.append(f"the R-hat of the {worst} is {rhat:.2f}, at most {RHAT_WANTED} is wanted")
     elif evidence.pair_rhat > RHAT_BAD and not found:
         found.append(f"the worst R-hat of the sampled pairs is {evidence.pair_rhat:.2f}")
+    if found and 0 < len(evidence.still) < len(evidence.draws.chains):
+        found.append(f"chain {' and chain '.join(map(str, evidence.still))} never moves")
     return found
 
 

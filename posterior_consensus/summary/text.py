@@ -76,6 +76,11 @@ def findings(summary: Summary) -> list[str]:
         )
     else:
         sentences.append("Every item that is not alone is with the rest of its cluster in most of the posterior.")
+    if summary.draws.is_weighted:
+        sentences.append(
+            f"The {summary.draws.n_draws:,} draws are weighted: they are worth {summary.draws.effective_draws:.4g} "
+            f"draws of equal weight, and one of them has {summary.draws.weights.max():.2%} of the weight."
+        )
     return [*sentences, summary.diagnosis.verdict]
 
 
@@ -112,7 +117,8 @@ def methods_text(summary: Summary) -> str:
         "Convergence was judged by rank-normalised split R-hat and effective sample sizes [convergence] of the number "
         "of clusters, the cluster sizes, distances to partitions and the partition itself: the largest R-hat was "
         f"{rhat}, the smallest effective sample size {ess}, and the largest difference between two chains' "
-        f"probabilities of a pair being together {_figure(diagnosis.gap.size, '.2f')}."
+        f"probabilities of a pair being together {_figure(diagnosis.gap.size, '.2f')}"
+        f"{'; R-hat and this difference do not count the weights' if summary.draws.is_weighted else ''}."
     )
     cited += [REFERENCES["ball"] + " [ball]", REFERENCES["convergence"] + " [convergence]"]
     return " ".join([first, second, third, fourth]) + "\n\n" + "\n".join(cited)
@@ -139,7 +145,9 @@ def _at_most(share: float) -> str:
 
 
 def _figure(value: float, form: str) -> str:
-    return "not available" if np.isnan(value) else format(value, form)
+    if np.isnan(value):
+        return "not available"
+    return "infinite" if np.isinf(value) else format(value, form)
 
 
 def _between(low: int, high: int) -> str:
@@ -149,7 +157,8 @@ def _between(low: int, high: int) -> str:
 def _draws(summary: Summary) -> str:
     draws = summary.draws
     kind = "weighted draw" if draws.is_weighted else "draw"
-    return f"{counted(draws.n_draws, kind)} of {counted(len(draws.chains), 'chain')}"
+    text = f"{counted(draws.n_draws, kind)} of {counted(len(draws.chains), 'chain')}"
+    return f"{text} ({draws.about_weights})" if draws.is_weighted else text
 
 
 def _radius(summary: Summary) -> str:
