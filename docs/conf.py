@@ -78,6 +78,7 @@ nb_custom_formats = {".py": ["jupytext.reads", {"fmt": "py:percent"}]}
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 300
+nb_output_stderr = "remove"  # whether kernels are compiled, or a bar is shown, depends on the machine
 nb_kernel_rgx_aliases = {".*": "python3"}
 
 html_theme = "sphinx_book_theme"
