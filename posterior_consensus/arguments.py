@@ -1,5 +1,7 @@
 """Arguments that many functions take, checked with the argument's name in the error."""
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,18 @@ def check_clusters(n_clusters: Any, max_clusters: Any) -> None:
             check_count(name, value)
     if n_clusters is not None and max_clusters is not None and n_clusters > max_clusters:
         raise ValueError(f"`n_clusters` must not exceed `max_clusters`; got {n_clusters} and {max_clusters}.")
+
+
+def unknown_option(where: str, name: str, own: Iterable[str], known: Iterable[str]) -> TypeError:
+    """Make the error for an option that `where` does not take: it names a near one of those `known`, or its own."""
+    plain = {one.replace("_", ""): one for one in known}
+    word = name.replace("_", "").lower()
+    inside = [
+        one for short, one in plain.items() if min(len(short), len(word)) > 2 and (word in short or short in word)
+    ]
+    near = [*inside, *(plain[short] for short in get_close_matches(word, plain, 1, 0.7))]
+    hint = f"did you mean `{near[0]}`?" if near else f"its own: {', '.join(own) or 'none'}."
+    return TypeError(f"{where} takes no argument `{name}`; {hint}")
 
 
 def check_above(name: str, value: Any, lower: float) -> float:

@@ -12,6 +12,16 @@ from posterior_consensus.kernels import canonical, contingency
 Labels = npt.NDArray[np.int32]
 
 
+class HasLabels:
+    """A result whose `labels` are what NumPy takes it for."""
+
+    labels: Any
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        """Labels of the items, so that ``np.asarray(result)`` gives them."""
+        return np.array(self.labels.values, dtype=dtype, copy=copy)
+
+
 def smallest_dtype(n_codes: int) -> np.dtype[Any]:
     """Return the smallest unsigned integer type that holds the codes 0 to `n_codes` - 1."""
     return np.min_scalar_type(max(n_codes - 1, 0))

@@ -13,6 +13,7 @@ import xarray as xr
 from numpy.testing import assert_array_equal
 
 import posterior_consensus as pc
+from posterior_consensus.summary.references import REFERENCES, bibtex
 from tests.ensembles import DEGENERATE, noisy_draws
 from tests.helpers import check, written
 
@@ -107,7 +108,11 @@ def test_findings_and_methods_have_the_numbers(summary):
     for part in (f"{best.expected_loss:.4g} bits", f"{best.mcse:.2g}", f"{summary.ball.radius:.3g} bits", "100 draws"):
         assert part in sentences
     cited = set(re.findall(r"\[(\w+)\]", sentences))
-    assert cited == set(re.findall(r"\[(\w+)\]", references)) == {"soft", "greedy", "ball", "convergence"}
+    assert (
+        cited
+        == set(re.findall(r"\[(\w+)\]", references))
+        == {*("gelfand1990", "dahl2022", "wade2018", "vehtari2021", "meila2007", "posterior_consensus")}
+    )
     assert references.count("https://doi.org/") == 5
 
 
@@ -201,7 +206,7 @@ def test_a_calibrated_binder_loss_has_a_ball_under_vi(posterior_tree):
 
 def test_the_text_says_what_was_computed_from_the_probabilities(posterior_tree):
     binder, vi = (pc.summarize(posterior_tree, loss=loss, random_seed=1).methods_text() for loss in ("binder", "vi"))
-    assert "given by their probabilities in each draw [soft]" in binder
+    assert "given by their probabilities in each draw [gelfand1990]" in binder
     assert "sampled from their probabilities in each draw" in vi
 
 
@@ -300,3 +305,104 @@ def test_a_loose_bound_is_not_told(summary):
     for text in (repr(loose), " ".join(loose.findings())):
         assert "50.00%" not in text and "smaller" not in text and "`certify`" in text
     assert "smaller one" not in loose.methods_text()
+
+
+def test_bibtex_has_what_the_text_cites(summary):
+    entries = re.findall(r"^@(article|software){(\w+),$", summary.bibtex(), re.MULTILINE)
+    assert [key for _, key in entries] == list(dict.fromkeys(re.findall(r"\[(\w+)\]", summary.methods_text())))
+    assert summary.bibtex().count("{") == summary.bibtex().count("}")
+    assert pc.__version__ in summary.bibtex()
+
+
+@pytest.mark.parametrize("name", pc.LOSSES)
+def test_every_loss_is_cited_and_has_an_entry(summary, name):
+    loss = pc.LOSSES[name]()
+    other = replace(summary, consensus=replace(summary.consensus, loss=loss))
+    assert loss.reference in other.bibtex() and loss.reference in other.methods_text()
+    for key, text in REFERENCES.items():
+        assert text.split(", ")[-1] in bibtex([key]) or key == "posterior_consensus"
+
+
+def test_a_loss_of_one_s_own_is_cited_as_it_says(summary):
+    own = replace(pc.losses.vi(), name="mine", reference="A thesis (1999)")
+    text = replace(summary, consensus=replace(summary.consensus, loss=own)).methods_text()
+    assert text.endswith("A thesis (1999) (the loss)") and "meila2007" not in text
+
+
+def test_chains_that_disagree_are_not_reported(rng):
+    one, other = np.zeros((50, 6), int), np.repeat([0, 0, 0, 1, 1, 1], 50).reshape(6, 50).T
+    one[::7, 0] = other[::7, 0] = 2
+    summary = pc.summarize(np.stack([one, other]), random_seed=1)
+    text = summary.methods_text()
+    assert summary.diagnosis.status == "disagree"
+    assert text.startswith(f"These results must not be reported. {summary.diagnosis.verdict}\n")
+    assert "We report" not in text and "We do not report" in text
+
+
+def test_one_chain_is_said_to_be_one(rng):
+    text = pc.summarize(noisy_draws(rng, 200, 10, 3, 0.2), random_seed=1).methods_text()
+    assert "Convergence could not be assessed, because there is one chain." in text
+    assert "not available" not in text and "vehtari2021" not in text
+    short = pc.summarize(noisy_draws(rng, 6, 10, 3, 0.2).reshape(2, 3, 10), random_seed=1)
+    assert f"Convergence could not be assessed. {short.diagnosis.verdict}" in short.methods_text()
+
+
+def four_each_time(rng):
+    """Draws of four clusters, of which the last is an item that changes, so that VI's optimum has three."""
+    labels = np.tile(np.repeat([0, 1, 2], 8), (200, 1))
+    labels[np.arange(200), rng.integers(24, size=200)] = 3
+    return labels.reshape(2, 100, 24)
+
+
+def test_a_number_of_clusters_that_no_draw_has(rng):
+    draws = four_each_time(rng)
+    summary = pc.summarize(draws, random_seed=1)
+    best = pc.consensus_partition(draws, n_clusters=4, random_seed=1)
+    assert summary.consensus.n_clusters == 3 and summary.alternative.n_clusters == 4
+    assert summary.alternative.expected_loss == pytest.approx(best.expected_loss)
+    more = best.expected_loss / summary.consensus.expected_loss - 1
+    said = " ".join(summary.findings())
+    assert "3, is in no draw; the most probable number is 4 (100%)" in said
+    assert f"{more:.1%} larger: `n_clusters=4` gives it" in said
+    assert "4 in 90% of the posterior; 3 in no draw" in repr(summary)
+    assert "(posterior probability of that number 0)" in summary.methods_text()
+    assert_array_equal(summary.to_dataset()["alternative_labels"], summary.alternative.labels)
+    asked = pc.summarize(draws, n_clusters=3, random_seed=1)
+    assert asked.alternative is None and "most probable number" not in " ".join(asked.findings())
+
+
+def test_a_number_of_clusters_that_draws_have_is_not_spoken_of(summary):
+    assert summary.alternative is None and "most probable number" not in " ".join(summary.findings())
+
+
+def test_numpy_takes_results_for_their_labels(summary):
+    for result in (summary, summary.consensus):
+        labels = np.asarray(result)
+        assert_array_equal(labels, summary.labels.values)
+        assert labels.dtype == np.int32 and np.asarray(result, float).dtype == float
+        assert not np.shares_memory(np.array(result), summary.labels.values)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "meant"),
+    [("seed", "random_seed"), ("n_cluster", "n_clusters"), ("nruns", "n_runs"), ("random_state", "random_seed")],
+)
+def test_unknown_arguments_near_a_known_one_name_it(wrong, meant):
+    draws = [[0, 0, 1], [0, 1, 1]]
+    for call in (pc.consensus_partition, pc.summarize, pc.loss_path):
+        with pytest.raises(TypeError, match=f"takes no argument `{wrong}`; did you mean `{meant}`"):
+            call(draws, **{wrong: 1})
+
+
+def test_unknown_arguments_of_summarize_and_of_methods():
+    draws = [[0, 0, 1], [0, 1, 1]]
+    for method, wrong, meant in [
+        ("greedy", "weight", "weights"),
+        ("kcc", "utilities", "utility"),
+        ("rpm_em", "nstarts", "n_starts"),
+        ("hierarchical", "link", "linkage"),
+    ]:
+        with pytest.raises(TypeError, match=f"method '{method}' takes no argument `{wrong}`; did you mean `{meant}`"):
+            pc.summarize(draws, method=method, **{wrong: 1})
+    with pytest.raises(TypeError, match="takes no argument `zzz`; its own: linkage"):
+        pc.consensus_partition(draws, method="hierarchical", zzz=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import warnings
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
@@ -14,7 +14,7 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus import display
-from posterior_consensus.arguments import as_generator, check_clusters
+from posterior_consensus.arguments import as_generator, check_clusters, unknown_option
 from posterior_consensus.bounds.bound import relative_gap, status
 from posterior_consensus.bounds.methods import quick_bound
 from posterior_consensus.consensus.methods import METHODS
@@ -25,12 +25,13 @@ from posterior_consensus.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.expectation import draw_losses
 from posterior_consensus.groups import stored
 from posterior_consensus.losses import PartitionLoss, as_loss, binder
+from posterior_consensus.partitions import HasLabels
 
 _SHARED = {"n_clusters", "max_clusters", "rng", "progressbar"}  # what every method takes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ConsensusPartition:
+class ConsensusPartition(HasLabels):
     """A consensus partition and how good it is; made by :func:`consensus_partition`.
 
     Attributes
@@ -305,7 +306,8 @@ def consensus_partition(
     0.09375
     """
     draws = as_partition_draws(draws)
-    function, name = _as_method(method, options)
+    function, name = _as_method(method)
+    check_options({"method": method} | options)
     if isinstance(max_clusters, str):
         max_clusters = _in_any_draw(max_clusters, draws)
     check_clusters(n_clusters, max_clusters)
@@ -352,23 +354,31 @@ def consensus_partition(
     )
 
 
-def _as_method(method: Any, options: dict[str, Any]) -> tuple[Callable[..., Candidate], str]:
+def _as_method(method: Any) -> tuple[Callable[..., Candidate], str]:
     if callable(method):
         return method, getattr(method, "__name__", type(method).__name__)
     if not isinstance(method, str):
         raise TypeError(f"`method` must be a name or a function; got {method!r}.")
     if method not in METHODS:
         raise ValueError(f"`method` must be a function or one of {', '.join(map(repr, METHODS))}; got {method!r}.")
-    function = METHODS[method]
-    taken = _own_options(function) if options else []
+    return METHODS[method], method
+
+
+def check_options(options: dict[str, Any], more: Iterable[str] = ()) -> None:
+    """Refuse arguments of :func:`consensus_partition` that neither it nor the method takes; `more` may be meant."""
+    function, name = _as_method(options.get("method", "greedy"))
+    shared = [name for name in inspect.signature(consensus_partition).parameters if name not in ("draws", "options")]
+    own = _own_options(function)
     for option in options:
-        if option not in taken:
-            raise TypeError(f"method {method!r} takes no argument `{option}`; its own: {', '.join(taken) or 'none'}.")
-    return function, method
+        if own is not None and option not in (*own, *shared):
+            raise unknown_option(f"method {name!r}", option, own, [*own, *shared, *more])
 
 
-def _own_options(function: Callable[..., Candidate]) -> list[str]:
+def _own_options(function: Callable[..., Candidate]) -> list[str] | None:
+    """Arguments of a method's own; None where it takes any."""
     parameters = inspect.signature(function).parameters.values()
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return None
     return [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in _SHARED]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -20,18 +21,21 @@ from posterior_consensus.bounds.budget import Foreseen
 from posterior_consensus.bounds.methods import family_of
 from posterior_consensus.certificate import Certificate, certificate_within
 from posterior_consensus.consensus import ConsensusPartition, consensus_partition
+from posterior_consensus.consensus.partition import check_options
 from posterior_consensus.credible import CredibleBall, credible_ball
 from posterior_consensus.diagnostics import Diagnosis, diagnose
 from posterior_consensus.draws import PartitionDraws
 from posterior_consensus.groups import HasDataset, group_dataset, is_inference_data, open_tree
 from posterior_consensus.items import ItemUncertainty, item_uncertainty
 from posterior_consensus.losses import PartitionLoss, as_loss
+from posterior_consensus.partitions import HasLabels
 from posterior_consensus.plain_files import is_plain
 from posterior_consensus.plots.four_panels import four_panels
 from posterior_consensus.sources import positions
 from posterior_consensus.summary.finding import find_draws
+from posterior_consensus.summary.references import bibtex, cited_keys
 from posterior_consensus.summary.report import write_report
-from posterior_consensus.summary.text import facts, findings, methods_text
+from posterior_consensus.summary.text import facts, findings, improbable, methods_text, number_probabilities
 
 Result = TypeVar("Result")
 
@@ -39,7 +43,7 @@ _SECONDS_TO_BOUND = 0.3  # as they are foreseen
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Summary:
+class Summary(HasLabels):
     """What to report of a posterior of partitions; made by :func:`summarize`.
 
     Attributes
@@ -54,6 +58,9 @@ class Summary:
         Under the consensus's loss where that is a metric, else under VI.
     items : ItemUncertainty
     diagnosis : Diagnosis
+    alternative : ConsensusPartition or None
+        The best partition found with the most probable number of clusters, where that of `consensus` has a posterior
+        probability below 5% and was not asked for.
     observed : xarray.DataArray or None
         Data of the items, of shape (n_items,) or (n_items, n_features), where the posterior came with some.
     seconds : dict of str to float
@@ -67,6 +74,7 @@ class Summary:
     ball: CredibleBall
     items: ItemUncertainty
     diagnosis: Diagnosis
+    alternative: ConsensusPartition | None
     observed: xr.DataArray | None
     seconds: dict[str, float]
 
@@ -86,6 +94,11 @@ class Summary:
         if self.certificate is not None:
             parts.append(self.certificate)
         datasets = [part.to_dataset() for part in parts]
+        if self.alternative is not None:
+            names = {"labels": "alternative_labels", "expected_loss": "alternative_loss"}
+            other = self.alternative.to_dataset()[list(names)].rename(names)
+            other.attrs = {}  # those of the consensus stay
+            datasets.append(other)
         merged = xr.merge(datasets, join="exact", compat="identical", combine_attrs="drop_conflicts")
         return merged.assign_attrs(source=self.source)
 
@@ -102,8 +115,15 @@ class Summary:
         return findings(self)
 
     def methods_text(self) -> str:
-        """Four sentences for a paper's section on methods, with these numbers, and their references."""
+        """Four sentences for a paper's section on methods, with these numbers, and their references.
+
+        Where the chains disagree it begins by saying that nothing of this must be reported.
+        """
         return methods_text(self)
+
+    def bibtex(self) -> str:
+        """BibTeX entries, with their keys, of what :meth:`methods_text` cites."""
+        return bibtex(cited_keys(self.methods_text()))
 
     def to_html(self, path: str | Path) -> Path:
         """Write a report with findings, tables and figures to one HTML file that needs no network.
@@ -204,6 +224,7 @@ def summarize(
     >>> summary.certificate.status
     'optimal'
     """
+    check_options(options, inspect.signature(summarize).parameters)
     as_loss(loss)  # a wrong name or number is to be told before the model is read
     check_between("prob", prob, 1)
     clock = _Clock()
@@ -217,6 +238,13 @@ def summarize(
     if family_of(consensus.loss) is not None:
         budget = Foreseen(_SECONDS_TO_BOUND)
         certificate = clock("certificate", certificate_within, budget, draws, consensus, consensus.loss, **quiet)
+    alternative = None
+    if improbable(draws, consensus):
+        number = int(number_probabilities(draws).argmax())
+        search = {"n_runs": 3, "random_seed": random_seed} | {k: options[k] for k in ("seconds",) if k in options}
+        alternative = clock(
+            "alternative", consensus_partition, draws, consensus.loss, n_clusters=number, **search, **quiet
+        )
     metric: str | PartitionLoss = consensus.loss if consensus.loss.metric else "vi"
     return Summary(
         source=source,
@@ -226,6 +254,7 @@ def summarize(
         ball=clock("credible ball", credible_ball, draws, consensus, loss=metric, prob=prob),
         items=clock("items", item_uncertainty, draws, consensus),
         diagnosis=clock("diagnosis", diagnose, draws, consensus),
+        alternative=alternative,
         observed=observed,
         seconds=clock.seconds,
     )

@@ -13,26 +13,23 @@ from posterior_consensus import display
 from posterior_consensus.allocations import AllocationProbabilities
 from posterior_consensus.display import counted
 from posterior_consensus.losses import is_binder
+from posterior_consensus.summary.references import REFERENCES, cited_keys, loss_key
 
 if TYPE_CHECKING:
     from posterior_consensus.certificate import Certificate
     from posterior_consensus.consensus import ConsensusPartition
+    from posterior_consensus.draws import PartitionDraws
     from posterior_consensus.summary.summary import Summary
 
-REFERENCES = {
-    "greedy": "Dahl, Johnson and Mueller (2022), https://doi.org/10.1080/10618600.2022.2069779",
-    "ball": "Wade and Ghahramani (2018), https://doi.org/10.1214/17-BA1073",
-    "convergence": "Vehtari, Gelman, Simpson, Carpenter and Buerkner (2021), https://doi.org/10.1214/20-BA1221",
-    "soft": "Gelfand and Smith (1990), https://doi.org/10.1080/01621459.1990.10476213",
-}
 _NAMES = {"vi": "variation of information", "binder": "Binder loss"}
-_GIVEN = "with the items' allocations given by their probabilities in each draw [soft]."
+_GIVEN = "with the items' allocations given by their probabilities in each draw [gelfand1990]."
 _SAMPLED = (
     "with the items' allocations sampled from their probabilities in each draw, and those of pairs being together "
-    "computed from the probabilities themselves [soft]."
+    "computed from the probabilities themselves [gelfand1990]."
 )
 _HALF = 0.5  # probability of being with one's cluster below which an item is ambiguous
 _MOST_NAMED = 6
+_IMPROBABLE = 0.05  # posterior probability of a number of clusters that is to be told
 _LOOSE = 0.05  # gap from which a bound tells nothing to speak of
 
 
@@ -46,7 +43,7 @@ def facts(summary: Summary) -> list[tuple[str, str]]:
         (f"expected {best.loss.name}", f"{expected} (MCSE {best.mcse:.2g})"),
         ("optimality", _optimality(summary)),
         (f"{_percent(ball.prob)} ball", f"{_radius(summary)}, {_between(*_ball_clusters(summary))} clusters"),
-        ("clusters", f"{_between(low, high)} in 90% of the posterior"),
+        ("clusters", f"{_between(low, high)} in 90% of the posterior{_reported(summary)}"),
         ("ambiguous", _ambiguous(summary)),
     ]
     rows += display.sentence("chains", summary.diagnosis.verdict)
@@ -64,6 +61,7 @@ def findings(summary: Summary) -> list[str]:
         f"The {counted(n_items, 'item')} fall{'s' * (n_items == 1)} into {counted(best.n_clusters, 'cluster')}, "
         f"of {sizes}{more} item{'s' * (n_items != 1)}.",
         f"In 90% of the posterior the number of clusters is {_between(low, high)}.",
+        *_improbable_number(summary),
         f"{_percent(summary.ball.prob)} of the posterior lies within {_radius(summary)} of this clustering; inside, "
         f"the clusterings with the fewest and the most clusters have {least} and {most}.",
         _proof(summary),
@@ -87,41 +85,103 @@ def findings(summary: Summary) -> list[str]:
 def methods_text(summary: Summary) -> str:
     """Four sentences for a section on methods, and the references they cite."""
     best, diagnosis = summary.consensus, summary.diagnosis
-    cited = [f"{best.loss.reference} (the loss)"]
     first = (
         f"The posterior distribution of the partition of {counted(summary.draws.n_items, 'item')} was represented "
         f"by {_draws(summary)}."
     )
     if isinstance(summary.draws, AllocationProbabilities):
         first = first[:-1] + ", " + (_GIVEN if is_binder(best.loss) else _SAMPLED)
-        cited.append(REFERENCES["soft"] + " [soft]")
-    how = "by greedy search [greedy]" if best.method == "greedy" else f"by the method {best.method!r}"
-    if best.method == "greedy":
-        cited.append(REFERENCES["greedy"] + " [greedy]")
+    how = "by greedy search [dahl2022]" if best.method == "greedy" else f"by the method {best.method!r}"
+    report = "We do not report" if diagnosis.status == "disagree" else "We report"
+    key = loss_key(best.loss)
     loss, version = _NAMES.get(best.loss.name, best.loss.name), posterior_consensus.__version__
     second = (
-        f"We report the partition{_asked(best)} of least posterior expected {loss} that was found {how} with "
-        f"posterior_consensus {version}: {counted(best.n_clusters, 'cluster')}, with an expected loss of "
+        f"{report} the partition{_asked(best)} of least posterior expected {loss}{f' [{key}]' if key else ''} that was "
+        f"found {how} with "
+        f"posterior_consensus {version} [posterior_consensus]: {counted(best.n_clusters, 'cluster')}"
+        f"{_unlikely(summary)}, with an expected loss of "
         f"{display.quantity(best.expected_loss, best.loss.unit, 4)} (Monte Carlo standard error "
         f"{_figure(best.mcse, '.2g')})"
         f"{_bound(summary)}."
     )
     (least, most), ambiguous = _ball_clusters(summary), _ambiguous_items(summary).size
     third = (
-        f"The {_percent(summary.ball.prob)} credible ball around it [ball] has a radius of {_radius(summary)} and "
+        f"The {_percent(summary.ball.prob)} credible ball around it [wade2018] has a radius of {_radius(summary)} and "
         f"vertical bounds of {least} and {counted(most, 'cluster')}; {counted(ambiguous, 'item')} {_are(ambiguous)} "
         f"with a posterior probability below {_HALF:g}."
     )
+    text = " ".join([first, second, third, _convergence(summary)])
+    if diagnosis.status == "disagree":
+        text = f"These results must not be reported. {diagnosis.verdict}\n\n{text}"
+    cited = [f"{REFERENCES[key]} [{key}]" for key in cited_keys(text)]
+    if key is None and best.loss.reference:
+        cited.append(f"{best.loss.reference} (the loss)")
+    return text + "\n\n" + "\n".join(cited)
+
+
+def number_probabilities(draws: PartitionDraws) -> npt.NDArray[np.float64]:
+    """Posterior probability of every number of clusters from 0."""
+    return np.bincount(draws.n_clusters, weights=draws.weights).astype(np.float64)
+
+
+def _probability_of_number(draws: PartitionDraws, best: ConsensusPartition) -> float:
+    return float(number_probabilities(draws)[best.n_clusters : best.n_clusters + 1].sum())
+
+
+def improbable(draws: PartitionDraws, best: ConsensusPartition) -> bool:
+    """Whether the number of clusters, if it was not asked for, has a small posterior probability."""
+    asked = best.info.keys() & {"n_clusters", "max_clusters"}
+    return not asked and _probability_of_number(draws, best) < _IMPROBABLE
+
+
+def _reported(summary: Summary) -> str:
+    if summary.alternative is None:
+        return ""
+    return f"; {summary.consensus.n_clusters} {_chance(summary)}"
+
+
+def _chance(summary: Summary) -> str:
+    probability = _probability_of_number(summary.draws, summary.consensus)
+    return f"in {probability:.1%} of it" if probability > 0 else "in no draw"
+
+
+def _unlikely(summary: Summary) -> str:
+    """The probability of the number of clusters, where it is small."""
+    if summary.alternative is None:
+        return ""
+    return f" (posterior probability of that number {_probability_of_number(summary.draws, summary.consensus):.2g})"
+
+
+def _improbable_number(summary: Summary) -> list[str]:
+    """What to know and to do where the posterior hardly has the number of clusters."""
+    other, best = summary.alternative, summary.consensus
+    if other is None:
+        return []
+    change = other.expected_loss / best.expected_loss - 1
+    number, share = other.n_clusters, number_probabilities(summary.draws)[other.n_clusters]
+    return [
+        f"The number of clusters here, {best.n_clusters}, is {_chance(summary)}; the most probable number is {number} "
+        f"({share:.0%}). The best partition found with {number} has an expected loss that is {abs(change):.1%} "
+        f"{'larger' if change >= 0 else 'smaller'}: `n_clusters={number}` gives it."
+    ]
+
+
+def _convergence(summary: Summary) -> str:
+    """The sentence on the chains."""
+    diagnosis = summary.diagnosis
+    if diagnosis.n_chains == 1:
+        return "Convergence could not be assessed, because there is one chain."
+    if diagnosis.status == "unknown":
+        return f"Convergence could not be assessed. {diagnosis.verdict}"
     rhat, ess = _figure(diagnosis.worst_rhat, ".3f"), _figure(diagnosis.least_ess, ".0f")
-    fourth = (
-        "Convergence was judged by rank-normalised split R-hat and effective sample sizes [convergence] of the number "
+    short = "; the chains are short for that" if diagnosis.status == "short" else ""
+    return (
+        "Convergence was judged by rank-normalised split R-hat and effective sample sizes [vehtari2021] of the number "
         "of clusters, the cluster sizes, distances to partitions and the partition itself: the largest R-hat was "
         f"{rhat}, the smallest effective sample size {ess}, and the largest difference between two chains' "
         f"probabilities of a pair being together {_figure(diagnosis.gap.size, '.2f')}"
-        f"{'; R-hat and this difference do not count the weights' if summary.draws.is_weighted else ''}."
+        f"{short}{'; R-hat and this difference do not count the weights' if summary.draws.is_weighted else ''}."
     )
-    cited += [REFERENCES["ball"] + " [ball]", REFERENCES["convergence"] + " [convergence]"]
-    return " ".join([first, second, third, fourth]) + "\n\n" + "\n".join(cited)
 
 
 def _are(number: int) -> str:
