@@ -21,6 +21,11 @@ def summary():
     return pc.summarize(posterior("galaxies"), random_seed=1, progressbar=False)
 
 
+@cache
+def iris():
+    return pc.summarize(posterior("iris"), random_seed=1, progressbar=False)
+
+
 def four_panels():
     summary().plot()
 
@@ -47,6 +52,10 @@ def plot_loss_path():
 
 def plot_item_uncertainty():
     pc.plot_item_uncertainty(summary().items)
+
+
+def plot_data():
+    pc.plot_data(posterior("iris")["observed_data"]["petal"], iris().consensus, items=iris().items)
 
 
 def plot_cluster_profiles():

@@ -49,26 +49,15 @@ summary.diagnosis
 axes = summary.plot()
 
 # %% [markdown]
-# Items, data and clusters together. A flower's size in the figure is the probability of being with the rest of its
-# cluster; the species, which the model did not see, are the three kinds of points.
+# Items, data and clusters together, on the left. A flower's point is the smaller the less surely it is with the rest of
+# its cluster. On the right are the species, which the model did not see.
 
 # %%
 petal = idata["observed_data"]["petal"]
 species = petal["flower"].str.split("word", " ").isel(word=0).values
-fig, ax = plt.subplots(figsize=(6, 4), layout="constrained")
-for kind, marker in zip(("setosa", "versicolor", "virginica"), "os^", strict=True):
-    own = species == kind
-    ax.scatter(
-        *petal.values[own].T,
-        s=60 * summary.items.probability.values[own] ** 2,
-        c=[f"C{k}" for k in summary.consensus.labels.values[own]],
-        marker=marker,
-        label=kind,
-    )
-ax.set(xlabel="petal length (cm)", ylabel="petal width (cm)")
-legend = ax.legend(frameon=False)
-for handle in legend.legend_handles:
-    handle.set(facecolor="grey", edgecolor="grey", sizes=[40])
+fig, (left, right) = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
+ax = pc.plot_data(petal, summary.consensus, items=summary.items, ax=left)
+ax = pc.plot_data(petal, species, ax=right)
 
 # %% [markdown]
 # The flowers that could as well be elsewhere, the least certain first:

@@ -9,8 +9,6 @@
 # weights, means and standard deviations, and the labels were then drawn from their exact conditional distribution.
 
 # %%
-import matplotlib.pyplot as plt
-import numpy as np
 import xarray as xr
 
 import posterior_consensus as pc
@@ -52,13 +50,14 @@ best
 # The Monte Carlo standard error (MCSE) comes from the chains' effective sample size. It says how well the expected
 # loss is known, and with it whether one partition is better than another.
 
+# %% [markdown]
+# The galaxies and their clusters. A point is the smaller the less surely its galaxy is with the rest of its cluster,
+# and hollow where the probability is below 1/2.
+
 # %%
 velocity = tree["observed_data"]["velocity"]
-fig, ax = plt.subplots(figsize=(7, 1.6), layout="constrained")
-colours = plt.get_cmap("tab10")(best.labels)
-ax.scatter(velocity, np.zeros(82), c=colours, marker="|", s=600)
-ax.set(xlabel="velocity (1,000 km/s)", yticks=[])
-ax.spines[["top", "left", "right"]].set_visible(False)
+ax = pc.plot_data(velocity, best, items=pc.item_uncertainty(draws, best))
+ax.set_xlabel("velocity (1,000 km/s)")
 
 # %% [markdown]
 # Binder's loss counts pairs of items that two partitions treat differently. It tends to put uncertain items into

@@ -118,7 +118,7 @@ def test_map_shows_some_of_every_chain_and_what_is_outside_of_the_ball():
     assert sum(len(a.get_offsets()) for a in hollow) == outside > 0
     legend = [text.get_text() for text in ax.get_legend().get_texts()]
     marks = ["estimate", "horizontal bound", "upper vertical bound", "lower vertical bound"]
-    assert legend == ["chain 0", "chain 1", "chain 2", *marks]
+    assert legend == ["chain 0", "chain 1", "chain 2", "outside of the 60% ball", *marks]
 
 
 def test_sequence_and_the_end_of_the_burn_in_are_drawn_by_chain():

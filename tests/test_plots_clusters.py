@@ -6,14 +6,25 @@ import pandas as pd
 import pytest
 import xarray as xr
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.colors import to_hex
 
 import posterior_consensus as pc
 from posterior_consensus.plots import alluvial
+from posterior_consensus.plots.colours import colours_of
 from tests.helpers import CENTER, GOOD
 
 NAMES = ["Bonn", "Kiel", "Ulm", "Jena"]
 LABELS = xr.DataArray(CENTER, dims="city", coords={"city": NAMES})
+
+
+def dots(ax):
+    return [found for found in ax.collections if isinstance(found, PathCollection)]
+
+
+def segments(ax):
+    (lines,) = [found for found in ax.collections if isinstance(found, LineCollection)]
+    return lines.get_segments()
 
 
 def random_draws(n_items, n_labels=4):
@@ -31,6 +42,11 @@ def test_every_plot_returns_its_axes(n_items, size):
         lambda ax: pc.plot_item_uncertainty(pc.item_uncertainty(draws, np.arange(n_items)), ax=ax),
         lambda ax: pc.plot_cluster_profiles(rng.normal(size=n_items), draws[0], ax=ax),
         lambda ax: pc.plot_cluster_profiles(rng.normal(size=(n_items, 30)), draws[0], ax=ax),
+        lambda ax: pc.plot_data(rng.normal(size=n_items), draws[0], ax=ax),
+        lambda ax: pc.plot_data(
+            rng.normal(size=(n_items, 2)), draws[0], items=pc.item_uncertainty(draws, draws[0]), ax=ax
+        ),
+        lambda ax: pc.plot_data(rng.normal(size=(n_items, 5)), np.arange(n_items), ax=ax),
         lambda ax: pc.plot_alluvial(list(draws[:3]), ax=ax),
         lambda ax: pc.plot_alluvial([np.arange(n_items), np.zeros(n_items, int)], ax=ax),
         lambda ax: pc.plot_alluvial(pc.credible_ball(draws, draws[0]), ax=ax),
@@ -53,7 +69,7 @@ def test_items_stand_by_cluster_with_the_most_certain_first():
     )
     bars = np.concatenate([patch.get_data().values for patch in ax.patches])
     np.testing.assert_allclose(bars, table.loc[order, "probability"])
-    (points,) = ax.collections
+    (points,) = dots(ax)
     np.testing.assert_allclose(points.get_offsets()[:, 1], table.loc[order, "nearest_probability"])
     assert len({to_hex(colour) for colour in points.get_facecolors()}) == 2
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["with own cluster", "with nearest other"]
@@ -62,23 +78,24 @@ def test_items_stand_by_cluster_with_the_most_certain_first():
 def test_an_item_on_its_own_has_no_bar_and_one_cluster_no_points():
     ax = pc.plot_item_uncertainty(pc.item_uncertainty(GOOD, [0, 0, 0, 1]))
     assert ax.patches[1].get_data().values.tolist() == [0]
-    assert len(ax.collections[0].get_offsets()) == 4
+    assert len(dots(ax)[0].get_offsets()) == 4
     ax = pc.plot_item_uncertainty(pc.item_uncertainty(GOOD, [0, 0, 0, 0]))
-    assert len(ax.collections[0].get_offsets()) == 0
+    assert not dots(ax)
 
 
 def test_points_of_one_feature_are_in_the_rows_of_their_clusters():
     values = np.array([1.0, 3.0, np.nan, 7.0])
     ax = pc.plot_cluster_profiles(xr.DataArray(values, dims="city", name="height"), CENTER)
     assert ax.get_xlabel() == "height"
-    found = [points.get_offsets() for points in ax.collections]
-    assert [x[:, 0].tolist() for x in found] == [[1.0, 3.0], [7.0]]
-    for k, points in enumerate(found):
-        assert (abs(points[:, 1] - k) < 0.5).all()
-    medians = [line.get_xdata()[0] for line in ax.lines if line.get_marker() == "|"]
-    assert medians == [2.0, 7.0]
-    quartiles = [line.get_xdata().tolist() for line in ax.lines if line.get_marker() != "|"]
-    assert quartiles == [[1.5, 2.5], [7.0, 7.0]]
+    (points,) = dots(ax)
+    x, y = points.get_offsets().T
+    assert x.tolist() == [1.0, 3.0, 7.0]
+    np.testing.assert_array_equal(np.round(y), [0, 0, 1])
+    assert [to_hex(colour) for colour in points.get_facecolors()] == [
+        c.lower() for c in colours_of(np.array([0, 0, 1]))
+    ]
+    assert [line.get_xdata().tolist() for line in ax.lines] == [[2.0, 7.0]]
+    np.testing.assert_array_equal(segments(ax), [[[1.5, 0], [2.5, 0]], [[7, 1], [7, 1]]])
 
 
 def test_cells_are_standardised_means_and_spreads():
@@ -89,7 +106,7 @@ def test_cells_are_standardised_means_and_spreads():
     values[:, 3] = 5.0
     ax = pc.plot_cluster_profiles(pd.DataFrame(values, columns=list("abcd")), labels)
     shown = ax.images[0].get_array()
-    widths = np.reshape([np.ptp(line.get_xdata()) for line in ax.lines], (3, 4))
+    widths = np.reshape([np.ptp(ends[:, 0]) for ends in segments(ax)], (3, 3))  # none of the constant feature
     for k in range(3):
         for f in range(3):
             column = values[:, f][~np.isnan(values[:, f])]
@@ -113,7 +130,7 @@ def test_data_are_aligned_with_the_partition_by_the_names_of_the_items():
         np.testing.assert_allclose(ax.images[0].get_array(), expected)
     series = pd.Series(values[:, 0], index=NAMES, name="size")[::-1]
     ax = pc.plot_cluster_profiles(series, LABELS)
-    assert [p.get_offsets()[:, 0].tolist() for p in ax.collections] == [[1, 2], [11, 12]]
+    assert dots(ax)[0].get_offsets()[:, 0].tolist() == [1, 2, 11, 12]
     assert ax.get_xlabel() == "size"
     assert [t.get_text() for t in pc.plot_cluster_profiles(array, LABELS).get_xticklabels()] == ["1", "2"]
 

@@ -12,7 +12,8 @@ import xarray as xr
 
 from posterior_consensus.credible import CredibleBall
 from posterior_consensus.partitions import Labels, canonical_labels, contingency_table
-from posterior_consensus.plots.axes import DARK, INK, colours_of, extent, matched, new_axes
+from posterior_consensus.plots.axes import cluster_names, extent, matched, new_axes, shortened
+from posterior_consensus.plots.colours import colours_of, ink_on, is_patterned, patch_style, repeats
 from posterior_consensus.sources import aligned, labelled
 
 if TYPE_CHECKING:
@@ -23,10 +24,11 @@ Counts = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 _BLOCK = 0.09  # width of a cluster, where columns are 1 apart
+_SHORT = 3  # characters of a name that fits into a column
 _SWEEPS = 20
 
 
-def plot_alluvial(partitions: Any, *, ax: Axes | None = None) -> Axes:
+def plot_alluvial(partitions: Any, *, figsize: tuple[float, float] | None = None, ax: Axes | None = None) -> Axes:
     r"""Draw partitions side by side as columns of clusters, with bands between them as wide as the items in common.
 
     Parameters
@@ -35,6 +37,8 @@ def plot_alluvial(partitions: Any, *, ax: Axes | None = None) -> Axes:
         At least two partitions of the same items, each a result object, DataArray or label vector of shape (n_items,),
         by name in a dict; in a sequence they are numbered. Of a credible ball, the upper vertical bound, the center and
         the lower vertical bound.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
 
     Returns
@@ -52,8 +56,9 @@ def plot_alluvial(partitions: Any, *, ax: Axes | None = None) -> Axes:
     -----
     Clusters are put in an order in which few bands cross: each column by the mean position of its items in the column
     beside it, to and fro, the best order seen being kept. A band has the colour of its cluster on the left. From column
-    to column, clusters that are matched (most items in common over all one-to-one matchings) keep their colour; ten
-    colours repeat. Numbers are the clusters' in each partition, by first appearance, where there is room.
+    to column, clusters that are matched (most items in common over all one-to-one matchings) keep their colour; after
+    twenty colours come patterns. Clusters have the names that the user gave them, where there is room: in the column if
+    they are short, else beside it.
 
     Examples
     --------
@@ -64,28 +69,31 @@ def plot_alluvial(partitions: Any, *, ax: Axes | None = None) -> Axes:
     """
     from matplotlib.collections import PathCollection
 
-    names, columns = _columns(partitions)
+    names, columns, clusters = _columns(partitions)
     tables = [contingency_table(left, right) for left, right in itertools.pairwise(columns)]
     orders = _orders(tables)
     ends = [_ends(labels, order) for labels, order in zip(columns, orders, strict=True)]
-    colours = _colours(columns)
-    ax = new_axes(ax, 2.2 + 1.7 * len(columns), 4.4)
+    numbers = _numbers(columns)
+    ax = new_axes(ax, figsize, 2.2 + 1.7 * len(columns), 4.4)
     margin = max(-end.min() for end in ends)
     ax.set(xlim=(-_BLOCK, len(columns) - 1 + _BLOCK), ylim=(1 + margin, -margin), yticks=[])
     for j, table in enumerate(tables):
         paths, left = _bands(j, table, orders[j : j + 2], ends[j : j + 2])
-        ax.add_collection(PathCollection(paths, facecolors=[colours[j][k] for k in left], alpha=0.45, linewidths=0))
-    for j, (end, colour) in enumerate(zip(ends, colours, strict=True)):
-        _draw_column(ax, j, end, colour)
+        colours = colours_of(numbers[j][left])
+        ax.add_collection(PathCollection(paths, facecolors=colours, alpha=0.45, linewidths=0))
+    for j, column in enumerate(zip(ends, numbers, clusters, strict=True)):
+        _draw_column(ax, j, *column)
     counts = [f"{len(end)} cluster{'s' * (len(end) > 1)}" for end in ends]
     ax.set_xticks(range(len(columns)), [f"{name}\n{count}" for name, count in zip(names, counts, strict=True)])
-    ax.tick_params(length=0, colors=INK)
+    most = max(len(end) for end in ends)
+    ax.set_xlabel(repeats(most, is_patterned(extent(ax)[1], most)).lstrip())
+    ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
     return ax
 
 
-def _columns(partitions: Any) -> tuple[list[str], list[Labels]]:
-    """Names and canonical labels of the partitions, in the order of the first one's items."""
+def _columns(partitions: Any) -> tuple[list[str], list[Labels], list[list[str]]]:
+    """Names, canonical labels and clusters' names of the partitions, in the order of the first one's items."""
     if isinstance(partitions, CredibleBall):
         ball = partitions
         partitions = {
@@ -104,7 +112,7 @@ def _columns(partitions: Any) -> tuple[list[str], list[Labels]]:
     if len(given) < 2:
         raise ValueError(f"`partitions` must hold at least two partitions; got {len(given)}.")
     arrays = [values for values in (getattr(p, "labels", p) for p in given) if isinstance(values, xr.DataArray)]
-    columns = []
+    columns, clusters = [], []
     for name, partition in zip(names, given, strict=True):
         values = labelled(partition, str(arrays[0].dims[0])) if arrays else partition
         if isinstance(values, xr.DataArray):
@@ -115,7 +123,8 @@ def _columns(partitions: Any) -> tuple[list[str], list[Labels]]:
                 f"`partitions` must label the same items; got {columns[0].size} labels of {names[0]!r} and "
                 f"{columns[-1].size} of {name!r}."
             )
-    return names, columns
+        clusters.append(cluster_names(partition, values))
+    return names, columns, clusters
 
 
 def _orders(tables: list[Counts]) -> list[npt.NDArray[np.intp]]:
@@ -162,13 +171,13 @@ def _ends(labels: Labels, order: npt.NDArray[np.intp]) -> Floats:
     return ends
 
 
-def _colours(columns: list[Labels]) -> list[list[str]]:
-    """Colour of each cluster in each column; matched ones keep it."""
+def _numbers(columns: list[Labels]) -> list[Labels]:
+    """Number of each cluster in each column, for its colour; matched ones keep it."""
     numbers = [columns[0]]
     for labels in columns[1:]:
         numbers.append(matched(labels, numbers[-1]))
     firsts = [np.unique(labels, return_index=True)[1] for labels in columns]
-    return [colours_of(number[first]) for number, first in zip(numbers, firsts, strict=True)]
+    return [number[first] for number, first in zip(numbers, firsts, strict=True)]
 
 
 def _bands(
@@ -196,13 +205,25 @@ def _bands(
     return paths, left
 
 
-def _draw_column(ax: Axes, j: int, ends: Floats, colours: list[str]) -> None:
+def _draw_column(ax: Axes, j: int, ends: Floats, numbers: Labels, names: list[str]) -> None:
     from matplotlib.patches import Rectangle
 
     bottom, top = ax.get_ylim()
     points = extent(ax)[1] / abs(bottom - top)
-    for k, ((start, end), colour) in enumerate(zip(ends, colours, strict=True)):
-        ax.add_patch(Rectangle((j - _BLOCK / 2, start), _BLOCK, end - start, color=colour, linewidth=0))
-        if (end - start) * points >= 8:
-            ink = "white" if colour in DARK else INK
-            ax.text(j, (start + end) / 2, str(k), ha="center", va="center", fontsize=7, color=ink)
+    patterned = is_patterned(extent(ax)[1], len(ends))
+    inside = max(len(name) for name in names) <= _SHORT
+    # Names left of the first column and right of the others: bands begin at all but the last.
+    side = -1 if j == 0 else 1
+    inks = ink_on(colours_of(numbers))
+    for (start, end), number, name, ink in zip(ends, numbers, names, inks, strict=True):
+        style = patch_style(int(number), patterned)
+        ax.add_patch(Rectangle((j - _BLOCK / 2, start), _BLOCK, end - start, **style))
+        if (end - start) * points < 8:
+            continue
+        middle = (start + end) / 2
+        if inside:
+            box = {"boxstyle": "round,pad=0.1", "facecolor": style["facecolor"], "linewidth": 0.0}
+            ax.text(j, middle, name, ha="center", va="center", fontsize=7, color=ink, bbox=box)
+        else:
+            align = "right" if side < 0 else "left"
+            ax.text(j + side * 0.6 * _BLOCK, middle, shortened(name, 24), ha=align, va="center", fontsize=8)

@@ -1,4 +1,4 @@
-"""What the pictures share: axes to draw on, colours, and item labels where they fit."""
+"""What the pictures share: axes to draw on, and names of items and clusters where they fit."""
 
 from __future__ import annotations
 
@@ -9,36 +9,39 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
+from posterior_consensus.arguments import as_numbers
+from posterior_consensus.consensus import ConsensusPartition
 from posterior_consensus.partitions import Labels, contingency_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Paul Tol's "muted" scheme, told apart by colour-blind readers.
-COLOURS = (
-    "#332288", "#88CCEE", "#44AA99", "#117733", "#999933", "#DDCC77", "#CC6677", "#882255", "#AA4499", "#777777",
-)  # fmt: skip
-DARK = ("#332288", "#117733", "#882255", "#AA4499", "#777777")  # text on them is white
-INK = "#222222"
 _SMALLEST_FONT = 5.0  # points; smaller is not read
 
 
-def new_axes(ax: Any, width: float, height: float) -> Axes:
-    """The user's axes, or new ones of this size in inches."""
+def new_axes(ax: Any, figsize: Any, width: float, height: float) -> Axes:
+    """The user's axes, or new ones in a figure of `figsize`, by default of this width and height in inches."""
     from matplotlib.axes import Axes
 
+    size = _size(figsize, (width, height), "ax", ax)
     if ax is None:
         import matplotlib.pyplot as plt
 
-        return plt.subplots(figsize=(width, height), layout="constrained")[1]
+        return plt.subplots(figsize=size, layout="constrained")[1]
     if not isinstance(ax, Axes):
         raise TypeError(f"`ax` must be a matplotlib Axes or None; got {type(ax).__name__}.")
     return ax
 
 
-def colours_of(clusters: npt.NDArray[np.integer]) -> list[str]:
-    """A colour for each cluster number; they repeat."""
-    return [COLOURS[k % len(COLOURS)] for k in clusters]
+def _size(figsize: Any, default: tuple[float, float], name: str, given: Any) -> tuple[float, float]:
+    if figsize is None:
+        return default
+    if given is not None:
+        raise ValueError(f"`figsize` is for a new figure, and `{name}` has one already; give one of the two.")
+    size = as_numbers("figsize", figsize)
+    if size.shape != (2,) or not np.all((size > 0) & np.isfinite(size)):
+        raise ValueError(f"`figsize` must be a width and a height in inches, both positive; got {figsize!r}.")
+    return float(size[0]), float(size[1])
 
 
 def matched(labels: Labels, others: Labels) -> Labels:
@@ -54,20 +57,24 @@ def matched(labels: Labels, others: Labels) -> Labels:
 
 def grid_axes(
     axes: Any,
+    figsize: Any,
     n_rows: int,
     n_columns: int,
     width: float,
     height: float,
+    *,
     width_ratios: tuple[float, ...] | None = None,
+    height_ratios: tuple[float, ...] | None = None,
 ) -> npt.NDArray[np.object_]:
-    """The user's array of axes, or new ones in a figure of this size in inches."""
+    """The user's array of axes, or new ones in a figure of `figsize`, by default of this width and height in inches."""
     from matplotlib.axes import Axes
 
+    size = _size(figsize, (width, height), "axes", axes)
     if axes is None:
         import matplotlib.pyplot as plt
 
-        figure = plt.figure(figsize=(width, height), layout="constrained")
-        return figure.subplots(n_rows, n_columns, squeeze=False, width_ratios=width_ratios)
+        figure = plt.figure(figsize=size, layout="constrained")
+        return figure.subplots(n_rows, n_columns, squeeze=False, width_ratios=width_ratios, height_ratios=height_ratios)
     grid = np.asarray(axes, dtype=object)
     for ax in grid.flat:
         if not isinstance(ax, Axes):
@@ -75,11 +82,6 @@ def grid_axes(
     if grid.size != n_rows * n_columns:
         raise ValueError(f"`axes` must hold {n_rows * n_columns} matplotlib Axes; got {grid.size}.")
     return grid.reshape(n_rows, n_columns)
-
-
-def chain_style(k: int, n_chains: int) -> dict[str, Any]:
-    """Colour of chain number `k`; chains beyond the colours there are all look the same."""
-    return {"color": COLOURS[k] if n_chains <= len(COLOURS) else COLOURS[0]}
 
 
 def extent(ax: Axes) -> tuple[float, float]:
@@ -101,15 +103,38 @@ def label_items(ax: Axes, sides: str, names: npt.NDArray[Any]) -> bool:
     return True
 
 
-def label_clusters(ax: Axes, sides: str, sizes: npt.NDArray[np.intp]) -> None:
-    """Name, along all `sides`, clusters of items in a row by number, where they are wide enough for the names."""
+def label_clusters(ax: Axes, sides: str, sizes: npt.NDArray[np.intp], names: list[str]) -> None:
+    """Tick, along all `sides`, every cluster of items in a row, and name those that have room, the largest first."""
     length = min(size for side, size in zip("xy", extent(ax), strict=True) if side in sides)
-    wide = sizes / sizes.sum() * length >= 12 * len(str(sizes.size))  # points
-    centers = (np.cumsum(sizes) - (sizes + 1) / 2)[wide]
+    centers = np.cumsum(sizes) - (sizes + 1) / 2
+    shown = [shortened(name, 12) for name in names]
+    places = (centers + 0.5) / sizes.sum() * length  # points
+    rooms = np.array([4.0 + max(0.6 * 9.0 * len(name), 9.0) for name in shown])
+    named: list[int] = []
+    for k in np.argsort(-sizes, kind="stable"):
+        if np.all(np.abs(places[named] - places[k]) >= (rooms[named] + rooms[k]) / 2):
+            named.append(int(k))
+    named.sort()
     for side in sides:
         axis = ax.xaxis if side == "x" else ax.yaxis
-        axis.set_ticks(centers, [str(k) for k in np.flatnonzero(wide)])
+        axis.set_ticks(centers[named], [shown[k] for k in named], fontsize=9.0)
+        axis.set_ticks(centers, minor=True)
         axis.set_label_text(f"{axis.get_label_text()}, by cluster")
+
+
+def shortened(name: str, longest: int) -> str:
+    """A long name without its middle: names that belong together often differ at one end."""
+    half = (longest - 1) // 2
+    return name if len(name) <= longest else f"{name[: longest - 1 - half]}…{name[-half:]}"
+
+
+def cluster_names(partition: Any, values: Any) -> list[str]:
+    """Names that the user gave the clusters, in the order of first appearance in their labels `values`."""
+    values = np.asarray(values)
+    found = values[np.sort(np.unique(values, return_index=True)[1])]
+    if isinstance(partition, ConsensusPartition):
+        return [str(partition.names[k]) for k in found]
+    return [str(int(name)) if isinstance(name, (float, np.floating)) else str(name) for name in found]
 
 
 def item_names(coords: Any, dim: str, n_items: int) -> npt.NDArray[Any]:

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from posterior_consensus.credible import BOUNDS, CredibleBall
 from posterior_consensus.display import quantity
-from posterior_consensus.plots.axes import INK, colours_of, item_names, label_items, matched, new_axes
+from posterior_consensus.plots.axes import extent, item_names, label_items, matched, new_axes
+from posterior_consensus.plots.colours import colours_of, ink, is_patterned, patch_style, patterns_of, repeats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_MOST_CLUSTERS = 50  # parted by lines; the lines of more would cover the strips
 
-def plot_credible_ball(ball: CredibleBall, *, ax: Axes | None = None) -> Axes:
+
+def plot_credible_ball(
+    ball: CredibleBall, *, figsize: tuple[float, float] | None = None, ax: Axes | None = None
+) -> Axes:
     """Draw the center of a credible ball above its bounds, a strip of items for each, a colour for each cluster.
 
     Parameters
     ----------
     ball : CredibleBall
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
 
     Returns
@@ -35,8 +44,8 @@ def plot_credible_ball(ball: CredibleBall, *, ax: Axes | None = None) -> Axes:
     -----
     Items are ordered by their cluster in the center, then in each bound from the top. Clusters of a bound have the
     colour of the center's cluster with which they are matched (most items in common over all one-to-one matchings);
-    those left over have the next of ten colours, which then repeat. Of several bounds at the same distance the first is
-    drawn.
+    those left over have the next. After twenty colours come patterns. Of several bounds at the same
+    distance the first is drawn.
 
     Examples
     --------
@@ -49,6 +58,7 @@ def plot_credible_ball(ball: CredibleBall, *, ax: Axes | None = None) -> Axes:
     if not isinstance(ball, CredibleBall):
         raise TypeError(f"`ball` must be what credible_ball() returns; got {type(ball).__name__}.")
     from matplotlib.colors import to_rgb
+    from matplotlib.patches import Rectangle
 
     center, dim = ball.center.values, str(ball.center.dims[0])
     strips = [("center", center, 0.0, 1)]
@@ -57,7 +67,8 @@ def plot_credible_ball(ball: CredibleBall, *, ax: Axes | None = None) -> Axes:
         labels = matched(bound.values[0], center)
         strips.append((name.replace("_", " "), labels, float(bound["distance"][0]), bound.shape[0]))
     order = np.lexsort([labels for _, labels, _, _ in reversed(strips)])
-    ax = new_axes(ax, 7.2, 2.9)
+    ax = new_axes(ax, figsize, 7.2, 2.9)
+    patterned = is_patterned(extent(ax)[0], int(center.max()) + 1)
     for row, (_, labels, _, _) in enumerate(strips):
         colours = np.array([to_rgb(colour) for colour in colours_of(labels[order])])
         ax.imshow(
@@ -66,17 +77,31 @@ def plot_credible_ball(ball: CredibleBall, *, ax: Axes | None = None) -> Axes:
             aspect="auto",
             interpolation="nearest",
         )
-    for edge in np.flatnonzero(np.diff(center[order])):
-        ax.axvline(edge + 0.5, color=INK, linewidth=0.8, linestyle=":")
-    ax.set(xlim=(-0.5, order.size - 0.5), ylim=(len(strips) - 0.5, -0.5), xlabel=f"{dim}, by cluster of the center")
+        for start, end in _runs(labels[order]) if patterned else []:
+            cluster = int(labels[order[start]])
+            if patterns_of(np.array([cluster]))[0]:
+                ax.add_patch(Rectangle((start - 0.5, row - 0.36), end - start, 0.72, **patch_style(cluster)))
+    more = repeats(max(int(labels.max()) + 1 for _, labels, _, _ in strips), patterned)
+    if center.max() < _MOST_CLUSTERS:
+        edges = np.flatnonzero(np.diff(center[order])) + 0.5
+        ax.vlines(edges, -0.5, len(strips) - 0.5, colors=ink(), linewidths=0.8, linestyles=":")
+    ax.set(
+        xlim=(-0.5, order.size - 0.5), ylim=(len(strips) - 0.5, -0.5), xlabel=f"{dim}, by cluster of the center{more}"
+    )
     ax.set_yticks(range(len(strips)), [_caption(*strip, unit=ball.loss.unit) for strip in strips])
     if not label_items(ax, "x", item_names(ball.center.coords, dim, order.size)[order]):
         ax.set_xticks([])
-    ax.tick_params(length=0, colors=INK)
+    ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
     radius = quantity(ball.radius, ball.loss.unit, 3)
     ax.set_title(f"{ball.prob:.0%} credible ball under {ball.loss.name}, radius {radius}", fontsize="medium")
     return ax
+
+
+def _runs(labels: npt.NDArray[np.integer]) -> list[tuple[int, int]]:
+    """Where each run of equal labels starts and ends."""
+    edges = [0, *(np.flatnonzero(np.diff(labels)) + 1).tolist(), labels.size]
+    return list(itertools.pairwise(edges))
 
 
 def _caption(name: str, labels: Any, distance: float, ties: int, *, unit: str) -> str:

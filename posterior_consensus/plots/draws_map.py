@@ -11,12 +11,13 @@ from posterior_consensus.credible import BOUNDS, CredibleBall
 from posterior_consensus.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.expectation import loss_matrix
 from posterior_consensus.losses import PartitionLoss, vi
-from posterior_consensus.plots.axes import COLOURS, INK, chain_style, new_axes
+from posterior_consensus.plots.axes import new_axes
+from posterior_consensus.plots.colours import MARK, MOST_CHAINS, chain_colour, chain_marker, ink
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_MARK = "#C1272D"
+_LITTLE = 0.5  # of the variation: where two axes show less, the map says what that means
 _SYMBOLS = {"horizontal": "X", "upper_vertical": "^", "lower_vertical": "v"}
 
 
@@ -26,6 +27,7 @@ def plot_draws_map(
     *,
     ball: CredibleBall | None = None,
     n_draws: int = 400,
+    figsize: tuple[float, float] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw a map of the draws by their distances, coloured by chain, with the estimate and its credible ball in it.
@@ -40,6 +42,8 @@ def plot_draws_map(
         variation of information.
     n_draws : int
         At most so many draws are shown, evenly spaced along each chain.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
 
     Returns
@@ -57,9 +61,8 @@ def plot_draws_map(
     -----
     Classical scaling (Torgerson): the two leading eigenvectors of -J D^2 J / 2, with D the distances of the draws shown
     and J the centring matrix. The estimate and the bounds are placed among the draws by Gower's formula [1]_, so that
-    they do not change the map. The axes' labels tell the share of the sum of positive eigenvalues; where it is small,
-    draws far apart can fall together. Equal
-    partitions always do.
+    they do not change the map. The axes' labels tell the share of the sum of positive eigenvalues; where both
+    together have less than half, a title says that draws far apart can fall together. Equal partitions always do.
 
     References
     ----------
@@ -85,12 +88,15 @@ def plot_draws_map(
     metric = vi() if ball is None else ball.loss
     shown = draws.take(_evenly(draws, n_draws))
     placed, added, shares = _scaled(shown, [labels for _, labels in marks.values()], metric)
-    ax = new_axes(ax, 5.8, 4.4)
+    ax = new_axes(ax, figsize, 5.8, 4.4)
     inside = np.ones(shown.n_draws, bool)
     if ball is not None:
         reached = loss_matrix(draws.as_labels(ball.center)[np.newaxis], shown, metric)[0]
         inside = reached <= ball.radius * (1 + 1e-9) + 1e-12
     _draw_chains(ax, shown, placed, inside)
+    if ball is not None and not inside.all():
+        text = f"outside of the {ball.prob:.0%} ball"
+        ax.scatter([], [], s=14, linewidth=0.7, facecolor="none", edgecolor=ink(), label=text)
     for (name, (symbol, _)), point in zip(marks.items(), added, strict=True):
         size = 190 if symbol == "*" else 80
         ax.scatter(
@@ -98,19 +104,21 @@ def plot_draws_map(
             point[1],
             s=size,
             marker=symbol,
-            color=_MARK,
+            color=MARK,
             edgecolor="white",
             linewidth=0.9,
             label=name,
             zorder=4,
         )
     unit = f", {metric.unit}" if metric.unit else ""
-    ax.set_xlabel(f"first axis ({metric.name}{unit}; {shares[0]:.0%} of the variation)")
-    ax.set_ylabel(f"second axis ({shares[1]:.0%})")
+    ax.set_xlabel(f"first axis ({metric.name}{unit}): {shares[0]:.0%} of the variation")
+    ax.set_ylabel(f"second axis: {shares[1]:.0%} of it")
+    if 0 < shares.sum() < _LITTLE:
+        text = f"The map shows {shares.sum():.0%} of the variation.\nDraws that are near on it can be far apart."
+        ax.set_title(text, loc="left", fontsize="small")
     ax.set_aspect("equal", adjustable="datalim")
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_locator(MaxNLocator(5))
-    ax.tick_params(colors=INK)
     ax.spines[["top", "right"]].set_visible(False)
     if len(ax.get_legend_handles_labels()[0]) > 1:
         ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
@@ -166,12 +174,20 @@ def _draw_chains(
 ) -> None:
     n_chains = len(shown.chains)
     for k, rows in enumerate(shown.chains):
-        colour = chain_style(k, n_chains)["color"]
-        name = f"chain {shown.chain[rows[0]]}" if n_chains <= len(COLOURS) else "draws" if k == 0 else None
+        colour, marker = chain_colour(k, n_chains), chain_marker(k, n_chains)
+        name = f"chain {shown.chain[rows[0]]}" if n_chains <= MOST_CHAINS else "draws" if k == 0 else None
         for within in (True, False):
             at = rows[inside[rows] == within]
-            face = {"facecolor": colour} if within else {"facecolor": "none"}
+            face = colour if within else "none"
             label = name if within else None
             ax.scatter(
-                places[at, 0], places[at, 1], s=14, alpha=0.6, edgecolor=colour, linewidth=0.7, label=label, **face
+                places[at, 0],
+                places[at, 1],
+                s=14,
+                alpha=0.6,
+                marker=marker,
+                edgecolor=colour,
+                linewidth=0.7,
+                label=label,
+                facecolor=face,
             )

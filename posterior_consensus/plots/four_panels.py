@@ -9,22 +9,28 @@ import numpy.typing as npt
 
 from posterior_consensus.credible import CredibleBall
 from posterior_consensus.items import ItemUncertainty
+from posterior_consensus.plots.axes import grid_axes
 from posterior_consensus.plots.credible_ball import plot_credible_ball
 from posterior_consensus.plots.items import plot_item_uncertainty
 from posterior_consensus.plots.n_clusters import plot_n_clusters
 from posterior_consensus.plots.psm import plot_psm
 
 
-def four_panels(draws: Any, partition: Any, ball: CredibleBall, items: ItemUncertainty) -> npt.NDArray[np.object_]:
+def four_panels(
+    draws: Any,
+    partition: Any,
+    ball: CredibleBall,
+    items: ItemUncertainty,
+    *,
+    figsize: tuple[float, float] | None = None,
+) -> npt.NDArray[np.object_]:
     """Draw similarity matrix, number of clusters, credible ball and item uncertainty, lettered."""
-    import matplotlib.pyplot as plt
-
-    _, axes = plt.subplots(2, 2, figsize=(11.0, 8.2), layout="constrained", height_ratios=(1.25, 1.0))
+    axes = grid_axes(None, figsize, 2, 2, 11.0, 8.2, height_ratios=(1.25, 1.0))
     plot_psm(draws, partition, ax=axes[0, 0])
     plot_n_clusters(draws, partition, ax=axes[0, 1])
     plot_credible_ball(ball, ax=axes[1, 0])
     plot_item_uncertainty(items, ax=axes[1, 1])
-    for letter, ax in zip("abcd", axes.flat, strict=True):
+    for letter, ax in zip("abcd", axes.ravel().tolist(), strict=True):
         corner = {"xy": (0, 1), "xycoords": "axes fraction", "xytext": (-30, 6), "textcoords": "offset points"}
         ax.annotate(letter, **corner, fontsize="large", fontweight="bold")
     return axes

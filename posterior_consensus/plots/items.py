@@ -7,19 +7,35 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from posterior_consensus.items import ItemUncertainty
-from posterior_consensus.plots.axes import INK, colours_of, extent, item_names, label_clusters, label_items, new_axes
+from posterior_consensus.plots.axes import extent, item_names, label_clusters, label_items, new_axes
+from posterior_consensus.plots.colours import (
+    MARKERS,
+    NEUTRAL,
+    colours_of,
+    ink,
+    is_patterned,
+    patch_style,
+    patterns_of,
+    repeats,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_MOST_CLUSTERS = 50  # parted by lines; the lines of more would cover the bars
 
-def plot_item_uncertainty(items: ItemUncertainty, *, ax: Axes | None = None) -> Axes:
+
+def plot_item_uncertainty(
+    items: ItemUncertainty, *, figsize: tuple[float, float] | None = None, ax: Axes | None = None
+) -> Axes:
     """Draw for every item the probability of being with its own cluster, and with the nearest other one.
 
     Parameters
     ----------
     items : ItemUncertainty
         What :func:`item_uncertainty` gives.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
 
     Returns
@@ -35,8 +51,9 @@ def plot_item_uncertainty(items: ItemUncertainty, *, ax: Axes | None = None) -> 
     -----
     Items stand by cluster and, within it, the most certain first. The bar, in the cluster's colour, is the probability
     of being with the rest of the cluster; an item on its own has none. The point, in the other cluster's colour, is the
-    probability of being there: above the bar, the item would rather be there. Ten colours repeat. Items are named where
-    their names can be read at the size of the axes, else clusters are.
+    probability of being there: above the bar, the item would rather be there. After twenty colours come
+    patterns, of points other shapes. Items are named where their names can be read at the size of the axes, else
+    clusters are.
 
     Examples
     --------
@@ -51,35 +68,38 @@ def plot_item_uncertainty(items: ItemUncertainty, *, ax: Axes | None = None) -> 
     cluster, dim = items.cluster.values, str(items.cluster.dims[0])
     own = np.nan_to_num(items.probability.values)
     order = np.lexsort([np.nan_to_num(items.nearest_probability.values), -own, cluster])
-    ax = new_axes(ax, 7.2, 3.4)
+    ax = new_axes(ax, figsize, 7.2, 3.4)
     room = extent(ax)[0] / order.size  # points an item
     edges = np.arange(order.size + 1) - 0.5
     sizes = np.bincount(cluster)
     ends = np.cumsum(sizes)
+    patterned = is_patterned(extent(ax)[0], sizes.size)
     for k, (size, end) in enumerate(zip(sizes, ends, strict=True)):
         rows = slice(end - size, end)
-        ax.stairs(
-            own[order[rows]], edges[end - size : end + 1], fill=True, color=colours_of(np.array([k]))[0], alpha=0.6
-        )
-        if k:
-            ax.axvline(end - size - 0.5, color=INK, linewidth=0.8, linestyle=":")
+        ax.stairs(own[order[rows]], edges[end - size : end + 1], fill=True, alpha=0.6, **patch_style(k, patterned))
+    if sizes.size <= _MOST_CLUSTERS:
+        ax.vlines(ends[:-1] - 0.5, 0, 1.02, colors=ink(), linewidths=0.8, linestyles=":")
     elsewhere = np.flatnonzero(items.nearest.values[order] >= 0)
-    ax.scatter(
-        elsewhere,
-        items.nearest_probability.values[order[elsewhere]],
-        s=np.clip(room, 1.5, 5.0) ** 2,
-        c=colours_of(items.nearest.values[order[elsewhere]]),
-        edgecolors=INK,
-        linewidths=0.6 if room > 4 else 0.0,
-        zorder=2.5,
-        clip_on=False,
-    )
+    nearest = items.nearest.values[order]
+    for pattern in np.unique(patterns_of(nearest[elsewhere])):
+        at = elsewhere[patterns_of(nearest[elsewhere]) == pattern]
+        ax.scatter(
+            at,
+            items.nearest_probability.values[order[at]],
+            s=np.clip(room, 3.0, 5.0) ** 2,
+            c=colours_of(nearest[at]),
+            marker=MARKERS[pattern],
+            edgecolors=ink(),
+            linewidths=0.6 if room > 4 else 0.2,
+            zorder=2.5,
+            clip_on=False,
+        )
     ax.set(xlim=(-0.5, order.size - 0.5), ylim=(0, 1.02), xlabel=dim, ylabel="posterior probability")
+    ax.tick_params(axis="x", length=0)
     if not label_items(ax, "x", item_names(items.cluster.coords, dim, order.size)[order]):
-        label_clusters(ax, "x", sizes)
+        label_clusters(ax, "x", sizes, [str(k) for k in range(sizes.size)])
+    ax.set_xlabel(ax.get_xlabel() + repeats(sizes.size, patterned))
     _add_legend(ax)
-    ax.tick_params(axis="x", length=0, colors=INK)
-    ax.tick_params(axis="y", colors=INK)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 
@@ -89,8 +109,8 @@ def _add_legend(ax: Axes) -> None:
     from matplotlib.patches import Patch
 
     entries = [
-        Patch(color="#777777", alpha=0.6, label="with own cluster"),
-        Line2D([], [], linestyle="", marker="o", markersize=4, color="#777777", label="with nearest other"),
+        Patch(color=NEUTRAL, alpha=0.6, label="with own cluster"),
+        Line2D([], [], linestyle="", marker="o", markersize=4, color=NEUTRAL, label="with nearest other"),
     ]
     ax.legend(
         handles=entries,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from posterior_consensus.plots.axes import INK, new_axes
+from posterior_consensus.plots.axes import new_axes
+from posterior_consensus.plots.colours import MARK, as_cmap, ink, on_dark
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,13 +17,19 @@ if TYPE_CHECKING:
 _MUCH = 10  # times as many clusters at one end as at the other: then the axis is logarithmic
 
 
-def plot_loss_path(path: xr.Dataset, *, ax: Axes | None = None) -> Axes:
+def plot_loss_path(
+    path: xr.Dataset, *, cmap: Any = None, figsize: tuple[float, float] | None = None, ax: Axes | None = None
+) -> Axes:
     """Draw the number of clusters against the loss's parameter, and where the partition stays the same.
 
     Parameters
     ----------
     path : xarray.Dataset
         What :func:`loss_path` gives.
+    cmap : str or matplotlib.colors.Colormap, optional
+        From the nearest to the farthest neighbours. By default blues that fade into the page.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
 
     Returns
@@ -35,13 +42,14 @@ def plot_loss_path(path: xr.Dataset, *, ax: Axes | None = None) -> Axes:
     TypeError
         If `path` is not a Dataset.
     ValueError
-        If it is not one of a loss path.
+        If it is not one of a loss path, or `cmap` or `figsize` are at fault.
 
     Notes
     -----
-    The line between two values is thick where the partition stays the same, else the paler the farther their partitions
-    are from each other, in variation of information: long dark stretches are answers that hardly depend on the choice.
-    The dashed line is at the loss's default. The axis is logarithmic where the number of clusters grows tenfold.
+    The line between two values is thick where the partition stays the same, else the fainter the farther their
+    partitions are from each other, in variation of information: long strong stretches are answers that hardly depend
+    on the choice. The dashed line is at the loss's default. The axis is logarithmic where the number of clusters grows
+    tenfold.
 
     Examples
     --------
@@ -55,18 +63,17 @@ def plot_loss_path(path: xr.Dataset, *, ax: Axes | None = None) -> Axes:
         raise TypeError(f"`path` must be what loss_path() returns; got {type(path).__name__}.")
     dim = _parameter(path)
     x, clusters = path[dim].values, path["n_clusters"].values
-    ax = new_axes(ax, 5.6, 3.4)
+    ax = new_axes(ax, figsize, 5.6, 3.4)
     if x.size > 1:
-        _draw_steps(ax, x, clusters, path["distance_to_previous"].values[1:])
-    ax.plot(x, clusters, "o", color=INK, markersize=3)
+        _draw_steps(ax, x, clusters, path["distance_to_previous"].values[1:], cmap)
+    ax.plot(x, clusters, "o", color=ink(), markersize=3)
     default = 0.5 if dim == "tau" else 1.0
     if x.min() <= default <= x.max():
         name = f"default, {dim} = {default:g}"
-        ax.axvline(default, color="#C1272D", linewidth=1.3, linestyle="--", label=name, zorder=1.5)
+        ax.axvline(default, color=MARK, linewidth=1.3, linestyle="--", label=name, zorder=1.5)
         ax.legend(frameon=False, fontsize="small")
     _scale_clusters(ax, clusters)
     ax.set(xlabel="pair threshold tau" if dim == "tau" else "cost of separating, a", ylabel="number of clusters")
-    ax.tick_params(colors=INK)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 
@@ -83,18 +90,20 @@ def _parameter(path: xr.Dataset) -> str:
 
 
 def _draw_steps(
-    ax: Axes, x: npt.NDArray[np.float64], clusters: npt.NDArray[np.int64], distances: npt.NDArray[np.float64]
+    ax: Axes, x: npt.NDArray[np.float64], clusters: npt.NDArray[np.int64], distances: npt.NDArray[np.float64], cmap: Any
 ) -> None:
-    """Draw a step between each two neighbours, thick if they are the same, else the paler the farther apart."""
+    """Draw a step between each two neighbours, thick if they are the same, else the fainter the farther apart."""
     from matplotlib.collections import LineCollection
     from matplotlib.colors import LinearSegmentedColormap, Normalize
 
+    strong, faint = ("#DCE6F0", "#08306B") if on_dark() else ("#08306B", "#DCE6F0")
+    fading = LinearSegmentedColormap.from_list("near to far", [strong, "#6BAED6", faint])
     middle = (x[:-1] + x[1:]) / 2
     corners = [(x[:-1], clusters[:-1]), (middle, clusters[:-1]), (middle, clusters[1:]), (x[1:], clusters[1:])]
     steps = LineCollection(
         list(np.stack([np.column_stack(corner) for corner in corners], axis=1)),
         array=distances,
-        cmap=LinearSegmentedColormap.from_list("near to far", ["#08306B", "#6BAED6", "#DCE6F0"]),
+        cmap=fading if cmap is None else as_cmap(cmap),
         norm=Normalize(0.0, distances.max() or 1.0),
         linewidths=np.where(distances < 1e-9, 5.0, 2.0),
         capstyle="butt",

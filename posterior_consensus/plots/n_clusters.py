@@ -6,14 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from posterior_consensus.display import counted
 from posterior_consensus.draws import as_partition_draws
-from posterior_consensus.plots.axes import COLOURS, INK, new_axes
+from posterior_consensus.plots.axes import new_axes
+from posterior_consensus.plots.colours import MARK, MOST_CHAINS, chain_colour, chain_marker
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def plot_n_clusters(draws: Any, partition: Any = None, *, ax: Axes | None = None) -> Axes:
+def plot_n_clusters(
+    draws: Any, partition: Any = None, *, figsize: tuple[float, float] | None = None, ax: Axes | None = None
+) -> Axes:
     """Draw the posterior probabilities of the number of clusters: bars over all draws, a point for each chain.
 
     Parameters
@@ -22,6 +26,8 @@ def plot_n_clusters(draws: Any, partition: Any = None, *, ax: Axes | None = None
     partition : result object, DataArray or label vector of shape (n_items,), optional
         Its number of clusters is marked. A consensus often has fewer clusters than most draws, whose smallest clusters
         vary.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
 
     Returns
@@ -32,6 +38,10 @@ def plot_n_clusters(draws: Any, partition: Any = None, *, ax: Axes | None = None
     ------
     ValueError
         If draws or partition are at fault.
+
+    Notes
+    -----
+    Where all draws have the same number, as in a model that fixes it, the title says so, and chains have no points.
 
     Examples
     --------
@@ -45,27 +55,28 @@ def plot_n_clusters(draws: Any, partition: Any = None, *, ax: Axes | None = None
     draws = as_partition_draws(draws)
     fewest, most = int(draws.n_clusters.min()), int(draws.n_clusters.max())
     numbers = np.arange(fewest, most + 1)
-    ax = new_axes(ax, 5.6, 3.4)
+    ax = new_axes(ax, figsize, 5.6, 3.4)
     ax.bar(
         numbers, np.bincount(draws.n_clusters - fewest, draws.weights), width=0.8, color="#C9D3DF", label="all chains"
     )
     spread = 0.6 * (np.arange(len(draws.chains)) + 0.5) / len(draws.chains) - 0.3
-    few = len(draws.chains) <= len(COLOURS)
-    for k, rows in enumerate(draws.chains if len(draws.chains) > 1 else []):
+    few = len(draws.chains) <= MOST_CHAINS
+    for k, rows in enumerate(draws.chains if len(draws.chains) > 1 and fewest < most else []):
         weights = draws.weights[rows]
         if weights.sum() > 0:
             share = np.bincount(draws.n_clusters[rows] - fewest, weights, minlength=numbers.size) / weights.sum()
-            colour = COLOURS[k] if few else COLOURS[0]
+            colour, marker = chain_colour(k, len(draws.chains)), chain_marker(k, len(draws.chains))
             name = f"chain {draws.chain[rows[0]]}" if few else "each chain" if k == 0 else None
-            ax.plot(numbers + spread[k], share, "o", markersize=4, color=colour, label=name)
+            ax.plot(numbers + spread[k], share, marker, markersize=4, color=colour, label=name)
     if partition is not None:
         clusters = int(draws.as_labels(partition).max()) + 1
-        ax.axvline(clusters, color="#C1272D", linewidth=1.3, linestyle="--", label=f"partition: {clusters}", zorder=1.5)
+        ax.axvline(clusters, color=MARK, linewidth=1.3, linestyle="--", label=f"partition: {clusters}", zorder=1.5)
+    if fewest == most:
+        ax.set_title(f"Every draw has {counted(most, 'cluster')}.", fontsize="medium")
     low, high = ax.get_xlim()
     ax.set_xlim(min(low, fewest - 1), max(high, most + 1))  # whole numbers need room to be ticks
     ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
     ax.set(xlabel="number of clusters", ylabel="posterior probability")
-    ax.tick_params(colors=INK)
     ax.spines[["top", "right"]].set_visible(False)
     if len(ax.get_legend_handles_labels()[0]) > 1:
         ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from posterior_consensus.diagnostics import NearIndependence
-from posterior_consensus.plots.axes import COLOURS, INK, new_axes
+from posterior_consensus.plots.axes import new_axes
+from posterior_consensus.plots.colours import COLOURS, ink
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,13 +17,17 @@ _BINS = 40
 _NAMES = {"posterior": "posterior, other draws", "product of marginals": "product of marginals"}
 
 
-def plot_near_independence(found: NearIndependence, *, ax: Axes | None = None) -> Axes:
+def plot_near_independence(
+    found: NearIndependence, *, figsize: tuple[float, float] | None = None, ax: Axes | None = None
+) -> Axes:
     """Draw how far the posterior is from itself and from the product of its marginals, as two histograms.
 
     Parameters
     ----------
     found : NearIndependence
         What :func:`near_independence` returns.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
 
     Returns
@@ -54,17 +59,16 @@ def plot_near_independence(found: NearIndependence, *, ax: Axes | None = None) -
         raise TypeError(f"`found` must be what diagnostics.near_independence() returns; got {type(found).__name__}.")
     from matplotlib.ticker import MaxNLocator
 
-    ax = new_axes(ax, 5.6, 3.2)
+    ax = new_axes(ax, figsize, 5.6, 3.2)
     values = found.resampled
     low, high = float(values.min()), float(values.max())
     edges = np.linspace(low, high if high > low else low + 1.0, _BINS + 1)
-    for (name, text), colour in zip(_NAMES.items(), (COLOURS[2], COLOURS[6]), strict=True):
+    for (name, text), colour in zip(_NAMES.items(), (COLOURS[2], COLOURS[9]), strict=True):
         ax.hist(values.sel(compared_with=name).values, edges.tolist(), color=colour, alpha=0.55, label=text)
-    ax.axvline(0.0, color=INK, linewidth=0.7, linestyle=":")
+    ax.axvline(0.0, color=ink(), linewidth=0.7, linestyle=":")
     ax.set(xlabel="squared maximum mean discrepancy of draws from ...", ylabel="resamples")
-    ax.set_title(f"p-value {found.p_value:.2g} for independent items", loc="left", fontsize="medium", color=INK)
+    ax.set_title(f"p-value {found.p_value:.2g} for independent items", loc="left", fontsize="medium")
     ax.xaxis.set_major_locator(MaxNLocator(5))  # labels of small numbers are long
-    ax.tick_params(colors=INK)
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False, fontsize="small")
     return ax

@@ -7,21 +7,31 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import xarray as xr
 
-from posterior_consensus.partitions import Labels, as_array, canonical_labels
-from posterior_consensus.plots.axes import INK, colours_of, extent, new_axes
-from posterior_consensus.sources import labelled, positions
+from posterior_consensus.partitions import Labels
+from posterior_consensus.plots.axes import extent, new_axes, shortened
+from posterior_consensus.plots.colours import MARKERS, as_cmap, colours_of, ink, ink_on, patterns_of
+from posterior_consensus.plots.observed import observed_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
 
 Floats = npt.NDArray[np.float64]
 
 _FARTHEST = 2.0  # standard deviations at which colours end
+_LONGEST = 24  # characters of a name
+_CHARACTER = 5.4  # points wide
 
 
-def plot_cluster_profiles(data: Any, partition: Any, *, ax: Axes | None = None) -> Axes:
+def plot_cluster_profiles(
+    data: Any,
+    partition: Any,
+    *,
+    cmap: Any = "RdBu_r",
+    figsize: tuple[float, float] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
     """Draw the observed data cluster by cluster: the values of one feature, or means and spreads of several.
 
     Parameters
@@ -30,6 +40,10 @@ def plot_cluster_profiles(data: Any, partition: Any, *, ax: Axes | None = None) 
         Numbers, NaN where missing. A DataFrame has a row for each item; a DataArray may have the items second.
     partition : result object, DataArray or label vector of shape (n_items,)
         As a rule the consensus.
+    cmap : str or matplotlib.colors.Colormap
+        Colours of the means of several features, from two standard deviations below the mean to two above.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
 
     Returns
@@ -40,7 +54,8 @@ def plot_cluster_profiles(data: Any, partition: Any, *, ax: Axes | None = None) 
     Raises
     ------
     ValueError
-        If the partition labels other items than the data have, or the data have another shape.
+        If the partition labels other items than the data have, the data have another shape, or `cmap` or `figsize` are
+        at fault.
     TypeError
         If the data are not numbers.
 
@@ -50,6 +65,7 @@ def plot_cluster_profiles(data: Any, partition: Any, *, ax: Axes | None = None) 
     a cell for each cluster and feature, coloured by the cluster's mean in standard deviations of all items from their
     mean; the line across the cell is the standard deviation within the cluster, and as wide as the cell where it is
     that of all items or more: short lines are features in which the cluster is homogeneous. Colours end at 2.
+    Clusters have the names that the user gave them. Long names lose their middle.
 
     Examples
     --------
@@ -58,98 +74,65 @@ def plot_cluster_profiles(data: Any, partition: Any, *, ax: Axes | None = None) 
     >>> [tick.get_text() for tick in ax.get_yticklabels()]
     ['0 (n = 3)', '1 (n = 2)']
     """
-    values, features, labels = _table(data, partition)
-    sizes = np.bincount(labels)
-    several = values.shape[1] > 1
-    width = min(3.0 + 0.45 * values.shape[1], 12.0) if several else 5.6
-    ax = new_axes(ax, width, min(1.4 + 0.42 * sizes.size, 10.0))
-    names = [f"{k} (n = {size})" for k, size in enumerate(sizes)]
-    _name_rows(ax, names)
+    found = observed_table(data, partition)
+    sizes = np.bincount(found.labels)
+    several = found.values.shape[1] > 1
+    width = min(3.0 + 0.45 * found.values.shape[1], 12.0) if several else 5.6
+    features = [shortened(name, _LONGEST) for name in found.features]
+    upright = _CHARACTER * max(len(name) for name in features) / 72 if several else 0.0  # inches below the cells
+    ax = new_axes(ax, figsize, width, min(1.4 + 0.42 * sizes.size, 10.0) + upright)
+    names = [f"{shortened(name, _LONGEST)} (n = {size})" for name, size in zip(found.names, sizes, strict=True)]
+    _set_names(ax, "y", names)
     if several:
-        _draw_cells(ax, values, labels, features)
+        _draw_cells(ax, found.values, found.labels, as_cmap(cmap))
+        _set_names(ax, "x", features)
     else:
-        _draw_points(ax, values[:, 0], labels, features[0])
+        _draw_points(ax, found.values[:, 0], found.labels)
+        ax.set_xlabel(found.features[0], wrap=True)
     ax.set_ylabel("cluster")
-    ax.tick_params(colors=INK)
     ax.tick_params(axis="y", length=0)
     return ax
 
 
-def _table(data: Any, partition: Any) -> tuple[Floats, list[str], Labels]:
-    """Data (n_items, n_features) in the partition's order, the features' names, and the labels."""
-    found = getattr(partition, "labels", partition)
-    dim = str(found.dims[0]) if isinstance(found, xr.DataArray) and found.ndim else "item"
-    array = _as_dataarray(data, dim)
-    found = labelled(partition, dim)
-    if isinstance(found, xr.DataArray) and dim in found.coords and dim in array.coords and len(found) == len(array):
-        order = positions(found.coords[dim].to_index(), array.coords[dim].to_index())
-        if order is None:
-            raise ValueError(f"`data` must be of the partition's items; the coordinates of {dim!r} differ.")
-        array = array.isel({dim: order})
-    labels = canonical_labels(found)
-    if labels.size != len(array):
-        raise ValueError(f"`partition` must label all {len(array)} items of the data; got {labels.size} labels.")
-    if array.ndim == 1:
-        array = array.expand_dims({"feature": [array.name or "value"]}, axis=1)
-    if array.dtype.kind not in "iufb":
-        raise TypeError(f"`data` must be numbers; got dtype {array.dtype}.")
-    feature = str(array.dims[1])
-    names = array[feature].values if feature in array.coords else range(array.shape[1])
-    return array.values.astype(np.float64), [str(name) for name in names], labels
+def _draw_points(ax: Axes, values: Floats, labels: Labels) -> None:
+    from matplotlib.colors import to_rgba_array
 
-
-def _as_dataarray(data: Any, dim: str) -> xr.DataArray:
-    """The data with items first; those of a table without an index of its own are known by position."""
-    if isinstance(data, xr.DataArray):
-        array = data.transpose(dim, ...) if dim in data.dims else data
-    elif isinstance(data, (pd.DataFrame, pd.Series)):
-        coords: dict[str, Any] = {} if isinstance(data.index, pd.RangeIndex) else {dim: data.index.to_numpy()}
-        if isinstance(data, pd.DataFrame):
-            coords["feature"] = [str(name) for name in data.columns]
-        array = xr.DataArray(
-            data.to_numpy(),
-            dims=(dim, "feature")[: data.ndim],
-            coords=coords,
-            name=data.name if isinstance(data, pd.Series) else None,
-        )
-    else:
-        values = as_array(data, "`data`")
-        if values.ndim not in (1, 2):
-            raise ValueError(f"`data` must be of shape (n_items,) or (n_items, n_features); got {values.shape}.")
-        array = xr.DataArray(values, dims=(dim, "feature")[: values.ndim])
-    if array.ndim not in (1, 2) or array.size == 0:
-        raise ValueError(f"`data` must be of shape (n_items,) or (n_items, n_features); got {array.shape}.")
-    return array
-
-
-def _draw_points(ax: Axes, values: Floats, labels: Labels, name: str) -> None:
-    sizes = np.bincount(labels)
-    for k, colour in enumerate(colours_of(np.arange(sizes.size))):
-        own = np.sort(values[(labels == k) & np.isfinite(values)])
-        if own.size == 0:
-            continue
-        # Multiples of the golden ratio spread neighbours evenly over the row, the same way every time.
-        heights = k + 0.6 * ((np.arange(own.size) * 0.6180339887) % 1.0 - 0.5)
-        ax.scatter(own, heights, s=12, color=colour, alpha=max(0.3, min(0.8, 100 / own.size)), linewidths=0)
-        low, middle, high = np.quantile(own, [0.25, 0.5, 0.75])
-        ax.plot([low, high], [k, k], color=INK, linewidth=1.5, solid_capstyle="butt")
-        ax.plot(middle, k, "|", color=INK, markersize=11, markeredgewidth=2)
-    ax.set(ylim=(sizes.size - 0.5, -0.5), xlabel=name)
+    table = pd.DataFrame({"value": values, "cluster": labels})[np.isfinite(values)]
+    table = table.sort_values(["cluster", "value"], kind="stable")
+    groups = table.groupby("cluster")["value"]
+    cluster = table["cluster"].to_numpy()
+    # Multiples of the golden ratio spread neighbours evenly over the row, the same way every time.
+    heights = cluster + 0.6 * ((groups.cumcount().to_numpy() * 0.6180339887) % 1.0 - 0.5)
+    alpha = np.clip(100 / groups.transform("size").to_numpy(), 0.3, 0.8)
+    colours = np.column_stack([to_rgba_array(colours_of(cluster))[:, :3], alpha])
+    for pattern in np.unique(patterns_of(cluster)):
+        at = patterns_of(cluster) == pattern
+        ax.scatter(table["value"][at], heights[at], s=12, c=colours[at], marker=MARKERS[pattern], linewidths=0)
+    quartiles = groups.quantile(np.array([0.25, 0.5, 0.75])).unstack()
+    rows = quartiles.index.to_numpy()
+    ax.hlines(rows, quartiles[0.25], quartiles[0.75], colors=ink(), linewidths=1.5)
+    thick = min(11.0, extent(ax)[1] / (labels.max() + 1) * 0.6)
+    ax.plot(quartiles[0.5], rows, "|", color=ink(), markersize=thick, markeredgewidth=2)
+    ax.set_ylim(int(labels.max()) + 0.5, -0.5)
     ax.spines[["top", "right", "left"]].set_visible(False)
 
 
-def _draw_cells(ax: Axes, values: Floats, labels: Labels, features: list[str]) -> None:
+def _draw_cells(ax: Axes, values: Floats, labels: Labels, cmap: Colormap) -> None:
+    from matplotlib.collections import LineCollection
+    from matplotlib.colors import Normalize
+
     means, spreads = _standardised(values, labels)
     image = ax.imshow(
-        np.ma.masked_invalid(means), cmap="RdBu_r", vmin=-_FARTHEST, vmax=_FARTHEST, aspect="auto", alpha=0.9
+        np.ma.masked_invalid(means), cmap=cmap, norm=Normalize(-_FARTHEST, _FARTHEST), aspect="auto", alpha=0.9
     )
-    for (k, f), spread in np.ndenumerate(spreads):
-        half = 0.5 * min(spread, 1.0)
-        ax.plot([f - half, f + half], [k, k], color=INK, linewidth=1.5, solid_capstyle="butt")
+    rows, columns = np.nonzero(np.isfinite(spreads))
+    halves = 0.5 * np.minimum(spreads[rows, columns], 1.0)
+    ends = np.array([[columns - halves, rows], [columns + halves, rows]]).transpose(2, 0, 1)
+    inks = ink_on(cmap(image.norm(means[rows, columns])))
+    ax.add_collection(LineCollection(list(ends), colors=list(inks), linewidths=1.5, capstyle="butt"))
     colour_bar = ax.figure.colorbar(image, ax=ax, fraction=0.046, pad=0.03, extend="both", extendfrac=0.03)
     colour_bar.set_label("standardised mean")
     colour_bar.outline.set_visible(False)
-    ax.set_xticks(range(len(features)), features, rotation=90 if len(features) > 6 else 0)
     ax.tick_params(axis="x", length=0)
     ax.spines[:].set_visible(False)
 
@@ -162,7 +145,15 @@ def _standardised(values: Floats, labels: Labels) -> tuple[Floats, Floats]:
     return groups.mean().to_numpy(), groups.std(ddof=0).to_numpy()
 
 
-def _name_rows(ax: Axes, names: list[str]) -> None:
-    font = min(9.0, extent(ax)[1] / len(names) / 1.1)
-    step = int(np.ceil(5.0 / font))  # every name, or those that can be read
-    ax.set_yticks(range(0, len(names), step), names[::step], fontsize=max(font, 5.0))
+def _set_names(ax: Axes, side: str, names: list[str]) -> None:
+    """Name rows or columns: every one, or those that can be read."""
+    length = dict(zip("xy", extent(ax), strict=True))[side]
+    room = length / len(names)  # points a name
+    font = min(9.0, room / 1.1)
+    step = int(np.ceil(5.0 / font))
+    upright = side == "x" and _CHARACTER * max(len(name) for name in names) > room
+    axis = ax.xaxis if side == "x" else ax.yaxis
+    axis.set_ticks(range(0, len(names), step), names[::step])
+    axis.set_tick_params(
+        labelsize=max(font, 5.0) if upright or side == "y" else 9.0, labelrotation=90 if upright else 0
+    )

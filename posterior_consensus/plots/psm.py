@@ -11,18 +11,26 @@ from scipy.cluster import hierarchy
 from scipy.spatial.distance import squareform
 
 from posterior_consensus.partitions import canonical_labels
-from posterior_consensus.plots.axes import INK, item_names, label_clusters, label_items, new_axes
+from posterior_consensus.plots.axes import cluster_names, item_names, label_clusters, label_items, new_axes
+from posterior_consensus.plots.colours import MARK, as_cmap
 from posterior_consensus.similarity import posterior_similarity_matrix
 from posterior_consensus.sources import aligned, labelled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-
+_MOST_CLUSTERS = 50  # outlined boldly
 _MOST_FOR_OPTIMAL_ORDER = 1000  # items; its cubic time would be felt beyond
 
 
-def plot_psm(psm: Any, partition: Any = None, *, ax: Axes | None = None) -> Axes:
+def plot_psm(
+    psm: Any,
+    partition: Any = None,
+    *,
+    cmap: Any = "Blues",
+    figsize: tuple[float, float] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
     """Draw the posterior similarity matrix, ordered by a partition with its clusters outlined.
 
     Parameters
@@ -31,6 +39,10 @@ def plot_psm(psm: Any, partition: Any = None, *, ax: Axes | None = None) -> Axes
         What :func:`posterior_similarity_matrix` gives, or draws to compute it from.
     partition : result object, DataArray or label vector of shape (n_items,), optional
         As a rule the consensus. Without it items are ordered by average linkage and nothing is outlined.
+    cmap : str or matplotlib.colors.Colormap
+        Colours of the probabilities from 0 to 1.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
 
     Returns
@@ -42,12 +54,13 @@ def plot_psm(psm: Any, partition: Any = None, *, ax: Axes | None = None) -> Axes
     ------
     ValueError
         If the matrix is not one of probabilities with the same items in rows and columns, the partition does not label
-        these, or draws are at fault.
+        these, or draws, `cmap` or `figsize` are at fault.
 
     Notes
     -----
     Clusters stand in the order of their labels, items within a cluster in that of an average linkage tree of 1 - PSM.
-    Items are named where their names can be read at the size of the axes, else clusters are.
+    Items are named where their names can be read at the size of the axes. Else clusters have a tick each, and their
+    names, as the user gave them, where there is room.
 
     Examples
     --------
@@ -61,16 +74,18 @@ def plot_psm(psm: Any, partition: Any = None, *, ax: Axes | None = None) -> Axes
 
     matrix = _as_matrix(psm)
     values, dim = matrix.values, str(matrix.dims[0])
-    labels = None if partition is None else _labels(partition, matrix)
+    given = None if partition is None else _labels(partition, matrix)
+    labels = None if given is None else canonical_labels(given)
     order = item_order(values, np.zeros(len(values), np.int32) if labels is None else labels)
-    ax = new_axes(ax, 5.6, 4.8)
-    image = ax.imshow(values[np.ix_(order, order)], cmap="Blues", vmin=0.0, vmax=1.0, interpolation="nearest")
+    ax = new_axes(ax, figsize, 5.6, 4.8)
+    image = ax.imshow(values[np.ix_(order, order)], cmap=as_cmap(cmap), vmin=0.0, vmax=1.0, interpolation="nearest")
     colour_bar = ax.figure.colorbar(image, ax=ax, fraction=0.046, pad=0.03)
     colour_bar.set_label("posterior probability of the same cluster")
     colour_bar.outline.set_visible(False)
     named = label_items(ax, "xy", item_names(matrix.coords, dim, len(values))[order])
     ax.set_xlabel(dim)
     ax.set_ylabel(dim)
+    ax.tick_params(length=0)
     if labels is None:
         if not named:
             ax.set_xticks([])
@@ -78,13 +93,13 @@ def plot_psm(psm: Any, partition: Any = None, *, ax: Axes | None = None) -> Axes
         return ax
     sizes = np.bincount(labels)
     ends = np.cumsum(sizes)
+    width = 1.3 if sizes.size <= _MOST_CLUSTERS else 0.5
     for size, end in zip(sizes, ends, strict=True):
         ax.add_patch(
-            Rectangle((end - size - 0.5, end - size - 0.5), size, size, fill=False, edgecolor="#C1272D", linewidth=1.3)
+            Rectangle((end - size - 0.5, end - size - 0.5), size, size, fill=False, edgecolor=MARK, linewidth=width)
         )
     if not named:
-        label_clusters(ax, "xy", sizes)
-    ax.tick_params(length=0, colors=INK)
+        label_clusters(ax, "xy", sizes, cluster_names(partition, given))
     return ax
 
 
@@ -103,14 +118,15 @@ def _as_matrix(psm: Any) -> xr.DataArray:
     return psm
 
 
-def _labels(partition: Any, matrix: xr.DataArray) -> npt.NDArray[np.int32]:
+def _labels(partition: Any, matrix: xr.DataArray) -> npt.NDArray[Any]:
+    """The partition's own labels in the order of the matrix."""
     values = labelled(partition, str(matrix.dims[0]))
     if isinstance(values, xr.DataArray):
         values = aligned(values, str(matrix.dims[0]), matrix.coords, "partition")
     labels = canonical_labels(values)
     if labels.size != len(matrix):
         raise ValueError(f"`partition` must label all {len(matrix)} items of the matrix; got {labels.size} labels.")
-    return labels
+    return np.asarray(values)
 
 
 def item_order(values: npt.NDArray[np.float64], labels: npt.NDArray[np.int32]) -> npt.NDArray[np.intp]:

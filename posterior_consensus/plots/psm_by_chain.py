@@ -10,17 +10,24 @@ import numpy.typing as npt
 from posterior_consensus.diagnostics.agreement import largest_gap
 from posterior_consensus.diagnostics.traces import as_sampled
 from posterior_consensus.draws import as_partition_draws
-from posterior_consensus.plots.axes import INK, grid_axes, item_names
+from posterior_consensus.plots.axes import grid_axes, item_names
+from posterior_consensus.plots.colours import MARK, as_cmap, ink_on
 from posterior_consensus.plots.psm import item_order
 from posterior_consensus.similarity import similarity_values
 
 _SIDE = 2.6  # inches
 _MOST_COLUMNS = 4
 _MOST_CLUSTERS = 30  # parted by lines; the lines of more would cover the matrix
-_MARK = "#C1272D"
 
 
-def plot_psm_by_chain(draws: Any, partition: Any = None, *, axes: Any = None) -> npt.NDArray[np.object_]:
+def plot_psm_by_chain(
+    draws: Any,
+    partition: Any = None,
+    *,
+    cmap: Any = "Blues",
+    figsize: tuple[float, float] | None = None,
+    axes: Any = None,
+) -> npt.NDArray[np.object_]:
     """Draw the posterior similarity matrix of every chain, all with one order of the items and one colour scale.
 
     Parameters
@@ -29,6 +36,10 @@ def plot_psm_by_chain(draws: Any, partition: Any = None, *, axes: Any = None) ->
     partition : result object, DataArray or label vector of shape (n_items,), optional
         Orders the items, as a rule the consensus; its clusters, up to 30, are parted by lines. Without it items are
         ordered by average linkage of the matrix over all chains.
+    cmap : str or matplotlib.colors.Colormap
+        Colours of the probabilities from 0 to 1.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
     axes : array of matplotlib.axes.Axes, optional
         One for each chain.
 
@@ -56,7 +67,7 @@ def plot_psm_by_chain(draws: Any, partition: Any = None, *, axes: Any = None) ->
     >>> [ax.get_title() for ax in pc.plot_psm_by_chain(chains)]
     ['chain 0', 'chain 1']
     """
-    draws = as_partition_draws(draws)
+    draws, colours = as_partition_draws(draws), as_cmap(cmap)
     labels = np.zeros(draws.n_items, np.int32) if partition is None else draws.as_labels(partition)
     plain = as_sampled(draws)
     order = item_order(similarity_values(plain), labels)
@@ -64,25 +75,28 @@ def plot_psm_by_chain(draws: Any, partition: Any = None, *, axes: Any = None) ->
     n_columns = min(n_chains, _MOST_COLUMNS)
     n_rows = -(-n_chains // n_columns)
     if axes is None:
-        grid = grid_axes(None, n_rows, n_columns, max(_SIDE * n_columns + 0.9, 4.2), _SIDE * n_rows + 0.6).ravel()
+        grid = grid_axes(
+            None, figsize, n_rows, n_columns, max(_SIDE * n_columns + 0.9, 4.2), _SIDE * n_rows + 0.6
+        ).ravel()
         for unused in grid[n_chains:]:
             unused.remove()
         axes = grid[:n_chains]
     else:
-        axes = grid_axes(axes, 1, n_chains, 0, 0)[0]
+        axes = grid_axes(axes, figsize, 1, n_chains, 0, 0)[0]
     gap = largest_gap(plain)
     marked = [int(np.flatnonzero(order == item)[0]) for item in gap.items] if gap.size > 0 else []
+    line = ink_on([colours(0.0)])[0]
     edges = np.flatnonzero(np.diff(labels[order])) + 0.5
     for ax, rows in zip(axes, plain.chains, strict=True):
         values = similarity_values(plain.take(rows))[np.ix_(order, order)]
-        image = ax.imshow(values, cmap="Blues", vmin=0.0, vmax=1.0, interpolation="nearest")
-        ax.set_title(f"chain {draws.chain[rows[0]]}", fontsize="medium", color=INK)
+        image = ax.imshow(values, cmap=colours, vmin=0.0, vmax=1.0, interpolation="nearest")
+        ax.set_title(f"chain {draws.chain[rows[0]]}", fontsize="medium")
         ax.set(xticks=[], yticks=[])
         for edge in edges if edges.size < _MOST_CLUSTERS else ():
-            ax.axhline(edge, color=INK, linewidth=0.4)
-            ax.axvline(edge, color=INK, linewidth=0.4)
+            ax.axhline(edge, color=line, linewidth=0.4)
+            ax.axvline(edge, color=line, linewidth=0.4)
         if marked:
-            ax.plot(marked, marked[::-1], "o", markersize=9, markerfacecolor="none", markeredgecolor=_MARK)
+            ax.plot(marked, marked[::-1], "o", markersize=9, markerfacecolor="none", markeredgecolor=MARK)
     colour_bar = axes[0].figure.colorbar(image, ax=list(axes), fraction=0.046, pad=0.02)
     colour_bar.set_label("probability of\nthe same cluster")
     colour_bar.outline.set_visible(False)
@@ -91,5 +105,5 @@ def plot_psm_by_chain(draws: Any, partition: Any = None, *, axes: Any = None) ->
         first, second = (names[item] for item in gap.items)
         title = f"largest gap {gap.size:.2f}: {draws.item_dim} {first} and {second}, "
         title += f"chains {gap.chains[0]} and {gap.chains[1]}"
-        axes[0].figure.suptitle(title, fontsize="medium", color=INK, wrap=True)
+        axes[0].figure.suptitle(title, fontsize="medium", wrap=True)
     return axes

@@ -8,18 +8,23 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.diagnostics import SequentialDistances
-from posterior_consensus.plots.axes import COLOURS, INK, chain_style, grid_axes
+from posterior_consensus.plots.axes import grid_axes
+from posterior_consensus.plots.colours import MOST_CHAINS, chain_colour, chain_line
 
 _PANEL = 2.3, 7.6  # inches: height of a row, width of the figure
 
 
-def plot_sequence(sequence: SequentialDistances, *, axes: Any = None) -> npt.NDArray[np.object_]:
+def plot_sequence(
+    sequence: SequentialDistances, *, figsize: tuple[float, float] | None = None, axes: Any = None
+) -> npt.NDArray[np.object_]:
     """Draw the distances between successive draws, and those from the second half of the chain, draw by draw.
 
     Parameters
     ----------
     sequence : SequentialDistances
         What :func:`sequential_distances` returns.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
     axes : array of matplotlib.axes.Axes, optional
         Of shape (2,).
 
@@ -55,25 +60,24 @@ def plot_sequence(sequence: SequentialDistances, *, axes: Any = None) -> npt.NDA
         raise TypeError(
             f"`sequence` must be what diagnostics.sequential_distances() returns; got {type(sequence).__name__}."
         )
-    axes = grid_axes(axes, 2, 1, _PANEL[1], 2 * _PANEL[0])[:, 0]
+    axes = grid_axes(axes, figsize, 2, 1, _PANEL[1], 2 * _PANEL[0])[:, 0]
     chain = sequence.steps["chain"].values
     burn_in, n_chains = sequence.burn_in, sequence.burn_in.sizes["chain"]
     for k in range(n_chains):
         one = burn_in.isel(chain=k)
         rows = np.flatnonzero(chain == one["chain"].values)
-        style = chain_style(k, n_chains)
         for ax, values in zip(axes, (sequence.steps.values, sequence.to_second_half.values), strict=True):
-            name = f"chain {one['chain'].item()}" if 1 < n_chains <= len(COLOURS) else None
-            ax.plot(np.arange(rows.size), values[rows], linewidth=0.8, alpha=0.8, label=name, **style)
+            name = f"chain {one['chain'].item()}" if 1 < n_chains <= MOST_CHAINS else None
+            ax.plot(np.arange(rows.size), values[rows], linewidth=0.8, alpha=0.8, label=name, **chain_line(k, n_chains))
             line = "--" if one["settled"] else ":"
-            ax.axvline(int(one["burn_in"]), linewidth=1.0, linestyle=line, **style)
+            ax.axvline(int(one["burn_in"]), linewidth=1.0, linestyle=line, color=chain_colour(k, n_chains))
     unit = f" ({sequence.loss.unit})" if sequence.loss.unit else ""
     before = "the draw before" if sequence.lag == 1 else f"the draw {sequence.lag} before"
     for ax, name in zip(axes, (before, "the second half, mean"), strict=True):
-        ax.set_title(f"{sequence.loss.name} distance from {name}{unit}", loc="left", fontsize="small", color=INK)
+        ax.set_title(f"{sequence.loss.name} distance from {name}{unit}", loc="left", fontsize="small")
         ax.set_xlim(0, int(burn_in["n_draws"].max()) - 1 or 1)
         ax.set_ylim(0, None)
-        ax.tick_params(colors=INK, labelsize="small")
+        ax.tick_params(labelsize="small")
         ax.spines[["top", "right"]].set_visible(False)
     axes[0].tick_params(labelbottom=False)
     axes[1].set_xlabel("draw of the chain; the line ends the burn-in", fontsize="small")

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.diagnostics import Diagnosis
-from posterior_consensus.plots.axes import COLOURS, INK, chain_style, grid_axes
+from posterior_consensus.plots.axes import grid_axes
+from posterior_consensus.plots.colours import MOST_CHAINS, chain_line, ink
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,13 +18,17 @@ _BINS = 20  # of the ranks
 _PANEL = 1.25, 7.6  # inches: height of a row, width of the figure
 
 
-def plot_traces(diagnosis: Diagnosis, *, axes: Any = None) -> npt.NDArray[np.object_]:
+def plot_traces(
+    diagnosis: Diagnosis, *, figsize: tuple[float, float] | None = None, axes: Any = None
+) -> npt.NDArray[np.object_]:
     """Draw every summary of a diagnosis along the draws, and the ranks of its values in each chain.
 
     Parameters
     ----------
     diagnosis : Diagnosis
         What :func:`diagnose` returns.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
     axes : array of matplotlib.axes.Axes, optional
         Of shape (n_summaries, 2).
 
@@ -62,7 +67,7 @@ def plot_traces(diagnosis: Diagnosis, *, axes: Any = None) -> npt.NDArray[np.obj
         raise TypeError(f"`diagnosis` must be what diagnose() returns; got {type(diagnosis).__name__}.")
     traces = diagnosis.traces
     names = traces["summary"].values.tolist()
-    axes = grid_axes(axes, len(names), 2, _PANEL[1], _PANEL[0] * len(names) + 0.4, width_ratios=(2, 1))
+    axes = grid_axes(axes, figsize, len(names), 2, _PANEL[1], _PANEL[0] * len(names) + 0.4, width_ratios=(2, 1))
     chain = traces["chain"].values
     _, first = np.unique(chain, return_index=True)
     chains = [np.flatnonzero(chain == chain[at]) for at in np.sort(first)]
@@ -71,17 +76,17 @@ def plot_traces(diagnosis: Diagnosis, *, axes: Any = None) -> npt.NDArray[np.obj
         _draw_row(left, right, one.values, chains)
         rhat = float(diagnosis.summaries["rhat"].sel(summary=name))
         unit = f" ({one['unit'].item()})" if one["unit"].item() else ""
-        left.set_title(f"{name}{unit}", loc="left", fontsize="small", color=INK)
+        left.set_title(f"{name}{unit}", loc="left", fontsize="small")
         if not np.isnan(rhat):
-            right.set_title(f"R-hat {rhat:.3f}", loc="right", fontsize="small", color=INK)
+            right.set_title(f"R-hat {rhat:.3f}", loc="right", fontsize="small")
     for ax in axes.ravel():
-        ax.tick_params(colors=INK, labelsize="small")
+        ax.tick_params(labelsize="small")
         ax.spines[["top", "right"]].set_visible(False)
     for ax in axes[:-1].ravel():
         ax.tick_params(labelbottom=False)
     axes[-1, 0].set_xlabel("draw of the chain", fontsize="small")
     axes[-1, 1].set_xlabel("rank among the draws of all chains", fontsize="small")
-    if 1 < len(chains) <= len(COLOURS):
+    if 1 < len(chains) <= MOST_CHAINS:
         legend = axes[0, 1].legend(
             axes[0, 0].lines[: len(chains)],
             [str(chain[rows[0]]) for rows in chains],
@@ -104,11 +109,11 @@ def _draw_row(left: Axes, right: Axes, values: npt.NDArray[np.float64], chains: 
     _, tied = np.unique(values, return_inverse=True)
     ranks = _shares(tied, tied.max() + 1)
     for k, rows in enumerate(chains):
-        style = chain_style(k, len(chains))
+        style = chain_line(k, len(chains))
         left.plot(np.arange(rows.size), values[rows], linewidth=0.6, alpha=0.8, **style)
         found = np.interp(edges, ranks, _shares(tied[rows], tied.max() + 1))
         right.stairs(np.diff(found) / np.diff(edges), edges, baseline=None, linewidth=1.1, **style)
-    right.axhline(1.0, color=INK, linewidth=0.7, linestyle=":")
+    right.axhline(1.0, color=ink(), linewidth=0.7, linestyle=":")
     right.set(xlim=(0, 1), ylim=(0, None))
     left.set_xlim(0, max(rows.size for rows in chains) - 1 or 1)
 

@@ -78,9 +78,15 @@ def _figures(summary: Summary) -> dict[str, list[str]]:
             1, _figure(plots.plot_psm_by_chain, draws, best, text="The similarity matrix of each chain.")
         )
     if summary.observed is not None:
+        values = summary.observed
         found["The data by cluster"] = [
-            _figure(plots.plot_cluster_profiles, summary.observed, best, text=f"Observed {summary.observed.name}.")
+            _figure(plots.plot_cluster_profiles, values, best, text=f"Observed {values.name}, cluster by cluster.")
         ]
+        if values.notnull().all([dim for dim in values.dims if dim != draws.item_dim]).any():
+            text = f"Observed {values.name}, and how surely each item is with its cluster."
+            found["The data by cluster"].insert(
+                0, _figure(plots.plot_data, values, best, items=summary.items, text=text)
+            )
     return found
 
 

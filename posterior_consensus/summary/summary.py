@@ -139,15 +139,20 @@ class Summary(HasLabels):
         """
         return write_report(self, Path(path))
 
-    def plot(self) -> npt.NDArray[np.object_]:
+    def plot(self, *, figsize: tuple[float, float] | None = None) -> npt.NDArray[np.object_]:
         """Draw similarity matrix, number of clusters, credible ball and item uncertainty in four panels.
+
+        Parameters
+        ----------
+        figsize : (float, float), optional
+            Width and height of the figure in inches.
 
         Returns
         -------
         ndarray of matplotlib.axes.Axes, of shape (2, 2)
             ``summary.plot()[0, 0].figure`` is the figure, as for saving it.
         """
-        return four_panels(self.draws, self.consensus, self.ball, self.items)
+        return four_panels(self.draws, self.consensus, self.ball, self.items, figsize=figsize)
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         items = display.counted(self.draws.n_items, "item")

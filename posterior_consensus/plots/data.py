@@ -1,0 +1,233 @@
+"""The observed data by cluster, with each item's uncertainty, as a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus.items import ItemUncertainty
+from posterior_consensus.partitions import Labels, canonical_labels
+from posterior_consensus.plots.axes import extent, new_axes, shortened
+from posterior_consensus.plots.colours import (
+    COLOURS,
+    MARKERS,
+    NEUTRAL,
+    colours_of,
+    ink,
+    is_patterned,
+    patch_style,
+    patterns_of,
+)
+from posterior_consensus.plots.observed import Observed, observed_table
+from posterior_consensus.sources import aligned
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
+
+Floats = npt.NDArray[np.float64]
+
+_MOST_NAMED = 12  # clusters in the legend
+_MOST_BINS = 60
+_SMALLEST, _LARGEST = 14.0, 44.0  # areas of points, in square points, from probability 0 to 1
+
+
+def plot_data(
+    data: Any,
+    partition: Any,
+    *,
+    items: ItemUncertainty | None = None,
+    features: Sequence[Any] | None = None,
+    figsize: tuple[float, float] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the observed data, a colour for each cluster, and how surely each item is with its cluster.
+
+    Parameters
+    ----------
+    data : array_like, Series, DataFrame or DataArray of shape (n_items,) or (n_items, n_features)
+        Numbers, NaN where missing. A DataFrame has a row for each item; a DataArray may have the items second.
+    partition : result object, DataArray or label vector of shape (n_items,)
+        As a rule the consensus.
+    items : ItemUncertainty, optional
+        What :func:`item_uncertainty` gives for this partition. A point is then the smaller the less probably its item
+        is with the rest of its cluster, and hollow where that probability is below 1/2. A cross is an item on its own.
+    features : sequence of one or two names, optional
+        The features to draw. By default all; of more than two their first two principal components.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ValueError
+        If the partition labels other items than the data have, `items` is of another partition, the data have another
+        shape or no item without a missing value, or `features` or `figsize` are at fault.
+    TypeError
+        If the data are not numbers, or `items` is not an ItemUncertainty.
+
+    Notes
+    -----
+    One feature: a histogram whose bars are stacked by cluster, and below it a point for each item, spread in height so
+    that points are seen. Two: a point for each item. More: the items on the first two principal components of the
+    standardised features, by scikit-learn; the axes tell their shares of the variance. Items with a missing value
+    in a feature that is drawn are left out, and the title says how many. The legend names the
+    largest clusters; after twenty colours come patterns and other shapes of points.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> ax = pc.plot_data([[9.1, 2.0], [9.3, 2.2], [19.5, 7.1]], ["small", "small", "large"])
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['small (n = 2)', 'large (n = 1)']
+    """
+    found = observed_table(data, partition)
+    probability = np.ones(found.labels.size) if items is None else _probability(items, partition, found)
+    values, titles = _shown(found, features)
+    present: npt.NDArray[np.bool_] = np.isfinite(values.sum(axis=1))
+    if not present.any():
+        raise ValueError("`data` must hold an item without a missing value; got none.")
+    single = values.shape[1] == 1
+    ax = new_axes(ax, figsize, 7.0, 3.8 if single else 4.4)
+    if values.shape[1] > 2:
+        values, titles = _components(values, present)
+    heights = _draw_histogram(ax, values[present, 0], found.labels[present]) if single else values[present, 1]
+    _draw_points(ax, values[present, 0], heights, found.labels[present], probability[present])
+    ax.set_xlabel(titles[0], wrap=True)
+    ax.set_ylabel("items" if single else titles[1], wrap=True)
+    if not present.all():
+        ax.set_title(f"{np.sum(~present)} of {present.size} items have missing values", loc="left", fontsize="small")
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(
+        handles=_entries(found, probability[present], items is not None),
+        frameon=False,
+        fontsize="small",
+        loc="upper left",
+        bbox_to_anchor=(1.0, 1.0),
+    )
+    return ax
+
+
+def _probability(items: Any, partition: Any, found: Observed) -> Floats:
+    """Each item's probability to be with its cluster, in the order of the data."""
+    if not isinstance(items, ItemUncertainty):
+        raise TypeError(f"`items` must be what item_uncertainty() returns; got {type(items).__name__}.")
+    labels = getattr(partition, "labels", partition)
+    cluster, probability = items.cluster.values, items.probability.values
+    if items.cluster.sizes and hasattr(labels, "coords"):
+        dim = str(labels.dims[0])
+        cluster, probability = (aligned(a, dim, labels.coords, "items") for a in (items.cluster, items.probability))
+    if cluster.size != found.labels.size or np.any(canonical_labels(cluster) != found.labels):
+        raise ValueError(
+            "`items` must be of this partition; got other clusters. Call item_uncertainty(draws, partition)."
+        )
+    return np.asarray(probability, dtype=np.float64)
+
+
+def _shown(found: Observed, features: Sequence[Any] | None) -> tuple[Floats, list[str]]:
+    """The columns to draw, and their names."""
+    if features is None:
+        return found.values, [f"feature {name}" if name.isdigit() else name for name in found.features]
+    names = [str(name) for name in features] if isinstance(features, (list, tuple)) else []
+    if len(names) not in (1, 2) or not set(names) <= set(found.features):
+        present = ", ".join(map(repr, found.features))
+        raise ValueError(f"`features` must be one or two names in a list; got {features!r}, present: {present}.")
+    return found.values[:, [found.features.index(name) for name in names]], names
+
+
+def _components(values: Floats, present: npt.NDArray[np.bool_]) -> tuple[Floats, list[str]]:
+    """The items on the first two principal components, and the axes' titles; NaN for items with missing values."""
+    from sklearn.decomposition import PCA
+    from sklearn.preprocessing import StandardScaler
+
+    placed = np.full((present.size, 2), np.nan)
+    standardised = StandardScaler().fit_transform(values[present])
+    shares = np.zeros(2)
+    placed[present] = 0.0
+    if present.sum() > 1 and np.any(standardised):
+        pca = PCA(2).fit(standardised)
+        placed[present], shares = pca.transform(standardised), pca.explained_variance_ratio_
+    return placed, [
+        f"{rank} principal component: {share:.0%} of the variance"
+        for rank, share in zip(("first", "second"), shares, strict=True)
+    ]
+
+
+def _draw_histogram(ax: Axes, values: Floats, labels: Labels) -> Floats:
+    """Draw a histogram stacked by cluster, and return the heights of points below it."""
+    n_bins = int(np.clip(3 * np.sqrt(values.size), 10, _MOST_BINS))
+    edges = np.histogram_bin_edges(values, n_bins if np.ptp(values) > 0 else 1)
+    patterned = is_patterned(extent(ax)[1], int(labels.max()) + 1)
+    floor = np.zeros(edges.size - 1)
+    for k in np.unique(labels):
+        top = floor + np.histogram(values[labels == k], edges)[0]
+        ax.stairs(top, edges, baseline=floor, fill=True, alpha=0.7, **patch_style(int(k), patterned))
+        floor = top
+    depth = 0.3 * floor.max()
+    ax.axhline(0.0, color=ink(), linewidth=0.8)
+    ax.set_ylim(-1.1 * depth, 1.05 * floor.max())
+    ticks = [tick for tick in ax.get_yticks() if 0 <= tick <= floor.max() and float(tick).is_integer()]
+    ax.set_yticks(ticks)
+    # Multiples of the golden ratio spread neighbours evenly, the same way every time.
+    rank = np.argsort(np.argsort(values, kind="stable"))
+    return -depth * (0.15 + 0.8 * ((rank * 0.6180339887) % 1.0))
+
+
+def _draw_points(ax: Axes, x: Floats, y: Floats, labels: Labels, probability: Floats) -> None:
+    alone = np.isnan(probability)
+    sure = np.nan_to_num(probability, nan=1.0)
+    area = _area(sure) * (0.4 if x.size > 500 else 1.0)
+    colours = np.array(colours_of(labels))
+    patterns = patterns_of(labels)
+    for pattern in np.unique(patterns):
+        for full in (True, False):
+            at = (patterns == pattern) & (full == (sure >= 0.5)) & ~alone
+            face = colours[at] if full else "none"
+            style = {"marker": MARKERS[pattern], "edgecolors": colours[at], "facecolors": face}
+            ax.scatter(x[at], y[at], s=area[at], alpha=0.8, linewidths=0.8, **style)
+    if alone.any():
+        ax.scatter(x[alone], y[alone], s=area[alone], c=colours[alone], marker="x", linewidths=1.4)
+
+
+def _area(probability: Any) -> Any:
+    return _SMALLEST + (_LARGEST - _SMALLEST) * probability**2
+
+
+def _entries(found: Observed, probability: Floats, with_items: bool) -> list[Line2D]:
+    """Entries of the legend: the largest clusters, and what the points' sizes mean."""
+    from matplotlib.lines import Line2D
+
+    def point(label: str, marker: str, colour: Any, **style: Any) -> Line2D:
+        return Line2D([], [], linestyle="", marker=marker, color=colour, label=label, **style)
+
+    sizes = np.bincount(found.labels)
+    largest = np.sort(np.argsort(-sizes, kind="stable")[:_MOST_NAMED])
+    entries = [
+        point(f"{shortened(found.names[k], 24)} (n = {sizes[k]})", MARKERS[patterns_of(k)], COLOURS[k % len(COLOURS)])
+        for k in largest
+    ]
+    if sizes.size > _MOST_NAMED:
+        entries.append(point(f"and {sizes.size - _MOST_NAMED} smaller ones", "", ink()))
+    if not with_items:
+        return entries
+    entries.append(point("with its cluster", "", ink()))
+    for level in (1.0, 0.75, 0.25):
+        entries.append(
+            point(
+                f"probability {level:g}" + ("\n(hollow below 0.5)" if level < 0.5 else ""),
+                "o",
+                NEUTRAL,
+                markersize=np.sqrt(_area(level)),
+                fillstyle="full" if level >= 0.5 else "none",
+            )
+        )
+    if np.isnan(probability).any():
+        entries.append(point("on its own", "x", NEUTRAL))
+    return entries
