@@ -53,6 +53,15 @@ def test_traces_are_drawn_by_chain_and_ranks_compared():
         np.testing.assert_allclose(heights.mean(axis=1), 1)
 
 
+def test_rows_of_traces_are_of_one_height():
+    axes = pc.plot_traces(pc.diagnose(draws_of(12, 20, 6)))
+    axes[0, 0].figure.canvas.draw()
+    heights = [ax.get_window_extent().height for ax in axes[:, 0]]
+    np.testing.assert_allclose(heights, heights[0], rtol=1e-3)
+    gaps = -np.diff([ax.get_window_extent().y0 for ax in axes[:, 0]])
+    np.testing.assert_allclose(gaps, gaps[0], rtol=0.02)
+
+
 def test_ranks_of_chains_apart_are_apart():
     chains = np.array([[[0, 0, 0, 0]] * 30, [[0, 1, 2, 3]] * 30])
     ranks = pc.plot_traces(pc.diagnose(chains))[0, 1]

@@ -150,6 +150,7 @@ def test_report_stands_alone(summary, tmp_path):
     text = " ".join(page.text)
     for sentence in summary.findings():
         assert sentence in text
+    assert "and how surely each item is with its cluster" in text  # the data, of which the tree has one variable
     assert "@import" not in path.read_text(encoding="utf-8")
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _BINS = 20  # of the ranks
+_MOST_IN_ROW = 4  # entries of the legend, one below the other, beside the first row
 _PANEL = 1.25, 7.6  # inches: height of a row, width of the figure
 
 
@@ -91,6 +92,7 @@ def plot_traces(
             axes[0, 0].lines[: len(chains)],
             [str(chain[rows[0]]) for rows in chains],
             title="chain",
+            ncols=-(-len(chains) // _MOST_IN_ROW),
             loc="upper left",
             bbox_to_anchor=(1.0, 1.1),
             frameon=False,
