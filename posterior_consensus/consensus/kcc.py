@@ -13,7 +13,7 @@ from posterior_consensus.arguments import check_above, check_count
 from posterior_consensus.consensus.selection import Candidate, best_number, cluster_range, effort
 from posterior_consensus.draws import PartitionDraws
 from posterior_consensus.kernels import ensemble
-from posterior_consensus.kernels.tables import Draws
+from posterior_consensus.kernels.cells import Draws
 from posterior_consensus.losses import PartitionLoss
 from posterior_consensus.partitions import Labels, canonical_labels
 

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from posterior_consensus.consensus.hierarchical import cut, tree
 from posterior_consensus.draws import PartitionDraws
-from posterior_consensus.kernels import pair_search, search, tables
+from posterior_consensus.kernels import cells, pair_search, search, tables
+from posterior_consensus.kernels.loss import is_linear
 from posterior_consensus.losses import PartitionLoss
 from posterior_consensus.partitions import Labels, canonical_rows, smallest_dtype
 from posterior_consensus.similarity import similarity_values
@@ -22,6 +23,8 @@ _CHAINED = 2000  # draws up to which chains of moves are tried on all of them
 _MOST_IN_TREE = 2000  # items of which a tree is made
 _CUTS = 16  # numbers of clusters into which it is cut
 _MOST_BYTES = 8e9
+_PAIRS_OF_DRAWS = 8  # from which is estimated how many cells of a search's tables are not zero
+_SPARSE_WORK = 12  # times as long as a cell of dense tables takes one of sparse tables
 
 
 class Found(NamedTuple):
@@ -47,18 +50,23 @@ class OnDraws:
     explores_all = False
 
     def __init__(self, draws: PartitionDraws, loss: PartitionLoss, limits: Limits, stop: npt.NDArray[np.uint8]) -> None:
-        widest = int(_MOST_BYTES / (4 * int(draws.starts[-1])))
-        if limits.fewest > widest:
-            raise MemoryError(f"A search among {limits.fewest} clusters needs more than {_MOST_BYTES / 1e9:.0f} GB.")
-        self.limits = limits._replace(most=min(limits.most, widest))
         self._draws = draws
         self._loss = loss.arrays(draws.n_items)
+        self._is_sparse = is_linear(self._loss) and limits.fewest == 1 and _is_sparse(draws)
+        self.limits = limits
+        if not self._is_sparse:
+            widest = int(_MOST_BYTES / (4 * int(draws.starts[-1])))
+            if limits.fewest > widest:
+                raise MemoryError(
+                    f"A search among {limits.fewest} clusters needs more than {_MOST_BYTES / 1e9:.0f} GB."
+                )
+            self.limits = limits._replace(most=min(limits.most, widest))
         self._stop = stop
-        self._all = tables.Draws(draws.labels, draws.starts, draws.weights)
+        self._all = cells.Draws(draws.labels, draws.starts, draws.weights)
         self._cumulative = np.cumsum(draws.weights)
 
     @cached_property
-    def _middle(self) -> tables.Draws:
+    def _middle(self) -> cells.Draws:
         return self._sample((np.arange(_MIDDLE) + 0.5) / _MIDDLE)
 
     def explore(self, order: npt.NDArray[Any], random: npt.NDArray[np.float64], from_draw: bool) -> Found:
@@ -76,7 +84,7 @@ class OnDraws:
         return self._settle(self._sample(random[:_SMALL]), labels, order, effort=2)
 
     def _explore(
-        self, start: Labels, order: npt.NDArray[Any], random: npt.NDArray[np.float64], middle: tables.Draws | None
+        self, start: Labels, order: npt.NDArray[Any], random: npt.NDArray[np.float64], middle: cells.Draws | None
     ) -> Found:
         found = self._settle(self._sample(random[:_SMALL]), start, order, effort=0)
         if middle is None:
@@ -84,7 +92,7 @@ class OnDraws:
         later = self._settle(middle, found.labels, order, effort=1)
         return later._replace(tally=found.tally + later.tally)
 
-    def _sample(self, quantiles: npt.NDArray[np.float64]) -> tables.Draws:
+    def _sample(self, quantiles: npt.NDArray[np.float64]) -> cells.Draws:
         """The draws at these quantiles of their weights, or all if there are no more."""
         if self._draws.n_draws <= quantiles.size:
             return self._all
@@ -92,16 +100,26 @@ class OnDraws:
         times = np.bincount(found)
         rows = np.flatnonzero(times)
         starts = np.concatenate([[0], np.cumsum(self._draws.n_clusters[rows])])
-        return tables.Draws(self._draws.labels[rows], starts, times[rows] / quantiles.size)
+        return cells.Draws(self._draws.labels[rows], starts, times[rows] / quantiles.size)
 
     def _settle(
-        self, draws: tables.Draws, labels: Labels, order: npt.NDArray[Any], effort: int, exactly: bool = False
+        self, draws: cells.Draws, labels: Labels, order: npt.NDArray[Any], effort: int, exactly: bool = False
     ) -> Found:
         partition = labels.copy()
-        value, in_one, tally = search.settle(
-            draws, self._loss, partition, order, *self.limits, exactly, effort, self._stop
-        )
+        settle = search.settle_sparse if self._is_sparse else search.settle_dense
+        value, in_one, tally = settle(draws, self._loss, partition, order, *self.limits, exactly, effort, self._stop)
         return Found(_numbered(partition), value, in_one, tally)
+
+
+def _is_sparse(draws: PartitionDraws) -> bool:
+    """Whether few enough cells of the tables are not zero: those of a draw with another one tell how many."""
+    rows = np.linspace(0, draws.n_draws - 1, 2 * _PAIRS_OF_DRAWS).astype(np.intp)
+    cells = 0.0
+    for one, other in rows.reshape(-1, 2):
+        pairs = draws.labels[one].astype(np.int64) * int(draws.n_clusters[other]) + draws.labels[other]
+        met = np.bincount(np.unique(pairs) // int(draws.n_clusters[other]))
+        cells += met[draws.labels[one]].mean() / _PAIRS_OF_DRAWS  # of an item's row
+    return bool(_SPARSE_WORK * cells < draws.n_clusters.mean())
 
 
 class OnRatios(OnDraws):
@@ -150,8 +168,8 @@ class OnRatios(OnDraws):
         """Search from a partition, on all draws."""
         return self._settle(self._all, labels, np.arange(labels.size), effort=1, exactly=True)
 
-    def _value(self, labels: Labels, draws: tables.Draws) -> float:
-        value: float = tables.expected(draws, self._loss, tables.tables(draws, labels, int(labels.max()) + 1))
+    def _value(self, labels: Labels, draws: cells.Draws) -> float:
+        value: float = tables.expected(draws, self._loss, cells.dense(draws, labels, int(labels.max()) + 1))
         return value
 
 

@@ -3,26 +3,27 @@
 import numpy as np
 
 from posterior_consensus.kernels._jit import jit
-from posterior_consensus.kernels._simd import LANES
-from posterior_consensus.kernels.loss import has_denominator, is_linear, loss_value
-from posterior_consensus.kernels.tables import (
+from posterior_consensus.kernels.cells import (
     Slopes,
+    best_unions,
+    dense,
+    rename,
+    score_block,
+    score_item,
+    scratch,
+    sparse,
+    widened,
+)
+from posterior_consensus.kernels.loss import has_denominator, is_linear
+from posterior_consensus.kernels.tables import (
     change_linear,
-    choose,
-    compact,
     current,
     expected,
     expected_after,
     expected_in_one,
     move,
-    own_sum,
     refresh_sums,
-    score_block,
-    score_linear,
     set_slopes,
-    tables,
-    take_out,
-    widened,
 )
 
 _TINY = 1e-12  # relative to the scores compared: what is smaller is rounding
@@ -33,12 +34,70 @@ _WIDTH = 8  # columns to begin with
 _LEADERS = 4
 _FOLLOWERS = 8
 _OTHERS = 4
+_NEAREST = 16  # items of least margin, whose margins are made exact before a chain of moves
+_MERGE_ONE_IN = 64  # clusters that merge at once, in pairs, where the loss is linear
 
 SCANS, MOVES, MERGES, CHAINS, ZEALOUS, SPLITS = range(6)
 
 
 @jit
-def _allocate(draws, loss, state, difference, linear, order, most, rounding):
+def _first_free(state):
+    """The first column that no cluster has, or the number of columns."""
+    for k in range(state.sizes.size):
+        if state.sizes[k] == 0:
+            return k
+    return state.sizes.size
+
+
+@jit
+def _n_clusters(state):
+    n_clusters = 0
+    for size in state.sizes:
+        n_clusters += size > 0
+    return n_clusters
+
+
+@jit
+def _compact(state):
+    """Move the clusters to the first columns; return how many there are."""
+    names = np.empty(state.sizes.size, np.int32)
+    n_clusters = 0
+    in_place = True
+    for k in range(names.size):
+        names[k] = n_clusters
+        if state.sizes[k] > 0:
+            in_place &= n_clusters == k
+            n_clusters += 1
+    if not in_place:
+        rename(state, names)
+    return n_clusters
+
+
+@jit
+def _best_cluster(state, i, out, n_met, may_open, rounding):
+    """The cluster of least score for item i, -1 for one of its own, which adds h(1) = 0; the least score.
+
+    Where rounding leaves a choice: the one it is in, else the first, else its own.
+    """
+    old = state.partition[i]
+    least = np.inf
+    for m in range(n_met):
+        least = min(least, out.scores[out.met[m]])
+    if may_open and 0.0 < least - rounding:
+        return -1
+    best = -1
+    for m in range(n_met):
+        k = int(out.met[m])
+        if out.scores[k] <= least + rounding:
+            if k == old:
+                return k
+            if best < 0 or k < best:
+                best = k
+    return best
+
+
+@jit
+def _allocate(draws, loss, state, difference, linear, order, most, rounding, out):
     """Put the items of `order` that have no cluster where B + C - 2 A of the items so far grows least.
 
     Every loss here grows with this difference of the two partitions; those that are linear in A and B are taken as
@@ -47,216 +106,225 @@ def _allocate(draws, loss, state, difference, linear, order, most, rounding):
     slopes = Slopes(-2.0 * draws.weights, np.ones(1))
     if linear:
         set_slopes(draws, loss, state, linear, slopes)
-    scores = np.empty(state.sizes.size)
-    n_clusters = np.count_nonzero(state.sizes)
+    n_clusters = _compact(state)
     for i in order:
         if state.partition[i] >= 0:
             continue
-        if n_clusters == state.sizes.size and n_clusters < most:
-            state = widened(state)
-            scores = np.empty(state.sizes.size)
-        score_linear(draws, state, slopes, difference, i, scores)
-        k = choose(scores, state, i, n_clusters < most, rounding)
-        n_clusters += state.sizes[k] == 0
+        n_met = score_item(state, draws, slopes, difference, i, out)
+        k = _best_cluster(state, i, out, n_met, n_clusters < most, rounding)
+        if k < 0 and n_clusters < most:
+            if n_clusters == state.sizes.size:
+                state = widened(state)
+                out = scratch(state.sizes.size, out.seen.size)
+            k = n_clusters
+            n_clusters += 1
+        elif k < 0:  # it shares no draw's cluster with any of the clusters
+            k = _smallest(state)
         move(draws, state, difference, i, k)
-    return state
+    return state, out
 
 
 @jit
-def _score_all(draws, state, slopes, difference, first_item, entering, staying, sums, totals):
-    """Scores of a block of items for entering each cluster (items, width) and for staying where they are."""
-    half = LANES // 2
-    n_block = staying.size
-    used = np.flatnonzero(state.sizes)[-1] + 1
-    for first in range(0, used, half):
-        score_block(draws, state, slopes, difference, first_item, first, sums[:n_block], totals[:n_block])
-        last = min(half, state.sizes.size - first)
-        for b in range(n_block):
-            old = state.partition[first_item + b]
-            for k in range(last):
-                entering[b, first + k] = totals[b, k] + slopes.b[0] * difference[state.sizes[first + k] + 1]
-            if first <= old < first + last:
-                staying[b] = totals[b, half + old - first]
-    return used
-
-
-@jit
-def _best_change(draws, loss, state, difference, i, doubted, may_open, now, rounding):
-    """The cluster of those in doubt to which the move of item i lowers the expected loss `now` most, or its own.
-
-    And the expected loss after the move.
-    """
-    old = state.partition[i]
-    best, target = now - rounding, old
-    opened = False
+def _smallest(state):
+    """The first of the smallest clusters."""
+    best = -1
     for k in range(state.sizes.size):
-        if state.sizes[k] == 0:
-            if not may_open or opened:
-                continue
-            opened = True
-        elif k == old or k >= doubted.size or not doubted[k]:
+        if state.sizes[k] > 0 and (best < 0 or state.sizes[k] < state.sizes[best]):
+            best = k
+    return best
+
+
+@jit
+def _best_change(draws, loss, state, difference, i, entering, least, free, now, rounding):
+    """The cluster to which the move of item i lowers the expected loss `now` most, or its own, and the loss then.
+
+    Clusters whose score is above `least` are not looked at. `free` is a column for a cluster of its own, or negative.
+    """
+    old = int(state.partition[i])
+    best, target = now - rounding, old
+    for k in range(-1, entering.size):
+        if k < 0:
+            new = free
+        elif state.sizes[k] > 0 and k != old and k != free and entering[k] <= least:
+            new = k
+        else:
             continue
-        value = expected_after(draws, loss, state, difference, i, k)
-        if value < best:
-            best, target = value, k
+        if new >= 0:
+            value = expected_after(draws, loss, state, difference, i, new)
+            if value < best:
+                best, target = value, new
     return target, now if target == old else best
 
 
 @jit
-def _scan(draws, loss, state, slopes, difference, linear, fewest, most, doubt, rounding, margins, targets):
+def _scan(draws, loss, state, slopes, difference, linear, fewest, most, doubt, rounding, margins, targets, out):
     """Let every item move once to where the expected loss is least; return the state and how many moved.
 
-    A block of items is scored against frozen tables, in single precision and, unless the loss is linear in A and B,
-    to first order. Clusters that look better, or worse by no more than the share `doubt` of the item's score, are then
-    scored again without approximation before an item moves. `margins` receives by how much the best other cluster is
-    worse than the item's own, `targets` which it is.
+    A block of items is scored against frozen tables, of dense ones in single precision and, unless the loss is linear
+    in A and B, to first order. Items that look better elsewhere, or worse by no more than the share `doubt` of their
+    score, are then scored again without approximation before they move. `margins` receives by how much the best other
+    cluster is worse than the item's own, `targets` which it is.
     """
     set_slopes(draws, loss, state, linear, slopes)
     now = 0.0 if linear else current(draws, loss, state)
-    n_clusters = compact(state)
+    n_clusters = _compact(state)
+    top = n_clusters  # columns from here on are free
     n_items = state.partition.size
     size = min(_BLOCK, n_items)
-    sums, totals = np.empty((size, LANES), np.float32), np.empty((size, LANES))
-    scores = np.empty(state.sizes.size)
+    all_staying = np.empty(size)
+    entering = np.empty((0, 0))
     moved = 0
     for first_item in range(0, n_items, _BLOCK):
-        staying = np.empty(min(_BLOCK, n_items - first_item))
-        entering = np.empty((staying.size, state.sizes.size))
-        used = _score_all(draws, state, slopes, difference, first_item, entering, staying, sums, totals)
-        sizes_before = state.sizes[:used].copy()
-        for b in range(staying.size):
-            i = first_item + b
-            old = state.partition[i]
+        last_item = min(first_item + _BLOCK, n_items)
+        staying = all_staying[: last_item - first_item]
+        if not linear:
+            entering = np.full((size, state.sizes.size), np.inf)
+        score_block(
+            state,
+            draws,
+            slopes,
+            difference,
+            first_item,
+            staying,
+            margins[first_item:last_item],
+            targets[first_item:last_item],
+            entering,
+            out,
+        )
+        for i in range(first_item, last_item):
+            old = int(state.partition[i])
+            stay = staying[i - first_item]
             alone = state.sizes[old] == 1
-            margins[i], targets[i] = np.inf, old
             if alone and n_clusters <= fewest:
+                margins[i], targets[i] = np.inf, old
                 continue
-            stay = staying[b] + slopes.b[0] * difference[sizes_before[old]]
-            for k in range(used):
-                if k != old and state.sizes[k] > 0 and entering[b, k] - stay < margins[i]:
-                    margins[i], targets[i] = entering[b, k] - stay, k
-            opened = -stay if n_clusters < most and not alone else np.inf  # a cluster of its own adds h(1) = 0
-            doubtful = doubt * abs(staying[b])
-            if min(margins[i], opened) > doubtful:
+            may_open = n_clusters < most and not alone
+            doubtful = doubt * abs(stay - slopes.b[0] * difference[state.sizes[old]])
+            if min(margins[i], -stay if may_open else np.inf) > doubtful:
                 continue
-            if n_clusters == state.sizes.size and n_clusters < most:
+            if may_open and top == state.sizes.size and n_clusters == top:
                 state = widened(state)
-                scores = np.empty(state.sizes.size)
+                out = scratch(state.sizes.size, out.seen.size)
+            free = top if top < state.sizes.size else _first_free(state)
             if linear:
-                score_linear(draws, state, slopes, difference, i, scores)
-                k = choose(scores, state, i, n_clusters < most, rounding)
+                n_met = score_item(state, draws, slopes, difference, i, out)
+                k = _best_cluster(state, i, out, n_met, may_open, rounding)
+                k = free if k < 0 else k
             else:
-                doubted = entering[b, :used] - stay <= doubtful
-                k, now = _best_change(draws, loss, state, difference, i, doubted, opened <= doubtful, now, rounding)
+                opened = free if may_open and -stay <= doubtful else -1
+                k, now = _best_change(
+                    draws,
+                    loss,
+                    state,
+                    difference,
+                    i,
+                    entering[i - first_item],
+                    stay + doubtful,
+                    opened,
+                    now,
+                    rounding,
+                )
             if k != old:
                 n_clusters += int(state.sizes[k] == 0) - int(alone)
+                top = max(top, k + 1)
                 move(draws, state, difference, i, k)
                 moved += 1
-    return state, moved
+    return state, moved, out
 
 
 @jit
-def _open_clusters(draws, loss, state, slopes, difference, linear, fewest, margins):
+def _open_clusters(draws, loss, state, slopes, difference, linear, fewest, margins, out):
     """Give the items that lose least by it clusters of their own until there are `fewest`."""
-    n_clusters = compact(state)
-    n_items = state.partition.size
+    n_clusters = _compact(state)
     while state.sizes.size < fewest:
         state = widened(state)
+    if out.scores.size < state.sizes.size:
+        out = scratch(state.sizes.size, out.seen.size)
     set_slopes(draws, loss, state, linear, slopes)
-    size = min(_BLOCK, n_items)
-    sums, totals = np.empty((size, LANES), np.float32), np.empty((size, LANES))
-    entering = np.empty((size, state.sizes.size))
-    for first_item in range(0, n_items, _BLOCK):
-        staying = margins[first_item : first_item + _BLOCK]
-        _score_all(draws, state, slopes, difference, first_item, entering, staying, sums, totals)
-    for i in np.argsort(-margins):
+    for i in range(margins.size):
+        score_item(state, draws, slopes, difference, i, out)
+        margins[i] = -out.scores[state.partition[i]]
+    for i in np.argsort(margins):
         if n_clusters < fewest and state.sizes[state.partition[i]] > 1:
             move(draws, state, difference, i, n_clusters)
             n_clusters += 1
-    return state
+    return state, out
 
 
 @jit
-def _place(k, other):
-    """Place of clusters k < other among all pairs."""
-    return other * (other - 1) // 2 + k
+def _members(state, order, n_clusters):
+    """The items of the clusters in turn, each in this order, and where each cluster's end."""
+    ends = np.zeros(n_clusters, np.int64)
+    for k in range(1, n_clusters):
+        ends[k] = ends[k - 1] + state.sizes[k - 1]
+    members = np.empty(order.size, np.int64)
+    for i in order:
+        k = state.partition[i]
+        members[ends[k]] = i
+        ends[k] += 1
+    return members, ends
 
 
 @jit
-def _union_gains(draws, loss, state, slopes, linear, n_clusters):
-    """What the union of every two clusters adds to the expected loss; `_place` says where it stands."""
-    h, starts = loss.h, draws.starts
-    top = h[-1]
-    n_pairs = n_clusters * (n_clusters - 1) // 2
-    gains, deltas, owns = np.zeros(n_pairs), np.zeros(n_pairs), np.empty(n_pairs)
-    there = np.empty(n_clusters, np.int64)
-    is_ratio = has_denominator(loss)
-    before = own_sum(loss, state)
-    for other in range(n_clusters):
-        for k in range(other):
-            x, y = state.sizes[k], state.sizes[other]
-            owns[_place(k, other)] = h[x + y] - h[x] - h[y]
-    for t in range(draws.weights.size):
-        weight = slopes.a[t] if linear else 1.0
-        target = gains if linear else deltas
-        for row in range(starts[t], starts[t + 1]):
-            counts = state.counts[row]
-            found = 0
-            for k in range(n_clusters):
-                if counts[k] > 0:
-                    there[found] = k
-                    found += 1
-            for y in range(found):
-                other = counts[there[y]]
-                for x in range(y):
-                    one = counts[there[x]]
-                    target[_place(there[x], there[y])] += weight * (h[one + other] - h[one] - h[other])
-        if not linear:
-            a, c, weight = state.joint[t], state.drawn[t], draws.weights[t]
-            now = loss_value(loss, is_ratio, top, a, before, c)
-            for p in range(n_pairs):
-                gains[p] += weight * (loss_value(loss, is_ratio, top, a + deltas[p], before + owns[p], c) - now)
-                deltas[p] = 0.0
-    if linear:
-        for p in range(n_pairs):
-            gains[p] += slopes.b[0] * owns[p]
-    return gains
+def _merge(draws, loss, state, slopes, linear, fewest, most, rounding, out):
+    """Merge the two clusters whose union lowers the expected loss most; return how many merges there were.
 
-
-@jit
-def _merge(draws, loss, state, slopes, linear, fewest, most, rounding):
-    """Merge the two clusters whose union lowers the expected loss most; whether there were such two.
-
-    Where there are more than `most`, the two that raise it least will do.
+    Where there are more than `most`, the two that raise it least will do. Of many clusters, several pairs merge at
+    once: a linear loss falls by the sum of what they gain.
     """
-    n_clusters = compact(state)
-    if n_clusters <= fewest:
-        return False
-    gains = _union_gains(draws, loss, state, slopes, linear, n_clusters)
-    best = np.inf if n_clusters > most else -rounding
-    kept, gone = -1, -1
-    for k in range(n_clusters):
-        for other in range(k + 1, n_clusters):
-            gain = gains[_place(k, other)]
-            if gain < best:
-                best, kept, gone = gain, k, other
-    if gone < 0:
-        return False
-    for i in range(state.partition.size):
-        if state.partition[i] == gone:
-            state.partition[i] = kept
-    state.sizes[kept] += state.sizes[gone]
-    state.sizes[gone] = 0
-    for row in state.counts:
-        row[kept] += row[gone]
-        row[gone] = 0
-    if not linear:
-        refresh_sums(loss, state, draws.starts)
-    return True
+    n_clusters = _compact(state)
+    if n_clusters <= fewest or n_clusters < 2:
+        return 0
+    members, ends = _members(state, np.arange(state.partition.size), n_clusters)
+    gains, partners = np.empty(n_clusters), np.zeros(n_clusters, np.int64)
+    best_unions(state, draws, loss, slopes, linear, n_clusters, members, ends, out, gains, partners)
+    names = np.arange(state.sizes.size).astype(np.int32)
+    if n_clusters > most and not np.isfinite(gains.min()):  # no two share a draw's cluster
+        kept = _smallest(state)
+        state.sizes[kept] *= -1
+        other = _smallest(state)
+        state.sizes[kept] *= -1
+        names[max(kept, other)] = min(kept, other)
+        rename(state, names)
+        return 1
+    wanted = min(n_clusters - fewest, max(1, n_clusters // _MERGE_ONE_IN if linear else 1))
+    wanted = max(1, min(wanted, n_clusters - most)) if n_clusters > most else wanted
+    is_free = np.ones(n_clusters, np.bool_)
+    n_merges = 0
+    for k in np.argsort(gains):
+        other = partners[k]
+        if n_merges == wanted or gains[k] >= (np.inf if n_clusters > most else -rounding):
+            break
+        if is_free[k] and is_free[other]:
+            is_free[k] = is_free[other] = False
+            names[other] = k
+            n_merges += 1
+    if n_merges > 0:
+        rename(state, names)
+        if not linear:
+            refresh_sums(loss, state, draws.starts)
+    return n_merges
 
 
 @jit
-def _move_chain(draws, loss, state, slopes, difference, linear, fewest, rounding, margins, targets):
+def _sharpen(draws, state, slopes, difference, margins, targets, order, out):
+    """Compute the least margins without approximation, and put the items in order."""
+    for i in order[:_NEAREST]:
+        old = state.partition[i]
+        if targets[i] == old:  # it must not move
+            continue
+        n_met = score_item(state, draws, slopes, difference, i, out)
+        margins[i] = np.inf
+        for m in range(n_met):
+            k = int(out.met[m])
+            margin = out.scores[k] - out.scores[old]
+            if k != old and (margin < margins[i] or (margin == margins[i] and k < targets[i])):
+                margins[i], targets[i] = margin, k
+    return np.argsort(margins)
+
+
+@jit
+def _move_chain(draws, loss, state, slopes, difference, linear, fewest, rounding, margins, targets, out):
     """Move an item although that costs something, and those after it that then gain; whether it pays in all.
 
     Items that belong together stay where they are because none of them can leave first: Kernighan and Lin's answer to
@@ -265,12 +333,15 @@ def _move_chain(draws, loss, state, slopes, difference, linear, fewest, rounding
     """
     partition, sizes = state.partition, state.sizes
     order = np.argsort(margins)
+    if linear:
+        order = _sharpen(draws, state, slopes, difference, margins, targets, order, out)
     moved = np.empty(_FOLLOWERS + _OTHERS + 1, np.int64)
     origins = np.empty(moved.size, np.int64)
     before = 0.0 if linear else current(draws, loss, state)
+    n_clusters = _n_clusters(state)
     for lead in order[:_LEADERS]:
         old, new = partition[lead], targets[lead]
-        gain, n_moved, n_alike, n_others = 0.0, 0, 0, 0
+        gain, n_moved, n_alike, n_others, n_gone = 0.0, 0, 0, 0, 0
         for position in range(-1, order.size):
             if position == 0 and n_moved == 0:
                 break  # the leader must not move
@@ -278,11 +349,11 @@ def _move_chain(draws, loss, state, slopes, difference, linear, fewest, rounding
             origin, target = partition[i], targets[i]
             if origin == target or (i == lead and n_moved > 0) or (sizes[origin] == 1 and sizes[target] == 0):
                 continue
-            if sizes[origin] == 1 and np.count_nonzero(sizes) <= fewest:
-                continue
             alike = origin == old and target == new
             touches = origin == old or origin == new or target == old or target == new
             if not touches or (n_alike > _FOLLOWERS if alike else n_others >= _OTHERS):
+                continue
+            if not np.isfinite(margins[i]) or (sizes[origin] == 1 and n_clusters - n_gone <= fewest):
                 continue
             n_alike += alike
             n_others += not alike
@@ -292,6 +363,7 @@ def _move_chain(draws, loss, state, slopes, difference, linear, fewest, rounding
                 delta = expected_after(draws, loss, state, difference, i, target) - (before + gain)
             if n_moved == 0 or delta < 0.0:
                 gain += delta
+                n_gone += int(sizes[origin] == 1) - int(sizes[target] == 0)
                 move(draws, state, difference, i, target)
                 moved[n_moved], origins[n_moved] = i, origin
                 n_moved += 1
@@ -303,72 +375,185 @@ def _move_chain(draws, loss, state, slopes, difference, linear, fewest, rounding
 
 
 @jit
-def _rearrange(draws, loss, state, slopes, difference, items, margins, apart, fewest, most, rounding):
+def _rearrange(
+    draws, loss, state, slopes, difference, linear, items, n_clusters, margins, apart, fewest, most, rounding, out
+):
     """Dissolve the cluster of these items and allocate them again; return the state and whether that paid.
 
-    If `apart`, they go into two clusters of their own, begun by the items that are least and most at home, else into
-    any. Where it does not pay, everything is as before.
+    The clusters are in the first `n_clusters` columns. If `apart`, the items go into two clusters of their own, begun
+    by those that are least and most at home, else into any. Where it does not pay, everything is as before.
     """
-    if items.size == 0 or (apart and items.size == 1):
-        return state, False
-    before = expected(draws, loss, state)
-    n_clusters = np.count_nonzero(state.sizes)
-    if n_clusters == state.sizes.size and n_clusters < most:
+    if apart and items.size == 1:
+        return state, False, out
+    before = 0.0 if linear else current(draws, loss, state)
+    top = n_clusters  # columns from here on are free
+    while top + items.size > state.sizes.size:
         state = widened(state)
+        out = scratch(state.sizes.size, out.seen.size)
     old = int(state.partition[items[0]])
-    scores = np.empty(state.sizes.size)
+    change = 0.0
     for i in items:
-        take_out(draws, state, i)
+        score_item(state, draws, slopes, difference, i, out)
+        change -= out.scores[old]
+        move(draws, state, difference, i, -1)
     n_clusters -= 1
-    pair = np.array([old, old])
+    least, greatest, new = -1, -1, old
     if apart:
-        pair[1] = np.flatnonzero((state.sizes == 0) & (np.arange(state.sizes.size) != old))[0]
-        least, greatest = 0, items.size - 1
-        for at in range(items.size):
-            if margins[items[at]] < margins[items[least]]:
-                least = at
-            if margins[items[at]] > margins[items[greatest]]:
-                greatest = at
-        move(draws, state, difference, items[least], pair[1])
-        move(draws, state, difference, items[greatest], pair[0])
+        least, greatest = items[0], items[items.size - 1]
+        for i in items:
+            if margins[i] < margins[least]:
+                least = i
+            if margins[i] > margins[greatest]:
+                greatest = i
+        if least == greatest:  # all margins are equal
+            greatest = items[0] if least != items[0] else items[1]
+        move(draws, state, difference, least, old)
+        new = top
+        move(draws, state, difference, greatest, new)
+        n_clusters += 2
     for i in items:
         if state.partition[i] >= 0:
             continue
-        score_linear(draws, state, slopes, difference, i, scores)
+        n_met = score_item(state, draws, slopes, difference, i, out)
         if apart:
-            k = pair[1] if scores[pair[1]] < scores[pair[0]] else pair[0]
+            # Clusters that are not met add no less than those that are, in which the item shares a draw's cluster.
+            one = _score_of(out, n_met, old, slopes.b[0] * difference[state.sizes[old] + 1])
+            other = _score_of(out, n_met, new, slopes.b[0] * difference[state.sizes[new] + 1])
+            k = new if other < one else old
+            change += min(one, other)
         else:
-            k = choose(scores, state, i, n_clusters < most, rounding)
-            n_clusters += state.sizes[k] == 0
+            k = _best_cluster(state, i, out, n_met, n_clusters < most, rounding)
+            if k < 0 and n_clusters < most:
+                k = top
+                if state.sizes[old] == 0:
+                    k = old
+                else:
+                    top += 1
+                n_clusters += 1
+            elif k < 0:
+                k = _smallest(state)
+                change += slopes.b[0] * difference[state.sizes[k] + 1]
+            else:
+                change += out.scores[k]
         move(draws, state, difference, i, k)
-    if np.count_nonzero(state.sizes) >= fewest and expected(draws, loss, state) < before - 10.0 * rounding:
-        return state, True
+    if n_clusters >= fewest:
+        if not linear:
+            change = current(draws, loss, state) - before
+        if change < -10.0 * rounding:
+            return state, True, out
     for i in items:
         if state.partition[i] != old:
             move(draws, state, difference, i, old)
-    return state, False
+    return state, False, out
 
 
 @jit
-def _rearrange_any(draws, loss, state, slopes, difference, order, margins, fewest, most, rounding, tally):
-    """Dissolve or split the first cluster for which that pays; return the state and whether there was one."""
-    n_clusters = compact(state)
+def _score_of(out, n_met, k, otherwise):
+    """The score of cluster k, or what it is where the item does not meet it."""
+    for m in range(n_met):
+        if out.met[m] == k:
+            return out.scores[k]
+    return otherwise
+
+
+@jit
+def _rearrange_any(draws, loss, state, slopes, difference, linear, order, margins, fewest, most, rounding, tally, out):
+    """Dissolve or split every cluster for which that pays; return the state and whether there was one."""
+    any_paid = False
     for apart in (False, True):
+        n_clusters = _compact(state)
         if apart and n_clusters >= most:
             break
+        members, ends = _members(state, order, n_clusters)
         for k in range(n_clusters):
-            items = order[state.partition[order] == k]
-            state, paid = _rearrange(
-                draws, loss, state, slopes, difference, items, margins, apart, fewest, most, rounding
+            items = members[ends[k - 1] if k > 0 else 0 : ends[k]]
+            if items.size == 0:
+                continue
+            state, paid, out = _rearrange(
+                draws,
+                loss,
+                state,
+                slopes,
+                difference,
+                linear,
+                items,
+                n_clusters,
+                margins,
+                apart,
+                fewest,
+                most,
+                rounding,
+                out,
             )
             if paid:
                 tally[SPLITS if apart else ZEALOUS] += 1
-                return state, True
-    return state, False
+                return state, True, out
+    return state, any_paid, out
 
 
 @jit
-def settle(draws, loss, partition, order, fewest, most, exactly, effort, stop):
+def _settle(draws, loss, state, order, fewest, most, exactly, effort, stop):
+    """What settle_dense and settle_sparse do once there are tables."""
+    linear = is_linear(loss)
+    n_items = state.partition.size
+    difference = np.zeros(n_items + 2)
+    for x in range(n_items):
+        difference[x + 1] = loss.h[x + 1] - loss.h[x]
+    rounding = _TINY * (difference[-2] if linear else 1.0 if has_denominator(loss) else loss.h[-1])
+    tally = np.zeros(6, np.int64)
+    most_of_draw = 0
+    for t in range(draws.weights.size):
+        most_of_draw = max(most_of_draw, draws.starts[t + 1] - draws.starts[t])
+    out = scratch(state.sizes.size, most_of_draw)
+    state, out = _allocate(draws, loss, state, difference, linear, order, most, rounding, out)
+    slopes = Slopes(np.empty(draws.weights.size), np.empty(1))
+    margins, targets = np.empty(n_items), np.zeros(n_items, np.int64)
+    if not linear:
+        refresh_sums(loss, state, draws.starts)
+    if _n_clusters(state) < fewest:
+        state, out = _open_clusters(draws, loss, state, slopes, difference, linear, fewest, margins, out)
+    doubt = _MARGIN
+    most_doubt = max(_MARGIN, _FIRST_ORDER / n_items) if exactly and not linear else _MARGIN
+    while stop[0] == 0 or _n_clusters(state) > most:
+        state, moved, out = _scan(
+            draws, loss, state, slopes, difference, linear, fewest, most, doubt, rounding, margins, targets, out
+        )
+        tally[SCANS] += 1
+        tally[MOVES] += moved
+        if moved == 0 and doubt < most_doubt:
+            doubt = most_doubt
+            continue
+        doubt = _MARGIN
+        improved = moved > 0
+        if not improved:
+            n_merges = _merge(draws, loss, state, slopes, linear, fewest, most, rounding, out)
+            tally[MERGES] += n_merges
+            improved = n_merges > 0
+        if not improved and effort > 0:
+            improved = _move_chain(
+                draws, loss, state, slopes, difference, linear, fewest, rounding, margins, targets, out
+            )
+            tally[CHAINS] += improved
+        if not improved and effort > 1:
+            state, improved, out = _rearrange_any(
+                draws, loss, state, slopes, difference, linear, order, margins, fewest, most, rounding, tally, out
+            )
+        if not improved:
+            break
+    value = expected(draws, loss, state)
+    return value, expected_in_one(draws, loss, state), tally
+
+
+@jit
+def _width(partition):
+    width = _WIDTH
+    for k in partition:
+        width = max(width, k + 1)
+    return width
+
+
+@jit
+def settle_dense(draws, loss, partition, order, fewest, most, exactly, effort, stop):
     """Complete a partition and change it until no move of this file lowers the expected loss.
 
     Parameters
@@ -397,48 +582,12 @@ def settle(draws, loss, partition, order, fewest, most, exactly, effort, stop):
     int64 array of shape (6,)
         How many scans, moves, merges, chains of moves, zealous updates and splits there were.
     """
-    linear = is_linear(loss)
-    n_items = partition.size
-    difference = np.zeros(n_items + 2)
-    for x in range(n_items):
-        difference[x + 1] = loss.h[x + 1] - loss.h[x]
-    rounding = _TINY * (difference[-2] if linear else 1.0 if has_denominator(loss) else loss.h[-1])
-    tally = np.zeros(6, np.int64)
-    n_clusters = 0
-    for k in partition:
-        n_clusters = max(n_clusters, k + 1)
-    state = tables(draws, partition, max(n_clusters, _WIDTH))
-    state = _allocate(draws, loss, state, difference, linear, order, most, rounding)
-    slopes = Slopes(np.empty(draws.weights.size), np.empty(1))
-    margins, targets = np.empty(n_items), np.empty(n_items, np.int64)
-    if not linear:
-        refresh_sums(loss, state, draws.starts)
-    if np.count_nonzero(state.sizes) < fewest:
-        state = _open_clusters(draws, loss, state, slopes, difference, linear, fewest, margins)
-    doubt = _MARGIN
-    most_doubt = max(_MARGIN, _FIRST_ORDER / n_items) if exactly and not linear else _MARGIN
-    while stop[0] == 0 or np.count_nonzero(state.sizes) > most:
-        state, moved = _scan(
-            draws, loss, state, slopes, difference, linear, fewest, most, doubt, rounding, margins, targets
-        )
-        tally[SCANS] += 1
-        tally[MOVES] += moved
-        if moved == 0 and doubt < most_doubt:
-            doubt = most_doubt
-            continue
-        doubt = _MARGIN
-        improved = moved > 0
-        if not improved and _merge(draws, loss, state, slopes, linear, fewest, most, rounding):
-            tally[MERGES] += 1
-            improved = True
-        if not improved and effort > 0:
-            improved = _move_chain(draws, loss, state, slopes, difference, linear, fewest, rounding, margins, targets)
-            tally[CHAINS] += improved
-        if not improved and effort > 1:
-            state, improved = _rearrange_any(
-                draws, loss, state, slopes, difference, order, margins, fewest, most, rounding, tally
-            )
-        if not improved:
-            break
-    value = expected(draws, loss, state)
-    return value, expected_in_one(draws, loss, state), tally
+    state = dense(draws, partition, _width(partition))
+    return _settle(draws, loss, state, order, fewest, most, exactly, effort, stop)
+
+
+@jit
+def settle_sparse(draws, loss, partition, order, fewest, most, exactly, effort, stop):
+    """The same for a loss that is linear in A and B, with work and memory for the cells that are not zero."""
+    state = sparse(draws, partition, _width(partition))
+    return _settle(draws, loss, state, order, fewest, most, exactly, effort, stop)

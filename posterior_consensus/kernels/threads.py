@@ -5,14 +5,14 @@ OpenMP ends a forked process that enters it again.
 """
 
 import os
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from itertools import pairwise
+from concurrent.futures import ThreadPoolExecutor, wait
+from itertools import count
 from threading import Lock
 
 import numba
 
 _WORTH = 1 << 19  # elementary steps, about half a millisecond of them, below which a thread costs more than it saves
-_BLOCKS_PER_THREAD = 4  # so that a thread that is held up holds up little
+_BLOCKS_PER_THREAD = 12  # so that threads end at about the same time
 
 _pool = None
 _lock = Lock()
@@ -29,18 +29,23 @@ def in_blocks(kernel, first, last, *arguments, work):
     The kernel writes to what belongs to its own block only, so that the blocks change nothing in the outcome. `work`
     is the number of elementary steps that one index takes.
     """
-    worth = int((last - first) * work // _WORTH)
-    n_blocks = min(last - first, worth, _BLOCKS_PER_THREAD * n_threads()) if n_threads() > 1 else 1
-    if n_blocks < 2:
+    size = last - first
+    helpers = min(n_threads(), size, size * work // _WORTH) - 1
+    if helpers < 1:
         kernel(first, last, *arguments)
         return
-    edges = [first + (last - first) * b // n_blocks for b in range(n_blocks + 1)]
-    calls = [_threads().submit(kernel, begin, end, *arguments) for begin, end in pairwise(edges)]
+    n_blocks = min(size, _BLOCKS_PER_THREAD * (helpers + 1))
+    blocks = count()
+
+    def take_blocks():
+        while (block := next(blocks)) < n_blocks:  # the interpreter's lock makes each number go to one thread
+            kernel(first + size * block // n_blocks, first + size * (block + 1) // n_blocks, *arguments)
+
+    calls = [_threads().submit(take_blocks) for _ in range(helpers)]
     try:
-        wait(calls, return_when=FIRST_EXCEPTION)
+        take_blocks()
     finally:  # after Ctrl-C nothing may go on writing to what the caller has given up
-        for call in calls:
-            call.cancel()
+        blocks = count(n_blocks)
         wait(calls)
     for call in calls:
         call.result()

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from posterior_consensus.kernels import tables
+from posterior_consensus.kernels import cells
 from posterior_consensus.losses import LOSSES, binder, vi
 from posterior_consensus.partitions import canonical_rows
 from tests import reference
@@ -20,11 +20,19 @@ PARTITION = [0, 1, 2, 0, 1, 2, 0, 1, 2]
 def some_draws(n_draws=6):
     rng = np.random.default_rng(7)
     labels, counts = canonical_rows(rng.integers(4, size=(n_draws, N_ITEMS)).astype(np.uint8), 4)
-    return tables.Draws(labels, np.concatenate([[0], np.cumsum(counts)]), rng.dirichlet(np.ones(n_draws)))
+    return cells.Draws(labels, np.concatenate([[0], np.cumsum(counts)]), rng.dirichlet(np.ones(n_draws)))
 
 
-def state_of(draws, partition=PARTITION, width=8):
-    return tables.tables(draws, np.array(partition, np.int32), width)
+KINDS = {"dense": cells.dense, "sparse": cells.sparse}
+
+
+def state_of(draws, kind, partition=PARTITION, width=8):
+    return KINDS[kind](draws, np.array(partition, np.int32), width)
+
+
+def counts_of(draws, state):
+    """All cells (R, width) of tables of either kind."""
+    return np.array([[cells.count(state, row, k) for k in range(state.sizes.size)] for row in range(draws.starts[-1])])
 
 
 def differences(loss):
@@ -36,6 +44,10 @@ def mean_loss(partition, draws, definition):
 
 
 def assert_tables_fit(draws, state):
-    expected = state_of(draws, state.partition, state.sizes.size)
-    np.testing.assert_array_equal(state.sizes, expected.sizes)
-    np.testing.assert_array_equal(state.counts, expected.counts)
+    sizes = np.bincount(state.partition[state.partition >= 0], minlength=state.sizes.size)
+    np.testing.assert_array_equal(state.sizes, sizes)
+    expected = np.zeros((draws.starts[-1], state.sizes.size), int)
+    for start, labels in zip(draws.starts, draws.labels, strict=False):
+        for i in np.flatnonzero(state.partition >= 0):
+            expected[start + labels[i], state.partition[i]] += 1
+    np.testing.assert_array_equal(counts_of(draws, state), expected)

@@ -2,8 +2,10 @@ import numpy as np
 import pytest
 
 from posterior_consensus.kernels import search
+from posterior_consensus.kernels.cells import Draws
+from posterior_consensus.partitions import canonical_rows
 from tests import reference
-from tests.kernels.searching import N_ITEMS, PARTITION, RECORDS, mean_loss, some_draws
+from tests.kernels.searching import LINEAR, N_ITEMS, PARTITION, RECORDS, mean_loss, some_draws
 
 ORDER = np.random.default_rng(8).permutation(N_ITEMS)
 
@@ -12,7 +14,7 @@ def settled(name, start, fewest=1, most=N_ITEMS, effort=2, stopped=0):
     draws, (record, definition) = some_draws(), RECORDS[name]
     partition = np.array(start, np.int32)
     stop = np.array([stopped], np.uint8)
-    value, in_one, tally = search.settle(
+    value, in_one, tally = search.settle_dense(
         draws, record.arrays(N_ITEMS), partition, ORDER, fewest, most, True, effort, stop
     )
     loss = mean_loss(partition, draws, definition)
@@ -67,3 +69,33 @@ def test_allocation_puts_every_item_where_the_loss_of_those_so_far_is_least(name
             reference.expected([*found[:-1], k], draws.labels[:, items], definition, draws.weights) for k in choices
         ]
         assert losses[found[-1]] <= min(losses) + 1e-12
+
+
+@pytest.mark.parametrize("name", LINEAR)
+@pytest.mark.parametrize("effort", [0, 1, 2])
+@pytest.mark.parametrize(("n_items", "n_draws", "n_labels"), [(9, 6, 4), (40, 30, 25), (300, 20, 150), (200, 25, 6)])
+def test_sparse_and_dense_tables_lead_through_the_same_moves_to_the_same_partition(
+    name, effort, n_items, n_draws, n_labels
+):
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        truth = rng.integers(n_labels, size=n_items)
+        noise = rng.integers(n_labels, size=(n_draws, n_items))
+        labels, counts = canonical_rows(
+            np.where(rng.random(noise.shape) < 0.4, noise, truth).astype(np.uint8), n_labels
+        )
+        weights = rng.dirichlet(np.ones(n_draws)) if seed % 2 else np.full(n_draws, 1 / n_draws)
+        draws = Draws(labels, np.concatenate([[0], np.cumsum(counts)]), weights)
+        loss, order = RECORDS[name][0].arrays(n_items), rng.permutation(n_items)
+        start = np.full(n_items, -1, np.int32) if seed < 3 else noise[0].astype(np.int32)
+        found = []
+        for settle in (search.settle_dense, search.settle_sparse):
+            partition = start.copy()
+            value, in_one, tally = settle(
+                draws, loss, partition, order, 1, n_items, False, effort, np.zeros(1, np.uint8)
+            )
+            found.append((partition, tally))
+            values = value, in_one
+        np.testing.assert_array_equal(found[0][0], found[1][0])
+        np.testing.assert_array_equal(found[0][1], found[1][1])
+        assert values[0] <= values[1]

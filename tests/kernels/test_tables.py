@@ -1,59 +1,72 @@
 import numpy as np
 import pytest
 
-from posterior_consensus.kernels import tables
+from posterior_consensus.kernels import cells, tables
 from tests.kernels.checks import run
 from tests.kernels.searching import (
+    KINDS,
+    LINEAR,
     N_ITEMS,
     PARTITION,
     RECORDS,
     assert_tables_fit,
+    counts_of,
     differences,
     mean_loss,
     some_draws,
     state_of,
 )
 
+WIDTH = 8
 
-def ready(name, n_draws=6):
+
+def ready(name, kind="dense", n_draws=6):
     record, definition = RECORDS[name]
     draws, loss = some_draws(n_draws), record.arrays(N_ITEMS)
-    state = state_of(draws)
+    state = state_of(draws, kind)
     tables.refresh_sums(loss, state, draws.starts)
-    slopes = tables.Slopes(np.empty(n_draws), np.empty(1))
-    linear = name.startswith(("vi", "binder"))
+    slopes = cells.Slopes(np.empty(n_draws), np.empty(1))
+    linear = name in LINEAR
     tables.set_slopes(draws, loss, state, linear, slopes)
     return draws, loss, state, slopes, differences(loss), linear, definition, record.scale(N_ITEMS)
 
 
-def test_tables_stay_those_of_their_partition():
-    draws, loss, state, _, difference, *_ = ready("nid")
+@pytest.mark.parametrize("kind", KINDS)
+def test_tables_stay_those_of_their_partition(kind):
+    draws, loss, state, _, difference, *_ = ready("nid", kind)
     for i, k in [(0, 5), (3, 5), (8, 1), (0, 0)]:
         _, (_, state, *_) = run(tables.move, draws, state, difference, i, k)
         assert_tables_fit(draws, state)
     joint = state.joint.copy()
     tables.refresh_sums(loss, state, draws.starts)
     np.testing.assert_allclose(joint, state.joint, atol=1e-12)
-    wide, _ = run(tables.widened, state)
-    assert wide.sizes.size == 16
+    wide = cells.widened(state)
+    assert wide.sizes.size == 2 * WIDTH
     assert_tables_fit(draws, wide)
-    _, (_, state, _) = run(tables.take_out, draws, state, 4)
+    _, (_, state, *_) = run(tables.move, draws, state, difference, 4, -1)
     assert state.partition[4] == -1
     assert_tables_fit(draws, state)
-    state = state_of(draws, np.array(PARTITION) * 3, 8)
-    n_clusters, (state,) = run(tables.compact, state)
-    assert n_clusters == 3
-    np.testing.assert_array_equal(state.partition, PARTITION)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_clusters_are_renamed_and_merged(kind):
+    draws = some_draws()
+    state = state_of(draws, kind, np.array(PARTITION) * 3)
+    names = np.array([0, 0, 0, 1, 1, 1, 0, 0], np.int32)
+    cells.rename(state, names)
+    np.testing.assert_array_equal(state.partition, names[np.array(PARTITION) * 3])
     assert_tables_fit(draws, state)
 
 
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", RECORDS)
-def test_scores_and_changes_are_differences_of_the_expected_loss(name):
-    draws, loss, state, slopes, difference, linear, definition, scale = ready(name)
+def test_scores_and_changes_are_differences_of_the_expected_loss(name, kind):
+    draws, loss, state, slopes, difference, linear, definition, scale = ready(name, kind)
     total, _ = run(tables.expected, draws, loss, state)
     assert scale * total == pytest.approx(mean_loss(PARTITION, draws, definition), abs=1e-13)
     in_one, _ = run(tables.expected_in_one, draws, loss, state)
     assert scale * in_one == pytest.approx(mean_loss([0] * N_ITEMS, draws, definition), abs=1e-13)
+    out = cells.scratch(WIDTH, 4)
     for i in range(N_ITEMS):
         moved = [mean_loss(np.where(np.arange(N_ITEMS) == i, k, PARTITION), draws, definition) for k in range(4)]
         for new in {0, 1, 2, 3} - {PARTITION[i]}:
@@ -63,31 +76,63 @@ def test_scores_and_changes_are_differences_of_the_expected_loss(name):
                 change, _ = run(tables.change_linear, draws, state, slopes, difference, i, new)
                 assert scale * change == pytest.approx(moved[new] - scale * total, abs=1e-12)
         if linear:
-            old = PARTITION[i]
-            _, (*_, scores) = run(tables.score_linear, draws, state, slopes, difference, i, np.empty(8))
-            np.testing.assert_allclose(
-                scale * (scores[:4] - scores[old]), np.subtract(moved, total * scale), atol=1e-12
-            )
+            met = out.met[: cells.score_item(state, draws, slopes, difference, i, out)]
+            assert set(met) >= {PARTITION[i]}
+            changes = scale * (out.scores[met] - out.scores[PARTITION[i]])
+            np.testing.assert_allclose(changes, np.subtract(moved, total * scale)[met], atol=1e-12)
 
 
+@pytest.mark.parametrize("name", LINEAR)
+def test_scores_of_both_kinds_are_equal_bit_for_bit_and_clusters_not_met_cost_at_least_one_of_its_own(name):
+    found = {}
+    for kind in KINDS:
+        draws, _, state, slopes, difference, *_ = ready(name, kind)
+        out = cells.scratch(WIDTH, 4)
+        for i in range(N_ITEMS):
+            met = out.met[: cells.score_item(state, draws, slopes, difference, i, out)]
+            found[kind, i] = {int(k): out.scores[k] for k in met}
+    for i in range(N_ITEMS):
+        sparse, dense = found["sparse", i], found["dense", i]
+        assert sparse == {k: dense[k] for k in sparse}
+        assert all(score >= 0 for k, score in dense.items() if k not in sparse)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", RECORDS)
 @pytest.mark.parametrize("n_draws", [6, 8, 19, 300])
-def test_scores_of_a_block_are_those_of_its_items_in_single_precision(name, n_draws):
-    draws, _, state, slopes, difference, *_ = ready(name, n_draws)
-    sums, totals = np.empty((5, 16), np.float32), np.empty((5, 16))
-    tables.score_block(draws, state, slopes, difference, 3, 0, sums, totals)
-    rows = [state.counts[draws.starts[:-1] + draws.labels[:, i]] for i in range(3, 8)]
-    entering = [slopes.a @ difference[row + 1] for row in rows]
-    staying = [slopes.a @ difference[row] for row in rows]
-    np.testing.assert_allclose(totals, np.hstack([entering, staying]), rtol=2e-6, atol=1e-5 * np.abs(slopes.a).sum())
+def test_scores_of_a_block_are_those_of_its_items(name, n_draws, kind):
+    draws, _, state, slopes, difference, *_ = ready(name, kind, n_draws)
+    out = cells.scratch(WIDTH, 4)
+    staying, margins, targets = np.empty(5), np.empty(5), np.zeros(5, np.int64)
+    entering = np.full((5 if kind == "dense" else 0, WIDTH), np.inf)
+    cells.score_block(state, draws, slopes, difference, 3, staying, margins, targets, entering, out)
+    for b in range(5):
+        n_met = cells.score_item(state, draws, slopes, difference, 3 + b, out)
+        own = PARTITION[3 + b]
+        others = {int(k): out.scores[k] for k in out.met[:n_met] if k != own}
+        tolerance = 1e-5 * max(1, np.abs(slopes.a).sum() * np.abs(difference).max())
+        assert staying[b] == pytest.approx(out.scores[own], abs=tolerance)
+        assert margins[b] == pytest.approx(min(others.values()) - out.scores[own], abs=tolerance)
+        if kind == "dense":
+            assert {k: entering[b, k] for k in others} == pytest.approx(others, abs=tolerance)
+        assert others[targets[b]] == pytest.approx(min(others.values()), abs=tolerance)
 
 
-def test_the_old_cluster_then_the_first_is_chosen_among_equals():
-    state = state_of(some_draws(6))
-    free = state.sizes.size - 1
-    equal, first_less = np.ones(free + 1), np.r_[1.0, 0.0, np.ones(free - 1)]
-    assert state.sizes[free] == 0
-    assert tables.choose(equal, state, 2, True, 1e-9) == state.partition[2] == 2
-    state.partition[0], state.sizes[1] = -1, 0
-    assert tables.choose(first_less, state, 0, False, 1e-9) == 0
-    assert tables.choose(first_less, state, 0, True, 1e-9) == 1
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", LINEAR)
+def test_gains_of_unions_are_differences_of_the_expected_loss(name, kind):
+    draws, loss, state, slopes, _, linear, definition, scale = ready(name, kind)
+    members, ends = np.argsort(PARTITION, kind="stable"), np.array([3, 6, 9])
+    gains, partners = np.empty(3), np.zeros(3, np.int64)
+    out = cells.scratch(WIDTH, 4)
+    cells.best_unions(state, draws, loss, slopes, linear, 3, members, ends, out, gains, partners)
+    before = mean_loss(PARTITION, draws, definition)
+    for k in range(2):
+        after = {
+            other: mean_loss(np.where(np.array(PARTITION) == other, k, PARTITION), draws, definition)
+            for other in range(k + 1, 3)
+        }
+        assert scale * gains[k] == pytest.approx(min(after.values()) - before, abs=1e-12)
+        assert after[partners[k]] == pytest.approx(min(after.values()), abs=1e-12)
+    assert gains[2] == np.inf
+    assert counts_of(draws, state).sum() == N_ITEMS * draws.weights.size
