@@ -42,10 +42,10 @@ demo: $(VENV)/demo.stamp  ## the main job on a small posterior
 	$(PY) examples/demo.py
 
 test: $(VENV)/test.stamp  ## all tests
-	$(PY) -m pytest tests
+	$(PY) -m pytest tests -n auto
 
 test-newest: $(VENV)/test.stamp  ## the tests of the ArviZ and PyMC adapters (use a Python >= 3.12)
-	$(PY) -m pytest tests -m adapters
+	$(PY) -m pytest tests -m adapters -n auto
 
 check: $(VENV)/dev.stamp  ## style, types, layers and doctests
 	$(PY) -m ruff check .
