@@ -6,10 +6,11 @@ import html
 import textwrap
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 
 _MOST_ROWS = 12  # a result fills one screen at most
-_WIDTH = 100  # characters of a sentence's lines
+_WIDTH = 100  # characters of a line's value
 
 
 def number(value: float) -> str:
@@ -27,15 +28,18 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
-def sentence(name: str, text: str) -> list[tuple[str, str]]:
-    """A named sentence as facts, one for each line."""
-    return [(name if k == 0 else "", line) for k, line in enumerate(textwrap.wrap(text, _WIDTH))]
+def with_error(value: str, mcse: float) -> str:
+    """A number with its Monte Carlo standard error, where that is known."""
+    return f"{value} (MCSE {'unknown' if np.isnan(mcse) else format(mcse, '.2g')})"
 
 
 def as_text(title: str, facts: Sequence[tuple[str, str]], table: pd.DataFrame | None = None) -> str:
     """Lay the parts out for a terminal."""
     width = max(len(name) for name, _ in facts)
-    lines = [title, *(f"  {name:<{width}}  {value}" for name, value in facts)]
+    lines = [title]
+    for name, value in facts:
+        first, *rest = textwrap.wrap(value, _WIDTH, break_on_hyphens=False) or [""]
+        lines += [f"  {name:<{width}}  {first}", *(f"  {'':<{width}}  {line}" for line in rest)]
     if table is None:
         return "\n".join(lines)
     body = table.head(_MOST_ROWS).to_string(float_format=number, index_names=False, na_rep="-")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ from posterior_consensus import display
 from posterior_consensus.draws import as_partition_draws
 from posterior_consensus.groups import stored
 from posterior_consensus.similarity import mean_similarity
+from posterior_consensus.sources import aligned, cluster_names, labelled
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -30,12 +32,15 @@ class ItemUncertainty:
         The other cluster whose members the item is with most often; -1 where there is no other.
     nearest_probability : xarray.DataArray of shape (n_items,), dtype float64
         Its probability, averaged over that cluster's members; NaN where there is no other cluster.
+    names : tuple
+        Names of the clusters, by number, as the partition has them.
     """
 
     cluster: xr.DataArray
     probability: xr.DataArray
     nearest: xr.DataArray
     nearest_probability: xr.DataArray
+    names: tuple[Hashable, ...]
 
     @property
     def margin(self) -> xr.DataArray:
@@ -48,11 +53,15 @@ class ItemUncertainty:
         return stored(self.cluster, {f"item_{column.name}": column for column in columns})
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for each item, in the order of the data."""
+        """A row for each item, in the order of the data, with the clusters' names."""
         dim = str(self.cluster.dims[0])
         index = self.cluster.indexes[dim] if dim in self.cluster.indexes else pd.RangeIndex(self.cluster.size, name=dim)
         columns = (self.cluster, self.probability, self.nearest, self.nearest_probability, self.margin)
-        return pd.DataFrame({str(column.name): column.values for column in columns}, index=index)
+        table = pd.DataFrame({str(column.name): column.values for column in columns}, index=index)
+        if self.names != tuple(range(len(self.names))):
+            table["cluster"] = [self.names[k] for k in self.cluster.values]
+            table["nearest"] = [self.names[k] if k >= 0 else None for k in self.nearest.values]
+        return table
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         table = self.to_dataframe()
@@ -73,7 +82,7 @@ class ItemUncertainty:
 
 
 def item_uncertainty(draws: Any, partition: Any) -> ItemUncertainty:
-    """For every item, how probably it is with the rest of its cluster, and with which other cluster else.
+    """For every item, how probably it is with the rest of its cluster, and in which other cluster it is most often.
 
     Parameters
     ----------
@@ -109,6 +118,9 @@ def item_uncertainty(draws: Any, partition: Any) -> ItemUncertainty:
     """
     draws = as_partition_draws(draws)
     labels = draws.as_labels(partition)
+    given = labelled(partition, draws.item_dim)
+    if isinstance(given, xr.DataArray):
+        given = aligned(given, draws.item_dim, draws.item_coords, "partition")
     means = mean_similarity(draws, labels)
     items = np.arange(labels.size)
     probability = means[items, labels]
@@ -124,4 +136,5 @@ def item_uncertainty(draws: Any, partition: Any) -> ItemUncertainty:
         probability=draws.item_array(probability, "probability"),
         nearest=draws.item_array(nearest, "nearest"),
         nearest_probability=draws.item_array(nearest_probability, "nearest_probability"),
+        names=cluster_names(partition, given),
     )

@@ -310,6 +310,16 @@ def labelled(partition: Any, dim: str) -> Any:
     return values
 
 
+def cluster_names(partition: Any, values: Any) -> tuple[Hashable, ...]:
+    """Names that the user gave the clusters, in the order of first appearance in their labels `values`."""
+    values = np.asarray(values)
+    found = values[np.sort(np.unique(values, return_index=True)[1])].tolist()
+    given = getattr(partition, "names", None)  # of a consensus
+    if given is not None:
+        return tuple(given[k] for k in found)
+    return tuple(int(name) if isinstance(name, float) else name for name in found)
+
+
 def aligned(labels: xr.DataArray, dim: str, coords: Mapping[Hashable, xr.DataArray], name: str) -> npt.NDArray[Any]:
     """Labels of one partition in the order of the items' coordinates; by position where either side has none."""
     if labels.ndim != 1:

@@ -69,3 +69,20 @@ def test_items_keep_their_names():
     )
     pd.testing.assert_frame_equal(table, expected)
     assert set(pc.item_uncertainty(draws, [0, 0, 1]).to_dataset()) == {f"item_{name}" for name in expected}
+
+
+def test_tables_keep_the_names_that_the_user_gave_the_clusters():
+    draws = [[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 1]]
+    table = pc.item_uncertainty(draws, ["b", "b", "a", "a"]).to_dataframe()
+    assert table["cluster"].tolist() == ["b", "b", "a", "a"]
+    assert table["nearest"].tolist() == ["a", "a", "b", "b"]
+    best = pc.consensus_partition(draws, random_seed=1, progressbar=False).with_names(first=1)
+    assert pc.item_uncertainty(draws, best).to_dataframe()["cluster"].tolist() == [1, 1, 2, 2]
+    coords = {"obs": list("wxyz")}
+    labelled = xr.DataArray(draws, dims=("draw", "obs"), coords=coords)
+    reversed_names = xr.DataArray(["a", "a", "b", "b"], dims="obs", coords={"obs": list("zyxw")})
+    assert pc.item_uncertainty(pc.as_partition_draws(labelled, sample_dims="draw"), reversed_names).to_dataframe()[
+        "cluster"
+    ].tolist() == ["b", "b", "a", "a"]
+    alone = pc.item_uncertainty(draws, ["a"] * 4).to_dataframe()
+    assert alone["nearest"].isna().all()

@@ -183,7 +183,7 @@ class ConsensusPartition(HasLabels):
         )
         expected = display.quantity(self.expected_loss, self.loss.unit)
         facts = [
-            (f"expected {self.loss.name}", f"{expected} (MCSE {self.mcse:.2g})"),
+            (f"expected {self.loss.name}", display.with_error(expected, self.mcse)),
             ("method", self.method + reached),
             ("draws", str(self.n_draws)),
         ]

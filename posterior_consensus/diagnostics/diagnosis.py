@@ -128,7 +128,7 @@ class Diagnosis:
         return self.summaries.reset_coords(drop=True).to_dataframe()
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
-        facts = display.sentence("verdict", self.verdict)
+        facts = [("verdict", self.verdict)]
         facts.append(
             ("partition", f"R-hat {self.partition_rhat:.3f}, ESS {self.partition_ess:.0f} of {self.n_draws} draws")
         )
@@ -137,8 +137,8 @@ class Diagnosis:
             facts.append(
                 (
                     "largest gap",
-                    f"{self.gap.size:.3f} (MCSE {self.gap.mcse:.2g}): items {' and '.join(self.gap_items)}, "
-                    f"together {least:.2f} in chain {low}, {most:.2f} in chain {high}",
+                    f"{display.with_error(f'{self.gap.size:.3f}', self.gap.mcse)}: items "
+                    f"{' and '.join(self.gap_items)}, together {least:.2f} in chain {low}, {most:.2f} in chain {high}",
                 )
             )
         if self.pairs.sizes["pair"]:

@@ -88,7 +88,7 @@ class NearIndependence:
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         facts = [
-            *display.sentence("verdict", self.verdict),
+            ("verdict", self.verdict),
             ("statistic", f"{display.number(self.statistic)} (squared maximum mean discrepancy)"),
             ("draws", f"{self.n_draws}, of an effective sample size of {self.ess:.0f}"),
             ("exchanges", str(self.null.size)),

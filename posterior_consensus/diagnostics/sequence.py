@@ -77,10 +77,12 @@ class SequentialDistances:
         if not self.settled:
             settled = self.burn_in["settled"].values
             names = ", ".join(str(name) for name in self.burn_in["chain"].values[~settled])
-            facts += display.sentence(
-                "not settled",
-                f"chain{'s' * int(np.sum(~settled) > 1)} {names}: still on the way in the second half, or fewer than "
-                f"{FEWEST_DRAWS} draws. Run longer chains.",
+            facts.append(
+                (
+                    "not settled",
+                    f"chain{'s' * int(np.sum(~settled) > 1)} {names}: still on the way in the second half, or fewer "
+                    f"than {FEWEST_DRAWS} draws. Run longer chains.",
+                )
             )
         chains = f"{self.burn_in.sizes['chain']} chain{'s' * (self.burn_in.sizes['chain'] > 1)}"
         state = "settled" if self.settled else "not settled"

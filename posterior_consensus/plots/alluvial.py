@@ -12,9 +12,9 @@ import xarray as xr
 
 from posterior_consensus.credible import CredibleBall
 from posterior_consensus.partitions import Labels, canonical_labels, contingency_table
-from posterior_consensus.plots.axes import cluster_names, extent, matched, new_axes, shortened
+from posterior_consensus.plots.axes import extent, matched, new_axes, shortened
 from posterior_consensus.plots.colours import colours_of, ink_on, is_patterned, patch_style, repeats
-from posterior_consensus.sources import aligned, labelled
+from posterior_consensus.sources import aligned, cluster_names, labelled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -123,7 +123,7 @@ def _columns(partitions: Any) -> tuple[list[str], list[Labels], list[list[str]]]
                 f"`partitions` must label the same items; got {columns[0].size} labels of {names[0]!r} and "
                 f"{columns[-1].size} of {name!r}."
             )
-        clusters.append(cluster_names(partition, values))
+        clusters.append(list(map(str, cluster_names(partition, values))))
     return names, columns, clusters
 
 

@@ -10,7 +10,6 @@ import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
 from posterior_consensus.arguments import as_numbers
-from posterior_consensus.consensus import ConsensusPartition
 from posterior_consensus.partitions import Labels, contingency_table
 
 if TYPE_CHECKING:
@@ -126,15 +125,6 @@ def shortened(name: str, longest: int) -> str:
     """A long name without its middle: names that belong together often differ at one end."""
     half = (longest - 1) // 2
     return name if len(name) <= longest else f"{name[: longest - 1 - half]}…{name[-half:]}"
-
-
-def cluster_names(partition: Any, values: Any) -> list[str]:
-    """Names that the user gave the clusters, in the order of first appearance in their labels `values`."""
-    values = np.asarray(values)
-    found = values[np.sort(np.unique(values, return_index=True)[1])]
-    if isinstance(partition, ConsensusPartition):
-        return [str(partition.names[k]) for k in found]
-    return [str(int(name)) if isinstance(name, (float, np.floating)) else str(name) for name in found]
 
 
 def item_names(coords: Any, dim: str, n_items: int) -> npt.NDArray[Any]:

@@ -97,7 +97,7 @@ def plot_item_uncertainty(
     ax.set(xlim=(-0.5, order.size - 0.5), ylim=(0, 1.02), xlabel=dim, ylabel="posterior probability")
     ax.tick_params(axis="x", length=0)
     if not label_items(ax, "x", item_names(items.cluster.coords, dim, order.size)[order]):
-        label_clusters(ax, "x", sizes, [str(k) for k in range(sizes.size)])
+        label_clusters(ax, "x", sizes, [str(name) for name in items.names])
     ax.set_xlabel(ax.get_xlabel() + repeats(sizes.size, patterned))
     _add_legend(ax)
     ax.spines[["top", "right"]].set_visible(False)

@@ -10,8 +10,7 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus.partitions import Labels, as_array, canonical_labels
-from posterior_consensus.plots.axes import cluster_names
-from posterior_consensus.sources import labelled, positions
+from posterior_consensus.sources import cluster_names, labelled, positions
 
 
 class Observed(NamedTuple):
@@ -44,7 +43,7 @@ def observed_table(data: Any, partition: Any) -> Observed:
     feature = str(array.dims[1])
     names = array[feature].values if feature in array.coords else range(array.shape[1])
     values = array.values.astype(np.float64)
-    return Observed(values, [str(name) for name in names], labels, cluster_names(partition, found))
+    return Observed(values, [str(name) for name in names], labels, list(map(str, cluster_names(partition, found))))
 
 
 def _as_dataarray(data: Any, dim: str) -> xr.DataArray:

@@ -11,10 +11,10 @@ from scipy.cluster import hierarchy
 from scipy.spatial.distance import squareform
 
 from posterior_consensus.partitions import canonical_labels
-from posterior_consensus.plots.axes import cluster_names, item_names, label_clusters, label_items, new_axes
+from posterior_consensus.plots.axes import item_names, label_clusters, label_items, new_axes
 from posterior_consensus.plots.colours import MARK, as_cmap
 from posterior_consensus.similarity import posterior_similarity_matrix
-from posterior_consensus.sources import aligned, labelled
+from posterior_consensus.sources import aligned, cluster_names, labelled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -99,7 +99,7 @@ def plot_psm(
             Rectangle((end - size - 0.5, end - size - 0.5), size, size, fill=False, edgecolor=MARK, linewidth=width)
         )
     if not named:
-        label_clusters(ax, "xy", sizes, cluster_names(partition, given))
+        label_clusters(ax, "xy", sizes, list(map(str, cluster_names(partition, given))))
     return ax
 
 

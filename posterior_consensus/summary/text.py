@@ -40,13 +40,13 @@ def facts(summary: Summary) -> list[tuple[str, str]]:
     expected = display.quantity(best.expected_loss, best.loss.unit)
     rows = [
         ("draws", f"{_draws(summary)}: {summary.source}"),
-        (f"expected {best.loss.name}", f"{expected} (MCSE {best.mcse:.2g})"),
+        (f"expected {best.loss.name}", display.with_error(expected, best.mcse)),
         ("optimality", _optimality(summary)),
         (f"{_percent(ball.prob)} ball", f"{_radius(summary)}, {_between(*_ball_clusters(summary))} clusters"),
         ("clusters", f"{_between(low, high)} in 90% of the posterior{_reported(summary)}"),
         ("ambiguous", _ambiguous(summary)),
+        ("chains", summary.diagnosis.verdict),
     ]
-    rows += display.sentence("chains", summary.diagnosis.verdict)
     return [*rows, ("time", f"{sum(summary.seconds.values()):.2g} s")]
 
 
