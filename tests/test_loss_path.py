@@ -146,4 +146,4 @@ def test_path_keeps_the_items_and_can_be_stored(loss, small_draws, tmp_path):
 def test_items_of_a_name_that_the_path_needs(name):
     draws = pc.as_partition_draws(xr.DataArray(np.zeros((1, 3, 4), int), dims=("chain", "draw", name)))
     with pytest.raises(ValueError, match=f"must not have a dimension or coordinate '{name}'"):
-        pc.loss_path(draws)
+        pc.loss_path(draws, "binder")
