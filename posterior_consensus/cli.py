@@ -30,7 +30,7 @@ read the output to its end.
 
 A posterior whose labels were marginalised out needs its PyMC model: use summarize(idata, model=model) in Python.
 """
-_OPTIONS = {"var_name": "--var", "random_seed": "--seed", "data": "the file", "idata": "the file"}  # by another name
+_OPTIONS = {"var_name": "--var", "data": "the file", "idata": "the file"}  # by another name
 _OUTPUT = "write a table of the items (.csv), or the posterior with the results in a group 'consensus' (.nc)"
 _FIGURES = (".pdf", ".png", ".svg")
 _BROKEN_PIPE = 141  # as shells report a program that SIGPIPE ended
@@ -103,7 +103,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--seconds", type=float, help="time after which to end the search; none by default")
     add("--group", default="posterior", help="group of the file (posterior)")
     add("--item-dim", metavar="DIM", help="dimension of the items")
-    add("--seed", type=int, default=0, help="seed of the search (0)")
+    add("--random-seed", type=int, default=0, help="seed of the search (0)")
     add("--report", type=Path, metavar="FILE.html", help="write a report with figures")
     add("--figure", type=Path, metavar="FILE", help="write the four-panel figure, as PNG, PDF or SVG by its suffix")
     add("--output", type=Path, metavar="FILE", help=_OUTPUT)
@@ -145,7 +145,7 @@ def _summary(options: argparse.Namespace) -> Summary:
         method=options.method,
         n_clusters=options.n_clusters,
         prob=options.prob,
-        random_seed=options.seed,
+        random_seed=options.random_seed,
         progressbar=progressbar,
         **({} if options.seconds is None else {"seconds": options.seconds}),
     )

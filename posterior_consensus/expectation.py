@@ -58,13 +58,14 @@ def mean_loss(draws: PartitionDraws, partitions: npt.NDArray[Any], loss: Partiti
     return draws.mean(loss_matrix(partitions, draws, loss))
 
 
-def partition_loss(estimate: Any, truth: Any, loss: str | PartitionLoss | None = None) -> float:
+def partition_loss(partition: Any, reference: Any, loss: str | PartitionLoss | None = None) -> float:
     """Loss between two partitions of the same items.
 
     Parameters
     ----------
-    estimate, truth : array_like of shape (n_items,), DataArray or result object
-        Label vectors; the names of the labels do not matter.
+    partition, reference : array_like of shape (n_items,), DataArray or result object
+        The partition that is judged and the one that it is judged against, such as an estimate and the truth; the names
+        of the labels do not matter.
     loss : str or PartitionLoss, optional
         Name in LOSSES, or a record such as ``binder(a=0.5)``. By default the one that a result was found under, else
         "vi".
@@ -88,8 +89,8 @@ def partition_loss(estimate: Any, truth: Any, loss: str | PartitionLoss | None =
     >>> pc.partition_loss([1, 1, 2, 2, 3], [1, 2, 2, 3, 3], "binder")
     0.32
     """
-    record = loss_of(loss, estimate, truth)
-    ours, theirs = two_partitions(estimate, truth)
+    record = loss_of(loss, partition, reference)
+    ours, theirs = two_partitions(partition, reference)
     return float(loss_matrix(ours[np.newaxis], as_partition_draws(theirs[np.newaxis]), record)[0, 0])
 
 

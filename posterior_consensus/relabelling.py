@@ -33,7 +33,7 @@ _UNNAMED = re.compile(r"_dim(_\d+)?$")  # how ArviZ and pymc-extras call a dimen
 
 def relabel(
     idata: Any,
-    consensus: Any,
+    partition: Any,
     *,
     component_dim: str | Sequence[str],
     var_name: str | None = None,
@@ -48,8 +48,8 @@ def relabel(
     ----------
     idata : InferenceData, DataTree or Dataset
         The posterior, with its parameters by component; it is not changed.
-    consensus : result object, DataArray or label vector of shape (n_items,)
-        As a rule the consensus partition. Clusters are numbered by first appearance, as results have them.
+    partition : result object, DataArray or label vector of shape (n_items,)
+        As a rule the consensus. Clusters are numbered by first appearance, as results have them.
     component_dim : str or sequence of str
         Dimension that runs over the K components, or several of equal length where variables name it differently
         (``mu_dim_0`` and ``w_dim_0``) or have it twice (``component`` and ``component_bis``).
@@ -141,11 +141,11 @@ def relabel(
     names, n_components = _components(posterior, component_dim, allocations)
     draws, labels, dims = _draws(posterior, names, var_name, allocations, sample_dims)
     numbers = np.empty((0, 0), np.intp) if labels is None else _component_numbers(labels, n_components, first_label)
-    reference = draws.as_labels(consensus, "consensus")
+    reference = draws.as_labels(partition)
     n_clusters = int(reference.max()) + 1
     if n_clusters > n_components:
         raise ValueError(
-            f"`consensus` must have at most as many clusters as there are components, {n_components}; "
+            f"`partition` must have at most as many clusters as there are components, {n_components}; "
             f"got {n_clusters}. Search for one with max_clusters={n_components}."
         )
     if isinstance(draws, AllocationProbabilities):

@@ -33,10 +33,10 @@ OPTIONS = {
         ("2", TypeError, "a whole number; got '2'"),
     ],
     "max_clusters": [(0, ValueError, "at least 1"), (5, ValueError, "got 5"), (1.5, TypeError, "a whole number")],
-    "n_runs": [(0, ValueError, "at least 1; got 0"), (1.5, TypeError, "got 1.5"), (True, TypeError, "got True")],
+    "n_starts": [(0, ValueError, "at least 1; got 0"), (1.5, TypeError, "got 1.5"), (True, TypeError, "got True")],
     "random_seed": [("a", TypeError, "a Generator or None; got 'a'"), (-1, ValueError, "got -1")],
-    "bogus": [(1, TypeError, "its own: n_runs")],
-    "linkage": [("average", TypeError, "its own: n_runs")],
+    "bogus": [(1, TypeError, "its own: n_starts")],
+    "linkage": [("average", TypeError, "its own: n_starts")],
     "tau": [(0.3, ValueError, "needs loss='binder'; got loss 'vi'"), ("auto", ValueError, "needs loss='binder'")],
     "passes": [(0, ValueError, "at least 1; got 0"), (True, TypeError, "got True")],
 }
@@ -64,11 +64,11 @@ def test_options_of_consensus(option, value, error, part):
         ({"loss": 3, "tau": 0.5}, TypeError, "`loss` must be a name or a PartitionLoss"),
         ({"refine": "jacobi", "passes": 0}, ValueError, "`passes` must be at least 1; got 0"),
         ({"refine": "jacobi", "passes": 1.5}, TypeError, "`passes` must be a whole number; got 1.5"),
-        ({"method": "basic", "n_init": 0}, ValueError, "`n_init` must be at least 1; got 0"),
+        ({"method": "basic", "n_starts": 0}, ValueError, "`n_starts` must be at least 1; got 0"),
         ({"method": lambda *_, **__: None}, TypeError, "must return a consensus.Candidate; got NoneType"),
         ({"method": "hierarchical", "linkage": "ward"}, ValueError, "`linkage` must be one of 'average', 'complete'"),
         ({"method": "best_draw", "n_clusters": 4}, ValueError, "needs a draw with 4 clusters; the draws have 2 to 3"),
-        ({"method": "best_draw", "n_init": 4}, TypeError, "takes no argument `n_init`; its own: none"),
+        ({"method": "best_draw", "n_starts": 4}, TypeError, "takes no argument `n_starts`; its own: none"),
     ],
 )
 def test_arguments_that_do_not_fit_together(arguments, error, part):
@@ -110,7 +110,7 @@ def test_ball_wants_a_metric():
         ({"values": "auto"}, TypeError, "`values` must be a number; got str"),
         ({"values": [[0.5]]}, TypeError, "`values` must be a number; got list"),
         ({"random_seed": "a"}, TypeError, "`random_seed` must be a whole number from 0"),
-        ({"linkage": "average"}, TypeError, "takes no argument `linkage`; its own: n_runs"),
+        ({"linkage": "average"}, TypeError, "takes no argument `linkage`; its own: n_starts"),
         ({"tau": 0.5}, ValueError, "`tau` is the pair threshold of Binder's loss"),
     ],
 )

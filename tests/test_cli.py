@@ -93,7 +93,7 @@ def test_command_prints_json(file, capsys):
         (["{table}", "--output", "{table}"], ["--output must be another file"]),
         (["{table}", "--var", "z"], ["--var must name columns of 'z.csv'"]),
         (["{dir}/none.csv"], ["the file must be a path", "none.csv"]),
-        (["{file}", "--seed", "-1"], ["--seed must be"]),
+        (["{file}", "--random-seed", "-1"], ["--random-seed must be"]),
         (["{file}", "--n-clusters", "0"], ["--n-clusters must be at least 1"]),
         (["{file}", "--seconds", "0"], ["--seconds must be positive"]),
         (["{file}", "--burn-in", "-1"], ["--burn-in must be a number of draws, 0 or more; got -1"]),
@@ -140,7 +140,7 @@ def test_the_search_ends_in_time(file, capsys):
 
 
 def test_the_wrong_number_is_refused_by_its_option(file, capsys):
-    for option in ("--seed", "--burn-in", "--thin", "--n-clusters", "--prob", "--seconds"):
+    for option in ("--random-seed", "--burn-in", "--thin", "--n-clusters", "--prob", "--seconds"):
         with pytest.raises(SystemExit) as ended:
             main([file, option, "many"])
         assert ended.value.code == 2 and f"argument {option}: invalid" in capsys.readouterr().err

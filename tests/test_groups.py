@@ -15,7 +15,7 @@ RESULTS = {
 
 @pytest.fixture
 def best(z):
-    return pc.consensus_partition(z, random_seed=1, n_runs=2)
+    return pc.consensus_partition(z, random_seed=1, n_starts=2)
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_results_survive_a_file(tree, z, best, tmp_path, kinds, suffix):
 @pytest.mark.adapters
 @pytest.mark.parametrize("suffix", [".nc", ".zarr"])
 def test_results_survive_a_file_of_arviz(posterior, tmp_path, suffix):
-    best = pc.consensus_partition(posterior, random_seed=1, n_runs=2)
+    best = pc.consensus_partition(posterior, random_seed=1, n_starts=2)
     results = [make(posterior, best) for make in RESULTS.values()]
     attached = pc.attach(posterior, *results)
     assert type(attached) is type(posterior)
@@ -91,7 +91,7 @@ def test_data_of_a_tree_are_not_copied(tree, best):
 
 @pytest.mark.adapters
 def test_a_group_of_that_name_is_replaced(posterior, z, best):
-    other = pc.consensus_partition(z, "binder", n_clusters=1, random_seed=1, n_runs=2)
+    other = pc.consensus_partition(z, "binder", n_clusters=1, random_seed=1, n_starts=2)
     once = pc.attach(posterior, best, pc.item_uncertainty(z, best))
     twice = pc.attach(once, other)
     assert set(twice["consensus"].data_vars) == set(other.to_dataset().data_vars)
@@ -101,7 +101,7 @@ def test_a_group_of_that_name_is_replaced(posterior, z, best):
 
 @pytest.mark.adapters
 def test_results_of_two_losses_are_kept_in_two_groups(posterior, z, best):
-    other = pc.consensus_partition(z, "binder", random_seed=1, n_runs=2)
+    other = pc.consensus_partition(z, "binder", random_seed=1, n_starts=2)
     both = pc.attach(pc.attach(posterior, best), other, group="consensus_binder")
     assert [both[g].attrs["loss"] for g in ("consensus", "consensus_binder")] == ["vi", "binder"]
 
@@ -118,7 +118,7 @@ def test_warmup_is_kept(arviz, posterior, z, best):
 def test_levels_of_items_become_coordinates(z, tmp_path, suffix):
     index = pd.MultiIndex.from_product([["x", "y"], [1, 2]], names=["plot", "tree"])
     z = z.drop_vars(["obs", "site"]).assign_coords(xr.Coordinates.from_pandas_multiindex(index, "obs"))
-    best = pc.consensus_partition(z, random_seed=1, n_runs=2)
+    best = pc.consensus_partition(z, random_seed=1, n_starts=2)
     attached = pc.attach(xr.DataTree.from_dict({"y": xr.Dataset()}), *(make(z, best) for make in RESULTS.values()))
     read = read_group(written(attached, tmp_path / f"a{suffix}"))
     assert read["labels"].dims == ("obs",)
@@ -130,7 +130,7 @@ def test_levels_of_items_become_coordinates(z, tmp_path, suffix):
 @pytest.mark.parametrize("coordinate", ["cluster", "distance", "chain", "weight", "center"])
 def test_items_may_have_a_coordinate_that_results_use(z, tree, tmp_path, coordinate):
     z = z.drop_vars(["chain", "draw", "site"]).assign_coords({coordinate: ("obs", [3, 1, 4, 1])})
-    best = pc.consensus_partition(z, random_seed=1, n_runs=2)
+    best = pc.consensus_partition(z, random_seed=1, n_starts=2)
     attached = pc.attach(tree, *(make(z, best) for make in RESULTS.values()))
     assert_same(read_group(written(attached, tmp_path / "a.nc")), attached["consensus"].to_dataset())
 
@@ -158,7 +158,7 @@ def test_results_must_be_there_and_agree(tree, z, best):
     with pytest.raises(ValueError, match="`results` must hold at least one result; got none"):
         pc.attach(tree)
     with pytest.raises(ValueError, match=r"`results` must agree .*; attach them as separate groups"):
-        pc.attach(tree, best, pc.consensus_partition(z, n_clusters=4, random_seed=1, n_runs=1))
+        pc.attach(tree, best, pc.consensus_partition(z, n_clusters=4, random_seed=1, n_starts=1))
     fewer = pc.item_uncertainty(z[..., :3], [0, 0, 1])
     with pytest.raises(ValueError, match="`results` must agree"):
         pc.attach(tree, best, fewer)

@@ -20,7 +20,7 @@ def as_tree(data):
 def summarise_and_read_back(data, path, **arguments):
     """Return the draws, the results and the group as the file holds it."""
     draws = pc.as_partition_draws(data, **arguments)
-    best = pc.consensus_partition(draws, random_seed=1, n_runs=4)
+    best = pc.consensus_partition(draws, random_seed=1, n_starts=4)
     ball, items = pc.credible_ball(draws, best), pc.item_uncertainty(draws, best)
     attached = pc.attach(data, best, ball, items)
     assert type(attached) is type(data)
@@ -56,7 +56,7 @@ def test_a_file_of_arviz_holds_the_same_draws(posterior, tmp_path):
 def test_arviz_computes_on_the_distances(arviz, posterior):
     """The distances of the draws are a trace like any other."""
     draws = pc.as_partition_draws(posterior)
-    best = pc.consensus_partition(draws, "binder", random_seed=1, n_runs=2)
+    best = pc.consensus_partition(draws, "binder", random_seed=1, n_starts=2)
     distances = pc.credible_ball(draws, best).distances
     trace = xr.Dataset({"d": (("chain", "draw"), distances.values.reshape(2, 6))})
     assert float(arviz.mcse(trace)["d"]) == pytest.approx(best.mcse, rel=1e-10)

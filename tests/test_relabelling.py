@@ -290,7 +290,7 @@ def test_means_of_galaxies_by_cluster():
     """The large clusters are everywhere, their means apart and stationary, which they are not by component."""
     with xr.open_datatree(GALAXIES, engine="h5netcdf") as tree:
         tree = tree.isel(draw=slice(None, None, 4)).load()
-    best = pc.consensus_partition(tree, random_seed=1, n_runs=4)
+    best = pc.consensus_partition(tree, random_seed=1, n_starts=4)
     with pytest.warns(UserWarning, match="weights of the clusters do not sum to one"):
         found = pc.relabel(tree, best, component_dim="component")
     record = found["relabelling"]
@@ -346,7 +346,7 @@ def test_the_result_survives_a_file(fitted, tmp_path):
 
 
 def bad(**changes):
-    arguments = {"consensus": TRUTH, "component_dim": BOTH} | changes
+    arguments = {"partition": TRUTH, "component_dim": BOTH} | changes
     posterior = arguments.pop("posterior", switched(truth_of(4)))
     return lambda: pc.relabel(posterior, **arguments)
 
@@ -366,8 +366,8 @@ Z = ("chain", "draw", "obs")
         (bad(component_dim=["component", "obs"]), ValueError, "must .* same length; got 'component' 4, 'obs' 12"),
         (bad(component_dim=3), TypeError, "`component_dim` must be a name or a sequence of names; got 3"),
         (bad(component_dim=[]), TypeError, "`component_dim` must be a name or a sequence of names; got \\[\\]"),
-        (bad(consensus=TRUTH[1:]), ValueError, "`consensus` must label all 12 items of the draws; got 11 labels"),
-        (bad(consensus=np.arange(12)), ValueError, "`consensus` must have at most .* 4; got 12. .* max_clusters=4"),
+        (bad(partition=TRUTH[1:]), ValueError, "`partition` must label all 12 items of the draws; got 11 labels"),
+        (bad(partition=np.arange(12)), ValueError, "`partition` must have at most .* 4; got 12. .* max_clusters=4"),
         (bad(var_name="zz"), ValueError, "`var_name` must name a variable of the group; got 'zz'"),
         (bad(first_label=2), ValueError, "`first_label` must be 0, 1 or None; got 2"),
         (bad(posterior=changed(z=(Z, NUMBERS + 4)), first_label=0), ValueError, "from 0; they run from 4 to 4"),

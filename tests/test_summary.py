@@ -386,7 +386,7 @@ def test_numpy_takes_results_for_their_labels(summary):
 
 @pytest.mark.parametrize(
     ("wrong", "meant"),
-    [("seed", "random_seed"), ("n_cluster", "n_clusters"), ("nruns", "n_runs"), ("random_state", "random_seed")],
+    [("seed", "random_seed"), ("n_cluster", "n_clusters"), ("nstarts", "n_starts"), ("random_state", "random_seed")],
 )
 def test_unknown_arguments_near_a_known_one_name_it(wrong, meant):
     draws = [[0, 0, 1], [0, 1, 1]]

@@ -64,12 +64,12 @@ def family_of(loss: PartitionLoss) -> Family | None:
     return next((family for family in BOUNDS.values() if family.contains(loss)), None)
 
 
-def quick_bound(draws: PartitionDraws, loss: PartitionLoss, incumbent: Labels, n_runs: int) -> float | None:
+def quick_bound(draws: PartitionDraws, loss: PartitionLoss, incumbent: Labels, n_starts: int) -> float | None:
     """Lower bound of a Binder loss with no more work than so many runs of a search, the same each time.
 
     None for other losses, and where there are more than 5,000 items.
     """
     if not is_binder(loss) or draws.n_items > _MOST_ITEMS:
         return None
-    seconds = _SECONDS_A_PAIR * n_runs * draws.n_items**2
+    seconds = _SECONDS_A_PAIR * n_starts * draws.n_items**2
     return binder_bound(draws, loss, incumbent, budget=Foreseen(seconds)).value

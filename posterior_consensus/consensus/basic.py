@@ -25,13 +25,13 @@ def basic(
     max_clusters: int | None,
     rng: np.random.Generator,
     progressbar: bool,
-    n_init: int = 10,
+    n_starts: int = 10,
 ) -> Candidate:
     """Cluster the rows of the posterior similarity matrix, unit diagonal included, by k-means.
 
     Parameters
     ----------
-    n_init : int
+    n_starts : int
         Number of k-means++ starts; fewer beyond 30 clusters unless `n_clusters` is given.
 
     Notes
@@ -39,22 +39,22 @@ def basic(
     Algorithm 1 of Zhou, Dudeja and Amini (ICLR 2023), "Statistical guarantees for consensus clustering". It splits
     large clusters where sizes are unequal; a Jacobi refinement mends that.
     """
-    check_count("n_init", n_init)
+    check_count("n_starts", n_starts)
     rows = similarity_values(draws)
 
     def fit(k: int) -> Candidate:
-        return Candidate(k_means(rows, k, n_init if n_clusters else effort(n_init, k), rng))
+        return Candidate(k_means(rows, k, n_starts if n_clusters else effort(n_starts, k), rng))
 
     numbers = cluster_range(draws, n_clusters, max_clusters)
     return best_number(draws, loss, numbers, fit, title="Basic aggregation", progressbar=progressbar)
 
 
-def k_means(points: npt.NDArray[np.float64], n_clusters: int, n_init: int, rng: np.random.Generator) -> Labels:
+def k_means(points: npt.NDArray[np.float64], n_clusters: int, n_starts: int, rng: np.random.Generator) -> Labels:
     """Cluster points (n, d) into at most `n_clusters` groups by k-means++."""
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
 
-    model = KMeans(n_clusters, n_init=n_init, random_state=int(rng.integers(2**31)))
+    model = KMeans(n_clusters, n_init=n_starts, random_state=int(rng.integers(2**31)))
     # With more threads its sums, and so its labels, would depend on their number.
     with thread_pools().limit(limits=1), warnings.catch_warnings():
         # Fewer distinct points than clusters: the caller sees it from the labels.

@@ -31,7 +31,7 @@ def cc_pivot(
     rng: np.random.Generator,
     progressbar: bool,
     threshold: float = 0.25,
-    n_restarts: int = 10,
+    n_starts: int = 10,
 ) -> Candidate:
     """Let items in random order, as long as they are left over, found clusters of all left that are similar to them.
 
@@ -39,7 +39,7 @@ def cc_pivot(
     ----------
     threshold : float in (0, 1)
         Similarity to the pivot that an item of its cluster exceeds.
-    n_restarts : int
+    n_starts : int
         Number of random orders; the partition of least expected loss counts. A single one is what reference [2]_
         reports.
 
@@ -62,16 +62,16 @@ def cc_pivot(
     .. [2] Zhou, Dudeja and Amini (2023), Statistical guarantees for consensus clustering, ICLR 2023.
     """
     check_between("threshold", threshold, 1)
-    check_count("n_restarts", n_restarts)
+    check_count("n_starts", n_starts)
     fewest = 1 if n_clusters is None else n_clusters
     most = n_clusters or max_clusters or draws.n_items
     row = _rows(draws)
     found = [
         canonical_labels(_pivoted(row, rng.permutation(draws.n_items), threshold, fewest, most))
-        for _ in track(range(n_restarts), "Pivoting", progressbar=progressbar)
+        for _ in track(range(n_starts), "Pivoting", progressbar=progressbar)
     ]
     best, losses = least_loss(draws, loss, [np.stack(found)])
-    info = {"threshold": float(threshold), "n_restarts": n_restarts, "expected_losses": losses}
+    info = {"threshold": float(threshold), "expected_losses": losses}
     return Candidate(best, info | {"objective": min(losses), "n_iter": int(best.max()) + 1, "converged": True})
 
 

@@ -48,7 +48,7 @@ def greedy(
     max_clusters: int | None,
     rng: np.random.Generator,
     progressbar: bool,
-    n_runs: int = 16,
+    n_starts: int = 16,
     n_agree: int = 3,
     starts: Sequence[Any] = (),
     seconds: float | None = None,
@@ -58,7 +58,7 @@ def greedy(
 
     Parameters
     ----------
-    n_runs : int
+    n_starts : int
         Largest number of runs from random orders of the items.
     n_agree : int
         The search ends early once so many runs reached the least loss; looked at after every third run, with Binder's
@@ -86,7 +86,7 @@ def greedy(
     up on 128 draws if it had to gain more than any other did to become the best.
     """
     began = time.monotonic()
-    check_count("n_runs", n_runs)
+    check_count("n_starts", n_starts)
     check_count("n_agree", n_agree)
     if n_jobs != -1:
         check_count("n_jobs", n_jobs)
@@ -104,8 +104,8 @@ def greedy(
         search = _Search(problem, workers)
         search.start_from(given)
         search.start_from_trees()
-        for first in track(range(0, n_runs, problem.at_once), "Greedy search", progressbar=progressbar):
-            search.run(min(problem.at_once, n_runs - first), rng, draws.n_items)
+        for first in track(range(0, n_starts, problem.at_once), "Greedy search", progressbar=progressbar):
+            search.run(min(problem.at_once, n_starts - first), rng, draws.n_items)
             if workers.stopped or search.n_at_best >= n_agree or (search.ratios and search.n_in_vain >= n_agree):
                 break
         few = _few(draws)
@@ -155,9 +155,9 @@ class _Search:
         if _is_less(self.best.value, before):
             self.values.append(self.best.value)
 
-    def run(self, n_runs: int, rng: np.random.Generator, n_items: int) -> None:
+    def run(self, n_starts: int, rng: np.random.Generator, n_items: int) -> None:
         """Run from as many random orders."""
-        calls = [(*_randomness(rng, n_items), run % 2 == 1) for run in range(n_runs)]
+        calls = [(*_randomness(rng, n_items), run % 2 == 1) for run in range(n_starts)]
         explored = self._results(self.problem.explore, calls)
         if self.problem.explores_all:
             self._ends |= {found.labels.tobytes(): found for found in explored}
@@ -242,8 +242,8 @@ class _Search:
         """What there is to tell."""
         scans, moves, merges, chains, zealous, splits = self._tally.tolist()
         return {
-            "n_runs": len(self.values),
-            "n_runs_at_best": self.n_at_best,
+            "n_starts": len(self.values),
+            "n_starts_at_best": self.n_at_best,
             "n_scans": scans,
             "n_moves": moves,
             "n_merges": merges,

@@ -37,7 +37,7 @@ def kcc(
     progressbar: bool,
     utility: Utility = "category",
     p: float = 5.0,
-    n_init: int = 10,
+    n_starts: int = 10,
 ) -> Candidate:
     """Find the partition of greatest mean utility against the draws by k-means on their one-hot matrix.
 
@@ -48,7 +48,7 @@ def kcc(
         k-means by squared distance, Kullback-Leibler divergence, angle, or the distance that belongs to that norm.
     p : float above 1
         Order of the norm of "lp".
-    n_init : int
+    n_starts : int
         Number of k-means++ starts, on a sample of 20,000 items where there are more; the one of greatest utility
         goes on with all items. Fewer beyond 30 clusters unless `n_clusters` is given.
 
@@ -70,11 +70,11 @@ def kcc(
        https://doi.org/10.1109/TKDE.2014.2316512
     """
     tangent = _tangent(utility, p)
-    check_count("n_init", n_init)
+    check_count("n_starts", n_starts)
     table = Draws(draws.labels, draws.starts, draws.weights)
 
     def fit(k: int) -> Candidate:
-        run = _best_run(table, k, n_init if n_clusters else effort(n_init, k), tangent, rng)
+        run = _best_run(table, k, n_starts if n_clusters else effort(n_starts, k), tangent, rng)
         info = {"objective": run.trace[-1], "n_iter": len(run.trace), "converged": run.converged, "trace": run.trace}
         return Candidate(canonical_labels(run.labels), {"utility": utility} | info)
 
@@ -130,13 +130,13 @@ def _norms(shares: Floats, starts: npt.NDArray[np.int64], order: float) -> _Norm
     return _Norm(value, scaled ** (order - 1))
 
 
-def _best_run(draws: Draws, n_clusters: int, n_init: int, tangent: Tangent, rng: np.random.Generator) -> _Run:
+def _best_run(draws: Draws, n_clusters: int, n_starts: int, tangent: Tangent, rng: np.random.Generator) -> _Run:
     n_items = draws.labels.shape[1]
     sample = draws
     if n_items > _ITEMS_AT_START:
         items = np.sort(rng.choice(n_items, _ITEMS_AT_START, replace=False))
         sample = draws._replace(labels=np.ascontiguousarray(draws.labels[:, items]))
-    runs = [_lloyd(sample, _spread_start(sample, n_clusters, rng), _squares) for _ in range(n_init)]
+    runs = [_lloyd(sample, _spread_start(sample, n_clusters, rng), _squares) for _ in range(n_starts)]
     if tangent is not _squares:
         runs = [_lloyd(sample, run.labels, tangent) for run in runs]
     best = max(runs, key=lambda run: round(run.trace[-1], 12))  # the first of those that differ by rounding only

@@ -30,7 +30,7 @@ def lange_buhmann(
     max_clusters: int | None,
     rng: np.random.Generator,
     progressbar: bool,
-    n_init: int = 3,
+    n_starts: int = 3,
     max_iter: int = 300,
     tol: float = 1e-7,
 ) -> Candidate:
@@ -38,7 +38,7 @@ def lange_buhmann(
 
     Parameters
     ----------
-    n_init : int
+    n_starts : int
         Number of random starts; the one of greatest likelihood counts. Fewer beyond 30 clusters unless `n_clusters` is
         given.
     max_iter : int
@@ -62,15 +62,15 @@ def lange_buhmann(
     .. [1] Lange and Buhmann (2005), Combining partitions by probabilistic label aggregation, KDD 2005, 147-156.
        https://doi.org/10.1145/1081870.1081890
     """
-    check_count("n_init", n_init)
+    check_count("n_starts", n_starts)
     check_count("max_iter", max_iter)
     check_above("tol", tol, 0)
     pairs = similarity_values(draws)
     pairs /= pairs.sum()
 
     def fit(k: int) -> Candidate:
-        n_starts, n_steps = (n_init, max_iter) if n_clusters else (effort(n_init, k), effort(max_iter, k))
-        starts = [rng.random((draws.n_items, k)) + 0.5 for _ in range(n_starts)]
+        restarts, n_steps = (n_starts, max_iter) if n_clusters else (effort(n_starts, k), effort(max_iter, k))
+        starts = [rng.random((draws.n_items, k)) + 0.5 for _ in range(restarts)]
         with thread_pools().limit(limits=1):  # the sums must not depend on the number of threads
             best = max((_fit(pairs, start, n_steps, tol) for start in starts), key=lambda run: run.trace[-1])
         info = {"objective": best.trace[-1], "n_iter": best.n_iter, "converged": best.converged, "trace": best.trace}

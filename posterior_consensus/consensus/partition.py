@@ -177,8 +177,8 @@ class ConsensusPartition(HasLabels):
         clusters = f"{self.n_clusters} cluster{'s' * (self.n_clusters > 1)}"
         title = f"ConsensusPartition: {self.labels.size} items ({dim}) in {clusters}"
         reached = (
-            f", {self.info['n_runs_at_best']} of {self.info['n_runs']} runs ended here"
-            if "n_runs_at_best" in self.info
+            f", {self.info['n_starts_at_best']} of {self.info['n_starts']} searches ended here"
+            if "n_starts_at_best" in self.info
             else ""
         )
         expected = display.quantity(self.expected_loss, self.loss.unit)
@@ -250,12 +250,12 @@ def consensus_partition(
     progressbar : bool
         Whether to show progress where the work takes more than a second.
     **options
-        Further arguments of the method: ``n_runs``, ``n_agree``, ``starts``, ``seconds`` and ``n_jobs`` for "greedy"
-        (see Notes), ``seconds`` for "exact", ``linkage`` ("average", "complete") for "hierarchical", ``n_init`` for
-        "basic", ``affinity`` (None, "association", "rbf"), ``gamma`` and ``n_init`` for "spectral", ``utility``
-        ("category", "entropy", "cosine", "lp"), ``p`` and ``n_init`` for "kcc", ``threshold`` and ``n_restarts`` for
-        "cc_pivot", ``n_starts`` for "align_and_vote", ``n_init``, ``max_iter`` and ``tol`` for "lange_buhmann",
-        ``noise``, ``n_starts`` and ``max_steps`` for "rpm_em".
+        Further arguments of the method: ``n_starts`` for "greedy", "basic", "spectral", "kcc", "cc_pivot",
+        "align_and_vote", "lange_buhmann" and "rpm_em"; ``seconds`` for "greedy" and "exact"; ``n_agree``, ``starts``
+        and ``n_jobs`` for "greedy" (see Notes); ``linkage`` ("average", "complete") for "hierarchical"; ``affinity``
+        (None, "association", "rbf") and ``gamma`` for "spectral"; ``utility`` ("category", "entropy", "cosine", "lp")
+        and ``p`` for "kcc"; ``threshold`` for "cc_pivot"; ``max_iter`` and ``tol`` for "lange_buhmann"; ``noise`` and
+        ``max_steps`` for "rpm_em".
 
     Returns
     -------
@@ -276,12 +276,12 @@ def consensus_partition(
 
     Notes
     -----
-    Greedy search runs from up to ``n_runs`` (16) random orders of the items and from further ``starts``: label vectors,
-    result objects, or "best_draw", "hierarchical" and "spectral". It ends early once ``n_agree`` (3) runs reached the
-    least loss, or when ``seconds`` are over, on as many threads as ``n_jobs`` says (-1: one for each processor); the
-    number of threads does not change the answer. Ctrl-C ends it with a warning and the best partition so far. `info`
-    tells the runs, how many of them ended at the best loss, the scans and the moves of each kind, the seconds, the loss
-    of every run and the trace of the least.
+    Greedy search runs from up to ``n_starts`` (16) random orders of the items and from further ``starts``: label
+    vectors, result objects, or "best_draw", "hierarchical" and "spectral". It ends early once ``n_agree`` (3) runs
+    reached the least loss, or when ``seconds`` are over, on as many threads as ``n_jobs`` says (-1: one for each
+    processor); the number of threads does not change the answer. Ctrl-C ends it with a warning and the best partition
+    so far. `info` tells the runs, how many of them ended at the best loss, the scans and the moves of each kind, the
+    seconds, the loss of every run and the trace of the least.
 
     "basic", "spectral", "kcc" and "lange_buhmann" fit every number of clusters up to 30. Where more are allowed, they
     fit 1 to 8 and a grid that grows by the root of 2, and halve the gaps beside the best number until these are at most
@@ -341,7 +341,7 @@ def consensus_partition(
     expected = float(draws.mean(losses)[0])
     lower_bound = found.lower_bound
     if lower_bound is None:
-        lower_bound = quick_bound(draws, record, labels, info.get("n_runs", 1))
+        lower_bound = quick_bound(draws, record, labels, info.get("n_starts", 1))
     return ConsensusPartition(
         labels=draws.item_array(labels, "labels"),
         expected_loss=expected,

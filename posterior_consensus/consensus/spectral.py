@@ -36,7 +36,7 @@ def spectral(
     progressbar: bool,
     affinity: Affinity | None = None,
     gamma: float = 1.0,
-    n_init: int = 10,
+    n_starts: int = 10,
 ) -> Candidate:
     """Cluster the items by k-means in the space of the K leading eigenvectors of the posterior similarity matrix.
 
@@ -48,7 +48,7 @@ def spectral(
         of the random walk.
     gamma : float above 0
         For "rbf".
-    n_init : int
+    n_starts : int
         Number of k-means++ starts; fewer beyond 30 clusters unless `n_clusters` is given.
 
     Notes
@@ -68,7 +68,7 @@ def spectral(
     if affinity not in (None, *AFFINITIES):
         raise ValueError(f"`affinity` must be None or one of {', '.join(map(repr, AFFINITIES))}; got {affinity!r}.")
     check_above("gamma", gamma, 0)
-    check_count("n_init", n_init)
+    check_count("n_starts", n_starts)
     numbers = cluster_range(draws, n_clusters, max_clusters)
     with thread_pools().limit(limits=1):  # the sums must not depend on the number of threads
         if affinity is None:
@@ -78,7 +78,7 @@ def spectral(
 
     def fit(k: int) -> Candidate:
         points = leading.vectors[:, : leading.widths[k - 1]]
-        return Candidate(k_means(points, k, n_init if n_clusters else effort(n_init, k), rng))
+        return Candidate(k_means(points, k, n_starts if n_clusters else effort(n_starts, k), rng))
 
     return best_number(draws, loss, numbers, fit, title="Spectral aggregation", progressbar=progressbar)
 

@@ -10,12 +10,12 @@ from posterior_consensus.expectation import two_partitions
 from posterior_consensus.partitions import contingency_table
 
 
-def misclassification_distance(partition: Any, other: Any) -> float:
+def misclassification_distance(partition: Any, reference: Any) -> float:
     """Least share of items labelled differently over all matchings of two partitions' clusters.
 
     Parameters
     ----------
-    partition, other : array_like of shape (n_items,), DataArray or result object
+    partition, reference : array_like of shape (n_items,), DataArray or result object
 
     Returns
     -------
@@ -38,7 +38,7 @@ def misclassification_distance(partition: Any, other: Any) -> float:
     >>> pc.simulate.misclassification_distance([0, 0, 1, 1], [1, 1, 1, 0])
     0.25
     """
-    ours, theirs = two_partitions(partition, other)
+    ours, theirs = two_partitions(partition, reference)
     table = contingency_table(ours, theirs)
     rows, columns = linear_sum_assignment(table, maximize=True)
     return 1.0 - float(table[rows, columns].sum()) / ours.size

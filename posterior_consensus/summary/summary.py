@@ -246,7 +246,7 @@ def summarize(
     alternative = None
     if improbable(draws, consensus):
         number = int(number_probabilities(draws).argmax())
-        search = {"n_runs": 3, "random_seed": random_seed} | {k: options[k] for k in ("seconds",) if k in options}
+        search = {"n_starts": 3, "random_seed": random_seed} | {k: options[k] for k in ("seconds",) if k in options}
         alternative = clock(
             "alternative", consensus_partition, draws, consensus.loss, n_clusters=number, **search, **quiet
         )

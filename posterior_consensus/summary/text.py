@@ -275,7 +275,7 @@ def _is_loose(certificate: Certificate) -> bool:
 
 def _agreement(summary: Summary) -> str:
     info = summary.consensus.info
-    return f"{info['n_runs_at_best']} of {info['n_runs']} searches ended here" if "n_runs_at_best" in info else ""
+    return f"{info['n_starts_at_best']} of {info['n_starts']} searches ended here" if "n_starts_at_best" in info else ""
 
 
 def _proof(summary: Summary) -> str:

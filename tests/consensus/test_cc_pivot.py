@@ -40,7 +40,7 @@ def test_one_order(form, threshold, weighted):
         weights = rng.exponential(size=20) if weighted else None
         data = pc.as_partition_draws(draws, weights=weights)
         best = pc.consensus_partition(
-            data, method="cc_pivot", threshold=threshold, n_restarts=1, random_seed=np.random.default_rng(seed)
+            data, method="cc_pivot", threshold=threshold, n_starts=1, random_seed=np.random.default_rng(seed)
         )
         order = np.random.default_rng(seed).permutation(15)
         expected = pivoted(reference.similarity(draws, weights), order, threshold)
@@ -57,7 +57,7 @@ def test_a_similarity_at_the_threshold_is_not_above_it():
 @pytest.mark.parametrize("loss", ["vi", "binder"])
 def test_the_best_of_many_orders(loss):
     draws = noisy_draws(np.random.default_rng(1), 30, 25, 3, 0.5)
-    best = find(draws, loss, n_restarts=20)
+    best = find(draws, loss, n_starts=20)
     assert len(best.info["expected_losses"]) == 20 and len(set(best.info["expected_losses"])) > 3
     assert best.expected_loss == pytest.approx(min(best.info["expected_losses"]), abs=1e-12)
     assert best.info["objective"] == min(best.info["expected_losses"])
@@ -67,9 +67,9 @@ def test_the_best_of_many_orders(loss):
 def test_the_items_left_join_the_most_similar_pivot(form):
     """Three groups for two clusters: the third is with the first more often than with the second."""
     draws = [[0, 0, 1, 1, 2, 2]] * 8 + [[0, 0, 1, 1, 0, 0]] * 2 + [[0, 0, 1, 1, 1, 1]]
-    assert find(draws, n_restarts=1).n_clusters == 3
-    found = [find(draws, max_clusters=2, n_restarts=1).labels.values.tolist()]
-    found += [find(draws, n_clusters=2, n_restarts=50).labels.values.tolist()]
+    assert find(draws, n_starts=1).n_clusters == 3
+    found = [find(draws, max_clusters=2, n_starts=1).labels.values.tolist()]
+    found += [find(draws, n_clusters=2, n_starts=50).labels.values.tolist()]
     assert found[1] == [0, 0, 1, 1, 0, 0]
     assert find(draws, max_clusters=1).n_clusters == 1
 
@@ -77,7 +77,7 @@ def test_the_items_left_join_the_most_similar_pivot(form):
 def test_more_clusters_than_pivots_found(form):
     draws = [[0, 0, 0, 1, 1, 1]] * 5 + [[0, 0, 2, 1, 1, 1]] * 4
     assert find(draws).labels.values.tolist() == [0, 0, 0, 1, 1, 1]
-    found = find(draws, n_clusters=3, n_restarts=30)
+    found = find(draws, n_clusters=3, n_starts=30)
     assert found.labels.values.tolist() == [0, 0, 1, 2, 2, 2]
     assert find(draws, n_clusters=6).n_clusters == 6
 
@@ -85,9 +85,9 @@ def test_more_clusters_than_pivots_found(form):
 def test_probabilities_row_by_row_as_with_their_matrix(monkeypatch):
     p = np.random.default_rng(2).dirichlet([0.3] * 3, size=(2, 10, 12))
     soft = pc.as_allocation_probabilities(xr.DataArray(p, dims=("chain", "draw", "obs", "component")))
-    one = find(soft, threshold=0.35, n_restarts=1)
+    one = find(soft, threshold=0.35, n_starts=1)
     monkeypatch.setattr(implementation, "_ITEMS_IN_MATRIX", 0)
-    np.testing.assert_array_equal(one.labels, find(soft, threshold=0.35, n_restarts=1).labels)
+    np.testing.assert_array_equal(one.labels, find(soft, threshold=0.35, n_starts=1).labels)
     assert 1 < one.n_clusters < 12
 
 
@@ -110,7 +110,7 @@ def test_no_matrix_of_all_pairs():
         ({"threshold": 1}, ValueError, "`threshold` must lie between 0 and 1, both excluded; got 1"),
         ({"threshold": 0.0}, ValueError, "`threshold` must lie between 0 and 1, both excluded; got 0.0"),
         ({"threshold": "auto"}, TypeError, "`threshold` must be a number; got str"),
-        ({"n_restarts": 0}, ValueError, "`n_restarts` must be at least 1; got 0"),
+        ({"n_starts": 0}, ValueError, "`n_starts` must be at least 1; got 0"),
     ],
 )
 def test_options(options, error, message):

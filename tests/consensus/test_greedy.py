@@ -16,7 +16,7 @@ workers = import_module("posterior_consensus.consensus.workers")
 problems = import_module("posterior_consensus.consensus.problems")
 GOLDEN = Path(__file__).parents[1] / "golden"
 LOSSES = list(pc.LOSSES)
-COUNTS = ["n_runs", "n_runs_at_best", "n_scans", "n_moves", "n_merges", "n_chains", "n_zealous_updates", "n_splits"]
+COUNTS = ["n_starts", "n_starts_at_best", "n_scans", "n_moves", "n_merges", "n_chains", "n_zealous_updates", "n_splits"]
 
 
 def find(draws, loss="vi", **options):
@@ -27,7 +27,7 @@ def find(draws, loss="vi", **options):
 @settings(max_examples=40)
 @given(draws=small_draws(max_items=7))
 def test_no_move_of_an_item_and_no_merge_improves_the_answer(loss, draws):
-    result = find(draws, loss, n_runs=1)
+    result = find(draws, loss, n_starts=1)
     definition = reference.LOSSES[loss]
     around = [reference.expected(p, draws, definition) for p in reference.neighbours(result.labels)]
     assert result.expected_loss <= min(around) + 1e-10
@@ -40,7 +40,7 @@ def test_no_move_and_no_merge_improves_a_larger_answer(loss, weighted):
     draws = pc.as_partition_draws(
         noisy_draws(rng, 40, 30, 6, 0.5), weights=rng.exponential(size=40) if weighted else None
     )
-    result = find(draws, loss, n_runs=1)
+    result = find(draws, loss, n_starts=1)
     around = np.unique(list(reference.neighbours(result.labels)), axis=0)
     assert result.expected_loss <= float(pc.expected_loss(draws, around, loss)["expected_loss"].min()) + 1e-10
 
@@ -49,14 +49,14 @@ def test_no_move_and_no_merge_improves_a_larger_answer(loss, weighted):
 @pytest.mark.parametrize("n_clusters", [7, 30])
 def test_more_clusters_than_any_draw_has(loss, n_clusters):
     draws = random_draws(np.random.default_rng(2), 10, 30, 3)
-    assert find(draws, loss, n_clusters=n_clusters, n_runs=2).n_clusters == n_clusters
+    assert find(draws, loss, n_clusters=n_clusters, n_starts=2).n_clusters == n_clusters
 
 
 def test_tables_widen_where_the_best_partition_has_more_clusters_than_any_draw():
     """Two items of a pair are always together, two pairs in about a third of the draws."""
     rng = np.random.default_rng(3)
     pairs = np.array([rng.permutation(12) % 3 for _ in range(150)]).repeat(2, axis=1)
-    result = find(pairs, "binder", n_runs=2)
+    result = find(pairs, "binder", n_starts=2)
     np.testing.assert_array_equal(result.labels, np.arange(12).repeat(2))
     assert pc.as_partition_draws(pairs).n_clusters.max() == 3
 
@@ -64,7 +64,7 @@ def test_tables_widen_where_the_best_partition_has_more_clusters_than_any_draw()
 def test_more_than_256_clusters():
     truth = np.random.default_rng(4).permutation(np.arange(300) % 260)
     draws = np.tile(truth, (2, 1))
-    result = find(draws, n_runs=1)
+    result = find(draws, n_starts=1)
     np.testing.assert_array_equal(result.labels, reference.canonical(truth))
     assert result.expected_loss == pytest.approx(0, abs=1e-12)
 
@@ -77,32 +77,32 @@ def test_info_tells_the_runs_and_fits_the_answer(loss, n_items):
     info = result.info
     assert set(info) == {*COUNTS, "seconds", "expected_losses", "trace"}
     losses = np.array(info["expected_losses"])
-    assert info["n_runs"] == len(losses) >= 16
-    assert info["n_runs_at_best"] == np.sum(losses <= losses.min() + 1e-10) >= 1
+    assert info["n_starts"] == len(losses) >= 16
+    assert info["n_starts_at_best"] == np.sum(losses <= losses.min() + 1e-10) >= 1
     np.testing.assert_array_equal(info["trace"], np.minimum.accumulate(losses))
     assert result.expected_loss == pytest.approx(info["trace"][-1], abs=1e-12)
     assert result.expected_loss == pytest.approx(
         reference.expected(result.labels.values, draws, reference.LOSSES[loss]), abs=1e-12
     )
     assert all(isinstance(info[name], int) and info[name] >= 0 for name in COUNTS)
-    assert info["n_scans"] >= info["n_runs_at_best"] and info["seconds"] > 0
+    assert info["n_scans"] >= info["n_starts_at_best"] and info["seconds"] > 0
 
 
 @pytest.mark.parametrize("loss", ["vi", "binder", "nid"])
 def test_single_cluster_counts_as_a_run(loss):
     draws = np.random.default_rng(3).integers(0, 6, (60, 40))
     result = find(draws, loss, max_clusters=3)
-    assert result.info["n_runs_at_best"] >= 1
+    assert result.info["n_starts_at_best"] >= 1
     assert result.expected_loss == pytest.approx(result.info["trace"][-1], abs=1e-12)
 
 
 def test_a_search_ends_where_runs_agree_and_more_runs_are_no_worse():
     clear = noisy_draws(np.random.default_rng(6), 30, 30, 4, 0.1)
-    assert find(clear).info["n_runs"] == 3 and find(clear, "binder").info["n_runs"] == 10
-    assert find(clear, n_agree=5).info["n_runs"] == 6
-    assert find(clear, n_agree=100, n_runs=6).info["n_runs"] == 6
+    assert find(clear).info["n_starts"] == 3 and find(clear, "binder").info["n_starts"] == 10
+    assert find(clear, n_agree=5).info["n_starts"] == 6
+    assert find(clear, n_agree=100, n_starts=6).info["n_starts"] == 6
     noisy = noisy_draws(np.random.default_rng(5), 30, 40, 8, 0.6)
-    few, many = (find(noisy, "vi", n_runs=n, n_agree=100) for n in (1, 12))
+    few, many = (find(noisy, "vi", n_starts=n, n_agree=100) for n in (1, 12))
     assert many.expected_loss <= few.expected_loss + 1e-12
 
 
@@ -110,12 +110,12 @@ def test_a_search_ends_where_runs_agree_and_more_runs_are_no_worse():
 def test_losses_that_are_not_linear_start_from_three_cuts_of_a_tree_too(loss):
     rugged = noisy_draws(np.random.default_rng(12), 300, 60, 8, 0.75)
     few, many = find(rugged, loss), find(rugged, loss, n_agree=100)
-    cuts = many.info["n_runs"] - 16
-    assert 1 <= cuts <= 3 and few.info["n_runs"] < many.info["n_runs"]
+    cuts = many.info["n_starts"] - 16
+    assert 1 <= cuts <= 3 and few.info["n_starts"] < many.info["n_starts"]
     assert many.expected_loss <= few.expected_loss + 1e-12
     assert min(many.info["expected_losses"]) == pytest.approx(many.expected_loss, abs=1e-12)
     clear = noisy_draws(np.random.default_rng(6), 30, 30, 4, 0.1)
-    assert find(clear, loss).info["n_runs_at_best"] >= 3
+    assert find(clear, loss).info["n_starts_at_best"] >= 3
 
 
 @pytest.mark.parametrize("loss", ["vi", "binder", "omari"])
@@ -136,8 +136,8 @@ def test_starts_are_runs_too_and_the_answer_is_no_worse(loss):
     best = find(draws, loss)
     names = ["x" if k else "y" for k in best.labels.values]
     starts = ["best_draw", "hierarchical", "spectral", best, best.labels, best.labels.values + 7, names]
-    result = find(draws, loss, starts=starts, n_runs=1, n_agree=1)
-    assert result.info["n_runs"] == len(starts) + 1
+    result = find(draws, loss, starts=starts, n_starts=1, n_agree=1)
+    assert result.info["n_starts"] == len(starts) + 1
     assert result.expected_loss <= best.expected_loss + 1e-12
     np.testing.assert_allclose(result.info["expected_losses"][3:6], best.expected_loss, atol=1e-12)
 
@@ -146,8 +146,8 @@ def test_starts_are_runs_too_and_the_answer_is_no_worse(loss):
 def test_starts_where_items_are_too_many_for_a_tree(loss, monkeypatch):
     monkeypatch.setattr(problems, "_MOST_IN_TREE", 20)
     draws = noisy_draws(np.random.default_rng(8), 30, 30, 5, 0.6)
-    result = find(draws, loss, starts=["best_draw"], n_runs=2)
-    assert result.info["n_runs"] >= 3
+    result = find(draws, loss, starts=["best_draw"], n_starts=2)
+    assert result.info["n_starts"] >= 3
     assert result.expected_loss == pytest.approx(result.info["trace"][-1], abs=1e-12)
 
 
@@ -169,7 +169,7 @@ def test_starts_of_any_number_of_clusters_keep_to_the_limits(loss):
         ({"seconds": "5"}, TypeError, ["`seconds`", "'5'"]),
         ({"n_jobs": 0}, ValueError, ["`n_jobs`", "0"]),
         ({"n_jobs": 1.5}, TypeError, ["`n_jobs`", "1.5"]),
-        ({"n_runs": 0}, ValueError, ["`n_runs`", "0"]),
+        ({"n_starts": 0}, ValueError, ["`n_starts`", "0"]),
         ({"n_agree": 0}, ValueError, ["`n_agree`", "0"]),
         ({"n_agree": True}, TypeError, ["`n_agree`", "True"]),
         ({"seconds": 0}, ValueError, ["`seconds`", "0"]),
@@ -189,7 +189,7 @@ def test_a_tiny_time_limit_gives_a_partition(loss, n_clusters):
     result = find(draws, loss, seconds=1e-9, n_clusters=n_clusters)
     np.testing.assert_array_equal(result.labels, reference.canonical(result.labels.values))
     assert n_clusters is None or result.n_clusters == n_clusters
-    assert result.info["n_runs"] >= 1
+    assert result.info["n_starts"] >= 1
 
 
 @pytest.mark.parametrize("loss", ["vi", "binder", "omari"])
@@ -215,8 +215,8 @@ def test_an_interrupt_gives_the_best_so_far(loss, at, threads, monkeypatch):
         for problem in (problems.OnDraws, problems.OnPairs):
             monkeypatch.setattr(problem, "_settle", interrupted(problem._settle))
     with pytest.warns(UserWarning, match="The search was interrupted"):
-        result = find(draws, loss, n_runs=80, n_agree=100)
-    assert 1 <= result.info["n_runs"] < 80
+        result = find(draws, loss, n_starts=80, n_agree=100)
+    assert 1 <= result.info["n_starts"] < 80
     assert result.expected_loss == pytest.approx(result.info["trace"][-1], abs=1e-12)
 
 
@@ -253,7 +253,7 @@ def test_nearly_equal_losses_do_not_cycle(loss):
     """Every draw sets a different item apart, so that all moves are worth the same but for rounding."""
     n_items = 150
     draws = np.eye(n_items, dtype=int)
-    result = find(draws, loss, n_runs=1)
+    result = find(draws, loss, n_starts=1)
     assert np.isfinite(result.expected_loss) and result.info["n_scans"] < 100
 
 

@@ -25,12 +25,12 @@ def test_objective_is_the_utility_and_only_rises(utility, weighted):
         rng = np.random.default_rng(seed)
         draws = noisy_draws(rng, 15, 60, 5, 0.6)
         weights = rng.exponential(size=15) * (rng.random(15) < 0.8) if weighted else None
-        best = find(pc.as_partition_draws(draws, weights=weights), n_clusters=5, utility=utility, n_init=1)
+        best = find(pc.as_partition_draws(draws, weights=weights), n_clusters=5, utility=utility, n_starts=1)
         expected = reference.utility(best.labels.values, draws, norm, weights)
         assert best.info["objective"] == best.info["trace"][-1] == pytest.approx(expected, abs=1e-12)
         assert np.all(np.diff(best.info["trace"]) >= -1e-12) and best.info["converged"]
         assert best.info["n_iter"] == len(best.info["trace"]) and best.info["utility"] == utility
-        by_category = find(pc.as_partition_draws(draws, weights=weights), n_clusters=5, n_init=1)
+        by_category = find(pc.as_partition_draws(draws, weights=weights), n_clusters=5, n_starts=1)
         assert by_category.info["n_iter"] > 1
         before = reference.utility(by_category.labels.values, draws, norm, weights)
         assert best.info["trace"][0] == pytest.approx(before) or utility == "category"
@@ -44,7 +44,7 @@ def test_greatest_utility_of_all_partitions(utility, n_clusters):
         rng = np.random.default_rng(seed)
         draws, weights = noisy_draws(rng, 6, 7, 3, 0.5), rng.exponential(size=6)
         data = pc.as_partition_draws(draws, weights=weights)
-        best = find(data, n_clusters=n_clusters, utility=utility, n_init=200)
+        best = find(data, n_clusters=n_clusters, utility=utility, n_starts=200)
         every = (p for p in reference.partitions(7) if max(p) + 1 <= n_clusters)
         greatest = max(reference.utility(p, draws, norm, weights) for p in every)
         assert best.info["objective"] == pytest.approx(greatest, abs=1e-12)
@@ -73,7 +73,7 @@ def test_category_utility_is_k_means_on_the_one_hot_matrix():
     roots = np.repeat(np.sqrt(draws.weights), draws.n_clusters)
     matrix = one_hot(draws.labels, draws.starts) * roots
     theirs = KMeans(4, n_init=100, random_state=1).fit(matrix)
-    best = find(draws, n_clusters=4, n_init=100)
+    best = find(draws, n_clusters=4, n_starts=100)
     shares = one_hot(draws.labels, draws.starts).mean(axis=0)
     squares = 80 * (1 - np.sum((roots * shares) ** 2) - best.info["objective"])
     assert squares == pytest.approx(theirs.inertia_, rel=1e-9)
@@ -113,7 +113,7 @@ def test_no_matrix_of_all_pairs():
     truth = rng.integers(3, size=n_items)
     draws = pc.as_partition_draws(np.where(rng.random((20, n_items)) < 0.1, rng.integers(3, size=(20, n_items)), truth))
     tracemalloc.start()
-    best = find(draws, n_clusters=3, n_init=2)
+    best = find(draws, n_clusters=3, n_starts=2)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < n_items**2 / 20
@@ -127,8 +127,8 @@ def test_no_matrix_of_all_pairs():
         ({"p": 1}, ValueError, "`p` must be a finite number above 1; got 1"),
         ({"p": np.nan}, ValueError, "`p` must be a finite number above 1; got nan"),
         ({"p": "2"}, TypeError, "`p` must be a number; got '2'"),
-        ({"n_init": 0}, ValueError, "`n_init` must be at least 1; got 0"),
-        ({"n_init": 2.0}, TypeError, "`n_init` must be a whole number; got 2.0"),
+        ({"n_starts": 0}, ValueError, "`n_starts` must be at least 1; got 0"),
+        ({"n_starts": 2.0}, TypeError, "`n_starts` must be a whole number; got 2.0"),
     ],
 )
 def test_options(options, error, message):

@@ -52,7 +52,7 @@ def test_the_likelihood_only_rises_and_the_likeliest_labels_are_taken(weighted, 
     rng = np.random.default_rng(1)
     draws = noisy_draws(rng, 30, 50, 4, 0.5)
     weights = rng.exponential(size=30) if weighted else None
-    best = find(pc.as_partition_draws(draws, weights=weights), n_clusters=4, n_init=5)
+    best = find(pc.as_partition_draws(draws, weights=weights), n_clusters=4, n_starts=5)
     fit = max(fits, key=lambda one: one.trace[-1])
     assert len(fits) == 5 and reference.same(best.labels.values, fit.joint.argmax(axis=1))
     assert best.info["trace"] == fit.trace and np.all(np.diff(fit.trace) > -1e-13)
@@ -97,7 +97,7 @@ def test_weights_are_repeated_draws():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"n_init": 0}, ValueError, "`n_init` must be at least 1; got 0"),
+        ({"n_starts": 0}, ValueError, "`n_starts` must be at least 1; got 0"),
         ({"max_iter": 0}, ValueError, "`max_iter` must be at least 1; got 0"),
         ({"max_iter": 1.5}, TypeError, "`max_iter` must be a whole number; got 1.5"),
         ({"tol": 0}, ValueError, "`tol` must be a finite number above 0; got 0"),

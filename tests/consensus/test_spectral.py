@@ -169,7 +169,9 @@ def test_no_matrix_of_all_pairs(affinity):
     truth = rng.integers(3, size=n_items)
     draws = as_partition_draws(np.where(rng.random((20, n_items)) < 0.1, rng.integers(3, size=(20, n_items)), truth))
     tracemalloc.start()
-    result = pc.consensus_partition(draws, method="spectral", n_clusters=3, affinity=affinity, n_init=1, random_seed=1)
+    result = pc.consensus_partition(
+        draws, method="spectral", n_clusters=3, affinity=affinity, n_starts=1, random_seed=1
+    )
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < n_items**2 / 10

@@ -1,0 +1,33 @@
+"""One word for one thing, in the signature of every public function and method."""
+
+import inspect
+
+import pytest
+
+import posterior_consensus as pc
+
+OTHER_WORDS = {
+    "n_starts": {"n_runs", "n_init", "n_restarts", "restarts", "runs", "n_tries"},
+    "seconds": {"time_limit", "max_seconds", "timeout", "max_time"},
+    "random_seed": {"seed", "random_state", "rng"},
+    "partition": {"estimate", "clustering", "consensus"},
+    "reference": {"truth", "other"},
+    "progressbar": {"progress", "verbose"},
+}
+NAMESPACES = (pc, pc.consensus, pc.diagnostics, pc.losses, pc.simulate)
+FUNCTIONS = {
+    f"{function.__module__}.{name}": function
+    for namespace in NAMESPACES
+    for name in namespace.__all__
+    if inspect.isfunction(function := getattr(namespace, name))
+}
+METHODS = {f"METHODS[{name!r}]": method for name, method in pc.METHODS.items()}
+ALLOWED = {"rng": set(METHODS), "truth": {"posterior_consensus.simulate.perturbation.random_perturbation"}}
+
+
+@pytest.mark.parametrize("name", [*FUNCTIONS, *METHODS])
+def test_signatures_have_one_word_for_one_thing(name):
+    parameters = inspect.signature((FUNCTIONS | METHODS)[name]).parameters
+    for word, others in OTHER_WORDS.items():
+        found = {other for other in others & set(parameters) if name not in ALLOWED.get(other, ())}
+        assert not found, f"{name}: `{word}`, not {found}"
