@@ -13,7 +13,7 @@ import numpy.typing as npt
 from posterior_consensus.arguments import check_count, check_seconds
 from posterior_consensus.consensus.best_draw import best_draw
 from posterior_consensus.consensus.hierarchical import hierarchical
-from posterior_consensus.consensus.problems import Found, Limits, OnDraws, OnPairs, OnRatios
+from posterior_consensus.consensus.problems import Found, Limits, OnDraws, OnPairs, OnRatios, is_sparse
 from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.consensus.spectral import spectral
 from posterior_consensus.consensus.workers import Workers
@@ -275,7 +275,7 @@ def _is_less(value: float, other: float) -> bool:
 
 def _kind(draws: PartitionDraws, loss: PartitionLoss) -> type[OnDraws] | type[OnPairs]:
     """The form of search for these draws and this loss."""
-    if is_binder(loss) and draws.n_items <= _MOST_SIMILARITIES:
+    if is_binder(loss) and draws.n_items <= _MOST_SIMILARITIES and not is_sparse(draws):
         return OnPairs
     return OnDraws if is_linear(loss.arrays(draws.n_items)) else OnRatios
 

@@ -52,7 +52,7 @@ class OnDraws:
     def __init__(self, draws: PartitionDraws, loss: PartitionLoss, limits: Limits, stop: npt.NDArray[np.uint8]) -> None:
         self._draws = draws
         self._loss = loss.arrays(draws.n_items)
-        self._is_sparse = is_linear(self._loss) and limits.fewest == 1 and _is_sparse(draws)
+        self._is_sparse = is_linear(self._loss) and limits.fewest == 1 and is_sparse(draws)
         self.limits = limits
         if not self._is_sparse:
             widest = int(_MOST_BYTES / (4 * int(draws.starts[-1])))
@@ -111,7 +111,7 @@ class OnDraws:
         return Found(_numbered(partition), value, in_one, tally)
 
 
-def _is_sparse(draws: PartitionDraws) -> bool:
+def is_sparse(draws: PartitionDraws) -> bool:
     """Whether few enough cells of the tables are not zero: those of a draw with another one tell how many."""
     rows = np.linspace(0, draws.n_draws - 1, 2 * _PAIRS_OF_DRAWS).astype(np.intp)
     cells = 0.0

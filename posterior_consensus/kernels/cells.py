@@ -4,7 +4,7 @@ A search asks the same of both: the count of a cell, a change of it, new columns
 what items and unions of clusters add to a loss that is linear in them. The functions at the end of this file take
 either.
 
-Row `starts[t] + labels[t, i]` stands for the cluster of item i in draw t, column k for cluster k of the partition.
+A row stands for a cluster of a draw, a column for a cluster of the partition; `row_of` says which row an item is in.
 """
 
 from typing import NamedTuple
@@ -55,16 +55,19 @@ class Dense(NamedTuple):
 
 
 class Sparse(NamedTuple):
-    """The same with the cells that are not zero, at most as many in a row as the draw's cluster has items."""
+    """The same with the cells that are not zero, at most as many in a row as the draw's cluster has items.
+
+    A row is known by the place at which it begins in `cells`: how many cells it has, then the column and the count of
+    each. All that a score reads of a row lies side by side, since most of its time goes into waiting for memory.
+    """
 
     partition: np.ndarray
     sizes: np.ndarray
     joint: np.ndarray
     drawn: np.ndarray
-    first: np.ndarray  # (R,), where a row's cells begin
-    used: np.ndarray  # (R,), how many there are
-    columns: np.ndarray  # (N n,)
-    counts: np.ndarray  # (N n,)
+    rows: np.ndarray  # (R,)
+    row_of: np.ndarray  # (n, N), of each item in each draw
+    cells: np.ndarray  # (R + 2 N n,)
 
 
 @jit
@@ -106,30 +109,46 @@ def sparse(draws, partition, width):
     """The sparse tables of a partition with `width` columns."""
     labels, starts, _ = draws
     n_draws, n_items = labels.shape
-    first = np.zeros(starts[-1], np.int64)
+    rows = np.zeros(starts[-1], np.int64)
     for t in range(n_draws):
         for i in range(n_items):
-            first[starts[t] + labels[t, i]] += 1
+            rows[starts[t] + labels[t, i]] += 1
     end = 0
-    for row in range(first.size):
-        size = first[row]
-        first[row] = end
-        end += size
-    state = Sparse(
-        partition,
-        _sizes(partition, width),
-        np.zeros(n_draws),
-        np.zeros(n_draws),
-        first,
-        np.zeros(first.size, np.int32),
-        np.empty(end, np.int32),
-        np.empty(end, np.int32),
-    )
+    for row in range(rows.size):
+        size = rows[row]
+        rows[row] = end
+        end += 1 + 2 * size
+    row_of = np.empty((n_items, n_draws), np.int64)
     for t in range(n_draws):
         for i in range(n_items):
-            if partition[i] >= 0:
-                _add_sparse(state, starts[t] + labels[t, i], partition[i], 1)
+            row_of[i, t] = rows[starts[t] + labels[t, i]]
+    sizes = _sizes(partition, width)
+    state = Sparse(partition, sizes, np.zeros(n_draws), np.zeros(n_draws), rows, row_of, np.zeros(end, np.int32))
+    for i in range(n_items):
+        if partition[i] >= 0:
+            for t in range(n_draws):
+                _add_sparse(state, row_of[i, t], partition[i], 1)
     return state
+
+
+@jit
+def _row_of_dense(state, draws, i, t):
+    return draws.starts[t] + draws.labels[t, i]
+
+
+@jit
+def _row_of_sparse(state, draws, i, t):
+    return state.row_of[i, t]
+
+
+@jit
+def _row_dense(state, row):
+    return row
+
+
+@jit
+def _row_sparse(state, row):
+    return state.rows[row]
 
 
 @jit
@@ -139,10 +158,10 @@ def _count_dense(state, row, k):
 
 @jit
 def _count_sparse(state, row, k):
-    at = state.first[row]
-    for s in range(at, at + state.used[row]):
-        if state.columns[s] == k:
-            return state.counts[s]
+    cells = state.cells
+    for at in range(row + 1, row + 1 + 2 * cells[row], 2):
+        if cells[at] == k:
+            return cells[at + 1]
     return np.int32(0)
 
 
@@ -154,20 +173,20 @@ def _add_dense(state, row, k, change):
 
 @jit
 def _add_sparse(state, row, k, change):
-    at = state.first[row]
-    end = at + state.used[row]
-    for s in range(at, end):
-        if state.columns[s] == k:
-            state.counts[s] += change
-            count = state.counts[s]
+    cells = state.cells
+    end = row + 1 + 2 * cells[row]
+    for at in range(row + 1, end, 2):
+        if cells[at] == k:
+            cells[at + 1] += change
+            count = cells[at + 1]
             if count == 0:
-                state.columns[s] = state.columns[end - 1]
-                state.counts[s] = state.counts[end - 1]
-                state.used[row] -= 1
+                cells[at] = cells[end - 2]
+                cells[at + 1] = cells[end - 1]
+                cells[row] -= 1
             return count
-    state.columns[end] = k
-    state.counts[end] = change
-    state.used[row] += 1
+    cells[end] = k
+    cells[end + 1] = change
+    cells[row] += 1
     return np.int32(change)
 
 
@@ -190,16 +209,7 @@ def _widened_dense(state):
 
 @jit
 def _widened_sparse(state):
-    return Sparse(
-        state.partition,
-        _wider(state.sizes),
-        state.joint,
-        state.drawn,
-        state.first,
-        state.used,
-        state.columns,
-        state.counts,
-    )
+    return Sparse(state.partition, _wider(state.sizes), state.joint, state.drawn, state.rows, state.row_of, state.cells)
 
 
 @jit
@@ -227,20 +237,19 @@ def _rename_dense(state, names):
 
 @jit
 def _rename_sparse(state, names):
-    columns, counts = state.columns, state.counts
-    for row in range(state.first.size):
-        at = state.first[row]
-        end = at
-        for s in range(at, at + state.used[row]):
-            k, count = names[columns[s]], counts[s]
-            for earlier in range(at, end):
-                if columns[earlier] == k:
-                    counts[earlier] += count
+    cells = state.cells
+    for row in state.rows:
+        end = row + 1
+        for at in range(row + 1, row + 1 + 2 * cells[row], 2):
+            k, count = names[cells[at]], cells[at + 1]
+            for earlier in range(row + 1, end, 2):
+                if cells[earlier] == k:
+                    cells[earlier + 1] += count
                     break
             else:
-                columns[end], counts[end] = k, count
-                end += 1
-        state.used[row] = end - at
+                cells[end], cells[end + 1] = k, count
+                end += 2
+        cells[row] = (end - row) // 2
     _rename_sizes(state, names)
 
 
@@ -256,10 +265,9 @@ def _row_sums_dense(state, row, h):
 @jit
 def _row_sums_sparse(state, row, h):
     total, joint = 0, 0.0
-    at = state.first[row]
-    for s in range(at, at + state.used[row]):
-        joint += h[state.counts[s]]
-        total += state.counts[s]
+    for at in range(row + 1, row + 1 + 2 * state.cells[row], 2):
+        joint += h[state.cells[at + 1]]
+        total += state.cells[at + 1]
     return joint, total
 
 
@@ -294,22 +302,21 @@ def _score_item_dense(state, draws, slopes, difference, i, out):
 
 @jit
 def _score_item_sparse(state, draws, slopes, difference, i, out):
-    labels, starts, _ = draws
+    cells = state.cells
     scores, met, touched, _ = out
     old = state.partition[i]
     n_met = 0
-    for t in range(starts.size - 1):
-        row = starts[t] + labels[t, i]
+    for t in range(slopes.a.size):
+        row = state.row_of[i, t]
         slope = slopes.a[t]
-        at = state.first[row]
-        for s in range(at, at + state.used[row]):
-            k = state.columns[s]
+        for at in range(row + 1, row + 1 + 2 * cells[row], 2):
+            k = cells[at]
             if not touched[k]:
                 touched[k] = True
                 met[n_met] = k
                 n_met += 1
                 scores[k] = 0.0
-            scores[k] += slope * difference[state.counts[s] + (k != old)]
+            scores[k] += slope * difference[cells[at + 1] + (k != old)]
     for m in range(n_met):
         k = met[m]
         touched[k] = False
@@ -468,7 +475,7 @@ def _best_unions_dense(state, draws, loss, slopes, linear, n_clusters, members, 
 
 @jit
 def _best_unions_sparse(state, draws, loss, slopes, linear, n_clusters, members, ends, out, gains, partners):
-    h = loss.h
+    h, cells = loss.h, state.cells
     scores, met, touched, seen = out
     n_draws = draws.weights.size
     seen[:] = -1
@@ -483,18 +490,17 @@ def _best_unions_sparse(state, draws, loss, slopes, linear, n_clusters, members,
                 if seen[label] == k * n_draws + t:  # another member's row
                     continue
                 seen[label] = k * n_draws + t
-                row = draws.starts[t] + label
+                row = state.row_of[members[m], t]
                 one = _count_sparse(state, row, k)
-                at = state.first[row]
-                for s in range(at, at + state.used[row]):
-                    other = state.columns[s]
+                for at in range(row + 1, row + 1 + 2 * cells[row], 2):
+                    other = cells[at]
                     if other > k:
                         if not touched[other]:
                             touched[other] = True
                             met[n_met] = other
                             n_met += 1
                             scores[other] = 0.0
-                        count = state.counts[s]
+                        count = cells[at + 1]
                         scores[other] += slope * (h[one + count] - h[one] - h[count])
         for m in range(n_met):
             other = met[m]
@@ -524,6 +530,8 @@ def _of_both(for_dense, for_sparse, words):
     return chosen
 
 
+row_of = _of_both(_row_of_dense, _row_of_sparse, "The row of an item in a draw.")
+nth_row = _of_both(_row_dense, _row_sparse, "The row of cluster `row` of all draws' clusters, draw below draw.")
 count = _of_both(_count_dense, _count_sparse, "Count of a cell, by row and column.")
 add = _of_both(_add_dense, _add_sparse, "Add a number to the count of a cell; return what it is then.")
 widened = _of_both(_widened_dense, _widened_sparse, "The same tables with twice the columns.")

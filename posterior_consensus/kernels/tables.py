@@ -3,7 +3,7 @@
 import numpy as np
 
 from posterior_consensus.kernels._jit import jit
-from posterior_consensus.kernels.cells import add, count, row_sums
+from posterior_consensus.kernels.cells import add, count, nth_row, row_of, row_sums
 from posterior_consensus.kernels.loss import has_denominator, loss_value
 
 _STEP = 1e-6  # of the differences that stand for derivatives, relative to h(n)
@@ -24,7 +24,7 @@ def refresh_sums(loss, state, starts):
     for t in range(state.joint.size):
         joint, drawn = 0.0, 0.0
         for row in range(starts[t], starts[t + 1]):
-            sum_of_row, total = row_sums(state, row, loss.h)
+            sum_of_row, total = row_sums(state, nth_row(state, row), loss.h)
             joint += sum_of_row
             drawn += loss.h[total]
         state.joint[t], state.drawn[t] = joint, drawn
@@ -86,11 +86,10 @@ def set_slopes(draws, loss, state, linear, slopes):
 @jit
 def change_linear(draws, state, slopes, difference, i, new):
     """What the move of item i to cluster `new` adds to a loss with these slopes."""
-    labels, starts, _ = draws
     old = state.partition[i]
     total = slopes.b[0] * (difference[state.sizes[new] + 1] - difference[state.sizes[old]])
-    for t in range(starts.size - 1):
-        row = starts[t] + labels[t, i]
+    for t in range(draws.weights.size):
+        row = row_of(state, draws, i, t)
         total += slopes.a[t] * (difference[count(state, row, new) + 1] - difference[count(state, row, old)])
     return total
 
@@ -98,14 +97,14 @@ def change_linear(draws, state, slopes, difference, i, new):
 @jit
 def expected_after(draws, loss, state, difference, i, new):
     """Expected loss, but for its scale, once item i is in cluster `new`, another than its own."""
-    labels, starts, weights = draws
+    weights = draws.weights
     is_ratio = has_denominator(loss)
     top = loss.h[-1]
     old = state.partition[i]
     own = own_sum(loss, state) + difference[state.sizes[new] + 1] - difference[state.sizes[old]]
     values = np.empty(weights.size)
     for t in range(weights.size):
-        row = starts[t] + labels[t, i]
+        row = row_of(state, draws, i, t)
         values[t] = state.joint[t] + difference[count(state, row, new) + 1] - difference[count(state, row, old)]
     for t in range(weights.size):  # apart from the loop above, so that it runs in vector registers
         values[t] = weights[t] * loss_value(loss, is_ratio, top, values[t], own, state.drawn[t])
@@ -118,10 +117,9 @@ def expected_after(draws, loss, state, difference, i, new):
 @jit
 def move(draws, state, difference, i, k):
     """Put item i into cluster k, or into none where k is negative, out of the one it is in, if any."""
-    labels, starts, _ = draws
     old = state.partition[i]
-    for t in range(starts.size - 1):
-        row = starts[t] + labels[t, i]
+    for t in range(draws.weights.size):
+        row = row_of(state, draws, i, t)
         if old >= 0:
             state.joint[t] -= difference[add(state, row, old, -1) + 1]
         if k >= 0:

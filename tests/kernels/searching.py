@@ -32,7 +32,12 @@ def state_of(draws, kind, partition=PARTITION, width=8):
 
 def counts_of(draws, state):
     """All cells (R, width) of tables of either kind."""
-    return np.array([[cells.count(state, row, k) for k in range(state.sizes.size)] for row in range(draws.starts[-1])])
+    return np.array(
+        [
+            [cells.count(state, cells.nth_row(state, row), k) for k in range(state.sizes.size)]
+            for row in range(draws.starts[-1])
+        ]
+    )
 
 
 def differences(loss):
