@@ -32,6 +32,8 @@ STARTS: dict[str, Callable[..., Candidate]] = {
 """Methods whose partitions a search can start from."""
 
 _LITTLE = 500, 900_000  # items and labels in the draws up to which threads cost more than they save
+_MOST_STARTS, _LEAST_STARTS = 16, 3
+_LABELS_READ = 60_000_000  # in all draws and runs: of many items runs hardly ever end at quite the same partition
 _SAME = 1e-10  # relative difference below which two runs reached the same loss
 _MOST_SIMILARITIES = 12_000  # items whose similarity matrix is worth its memory, 1.2 GB
 _FEW = 12  # items of which every two are moved together at the end
@@ -48,7 +50,7 @@ def greedy(
     max_clusters: int | None,
     rng: np.random.Generator,
     progressbar: bool,
-    n_starts: int = 16,
+    n_starts: int | None = None,
     n_agree: int = 3,
     starts: Sequence[Any] = (),
     seconds: float | None = None,
@@ -58,8 +60,9 @@ def greedy(
 
     Parameters
     ----------
-    n_starts : int
-        Largest number of runs from random orders of the items.
+    n_starts : int, optional
+        Largest number of runs from random orders of the items: by default 16, less where the draws hold more than
+        3.75 million labels, down to 3 from 20 million on.
     n_agree : int
         The search ends early once so many runs reached the least loss; looked at after every third run, with Binder's
         loss after every tenth. With a loss that is not linear the search also ends once so many runs in a row found
@@ -86,6 +89,8 @@ def greedy(
     up on 128 draws if it had to gain more than any other did to become the best.
     """
     began = time.monotonic()
+    if n_starts is None:
+        n_starts = max(_LEAST_STARTS, min(_MOST_STARTS, _LABELS_READ // draws.labels.size))
     check_count("n_starts", n_starts)
     check_count("n_agree", n_agree)
     if n_jobs != -1:

@@ -276,12 +276,12 @@ def consensus_partition(
 
     Notes
     -----
-    Greedy search runs from up to ``n_starts`` (16) random orders of the items and from further ``starts``: label
-    vectors, result objects, or "best_draw", "hierarchical" and "spectral". It ends early once ``n_agree`` (3) runs
-    reached the least loss, or when ``seconds`` are over, on as many threads as ``n_jobs`` says (-1: one for each
-    processor); the number of threads does not change the answer. Ctrl-C ends it with a warning and the best partition
-    so far. `info` tells the runs, how many of them ended at the best loss, the scans and the moves of each kind, the
-    seconds, the loss of every run and the trace of the least.
+    Greedy search runs from up to ``n_starts`` (16, of more than 3.75 million labels fewer) random orders of the items
+    and from further ``starts``: label vectors, result objects, or "best_draw", "hierarchical" and "spectral". It ends
+    early once ``n_agree`` (3) runs reached the least loss, or when ``seconds`` are over, on as many threads as
+    ``n_jobs`` says (-1: one for each processor); the number of threads does not change the answer. Ctrl-C ends it with
+    a warning and the best partition so far. `info` tells the runs, how many of them ended at the best loss, the scans
+    and the moves of each kind, the seconds, the loss of every run and the trace of the least.
 
     "basic", "spectral", "kcc" and "lange_buhmann" fit every number of clusters up to 30. Where more are allowed, they
     fit 1 to 8 and a grid that grows by the root of 2, and halve the gaps beside the best number until these are at most
