@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus import display
 from posterior_consensus.arguments import check_seconds
 from posterior_consensus.bounds.bound import relative_gap, status
 from posterior_consensus.bounds.budget import Budget, Deadline, Foreseen
 from posterior_consensus.bounds.methods import BOUNDS, family_of
 from posterior_consensus.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.expectation import mean_loss
-from posterior_consensus.groups import stored
-from posterior_consensus.losses import PartitionLoss, loss_of
+from posterior_consensus.groups import Stored, as_json, from_json, stored
+from posterior_consensus.losses import PartitionLoss, loss_attrs, loss_from, loss_of
 
 _SAME = 1e-12  # relative difference of losses that is rounding
 _SECONDS = 60.0  # of work, as they are foreseen
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Certificate:
+class Certificate(Stored):
     """How far from the least expected loss a partition can be; made by :func:`certify`.
 
     Attributes
@@ -85,8 +84,25 @@ class Certificate:
             "certificate_status": self.status,
             "certificate_method": self.method,
             "certificate_seconds": self.seconds,
+            "certificate_info": as_json(self.info),
         }
-        return stored(self.partition, variables, attrs)
+        return stored(self.partition, variables, attrs | loss_attrs(self.loss, "certificate_"))
+
+    @classmethod
+    def _restored(cls, dataset: xr.Dataset) -> Self:
+        expected = float(dataset["certified_loss"])
+        found = "better_partition" in dataset
+        return cls(
+            partition=dataset["certified_partition"].rename("partition"),
+            loss=loss_from(dataset.attrs, "certificate_"),
+            expected_loss=expected,
+            lower_bound=float(dataset["certified_lower_bound"]),
+            method=dataset.attrs["certificate_method"],
+            seconds=float(dataset.attrs["certificate_seconds"]),
+            better=dataset["better_partition"].rename("better") if found else None,
+            better_loss=float(dataset["better_loss"]) if found else expected,
+            info=from_json(dataset.attrs["certificate_info"]),
+        )
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for the partition, for a better one if there is one, and for the bound."""
@@ -109,12 +125,6 @@ class Certificate:
         if self.better is not None:
             facts.append(("better", "bounding came across a better partition: the attribute `better`"))
         return f"Certificate: {self.status}", facts, self.to_dataframe().map(_digits)
-
-    def __repr__(self) -> str:
-        return display.as_text(*self._parts())
-
-    def _repr_html_(self) -> str:
-        return display.as_html(*self._parts())
 
 
 def _digits(value: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -13,16 +13,17 @@ import xarray as xr
 from posterior_consensus import display
 from posterior_consensus.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.expectation import loss_matrix
-from posterior_consensus.groups import stored
-from posterior_consensus.losses import LOSSES, PartitionLoss, loss_of
+from posterior_consensus.groups import Stored, stored
+from posterior_consensus.losses import LOSSES, PartitionLoss, loss_attrs, loss_from, loss_of
 from posterior_consensus.partitions import distinct_rows
 
 BOUNDS = ("horizontal", "upper_vertical", "lower_vertical")
+_STORED_SAMPLE = {"sample": "ball_sample", "chain": "ball_chain", "draw": "ball_draw", "weight": "ball_weight"}
 _TIE = 1e-9  # relative to the largest distance: sums of the same cells in another order differ by rounding
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CredibleBall:
+class CredibleBall(Stored):
     """The smallest ball around a partition with a given posterior probability; made by :func:`credible_ball`.
 
     Attributes
@@ -61,12 +62,31 @@ class CredibleBall:
             "ball_center": self.center.rename("ball_center"),
             "ball_radius": ((), self.radius, measure),
             "ball_coverage": self.coverage,
+            "ball_distance": self.distances.rename(_STORED_SAMPLE),
         }
         for name in BOUNDS:
             bound = getattr(self, name)
             variables[name] = bound.drop_vars("distance")
             variables[f"{name}_distance"] = (bound.dims[:1], bound["distance"].values, measure)
-        return stored(self.center, variables, {"ball_prob": self.prob, "ball_loss": self.loss.name})
+        return stored(self.center, variables, {"ball_prob": self.prob} | loss_attrs(self.loss, "ball_"))
+
+    @classmethod
+    def _restored(cls, dataset: xr.Dataset) -> Self:
+        bounds = {
+            name: dataset[name].assign_coords(distance=(f"{name}_bound", dataset[f"{name}_distance"].values))
+            for name in BOUNDS
+        }
+        return cls(
+            center=dataset["ball_center"].rename("center"),
+            radius=float(dataset["ball_radius"]),
+            prob=float(dataset.attrs["ball_prob"]),
+            coverage=float(dataset["ball_coverage"]),
+            **bounds,
+            distances=dataset["ball_distance"]
+            .rename({new: old for old, new in _STORED_SAMPLE.items()})
+            .rename("distance"),
+            loss=loss_from(dataset.attrs, "ball_"),
+        )
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each bound: clusters, distance from the center, and how many partitions tie."""
@@ -85,12 +105,6 @@ class CredibleBall:
             ("draws", f"{self.distances.size}{worth}"),
         ]
         return f"CredibleBall: {self.prob:.0%} around {int(self.center.max()) + 1} clusters", facts, self.to_dataframe()
-
-    def __repr__(self) -> str:
-        return display.as_text(*self._parts())
-
-    def _repr_html_(self) -> str:
-        return display.as_html(*self._parts())
 
 
 def credible_ball(

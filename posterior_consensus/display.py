@@ -62,3 +62,17 @@ def as_html(title: str, facts: Sequence[tuple[str, str]], table: pd.DataFrame | 
         if len(table) > _MOST_ROWS:
             more = f"<p>{len(table) - _MOST_ROWS} more rows in <code>to_dataframe()</code></p>"
     return f"<div><strong>{html.escape(title)}</strong><table style='margin-left:0'>{rows}</table>{body}{more}</div>"
+
+
+class Shown:
+    """A result that shows itself in a terminal and in a notebook."""
+
+    def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
+        """Title, named values and table."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return as_text(*self._parts())
+
+    def _repr_html_(self) -> str:
+        return as_html(*self._parts())

@@ -6,14 +6,20 @@ told apart by what they are and never by a version number.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+import json
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import xarray as xr
 
+from posterior_consensus import display
+
 Container = TypeVar("Container")
+
+_LEVELS = "multi_index"
 
 
 class HasDataset(Protocol):
@@ -105,6 +111,79 @@ def stored(items: xr.DataArray, variables: Mapping[str, Any], attrs: Mapping[str
     return xr.Dataset(variables, attrs=attrs)
 
 
+class Stored(display.Shown):
+    """A result that comes back from where it was stored."""
+
+    @classmethod
+    def from_dataset(cls, dataset: xr.Dataset | xr.DataTree) -> Self:
+        """Make the result again that :meth:`to_dataset` stored.
+
+        Parameters
+        ----------
+        dataset : xarray.Dataset or xarray.DataTree
+            What :meth:`to_dataset` gave, also if it comes from a file or holds other results too: the group that
+            :func:`attach` wrote.
+
+        Returns
+        -------
+        result of this class
+            Equal to the stored one in every attribute. Names of clusters and chains that are neither text nor numbers
+            come back as text.
+
+        Raises
+        ------
+        ValueError
+            If no such result is in it, or its loss is none of LOSSES.
+        TypeError
+            If `dataset` is neither a Dataset nor a DataTree.
+        """
+        with reading(dataset, cls.__name__) as read:
+            return cls._restored(read)
+
+    @classmethod
+    def _restored(cls, dataset: xr.Dataset) -> Self:
+        raise NotImplementedError
+
+
+@contextmanager
+def reading(data: Any, result: str) -> Iterator[xr.Dataset]:
+    """Load the group that holds a stored result; what is missing in it becomes an error that says so."""
+    if not isinstance(data, (xr.Dataset, xr.DataTree)):
+        raise TypeError(
+            f"`dataset` must be a Dataset or a group of a DataTree; got {type(data).__name__}. "
+            "Of a posterior that attach() added results to, take the group, idata['consensus']."
+        )
+    dataset = (data.to_dataset() if isinstance(data, xr.DataTree) else data).compute()
+    for dim, levels in from_json(dataset.attrs.get(_LEVELS, "{}")).items():
+        dataset = dataset.set_index({dim: levels})
+    try:
+        yield dataset
+    except KeyError:
+        raise ValueError(
+            f"`dataset` must hold a {result} as its to_dataset() gives it; present: {listing(dataset.data_vars)}."
+        ) from None
+
+
+def without_cluster_names(dataset: xr.Dataset) -> xr.Dataset:
+    """Leave out the names that a consensus beside this result gave its clusters."""
+    return dataset.drop_vars("consensus_cluster", errors="ignore")
+
+
+def as_json(value: Any) -> str:
+    """Text of plain values and of NumPy's, for an attribute; :func:`from_json` reads it."""
+    return json.dumps(value, default=lambda other: other.tolist() if hasattr(other, "tolist") else str(other))
+
+
+def from_json(text: str) -> Any:
+    """Plain values from the text of an attribute."""
+    return json.loads(text)
+
+
+def names_from_json(text: str) -> tuple[Hashable, ...]:
+    """Names of clusters or chains from the text of an attribute."""
+    return tuple(tuple(name) if isinstance(name, list) else name for name in from_json(text))
+
+
 def attach(data: Container, *results: HasDataset, group: str = "consensus") -> Container:
     """Return the user's posterior with results added to it as a group.
 
@@ -113,7 +192,7 @@ def attach(data: Container, *results: HasDataset, group: str = "consensus") -> C
     data : arviz.InferenceData or xarray.DataTree
         What the sampler returned; it is not changed, and its arrays are not copied.
     *results : ConsensusPartition, CredibleBall, ItemUncertainty or any object with ``to_dataset()``
-        What to store, merged into one Dataset.
+        What to store, merged into one Dataset. Each comes back by its class's ``from_dataset``.
     group : str
         Name of the new group. A group of that name in `data` is replaced.
 
@@ -139,6 +218,8 @@ def attach(data: Container, *results: HasDataset, group: str = "consensus") -> C
     >>> tree = pc.attach(tree, pc.consensus_partition(tree, random_seed=1))
     >>> tree["consensus"]["labels"].values
     array([0, 0, 1], dtype=int32)
+    >>> pc.ConsensusPartition.from_dataset(tree["consensus"]).n_clusters
+    2
     """
     if not results:
         raise ValueError("`results` must hold at least one result; got none.")
@@ -154,9 +235,14 @@ def attach(data: Container, *results: HasDataset, group: str = "consensus") -> C
         raise ValueError(
             f"`results` must agree where they store the same variable; attach them as separate groups. ({error})"
         ) from error
-    multi = [name for name, index in dataset.indexes.items() if index.nlevels > 1]
-    dataset = dataset.reset_index(multi)  # no file format holds a MultiIndex
+    multi = {str(dim): list(dataset.indexes[dim].names) for dim in dataset.dims if _has_levels(dataset, dim)}
+    if multi:  # no file format holds a MultiIndex
+        dataset = dataset.reset_index(list(multi)).assign_attrs({_LEVELS: as_json(multi)})
     return with_groups(data, {group: dataset})
+
+
+def _has_levels(dataset: xr.Dataset, dim: Hashable) -> bool:
+    return dim in dataset.indexes and dataset.indexes[dim].nlevels > 1
 
 
 def with_groups(data: Container, groups: Mapping[str, xr.Dataset]) -> Container:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -12,13 +12,13 @@ import xarray as xr
 
 from posterior_consensus import display
 from posterior_consensus.draws import as_partition_draws
-from posterior_consensus.groups import stored
+from posterior_consensus.groups import Stored, as_json, names_from_json, stored
 from posterior_consensus.similarity import mean_similarity
 from posterior_consensus.sources import aligned, cluster_names, labelled
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ItemUncertainty:
+class ItemUncertainty(Stored):
     """How surely each item belongs where a partition puts it; made by :func:`item_uncertainty`.
 
     Attributes
@@ -50,7 +50,16 @@ class ItemUncertainty:
     def to_dataset(self) -> xr.Dataset:
         """The five columns as a Dataset over the items."""
         columns = (self.cluster, self.probability, self.nearest, self.nearest_probability, self.margin)
-        return stored(self.cluster, {f"item_{column.name}": column for column in columns})
+        named = {f"item_{column.name}": column for column in columns}
+        return stored(self.cluster, named, {"item_cluster_names": as_json(self.names)})
+
+    @classmethod
+    def _restored(cls, dataset: xr.Dataset) -> Self:
+        names = ("cluster", "probability", "nearest", "nearest_probability")
+        return cls(
+            **{name: dataset[f"item_{name}"].rename(name) for name in names},
+            names=names_from_json(dataset.attrs["item_cluster_names"]),
+        )
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each item, in the order of the data, with the clusters' names."""
@@ -73,12 +82,6 @@ class ItemUncertainty:
         ]
         title = f"ItemUncertainty: {len(table)} items ({self.cluster.dims[0]}), the least certain first"
         return title, facts, table.sort_values("margin", na_position="last", kind="stable")
-
-    def __repr__(self) -> str:
-        return display.as_text(*self._parts())
-
-    def _repr_html_(self) -> str:
-        return display.as_html(*self._parts())
 
 
 def item_uncertainty(draws: Any, partition: Any) -> ItemUncertainty:

@@ -54,6 +54,8 @@ class PartitionLoss:
         Whether it is a metric on partitions, as a credible ball needs.
     reference : str
         Where it is defined.
+    parameters : mapping of str to float or str
+        Arguments with which its factory in LOSSES makes it again.
     """
 
     name: str
@@ -66,6 +68,7 @@ class PartitionLoss:
     upper: str = "1"
     metric: bool = False
     reference: str = ""
+    parameters: Mapping[str, float | str] = field(default_factory=dict, hash=False)
 
     def arrays(self, n_items: int) -> Loss:
         """Return the loss for `n_items` items as kernels take it: eight coefficients each, in the order of TERMS."""

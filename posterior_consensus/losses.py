@@ -5,7 +5,8 @@ The sums A, B, C and top of their formulas are those of :mod:`posterior_consensu
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -101,6 +102,7 @@ def binder(a: float | None = None, *, tau: float | None = None) -> PartitionLoss
         upper="1 - 1 / n" if a == 1 else f"{max(a, 2 - a):g} (1 - 1 / n)",
         metric=a == 1,
         reference="https://doi.org/10.1093/biomet/65.1.31",
+        parameters={"a": a},
     )
 
 
@@ -147,6 +149,7 @@ def vi(a: float = 1.0) -> PartitionLoss:
         upper="log2 n" if a == 1 else f"{max(a, 2 - a):g} log2 n",
         metric=a == 1,
         reference="https://doi.org/10.1016/j.jmva.2006.11.013",
+        parameters={"a": a},
     )
 
 
@@ -357,6 +360,7 @@ def nmi(average_method: Literal["geometric", "arithmetic", "min", "max"] = "geom
         denominator=normalizer,
         metric=average_method == "max",  # then it is NID
         reference="https://jmlr.org/papers/v3/strehl02a.html",
+        parameters={"average_method": average_method},
     )
 
 
@@ -425,6 +429,31 @@ def loss_of(loss: str | PartitionLoss | None, *partitions: Any) -> PartitionLoss
         names = ", ".join(sorted({repr(one.name) for one in own}))
         raise ValueError(f"`loss` must be given, as the partitions were found under several losses; got {names}.")
     return own[0] if own else vi()
+
+
+def loss_attrs(loss: PartitionLoss, prefix: str = "") -> dict[str, str]:
+    """Name and parameters of a loss as attributes of a Dataset; :func:`loss_from` reads them."""
+    return {f"{prefix}loss": loss.name, f"{prefix}loss_parameters": json.dumps(dict(loss.parameters))}
+
+
+def loss_from(attrs: Mapping[Any, Any], prefix: str = "") -> PartitionLoss:
+    """Make the loss again whose name and parameters are among these attributes.
+
+    Raises
+    ------
+    KeyError
+        If they are not.
+    ValueError
+        If there is no loss of that name.
+    """
+    name, parameters = attrs[f"{prefix}loss"], json.loads(attrs[f"{prefix}loss_parameters"])
+    key = name.partition("(")[0]
+    if key not in LOSSES:
+        raise ValueError(
+            f"`dataset` must be of a loss in LOSSES; got {name!r}. Add a function that makes its record first: "
+            f"LOSSES[{key!r}] = ..."
+        )
+    return LOSSES[key](**parameters)
 
 
 def is_binder(loss: PartitionLoss) -> bool:

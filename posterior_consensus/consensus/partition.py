@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,15 +22,15 @@ from posterior_consensus.consensus.selection import Candidate, most_clusters
 from posterior_consensus.consensus.threshold import consistent_interval, pair_means, threshold_of
 from posterior_consensus.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.expectation import draw_losses
-from posterior_consensus.groups import stored
-from posterior_consensus.losses import PartitionLoss, as_loss, binder
+from posterior_consensus.groups import Stored, as_json, from_json, names_from_json, stored
+from posterior_consensus.losses import PartitionLoss, as_loss, binder, loss_attrs, loss_from
 from posterior_consensus.partitions import HasLabels
 
 _SHARED = {"n_clusters", "max_clusters", "rng", "progressbar"}  # what every method takes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ConsensusPartition(HasLabels):
+class ConsensusPartition(HasLabels, Stored):
     """A consensus partition and how good it is; made by :func:`consensus_partition`.
 
     Attributes
@@ -149,14 +148,27 @@ class ConsensusPartition(HasLabels):
         }
         if self.lower_bound is not None:
             variables |= {"lower_bound": ((), self.lower_bound, measure), "gap": self.gap}
-        return stored(
-            self.labels,
-            variables,
-            {"loss": self.loss.name, "method": self.method, "n_draws": self.n_draws, "info": self._info_text()},
-        )
+        attrs = {
+            "method": self.method,
+            "n_draws": self.n_draws,
+            "info": as_json(self.info),
+            "names": as_json(self.given_names),
+        }
+        return stored(self.labels, variables, loss_attrs(self.loss) | attrs)
 
-    def _info_text(self) -> str:
-        return json.dumps(self.info, default=lambda value: value.tolist())  # NumPy's numbers and arrays
+    @classmethod
+    def _restored(cls, dataset: xr.Dataset) -> Self:
+        return cls(
+            labels=dataset["labels"],
+            expected_loss=float(dataset["expected_loss"]),
+            mcse=float(dataset["mcse"]),
+            loss=loss_from(dataset.attrs),
+            method=dataset.attrs["method"],
+            n_draws=int(dataset.attrs["n_draws"]),
+            lower_bound=float(dataset["lower_bound"]) if "lower_bound" in dataset else None,
+            info=from_json(dataset.attrs["info"]),
+            given_names=names_from_json(dataset.attrs["names"]),
+        )
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each cluster: its size, its share of the items, and the first few of them."""
@@ -196,12 +208,6 @@ class ConsensusPartition(HasLabels):
             )
             facts.insert(1, ("gap", proven))
         return title, facts, self.to_dataframe()
-
-    def __repr__(self) -> str:
-        return display.as_text(*self._parts())
-
-    def _repr_html_(self) -> str:
-        return display.as_html(*self._parts())
 
 
 def consensus_partition(

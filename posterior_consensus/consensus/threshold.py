@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -16,10 +16,10 @@ from posterior_consensus.allocations import AllocationProbabilities
 from posterior_consensus.arguments import as_generator, check_between
 from posterior_consensus.consensus.greedy import greedy
 from posterior_consensus.draws import PartitionDraws, as_partition_draws
-from posterior_consensus.groups import stored
+from posterior_consensus.groups import Stored, stored
 from posterior_consensus.kernels import contingency
 from posterior_consensus.losses import PartitionLoss, as_loss, binder, pairs
-from posterior_consensus.partitions import Labels
+from posterior_consensus.partitions import HasLabels, Labels
 from posterior_consensus.progress import track
 
 Floats = npt.NDArray[np.float64]
@@ -31,7 +31,7 @@ _PAIRS_AT_ONCE = 1_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PairThreshold:
+class PairThreshold(HasLabels, Stored):
     """A pair threshold for Binder's loss and the similarities it lies between; made by :func:`pair_threshold`.
 
     Attributes
@@ -69,6 +69,17 @@ class PairThreshold:
             {"threshold_rounds": self.n_rounds, "threshold_converged": int(self.converged)},
         )
 
+    @classmethod
+    def _restored(cls, dataset: xr.Dataset) -> Self:
+        return cls(
+            tau=float(dataset["threshold_tau"]),
+            within=float(dataset["threshold_within"]),
+            between=float(dataset["threshold_between"]),
+            labels=dataset["threshold_labels"].rename("labels"),
+            n_rounds=int(dataset.attrs["threshold_rounds"]),
+            converged=bool(dataset.attrs["threshold_converged"]),
+        )
+
     def to_dataframe(self) -> pd.DataFrame:
         """A row for the pairs within clusters and one for those between: their number and mean similarity."""
         h = pairs(self.labels.size)
@@ -88,12 +99,6 @@ class PairThreshold:
             ("rounds", f"{self.n_rounds}{'' if self.converged else ', not converged'}"),
         ]
         return f"PairThreshold: tau {display.number(self.tau)}", facts, self.to_dataframe()
-
-    def __repr__(self) -> str:
-        return display.as_text(*self._parts())
-
-    def _repr_html_(self) -> str:
-        return display.as_html(*self._parts())
 
 
 def consistent_interval(within: float, between: float) -> str:

@@ -212,6 +212,6 @@ def largest_gap(draws: PartitionDraws) -> Gap:
         size=float(shares[high] - shares[low]),
         mcse=float(np.hypot(*errors)),
         items=(first, second),
-        chains=(draws.chain[chains[low][0]].item(), draws.chain[chains[high][0]].item()),
+        chains=(draws.chain.item(chains[low][0]), draws.chain.item(chains[high][0])),
         shares=(float(shares[low]), float(shares[high])),
     )

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus import display
 from posterior_consensus.draws import as_partition_draws
 from posterior_consensus.expectation import draw_losses
-from posterior_consensus.groups import stored
-from posterior_consensus.losses import PartitionLoss, loss_of
+from posterior_consensus.groups import Stored, stored
+from posterior_consensus.losses import PartitionLoss, loss_attrs, loss_from, loss_of
 
 _CLEAR = 2.0  # standard errors
+_DIM = "compared_partition"  # where it is stored
+_COLUMNS = ("n_clusters", "expected_loss", "mcse", "difference", "difference_mcse", "clear")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PartitionComparison:
+class PartitionComparison(Stored):
     """Expected losses of several partitions and of their differences; made by :func:`compare_partitions`.
 
     Attributes
@@ -42,15 +43,25 @@ class PartitionComparison:
     @property
     def best(self) -> Any:
         """Name of the partition of least expected loss."""
-        return self.table["partition"].values[0].item()
+        return self.table["partition"].values.item(0)
 
     def to_dataset(self) -> xr.Dataset:
         """Partitions and table as a Dataset that any file format holds."""
-        dim = "compared_partition"
-        variables: dict[str, Any] = {"compared_labels": self.labels.rename(partition=dim)}
-        variables |= {f"compared_{name}": value.rename(partition=dim) for name, value in self.table.items()}
-        attrs = {"comparison_loss": self.loss.name, "comparison_unit": self.loss.unit}
+        variables: dict[str, Any] = {"compared_labels": self.labels.rename(partition=_DIM)}
+        variables |= {f"compared_{name}": value.rename(partition=_DIM) for name, value in self.table.items()}
+        attrs = {"comparison_unit": self.loss.unit, "comparison_draws": self.n_draws}
+        attrs |= loss_attrs(self.loss, "comparison_")
         return stored(self.labels.isel(partition=0, drop=True), variables, attrs)
+
+    @classmethod
+    def _restored(cls, dataset: xr.Dataset) -> Self:
+        columns = {name: dataset[f"compared_{name}"].rename({_DIM: "partition"}) for name in _COLUMNS}
+        return cls(
+            labels=dataset["compared_labels"].rename({_DIM: "partition"}).rename("labels"),
+            table=xr.Dataset(columns),
+            loss=loss_from(dataset.attrs, "comparison_"),
+            n_draws=int(dataset.attrs["comparison_draws"]),
+        )
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each partition, best first."""
@@ -67,12 +78,6 @@ class PartitionComparison:
             ("draws", str(self.n_draws)),
         ]
         return f"PartitionComparison: {len(names)} partitions", facts, self.to_dataframe()
-
-    def __repr__(self) -> str:
-        return display.as_text(*self._parts())
-
-    def _repr_html_(self) -> str:
-        return display.as_html(*self._parts())
 
 
 def compare_partitions(draws: Any, partitions: Any, loss: str | PartitionLoss | None = None) -> PartitionComparison:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -34,12 +34,15 @@ from posterior_consensus.diagnostics.traces import (
 from posterior_consensus.diagnostics.verdict import Evidence, judge
 from posterior_consensus.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.expectation import loss_matrix
-from posterior_consensus.groups import stored
-from posterior_consensus.losses import PartitionLoss, loss_of
+from posterior_consensus.groups import Stored, as_json, from_json, names_from_json, stored
+from posterior_consensus.losses import PartitionLoss, loss_attrs, loss_from, loss_of
+
+_STORED_SAMPLE = {"sample": "trace_sample", "chain": "trace_chain", "draw": "trace_draw"}
+_OF_CHAINS = ("rhat", "ess_bulk", "ess_tail")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Diagnosis:
+class Diagnosis(Stored):
     """Whether the chains agree, and how much the draws are worth; made by :func:`diagnose`.
 
     Attributes
@@ -105,7 +108,7 @@ class Diagnosis:
         return _extreme(np.fmin, [*bulk, *tail, self.partition_ess])
 
     def to_dataset(self) -> xr.Dataset:
-        """Statistics of the summaries and the pairs, and of the partition, as a Dataset that any file format holds."""
+        """Traces, statistics of the summaries, the pairs and the partition as a Dataset that any file format holds."""
         variables: dict[str, Any] = {f"summary_{name}": value for name, value in self.summaries.items()}
         variables |= {f"pair_{name}": value for name, value in self.pairs.items()}
         variables |= {
@@ -114,14 +117,47 @@ class Diagnosis:
             "effective_draws": self.effective_draws,
             "chain_gap": self.gap.size,
             "chain_gap_mcse": self.gap.mcse,
+            "trace": self.traces.rename(_STORED_SAMPLE),
+            "diagnosis_center": self.items,
         }
         attrs = {
             "status": self.status,
             "verdict": self.verdict,
-            "chain_gap_items": ", ".join(self.gap_items),
-            "chain_gap_chains": ", ".join(map(str, self.gap.chains)),
+            "chain_gap_items": as_json(self.gap_items),
+            "chain_gap_positions": as_json(self.gap.items),
+            "chain_gap_chains": as_json(self.gap.chains),
+            "chain_gap_shares": as_json(self.gap.shares),
+            "odd_chain": as_json(self.odd_chain),
+            "diagnosis_chains": self.n_chains,
+            "diagnosis_draws": self.n_draws,
         }
-        return stored(self.items, variables, attrs)
+        return stored(self.items, variables, attrs | loss_attrs(self.loss, "diagnosis_"))
+
+    @classmethod
+    def _restored(cls, dataset: xr.Dataset) -> Self:
+        attrs = dataset.attrs
+        first, second = from_json(attrs["chain_gap_positions"])
+        low, high = names_from_json(attrs["chain_gap_chains"])
+        least, most = from_json(attrs["chain_gap_shares"])
+        one, other = from_json(attrs["chain_gap_items"])
+        size, mcse = float(dataset["chain_gap"]), float(dataset["chain_gap_mcse"])
+        return cls(
+            status=attrs["status"],
+            verdict=attrs["verdict"],
+            traces=dataset["trace"].rename({new: old for old, new in _STORED_SAMPLE.items()}),
+            summaries=xr.Dataset({name: dataset[f"summary_{name}"] for name in ("mean", "mcse", *_OF_CHAINS)}),
+            pairs=xr.Dataset({name: dataset[f"pair_{name}"] for name in ("mean", *_OF_CHAINS)}),
+            partition_rhat=float(dataset["partition_rhat"]),
+            partition_ess=float(dataset["partition_ess"]),
+            gap=Gap(size, mcse, (first, second), (low, high), (least, most)),
+            gap_items=(one, other),
+            odd_chain=from_json(attrs["odd_chain"]),
+            items=dataset["diagnosis_center"].rename("center"),
+            n_chains=int(attrs["diagnosis_chains"]),
+            n_draws=int(attrs["diagnosis_draws"]),
+            effective_draws=float(dataset["effective_draws"]),
+            loss=loss_from(attrs, "diagnosis_"),
+        )
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each summary."""
@@ -157,12 +193,6 @@ class Diagnosis:
                 at = self.pairs.isel(pair=int(worst(values)))
                 parts.append(f"{text.format(float(at[name]))} ({at['pair_first'].item()}, {at['pair_second'].item()})")
         return ", ".join(parts) or "too few draws"
-
-    def __repr__(self) -> str:
-        return display.as_text(*self._parts())
-
-    def _repr_html_(self) -> str:
-        return display.as_html(*self._parts())
 
 
 def _extreme(extreme: np.ufunc, values: list[float]) -> float:
@@ -258,7 +288,7 @@ def diagnose(
     gap_items = (names[gap.items[0]], names[gap.items[1]])
     rows = [str(name) for name in summaries["summary"].values]
     least = np.fmin(summaries["ess_bulk"].values, summaries["ess_tail"].values)
-    by_chain = [(draws.chain[rows[0]].item(), draws.labels[rows]) for rows in draws.chains]
+    by_chain = [(draws.chain.item(rows[0]), draws.labels[rows]) for rows in draws.chains]
     evidence = Evidence(
         draws=draws,
         summed_out=isinstance(draws, AllocationProbabilities),

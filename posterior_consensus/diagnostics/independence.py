@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from posterior_consensus.diagnostics.discrepancy import gaussian_kernel, squared
 from posterior_consensus.diagnostics.matching import matched_labels
 from posterior_consensus.diagnostics.traces import as_sampled, size_traces
 from posterior_consensus.draws import PartitionDraws, as_partition_draws
+from posterior_consensus.groups import Stored
 from posterior_consensus.partitions import canonical_rows
 
 Floats = npt.NDArray[np.float64]
@@ -29,7 +30,7 @@ _ALPHA = 0.05
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class NearIndependence:
+class NearIndependence(Stored):
     """Whether the draws look as if items changed clusters independently; made by :func:`near_independence`.
 
     Attributes
@@ -76,7 +77,23 @@ class NearIndependence:
                 "independence_null": ("exchange", self.null),
                 "independence_resampled": self.resampled,
             },
-            attrs={"independence_bandwidth": self.bandwidth, "independence_draws": self.n_draws},
+            attrs={
+                "independence_bandwidth": self.bandwidth,
+                "independence_draws": self.n_draws,
+                "independence_ess": self.ess,
+            },
+        )
+
+    @classmethod
+    def _restored(cls, dataset: xr.Dataset) -> Self:
+        return cls(
+            statistic=float(dataset["independence_statistic"]),
+            p_value=float(dataset["independence_p_value"]),
+            null=dataset["independence_null"].values,
+            resampled=dataset["independence_resampled"].rename(None),
+            bandwidth=float(dataset.attrs["independence_bandwidth"]),
+            n_draws=int(dataset.attrs["independence_draws"]),
+            ess=float(dataset.attrs["independence_ess"]),
         )
 
     def to_dataframe(self) -> pd.DataFrame:
@@ -94,12 +111,6 @@ class NearIndependence:
             ("exchanges", str(self.null.size)),
         ]
         return f"NearIndependence: p-value {display.number(self.p_value)}", facts, self.to_dataframe()
-
-    def __repr__(self) -> str:
-        return display.as_text(*self._parts())
-
-    def _repr_html_(self) -> str:
-        return display.as_html(*self._parts())
 
 
 def near_independence(

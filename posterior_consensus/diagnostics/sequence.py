@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus import display
 from posterior_consensus.arguments import check_count
 from posterior_consensus.diagnostics.burn_in import FEWEST_DRAWS, end_of_burn_in
 from posterior_consensus.diagnostics.traces import Floats, as_sampled
 from posterior_consensus.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.expectation import loss_matrix, paired_losses
-from posterior_consensus.losses import PartitionLoss, as_loss
+from posterior_consensus.groups import Stored
+from posterior_consensus.losses import PartitionLoss, as_loss, loss_attrs, loss_from
 
+_STORED_SAMPLE = {"sample": "sequence_sample", "chain": "sequence_chain", "draw": "sequence_draw"}
+_STORED_COLUMNS = {
+    "n_draws": "burn_in_n_draws",
+    "burn_in": "burn_in",
+    "settled": "burn_in_settled",
+    "first_draw": "burn_in_first_draw",
+    "step": "burn_in_step",
+}
 _REFERENCES = 100  # draws of a second half that stand for it
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SequentialDistances:
+class SequentialDistances(Stored):
     """Distances between successive draws of each chain, and its burn-in; made by :func:`sequential_distances`.
 
     Attributes
@@ -56,12 +64,27 @@ class SequentialDistances:
 
     def to_dataset(self) -> xr.Dataset:
         """Traces and burn-in as a Dataset that any file format holds."""
-        names = {"sample": "sequence_sample", "chain": "sequence_chain", "draw": "sequence_draw"}
-        variables = {"sequence_steps": self.steps.rename(names), "sequence_to_half": self.to_second_half.rename(names)}
-        for name, value in self.burn_in.items():
-            variables[f"burn_in_{name}".replace("burn_in_burn_in", "burn_in")] = value.rename(chain="burn_in_chain")
-        attrs = {"sequence_loss": self.loss.name, "sequence_unit": self.loss.unit, "sequence_lag": self.lag}
+        variables: dict[str, Any] = {
+            "sequence_steps": self.steps.rename(_STORED_SAMPLE),
+            "sequence_to_half": self.to_second_half.rename(_STORED_SAMPLE),
+            "sequence_is_kept": ("sequence_sample", np.isin(np.arange(self.steps.size), self.kept)),
+        }
+        variables |= {_STORED_COLUMNS[str(k)]: v.rename(chain="burn_in_chain") for k, v in self.burn_in.items()}
+        attrs = {"sequence_unit": self.loss.unit, "sequence_lag": self.lag} | loss_attrs(self.loss, "sequence_")
         return xr.Dataset(variables, attrs=attrs)
+
+    @classmethod
+    def _restored(cls, dataset: xr.Dataset) -> Self:
+        original = {new: old for old, new in _STORED_SAMPLE.items()}
+        columns = {name: dataset[new].rename(burn_in_chain="chain") for name, new in _STORED_COLUMNS.items()}
+        return cls(
+            steps=dataset["sequence_steps"].rename(original).rename("steps"),
+            to_second_half=dataset["sequence_to_half"].rename(original).rename("to_second_half"),
+            burn_in=xr.Dataset(columns),
+            kept=np.flatnonzero(dataset["sequence_is_kept"].values),
+            loss=loss_from(dataset.attrs, "sequence_"),
+            lag=int(dataset.attrs["sequence_lag"]),
+        )
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each chain."""
@@ -87,12 +110,6 @@ class SequentialDistances:
         chains = f"{self.burn_in.sizes['chain']} chain{'s' * (self.burn_in.sizes['chain'] > 1)}"
         state = "settled" if self.settled else "not settled"
         return f"SequentialDistances: {chains}, {state}", facts, self.to_dataframe()
-
-    def __repr__(self) -> str:
-        return display.as_text(*self._parts())
-
-    def _repr_html_(self) -> str:
-        return display.as_html(*self._parts())
 
 
 def sequential_distances(draws: Any, loss: str | PartitionLoss = "vi", *, lag: int = 1) -> SequentialDistances:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,15 @@ from posterior_consensus.consensus.partition import check_options
 from posterior_consensus.credible import CredibleBall, credible_ball
 from posterior_consensus.diagnostics import Diagnosis, diagnose
 from posterior_consensus.draws import PartitionDraws
-from posterior_consensus.groups import HasDataset, group_dataset, is_inference_data, open_tree
+from posterior_consensus.groups import (
+    HasDataset,
+    as_json,
+    from_json,
+    group_dataset,
+    is_inference_data,
+    open_tree,
+    reading,
+)
 from posterior_consensus.items import ItemUncertainty, item_uncertainty
 from posterior_consensus.losses import PartitionLoss, as_loss
 from posterior_consensus.partitions import HasLabels
@@ -43,7 +51,7 @@ _SECONDS_TO_BOUND = 0.3  # as they are foreseen
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Summary(HasLabels):
+class Summary(HasLabels, display.Shown):
     """What to report of a posterior of partitions; made by :func:`summarize`.
 
     Attributes
@@ -95,12 +103,79 @@ class Summary(HasLabels):
             parts.append(self.certificate)
         datasets = [part.to_dataset() for part in parts]
         if self.alternative is not None:
-            names = {"labels": "alternative_labels", "expected_loss": "alternative_loss"}
-            other = self.alternative.to_dataset()[list(names)].rename(names)
-            other.attrs = {}  # those of the consensus stay
-            datasets.append(other)
+            datasets.append(_as_alternative(self.alternative.to_dataset()))
         merged = xr.merge(datasets, join="exact", compat="identical", combine_attrs="drop_conflicts")
-        return merged.assign_attrs(source=self.source)
+        return merged.assign_attrs(source=self.source, summary_seconds=as_json(self.seconds))
+
+    @classmethod
+    def from_dataset(
+        cls,
+        dataset: xr.Dataset | xr.DataTree,
+        idata: Any,
+        var_name: str | None = None,
+        *,
+        model: Any = None,
+        group: str = "posterior",
+        sample_dims: str | Sequence[str] = ("chain", "draw"),
+        item_dim: str | None = None,
+        weights: Any = None,
+    ) -> Self:
+        """Make the summary again that :meth:`to_dataset` stored beside its posterior.
+
+        Parameters
+        ----------
+        dataset : xarray.Dataset or xarray.DataTree
+            What :meth:`to_dataset` gave, or the group that :func:`attach` wrote.
+        idata : InferenceData, DataTree, Dataset, path, or anything :func:`as_partition_draws` takes
+            The posterior. Draws and data of the items are taken from it, as :func:`summarize` took them: the stored
+            results are small, the draws are not, and they stand in the same file already.
+        var_name, model, group, sample_dims, item_dim, weights
+            As they were given to :func:`summarize`.
+
+        Returns
+        -------
+        Summary
+
+        Raises
+        ------
+        ValueError
+            If no summary is in `dataset`, or it is one of other draws than those of `idata`.
+        TypeError
+            If `dataset` is neither a Dataset nor a DataTree.
+
+        Examples
+        --------
+        >>> import xarray as xr
+        >>> import posterior_consensus as pc
+        >>> z = xr.DataArray([[[0, 0, 1], [1, 1, 0]] * 50], dims=("chain", "draw", "obs"), name="z")
+        >>> tree = xr.DataTree.from_dict({"posterior": z.to_dataset()})
+        >>> tree = pc.attach(tree, pc.summarize(tree, random_seed=1))
+        >>> pc.Summary.from_dataset(tree["consensus"], tree).labels.values
+        array([0, 0, 1], dtype=int32)
+        """
+        where = {"group": group, "sample_dims": sample_dims, "item_dim": item_dim, "weights": weights}
+        with reading(dataset, cls.__name__) as read:
+            with opened(idata) as data:
+                draws, _ = find_draws(data, var_name, model, **where, progressbar=False)
+                observed = observed_of(data, draws)
+            consensus = ConsensusPartition.from_dataset(read)
+            if (draws.n_draws, draws.n_items) != (consensus.n_draws, consensus.labels.size):
+                raise ValueError(
+                    f"`idata` must hold the draws of the summary, {consensus.n_draws} of {consensus.labels.size} "
+                    f"items; got {draws.n_draws} of {draws.n_items}."
+                )
+            return cls(
+                source=read.attrs["source"],
+                draws=draws,
+                consensus=consensus,
+                certificate=Certificate.from_dataset(read) if "certified_partition" in read else None,
+                ball=CredibleBall.from_dataset(read),
+                items=ItemUncertainty.from_dataset(read),
+                diagnosis=Diagnosis.from_dataset(read),
+                alternative=_alternative_in(read),
+                observed=observed,
+                seconds=from_json(read.attrs["summary_seconds"]),
+            )
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each cluster: its size, its share, how surely its items are together, and the first few of them."""
@@ -159,12 +234,6 @@ class Summary(HasLabels):
         clusters = display.counted(self.consensus.n_clusters, "cluster")
         title = f"Summary: {items} ({self.draws.item_dim}) in {clusters}"
         return title, facts(self), self.to_dataframe()
-
-    def __repr__(self) -> str:
-        return display.as_text(*self._parts())
-
-    def _repr_html_(self) -> str:
-        return display.as_html(*self._parts())
 
 
 def summarize(
@@ -263,6 +332,30 @@ def summarize(
         observed=observed,
         seconds=clock.seconds,
     )
+
+
+_ALTERNATIVE = "alternative_"
+
+
+def _as_alternative(dataset: xr.Dataset) -> xr.Dataset:
+    """A stored consensus under names that leave room for another one."""
+    names = {name: f"{_ALTERNATIVE}{name}" for name in (*dataset.data_vars, "consensus_cluster")}
+    renamed = dataset.rename(names)
+    renamed.attrs = {f"{_ALTERNATIVE}{name}": value for name, value in dataset.attrs.items()}
+    return renamed
+
+
+def _alternative_in(dataset: xr.Dataset) -> ConsensusPartition | None:
+    own = dataset[[name for name in dataset.data_vars if str(name).startswith(_ALTERNATIVE)]]
+    if not own.data_vars:
+        return None
+    renamed = own.rename({name: str(name).removeprefix(_ALTERNATIVE) for name in own.data_vars})
+    renamed.attrs = {
+        str(name).removeprefix(_ALTERNATIVE): value
+        for name, value in dataset.attrs.items()
+        if str(name).startswith(_ALTERNATIVE)
+    }
+    return ConsensusPartition.from_dataset(renamed)
 
 
 class _Clock:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -14,8 +14,8 @@ from posterior_consensus.arguments import as_generator, check_clusters, check_co
 from posterior_consensus.consensus.perturbation.em import Draws
 from posterior_consensus.consensus.perturbation.search import Search, search
 from posterior_consensus.draws import PartitionDraws, as_partition_draws
-from posterior_consensus.groups import stored
-from posterior_consensus.partitions import distinct_rows
+from posterior_consensus.groups import Stored, stored, without_cluster_names
+from posterior_consensus.partitions import HasLabels, distinct_rows
 
 Noise = Literal["shared", "per_draw"]
 
@@ -23,7 +23,7 @@ NOISES = ("shared", "per_draw")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PerturbationFit:
+class PerturbationFit(HasLabels, Stored):
     """A random perturbation model fitted to draws; made by :func:`random_perturbation_em`.
 
     Attributes
@@ -77,7 +77,7 @@ class PerturbationFit:
         return float(self.item_error.mean())
 
     def to_dataset(self) -> xr.Dataset:
-        """Everything but the trace as a Dataset that any file format holds."""
+        """Labels, memberships, noise and the course of the search as a Dataset that any file format holds."""
         variables = {
             "labels": self.labels,
             "memberships": self.memberships,
@@ -87,10 +87,23 @@ class PerturbationFit:
             "noise": self.noise,
             "error_rate": self.error_rate,
             "log_likelihood": self.log_likelihood,
+            "trace": ("perturbation_step", self.trace),
+            "objectives": ("perturbation_start", self.objectives),
         }
-        attrs = {"perturbation_steps": len(self.trace), "perturbation_converged": int(self.converged)}
         named = {f"perturbation_{name}": variable for name, variable in variables.items()}
-        return stored(self.labels, named, attrs)
+        return stored(self.labels, named, {"perturbation_converged": int(self.converged)})
+
+    @classmethod
+    def _restored(cls, dataset: xr.Dataset) -> Self:
+        arrays = ("labels", "memberships", "shares", "draw_noise")
+        own = without_cluster_names(dataset)
+        return cls(
+            **{name: own[f"perturbation_{name}"].rename(name) for name in arrays},
+            log_likelihood=float(dataset["perturbation_log_likelihood"]),
+            trace=dataset["perturbation_trace"].values,
+            converged=bool(dataset.attrs["perturbation_converged"]),
+            objectives=dataset["perturbation_objectives"].values,
+        )
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each cluster: its size, its share, and the expected share of its items that belong elsewhere."""
@@ -115,12 +128,6 @@ class PerturbationFit:
         ]
         title = f"PerturbationFit: {self.labels.size} items ({self.labels.dims[0]}) in {clusters}"
         return title, facts, self.to_dataframe()
-
-    def __repr__(self) -> str:
-        return display.as_text(*self._parts())
-
-    def _repr_html_(self) -> str:
-        return display.as_html(*self._parts())
 
 
 def random_perturbation_em(

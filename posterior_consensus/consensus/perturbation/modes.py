@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -14,13 +14,13 @@ from posterior_consensus.arguments import as_generator, check_clusters, check_co
 from posterior_consensus.consensus.perturbation.fit import model_draws
 from posterior_consensus.consensus.perturbation.mixture import Mixture, mixture
 from posterior_consensus.draws import PartitionDraws, as_partition_draws
-from posterior_consensus.groups import stored
+from posterior_consensus.groups import Stored, stored, without_cluster_names
 from posterior_consensus.partitions import distinct_rows
 from posterior_consensus.progress import track
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PartitionModes:
+class PartitionModes(Stored):
     """Partitions around which the draws are; made by :func:`fit_modes`. Modes are in the order of their shares.
 
     Attributes
@@ -67,7 +67,7 @@ class PartitionModes:
         return (self.labels.max(str(self.labels.dims[1])) + 1).rename("n_clusters")
 
     def to_dataset(self) -> xr.Dataset:
-        """Everything but the trace as a Dataset that any file format holds."""
+        """Modes, what belongs to them and the course of the search as a Dataset that any file format holds."""
         tried = xr.DataArray(list(self.evidence.values()), {"n_modes": list(self.evidence)}, "n_modes")
         variables = {
             "labels": self.labels,
@@ -77,10 +77,27 @@ class PartitionModes:
             "noise": self.noise,
             "log_likelihood": self.log_likelihood,
             "evidence": tried,
+            "trace": ("mode_step", self.trace),
         }
         items = self.labels[0].reset_coords(drop=True)
-        attrs = {"mode_steps": len(self.trace), "mode_converged": int(self.converged)}
-        return stored(items, {f"mode_{name}": variable for name, variable in variables.items()}, attrs)
+        named = {f"mode_{name}": variable for name, variable in variables.items()}
+        return stored(items, named, {"mode_converged": int(self.converged)})
+
+    @classmethod
+    def _restored(cls, dataset: xr.Dataset) -> Self:
+        own = without_cluster_names(dataset)
+        tried = own["mode_evidence"]
+        return cls(
+            labels=own["mode_labels"].rename("labels"),
+            shares=own["mode_share"].rename("shares"),
+            responsibilities=own["mode_responsibility"].drop_vars("weight", errors="ignore").rename("responsibilities"),
+            memberships=own["mode_membership"].rename("memberships"),
+            noise=own["mode_noise"].rename("noise"),
+            log_likelihood=float(own["mode_log_likelihood"]),
+            evidence=dict(zip(tried["n_modes"].values.tolist(), tried.values.tolist(), strict=True)),
+            trace=own["mode_trace"].values,
+            converged=bool(own.attrs["mode_converged"]),
+        )
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each mode: its share, noise and number of clusters."""
@@ -101,12 +118,6 @@ class PartitionModes:
         modes = f"{self.n_modes} mode{'s' * (self.n_modes > 1)}"
         title = f"PartitionModes: {modes} of {self.labels.shape[1]} items ({self.labels.dims[1]})"
         return title, facts, self.to_dataframe()
-
-    def __repr__(self) -> str:
-        return display.as_text(*self._parts())
-
-    def _repr_html_(self) -> str:
-        return display.as_html(*self._parts())
 
 
 def fit_modes(

@@ -1,0 +1,276 @@
+"""What was stored comes back: from to_dataset(), from files, and from the group that attach() wrote."""
+
+import copy
+import dataclasses
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import posterior_consensus as pc
+from posterior_consensus.groups import attach
+from posterior_consensus.losses import LOSSES, PartitionLoss, loss_attrs, loss_from
+from tests.ensembles import noisy_draws
+from tests.helpers import array, written
+
+ITEMS = [f"item {k}" for k in range(8)]
+
+
+def posterior_of(dims=("chain", "draw", "obs"), **coords):
+    draws = noisy_draws(np.random.default_rng(3), 60, 8, 3, 0.3).reshape(2, 30, 8)
+    return array(draws, dims, **{"obs": ITEMS, "chain": [3, 7], "draw": np.arange(10, 40)} | coords)
+
+
+Z = posterior_of()
+
+
+def best(z=Z, loss="vi", **options):
+    return pc.consensus_partition(z, loss, random_seed=1, n_starts=2, progressbar=False, **options)
+
+
+def certified():
+    """A certificate that came across a better partition."""
+    found = pc.certify(Z, np.arange(8), "binder", progressbar=False)
+    assert found.better is not None and found.info
+    return found
+
+
+RESULTS = {
+    "consensus": lambda: best(),
+    "consensus, binder": lambda: best(loss="binder"),
+    "consensus, costs": lambda: best(loss=pc.vi(a=0.1 + 0.2)),
+    "consensus, threshold": lambda: best(loss="binder", tau="auto"),
+    "consensus, names": lambda: best(n_clusters=3).with_names({0: "large", 1: ("a", 2)}),
+    "consensus, nmi": lambda: best(loss=pc.losses.nmi("min"), max_clusters=3),
+    "certificate": lambda: pc.certify(Z, best(loss=pc.binder(a=0.7)), progressbar=False),
+    "certificate, better": certified,
+    "ball": lambda: pc.credible_ball(Z, best(), prob=0.9),
+    "ball, weights": lambda: pc.credible_ball(pc.as_partition_draws(Z, weights=np.arange(60)), best(), loss="nvi"),
+    "items": lambda: pc.item_uncertainty(Z, best()),
+    "items, names": lambda: pc.item_uncertainty(Z, best(n_clusters=3).with_names(["a", "b", "c"])),
+    "diagnosis": lambda: pc.diagnose(Z, best(loss="binder"), references={"one": np.zeros(8, int)}),
+    "diagnosis, names": lambda: pc.diagnose(posterior_of(chain=["left", "right"])),
+    "diagnosis, one chain": lambda: pc.diagnose(Z[:1]),
+    "comparison": lambda: pc.compare_partitions(Z, {"one": np.zeros(8, int), "best": best()}),
+    "comparison, numbers": lambda: pc.compare_partitions(Z, [np.zeros(8, int), best().labels], pc.binder(a=1.3)),
+    "sequence": lambda: pc.diagnostics.sequential_distances(Z, "nid", lag=2),
+    "independence": lambda: pc.diagnostics.near_independence(Z, n_permutations=19),
+    "threshold": lambda: pc.consensus.pair_threshold(Z, random_seed=1),
+    "perturbation": lambda: pc.consensus.random_perturbation_em(Z, 3, random_seed=1, max_steps=30),
+    "modes": lambda: pc.consensus.fit_modes(Z, "auto", max_modes=2, max_steps=30, random_seed=1, progressbar=False),
+}
+
+
+def assert_equal(found, expected):
+    """Equal in type and value, through containers and records, with names, dimensions and coordinates."""
+    if isinstance(expected, (xr.DataArray, xr.Dataset)):
+        assert type(found) is type(expected)
+        xr.testing.assert_identical(found, expected)
+        for index in expected.indexes:
+            assert found.indexes[index].equals(expected.indexes[index])
+        arrays = expected.data_vars.values() if isinstance(expected, xr.Dataset) else [expected]
+        for own, other in zip(arrays, found.values() if isinstance(found, xr.Dataset) else [found], strict=True):
+            assert own.dtype == other.dtype or own.dtype.kind in "UO"
+    elif isinstance(expected, np.ndarray):
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
+    elif isinstance(expected, xr.Coordinates):
+        assert found.equals(expected)
+    elif dataclasses.is_dataclass(expected) and not isinstance(expected, PartitionLoss):
+        assert type(found) is type(expected)
+        for field in dataclasses.fields(expected):
+            assert_equal(getattr(found, field.name), getattr(expected, field.name))
+    elif isinstance(expected, dict):
+        assert type(found) is dict and list(found) == list(expected)
+        for key, value in expected.items():
+            assert_equal(found[key], value)
+    elif isinstance(expected, (list, tuple)):
+        assert type(found) is type(expected) and len(found) == len(expected)
+        for one, other in zip(found, expected, strict=True):
+            assert_equal(one, other)
+    elif isinstance(expected, (float, np.floating)):
+        np.testing.assert_equal(found, expected)
+    else:
+        assert found == expected and isinstance(found, type(expected).__mro__[-2])
+
+
+@pytest.fixture(scope="module", params=list(RESULTS))
+def result(request):
+    return RESULTS[request.param]()
+
+
+def read(path, group=None):
+    engine = "zarr" if path.suffix == ".zarr" else "h5netcdf"
+    return xr.open_dataset(path, engine=engine, group=group)
+
+
+def test_a_result_comes_back(result):
+    dataset = result.to_dataset()
+    assert_equal(type(result).from_dataset(dataset), result)
+    assert_equal(type(result).from_dataset(xr.DataTree(dataset)), result)
+
+
+@pytest.mark.parametrize("suffix", [".nc", ".zarr"])
+def test_a_result_comes_back_from_a_file(result, tmp_path, suffix):
+    with read(written(result.to_dataset(), tmp_path / f"a{suffix}")) as stored:
+        found = type(result).from_dataset(stored)
+    assert_equal(found, result)
+    assert repr(found) == repr(result)
+    with read(written(found.to_dataset(), tmp_path / f"b{suffix}")) as stored:
+        assert_equal(type(result).from_dataset(stored), result)
+
+
+@pytest.mark.parametrize("suffix", [".nc", ".zarr"])
+def test_a_result_comes_back_from_its_group(result, tmp_path, suffix):
+    tree = attach(xr.DataTree.from_dict({"posterior": Z.to_dataset()}), result, group="mine")
+    assert_equal(type(result).from_dataset(tree["mine"]), result)
+    path = written(tree, tmp_path / f"a{suffix}")
+    with xr.open_datatree(path, engine="zarr" if suffix == ".zarr" else "h5netcdf") as stored:
+        found = type(result).from_dataset(stored["mine"])
+    assert_equal(found, result)
+
+
+@pytest.mark.adapters
+def test_a_result_comes_back_from_a_posterior_of_arviz(posterior, result):
+    assert_equal(type(result).from_dataset(attach(posterior, result)["consensus"]), result)
+
+
+def test_results_come_back_from_one_group(tmp_path):
+    kinds = ["consensus, names", "certificate", "ball", "items, names", "diagnosis", "comparison", "sequence"]
+    kinds += ["independence", "threshold", "perturbation", "modes"]
+    results = [RESULTS[kind]() for kind in kinds]
+    tree = attach(xr.DataTree(), *results)
+    with xr.open_datatree(written(tree, tmp_path / "a.nc"), engine="h5netcdf") as stored:
+        for result in results:
+            assert_equal(type(result).from_dataset(stored["consensus"]), result)
+
+
+PLOTS = {
+    "ball": lambda found: pc.plot_credible_ball(found),
+    "items, names": lambda found: pc.plot_item_uncertainty(found),
+    "diagnosis, names": lambda found: pc.plot_traces(found),
+    "sequence": lambda found: pc.plot_sequence(found),
+    "independence": lambda found: pc.plot_near_independence(found),
+    "comparison": lambda found: [found.best, found.to_dataframe()],
+}
+
+
+@pytest.mark.parametrize("kind", list(PLOTS))
+def test_what_came_back_from_a_file_can_be_used(kind, tmp_path):
+    result = RESULTS[kind]()
+    with read(written(result.to_dataset(), tmp_path / "a.nc")) as stored:
+        PLOTS[kind](type(result).from_dataset(stored))
+
+
+def test_results_and_their_records_are_pickled_and_copied(result):
+    assert_equal(pickle.loads(pickle.dumps(result)), result)
+    assert_equal(copy.deepcopy(result), result)
+
+
+def test_numpy_takes_labels_where_a_result_is_one_partition(result):
+    if isinstance(result, (pc.ConsensusPartition, pc.consensus.PairThreshold, pc.consensus.PerturbationFit)):
+        np.testing.assert_array_equal(np.asarray(result), result.labels.values)
+        assert np.asarray(result).dtype == np.int32
+
+
+@pytest.mark.parametrize("suffix", [".nc", ".zarr"])
+def test_items_with_levels_come_back_from_their_group(tmp_path, suffix):
+    index = pd.MultiIndex.from_product([["x", "y"], [1, 2, 3, 4]], names=["plot", "tree"])
+    z = Z.drop_vars("obs").assign_coords(xr.Coordinates.from_pandas_multiindex(index, "obs"))
+    result = best(z)
+    path = written(attach(xr.DataTree(), result, pc.item_uncertainty(z, result)), tmp_path / f"a{suffix}")
+    with xr.open_datatree(path, engine="zarr" if suffix == ".zarr" else "h5netcdf") as stored:
+        found = pc.ConsensusPartition.from_dataset(stored["consensus"])
+    assert_equal(found, result)
+    assert found.labels.indexes["obs"].equals(index)
+
+
+def summaries():
+    rng = np.random.default_rng(1)
+    tree = xr.DataTree.from_dict(
+        {
+            "posterior": Z.to_dataset(),
+            "observed_data": xr.Dataset({"y": ("obs", rng.normal(size=8), {}, {})}, {"obs": ITEMS[::-1]}),
+        }
+    )
+    truth, parts = np.repeat(np.arange(3), 4), np.array([[0] * 4 + [1] * 4 + [2, 2, 3, 3]])
+    draws = np.where(
+        rng.random((90, 12)) < 0.05, rng.integers(4, size=(90, 12)), np.where(rng.random((90, 1)) < 0.5, truth, parts)
+    )
+    soft = xr.DataTree.from_dict(
+        {"posterior": array(rng.dirichlet(np.ones(3), size=(2, 20, 6)), ("chain", "draw", "obs", "k")).to_dataset()}
+    )
+    return {
+        "tree": (tree, {"loss": "binder"}, {}),
+        "draws": (draws, {"loss": "vi"}, {}),
+        "soft": (soft, {"loss": pc.binder(a=0.8)}, {}),
+        "no certificate": (tree, {"loss": "omari"}, {}),
+        "weighted": (tree, {}, {"weights": np.arange(60.0), "var_name": "z"}),
+    }
+
+
+@pytest.mark.parametrize("kind", list(summaries()))
+@pytest.mark.parametrize("suffix", [".nc", ".zarr"])
+def test_a_summary_comes_back(kind, suffix, tmp_path):
+    idata, options, where = summaries()[kind]
+    summary = pc.summarize(idata, **where, **options, random_seed=1, progressbar=False)
+    assert_equal(pc.Summary.from_dataset(summary.to_dataset(), idata, **where), summary)
+    path = written(attach(xr.DataTree(), summary), tmp_path / f"a{suffix}")
+    with xr.open_datatree(path, engine="zarr" if suffix == ".zarr" else "h5netcdf") as stored:
+        found = pc.Summary.from_dataset(stored["consensus"], idata, **where)
+    assert_equal(found, summary)
+    assert repr(found) == repr(summary) and found.findings() == summary.findings()
+    assert (summary.observed is not None) == (isinstance(idata, xr.DataTree) and kind != "soft")
+    assert_equal(pickle.loads(pickle.dumps(summary)), summary)
+
+
+def test_a_summary_with_an_alternative_comes_back(tmp_path):
+    summary = pc.summarize(Z, random_seed=1, progressbar=False)
+    other = best(n_clusters=4).with_names(list("wxyz"))
+    assert other.n_clusters != summary.consensus.n_clusters
+    summary = dataclasses.replace(summary, alternative=other)
+    with read(written(summary.to_dataset(), tmp_path / "a.nc")) as stored:
+        assert_equal(pc.Summary.from_dataset(stored, Z), summary)
+
+
+def test_a_summary_of_other_draws_is_refused():
+    stored = pc.summarize(Z, random_seed=1, progressbar=False).to_dataset()
+    with pytest.raises(ValueError, match="`idata` must hold the draws of the summary, 60 of 8 items; got 30 of 8"):
+        pc.Summary.from_dataset(stored, Z[:1])
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [*(factory() for factory in LOSSES.values()), pc.vi(a=1 / 3), pc.binder(tau=0.1), pc.losses.nmi("max")],
+    ids=str,
+)
+def test_a_loss_comes_back_by_name_and_parameters(loss):
+    assert loss_from(loss_attrs(loss, "my_"), "my_") == loss
+    assert pickle.loads(pickle.dumps(loss)) == loss
+
+
+def test_a_loss_of_the_user_comes_back_once_it_is_known(monkeypatch):
+    own = dataclasses.replace(pc.vi(), name="mine", parameters={})
+    stored = best(loss=own).to_dataset()
+    with pytest.raises(ValueError, match=r"must be of a loss in LOSSES; got 'mine'. Add .*: LOSSES\['mine'\] ="):
+        pc.ConsensusPartition.from_dataset(stored)
+    monkeypatch.setitem(LOSSES, "mine", lambda: own)
+    assert pc.ConsensusPartition.from_dataset(stored).loss == own
+
+
+@pytest.mark.parametrize("method", list(pc.METHODS))
+def test_what_methods_tell_is_plain(method):
+    found = pc.consensus_partition(Z, "binder", method, random_seed=1, progressbar=False)
+    assert_equal(pc.ConsensusPartition.from_dataset(found.to_dataset()), found)
+
+
+def test_what_is_not_there_is_told(result):
+    name = type(result).__name__
+    with pytest.raises(
+        ValueError, match=f"`dataset` must hold a {name} as its to_dataset\\(\\) gives it; present: 'z'"
+    ):
+        type(result).from_dataset(Z.to_dataset())
+    with pytest.raises(TypeError, match=r"`dataset` must be a Dataset or a group of a DataTree; got str.*idata\['cons"):
+        type(result).from_dataset("a.nc")
