@@ -17,12 +17,15 @@ from .diagnostics import compare_partitions as compare_partitions
 from .diagnostics import diagnose as diagnose
 from .draws import PartitionDraws as PartitionDraws
 from .draws import as_partition_draws as as_partition_draws
+from .ensemble.pairs import PairSimilarity as PairSimilarity
+from .ensemble.pairs import as_pair_similarity as as_pair_similarity
 from .expectation import expected_loss as expected_loss
 from .expectation import partition_loss as partition_loss
 from .groups import attach as attach
 from .items import ItemUncertainty as ItemUncertainty
 from .items import item_uncertainty as item_uncertainty
 from .losses import LOSSES as LOSSES
+from .losses import PAIR_LOSSES as PAIR_LOSSES
 from .losses import binder as binder
 from .losses import vi as vi
 from .mixtures import allocation_probabilities as allocation_probabilities

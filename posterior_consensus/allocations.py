@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -55,6 +55,7 @@ class AllocationProbabilities(PartitionDraws):
     probabilities: npt.NDArray[np.floating]
     components: npt.NDArray[Any]
     component_dim: str
+    labels_are_sure: ClassVar[bool] = False
 
     @property
     def n_components(self) -> int:
@@ -183,7 +184,25 @@ class AllocationProbabilities(PartitionDraws):
         np.fill_diagonal(total, 1.0)
         return np.minimum(total, 1.0, out=total)
 
-    def links(self, columns: Floats) -> Floats:
+    def row(self, item: int) -> Floats:
+        """Similarities (n,) of one item to all, at n x N x components cost."""
+        row = self.product((np.arange(self.n_items) == item)[:, np.newaxis].astype(np.float64))[:, 0]
+        row[item] = 1.0
+        return np.clip(row, 0.0, 1.0)
+
+    def product(self, columns: Floats) -> Floats:
+        """Product (n, c) of the similarity matrix with `columns` (n, c), at n x N x components cost."""
+        return self._product_with_others(columns) + columns
+
+    def links(self, labels: npt.NDArray[Any]) -> tuple[Floats, float]:
+        """Sums (n, K) of every item's similarities to the other members of each cluster, and 1."""
+        return self._product_with_others(np.eye(labels.max() + 1)[labels]), 1.0
+
+    def signatures(self) -> npt.NDArray[np.intp]:
+        """A number for each item: allocation probabilities have no labels in common over all draws."""
+        return np.arange(self.n_items)
+
+    def _product_with_others(self, columns: Floats) -> Floats:
         """Product (n, c) of the similarity matrix, its diagonal 0, with `columns` (n, c), in n x N x components."""
         total = np.zeros_like(columns)
         alone = np.zeros(self.n_items)
@@ -209,18 +228,6 @@ class AllocationProbabilities(PartitionDraws):
                 joint = (np.square(sums).sum(axis=(1, 2)) - squares.sum(axis=1)) / 2
                 losses[row, rows] = a * joint + b * own[row] + c * drawn
             first += len(block)
-        return loss.scale(self.n_items) * losses
-
-    def mean_binder_losses(self, partitions: npt.NDArray[Any], loss: PartitionLoss) -> Floats:
-        """Expected Binder loss (P,) of many partitions (P, n), from the similarity matrix."""
-        a, b, c = (loss.numerator[term] for term in "ABC")
-        table = pairs(self.n_items)
-        drawn = (self._similarity.sum() - self.n_items) / 2
-        losses = np.empty(len(partitions))
-        for row, partition in enumerate(partitions):
-            members = np.eye(partition.max() + 1)[partition]
-            joint = (np.einsum("nc,nc->", self._similarity @ members, members) - self.n_items) / 2
-            losses[row] = a * joint + b * table[np.bincount(partition)].sum() + c * drawn
         return loss.scale(self.n_items) * losses
 
     def _blocks(self) -> Iterator[tuple[Floats, Floats]]:

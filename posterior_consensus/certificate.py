@@ -14,10 +14,12 @@ from posterior_consensus.arguments import check_seconds
 from posterior_consensus.bounds.bound import relative_gap, status
 from posterior_consensus.bounds.budget import Budget, Deadline, Foreseen
 from posterior_consensus.bounds.methods import BOUNDS, family_of
-from posterior_consensus.draws import PartitionDraws, as_partition_draws
+from posterior_consensus.draws import as_pair_source
+from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.expectation import mean_loss
 from posterior_consensus.groups import Stored, as_json, from_json, stored
-from posterior_consensus.losses import PartitionLoss, loss_attrs, loss_from, loss_of
+from posterior_consensus.loss_record import Objective, PairLoss
+from posterior_consensus.losses import PartitionLoss, loss_attrs, loss_from, needed_by, objective_of
 
 _SAME = 1e-12  # relative difference of losses that is rounding
 _SECONDS = 60.0  # of work, as they are foreseen
@@ -144,13 +146,13 @@ def certify(
 
     Parameters
     ----------
-    draws : PartitionDraws or anything :func:`as_partition_draws` takes
+    draws : PairSimilarity, PartitionDraws or anything :func:`as_partition_draws` takes
     partition : result object, DataArray or label vector of shape (n_items,)
         As a rule the consensus under the same loss: the better it is, the faster the proof.
     loss : str or PartitionLoss, optional
         A loss for which there is a bounding method: "binder", or ``binder(a)`` with any costs; "vi"; and the other
         metrics, "jaccard", "nvi", "id" and "nid". By default the one that the partition was found under, if it is a
-        result, else "vi".
+        result, else "vi". Of a similarity matrix alone, Binder's.
     seconds : float, optional
         Time after which to stop with the bound that there is then, which depends on the machine. By default as much
         work is done as takes about a minute, the same each time, and less where the optimum is proven before.
@@ -199,36 +201,37 @@ def certify(
     >>> proof.status, proof.lower_bound
     ('optimal', 0.09375)
     """
-    draws, record = as_partition_draws(draws), loss_of(loss, partition)
+    record = objective_of(loss, partition)
+    source = as_pair_source(draws, {f"loss {record.name!r}": needed_by(record)})
     if seconds is not None:
         check_seconds(seconds)
     budget = Foreseen(_SECONDS) if seconds is None else Deadline(float(seconds))
-    return certificate_within(budget, draws, partition, record, progressbar=progressbar)
+    return certificate_within(budget, source, partition, record, progressbar=progressbar)
 
 
 def certificate_within(
-    budget: Budget, draws: PartitionDraws, partition: Any, record: PartitionLoss, *, progressbar: bool
+    budget: Budget, source: PairSource, partition: Any, record: Objective, *, progressbar: bool
 ) -> Certificate:
     """Do what :func:`certify` does with no more work than the budget holds."""
     family = family_of(record)
-    if family is None:
+    if family is None or isinstance(record, PairLoss):
         losses = ", ".join(known.losses for known in BOUNDS.values())
         raise ValueError(f"`loss` must have a bounding method, as {losses} have; got {record.name!r}.")
-    labels = draws.as_labels(partition)
+    labels = source.as_labels(partition)
     began = time.monotonic()
-    bound = family.bound(draws, record, labels, budget=budget, progressbar=progressbar)
+    bound = family.bound(source, record, labels, budget=budget, progressbar=progressbar)
     took = time.monotonic() - began
     found = labels if bound.partition is None else bound.partition
-    expected, best = mean_loss(draws, np.stack([labels, found]), record)
+    expected, best = mean_loss(source, np.stack([labels, found]), record)
     is_better = best < expected * (1 - _SAME)
     return Certificate(
-        partition=draws.item_array(labels, "partition"),
+        partition=source.item_array(labels, "partition"),
         loss=record,
         expected_loss=float(expected),
         lower_bound=min(bound.value, float(best if is_better else expected)),
         method=bound.method,
         seconds=took,
-        better=draws.item_array(found, "better") if is_better else None,
+        better=source.item_array(found, "better") if is_better else None,
         better_loss=float(best if is_better else expected),
         info=bound.info,
     )

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus import display
-from posterior_consensus.partitions import Labels, as_array, as_codes, canonical_labels, canonical_rows
-from posterior_consensus.sources import aligned, label_array, labelled, positions
+from posterior_consensus.ensemble.items import Floats
+from posterior_consensus.ensemble.pairs import Need, PairSimilarity, PairSource, needs_draws
+from posterior_consensus.kernels import coclustering, ensemble
+from posterior_consensus.partitions import as_array, as_codes, canonical_rows
+from posterior_consensus.sources import label_array, positions
 
-Floats = npt.NDArray[np.float64]
+_DRAWS_AT_ONCE = 4096  # bounds the memory of the bit planes, and is a block that could come from disk
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PartitionDraws:
+class PartitionDraws(PairSource):
     """Posterior draws of a partition, each numbered by first appearance; made by :func:`as_partition_draws`.
 
     Attributes
@@ -48,6 +51,7 @@ class PartitionDraws:
     item_dim: str
     item_coords: xr.Coordinates
     is_weighted: bool = False
+    labels_are_sure: ClassVar[bool] = True
 
     @property
     def n_draws(self) -> int:
@@ -249,31 +253,72 @@ class PartitionDraws:
             raise error(f"`chain` and `draw` must leave at least one of the {self.n_draws} draws; got {asked}.")
         return self.take(np.concatenate(rows))
 
-    def item_array(self, values: npt.ArrayLike, name: str) -> xr.DataArray:
-        """Dress one value per item, shape (n_items,), in the user's item coordinates."""
-        return xr.DataArray(np.asarray(values), dims=(self.item_dim,), coords=self.item_coords, name=name)
+    @property
+    def most_clusters(self) -> int:
+        """The largest number of clusters in any draw; those of weight 0 are not in the posterior."""
+        return int(self.n_clusters[self.weights > 0].max())
 
-    def pair_array(self, values: Floats, name: str) -> xr.DataArray:
-        """Dress one value per pair, shape (n_items, n_items); the second dimension has ``_bis`` added to its name."""
-        bis = f"{self.item_dim}_bis"
-        coords: dict[Any, Any] = dict(self.item_coords)
-        if self.item_dim in coords:
-            coords[bis] = (bis, self.item_coords[self.item_dim].values)
-        return xr.DataArray(values, dims=(self.item_dim, bis), coords=coords, name=name)
+    def similarity(self) -> Floats:
+        """Share of draws (n, n) that have two items together, as an array of the caller's own."""
+        similarity = np.empty((self.n_items, self.n_items))
+        if self.is_weighted:
+            similarity[:] = 0.0
+            coclustering.add_coclustering_weights(self.labels, self.weights, similarity)
+            similarity /= similarity[0, 0]  # the sum of all weights in the same order: rounding takes none above it
+            return similarity
+        for first in range(0, self.n_draws, _DRAWS_AT_ONCE):
+            block = self.labels[first : first + _DRAWS_AT_ONCE]
+            planes = coclustering.pack_bit_planes(block, self.n_planes)
+            last = first + len(block) == self.n_draws
+            divisor = float(self.n_draws) if last else 1.0
+            coclustering.add_coclustering_counts(planes, len(block), similarity, first == 0, divisor)
+        return similarity
 
-    def partition_array(self, labels: npt.NDArray[Any], dim: str, name: str) -> xr.DataArray:
-        """Dress several label vectors, shape (n_partitions, n_items), with a first dimension `dim`."""
-        return xr.DataArray(labels, dims=(dim, self.item_dim), coords=self.item_coords, name=name)
+    @property
+    def n_planes(self) -> int:
+        """Bits of the largest label, up to a multiple of what the kernels take at once."""
+        bits = int(self.n_clusters.max() - 1).bit_length()
+        return max(coclustering.PLANES_AT_ONCE, -(-bits // coclustering.PLANES_AT_ONCE) * coclustering.PLANES_AT_ONCE)
 
-    def as_labels(self, partition: Any, name: str = "partition") -> Labels:
-        """Take the canonical labels (n_items,) of a result object, a DataArray or a label vector over these items."""
-        values = labelled(partition, self.item_dim)
-        if isinstance(values, xr.DataArray):
-            values = aligned(values, self.item_dim, self.item_coords, name)
-        labels = canonical_labels(values, name)
-        if labels.size != self.n_items:
-            raise ValueError(f"`{name}` must label all {self.n_items} items of the draws; got {labels.size} labels.")
-        return labels
+    def without_zero_weights(self) -> Self:
+        """Return the draws whose weight is not 0."""
+        return self if self.weights.all() else self.take(np.flatnonzero(self.weights))
+
+    def some_labels(self, most: int) -> npt.NDArray[Any]:
+        """Labels (at most `most`, n) of the first draws that differ, among as many as that."""
+        return np.unique(self.labels[:most], axis=0)
+
+    def row(self, item: int) -> Floats:
+        """Similarities (n,) of one item to all, at n x N cost."""
+        row: Floats = ensemble.similarity_rows(self.labels, self._addends[0], np.array([item]))[0]
+        return row / row[item]
+
+    def product(self, columns: Floats) -> Floats:
+        """Product (n, c) of the similarity matrix with `columns` (n, c), at n x N x c cost."""
+        addends, total = self._addends
+        table = ensemble.scatter(self.labels, self.starts, np.ascontiguousarray(columns))
+        product: Floats = ensemble.gather(self.labels, self.starts, addends, table)
+        return product / total
+
+    def links(self, labels: npt.NDArray[Any]) -> tuple[Floats, float]:
+        """Sums (n, K) of every item's similarities to the other members of each cluster, and what to divide them by."""
+        addends, total = self._addends
+        counts = ensemble.joint_counts(self.labels, self.starts, labels, int(labels.max()) + 1)
+        links: Floats = ensemble.gather(self.labels, self.starts, addends, counts)
+        links[np.arange(labels.size), labels] -= total
+        return links, total
+
+    @property
+    def _addends(self) -> tuple[Floats, float]:
+        """Weights to add before one division by their sum, and that sum; ones, whose sums are exact, if equal."""
+        weights = self.weights if self.is_weighted else np.ones(self.n_draws)
+        return weights, float(weights.sum())
+
+    def signatures(self) -> npt.NDArray[np.intp]:
+        """Number (n,) of each item's labels over all draws."""
+        numbers: dict[bytes, int] = {}
+        columns = np.ascontiguousarray(self.labels[self.weights > 0].T)
+        return np.array([numbers.setdefault(column.tobytes(), len(numbers)) for column in columns])
 
     def _facts(self) -> list[tuple[str, str]]:
         clusters = self.n_clusters
@@ -362,6 +407,8 @@ def as_partition_draws(
         if var_name is not None or item_dim is not None:
             raise ValueError("`var_name` and `item_dim` must be None for PartitionDraws, which are made already.")
         return data if weights is None else with_weights(data, weights)
+    if isinstance(data, PairSimilarity):
+        raise needs_draws("This")
     labels, dims, item_dim = label_array(data, var_name, group, sample_dims, item_dim)
     name = f"the labels of {labels.name!r}" if labels.name is not None else "`data`"
     n_draws, n_items = draws_and_items(labels, dims, item_dim, name)
@@ -369,6 +416,28 @@ def as_partition_draws(
     canonical, n_clusters = canonical_rows(codes, n_codes)
     draws = PartitionDraws(canonical, n_clusters, **frame(labels, dims, item_dim))
     return draws if weights is None else with_weights(draws, weights, labels, dims)
+
+
+def as_pair_source(data: Any, needs: Mapping[str, Need] | None = None) -> PairSource:
+    """Take a similarity matrix alone as it is, and anything else as draws.
+
+    Parameters
+    ----------
+    data : PairSimilarity or anything :func:`as_partition_draws` takes
+    needs : mapping of str to {"pairs", "draws"}, optional
+        What is asked for, by what asks for it, such as ``{"loss 'vi'": "draws"}``.
+
+    Raises
+    ------
+    ValueError
+        If something needs draws and there is a matrix alone, and as :func:`as_partition_draws`.
+    """
+    if not isinstance(data, PairSimilarity):
+        return as_partition_draws(data)
+    for what, need in (needs or {}).items():
+        if need == "draws":
+            raise needs_draws(what)
+    return data
 
 
 def draws_and_items(values: xr.DataArray, dims: tuple[str, ...], item_dim: str, name: str) -> tuple[int, int]:

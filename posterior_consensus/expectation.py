@@ -10,14 +10,18 @@ import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus.allocations import AllocationProbabilities
-from posterior_consensus.draws import PartitionDraws, as_partition_draws
+from posterior_consensus.draws import PartitionDraws, as_pair_source, as_partition_draws
+from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.kernels import contingency
 from posterior_consensus.kernels import loss as loss_kernels
-from posterior_consensus.losses import PartitionLoss, is_binder, loss_of
+from posterior_consensus.loss_record import Objective, PairLoss
+from posterior_consensus.losses import PartitionLoss, is_binder, loss_of, needed_by, objective_of
 from posterior_consensus.partitions import Labels, canonical_labels
 from posterior_consensus.sources import aligned, labelled
 
 Floats = npt.NDArray[np.float64]
+
+_SMALL = 32  # items of a cluster
 
 
 def loss_matrix(partitions: npt.NDArray[Any], draws: PartitionDraws, loss: PartitionLoss) -> Floats:
@@ -51,11 +55,51 @@ def draw_losses(partitions: npt.NDArray[Any], draws: PartitionDraws, loss: Parti
     return loss_matrix(partitions, draws, loss)
 
 
-def mean_loss(draws: PartitionDraws, partitions: npt.NDArray[Any], loss: PartitionLoss) -> Floats:
+def mean_loss(source: PairSource, partitions: npt.NDArray[Any], loss: Objective) -> Floats:
     """Return the expected loss (P,) of every partition (P, n)."""
-    if isinstance(draws, AllocationProbabilities) and is_binder(loss):
-        return draws.mean_binder_losses(partitions, loss)
-    return draws.mean(loss_matrix(partitions, draws, loss))
+    if isinstance(source, PartitionDraws) and isinstance(loss, PartitionLoss):
+        if source.labels_are_sure or not is_binder(loss):
+            return source.mean(loss_matrix(partitions, source, loss))
+    return loss_of_pairs(source.similarity(), partitions, loss)
+
+
+def loss_and_error(source: PairSource, partitions: npt.NDArray[Any], loss: Objective) -> tuple[Floats, Floats]:
+    """Return the expected loss (P,) of every partition (P, n) and its Monte Carlo standard error.
+
+    The error is NaN where the loss is no mean over draws, or there are none.
+    """
+    if isinstance(source, PartitionDraws) and isinstance(loss, PartitionLoss):
+        losses = draw_losses(partitions, source, loss)
+        return source.mean(losses), source.mcse(losses)
+    return mean_loss(source, partitions, loss), np.full(len(partitions), np.nan)
+
+
+def loss_of_pairs(similarity: Floats, partitions: npt.NDArray[Any], loss: Objective) -> Floats:
+    """Return the loss (P,) of every partition (P, n) given a similarity matrix (n, n), for a loss that pairs give."""
+    sizes = np.array([np.bincount(partition)[partition] for partition in partitions], dtype=np.float64)
+    links = np.array([_own_links(similarity, partition) for partition in partitions])
+    sums = similarity.sum(axis=1)
+    if isinstance(loss, PairLoss):
+        return loss.value(sizes, links, sums)
+    a, b, c = (loss.numerator[term] for term in "ABC")
+    n = partitions.shape[1]
+    joint, together, drawn = ((x.sum(axis=-1) - n) / 2 for x in (links, sizes, sums))
+    return loss.scale(n) * (a * joint + b * together + c * drawn)
+
+
+def _own_links(similarity: Floats, partition: npt.NDArray[Any]) -> Floats:
+    """Sum (n,) of every item's similarities to the members of its cluster, itself included."""
+    order = np.argsort(partition, kind="stable")
+    sizes = np.bincount(partition)
+    starts = np.cumsum(sizes) - sizes
+    links = np.empty(partition.size)
+    for k in np.flatnonzero(sizes > _SMALL):
+        members = order[starts[k] : starts[k] + sizes[k]]
+        links[members] = similarity[np.ix_(members, members)].sum(axis=1)
+    for size in np.unique(sizes[sizes <= _SMALL]):  # clusters of one size at once: there can be thousands
+        members = order[starts[sizes == size][:, np.newaxis] + np.arange(size)]
+        links[members] = similarity[members[:, :, np.newaxis], members[:, np.newaxis]].sum(axis=2)
+    return links
 
 
 def partition_loss(partition: Any, reference: Any, loss: str | PartitionLoss | None = None) -> float:
@@ -107,24 +151,25 @@ def two_partitions(one: Any, other: Any) -> tuple[Labels, Labels]:
     return ours, theirs
 
 
-def expected_loss(draws: Any, partitions: Any, loss: str | PartitionLoss | None = None) -> xr.Dataset:
+def expected_loss(draws: Any, partitions: Any, loss: str | Objective | None = None) -> xr.Dataset:
     """Posterior expected loss of one partition or of many, with its Monte Carlo standard error.
 
     Parameters
     ----------
-    draws : PartitionDraws or anything :func:`as_partition_draws` takes
+    draws : PairSimilarity, PartitionDraws or anything :func:`as_partition_draws` takes
     partitions : partition or sequence of partitions
         One result object, DataArray or label vector of shape (n_items,), or a list or array (n_partitions, n_items) of
         them.
-    loss : str or PartitionLoss, optional
-        Name in LOSSES, or a record such as ``vi(a=0.5)``. By default the one that the results were found under, else
-        "vi".
+    loss : str, PartitionLoss or PairLoss, optional
+        Name in LOSSES or PAIR_LOSSES, or a record such as ``vi(a=0.5)``. By default the one that the results were found
+        under, else "vi". A similarity matrix alone gives Binder's loss and those of PAIR_LOSSES.
 
     Returns
     -------
     xarray.Dataset
         ``expected_loss`` and ``mcse``, in the loss's unit, over the dimension ``partition``; without dimension for a
-        single partition.
+        single partition. The error is NaN for a similarity matrix alone and for the losses of PAIR_LOSSES, which are
+        no means over draws.
 
     Raises
     ------
@@ -142,19 +187,21 @@ def expected_loss(draws: Any, partitions: Any, loss: str | PartitionLoss | None 
     >>> pc.expected_loss(draws, [[0, 0, 1, 1], [0, 0, 0, 0]], "binder")["expected_loss"].values
     array([0.09375, 0.46875])
     """
-    draws = as_partition_draws(draws)
-    if isinstance(partitions, xr.DataArray) and draws.item_dim in partitions.dims:
-        partitions = partitions.transpose(..., draws.item_dim)
+    source = as_pair_source(draws)
+    if isinstance(partitions, xr.DataArray) and source.item_dim in partitions.dims:
+        partitions = partitions.transpose(..., source.item_dim)
     single = not _is_many(partitions)
     if not single and len(partitions) == 0:
         raise ValueError("`partitions` must hold at least one partition; got none.")
     judged = [partitions] if single else list(partitions)
-    record = loss_of(loss, *judged)
-    rows = np.stack([draws.as_labels(partition, "partitions") for partition in judged])
-    losses = draw_losses(rows, draws, record)
+    record = objective_of(loss, *judged)
+    as_pair_source(source, {f"loss {record.name!r}": needed_by(record)})
+    rows = np.stack([source.as_labels(partition, "partitions") for partition in judged])
+    expected, error = loss_and_error(source, rows, record)
+    attrs = {"loss": record.name, "unit": record.unit}
     dataset = xr.Dataset(
-        {"expected_loss": ("partition", draws.mean(losses)), "mcse": ("partition", draws.mcse(losses))},
-        attrs={"loss": record.name, "unit": record.unit, "n_draws": draws.n_draws},
+        {"expected_loss": ("partition", expected), "mcse": ("partition", error)},
+        attrs=attrs if source.n_draws is None else attrs | {"n_draws": source.n_draws},
     )
     return dataset.squeeze("partition") if single else dataset
 

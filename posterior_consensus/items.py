@@ -11,7 +11,7 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus import display
-from posterior_consensus.draws import as_partition_draws
+from posterior_consensus.draws import as_pair_source
 from posterior_consensus.groups import Stored, as_json, names_from_json, stored
 from posterior_consensus.similarity import mean_similarity
 from posterior_consensus.sources import aligned, cluster_names, labelled
@@ -89,7 +89,7 @@ def item_uncertainty(draws: Any, partition: Any) -> ItemUncertainty:
 
     Parameters
     ----------
-    draws : PartitionDraws or anything :func:`as_partition_draws` takes
+    draws : PairSimilarity, PartitionDraws or anything :func:`as_partition_draws` takes
     partition : result object, DataArray or label vector of shape (n_items,)
         As a rule the consensus.
 
@@ -104,8 +104,8 @@ def item_uncertainty(draws: Any, partition: Any) -> ItemUncertainty:
 
     Notes
     -----
-    The probability of item i with cluster k is the mean of PSM_ij over the members j != i of k. It costs n_items x
-    n_draws x clusters, without an n x n matrix.
+    The probability of item i with cluster k is the mean of PSM_ij over the members j != i of k. Of draws it costs
+    n_items x n_draws x clusters, without an n x n matrix.
 
     Examples
     --------
@@ -119,12 +119,12 @@ def item_uncertainty(draws: Any, partition: Any) -> ItemUncertainty:
     2           1         0.75        0                0.250   0.500
     3           1         0.75        0                0.000   0.750
     """
-    draws = as_partition_draws(draws)
-    labels = draws.as_labels(partition)
-    given = labelled(partition, draws.item_dim)
+    source = as_pair_source(draws)
+    labels = source.as_labels(partition)
+    given = labelled(partition, source.item_dim)
     if isinstance(given, xr.DataArray):
-        given = aligned(given, draws.item_dim, draws.item_coords, "partition")
-    means = mean_similarity(draws, labels)
+        given = aligned(given, source.item_dim, source.item_coords, "partition")
+    means = mean_similarity(source, labels)
     items = np.arange(labels.size)
     probability = means[items, labels]
     elsewhere = means.copy()
@@ -135,9 +135,9 @@ def item_uncertainty(draws: Any, partition: Any) -> ItemUncertainty:
     if means.shape[1] == 1:
         nearest[:], nearest_probability[:] = -1, np.nan
     return ItemUncertainty(
-        cluster=draws.item_array(labels, "cluster"),
-        probability=draws.item_array(probability, "probability"),
-        nearest=draws.item_array(nearest, "nearest"),
-        nearest_probability=draws.item_array(nearest_probability, "nearest_probability"),
+        cluster=source.item_array(labels, "cluster"),
+        probability=source.item_array(probability, "probability"),
+        nearest=source.item_array(nearest, "nearest"),
+        nearest_probability=source.item_array(nearest_probability, "nearest_probability"),
         names=cluster_names(partition, given),
     )

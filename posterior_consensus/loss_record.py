@@ -78,6 +78,56 @@ class PartitionLoss:
         return self.name
 
 
+@dataclass(frozen=True)
+class PairLoss:
+    """A loss of a partition given the posterior similarity matrix, which is no mean of losses over draws.
+
+    With X the similarity matrix and S_i the cluster of item i in the partition, it is a function of three numbers for
+    each item: the size of S_i, the sum of X_ij over the members j of S_i, i itself included, and the sum of X_ij over
+    all j.
+
+    Attributes
+    ----------
+    name : str
+        Its key in PAIR_LOSSES.
+    formula : str
+        In terms of s, l and r, the three numbers in the order above.
+    value : callable
+        ``value(s, l, r)`` of three arrays (..., n_items) is the loss, shape (...).
+    item_terms : callable, optional
+        ``item_terms(s, l)``, whose sum over the items is n_items times the loss, but for a constant: search moves items
+        by it.
+    pair_threshold : callable, optional
+        ``pair_threshold(value, mean_similarity)`` is the threshold tau of the Binder loss that falls with this loss
+        where it has that value: search follows it.
+    unit : str
+        "bits", or "" for a number without a unit.
+    upper : str
+        Largest value it can take.
+    reference : str
+        Where it is defined.
+    parameters : mapping of str to float
+        Arguments of the factory in PAIR_LOSSES that makes it.
+    """
+
+    name: str
+    formula: str
+    value: Callable[[Floats, Floats, Floats], Floats]
+    item_terms: Callable[[Floats, Floats], Floats] | None = None
+    pair_threshold: Callable[[float, float], float] | None = None
+    unit: str = ""
+    upper: str = "1"
+    reference: str = ""
+    parameters: Mapping[str, float] = field(default_factory=dict, hash=False)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+Objective = PartitionLoss | PairLoss
+"""What a partition can be chosen by."""
+
+
 def _coefficients(terms: Mapping[str, float]) -> tuple[float, ...]:
     unknown = set(terms) - set(TERMS)
     if unknown:

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
 
 import numpy as np
 
 from posterior_consensus.arguments import check_between
-from posterior_consensus.loss_record import TERMS, Floats, PartitionLoss
+from posterior_consensus.ensemble.pairs import Need
+from posterior_consensus.loss_record import TERMS, Floats, Objective, PairLoss, PartitionLoss
 
 __all__ = [
     "LOSSES",
+    "PAIR_LOSSES",
+    "PairLoss",
     "PartitionLoss",
     "binder",
     "information_distance",
@@ -24,7 +27,9 @@ __all__ = [
     "nmi",
     "nvi",
     "one_minus_ari",
+    "pear",
     "vi",
+    "vi_lower_bound",
 ]
 
 
@@ -377,6 +382,114 @@ LOSSES: dict[str, Callable[..., PartitionLoss]] = {
 """Losses by name; each factory, called without arguments, gives the record of that name."""
 
 
+def vi_lower_bound() -> PairLoss:
+    """Wade and Ghahramani's lower bound of the expected variation of information, in bits, from similarities alone.
+
+    Returns
+    -------
+    PairLoss
+
+    Notes
+    -----
+    With S_i the cluster of item i and X the posterior similarity matrix,
+
+        L = (1 / n) sum_i [log2 |S_i| + log2 sum_j X_ij - 2 log2 sum_{j in S_i} X_ij],
+
+    which is what mcclust.ext's VI.lb computes and minVI minimises. By Jensen's inequality [1]_ the first and the last
+    term are together no more than the part of the expected VI that depends on the partition. For the middle term,
+    which is the same for all partitions, the inequality goes the other way, so that L itself can exceed the expected
+    VI. With draws, "vi" is the expected VI itself.
+
+    References
+    ----------
+    .. [1] Wade and Ghahramani (2018), Bayesian Analysis 13(2), 559-626. https://doi.org/10.1214/17-BA1073
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> pairs = pc.as_pair_similarity([[1.0, 0.5], [0.5, 1.0]])
+    >>> round(pc.expected_loss(pairs, [0, 0], "vi_lower_bound")["expected_loss"].item(), 6)
+    0.415037
+    """
+    return PairLoss(
+        name="vi_lower_bound",
+        formula="mean of log2 s + log2 r - 2 log2 l",
+        value=_vi_bound,
+        item_terms=_vi_bound_terms,
+        unit="bits",
+        upper="log2 n",
+        reference="https://doi.org/10.1214/17-BA1073",
+    )
+
+
+def pear() -> PairLoss:
+    """One minus PEAR, the posterior expected adjusted Rand index with the draws replaced by their similarities.
+
+    Returns
+    -------
+    PairLoss
+
+    Notes
+    -----
+    With X the posterior similarity matrix and y_ij 1 where the partition has i and j together, sums over the n (n - 1)
+    / 2 pairs,
+
+        L = 1 - (sum y X - sum y sum X / C(n, 2)) / ((sum y + sum X) / 2 - sum y sum X / C(n, 2)),
+
+    and L = 0 where both are one cluster or both single items [1]_. R's mcclust maximises PEAR in maxpear. With draws,
+    "omari" is one minus the expected adjusted Rand index itself.
+
+    References
+    ----------
+    .. [1] Fritsch and Ickstadt (2009), Bayesian Analysis 4(2), 367-391. https://doi.org/10.1214/09-BA414
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> pairs = pc.as_pair_similarity([[1.0, 0.9, 0.3], [0.9, 1.0, 0.3], [0.3, 0.3, 1.0]])
+    >>> round(pc.expected_loss(pairs, [0, 0, 1], "pear")["expected_loss"].item(), 6)
+    0.466667
+    """
+    return PairLoss(
+        name="pear",
+        formula="1 - (yX - y X / P) / ((y + X) / 2 - y X / P), the sums over P pairs of y X, y and X",
+        value=_one_minus_pear,
+        pair_threshold=_threshold_of_pear,
+        upper="1.5",
+        reference="https://doi.org/10.1214/09-BA414",
+    )
+
+
+def _vi_bound(sizes: Floats, links: Floats, sums: Floats) -> Floats:
+    bound: Floats = np.mean(_vi_bound_terms(sizes, links) + np.log2(sums), axis=-1)
+    return bound
+
+
+def _vi_bound_terms(sizes: Floats, links: Floats) -> Floats:
+    terms: Floats = np.log2(sizes) - 2 * np.log2(links)
+    return terms
+
+
+def _threshold_of_pear(value: float, mean_similarity: float) -> float:
+    """Return tau such that sum y (tau - X) falls where 1 - PEAR falls from `value`: PEAR is a ratio of linear forms."""
+    return mean_similarity + (1 - value) * (0.5 - mean_similarity)
+
+
+def _one_minus_pear(sizes: Floats, links: Floats, sums: Floats) -> Floats:
+    n = sizes.shape[-1]
+    of_pairs = max(n * (n - 1) / 2, 1.0)
+    together, joint, similar = ((np.sum(x, axis=-1) - n) / 2 for x in (sizes, links, sums))
+    by_chance = together * similar / of_pairs
+    best = (together + similar) / 2 - by_chance
+    is_trivial = best <= 1e-12 * of_pairs
+    loss: Floats = np.where(is_trivial, 0.0, 1.0 - (joint - by_chance) / np.where(is_trivial, 1.0, best))
+    return loss
+
+
+PAIR_LOSSES: dict[str, Callable[..., PairLoss]] = {"vi_lower_bound": vi_lower_bound, "pear": pear}
+"""Losses that a similarity matrix gives, by name; no losses between two partitions."""
+
+
 def _cost(a: float | None, tau: float | None) -> float:
     if tau is None:
         return 1.0 if a is None else check_between("a", a, 2)
@@ -385,8 +498,27 @@ def _cost(a: float | None, tau: float | None) -> float:
     return 2.0 * (1.0 - check_between("tau", tau, 1))
 
 
-def as_loss(loss: str | PartitionLoss) -> PartitionLoss:
-    """Take a loss by name or as a record.
+def as_loss(loss: str | Objective) -> PartitionLoss:
+    """Take a loss between two partitions by name or as a record.
+
+    Raises
+    ------
+    ValueError
+        If there is no such loss of that name; the message lists those there are.
+    TypeError
+        If `loss` is neither.
+    """
+    record = as_objective(loss)
+    if isinstance(record, PairLoss):
+        raise ValueError(
+            f"`loss` must be a loss between two partitions here, such as {', '.join(map(repr, LOSSES))}; got "
+            f"{record.name!r}, which judges a partition by a similarity matrix."
+        )
+    return record
+
+
+def as_objective(loss: str | Objective) -> Objective:
+    """Take a loss between two partitions, or one given a similarity matrix, by name or as a record.
 
     Raises
     ------
@@ -395,18 +527,19 @@ def as_loss(loss: str | PartitionLoss) -> PartitionLoss:
     TypeError
         If `loss` is neither.
     """
-    if isinstance(loss, PartitionLoss):
+    if isinstance(loss, (PartitionLoss, PairLoss)):
         return loss
     if not isinstance(loss, str):
         raise TypeError(f"`loss` must be a name or a PartitionLoss such as binder(a=0.5); got {type(loss).__name__}.")
-    factory = LOSSES.get(loss.lower())
+    factory = (LOSSES | PAIR_LOSSES).get(loss.lower())
     if factory is None:
-        raise ValueError(f"`loss` must be a PartitionLoss or one of {', '.join(map(repr, LOSSES))}; got {loss!r}.")
+        names = ", ".join(map(repr, [*LOSSES, *PAIR_LOSSES]))
+        raise ValueError(f"`loss` must be a PartitionLoss or one of {names}; got {loss!r}.")
     return factory()
 
 
-def loss_of(loss: str | PartitionLoss | None, *partitions: Any) -> PartitionLoss:
-    """Take the loss under which partitions are to be judged.
+def loss_of(loss: str | Objective | None, *partitions: Any) -> PartitionLoss:
+    """Take the loss between partitions under which partitions are to be judged.
 
     Parameters
     ----------
@@ -420,10 +553,17 @@ def loss_of(loss: str | PartitionLoss | None, *partitions: Any) -> PartitionLoss
     ValueError
         If `loss` is None and the results were found under several losses, and as :func:`as_loss`.
     """
+    return as_loss(objective_of(loss, *partitions))
+
+
+def objective_of(loss: str | Objective | None, *partitions: Any) -> Objective:
+    """Do what :func:`loss_of` does, but take losses given a similarity matrix too."""
     if loss is not None:
-        return as_loss(loss)
+        return as_objective(loss)
     own = [
-        one for one in (getattr(partition, "loss", None) for partition in partitions) if isinstance(one, PartitionLoss)
+        one
+        for one in (getattr(partition, "loss", None) for partition in partitions)
+        if isinstance(one, (PartitionLoss, PairLoss))
     ]
     if any(one != own[0] for one in own):
         names = ", ".join(sorted({repr(one.name) for one in own}))
@@ -431,12 +571,17 @@ def loss_of(loss: str | PartitionLoss | None, *partitions: Any) -> PartitionLoss
     return own[0] if own else vi()
 
 
-def loss_attrs(loss: PartitionLoss, prefix: str = "") -> dict[str, str]:
-    """Name and parameters of a loss as attributes of a Dataset; :func:`loss_from` reads them."""
+def loss_attrs(loss: Objective, prefix: str = "") -> dict[str, str]:
+    """Name and parameters of a loss as attributes of a Dataset; :func:`objective_from` reads them."""
     return {f"{prefix}loss": loss.name, f"{prefix}loss_parameters": json.dumps(dict(loss.parameters))}
 
 
 def loss_from(attrs: Mapping[Any, Any], prefix: str = "") -> PartitionLoss:
+    """Do what :func:`objective_from` does for a loss between two partitions."""
+    return as_loss(objective_from(attrs, prefix))
+
+
+def objective_from(attrs: Mapping[Any, Any], prefix: str = "") -> Objective:
     """Make the loss again whose name and parameters are among these attributes.
 
     Raises
@@ -448,16 +593,24 @@ def loss_from(attrs: Mapping[Any, Any], prefix: str = "") -> PartitionLoss:
     """
     name, parameters = attrs[f"{prefix}loss"], json.loads(attrs[f"{prefix}loss_parameters"])
     key = name.partition("(")[0]
-    if key not in LOSSES:
+    known: dict[str, Callable[..., Objective]] = {**LOSSES, **PAIR_LOSSES}
+    if key not in known:
         raise ValueError(
             f"`dataset` must be of a loss in LOSSES; got {name!r}. Add a function that makes its record first: "
             f"LOSSES[{key!r}] = ..."
         )
-    return LOSSES[key](**parameters)
+    return known[key](**parameters)
 
 
-def is_binder(loss: PartitionLoss) -> bool:
+def needed_by(loss: Objective) -> Need:
+    """What the expected loss is computed from: Binder's loss needs the similarities only, and so do PAIR_LOSSES."""
+    return "pairs" if isinstance(loss, PairLoss) or is_binder(loss) else "draws"
+
+
+def is_binder(loss: Objective) -> TypeGuard[PartitionLoss]:
     """Whether the loss is b (B - A) + c (C - A) with h(x) = x (x - 1) / 2: a number of pairs of each kind."""
+    if isinstance(loss, PairLoss):
+        return False
     terms = loss.numerator
     return (
         loss.h is pairs

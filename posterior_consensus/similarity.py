@@ -10,13 +10,11 @@ import numpy.typing as npt
 import xarray as xr
 from scipy.sparse.linalg import LinearOperator
 
-from posterior_consensus.allocations import AllocationProbabilities
-from posterior_consensus.draws import PartitionDraws, as_partition_draws
-from posterior_consensus.kernels import coclustering, ensemble
+from posterior_consensus.draws import PartitionDraws, as_pair_source
+from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.kernels import coclustering
 
 Floats = npt.NDArray[np.float64]
-
-_DRAWS_AT_ONCE = 4096  # bounds the memory of the bit planes, and is a block that could come from disk
 
 
 def posterior_similarity_matrix(draws: Any) -> xr.DataArray:
@@ -24,7 +22,7 @@ def posterior_similarity_matrix(draws: Any) -> xr.DataArray:
 
     Parameters
     ----------
-    draws : PartitionDraws or anything :func:`as_partition_draws` takes
+    draws : PairSimilarity, PartitionDraws or anything :func:`as_partition_draws` takes
 
     Returns
     -------
@@ -47,70 +45,32 @@ def posterior_similarity_matrix(draws: Any) -> xr.DataArray:
            [0.75, 1.  , 0.5 ],
            [0.25, 0.5 , 1.  ]])
     """
-    draws = as_partition_draws(draws)
-    array = draws.pair_array(similarity_values(draws), "psm")
-    return array.assign_attrs(long_name="posterior probability of being in the same cluster", n_draws=draws.n_draws)
-
-
-def similarity_values(draws: PartitionDraws) -> Floats:
-    """Return the posterior similarity matrix (n, n) as an array; the Rao-Blackwellised one of allocations."""
-    return draws.similarity() if isinstance(draws, AllocationProbabilities) else coclustering_values(draws)
-
-
-def coclustering_values(draws: PartitionDraws) -> Floats:
-    """Return the share of draws (n, n) that have two items together."""
-    similarity = np.empty((draws.n_items, draws.n_items))
-    if draws.is_weighted:
-        similarity[:] = 0.0
-        coclustering.add_coclustering_weights(draws.labels, draws.weights, similarity)
-        similarity /= similarity[0, 0]  # the sum of all weights in the same order: rounding takes no other sum above it
-        return similarity
-    n_planes = _n_planes(draws)
-    for first in range(0, draws.n_draws, _DRAWS_AT_ONCE):
-        block = draws.labels[first : first + _DRAWS_AT_ONCE]
-        planes = coclustering.pack_bit_planes(block, n_planes)
-        last = first + len(block) == draws.n_draws
-        divisor = float(draws.n_draws) if last else 1.0
-        coclustering.add_coclustering_counts(planes, len(block), similarity, first == 0, divisor)
-    return similarity
-
-
-def _n_planes(draws: PartitionDraws) -> int:
-    """Bits of the largest label, up to a multiple of what the kernels take at once."""
-    bits = int(draws.n_clusters.max() - 1).bit_length()
-    return max(coclustering.PLANES_AT_ONCE, -(-bits // coclustering.PLANES_AT_ONCE) * coclustering.PLANES_AT_ONCE)
+    source = as_pair_source(draws)
+    attrs: dict[str, Any] = {"long_name": "posterior probability of being in the same cluster"}
+    if source.n_draws is not None:
+        attrs["n_draws"] = source.n_draws
+    return source.pair_array(source.similarity(), "psm").assign_attrs(attrs)
 
 
 def group_planes(
     draws: PartitionDraws, groups: Sequence[npt.NDArray[np.intp]]
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Pack groups of draws, given by row numbers, for the kernels: bit planes, first word and size of each group."""
-    packed = [coclustering.pack_bit_planes(draws.labels[rows], _n_planes(draws)) for rows in groups]
+    packed = [coclustering.pack_bit_planes(draws.labels[rows], draws.n_planes) for rows in groups]
     words = np.cumsum([0, *(len(planes) for planes in packed)])
     return np.concatenate(packed), words, np.array([len(rows) for rows in groups])
 
 
-def _addends(draws: PartitionDraws) -> tuple[Floats, float]:
-    """Weights to add before one division by their sum, and that sum; ones, whose sums are exact, for equal draws."""
-    weights = draws.weights if draws.is_weighted else np.ones(draws.n_draws)
-    return weights, float(weights.sum())
-
-
-def similarity_operator(draws: PartitionDraws) -> LinearOperator:
-    """Return the posterior similarity matrix as an operator whose products cost n x N, without an n x n array."""
-    weights, total = _addends(draws)
+def similarity_operator(source: PairSource) -> LinearOperator:
+    """Return the posterior similarity matrix as an operator: of draws, products cost n x N and no n x n array."""
+    n = source.n_items
 
     def product(vectors: Floats) -> Floats:
-        columns = np.ascontiguousarray(vectors.reshape(draws.n_items, -1), dtype=np.float64)
-        if isinstance(draws, AllocationProbabilities):
-            return draws.links(columns) + columns
-        table = ensemble.scatter(draws.labels, draws.starts, columns)
-        return ensemble.gather(draws.labels, draws.starts, weights, table) / total
+        return source.product(np.asarray(vectors.reshape(n, -1), dtype=np.float64))
 
     def product_with_vector(vector: Floats) -> Floats:
         return product(vector).ravel()
 
-    n = draws.n_items
     return LinearOperator(
         (n, n),
         dtype=np.float64,
@@ -121,29 +81,11 @@ def similarity_operator(draws: PartitionDraws) -> LinearOperator:
     )
 
 
-def similarity_row(draws: PartitionDraws, item: int) -> Floats:
-    """Similarities (n,) of one item to all, at n x N cost."""
-    if isinstance(draws, AllocationProbabilities):
-        row = draws.links((np.arange(draws.n_items) == item)[:, np.newaxis].astype(np.float64))[:, 0]
-        row[item] = 1.0
-        return np.clip(row, 0.0, 1.0)
-    row = ensemble.similarity_rows(draws.labels, _addends(draws)[0], np.array([item]))[0]
-    return row / row[item]
-
-
-def mean_similarity(draws: PartitionDraws, labels: npt.NDArray[Any]) -> Floats:
+def mean_similarity(source: PairSource, labels: npt.NDArray[Any]) -> Floats:
     """Mean similarity of every item to the other members of each cluster (n, K); NaN where there are none."""
     sizes = np.bincount(labels)
     others = np.tile(sizes, (labels.size, 1))
-    own = np.arange(labels.size), labels
-    others[own] -= 1
-    if isinstance(draws, AllocationProbabilities):
-        links = draws.links(np.eye(sizes.size)[labels])
-        total = 1.0
-    else:
-        weights, total = _addends(draws)
-        counts = ensemble.joint_counts(draws.labels, draws.starts, labels, sizes.size)
-        links = ensemble.gather(draws.labels, draws.starts, weights, counts)
-        links[own] -= total
+    others[np.arange(labels.size), labels] -= 1
+    links, total = source.links(labels)
     means = np.divide(links, total * others, out=np.full(links.shape, np.nan), where=others > 0)
     return np.clip(means, 0.0, 1.0)

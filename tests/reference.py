@@ -32,6 +32,36 @@ def similarity(draws, weights=None):
     return together / len(draws) if weights is None else together
 
 
+# Losses of an estimate given a similarity matrix
+
+
+def vi_lower_bound(estimate, similarities):
+    """Wade and Ghahramani (2018), as mcclust.ext's VI.lb computes it."""
+    total = 0.0
+    for own, row in zip(estimate, similarities, strict=True):
+        together = np.equal(estimate, own)
+        total += log2(sum(together)) + log2(sum(row)) - 2 * log2(sum(together * row))
+    return total / len(estimate)
+
+
+def one_minus_pear(estimate, similarities):
+    """One minus Fritsch and Ickstadt's (2009) index, as mcclust's pear computes it; 0 where that is 0/0."""
+    pairs = list(combinations(range(len(estimate)), 2))
+    ours = [float(estimate[i] == estimate[j]) for i, j in pairs]
+    theirs = [similarities[i][j] for i, j in pairs]
+    chance = sum(ours) * sum(theirs) / max(len(pairs), 1)
+    best = (sum(ours) + sum(theirs)) / 2 - chance
+    joint = sum(y * x for y, x in zip(ours, theirs, strict=True))
+    return 0.0 if abs(best) < 1e-12 else 1 - (joint - chance) / best
+
+
+def binder_of_pairs(estimate, similarities):
+    """Binder's loss 2 / n^2 for each pair, with a pair's similarity as its probability of being together."""
+    pairs = combinations(range(len(estimate)), 2)
+    costs = (1 - similarities[i][j] if estimate[i] == estimate[j] else similarities[i][j] for i, j in pairs)
+    return 2 * sum(costs) / len(estimate) ** 2
+
+
 # Losses between an estimate and a draw
 
 

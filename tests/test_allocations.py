@@ -307,5 +307,5 @@ def test_what_belongs_to_no_cluster_is_left_out():
 
 
 def test_membership_of_other_items_is_refused(soft):
-    with pytest.raises(ValueError, match="`partition` must label all 7 items of the draws; got 3 labels"):
+    with pytest.raises(ValueError, match="`partition` must label all 7 items; got 3 labels"):
         soft.membership([0, 0, 1])

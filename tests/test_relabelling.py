@@ -366,7 +366,7 @@ Z = ("chain", "draw", "obs")
         (bad(component_dim=["component", "obs"]), ValueError, "must .* same length; got 'component' 4, 'obs' 12"),
         (bad(component_dim=3), TypeError, "`component_dim` must be a name or a sequence of names; got 3"),
         (bad(component_dim=[]), TypeError, "`component_dim` must be a name or a sequence of names; got \\[\\]"),
-        (bad(partition=TRUTH[1:]), ValueError, "`partition` must label all 12 items of the draws; got 11 labels"),
+        (bad(partition=TRUTH[1:]), ValueError, "`partition` must label all 12 items; got 11 labels"),
         (bad(partition=np.arange(12)), ValueError, "`partition` must have at most .* 4; got 12. .* max_clusters=4"),
         (bad(var_name="zz"), ValueError, "`var_name` must name a variable of the group; got 'zz'"),
         (bad(first_label=2), ValueError, "`first_label` must be 0, 1 or None; got 2"),

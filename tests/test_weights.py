@@ -10,7 +10,7 @@ import xarray as xr
 
 import posterior_consensus as pc
 from posterior_consensus import consensus, diagnostics
-from posterior_consensus.similarity import mean_similarity, similarity_operator, similarity_row
+from posterior_consensus.similarity import mean_similarity, similarity_operator
 from tests import reference
 from tests.ensembles import noisy_draws, sticky_chains, unequal_chains
 
@@ -62,12 +62,12 @@ def test_similarities_are_probabilities(n_draws):
                 assert is_probability(psm) and np.array_equal(psm, psm.T) and np.all(np.diag(psm) == 1)
                 for rows in draws.chains:
                     assert is_probability(pc.posterior_similarity_matrix(draws.take(rows)).values)
-                row = similarity_row(draws, 1)
+                row = draws.row(1)
                 assert is_probability(row) and row[1] == 1
                 np.testing.assert_allclose(row, psm[1], atol=1e-12)
                 assert is_probability(mean_similarity(draws, partition))
                 np.testing.assert_allclose(similarity_operator(draws) @ np.eye(9), psm, atol=1e-6)
-            assert pc.posterior_similarity_matrix(hard).values[0, 1] == similarity_row(hard, 0)[1] == 1
+            assert pc.posterior_similarity_matrix(hard).values[0, 1] == hard.row(0)[1] == 1
             share = hard.mean((labels[:, 0] == labels[:, 1]).astype(float))
             assert share == 1 and hard.mean(np.full(n_draws, 0.1)) == pytest.approx(0.1, rel=1e-14)
 
@@ -75,7 +75,7 @@ def test_similarities_are_probabilities(n_draws):
 def test_rows_of_equal_draws_are_those_of_the_matrix(rng):
     draws = pc.as_partition_draws(noisy_draws(rng, 49, 12, 3, 0.4))
     psm = pc.posterior_similarity_matrix(draws).values
-    np.testing.assert_array_equal([similarity_row(draws, k) for k in range(12)], psm)
+    np.testing.assert_array_equal([draws.row(k) for k in range(12)], psm)
     partition = np.repeat([0, 1], 6)
     means = mean_similarity(draws, partition)
     np.testing.assert_allclose(means[0], [psm[0, 1:6].mean(), psm[0, 6:].mean()], rtol=1e-14)
@@ -100,6 +100,7 @@ def functions_of(draws, partition):
         "near_independence": lambda: diagnostics.near_independence(draws, n_permutations=9),
         "sequential_distances": lambda: diagnostics.sequential_distances(draws),
         "pair_threshold": lambda: consensus.pair_threshold(draws, **seeded, **quiet),
+        "as_pair_similarity": lambda: pc.as_pair_similarity(draws),
         "refine_partition": lambda: consensus.refine_partition(draws, partition),
         "random_perturbation_em": lambda: consensus.random_perturbation_em(draws, 3, n_starts=1, **seeded),
         "fit_modes": lambda: consensus.fit_modes(draws, 1, n_clusters=3, n_starts=1, **seeded),

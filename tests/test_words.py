@@ -21,7 +21,7 @@ FUNCTIONS = {
     for name in namespace.__all__
     if inspect.isfunction(function := getattr(namespace, name))
 }
-METHODS = {f"METHODS[{name!r}]": method for name, method in pc.METHODS.items()}
+METHODS = {f"METHODS[{name!r}]": method.function for name, method in pc.METHODS.items()}
 ALLOWED = {"rng": set(METHODS), "truth": {"posterior_consensus.simulate.perturbation.random_perturbation"}}
 
 

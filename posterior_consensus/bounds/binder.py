@@ -8,19 +8,18 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.allocations import AllocationProbabilities
 from posterior_consensus.bounds.bound import Bound
 from posterior_consensus.bounds.branching import Search
 from posterior_consensus.bounds.budget import Budget
-from posterior_consensus.draws import Floats, PartitionDraws
+from posterior_consensus.ensemble.items import Floats
+from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.losses import PartitionLoss
 from posterior_consensus.partitions import Labels, canonical_labels
 from posterior_consensus.progress import track
-from posterior_consensus.similarity import similarity_values
 
 
 def binder_bound(
-    draws: PartitionDraws,
+    source: PairSource,
     loss: PartitionLoss,
     incumbent: Labels,
     *,
@@ -31,7 +30,7 @@ def binder_bound(
 
     Parameters
     ----------
-    draws : PartitionDraws
+    source : PairSource
     loss : PartitionLoss
     incumbent : ndarray of shape (n_items,), dtype int32
         The best partition known.
@@ -64,12 +63,12 @@ def binder_bound(
     .. [3] Sonthalia and Gilbert (2022), Project and Forget: solving large-scale metric constrained problems, Journal
        of Machine Learning Research 23(326), 1-54.
     """
-    together, apart, signature = pair_costs(draws, loss)
+    together, apart, signature = pair_costs(source, loss)
     _, first = np.unique(signature, return_index=True)
-    search = Search(together, apart, incumbent[first], cost_step(draws, loss), budget)
+    search = Search(together, apart, incumbent[first], cost_step(source, loss), budget)
     for _ in track(search.steps(), "Lower bound", progressbar=progressbar):
         pass
-    unit = loss.scale(draws.n_items) / draws.n_draws
+    unit = loss.scale(source.n_items) / (source.n_draws or 1)
     return Bound(
         value=unit * search.bound,
         method=search.method,
@@ -78,48 +77,41 @@ def binder_bound(
     )
 
 
-def cost_step(draws: PartitionDraws, loss: PartitionLoss) -> float:
+def cost_step(source: PairSource, loss: PartitionLoss) -> float:
     """Of what all costs are multiples, where draws have equal weights and costs are simple fractions; else 0.
 
     A partition that is better is then better by so much.
     """
     given = [loss.numerator[term] for term in "BC"]
     costs = [Fraction(cost).limit_denominator(1000) for cost in given]
-    if not draws.is_counted or not np.allclose(given, [float(cost) for cost in costs], rtol=0, atol=1e-12):
+    if not source.is_counted or not np.allclose(given, [float(cost) for cost in costs], rtol=0, atol=1e-12):
         return 0.0
     joint = math.lcm(*(cost.denominator for cost in costs))
     return math.gcd(*(int(cost * joint) for cost in costs)) / joint
 
 
-def pair_costs(draws: PartitionDraws, loss: PartitionLoss) -> tuple[Floats, Floats, npt.NDArray[np.intp]]:
-    """Expected cost of each pair of signatures together and apart (u, u), times the draws, and every item's signature.
+def pair_costs(source: PairSource, loss: PartitionLoss) -> tuple[Floats, Floats, npt.NDArray[np.intp]]:
+    """Expected cost of each pair of signatures together and apart (u, u), and every item's signature.
 
-    Items with equal labels in every draw are together in an optimum: the cost of moving some of them to another cluster
-    is concave in their number. Each pair's costs are summed over the items of its signatures.
+    Costs are times the draws, where their number is known, so that they are whole numbers where they can be.
+
+    Items that are always together are so in an optimum: the cost of moving some of them to another cluster is concave
+    in their number. Each pair's costs are summed over the items of its signatures.
     """
-    signature = _signatures(draws)
+    signature, n_draws = source.signatures(), source.n_draws or 1
     _, first, sizes = np.unique(signature, return_index=True, return_counts=True)
-    similarity = similarity_values(draws)
-    if first.size < draws.n_items:
+    similarity = source.similarity()
+    if first.size < source.n_items:
         similarity = similarity[np.ix_(first, first)]
-    similarity *= draws.n_draws
-    if draws.is_counted:
+    similarity *= n_draws
+    if source.is_counted:
         np.rint(similarity, out=similarity)  # counts of draws
-    together = np.maximum(draws.n_draws - similarity, 0.0)
+    together = np.maximum(n_draws - similarity, 0.0)
     apart = similarity
     for costs, term in ((together, "B"), (apart, "C")):
         costs *= loss.numerator[term]
-        if first.size < draws.n_items:
+        if first.size < source.n_items:
             costs *= np.multiply.outer(sizes, sizes)
     np.fill_diagonal(together, 0.0)
     np.fill_diagonal(apart, 0.0)
     return together, apart, signature
-
-
-def _signatures(draws: PartitionDraws) -> npt.NDArray[np.intp]:
-    """Number of each item's labels over all draws; allocation probabilities have none in common."""
-    if isinstance(draws, AllocationProbabilities):
-        return np.arange(draws.n_items)
-    numbers: dict[bytes, int] = {}
-    columns = np.ascontiguousarray(draws.labels[draws.weights > 0].T)
-    return np.array([numbers.setdefault(column.tobytes(), len(numbers)) for column in columns])

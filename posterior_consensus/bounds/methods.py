@@ -11,6 +11,8 @@ from posterior_consensus.bounds.budget import Budget, Foreseen
 from posterior_consensus.bounds.matching import matching_bound
 from posterior_consensus.bounds.vi import seconds_to_begin, vi_bound
 from posterior_consensus.draws import PartitionDraws
+from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.loss_record import Objective
 from posterior_consensus.losses import PartitionLoss, is_binder, vi
 from posterior_consensus.partitions import Labels
 
@@ -22,12 +24,12 @@ _MATCHING_SHARE = 0.1
 class Family(NamedTuple):
     """Losses with one bounding method: ``bound(draws, loss, incumbent, *, budget, progressbar) -> Bound``."""
 
-    contains: Callable[[PartitionLoss], bool]
+    contains: Callable[[Objective], bool]
     bound: Callable[..., Bound]
     losses: str
 
 
-def is_vi(loss: PartitionLoss) -> bool:
+def is_vi(loss: Objective) -> bool:
     """Whether the loss is the variation of information with equal costs."""
     return loss == vi()
 
@@ -47,8 +49,8 @@ def _vi_bound(
     return max(by_matching, by_prices, key=lambda bound: bound.value)
 
 
-def _is_metric(loss: PartitionLoss) -> bool:
-    return loss.metric
+def _is_metric(loss: Objective) -> bool:
+    return isinstance(loss, PartitionLoss) and loss.metric
 
 
 BOUNDS: dict[str, Family] = {
@@ -59,12 +61,12 @@ BOUNDS: dict[str, Family] = {
 """Families of losses by name, the best method first."""
 
 
-def family_of(loss: PartitionLoss) -> Family | None:
+def family_of(loss: Objective) -> Family | None:
     """Return the family that a loss is in, told by its data and not by its name."""
     return next((family for family in BOUNDS.values() if family.contains(loss)), None)
 
 
-def quick_bound(draws: PartitionDraws, loss: PartitionLoss, incumbent: Labels, n_starts: int) -> float | None:
+def quick_bound(draws: PairSource, loss: Objective, incumbent: Labels, n_starts: int) -> float | None:
     """Lower bound of a Binder loss with no more work than so many runs of a search, the same each time.
 
     None for other losses, and where there are more than 5,000 items.

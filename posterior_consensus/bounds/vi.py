@@ -16,7 +16,6 @@ from posterior_consensus.kernels import vi_bound as kernels
 from posterior_consensus.losses import vi
 from posterior_consensus.partitions import Labels
 from posterior_consensus.progress import track
-from posterior_consensus.similarity import coclustering_values
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -145,7 +144,7 @@ class _Problem:
         self.labels = columns
         self.weights = np.bincount(row.ravel(), weights=draws.weights)
         self.multiplicity: Ints = np.bincount(item.ravel()).astype(np.int64)
-        self.similarity = coclustering_values(draws)[np.ix_(first, first)]
+        self.similarity = PartitionDraws.similarity(draws)[np.ix_(first, first)]  # of the sampled labels
         self.n = first.size
         self.n_items = draws.n_items
         blocks = self.blocks(1)

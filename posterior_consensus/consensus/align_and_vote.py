@@ -12,7 +12,7 @@ from posterior_consensus.arguments import check_count
 from posterior_consensus.consensus.selection import Candidate, filled
 from posterior_consensus.draws import PartitionDraws
 from posterior_consensus.kernels import ensemble
-from posterior_consensus.losses import PartitionLoss
+from posterior_consensus.loss_record import Objective
 from posterior_consensus.partitions import Labels, canonical_labels
 from posterior_consensus.progress import track
 
@@ -24,7 +24,7 @@ _TINY = 1e-12
 
 def align_and_vote(
     draws: PartitionDraws,
-    loss: PartitionLoss,
+    loss: Objective,
     *,
     n_clusters: int | None,
     max_clusters: int | None,

@@ -11,15 +11,14 @@ import numpy.typing as npt
 
 from posterior_consensus.arguments import check_count
 from posterior_consensus.consensus.selection import Candidate, best_number, cluster_range, effort
-from posterior_consensus.draws import PartitionDraws
-from posterior_consensus.losses import PartitionLoss
+from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.loss_record import Objective
 from posterior_consensus.partitions import Labels, canonical_labels
-from posterior_consensus.similarity import similarity_values
 
 
 def basic(
-    draws: PartitionDraws,
-    loss: PartitionLoss,
+    draws: PairSource,
+    loss: Objective,
     *,
     n_clusters: int | None,
     max_clusters: int | None,
@@ -40,7 +39,7 @@ def basic(
     large clusters where sizes are unequal; a Jacobi refinement mends that.
     """
     check_count("n_starts", n_starts)
-    rows = similarity_values(draws)
+    rows = draws.similarity()
 
     def fit(k: int) -> Candidate:
         return Candidate(k_means(rows, k, n_starts if n_clusters else effort(n_starts, k), rng))

@@ -6,7 +6,7 @@ import numpy as np
 
 from posterior_consensus.consensus.selection import Candidate, allowed, least_loss
 from posterior_consensus.draws import PartitionDraws
-from posterior_consensus.losses import PartitionLoss
+from posterior_consensus.loss_record import Objective
 from posterior_consensus.partitions import distinct_rows
 from posterior_consensus.progress import track
 
@@ -15,7 +15,7 @@ _CANDIDATES_AT_ONCE = 64
 
 def best_draw(
     draws: PartitionDraws,
-    loss: PartitionLoss,
+    loss: Objective,
     *,
     n_clusters: int | None,
     max_clusters: int | None,

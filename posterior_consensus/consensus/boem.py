@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from posterior_consensus.consensus.best_draw import best_draw
+from posterior_consensus.consensus.hierarchical import hierarchical
 from posterior_consensus.consensus.selection import Candidate, allowed
-from posterior_consensus.draws import PartitionDraws
+from posterior_consensus.draws import as_partition_draws
+from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.expectation import mean_loss
 from posterior_consensus.kernels import pair_search
-from posterior_consensus.losses import PartitionLoss, binder, is_binder
+from posterior_consensus.loss_record import Objective
+from posterior_consensus.losses import binder, is_binder
 from posterior_consensus.partitions import Labels, canonical_labels
-from posterior_consensus.similarity import similarity_values
 
 _MOVES_AT_ONCE = 10_000
 
 
 def boem(
-    draws: PartitionDraws,
-    loss: PartitionLoss,
+    draws: PairSource,
+    loss: Objective,
     *,
     n_clusters: int | None,
     max_clusters: int | None,
@@ -36,6 +40,7 @@ def boem(
 
     The start is the draw of least expected Binder loss among those with as many clusters as wanted. If there is none,
     it is the best of all draws, whose clusters merge where that costs least, or whose worst placed items open new ones.
+    Of a similarity matrix alone it is the best cut of the tree of average linkage.
 
     The n x n similarity matrix is formed. A move takes about n_items operations, and at most n_items x clusters.
 
@@ -48,7 +53,7 @@ def boem(
     """
     record = loss if is_binder(loss) else binder()
     partition = _start(draws, record, n_clusters, max_clusters, rng, progressbar)
-    similarity = similarity_values(draws)
+    similarity = draws.similarity()
     np.fill_diagonal(similarity, 0.0)
     costs = pair_search.Costs(record.numerator["A"], record.numerator["B"])
     fewest, most = n_clusters or 1, n_clusters or max_clusters or draws.n_items
@@ -65,14 +70,17 @@ def boem(
 
 
 def _start(
-    draws: PartitionDraws,
-    loss: PartitionLoss,
+    draws: PairSource,
+    loss: Objective,
     n_clusters: int | None,
     max_clusters: int | None,
     rng: np.random.Generator,
     progressbar: bool,
 ) -> Labels:
-    if len(allowed(draws.labels, n_clusters, max_clusters)) == 0:
+    method: Callable[..., Candidate] = best_draw
+    if draws.n_draws is None:
+        method = hierarchical
+    elif len(allowed(as_partition_draws(draws).labels, n_clusters, max_clusters)) == 0:
         n_clusters = max_clusters = None
-    best = best_draw(draws, loss, n_clusters=n_clusters, max_clusters=max_clusters, rng=rng, progressbar=progressbar)
+    best = method(draws, loss, n_clusters=n_clusters, max_clusters=max_clusters, rng=rng, progressbar=progressbar)
     return best.labels.astype(np.int32)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.arguments import check_between, check_count
 from posterior_consensus.consensus.selection import Candidate, least_loss
-from posterior_consensus.draws import PartitionDraws
-from posterior_consensus.losses import PartitionLoss
+from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.loss_record import Objective
 from posterior_consensus.partitions import Labels, canonical_labels
 from posterior_consensus.progress import track
-from posterior_consensus.similarity import similarity_row, similarity_values
 
 Floats = npt.NDArray[np.float64]
 
@@ -23,8 +21,8 @@ _TINY = 1e-12  # what is no more than this above the threshold is rounding
 
 
 def cc_pivot(
-    draws: PartitionDraws,
-    loss: PartitionLoss,
+    draws: PairSource,
+    loss: Objective,
     *,
     n_clusters: int | None,
     max_clusters: int | None,
@@ -75,11 +73,11 @@ def cc_pivot(
     return Candidate(best, info | {"objective": min(losses), "n_iter": int(best.max()) + 1, "converged": True})
 
 
-def _rows(draws: PartitionDraws) -> Callable[[int], Floats]:
+def _rows(draws: PairSource) -> Callable[[int], Floats]:
     """What gives the similarities of an item to all."""
     if draws.n_items <= _ITEMS_IN_MATRIX:
-        return similarity_values(draws).__getitem__
-    return partial(similarity_row, draws)
+        return draws.similarity().__getitem__
+    return draws.row
 
 
 def _pivoted(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from posterior_consensus.consensus.selection import Candidate, allowed, least_loss
-from posterior_consensus.draws import PartitionDraws
-from posterior_consensus.losses import PartitionLoss
+from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.loss_record import Objective
 from posterior_consensus.partitions import enumerate_partitions
 from posterior_consensus.progress import track
 
@@ -14,8 +14,8 @@ MOST_ITEMS = 10  # 115,975 partitions
 
 
 def enumeration(
-    draws: PartitionDraws,
-    loss: PartitionLoss,
+    draws: PairSource,
+    loss: Objective,
     *,
     n_clusters: int | None,
     max_clusters: int | None,

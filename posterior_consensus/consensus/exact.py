@@ -10,16 +10,17 @@ from posterior_consensus.bounds.bound import relative_gap, status
 from posterior_consensus.bounds.budget import Deadline, Foreseen
 from posterior_consensus.consensus.greedy import greedy
 from posterior_consensus.consensus.selection import Candidate
-from posterior_consensus.draws import PartitionDraws
+from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.expectation import mean_loss
-from posterior_consensus.losses import PartitionLoss, is_binder
+from posterior_consensus.loss_record import Objective
+from posterior_consensus.losses import is_binder
 
 _SECONDS = 60.0  # of work, as they are foreseen
 
 
 def exact(
-    draws: PartitionDraws,
-    loss: PartitionLoss,
+    draws: PairSource,
+    loss: Objective,
     *,
     n_clusters: int | None,
     max_clusters: int | None,

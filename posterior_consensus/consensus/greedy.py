@@ -13,14 +13,18 @@ import numpy.typing as npt
 from posterior_consensus.arguments import check_count, check_seconds
 from posterior_consensus.consensus.best_draw import best_draw
 from posterior_consensus.consensus.hierarchical import hierarchical
+from posterior_consensus.consensus.item_terms import OnItemTerms
 from posterior_consensus.consensus.problems import Found, Limits, OnDraws, OnPairs, OnRatios, is_sparse
-from posterior_consensus.consensus.selection import Candidate
+from posterior_consensus.consensus.selection import Candidate, least_loss
 from posterior_consensus.consensus.spectral import spectral
 from posterior_consensus.consensus.workers import Workers
-from posterior_consensus.draws import PartitionDraws
+from posterior_consensus.draws import PartitionDraws, as_partition_draws
+from posterior_consensus.ensemble.pairs import PairSource, as_pair_similarity
+from posterior_consensus.expectation import mean_loss
 from posterior_consensus.kernels.loss import is_linear
 from posterior_consensus.kernels.search import ZEALOUS
-from posterior_consensus.losses import PartitionLoss, is_binder
+from posterior_consensus.loss_record import Objective, PairLoss, PartitionLoss
+from posterior_consensus.losses import binder, is_binder
 from posterior_consensus.partitions import Labels, canonical_rows
 from posterior_consensus.progress import track
 
@@ -34,6 +38,7 @@ STARTS: dict[str, Callable[..., Candidate]] = {
 _LITTLE = 500, 900_000  # items and labels in the draws up to which threads cost more than they save
 _MOST_STARTS, _LEAST_STARTS = 16, 3
 _LABELS_READ = 60_000_000  # in all draws and runs: of many items runs hardly ever end at quite the same partition
+_TINY = 1e-9
 _SAME = 1e-10  # relative difference below which two runs reached the same loss
 _MOST_SIMILARITIES = 12_000  # items whose similarity matrix is worth its memory, 1.2 GB
 _FEW = 12  # items of which every two are moved together at the end
@@ -43,8 +48,8 @@ _LITTLE_WORK = 2e6  # items^3 x draws up to which that is done
 
 
 def greedy(
-    draws: PartitionDraws,
-    loss: PartitionLoss,
+    draws: PairSource,
+    loss: Objective,
     *,
     n_clusters: int | None,
     max_clusters: int | None,
@@ -90,7 +95,7 @@ def greedy(
     """
     began = time.monotonic()
     if n_starts is None:
-        n_starts = max(_LEAST_STARTS, min(_MOST_STARTS, _LABELS_READ // draws.labels.size))
+        n_starts = max(_LEAST_STARTS, min(_MOST_STARTS, _LABELS_READ // (draws.n_items * (draws.n_draws or 1))))
     check_count("n_starts", n_starts)
     check_count("n_agree", n_agree)
     if n_jobs != -1:
@@ -99,13 +104,18 @@ def greedy(
         check_seconds(seconds)
     if isinstance(starts, str):
         raise TypeError(f"`starts` must be a list of partitions or names; got {starts!r}.")
-    if not draws.weights.all():  # a draw of weight 0 must not take a place in the samples
-        draws = draws.take(np.flatnonzero(draws.weights))
+    if isinstance(loss, PairLoss) and loss.pair_threshold is not None:
+        own = {"n_starts": n_starts, "n_agree": n_agree, "seconds": seconds, "n_jobs": n_jobs}
+        asked = {"n_clusters": n_clusters, "max_clusters": max_clusters, "rng": rng}
+        return _along_thresholds(draws, loss, loss.pair_threshold, starts, own, progressbar=progressbar, **asked)
+    draws = draws.without_zero_weights()  # which must not take a place in the samples
     limits = Limits(n_clusters, n_clusters) if n_clusters is not None else Limits(1, max_clusters or draws.n_items)
+    if isinstance(loss, PairLoss):
+        starts = ["hierarchical", *starts]
     given = [_start(start, draws, loss, n_clusters=n_clusters, max_clusters=max_clusters, rng=rng) for start in starts]
-    is_little = draws.n_items <= _LITTLE[0] and draws.labels.size <= _LITTLE[1]
+    is_little = draws.n_items <= _LITTLE[0] and draws.n_items * (draws.n_draws or 0) <= _LITTLE[1]
     with Workers(0 if is_little else n_jobs, seconds) as workers:
-        problem = _kind(draws, loss)(draws, loss, limits, workers.stop)
+        problem = _problem(draws, loss, limits, workers.stop)
         search = _Search(problem, workers)
         search.start_from(given)
         search.start_from_trees()
@@ -115,7 +125,7 @@ def greedy(
                 break
         few = _few(draws)
         if few and not workers.stopped:
-            search.try_also([np.arange(draws.n_items), *np.unique(draws.labels[:_DRAWS_TRIED], axis=0)])
+            search.try_also([np.arange(draws.n_items), *draws.some_labels(_DRAWS_TRIED)])
         search.finish(rng, draws.n_items, by_twos=few)
     if search.best.labels.max() + 1 == problem.limits.most < limits.most:
         raise MemoryError(
@@ -131,7 +141,7 @@ def greedy(
 class _Search:
     """The runs so far."""
 
-    def __init__(self, problem: OnDraws | OnPairs, workers: Workers) -> None:
+    def __init__(self, problem: OnDraws | OnPairs | OnItemTerms, workers: Workers) -> None:
         self.problem, self.workers = problem, workers
         self.ratios = problem if isinstance(problem, OnRatios) else None
         self.values: list[float] = []
@@ -238,9 +248,9 @@ class _Search:
         least = self.best.value
         return [run for run, value in enumerate(self.values) if not _is_less(least, value)]
 
-    def expected_losses(self, draws: PartitionDraws, loss: PartitionLoss) -> list[float]:
+    def expected_losses(self, draws: PairSource, loss: Objective) -> list[float]:
         """Expected loss of every run, in the loss's unit."""
-        scale = loss.scale(draws.n_items)
+        scale = loss.scale(draws.n_items) if isinstance(loss, PartitionLoss) else 1.0
         return [scale * value for value in self.values]
 
     def info(self) -> dict[str, Any]:
@@ -278,15 +288,59 @@ def _is_less(value: float, other: float) -> bool:
     return value < other - _SAME * max(1.0, abs(other))
 
 
-def _kind(draws: PartitionDraws, loss: PartitionLoss) -> type[OnDraws] | type[OnPairs]:
+def _problem(
+    source: PairSource, loss: Objective, limits: Limits, stop: npt.NDArray[np.uint8]
+) -> OnDraws | OnPairs | OnItemTerms:
     """The form of search for these draws and this loss."""
-    if is_binder(loss) and draws.n_items <= _MOST_SIMILARITIES and not is_sparse(draws):
-        return OnPairs
-    return OnDraws if is_linear(loss.arrays(draws.n_items)) else OnRatios
+    if isinstance(loss, PairLoss):
+        return OnItemTerms(source, loss, limits, stop)
+    by_draws = isinstance(source, PartitionDraws) and (
+        source.n_items > _MOST_SIMILARITIES or (source.labels_are_sure and is_sparse(source))
+    )
+    if is_binder(loss) and not by_draws:
+        return OnPairs(source, loss, limits, stop)
+    draws = as_partition_draws(source)
+    kind = OnDraws if is_linear(loss.arrays(draws.n_items)) else OnRatios
+    return kind(draws, loss, limits, stop)
 
 
-def _few(draws: PartitionDraws) -> bool:
-    return draws.n_items <= _FEW and draws.n_items**3 * draws.n_draws <= _LITTLE_WORK
+def _along_thresholds(
+    source: PairSource,
+    loss: PairLoss,
+    pair_threshold: Callable[[float, float], float],
+    starts: Sequence[Any],
+    own: dict[str, Any],
+    *,
+    progressbar: bool,
+    **asked: Any,
+) -> Candidate:
+    """Search with the Binder loss that falls with this one where it has the best value so far, until that stays.
+
+    A ratio of forms that are linear in the pairs falls where its numerator less its value times its denominator does:
+    Dinkelbach (1967), https://doi.org/10.1287/mnsc.13.7.492. No move of an item or union lowers the loss of the last.
+    """
+    pairs = as_pair_similarity(source)
+    n_pairs = max(1, source.n_items * (source.n_items - 1))
+    mean = (pairs.values.sum() - source.n_items) / n_pairs
+    given = [_start(start, source, loss, **asked) for start in ("hierarchical", *starts)]
+    best, values = least_loss(pairs, loss, [np.stack(given)])
+    rounds = [min(values)]
+    ends = None if own["seconds"] is None else time.monotonic() + own["seconds"]
+    while True:
+        tau = float(np.clip(pair_threshold(rounds[-1], mean), _TINY, 1 - _TINY))
+        if ends is not None:
+            own["seconds"] = max(ends - time.monotonic(), _TINY)
+        found = greedy(pairs, binder(tau=tau), starts=[best], progressbar=progressbar, **own, **asked)
+        value = float(mean_loss(pairs, found.labels[np.newaxis], loss)[0])
+        if not _is_less(value, rounds[-1]):
+            break
+        best = found.labels
+        rounds.append(value)
+    return Candidate(best, found.info | {"pair_threshold": tau, "expected_losses": rounds, "trace": rounds})
+
+
+def _few(draws: PairSource) -> bool:
+    return draws.n_items <= _FEW and draws.n_items**3 * (draws.n_draws or 0) <= _LITTLE_WORK
 
 
 def _changed_by_twos(labels: Labels) -> list[Labels]:
@@ -307,9 +361,11 @@ def _randomness(rng: np.random.Generator, n_items: int) -> tuple[npt.NDArray[np.
     return rng.permutation(n_items), rng.random(128)
 
 
-def _start(start: Any, draws: PartitionDraws, loss: PartitionLoss, **options: Any) -> Labels:
+def _start(start: Any, draws: PairSource, loss: Objective, **options: Any) -> Labels:
     if isinstance(start, str):
         if start not in STARTS:
             raise ValueError(f"`starts` must be partitions or names among {', '.join(STARTS)}; got {start!r}.")
-        start = STARTS[start](draws, loss, progressbar=False, **options).labels
+        method = STARTS[start]
+        source = as_partition_draws(draws) if method is best_draw else draws
+        start = method(source, loss, progressbar=False, **options).labels
     return draws.as_labels(start, "starts")

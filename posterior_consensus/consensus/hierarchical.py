@@ -11,17 +11,16 @@ from scipy.cluster import hierarchy
 from scipy.spatial.distance import squareform
 
 from posterior_consensus.consensus.selection import Candidate, cluster_range, least_loss
-from posterior_consensus.draws import PartitionDraws
-from posterior_consensus.losses import PartitionLoss
+from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.loss_record import Objective
 from posterior_consensus.partitions import canonical_rows, smallest_dtype
-from posterior_consensus.similarity import similarity_values
 
 LINKAGES = ("average", "complete")
 
 
 def hierarchical(
-    draws: PartitionDraws,
-    loss: PartitionLoss,
+    draws: PairSource,
+    loss: Objective,
     *,
     n_clusters: int | None,
     max_clusters: int | None,
@@ -45,7 +44,7 @@ def hierarchical(
     numbers = cluster_range(draws, n_clusters, max_clusters)
     if draws.n_items == 1:
         return Candidate(np.zeros(1, np.int32))
-    cuts = cut(tree(similarity_values(draws), linkage), numbers)
+    cuts = cut(tree(draws.similarity(), linkage), numbers)
     best, losses = least_loss(draws, loss, [cuts])
     return Candidate(best, {"linkage": linkage, "n_clusters_tried": list(numbers), "expected_losses": losses})
 

@@ -14,7 +14,7 @@ from posterior_consensus.consensus.selection import Candidate, best_number, clus
 from posterior_consensus.draws import PartitionDraws
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.kernels.cells import Draws
-from posterior_consensus.losses import PartitionLoss
+from posterior_consensus.loss_record import Objective
 from posterior_consensus.partitions import Labels, canonical_labels
 
 Floats = npt.NDArray[np.float64]
@@ -29,7 +29,7 @@ _ITEMS_AT_START = 20_000  # of which the starts are made where there are more
 
 def kcc(
     draws: PartitionDraws,
-    loss: PartitionLoss,
+    loss: Objective,
     *,
     n_clusters: int | None,
     max_clusters: int | None,

@@ -11,10 +11,9 @@ from scipy.special import xlogy
 from posterior_consensus.arguments import check_above, check_count
 from posterior_consensus.consensus.basic import thread_pools
 from posterior_consensus.consensus.selection import Candidate, best_number, cluster_range, effort, filled
-from posterior_consensus.draws import PartitionDraws
-from posterior_consensus.losses import PartitionLoss
+from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.loss_record import Objective
 from posterior_consensus.partitions import Labels, canonical_labels
-from posterior_consensus.similarity import similarity_values
 
 Floats = npt.NDArray[np.float64]
 
@@ -23,8 +22,8 @@ _TINY = np.finfo(np.float64).tiny
 
 
 def lange_buhmann(
-    draws: PartitionDraws,
-    loss: PartitionLoss,
+    draws: PairSource,
+    loss: Objective,
     *,
     n_clusters: int | None,
     max_clusters: int | None,
@@ -65,7 +64,7 @@ def lange_buhmann(
     check_count("n_starts", n_starts)
     check_count("max_iter", max_iter)
     check_above("tol", tol, 0)
-    pairs = similarity_values(draws)
+    pairs = draws.similarity()
     pairs /= pairs.sum()
 
     def fit(k: int) -> Candidate:

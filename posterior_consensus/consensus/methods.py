@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from posterior_consensus.consensus.align_and_vote import align_and_vote
 from posterior_consensus.consensus.basic import basic
@@ -18,20 +19,29 @@ from posterior_consensus.consensus.lange_buhmann import lange_buhmann
 from posterior_consensus.consensus.rpm_em import rpm_em
 from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.consensus.spectral import spectral
+from posterior_consensus.ensemble.pairs import Need
 
-METHODS: dict[str, Callable[..., Candidate]] = {
-    "greedy": greedy,
-    "hierarchical": hierarchical,
-    "best_draw": best_draw,
-    "basic": basic,
-    "spectral": spectral,
-    "kcc": kcc,
-    "cc_pivot": cc_pivot,
-    "boem": boem,
-    "align_and_vote": align_and_vote,
-    "lange_buhmann": lange_buhmann,
-    "rpm_em": rpm_em,
-    "enumeration": enumeration,
-    "exact": exact,
+
+class Method(NamedTuple):
+    """A method and what it needs, whatever the loss: ``function(draws, loss, *, n_clusters, ...) -> Candidate``."""
+
+    function: Callable[..., Candidate]
+    needs: Need
+
+
+METHODS: dict[str, Method] = {
+    "greedy": Method(greedy, "pairs"),
+    "hierarchical": Method(hierarchical, "pairs"),
+    "best_draw": Method(best_draw, "draws"),
+    "basic": Method(basic, "pairs"),
+    "spectral": Method(spectral, "pairs"),
+    "kcc": Method(kcc, "draws"),
+    "cc_pivot": Method(cc_pivot, "pairs"),
+    "boem": Method(boem, "pairs"),
+    "align_and_vote": Method(align_and_vote, "draws"),
+    "lange_buhmann": Method(lange_buhmann, "pairs"),
+    "rpm_em": Method(rpm_em, "draws"),
+    "enumeration": Method(enumeration, "pairs"),
+    "exact": Method(exact, "pairs"),
 }
-"""Methods by name: ``method(draws, loss, *, n_clusters, max_clusters, rng, progressbar, ...) -> Candidate``."""
+"""Methods by name; their functions take ``draws, loss, *, n_clusters, max_clusters, rng, progressbar, ...``."""

@@ -18,12 +18,14 @@ from posterior_consensus.bounds.bound import relative_gap, status
 from posterior_consensus.bounds.methods import quick_bound
 from posterior_consensus.consensus.methods import METHODS
 from posterior_consensus.consensus.refinement import ORDERS, Order, check_refinement, refined_labels
-from posterior_consensus.consensus.selection import Candidate, most_clusters
+from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.consensus.threshold import consistent_interval, pair_means, threshold_of
-from posterior_consensus.draws import PartitionDraws, as_partition_draws
-from posterior_consensus.expectation import draw_losses
+from posterior_consensus.draws import as_pair_source
+from posterior_consensus.ensemble.pairs import Need, PairSource
+from posterior_consensus.expectation import loss_and_error
 from posterior_consensus.groups import Stored, as_json, from_json, names_from_json, stored
-from posterior_consensus.losses import PartitionLoss, as_loss, binder, loss_attrs, loss_from
+from posterior_consensus.loss_record import Objective
+from posterior_consensus.losses import as_objective, binder, loss_attrs, needed_by, objective_from
 from posterior_consensus.partitions import HasLabels
 
 _SHARED = {"n_clusters", "max_clusters", "rng", "progressbar"}  # what every method takes
@@ -40,10 +42,12 @@ class ConsensusPartition(HasLabels, Stored):
     expected_loss : float
         Posterior expected loss, in the loss's unit.
     mcse : float
-        Its Monte Carlo standard error; NaN for fewer than four draws in a chain.
-    loss : PartitionLoss
+        Its Monte Carlo standard error; NaN for fewer than four draws in a chain, for a similarity matrix alone and for
+        a loss of PAIR_LOSSES, which is no mean over draws.
+    loss : PartitionLoss or PairLoss
     method : str
-    n_draws : int
+    n_draws : int or None
+        None where a similarity matrix alone was given.
     lower_bound : float or None
         No partition's expected loss is below it; for Binder's loss with any costs, None for others.
     info : dict
@@ -55,9 +59,9 @@ class ConsensusPartition(HasLabels, Stored):
     labels: xr.DataArray
     expected_loss: float
     mcse: float
-    loss: PartitionLoss
+    loss: Objective
     method: str
-    n_draws: int
+    n_draws: int | None
     lower_bound: float | None = None
     info: dict[str, Any] = field(default_factory=dict)
     given_names: tuple[Hashable, ...] = ()
@@ -148,12 +152,13 @@ class ConsensusPartition(HasLabels, Stored):
         }
         if self.lower_bound is not None:
             variables |= {"lower_bound": ((), self.lower_bound, measure), "gap": self.gap}
-        attrs = {
+        attrs: dict[str, Any] = {
             "method": self.method,
-            "n_draws": self.n_draws,
             "info": as_json(self.info),
             "names": as_json(self.given_names),
         }
+        if self.n_draws is not None:
+            attrs["n_draws"] = self.n_draws
         return stored(self.labels, variables, loss_attrs(self.loss) | attrs)
 
     @classmethod
@@ -162,9 +167,9 @@ class ConsensusPartition(HasLabels, Stored):
             labels=dataset["labels"],
             expected_loss=float(dataset["expected_loss"]),
             mcse=float(dataset["mcse"]),
-            loss=loss_from(dataset.attrs),
+            loss=objective_from(dataset.attrs),
             method=dataset.attrs["method"],
-            n_draws=int(dataset.attrs["n_draws"]),
+            n_draws=int(dataset.attrs["n_draws"]) if "n_draws" in dataset.attrs else None,
             lower_bound=float(dataset["lower_bound"]) if "lower_bound" in dataset else None,
             info=from_json(dataset.attrs["info"]),
             given_names=names_from_json(dataset.attrs["names"]),
@@ -197,7 +202,7 @@ class ConsensusPartition(HasLabels, Stored):
         facts = [
             (f"expected {self.loss.name}", display.with_error(expected, self.mcse)),
             ("method", self.method + reached),
-            ("draws", str(self.n_draws)),
+            ("draws", "none, a similarity matrix alone" if self.n_draws is None else str(self.n_draws)),
         ]
         if "tau" in self.info:
             interval = consistent_interval(self.info["within"], self.info["between"])
@@ -212,7 +217,7 @@ class ConsensusPartition(HasLabels, Stored):
 
 def consensus_partition(
     draws: Any,
-    loss: str | PartitionLoss = "vi",
+    loss: str | Objective = "vi",
     method: str | Callable[..., Candidate] = "greedy",
     *,
     n_clusters: int | None = None,
@@ -228,9 +233,11 @@ def consensus_partition(
 
     Parameters
     ----------
-    draws : PartitionDraws or anything :func:`as_partition_draws` takes
-    loss : str or PartitionLoss
-        Loss whose posterior expectation is to be small: a name in LOSSES or a record such as ``binder(a=0.5)``.
+    draws : PairSimilarity, PartitionDraws or anything :func:`as_partition_draws` takes
+        With a similarity matrix alone (:func:`as_pair_similarity`), losses and methods that need pairs only.
+    loss : str, PartitionLoss or PairLoss
+        Loss whose posterior expectation is to be small: a name in LOSSES or a record such as ``binder(a=0.5)``. Or one
+        that the posterior similarity matrix gives, by its name in PAIR_LOSSES: "vi_lower_bound", "pear".
     method : str or callable
         A name in METHODS, or a function of the same signature. "greedy" searches for the least expected loss;
         "hierarchical", "basic", "spectral", "kcc" and "lange_buhmann" choose the number of clusters by it; "cc_pivot",
@@ -270,7 +277,8 @@ def consensus_partition(
     Raises
     ------
     ValueError
-        If an argument's value is not among those allowed, or the draws are at fault as :func:`as_partition_draws` says.
+        If an argument's value is not among those allowed, the loss or the method needs draws and there is a similarity
+        matrix alone, or the draws are at fault as :func:`as_partition_draws` says.
     TypeError
         If an option is not one of the method's.
 
@@ -294,6 +302,13 @@ def consensus_partition(
     a thirtieth of it, or 1. Beyond 30 clusters such a fit has fewer starts and iterations, in proportion. `info` lists
     the numbers as ``n_clusters_tried``.
 
+    A similarity matrix alone is enough for "greedy", "hierarchical", "basic", "spectral", "cc_pivot", "boem",
+    "lange_buhmann", "enumeration" and "exact" with Binder's loss of any costs, and but for "exact" with the two losses
+    of PAIR_LOSSES. Where methods try numbers of clusters they then go up to the number of items, if `max_clusters` does
+    not say fewer, and "boem" starts from the best cut of the tree of average linkage. Greedy search for "pear" is one
+    for Binder's loss at the pair threshold that its best value so far gives, again and again (Dinkelbach's method);
+    `info` has the last threshold and, as ``expected_losses``, the value after each.
+
     The expected loss is recomputed from the labels, whatever the method reports. The least expected loss is what the
     posterior and the loss make it: for very noisy draws VI's is one cluster.
 
@@ -311,26 +326,33 @@ def consensus_partition(
     >>> best.expected_loss
     0.09375
     """
-    draws = as_partition_draws(draws)
-    function, name = _as_method(method)
+    function, name, need = _as_method(method)
     check_options({"method": method} | options)
+    given = as_objective(loss)
+    asked: dict[str, Need] = {f"loss {given.name!r}": needed_by(given), f"method {name!r}": need}
+    asked |= {
+        f"{key}={value!r}": "draws"
+        for key, value in (("tau", tau), ("max_clusters", max_clusters))
+        if isinstance(value, str)
+    }
+    source = as_pair_source(draws, asked)
     if isinstance(max_clusters, str):
-        max_clusters = _in_any_draw(max_clusters, draws)
+        max_clusters = _in_any_draw(max_clusters, source)
     check_clusters(n_clusters, max_clusters)
-    _check_items("n_clusters", n_clusters, draws.n_items)
-    _check_items("max_clusters", max_clusters, draws.n_items)
+    _check_items("n_clusters", n_clusters, source.n_items)
+    _check_items("max_clusters", max_clusters, source.n_items)
     check_refinement(ORDERS[0] if refine is None else refine, passes, "refine")
     rng = as_generator(random_seed)
-    threshold = threshold_of(draws, loss, tau, rng, progressbar)
-    record = as_loss(loss) if threshold is None else binder(tau=threshold)
+    threshold = threshold_of(source, given, tau, rng, progressbar)
+    record = given if threshold is None else binder(tau=threshold)
     found = function(
-        draws, record, n_clusters=n_clusters, max_clusters=max_clusters, rng=rng, progressbar=progressbar, **options
+        source, record, n_clusters=n_clusters, max_clusters=max_clusters, rng=rng, progressbar=progressbar, **options
     )
     if not isinstance(found, Candidate):
         raise TypeError(f"method {name!r} must return a consensus.Candidate; got {type(found).__name__}.")
-    labels = draws.as_labels(found.labels, "method's labels")
+    labels = source.as_labels(found.labels, "method's labels")
     if refine is not None:
-        labels = refined_labels(draws, labels, refine, passes)
+        labels = refined_labels(source, labels, refine, passes)
         name = f"{name}, {refine} refinement"
     if n_clusters is not None and labels.max() + 1 < n_clusters:
         reason = "the draws do not tell more apart" if refine is None else "the refinement may have merged some"
@@ -338,41 +360,40 @@ def consensus_partition(
             f"The answer has {labels.max() + 1} clusters, not {n_clusters}: {reason}.",
             stacklevel=2,
         )
-    asked = {"n_clusters": n_clusters, "max_clusters": max_clusters}
-    info = found.info | {name: int(number) for name, number in asked.items() if number is not None}
+    limits = {"n_clusters": n_clusters, "max_clusters": max_clusters}
+    info = found.info | {name: int(number) for name, number in limits.items() if number is not None}
     if threshold is not None:
-        within, between = pair_means(draws, labels)
+        within, between = pair_means(source, labels)
         info = info | {"tau": threshold, "within": within, "between": between}
-    losses = draw_losses(labels[np.newaxis], draws, record)
-    expected = float(draws.mean(losses)[0])
+    (expected,), (mcse,) = (values.tolist() for values in loss_and_error(source, labels[np.newaxis], record))
     lower_bound = found.lower_bound
     if lower_bound is None:
-        lower_bound = quick_bound(draws, record, labels, info.get("n_starts", 1))
+        lower_bound = quick_bound(source, record, labels, info.get("n_starts", 1))
     return ConsensusPartition(
-        labels=draws.item_array(labels, "labels"),
+        labels=source.item_array(labels, "labels"),
         expected_loss=expected,
-        mcse=float(draws.mcse(losses)[0]),
+        mcse=mcse,
         loss=record,
         method=name,
-        n_draws=draws.n_draws,
+        n_draws=source.n_draws,
         lower_bound=None if lower_bound is None else min(lower_bound, expected),
         info=info,
     )
 
 
-def _as_method(method: Any) -> tuple[Callable[..., Candidate], str]:
+def _as_method(method: Any) -> tuple[Callable[..., Candidate], str, Need]:
     if callable(method):
-        return method, getattr(method, "__name__", type(method).__name__)
+        return method, getattr(method, "__name__", type(method).__name__), "pairs"  # its own to say what it needs
     if not isinstance(method, str):
         raise TypeError(f"`method` must be a name or a function; got {method!r}.")
     if method not in METHODS:
         raise ValueError(f"`method` must be a function or one of {', '.join(map(repr, METHODS))}; got {method!r}.")
-    return METHODS[method], method
+    return METHODS[method].function, method, METHODS[method].needs
 
 
 def check_options(options: dict[str, Any], more: Iterable[str] = ()) -> None:
     """Refuse arguments of :func:`consensus_partition` that neither it nor the method takes; `more` may be meant."""
-    function, name = _as_method(options.get("method", "greedy"))
+    function, name, _ = _as_method(options.get("method", "greedy"))
     shared = [name for name in inspect.signature(consensus_partition).parameters if name not in ("draws", "options")]
     own = _own_options(function)
     for option in options:
@@ -388,10 +409,10 @@ def _own_options(function: Callable[..., Candidate]) -> list[str] | None:
     return [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in _SHARED]
 
 
-def _in_any_draw(max_clusters: str, draws: PartitionDraws) -> int:
+def _in_any_draw(max_clusters: str, source: PairSource) -> int:
     if max_clusters != "draws":
         raise ValueError(f"`max_clusters` must be a whole number, 'draws' or None; got {max_clusters!r}.")
-    return most_clusters(draws)
+    return source.most_clusters
 
 
 def _check_items(name: str, value: int | None, n_items: int) -> None:

@@ -10,11 +10,11 @@ import numpy.typing as npt
 
 from posterior_consensus.consensus.hierarchical import cut, tree
 from posterior_consensus.draws import PartitionDraws
+from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.kernels import cells, pair_search, search, tables
 from posterior_consensus.kernels.loss import is_linear
 from posterior_consensus.losses import PartitionLoss
 from posterior_consensus.partitions import Labels, canonical_rows, smallest_dtype
-from posterior_consensus.similarity import similarity_values
 
 _SMALL = 40  # draws on which a run begins, and on which the best partition is taken apart again
 _MIDDLE = 128  # draws between the small sample and all of them
@@ -136,7 +136,7 @@ class OnRatios(OnDraws):
         if not 1 < self._draws.n_items <= _MOST_IN_TREE:
             return []
         fewest, most = self.limits.fewest, min(self.limits.most, self._draws.n_items)
-        merges = tree(similarity_values(self._draws), "average")
+        merges = tree(self._draws.similarity(), "average")
         drawn = np.clip(self._draws.n_clusters, fewest, most)
         numbers = np.unique(np.geomspace(fewest, drawn.max(), _CUTS).round().astype(np.int64))
         losses = [self._value(labels.astype(np.int32), self._middle) for labels in cut(merges, numbers)]
@@ -185,10 +185,10 @@ class OnPairs:
     at_once = 10  # a run takes little, and Binder's loss has many partitions that are nearly the best
     explores_all = True
 
-    def __init__(self, draws: PartitionDraws, loss: PartitionLoss, limits: Limits, stop: npt.NDArray[np.uint8]) -> None:
+    def __init__(self, draws: PairSource, loss: PartitionLoss, limits: Limits, stop: npt.NDArray[np.uint8]) -> None:
         self.limits = limits
         self._stop = stop
-        self._similarity = similarity_values(draws)
+        self._similarity = draws.similarity()
         np.fill_diagonal(self._similarity, 0.0)
         self._costs = pair_search.Costs(loss.numerator["A"], loss.numerator["B"])
         together = float(self._similarity.sum()) / 2

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
 
-from posterior_consensus.allocations import AllocationProbabilities
 from posterior_consensus.arguments import check_count
-from posterior_consensus.draws import PartitionDraws, as_partition_draws
+from posterior_consensus.draws import PartitionDraws, as_pair_source
+from posterior_consensus.ensemble.items import Floats
+from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.partitions import Labels, canonical_labels
 from posterior_consensus.similarity import mean_similarity
@@ -26,7 +27,7 @@ def refine_partition(draws: Any, partition: Any, *, order: Order = "jacobi", pas
 
     Parameters
     ----------
-    draws : PartitionDraws or anything :func:`as_partition_draws` takes
+    draws : PairSimilarity, PartitionDraws or anything :func:`as_partition_draws` takes
     partition : result object, DataArray or label vector of shape (n_items,)
     order : {"jacobi", "gauss-seidel"}
         Whether all items move at once, judged by the old labels, or one after the other in the order of the data.
@@ -50,7 +51,8 @@ def refine_partition(draws: Any, partition: Any, *, order: Order = "jacobi", pas
     number; where n_k is 0 the ratio counts as minus infinity, so that an item on its own joins another cluster. This is
     Algorithm 3 of Zhou, Dudeja and Amini (ICLR 2023), "Statistical guarantees for consensus clustering"; one Jacobi
     pass is what its tables report. An item stays where it is unless another cluster is better by more than rounding.
-    The cost of a pass is n_items x n_draws x clusters, without an n x n matrix.
+    The cost of a pass over draws is n_items x n_draws x clusters, without an n x n matrix; a Gauss-Seidel pass over
+    allocation probabilities forms it.
 
     Examples
     --------
@@ -59,9 +61,9 @@ def refine_partition(draws: Any, partition: Any, *, order: Order = "jacobi", pas
     >>> pc.consensus.refine_partition(draws, [0, 0, 1, 1, 1]).values
     array([0, 0, 0, 1, 1], dtype=int32)
     """
-    draws = as_partition_draws(draws)
+    source = as_pair_source(draws)
     check_refinement(order, passes, "order")
-    return draws.item_array(refined_labels(draws, draws.as_labels(partition), order, passes), "labels")
+    return source.item_array(refined_labels(source, source.as_labels(partition), order, passes), "labels")
 
 
 def check_refinement(order: Any, passes: Any, name: str) -> None:
@@ -72,30 +74,30 @@ def check_refinement(order: Any, passes: Any, name: str) -> None:
         check_count("passes", passes)
 
 
-def refined_labels(draws: PartitionDraws, labels: Labels, order: Order, passes: int | None) -> Labels:
+def refined_labels(source: PairSource, labels: Labels, order: Order, passes: int | None) -> Labels:
     """Refine canonical labels (n,)."""
     if order == "jacobi":
-        one_pass: Callable[[Any, Labels], Labels] = _jacobi_pass
+        one_pass = partial(_jacobi_pass, source)
+    elif isinstance(source, PartitionDraws) and source.labels_are_sure:
+        one_pass = partial(_gauss_seidel_pass_over_draws, source)
     else:
-        one_pass = (
-            _gauss_seidel_pass_of_allocations if isinstance(draws, AllocationProbabilities) else _gauss_seidel_pass
-        )
+        one_pass = partial(_gauss_seidel_pass, source.similarity())
     seen = {labels.tobytes()}
     for _ in range(_MOST_PASSES if passes is None else passes):
-        labels = canonical_labels(one_pass(draws, labels))
+        labels = canonical_labels(one_pass(labels))
         if labels.tobytes() in seen and passes is None:  # a fixed point, or Jacobi's cycle of two
             break
         seen.add(labels.tobytes())
     return labels
 
 
-def _jacobi_pass(draws: PartitionDraws, labels: Labels) -> Labels:
-    means = np.nan_to_num(mean_similarity(draws, labels), nan=-np.inf)
+def _jacobi_pass(source: PairSource, labels: Labels) -> Labels:
+    means = np.nan_to_num(mean_similarity(source, labels), nan=-np.inf)
     best = means >= means.max(axis=1, keepdims=True) - 1e-12
     return np.where(best[np.arange(labels.size), labels], labels, best.argmax(axis=1)).astype(np.int32)
 
 
-def _gauss_seidel_pass(draws: PartitionDraws, labels: Labels) -> Labels:
+def _gauss_seidel_pass_over_draws(draws: PartitionDraws, labels: Labels) -> Labels:
     refined = labels.copy()
     sizes = np.bincount(refined)
     counts = ensemble.joint_counts(draws.labels, draws.starts, refined, sizes.size)
@@ -103,20 +105,18 @@ def _gauss_seidel_pass(draws: PartitionDraws, labels: Labels) -> Labels:
     return refined
 
 
-def _gauss_seidel_pass_of_allocations(draws: AllocationProbabilities, labels: Labels) -> Labels:
+def _gauss_seidel_pass(similarity: Floats, labels: Labels) -> Labels:
     refined = labels.copy()
     sizes = np.bincount(refined)
-    sums = np.einsum("tnc,nk->tck", draws.probabilities, np.eye(sizes.size)[refined], optimize=True)
+    links = np.stack([similarity[labels == k].sum(axis=0) for k in range(sizes.size)])
     for item, old in enumerate(labels):
-        p = draws.probabilities[:, item].astype(np.float64)
-        links = np.einsum("t,tc,tck->k", draws.weights, p, sums, optimize=True)
-        links[old] -= draws.weights @ np.square(p).sum(axis=1)
+        row = similarity[item]
+        links[old] -= row
         sizes[old] -= 1
-        means = np.divide(links, sizes, out=np.full(links.shape, -np.inf), where=sizes > 0)
+        means = np.divide(links[:, item], sizes, out=np.full(sizes.size, -np.inf), where=sizes > 0)
         best = means >= means.max() - 1e-12
         new = old if best[old] else int(best.argmax())
         sizes[new] += 1
-        sums[:, :, old] -= p
-        sums[:, :, new] += p
+        links[new] += row
         refined[item] = new
     return refined

@@ -7,12 +7,12 @@ import numpy as np
 from posterior_consensus.consensus.perturbation.fit import Noise, as_fit, fit
 from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.draws import PartitionDraws
-from posterior_consensus.losses import PartitionLoss
+from posterior_consensus.loss_record import Objective
 
 
 def rpm_em(
     draws: PartitionDraws,
-    loss: PartitionLoss,
+    loss: Objective,
     *,
     n_clusters: int | None,
     max_clusters: int | None,

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.draws import PartitionDraws
+from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.expectation import mean_loss
-from posterior_consensus.losses import PartitionLoss
+from posterior_consensus.loss_record import Objective
 from posterior_consensus.partitions import Labels
 from posterior_consensus.progress import track
 
@@ -41,11 +41,14 @@ class Candidate:
     lower_bound: float | None = None
 
 
-def cluster_range(draws: PartitionDraws, n_clusters: int | None, max_clusters: int | None) -> range:
-    """Numbers of clusters a method is to try: the one asked for, or 1 to the largest allowed or in any draw."""
+def cluster_range(draws: PairSource, n_clusters: int | None, max_clusters: int | None) -> range:
+    """Numbers of clusters a method is to try: the one asked for, or 1 to the largest allowed or in any draw.
+
+    A similarity matrix alone does not tell that of the draws: it is the number of items then.
+    """
     if n_clusters is not None:
         return range(n_clusters, n_clusters + 1)
-    return range(1, (max_clusters or most_clusters(draws)) + 1)
+    return range(1, (max_clusters or draws.most_clusters) + 1)
 
 
 def effort(count: int, n_clusters: int) -> int:
@@ -54,8 +57,8 @@ def effort(count: int, n_clusters: int) -> int:
 
 
 def best_number(
-    draws: PartitionDraws,
-    loss: PartitionLoss,
+    draws: PairSource,
+    loss: Objective,
     numbers: range,
     fit: Callable[[int], Candidate],
     *,
@@ -101,11 +104,6 @@ def _beside_best(losses: dict[int, float]) -> list[int]:
     return [(low + high) // 2 for low, high in pairwise(around) if high - low > longest]
 
 
-def most_clusters(draws: PartitionDraws) -> int:
-    """The largest number of clusters in any draw; those of weight 0 are not in the posterior."""
-    return int(draws.n_clusters[draws.weights > 0].max())
-
-
 def allowed(partitions: npt.NDArray[Any], n_clusters: int | None, max_clusters: int | None) -> npt.NDArray[Any]:
     """Keep the canonical partitions (P, n) with as many clusters as asked for."""
     counts = partitions.max(axis=1).astype(np.int64) + 1
@@ -129,7 +127,7 @@ def filled(scores: Floats, labels: Labels) -> Labels:
 
 
 def least_loss(
-    draws: PartitionDraws, loss: PartitionLoss, blocks: Iterable[npt.NDArray[Any]]
+    draws: PairSource, loss: Objective, blocks: Iterable[npt.NDArray[Any]]
 ) -> tuple[npt.NDArray[Any], list[float]]:
     """The first partition of least expected loss among blocks of them (P, n), and all expected losses."""
     best: npt.NDArray[Any] = np.empty(0, np.int32)

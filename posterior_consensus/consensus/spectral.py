@@ -11,9 +11,9 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator, eigsh
 from posterior_consensus.arguments import check_above, check_count
 from posterior_consensus.consensus.basic import k_means, thread_pools
 from posterior_consensus.consensus.selection import Candidate, best_number, cluster_range, effort
-from posterior_consensus.draws import PartitionDraws
-from posterior_consensus.losses import PartitionLoss
-from posterior_consensus.similarity import similarity_operator, similarity_values
+from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.loss_record import Objective
+from posterior_consensus.similarity import similarity_operator
 
 Floats = npt.NDArray[np.float64]
 Affinity = Literal["association", "rbf"]
@@ -27,8 +27,8 @@ _DENSE = 1000  # items up to which all eigenvectors take little
 
 
 def spectral(
-    draws: PartitionDraws,
-    loss: PartitionLoss,
+    draws: PairSource,
+    loss: Objective,
     *,
     n_clusters: int | None,
     max_clusters: int | None,
@@ -90,16 +90,16 @@ class Leading(NamedTuple):
     widths: npt.NDArray[np.intp]  # (number,), the columns that are the items' coordinates for 1, 2, ... clusters
 
 
-def leading_eigenvectors(draws: PartitionDraws, number: int) -> Leading:
+def leading_eigenvectors(draws: PairSource, number: int) -> Leading:
     """Return the leading eigenvectors of the posterior similarity matrix for up to `number` clusters."""
     return _leading(similarity_operator(draws), number)
 
 
-def random_walk_vectors(draws: PartitionDraws, number: int, affinity: Affinity, gamma: float) -> Leading:
+def random_walk_vectors(draws: PairSource, number: int, affinity: Affinity, gamma: float) -> Leading:
     """Return the leading eigenvectors of the random walk on the graph of the items for up to `number` clusters."""
     n = draws.n_items
     if affinity == "rbf":
-        weights = aslinearoperator(_gaussian(similarity_values(draws), gamma))
+        weights = aslinearoperator(_gaussian(draws.similarity(), gamma))
     else:
         similarity = similarity_operator(draws)
         weights = LinearOperator(

@@ -12,13 +12,14 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus import display
-from posterior_consensus.allocations import AllocationProbabilities
 from posterior_consensus.arguments import as_generator, check_between
 from posterior_consensus.consensus.greedy import greedy
 from posterior_consensus.draws import PartitionDraws, as_partition_draws
+from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.groups import Stored, stored
 from posterior_consensus.kernels import contingency
-from posterior_consensus.losses import PartitionLoss, as_loss, binder, pairs
+from posterior_consensus.loss_record import Objective
+from posterior_consensus.losses import binder, pairs
 from posterior_consensus.partitions import HasLabels, Labels
 from posterior_consensus.progress import track
 
@@ -241,21 +242,21 @@ def _calibrated(within: float, between: float, n_draws: float) -> float:
     return float(apart / (together + apart)) if within > between else float(within)
 
 
-def pair_means(draws: PartitionDraws, labels: Labels) -> tuple[float, float]:
+def pair_means(source: PairSource, labels: Labels) -> tuple[float, float]:
     """Mean similarity of the pairs that a partition has together and of those it has apart; NaN where there are none.
 
-    The costs are items x draws: a pair's similarity is its mean over draws, so sums over pairs can be taken in each
-    draw.
+    With draws the costs are items x draws: a pair's similarity is its mean over draws, so sums over pairs can be taken
+    in each draw.
     """
-    h = pairs(draws.n_items)
+    h = pairs(source.n_items)
     sizes = np.bincount(labels)
-    if isinstance(draws, AllocationProbabilities):
-        links = draws.links(np.eye(sizes.size)[labels]) / 2
-        joint, drawn = links[np.arange(labels.size), labels].sum(), links.sum()
-    else:
+    if isinstance(source, PartitionDraws) and source.labels_are_sure:
         n_clusters = np.array([sizes.size])
-        sums, all_pairs = contingency.joint_sums(labels[np.newaxis], n_clusters, draws.labels, draws.n_clusters, h)
-        joint, drawn = draws.mean(sums[0]), draws.mean(all_pairs)
+        sums, all_pairs = contingency.joint_sums(labels[np.newaxis], n_clusters, source.labels, source.n_clusters, h)
+        joint, drawn = source.mean(sums[0]), source.mean(all_pairs)
+    else:
+        links, total = source.links(labels)
+        joint, drawn = links[np.arange(labels.size), labels].sum() / (2 * total), links.sum() / (2 * total)
     together = h[sizes].sum()
     apart = h[-1] - together
     within = float(joint / together) if together else np.nan
@@ -264,16 +265,17 @@ def pair_means(draws: PartitionDraws, labels: Labels) -> tuple[float, float]:
 
 
 def threshold_of(
-    draws: PartitionDraws, loss: str | PartitionLoss, tau: Any, rng: np.random.Generator, progressbar: bool
+    source: PairSource, loss: Objective, tau: Any, rng: np.random.Generator, progressbar: bool
 ) -> float | None:
     """The pair threshold that `tau` asks for, calibrated where it is "auto"; None where it is None."""
     if tau is None:
         return None
-    if not isinstance(loss, str) or as_loss(loss).name != "binder":
-        given = repr(loss) if isinstance(loss, str) else str(as_loss(loss))
-        raise ValueError(f"`tau` is the pair threshold of Binder's loss: it needs loss='binder'; got loss {given}.")
+    if loss != binder():
+        raise ValueError(
+            f"`tau` is the pair threshold of Binder's loss: it needs loss='binder'; got loss {loss.name!r}."
+        )
     if isinstance(tau, str):
         if tau != "auto":
             raise ValueError(f"`tau` must be a number between 0 and 1, 'auto' or None; got {tau!r}.")
-        return pair_threshold(draws, random_seed=rng, progressbar=progressbar).tau
+        return pair_threshold(source, random_seed=rng, progressbar=progressbar).tau
     return check_between("tau", tau, 1)

@@ -10,7 +10,7 @@ import xarray as xr
 
 from posterior_consensus.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.kernels import coclustering
-from posterior_consensus.similarity import group_planes, similarity_values
+from posterior_consensus.similarity import group_planes
 
 
 def similarity_mcse(draws: Any) -> xr.DataArray:
@@ -82,12 +82,12 @@ def _errors(draws: PartitionDraws) -> npt.NDArray[np.float64]:
 
 def _spread(draws: PartitionDraws, batches: list[npt.NDArray[np.intp]]) -> npt.NDArray[np.float64]:
     """Sum of b_k^2 over the batches, for any weights and for allocation probabilities."""
-    psm = similarity_values(draws)
+    psm = draws.similarity()
     spread = np.zeros(psm.shape)
     for batch in batches:
         weight = draws.weights[batch].sum()
         if draws.weights.sum() == weight:
             return np.full(psm.shape, np.nan)
         moved = weight * (1 - batch.size / draws.n_draws) / (1 - weight) if draws.is_weighted else weight
-        spread += np.square(moved * (similarity_values(draws.take(batch)) - psm))
+        spread += np.square(moved * (draws.take(batch).similarity() - psm))
     return spread

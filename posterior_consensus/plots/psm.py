@@ -35,8 +35,9 @@ def plot_psm(
 
     Parameters
     ----------
-    psm : DataArray of shape (n_items, n_items), PartitionDraws or anything :func:`as_partition_draws` takes
-        What :func:`posterior_similarity_matrix` gives, or draws to compute it from.
+    psm : DataArray of shape (n_items, n_items), PairSimilarity, PartitionDraws or anything that becomes draws
+        What :func:`posterior_similarity_matrix` or :func:`as_pair_similarity` gives, or draws, as
+        :func:`as_partition_draws` takes them, to compute it from.
     partition : result object, DataArray or label vector of shape (n_items,), optional
         As a rule the consensus. Without it items are ordered by average linkage and nothing is outlined.
     cmap : str or matplotlib.colors.Colormap

@@ -13,7 +13,6 @@ from posterior_consensus.draws import as_partition_draws
 from posterior_consensus.plots.axes import grid_axes, item_names
 from posterior_consensus.plots.colours import MARK, as_cmap, ink_on
 from posterior_consensus.plots.psm import item_order
-from posterior_consensus.similarity import similarity_values
 
 _SIDE = 2.6  # inches
 _MOST_COLUMNS = 4
@@ -70,7 +69,7 @@ def plot_psm_by_chain(
     draws, colours = as_partition_draws(draws), as_cmap(cmap)
     labels = np.zeros(draws.n_items, np.int32) if partition is None else draws.as_labels(partition)
     plain = as_sampled(draws)
-    order = item_order(similarity_values(plain), labels)
+    order = item_order(plain.similarity(), labels)
     n_chains = len(draws.chains)
     n_columns = min(n_chains, _MOST_COLUMNS)
     n_rows = -(-n_chains // n_columns)
@@ -88,7 +87,7 @@ def plot_psm_by_chain(
     line = ink_on([colours(0.0)])[0]
     edges = np.flatnonzero(np.diff(labels[order])) + 0.5
     for ax, rows in zip(axes, plain.chains, strict=True):
-        values = similarity_values(plain.take(rows))[np.ix_(order, order)]
+        values = plain.take(rows).similarity()[np.ix_(order, order)]
         image = ax.imshow(values, cmap=colours, vmin=0.0, vmax=1.0, interpolation="nearest")
         ax.set_title(f"chain {draws.chain[rows[0]]}", fontsize="medium")
         ax.set(xticks=[], yticks=[])

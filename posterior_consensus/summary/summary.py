@@ -94,7 +94,7 @@ class Summary(HasLabels, display.Shown):
     @property
     def loss(self) -> PartitionLoss:
         """Loss that the consensus was found under."""
-        return self.consensus.loss
+        return as_loss(self.consensus.loss)
 
     def to_dataset(self) -> xr.Dataset:
         """All results in one Dataset that any file format holds; ``attach(idata, summary)`` adds it to a posterior."""
@@ -319,7 +319,8 @@ def summarize(
         alternative = clock(
             "alternative", consensus_partition, draws, consensus.loss, n_clusters=number, **search, **quiet
         )
-    metric: str | PartitionLoss = consensus.loss if consensus.loss.metric else "vi"
+    found_under = as_loss(consensus.loss)
+    metric: str | PartitionLoss = found_under if found_under.metric else "vi"
     return Summary(
         source=source,
         draws=draws,

@@ -93,7 +93,7 @@ def methods_text(summary: Summary) -> str:
         first = first[:-1] + ", " + (_GIVEN if is_binder(best.loss) else _SAMPLED)
     how = "by greedy search [dahl2022]" if best.method == "greedy" else f"by the method {best.method!r}"
     report = "We do not report" if diagnosis.status == "disagree" else "We report"
-    key = loss_key(best.loss)
+    key = loss_key(summary.loss)
     loss, version = _NAMES.get(best.loss.name, best.loss.name), posterior_consensus.__version__
     second = (
         f"{report} the partition{_asked(best)} of least posterior expected {loss}{f' [{key}]' if key else ''} that was "
