@@ -59,7 +59,7 @@ def test_options_of_consensus(option, value, error, part):
         ({"loss": "binder", "tau": "half"}, ValueError, "a number between 0 and 1, 'auto' or None; got 'half'"),
         ({"loss": "binder", "tau": True}, TypeError, "`tau` must be a number; got bool"),
         ({"loss": "binder", "tau": [0.5]}, TypeError, "`tau` must be a number; got list"),
-        ({"loss": pc.binder(), "tau": 0.5}, ValueError, "needs loss='binder'; got loss binder"),
+        ({"loss": pc.binder(0.5), "tau": 0.5}, ValueError, "needs loss='binder'; got loss 'binder(a=0.5)'"),
         ({"loss": "zz", "tau": 0.5}, ValueError, "`loss` must be a PartitionLoss or one of"),
         ({"loss": 3, "tau": 0.5}, TypeError, "`loss` must be a name or a PartitionLoss"),
         ({"refine": "jacobi", "passes": 0}, ValueError, "`passes` must be at least 1; got 0"),
@@ -188,8 +188,8 @@ TAKES_PARTITION = {
     "plot_draws_map": pc.plot_draws_map,
 }
 PARTITIONS = {
-    "too short": ([0, 1], ValueError, "must label all 4 items of the"),
-    "too long": ([0] * 5, ValueError, "must label all 4 items of the"),
+    "too short": ([0, 1], ValueError, "must label all 4 items"),
+    "too long": ([0] * 5, ValueError, "must label all 4 items"),
     "empty": ([], ValueError, "must be a vector of labels, one for each item"),
     "NaN": ([0, 0, 1, np.nan], ValueError, "must not be missing; got 1 NaN"),
     "NaN among strings": (["a", "a", "b", np.nan], ValueError, "must not be missing; got 1 NaN"),
