@@ -393,7 +393,7 @@ def vi_lower_bound() -> PairLoss:
     -----
     With S_i the cluster of item i and X the posterior similarity matrix,
 
-        L = (1 / n) sum_i [log2 |S_i| + log2 sum_j X_ij - 2 log2 sum_{j in S_i} X_ij],
+        L = (1 / n) sum_i [log2 size(S_i) + log2 sum_j X_ij - 2 log2 sum_{j in S_i} X_ij],
 
     which is what mcclust.ext's VI.lb computes and minVI minimises. By Jensen's inequality [1]_ the first and the last
     term are together no more than the part of the expected VI that depends on the partition. For the middle term,
