@@ -28,6 +28,8 @@ def loss_matrix(partitions: npt.NDArray[Any], draws: PartitionDraws, loss: Parti
     """Return the loss of every partition (P, n) against every draw, (P, N)."""
     arrays = loss.arrays(draws.n_items)
     sizes = partitions.max(axis=1).astype(np.int64) + 1
+    if sizes.max() - 1 <= np.iinfo(draws.labels.dtype).max:  # kernels are compiled for each pair of types
+        partitions = partitions.astype(draws.labels.dtype)
     joint, drawn = contingency.joint_sums(partitions, sizes, draws.labels, draws.n_clusters, arrays.h)
     own = contingency.size_sums(partitions, sizes, arrays.h)
     losses: Floats = loss_kernels.combine(arrays, joint, own, drawn)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.kernels.loss import Loss
+from posterior_consensus.kernels.loss import LinearLoss, Loss, as_kernels_take_it
 
 Floats = npt.NDArray[np.float64]
 
@@ -70,9 +70,11 @@ class PartitionLoss:
     reference: str = ""
     parameters: Mapping[str, float | str] = field(default_factory=dict, hash=False)
 
-    def arrays(self, n_items: int) -> Loss:
-        """Return the loss for `n_items` items as kernels take it: eight coefficients each, in the order of TERMS."""
-        return Loss(self.h(n_items), _coefficients(self.numerator), _coefficients(self.denominator))
+    def arrays(self, n_items: int) -> LinearLoss | Loss:
+        """Return the loss for `n_items` items as kernels take it."""
+        numerator, denominator = _coefficients(self.numerator), _coefficients(self.denominator)
+        taken: LinearLoss | Loss = as_kernels_take_it(self.h(n_items), numerator, denominator)
+        return taken
 
     def __str__(self) -> str:
         return self.name

@@ -21,7 +21,7 @@ from posterior_consensus.consensus.workers import Workers
 from posterior_consensus.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.ensemble.pairs import PairSource, as_pair_similarity
 from posterior_consensus.expectation import mean_loss
-from posterior_consensus.kernels.loss import is_linear
+from posterior_consensus.kernels.loss import LinearLoss
 from posterior_consensus.kernels.search import ZEALOUS
 from posterior_consensus.loss_record import Objective, PairLoss, PartitionLoss
 from posterior_consensus.losses import binder, is_binder
@@ -300,7 +300,7 @@ def _problem(
     if is_binder(loss) and not by_draws:
         return OnPairs(source, loss, limits, stop)
     draws = as_partition_draws(source)
-    kind = OnDraws if is_linear(loss.arrays(draws.n_items)) else OnRatios
+    kind = OnDraws if isinstance(loss.arrays(draws.n_items), LinearLoss) else OnRatios
     return kind(draws, loss, limits, stop)
 
 

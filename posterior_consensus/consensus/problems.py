@@ -12,7 +12,7 @@ from posterior_consensus.consensus.hierarchical import cut, tree
 from posterior_consensus.draws import PartitionDraws
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.kernels import cells, pair_search, search, tables
-from posterior_consensus.kernels.loss import is_linear
+from posterior_consensus.kernels.loss import LinearLoss
 from posterior_consensus.losses import PartitionLoss
 from posterior_consensus.partitions import Labels, canonical_rows, smallest_dtype
 
@@ -25,6 +25,9 @@ _CUTS = 16  # numbers of clusters into which it is cut
 _MOST_BYTES = 8e9
 _PAIRS_OF_DRAWS = 8  # from which is estimated how many cells of a search's tables are not zero
 _SPARSE_WORK = 12  # times as long as a cell of dense tables takes one of sparse tables
+
+
+AnyDraws = cells.Draws | cells.SparseDraws
 
 
 class Found(NamedTuple):
@@ -52,9 +55,10 @@ class OnDraws:
     def __init__(self, draws: PartitionDraws, loss: PartitionLoss, limits: Limits, stop: npt.NDArray[np.uint8]) -> None:
         self._draws = draws
         self._loss = loss.arrays(draws.n_items)
-        self._is_sparse = is_linear(self._loss) and limits.fewest == 1 and is_sparse(draws)
+        sparse = isinstance(self._loss, LinearLoss) and limits.fewest == 1 and is_sparse(draws)
+        self._kind = cells.SparseDraws if sparse else cells.Draws
         self.limits = limits
-        if not self._is_sparse:
+        if not sparse:
             widest = int(_MOST_BYTES / (4 * int(draws.starts[-1])))
             if limits.fewest > widest:
                 raise MemoryError(
@@ -62,11 +66,11 @@ class OnDraws:
                 )
             self.limits = limits._replace(most=min(limits.most, widest))
         self._stop = stop
-        self._all = cells.Draws(draws.labels, draws.starts, draws.weights)
+        self._all = self._kind(draws.labels, draws.starts, draws.weights)
         self._cumulative = np.cumsum(draws.weights)
 
     @cached_property
-    def _middle(self) -> cells.Draws:
+    def _middle(self) -> AnyDraws:
         return self._sample((np.arange(_MIDDLE) + 0.5) / _MIDDLE)
 
     def explore(self, order: npt.NDArray[Any], random: npt.NDArray[np.float64], from_draw: bool) -> Found:
@@ -84,7 +88,7 @@ class OnDraws:
         return self._settle(self._sample(random[:_SMALL]), labels, order, effort=2)
 
     def _explore(
-        self, start: Labels, order: npt.NDArray[Any], random: npt.NDArray[np.float64], middle: cells.Draws | None
+        self, start: Labels, order: npt.NDArray[Any], random: npt.NDArray[np.float64], middle: AnyDraws | None
     ) -> Found:
         found = self._settle(self._sample(random[:_SMALL]), start, order, effort=0)
         if middle is None:
@@ -92,7 +96,7 @@ class OnDraws:
         later = self._settle(middle, found.labels, order, effort=1)
         return later._replace(tally=found.tally + later.tally)
 
-    def _sample(self, quantiles: npt.NDArray[np.float64]) -> cells.Draws:
+    def _sample(self, quantiles: npt.NDArray[np.float64]) -> AnyDraws:
         """The draws at these quantiles of their weights, or all if there are no more."""
         if self._draws.n_draws <= quantiles.size:
             return self._all
@@ -100,14 +104,15 @@ class OnDraws:
         times = np.bincount(found)
         rows = np.flatnonzero(times)
         starts = np.concatenate([[0], np.cumsum(self._draws.n_clusters[rows])])
-        return cells.Draws(self._draws.labels[rows], starts, times[rows] / quantiles.size)
+        return self._kind(self._draws.labels[rows], starts, times[rows] / quantiles.size)
 
     def _settle(
-        self, draws: cells.Draws, labels: Labels, order: npt.NDArray[Any], effort: int, exactly: bool = False
+        self, draws: AnyDraws, labels: Labels, order: npt.NDArray[Any], effort: int, exactly: bool = False
     ) -> Found:
         partition = labels.copy()
-        settle = search.settle_sparse if self._is_sparse else search.settle_dense
-        value, in_one, tally = settle(draws, self._loss, partition, order, *self.limits, exactly, effort, self._stop)
+        value, in_one, tally = search.settle(
+            draws, self._loss, partition, order, *self.limits, exactly, effort, self._stop
+        )
         return Found(_numbered(partition), value, in_one, tally)
 
 
@@ -168,8 +173,8 @@ class OnRatios(OnDraws):
         """Search from a partition, on all draws."""
         return self._settle(self._all, labels, np.arange(labels.size), effort=1, exactly=True)
 
-    def _value(self, labels: Labels, draws: cells.Draws) -> float:
-        value: float = tables.expected(draws, self._loss, cells.dense(draws, labels, int(labels.max()) + 1))
+    def _value(self, labels: Labels, draws: AnyDraws) -> float:
+        value: float = tables.expected_loss(draws, self._loss, labels, int(labels.max()) + 1)
         return value
 
 

@@ -3,8 +3,12 @@
 Rules of the house: arrays and scalars in, arrays out or changed in place (the docstring names them); no validation, no
 random numbers, no options, no functions as arguments (a jitted argument defeats the on-disk cache). Kernels are serial.
 A loop over independent outputs takes the range it is to run over first, and `threads.in_blocks` gives blocks of it to
-threads, so that a result never depends on their number. Kernels that call each other share a file, because numba's
-cache does not notice a change in another one.
+threads, so that a result never depends on their number.
+
+Compilation is a cost that users pay. A kernel that only kernels call is `inner`, which makes it cheaper. What depends on
+the kind of tables or of loss is chosen with `either`, so that a call compiles its own kind only. Arguments of one kernel
+have the same types in all calls, as each set of types is compiled for itself. A call of an `inner` kernel from Python
+ends the process.
 
 Shapes are written with N draws, n items, R = sum of the draws' numbers of clusters, K clusters of an estimate.
 """

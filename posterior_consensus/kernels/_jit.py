@@ -1,14 +1,52 @@
-"""The one decorator of every kernel, and the line that says that kernels are being compiled."""
+"""The decorators of all kernels, and the line that says that kernels are being compiled."""
 
+import hashlib
 import logging
 import time
 from functools import partial
+from pathlib import Path
 from threading import Lock, Timer
 
 import numba
 from numba.core import event
+from numba.extending import overload
 
-jit = partial(numba.njit, cache=True, nogil=True, no_cfunc_wrapper=True, error_model="numpy")
+_compiled = partial(numba.njit, nogil=True, no_cfunc_wrapper=True, error_model="numpy")
+_SOURCES = hashlib.sha256(
+    b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
+).hexdigest()
+
+
+def jit(function):
+    """For a kernel that Python calls. It is compiled once and kept on disk until any file of this folder changes."""
+    kernel = _compiled(cache=True)(function)
+    if not numba.config.DISABLE_JIT:
+        # numba looks at the kernel's own file only, but what a kernel calls is compiled into it.
+        kernel._cache._cache_file._source_stamp = _SOURCES
+    return kernel
+
+
+inner = partial(_compiled, no_cpython_wrapper=True)
+"""For one that only kernels call, which then needs neither a way in from Python nor a place of its own in the cache."""
+
+
+def either(kind, one, other, words):
+    """A function for kernels: `one` where its first argument is a NamedTuple of this kind, else `other`.
+
+    It is chosen where the caller is compiled, which then contains nothing of what is not chosen.
+    """
+    one, other = (getattr(function, "py_func", function) for function in (one, other))
+
+    def chosen(first, *rest):
+        return (one if isinstance(first, kind) else other)(first, *rest)
+
+    @overload(chosen, strict=False)
+    def compiled(first, *rest):
+        return one if first.instance_class is kind else other
+
+    chosen.__doc__ = words
+    return chosen
+
 
 _PATIENCE = 1.0  # seconds of compilation after which a user wants to know
 _PACKAGE = __name__.partition(".")[0]

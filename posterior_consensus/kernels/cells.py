@@ -10,11 +10,10 @@ A row stands for a cluster of a draw, a column for a cluster of the partition; `
 from typing import NamedTuple
 
 import numpy as np
-from numba.extending import overload
 
-from posterior_consensus.kernels._jit import jit
+from posterior_consensus.kernels._jit import either, inner
 from posterior_consensus.kernels._simd import LANES, ROWS, add_rows
-from posterior_consensus.kernels.loss import has_denominator, loss_value
+from posterior_consensus.kernels.loss import has_denominator, is_linear, loss_value
 
 _FLUSH = 256  # draws whose scores are summed in single precision
 _HALF = LANES // 2
@@ -26,6 +25,14 @@ class Draws(NamedTuple):
     labels: np.ndarray  # (N, n)
     starts: np.ndarray  # (N + 1,), the first of the R rows of each draw
     weights: np.ndarray  # (N,), summing to 1
+
+
+class SparseDraws(NamedTuple):
+    """The same, of which a search keeps sparse tables."""
+
+    labels: np.ndarray
+    starts: np.ndarray
+    weights: np.ndarray
 
 
 class Slopes(NamedTuple):
@@ -70,13 +77,13 @@ class Sparse(NamedTuple):
     cells: np.ndarray  # (R + 2 N n,)
 
 
-@jit
+@inner
 def scratch(width, most):
     """Scratch for so many clusters, and so many of a draw."""
     return Scratch(np.empty(width), np.empty(width, np.int32), np.zeros(width, np.bool_), np.empty(most, np.int64))
 
 
-@jit
+@inner
 def _sizes(partition, width):
     sizes = np.zeros(width, np.int64)
     for k in partition:
@@ -85,9 +92,7 @@ def _sizes(partition, width):
     return sizes
 
 
-@jit
-def dense(draws, partition, width):
-    """The dense tables of a partition with `width` columns; `joint` and `drawn` are left to refresh_sums."""
+def _dense(draws, partition, width):
     labels, starts, weights = draws
     counts = np.zeros((starts[-1], width), np.int32)
     n_draws = weights.size
@@ -104,9 +109,7 @@ def dense(draws, partition, width):
     return Dense(partition, _sizes(partition, width), np.zeros(n_draws), np.zeros(n_draws), counts)
 
 
-@jit
-def sparse(draws, partition, width):
-    """The sparse tables of a partition with `width` columns."""
+def _sparse(draws, partition, width):
     labels, starts, _ = draws
     n_draws, n_items = labels.shape
     rows = np.zeros(starts[-1], np.int64)
@@ -131,32 +134,27 @@ def sparse(draws, partition, width):
     return state
 
 
-@jit
 def _row_of_dense(state, draws, i, t):
     return draws.starts[t] + draws.labels[t, i]
 
 
-@jit
 def _row_of_sparse(state, draws, i, t):
     return state.row_of[i, t]
 
 
-@jit
 def _row_dense(state, row):
     return row
 
 
-@jit
 def _row_sparse(state, row):
     return state.rows[row]
 
 
-@jit
 def _count_dense(state, row, k):
     return state.counts[row, k]
 
 
-@jit
+@inner
 def _count_sparse(state, row, k):
     cells = state.cells
     for at in range(row + 1, row + 1 + 2 * cells[row], 2):
@@ -165,13 +163,12 @@ def _count_sparse(state, row, k):
     return np.int32(0)
 
 
-@jit
 def _add_dense(state, row, k, change):
     state.counts[row, k] += change
     return state.counts[row, k]
 
 
-@jit
+@inner
 def _add_sparse(state, row, k, change):
     cells = state.cells
     end = row + 1 + 2 * cells[row]
@@ -190,14 +187,14 @@ def _add_sparse(state, row, k, change):
     return np.int32(change)
 
 
-@jit
+@inner
 def _wider(sizes):
     out = np.zeros(2 * sizes.size, np.int64)
-    out[: sizes.size] = sizes
+    for k in range(sizes.size):
+        out[k] = sizes[k]
     return out
 
 
-@jit
 def _widened_dense(state):
     n_rows, width = state.counts.shape
     counts = np.zeros((n_rows, 2 * width), np.int32)
@@ -207,12 +204,11 @@ def _widened_dense(state):
     return Dense(state.partition, _wider(state.sizes), state.joint, state.drawn, counts)
 
 
-@jit
 def _widened_sparse(state):
     return Sparse(state.partition, _wider(state.sizes), state.joint, state.drawn, state.rows, state.row_of, state.cells)
 
 
-@jit
+@inner
 def _rename_sizes(state, names):
     sizes = state.sizes
     for k in range(sizes.size):
@@ -225,7 +221,6 @@ def _rename_sizes(state, names):
             state.partition[i] = names[state.partition[i]]
 
 
-@jit
 def _rename_dense(state, names):
     for k in range(names.size):
         if names[k] != k and state.sizes[k] > 0:
@@ -235,7 +230,6 @@ def _rename_dense(state, names):
     _rename_sizes(state, names)
 
 
-@jit
 def _rename_sparse(state, names):
     cells = state.cells
     for row in state.rows:
@@ -253,7 +247,6 @@ def _rename_sparse(state, names):
     _rename_sizes(state, names)
 
 
-@jit
 def _row_sums_dense(state, row, h):
     total, joint = 0, 0.0
     for count in state.counts[row]:
@@ -262,7 +255,6 @@ def _row_sums_dense(state, row, h):
     return joint, total
 
 
-@jit
 def _row_sums_sparse(state, row, h):
     total, joint = 0, 0.0
     for at in range(row + 1, row + 1 + 2 * state.cells[row], 2):
@@ -271,7 +263,6 @@ def _row_sums_sparse(state, row, h):
     return joint, total
 
 
-@jit
 def _score_item_dense(state, draws, slopes, difference, i, out):
     labels, starts, _ = draws
     old = state.partition[i]
@@ -300,7 +291,7 @@ def _score_item_dense(state, draws, slopes, difference, i, out):
     return n_met
 
 
-@jit
+@inner
 def _score_item_sparse(state, draws, slopes, difference, i, out):
     cells = state.cells
     scores, met, touched, _ = out
@@ -324,7 +315,7 @@ def _score_item_sparse(state, draws, slopes, difference, i, out):
     return n_met
 
 
-@jit
+@inner
 def _score_columns(state, draws, slopes, difference, first_item, first, sums, totals):
     """Score a block of items for entering and for staying in eight clusters, all against the tables as they are.
 
@@ -382,7 +373,6 @@ def _score_columns(state, draws, slopes, difference, first_item, first, sums, to
                 totals[b, k] += sums[b, k]
 
 
-@jit
 def _score_block_dense(state, draws, slopes, difference, first_item, staying, margins, targets, entering, out):
     sums, totals = np.empty((staying.size, LANES), np.float32), np.empty((staying.size, LANES))
     used = 0
@@ -407,7 +397,6 @@ def _score_block_dense(state, draws, slopes, difference, first_item, staying, ma
         margins[b] -= staying[b]
 
 
-@jit
 def _score_block_sparse(state, draws, slopes, difference, first_item, staying, margins, targets, entering, out):
     for b in range(staying.size):
         n_met = _score_item_sparse(state, draws, slopes, difference, first_item + b, out)
@@ -422,20 +411,19 @@ def _score_block_sparse(state, draws, slopes, difference, first_item, staying, m
         margins[b] -= staying[b]
 
 
-@jit
+@inner
 def _place(k, other):
     """Place of clusters k < other among all pairs."""
     return other * (other - 1) // 2 + k
 
 
-@jit
-def _best_unions_dense(state, draws, loss, slopes, linear, n_clusters, members, ends, out, gains, partners):
+def _best_unions_dense(state, draws, loss, slopes, n_clusters, members, ends, out, gains, partners):
     h, starts = loss.h, draws.starts
     top = h[-1]
     n_pairs = n_clusters * (n_clusters - 1) // 2
     all_gains, deltas, owns = np.zeros(n_pairs), np.zeros(n_pairs), np.empty(n_pairs)
     there = np.empty(n_clusters, np.int64)
-    is_ratio = has_denominator(loss)
+    linear, is_ratio = is_linear(loss), has_denominator(loss)
     before = 0.0
     for k in range(n_clusters):
         before += h[state.sizes[k]]
@@ -473,8 +461,7 @@ def _best_unions_dense(state, draws, loss, slopes, linear, n_clusters, members, 
                 gains[k], partners[k] = gain, other
 
 
-@jit
-def _best_unions_sparse(state, draws, loss, slopes, linear, n_clusters, members, ends, out, gains, partners):
+def _best_unions_sparse(state, draws, loss, slopes, n_clusters, members, ends, out, gains, partners):
     h, cells = loss.h, state.cells
     scores, met, touched, seen = out
     n_draws = draws.weights.size
@@ -511,33 +498,25 @@ def _best_unions_sparse(state, draws, loss, slopes, linear, n_clusters, members,
                 gains[k], partners[k] = gain, other
 
 
-def _of_both(for_dense, for_sparse, words):
-    """A function of tables of either kind, chosen where it is compiled."""
-
-    def chosen(state, *arguments):
-        return (for_dense if isinstance(state, Dense) else for_sparse)(state, *arguments)
-
-    @overload(chosen, strict=False)
-    def compiled(state, *arguments):
-        function = for_dense if state.instance_class is Dense else for_sparse
-
-        def implementation(state, *arguments):
-            return function(state, *arguments)
-
-        return implementation
-
-    chosen.__doc__ = words
-    return chosen
-
-
-row_of = _of_both(_row_of_dense, _row_of_sparse, "The row of an item in a draw.")
-nth_row = _of_both(_row_dense, _row_sparse, "The row of cluster `row` of all draws' clusters, draw below draw.")
-count = _of_both(_count_dense, _count_sparse, "Count of a cell, by row and column.")
-add = _of_both(_add_dense, _add_sparse, "Add a number to the count of a cell; return what it is then.")
-widened = _of_both(_widened_dense, _widened_sparse, "The same tables with twice the columns.")
-rename = _of_both(_rename_dense, _rename_sparse, "Give the clusters new names, none above their own; equal ones merge.")
-row_sums = _of_both(_row_sums_dense, _row_sums_sparse, "Sum of h over the cells of a row, and the number of its items.")
-score_item = _of_both(
+tables_of = either(
+    Draws,
+    _dense,
+    _sparse,
+    "The tables of a partition with `width` columns, of the draws' kind; `joint` and `drawn` are left to refresh_sums.",
+)
+row_of = either(Dense, _row_of_dense, _row_of_sparse, "The row of an item in a draw.")
+nth_row = either(Dense, _row_dense, _row_sparse, "The row of cluster `row` of all draws' clusters, draw below draw.")
+count = either(Dense, _count_dense, _count_sparse, "Count of a cell, by row and column.")
+add = either(Dense, _add_dense, _add_sparse, "Add a number to the count of a cell; return what it is then.")
+widened = either(Dense, _widened_dense, _widened_sparse, "The same tables with twice the columns.")
+rename = either(
+    Dense, _rename_dense, _rename_sparse, "Give the clusters new names, none above their own; equal ones merge."
+)
+row_sums = either(
+    Dense, _row_sums_dense, _row_sums_sparse, "Sum of h over the cells of a row, and the number of its items."
+)
+score_item = either(
+    Dense,
     _score_item_dense,
     _score_item_sparse,
     """What item i, out of its cluster if it is in one, adds in each cluster to a loss with these slopes.
@@ -545,7 +524,8 @@ score_item = _of_both(
     Returns how many clusters `out.met` holds: those that share a draw's cluster with the item, or all.
     """,
 )
-score_block = _of_both(
+score_block = either(
+    Dense,
     _score_block_dense,
     _score_block_sparse,
     """Scores of a block of items for staying where they are, and by how much the best other cluster is worse.
@@ -554,12 +534,13 @@ score_block = _of_both(
     if it has any cells, with the scores of the other clusters.
     """,
 )
-best_unions = _of_both(
+best_unions = either(
+    Dense,
     _best_unions_dense,
     _best_unions_sparse,
     """Write by how much the union of each cluster with the best of the later ones raises the expected loss, and which.
 
     The clusters are the first `n_clusters`; `members` holds their items, those of cluster k up to `ends[k]`. Sparse
-    tables look at those that share a draw's cluster only, as the union of others lowers no loss, and `linear` ones.
+    tables look at those that share a draw's cluster only, as the union of others lowers no loss, and linear ones.
     """,
 )

@@ -8,7 +8,7 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic, overload
 
-from posterior_consensus.kernels._jit import jit
+from posterior_consensus.kernels._jit import inner, jit
 from posterior_consensus.kernels.threads import in_blocks
 
 _TILE = 64
@@ -56,7 +56,7 @@ def pack_bit_planes(labels, n_planes):
     return planes
 
 
-@jit
+@inner
 def _count_draws_apart(planes, row, column, differ, apart):
     """Write to `apart` (tile, tile) in how many draws the items of two tiles differ; `differ` (tile,) is scratch.
 
@@ -86,7 +86,7 @@ def _count_draws_apart(planes, row, column, differ, apart):
                 counts[j] += np.int64(_population_count(differ[j]))
 
 
-@jit
+@inner
 def _corner(tile):
     """First row and first column of a tile of the lower triangle, counted row by row."""
     k = np.int64((np.sqrt(8.0 * tile + 1.0) - 1.0) / 2.0)  # tile = k (k + 1) / 2 + l with l <= k

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from posterior_consensus.kernels._jit import jit
+from posterior_consensus.kernels._jit import inner, jit
 from posterior_consensus.kernels.threads import in_blocks
 
 
@@ -15,7 +15,7 @@ def contingency_table(labels, others, n_rows, n_columns):
     return table
 
 
-@jit
+@inner
 def _joint_sum(partition, draw, n_clusters, width, h, cells, sizes):
     """Sum of h over a contingency table, visiting every cell; `sizes` receives the sizes of the draw's clusters.
 
@@ -34,7 +34,7 @@ def _joint_sum(partition, draw, n_clusters, width, h, cells, sizes):
     return total
 
 
-@jit
+@inner
 def _sort_items(draw, width, sizes, order):
     """Write the sizes of the draw's clusters to `sizes`, the items cluster by cluster to `order`."""
     ends = np.zeros(width + 1, np.int64)
@@ -48,7 +48,7 @@ def _sort_items(draw, width, sizes, order):
         ends[draw[i]] += 1
 
 
-@jit
+@inner
 def _joint_sum_by_items(partition, order, sizes, h, counts):
     """What _joint_sum returns, visiting items cluster by cluster; `counts`, all 0 before and after, is scratch."""
     total = 0.0
@@ -65,9 +65,8 @@ def _joint_sum_by_items(partition, order, sizes, h, counts):
 
 
 @jit
-def _joint_sums(first, last, partitions, n_clusters, labels, n_draw_clusters, h, sums, drawn):
+def _joint_sums(first, last, partitions, n_clusters, most, labels, n_draw_clusters, widest, h, sums, drawn):
     n_items = labels.shape[1]
-    most, widest = n_clusters.max(), n_draw_clusters[first:last].max()
     counts, sizes = np.zeros(most, np.int64), np.zeros(widest, np.int64)
     order = np.empty(n_items, np.int64)
     cells = np.zeros(min(most * widest, 16 * n_items), np.int64)
@@ -93,16 +92,15 @@ def joint_sums(partitions, n_clusters, labels, n_draw_clusters, h):
     """
     n_draws = labels.shape[0]
     sums, drawn = np.empty((partitions.shape[0], n_draws)), np.zeros(n_draws)
-    in_blocks(
-        _joint_sums, 0, n_draws, partitions, n_clusters, labels, n_draw_clusters, h, sums, drawn, work=partitions.size
-    )
+    most, widest = n_clusters.max(), n_draw_clusters.max()
+    arguments = partitions, n_clusters, most, labels, n_draw_clusters, widest, h, sums, drawn
+    in_blocks(_joint_sums, 0, n_draws, *arguments, work=partitions.size)
     return sums, drawn
 
 
 @jit
-def _paired_joint_sums(first, last, labels, n_clusters, rows, others, h, sums):
+def _paired_joint_sums(first, last, labels, n_clusters, rows, others, most, widest, h, sums):
     n_items = labels.shape[1]
-    most, widest = n_clusters[rows[first:last]].max(), n_clusters[others[first:last]].max()
     counts, sizes = np.zeros(most, np.int64), np.zeros(widest, np.int64)
     cells = np.zeros(min(most * widest, 16 * n_items), np.int64)
     order = np.empty(n_items, np.int64)
@@ -119,7 +117,9 @@ def _paired_joint_sums(first, last, labels, n_clusters, rows, others, h, sums):
 def paired_joint_sums(labels, n_clusters, rows, others, h):
     """Sums of h over the contingency tables of draws `rows[p]` with draws `others[p]` of (N, n), one for each p."""
     sums = np.empty(rows.size)
-    in_blocks(_paired_joint_sums, 0, rows.size, labels, n_clusters, rows, others, h, sums, work=labels.shape[1])
+    most, widest = n_clusters[rows].max(initial=0), n_clusters[others].max(initial=0)
+    arguments = labels, n_clusters, rows, others, most, widest, h, sums
+    in_blocks(_paired_joint_sums, 0, rows.size, *arguments, work=labels.shape[1])
     return sums
 
 

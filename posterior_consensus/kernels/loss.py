@@ -12,21 +12,35 @@ from typing import NamedTuple
 
 import numpy as np
 
-from posterior_consensus.kernels._jit import jit
+from posterior_consensus.kernels._jit import either, inner, jit
 
 _TINY = 1e-12  # relative to the numbers compared: what is smaller is rounding
 _ZERO = 1e-14  # relative to top: what coefficients such as 1.5 and 0.5 leave where A = B = C
 
 
-class Loss(NamedTuple):
-    """The loss as kernels see it."""
+class LinearLoss(NamedTuple):
+    """A weighted sum of A, B and C, so that what a move gains depends on two clusters alone."""
 
     h: np.ndarray  # (n + 1,), with h(0) = h(1) = 0
+    numerator: tuple  # the first four floats
+
+
+class Loss(NamedTuple):
+    """Any other loss."""
+
+    h: np.ndarray
     numerator: tuple  # eight floats
     denominator: tuple  # eight floats
 
 
-@jit
+def as_kernels_take_it(h, numerator, denominator):
+    """The loss with these eight coefficients each."""
+    if any(denominator) or any(numerator[4:]):
+        return Loss(h, numerator, denominator)
+    return LinearLoss(h, numerator[:4])
+
+
+@inner
 def _linear_form(coefficients, top, a, b, c):
     """The eight terms, without a branch within loops over draws, which then run in vector registers.
 
@@ -45,27 +59,34 @@ def _linear_form(coefficients, top, a, b, c):
     )
 
 
-@jit
-def has_denominator(loss):
-    """Whether the loss is a ratio."""
+def _never(loss):
+    return False
+
+
+def _has_denominator(loss):
     for coefficient in loss.denominator:
         if coefficient != 0.0:
             return True
     return False
 
 
-@jit
-def is_linear(loss):
-    """Whether the loss is a weighted sum of A, B and C, so that a move's gain depends on two clusters alone."""
-    for coefficient in loss.numerator[4:]:
-        if coefficient != 0.0:
-            return False
-    return not has_denominator(loss)
+has_denominator = either(LinearLoss, _never, _has_denominator, "Whether the loss is a ratio.")
 
 
-@jit
-def loss_value(loss, is_ratio, top, a, b, c):
-    """The loss, but for its scale."""
+def _always(loss):
+    return True
+
+
+is_linear = either(LinearLoss, _always, _never, "Whether the loss is a weighted sum of A, B and C.")
+
+
+def _linear_value(loss, is_ratio, top, a, b, c):
+    numerator = loss.numerator
+    value = numerator[0] * top + numerator[1] * a + numerator[2] * b + numerator[3] * c
+    return 0.0 if abs(value) <= _ZERO * top else value
+
+
+def _any_value(loss, is_ratio, top, a, b, c):
     value = _linear_form(loss.numerator, top, a, b, c)
     value = 0.0 if abs(value) <= _ZERO * top else value
     if not is_ratio:
@@ -75,6 +96,9 @@ def loss_value(loss, is_ratio, top, a, b, c):
     if divisor <= _TINY * top:
         value, divisor = 0.0 if abs(b - a) + abs(c - a) <= _TINY * top else 1.0, 1.0
     return value / divisor
+
+
+loss_value = either(LinearLoss, _linear_value, _any_value, "The loss, but for its scale.")
 
 
 @jit

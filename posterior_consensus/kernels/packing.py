@@ -8,10 +8,10 @@ of the smaller of 0 and the reduced cost.
 
 import numpy as np
 
-from posterior_consensus.kernels._jit import jit
+from posterior_consensus.kernels._jit import inner, jit
 
 
-@jit
+@inner
 def _pair(i, j, n):
     return i * n + j if i < j else j * n + i
 

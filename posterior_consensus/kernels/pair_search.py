@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from posterior_consensus.kernels._jit import jit
+from posterior_consensus.kernels._jit import inner, jit
 
 _TINY = 1e-12  # relative to the scores compared: what is smaller is rounding
 _WIDTH = 8  # clusters to begin with
@@ -31,7 +31,7 @@ class Costs(NamedTuple):
     b: float
 
 
-@jit
+@inner
 def _widened(state):
     width = state.sizes.size
     sizes = np.zeros(2 * width, np.int64)
@@ -41,7 +41,7 @@ def _widened(state):
     return PairState(state.partition, sizes, links)
 
 
-@jit
+@inner
 def _compact(state):
     """Move the clusters to the first rows; return how many there are."""
     partition, sizes, links = state
@@ -61,7 +61,7 @@ def _compact(state):
     return n_clusters
 
 
-@jit
+@inner
 def _move(similarity, state, i, k):
     """Put item i into cluster k, out of the one it is in, if any."""
     old = state.partition[i]
@@ -77,13 +77,13 @@ def _move(similarity, state, i, k):
     state.partition[i] = k
 
 
-@jit
+@inner
 def _score(costs, state, i, k):
     """What item i adds to the expected loss in cluster k."""
     return costs.a * state.links[k, i] + costs.b * (state.sizes[k] - (state.partition[i] == k))
 
 
-@jit
+@inner
 def _first_free(sizes):
     for k in range(sizes.size):
         if sizes[k] == 0:
@@ -91,7 +91,7 @@ def _first_free(sizes):
     return -1
 
 
-@jit
+@inner
 def _scan(similarity, costs, state, items, fewest, most, margins, targets):
     """Put every item of `items` where the expected loss is least; return the state and how many moved.
 
@@ -125,7 +125,7 @@ def _scan(similarity, costs, state, items, fewest, most, margins, targets):
     return state, moved
 
 
-@jit
+@inner
 def _open_clusters(similarity, costs, state, fewest):
     """Give the items that lose least by it clusters of their own until there are `fewest`."""
     n_clusters = _compact(state)
@@ -139,7 +139,7 @@ def _open_clusters(similarity, costs, state, fewest):
     return state
 
 
-@jit
+@inner
 def _merge(costs, state, fewest, most):
     """Merge the two clusters whose union lowers the expected loss most; whether there were such two.
 
@@ -171,7 +171,7 @@ def _merge(costs, state, fewest, most):
     return True
 
 
-@jit
+@inner
 def _move_chain(similarity, costs, state, fewest, margins, targets):
     """Move an item although that costs something, and those after it that then gain; whether it pays in all."""
     order = np.argsort(margins)
@@ -201,7 +201,7 @@ def _move_chain(similarity, costs, state, fewest, margins, targets):
     return False
 
 
-@jit
+@inner
 def _rearrange(similarity, costs, state, items, margins, apart, fewest, most):
     """Dissolve the cluster of these items and allocate them again; return the state and whether that paid.
 
@@ -256,7 +256,7 @@ def _rearrange(similarity, costs, state, items, margins, apart, fewest, most):
     return state, True
 
 
-@jit
+@inner
 def _add(similarity, items, at, links):
     """Add an item's similarities to those of a cluster."""
     row = similarity[items[at]]
@@ -264,7 +264,7 @@ def _add(similarity, items, at, links):
         links[other] += row[items[other]]
 
 
-@jit
+@inner
 def _rearrange_any(similarity, costs, state, order, margins, fewest, most, tally):
     """Dissolve or split every cluster for which that pays; return the state and whether there was one."""
     any_paid = False
@@ -283,7 +283,7 @@ def _rearrange_any(similarity, costs, state, order, margins, fewest, most, tally
     return state, any_paid
 
 
-@jit
+@inner
 def _tables(similarity, partition):
     """The state of a partition."""
     width = _WIDTH
@@ -346,7 +346,7 @@ def settle_pairs(similarity, costs, partition, order, fewest, most, stop):
     return value, tally
 
 
-@jit
+@inner
 def _best_other(costs, state, i):
     """What item i adds to the expected loss in the cluster that suits it best but for its own, and that cluster."""
     best, target = np.inf, -1
@@ -414,7 +414,7 @@ def move_best(similarity, costs, partition, fewest, most, changes):
     return n_moves
 
 
-@jit
+@inner
 def _update_best(costs, state, i, moved, old, new, values, targets):
     """Bring up to date which other cluster suits item i best, after an item moved from `old` to `new`."""
     at = targets[i]

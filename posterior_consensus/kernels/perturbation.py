@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from posterior_consensus.kernels._jit import jit
+from posterior_consensus.kernels._jit import inner, jit
 from posterior_consensus.kernels.threads import in_blocks
 
 _NEGLIGIBLE = 45.0  # by how much the best matching with a cell may lack to the best of all for it to count
@@ -35,7 +35,7 @@ def _weights(gains, columns, weights):
     return total
 
 
-@jit
+@inner
 def _sum_over_matchings(weights, ahead, behind):
     """Replace the weights (c, c) by the probabilities that a row has a column; returns the sum over all matchings.
 
@@ -77,7 +77,7 @@ def _size(taken):
     return number
 
 
-@jit
+@inner
 def _complete(matches, columns):
     """Write the column of each row of the square around `matches` (k, K): those that have none are given the rest."""
     free = np.ones(columns.size, np.bool_)

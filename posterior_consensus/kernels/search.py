@@ -2,25 +2,24 @@
 
 import numpy as np
 
-from posterior_consensus.kernels._jit import jit
+from posterior_consensus.kernels._jit import either, inner, jit
 from posterior_consensus.kernels.cells import (
     Slopes,
     best_unions,
-    dense,
     rename,
     score_block,
     score_item,
     scratch,
-    sparse,
+    tables_of,
     widened,
 )
-from posterior_consensus.kernels.loss import has_denominator, is_linear
+from posterior_consensus.kernels.loss import LinearLoss, has_denominator, is_linear
 from posterior_consensus.kernels.tables import (
-    change_linear,
-    current,
+    change,
     expected,
     expected_after,
     expected_in_one,
+    level,
     move,
     refresh_sums,
     set_slopes,
@@ -31,6 +30,7 @@ _MARGIN = 1e-5  # of an item's score: bounds the rounding of single precision
 _FIRST_ORDER = 8.0  # times 1 / n, of an item's score: bounds what the first order leaves out
 _BLOCK = 256  # items scored against the same tables
 _WIDTH = 8  # columns to begin with
+_NOWHERE = np.int64(-1)
 _LEADERS = 4
 _FOLLOWERS = 8
 _OTHERS = 4
@@ -40,7 +40,7 @@ _MERGE_ONE_IN = 64  # clusters that merge at once, in pairs, where the loss is l
 SCANS, MOVES, MERGES, CHAINS, ZEALOUS, SPLITS = range(6)
 
 
-@jit
+@inner
 def _first_free(state):
     """The first column that no cluster has, or the number of columns."""
     for k in range(state.sizes.size):
@@ -49,7 +49,7 @@ def _first_free(state):
     return state.sizes.size
 
 
-@jit
+@inner
 def _n_clusters(state):
     n_clusters = 0
     for size in state.sizes:
@@ -57,10 +57,10 @@ def _n_clusters(state):
     return n_clusters
 
 
-@jit
+@inner
 def _compact(state):
     """Move the clusters to the first columns; return how many there are."""
-    names = np.empty(state.sizes.size, np.int32)
+    names = np.empty(state.sizes.size, np.int64)
     n_clusters = 0
     in_place = True
     for k in range(names.size):
@@ -73,7 +73,48 @@ def _compact(state):
     return n_clusters
 
 
-@jit
+@inner
+def _with_room(state, out, width):
+    """The same tables and scratch with at least so many columns."""
+    while state.sizes.size < width:
+        state = widened(state)
+    if out.scores.size < state.sizes.size:
+        out = scratch(state.sizes.size, out.seen.size)
+    return state, out
+
+
+@inner
+def _sorted(values, order):
+    """Put the indices in `order` in ascending order of their values, equal ones as they are.
+
+    Shell's sort: NumPy's, compiled into every kernel that sorts, takes a second of a user's first minute.
+    """
+    gap = order.size // 2
+    while gap > 0:
+        for place in range(gap, order.size):
+            index = order[place]
+            value = values[index]
+            at = place
+            while at >= gap and (
+                values[order[at - gap]] > value or (values[order[at - gap]] == value and order[at - gap] > index)
+            ):
+                order[at] = order[at - gap]
+                at -= gap
+            order[at] = index
+        gap = 1 if gap == 2 else int(gap / 2.2)
+    return order
+
+
+@inner
+def _up_to(n):
+    """The numbers from 0 to n - 1."""
+    numbers = np.empty(n, np.int64)
+    for i in range(n):
+        numbers[i] = i
+    return numbers
+
+
+@inner
 def _best_cluster(state, i, out, n_met, may_open, rounding):
     """The cluster of least score for item i, -1 for one of its own, which adds h(1) = 0; the least score.
 
@@ -96,16 +137,16 @@ def _best_cluster(state, i, out, n_met, may_open, rounding):
     return best
 
 
-@jit
-def _allocate(draws, loss, state, difference, linear, order, most, rounding, out):
+@inner
+def _allocate(draws, loss, state, difference, order, most, rounding, out):
     """Put the items of `order` that have no cluster where B + C - 2 A of the items so far grows least.
 
     Every loss here grows with this difference of the two partitions; those that are linear in A and B are taken as
     they are.
     """
     slopes = Slopes(-2.0 * draws.weights, np.ones(1))
-    if linear:
-        set_slopes(draws, loss, state, linear, slopes)
+    if is_linear(loss):
+        set_slopes(loss, draws, state, slopes)
     n_clusters = _compact(state)
     for i in order:
         if state.partition[i] >= 0:
@@ -113,9 +154,7 @@ def _allocate(draws, loss, state, difference, linear, order, most, rounding, out
         n_met = score_item(state, draws, slopes, difference, i, out)
         k = _best_cluster(state, i, out, n_met, n_clusters < most, rounding)
         if k < 0 and n_clusters < most:
-            if n_clusters == state.sizes.size:
-                state = widened(state)
-                out = scratch(state.sizes.size, out.seen.size)
+            state, out = _with_room(state, out, n_clusters + 1)
             k = n_clusters
             n_clusters += 1
         elif k < 0:  # it shares no draw's cluster with any of the clusters
@@ -124,7 +163,7 @@ def _allocate(draws, loss, state, difference, linear, order, most, rounding, out
     return state, out
 
 
-@jit
+@inner
 def _smallest(state):
     """The first of the smallest clusters."""
     best = -1
@@ -134,17 +173,18 @@ def _smallest(state):
     return best
 
 
-@jit
-def _best_change(draws, loss, state, difference, i, entering, least, free, now, rounding):
-    """The cluster to which the move of item i lowers the expected loss `now` most, or its own, and the loss then.
+def _best_linear_move(loss, draws, state, slopes, difference, i, entering, least, may_open, free, now, rounding, out):
+    n_met = score_item(state, draws, slopes, difference, i, out)
+    k = _best_cluster(state, i, out, n_met, may_open, rounding)
+    return free if k < 0 else k, now
 
-    Clusters whose score is above `least` are not looked at. `free` is a column for a cluster of its own, or negative.
-    """
+
+def _best_of_moves(loss, draws, state, slopes, difference, i, entering, least, may_open, free, now, rounding, out):
     old = int(state.partition[i])
     best, target = now - rounding, old
     for k in range(-1, entering.size):
         if k < 0:
-            new = free
+            new = free if may_open and least >= 0.0 else -1
         elif state.sizes[k] > 0 and k != old and k != free and entering[k] <= least:
             new = k
         else:
@@ -156,8 +196,20 @@ def _best_change(draws, loss, state, difference, i, entering, least, free, now, 
     return target, now if target == old else best
 
 
-@jit
-def _scan(draws, loss, state, slopes, difference, linear, fewest, most, doubt, rounding, margins, targets, out):
+_best_move = either(
+    LinearLoss,
+    _best_linear_move,
+    _best_of_moves,
+    """The cluster to which the move of item i lowers the expected loss most, or its own, and the level `now` then.
+
+    The column `free` stands for a cluster of its own. Where the loss is not linear, clusters whose score is above
+    `least` are not looked at.
+    """,
+)
+
+
+@inner
+def _scan(draws, loss, state, slopes, difference, fewest, most, doubt, rounding, margins, targets, out):
     """Let every item move once to where the expected loss is least; return the state and how many moved.
 
     A block of items is scored against frozen tables, of dense ones in single precision and, unless the loss is linear
@@ -165,8 +217,8 @@ def _scan(draws, loss, state, slopes, difference, linear, fewest, most, doubt, r
     score, are then scored again without approximation before they move. `margins` receives by how much the best other
     cluster is worse than the item's own, `targets` which it is.
     """
-    set_slopes(draws, loss, state, linear, slopes)
-    now = 0.0 if linear else current(draws, loss, state)
+    set_slopes(loss, draws, state, slopes)
+    now = level(loss, draws, state)
     n_clusters = _compact(state)
     top = n_clusters  # columns from here on are free
     n_items = state.partition.size
@@ -177,8 +229,9 @@ def _scan(draws, loss, state, slopes, difference, linear, fewest, most, doubt, r
     for first_item in range(0, n_items, _BLOCK):
         last_item = min(first_item + _BLOCK, n_items)
         staying = all_staying[: last_item - first_item]
-        if not linear:
-            entering = np.full((size, state.sizes.size), np.inf)
+        if not is_linear(loss):
+            entering = np.empty((size, state.sizes.size))
+            entering[:] = np.inf
         score_block(
             state,
             draws,
@@ -202,28 +255,25 @@ def _scan(draws, loss, state, slopes, difference, linear, fewest, most, doubt, r
             doubtful = doubt * abs(stay - slopes.b[0] * difference[state.sizes[old]])
             if min(margins[i], -stay if may_open else np.inf) > doubtful:
                 continue
-            if may_open and top == state.sizes.size and n_clusters == top:
-                state = widened(state)
-                out = scratch(state.sizes.size, out.seen.size)
+            if may_open and n_clusters == state.sizes.size:
+                state, out = _with_room(state, out, n_clusters + 1)
             free = top if top < state.sizes.size else _first_free(state)
-            if linear:
-                n_met = score_item(state, draws, slopes, difference, i, out)
-                k = _best_cluster(state, i, out, n_met, may_open, rounding)
-                k = free if k < 0 else k
-            else:
-                opened = free if may_open and -stay <= doubtful else -1
-                k, now = _best_change(
-                    draws,
-                    loss,
-                    state,
-                    difference,
-                    i,
-                    entering[i - first_item],
-                    stay + doubtful,
-                    opened,
-                    now,
-                    rounding,
-                )
+            scores = all_staying if is_linear(loss) else entering[i - first_item]
+            k, now = _best_move(
+                loss,
+                draws,
+                state,
+                slopes,
+                difference,
+                i,
+                scores,
+                stay + doubtful,
+                may_open,
+                free,
+                now,
+                rounding,
+                out,
+            )
             if k != old:
                 n_clusters += int(state.sizes[k] == 0) - int(alone)
                 top = max(top, k + 1)
@@ -232,26 +282,23 @@ def _scan(draws, loss, state, slopes, difference, linear, fewest, most, doubt, r
     return state, moved, out
 
 
-@jit
-def _open_clusters(draws, loss, state, slopes, difference, linear, fewest, margins, out):
+@inner
+def _open_clusters(draws, loss, state, slopes, difference, fewest, margins, out):
     """Give the items that lose least by it clusters of their own until there are `fewest`."""
     n_clusters = _compact(state)
-    while state.sizes.size < fewest:
-        state = widened(state)
-    if out.scores.size < state.sizes.size:
-        out = scratch(state.sizes.size, out.seen.size)
-    set_slopes(draws, loss, state, linear, slopes)
+    state, out = _with_room(state, out, fewest)
+    set_slopes(loss, draws, state, slopes)
     for i in range(margins.size):
         score_item(state, draws, slopes, difference, i, out)
         margins[i] = -out.scores[state.partition[i]]
-    for i in np.argsort(margins):
+    for i in _sorted(margins, _up_to(margins.size)):
         if n_clusters < fewest and state.sizes[state.partition[i]] > 1:
             move(draws, state, difference, i, n_clusters)
             n_clusters += 1
     return state, out
 
 
-@jit
+@inner
 def _members(state, order, n_clusters):
     """The items of the clusters in turn, each in this order, and where each cluster's end."""
     ends = np.zeros(n_clusters, np.int64)
@@ -265,8 +312,8 @@ def _members(state, order, n_clusters):
     return members, ends
 
 
-@jit
-def _merge(draws, loss, state, slopes, linear, fewest, most, rounding, out):
+@inner
+def _merge(draws, loss, state, slopes, fewest, most, rounding, out):
     """Merge the two clusters whose union lowers the expected loss most; return how many merges there were.
 
     Where there are more than `most`, the two that raise it least will do. Of many clusters, several pairs merge at
@@ -275,11 +322,12 @@ def _merge(draws, loss, state, slopes, linear, fewest, most, rounding, out):
     n_clusters = _compact(state)
     if n_clusters <= fewest or n_clusters < 2:
         return 0
-    members, ends = _members(state, np.arange(state.partition.size), n_clusters)
+    members, ends = _members(state, _up_to(state.partition.size), n_clusters)
     gains, partners = np.empty(n_clusters), np.zeros(n_clusters, np.int64)
-    best_unions(state, draws, loss, slopes, linear, n_clusters, members, ends, out, gains, partners)
-    names = np.arange(state.sizes.size).astype(np.int32)
-    if n_clusters > most and not np.isfinite(gains.min()):  # no two share a draw's cluster
+    best_unions(state, draws, loss, slopes, n_clusters, members, ends, out, gains, partners)
+    order = _sorted(gains, _up_to(n_clusters))
+    names = _up_to(state.sizes.size)
+    if n_clusters > most and not np.isfinite(gains[order[0]]):  # no two share a draw's cluster
         kept = _smallest(state)
         state.sizes[kept] *= -1
         other = _smallest(state)
@@ -287,11 +335,11 @@ def _merge(draws, loss, state, slopes, linear, fewest, most, rounding, out):
         names[max(kept, other)] = min(kept, other)
         rename(state, names)
         return 1
-    wanted = min(n_clusters - fewest, max(1, n_clusters // _MERGE_ONE_IN if linear else 1))
+    wanted = min(n_clusters - fewest, max(1, n_clusters // _MERGE_ONE_IN if is_linear(loss) else 1))
     wanted = max(1, min(wanted, n_clusters - most)) if n_clusters > most else wanted
     is_free = np.ones(n_clusters, np.bool_)
     n_merges = 0
-    for k in np.argsort(gains):
+    for k in order:
         other = partners[k]
         if n_merges == wanted or gains[k] >= (np.inf if n_clusters > most else -rounding):
             break
@@ -301,12 +349,12 @@ def _merge(draws, loss, state, slopes, linear, fewest, most, rounding, out):
             n_merges += 1
     if n_merges > 0:
         rename(state, names)
-        if not linear:
+        if not is_linear(loss):
             refresh_sums(loss, state, draws.starts)
     return n_merges
 
 
-@jit
+@inner
 def _sharpen(draws, state, slopes, difference, margins, targets, order, out):
     """Compute the least margins without approximation, and put the items in order."""
     for i in order[:_NEAREST]:
@@ -320,11 +368,11 @@ def _sharpen(draws, state, slopes, difference, margins, targets, order, out):
             margin = out.scores[k] - out.scores[old]
             if k != old and (margin < margins[i] or (margin == margins[i] and k < targets[i])):
                 margins[i], targets[i] = margin, k
-    return np.argsort(margins)
+    return _sorted(margins, order)
 
 
-@jit
-def _move_chain(draws, loss, state, slopes, difference, linear, fewest, rounding, margins, targets, out):
+@inner
+def _move_chain(draws, loss, state, slopes, difference, fewest, rounding, margins, targets, out):
     """Move an item although that costs something, and those after it that then gain; whether it pays in all.
 
     Items that belong together stay where they are because none of them can leave first: Kernighan and Lin's answer to
@@ -332,12 +380,12 @@ def _move_chain(draws, loss, state, slopes, difference, linear, fewest, rounding
     make the same change of cluster, and by a few that would enter or leave one of the two clusters.
     """
     partition, sizes = state.partition, state.sizes
-    order = np.argsort(margins)
-    if linear:
+    order = _sorted(margins, _up_to(margins.size))
+    if is_linear(loss):
         order = _sharpen(draws, state, slopes, difference, margins, targets, order, out)
     moved = np.empty(_FOLLOWERS + _OTHERS + 1, np.int64)
     origins = np.empty(moved.size, np.int64)
-    before = 0.0 if linear else current(draws, loss, state)
+    before = level(loss, draws, state)
     n_clusters = _n_clusters(state)
     for lead in order[:_LEADERS]:
         old, new = partition[lead], targets[lead]
@@ -357,10 +405,7 @@ def _move_chain(draws, loss, state, slopes, difference, linear, fewest, rounding
                 continue
             n_alike += alike
             n_others += not alike
-            if linear:
-                delta = change_linear(draws, state, slopes, difference, i, target)
-            else:
-                delta = expected_after(draws, loss, state, difference, i, target) - (before + gain)
+            delta = change(loss, draws, state, slopes, difference, i, target, before + gain)
             if n_moved == 0 or delta < 0.0:
                 gain += delta
                 n_gone += int(sizes[origin] == 1) - int(sizes[target] == 0)
@@ -374,10 +419,8 @@ def _move_chain(draws, loss, state, slopes, difference, linear, fewest, rounding
     return False
 
 
-@jit
-def _rearrange(
-    draws, loss, state, slopes, difference, linear, items, n_clusters, margins, apart, fewest, most, rounding, out
-):
+@inner
+def _rearrange(draws, loss, state, slopes, difference, items, n_clusters, margins, apart, fewest, most, rounding, out):
     """Dissolve the cluster of these items and allocate them again; return the state and whether that paid.
 
     The clusters are in the first `n_clusters` columns. If `apart`, the items go into two clusters of their own, begun
@@ -385,17 +428,15 @@ def _rearrange(
     """
     if apart and items.size == 1:
         return state, False, out
-    before = 0.0 if linear else current(draws, loss, state)
+    before = level(loss, draws, state)
     top = n_clusters  # columns from here on are free
-    while top + items.size > state.sizes.size:
-        state = widened(state)
-        out = scratch(state.sizes.size, out.seen.size)
-    old = int(state.partition[items[0]])
-    change = 0.0
+    state, out = _with_room(state, out, top + items.size)
+    old = np.int64(state.partition[items[0]])
+    gain = 0.0
     for i in items:
         score_item(state, draws, slopes, difference, i, out)
-        change -= out.scores[old]
-        move(draws, state, difference, i, -1)
+        gain -= out.scores[old]
+        move(draws, state, difference, i, _NOWHERE)
     n_clusters -= 1
     least, greatest, new = -1, -1, old
     if apart:
@@ -420,7 +461,7 @@ def _rearrange(
             one = _score_of(out, n_met, old, slopes.b[0] * difference[state.sizes[old] + 1])
             other = _score_of(out, n_met, new, slopes.b[0] * difference[state.sizes[new] + 1])
             k = new if other < one else old
-            change += min(one, other)
+            gain += min(one, other)
         else:
             k = _best_cluster(state, i, out, n_met, n_clusters < most, rounding)
             if k < 0 and n_clusters < most:
@@ -432,14 +473,14 @@ def _rearrange(
                 n_clusters += 1
             elif k < 0:
                 k = _smallest(state)
-                change += slopes.b[0] * difference[state.sizes[k] + 1]
+                gain += slopes.b[0] * difference[state.sizes[k] + 1]
             else:
-                change += out.scores[k]
+                gain += out.scores[k]
         move(draws, state, difference, i, k)
     if n_clusters >= fewest:
-        if not linear:
-            change = current(draws, loss, state) - before
-        if change < -10.0 * rounding:
+        if not is_linear(loss):
+            gain = level(loss, draws, state) - before
+        if gain < -10.0 * rounding:
             return state, True, out
     for i in items:
         if state.partition[i] != old:
@@ -447,7 +488,7 @@ def _rearrange(
     return state, False, out
 
 
-@jit
+@inner
 def _score_of(out, n_met, k, otherwise):
     """The score of cluster k, or what it is where the item does not meet it."""
     for m in range(n_met):
@@ -456,10 +497,9 @@ def _score_of(out, n_met, k, otherwise):
     return otherwise
 
 
-@jit
-def _rearrange_any(draws, loss, state, slopes, difference, linear, order, margins, fewest, most, rounding, tally, out):
-    """Dissolve or split every cluster for which that pays; return the state and whether there was one."""
-    any_paid = False
+@inner
+def _rearrange_one(draws, loss, state, slopes, difference, order, margins, fewest, most, rounding, tally, out):
+    """Dissolve or split the first cluster for which that pays; return the state and whether there was one."""
     for apart in (False, True):
         n_clusters = _compact(state)
         if apart and n_clusters >= most:
@@ -467,15 +507,12 @@ def _rearrange_any(draws, loss, state, slopes, difference, linear, order, margin
         members, ends = _members(state, order, n_clusters)
         for k in range(n_clusters):
             items = members[ends[k - 1] if k > 0 else 0 : ends[k]]
-            if items.size == 0:
-                continue
             state, paid, out = _rearrange(
                 draws,
                 loss,
                 state,
                 slopes,
                 difference,
-                linear,
                 items,
                 n_clusters,
                 margins,
@@ -488,63 +525,10 @@ def _rearrange_any(draws, loss, state, slopes, difference, linear, order, margin
             if paid:
                 tally[SPLITS if apart else ZEALOUS] += 1
                 return state, True, out
-    return state, any_paid, out
+    return state, False, out
 
 
-@jit
-def _settle(draws, loss, state, order, fewest, most, exactly, effort, stop):
-    """What settle_dense and settle_sparse do once there are tables."""
-    linear = is_linear(loss)
-    n_items = state.partition.size
-    difference = np.zeros(n_items + 2)
-    for x in range(n_items):
-        difference[x + 1] = loss.h[x + 1] - loss.h[x]
-    rounding = _TINY * (difference[-2] if linear else 1.0 if has_denominator(loss) else loss.h[-1])
-    tally = np.zeros(6, np.int64)
-    most_of_draw = 0
-    for t in range(draws.weights.size):
-        most_of_draw = max(most_of_draw, draws.starts[t + 1] - draws.starts[t])
-    out = scratch(state.sizes.size, most_of_draw)
-    state, out = _allocate(draws, loss, state, difference, linear, order, most, rounding, out)
-    slopes = Slopes(np.empty(draws.weights.size), np.empty(1))
-    margins, targets = np.empty(n_items), np.zeros(n_items, np.int64)
-    if not linear:
-        refresh_sums(loss, state, draws.starts)
-    if _n_clusters(state) < fewest:
-        state, out = _open_clusters(draws, loss, state, slopes, difference, linear, fewest, margins, out)
-    doubt = _MARGIN
-    most_doubt = max(_MARGIN, _FIRST_ORDER / n_items) if exactly and not linear else _MARGIN
-    while stop[0] == 0 or _n_clusters(state) > most:
-        state, moved, out = _scan(
-            draws, loss, state, slopes, difference, linear, fewest, most, doubt, rounding, margins, targets, out
-        )
-        tally[SCANS] += 1
-        tally[MOVES] += moved
-        if moved == 0 and doubt < most_doubt:
-            doubt = most_doubt
-            continue
-        doubt = _MARGIN
-        improved = moved > 0
-        if not improved:
-            n_merges = _merge(draws, loss, state, slopes, linear, fewest, most, rounding, out)
-            tally[MERGES] += n_merges
-            improved = n_merges > 0
-        if not improved and effort > 0:
-            improved = _move_chain(
-                draws, loss, state, slopes, difference, linear, fewest, rounding, margins, targets, out
-            )
-            tally[CHAINS] += improved
-        if not improved and effort > 1:
-            state, improved, out = _rearrange_any(
-                draws, loss, state, slopes, difference, linear, order, margins, fewest, most, rounding, tally, out
-            )
-        if not improved:
-            break
-    value = expected(draws, loss, state)
-    return value, expected_in_one(draws, loss, state), tally
-
-
-@jit
+@inner
 def _width(partition):
     width = _WIDTH
     for k in partition:
@@ -553,13 +537,14 @@ def _width(partition):
 
 
 @jit
-def settle_dense(draws, loss, partition, order, fewest, most, exactly, effort, stop):
+def settle(draws, loss, partition, order, fewest, most, exactly, effort, stop):
     """Complete a partition and change it until no move of this file lowers the expected loss.
 
     Parameters
     ----------
-    draws : Draws
-    loss : Loss
+    draws : Draws or SparseDraws
+        Which tables are kept; sparse ones take a LinearLoss only.
+    loss : LinearLoss or Loss
     partition : int32 array of shape (n,)
         Labels from 0, -1 where an item is to be allocated; changed in place.
     order : integer array
@@ -582,12 +567,50 @@ def settle_dense(draws, loss, partition, order, fewest, most, exactly, effort, s
     int64 array of shape (6,)
         How many scans, moves, merges, chains of moves, zealous updates and splits there were.
     """
-    state = dense(draws, partition, _width(partition))
-    return _settle(draws, loss, state, order, fewest, most, exactly, effort, stop)
-
-
-@jit
-def settle_sparse(draws, loss, partition, order, fewest, most, exactly, effort, stop):
-    """The same for a loss that is linear in A and B, with work and memory for the cells that are not zero."""
-    state = sparse(draws, partition, _width(partition))
-    return _settle(draws, loss, state, order, fewest, most, exactly, effort, stop)
+    linear = is_linear(loss)
+    n_items = partition.size
+    difference = np.zeros(n_items + 2)
+    for x in range(n_items):
+        difference[x + 1] = loss.h[x + 1] - loss.h[x]
+    rounding = _TINY * (difference[-2] if linear else 1.0 if has_denominator(loss) else loss.h[-1])
+    tally = np.zeros(6, np.int64)
+    most_of_draw = np.int64(0)
+    for t in range(draws.weights.size):
+        most_of_draw = max(most_of_draw, draws.starts[t + 1] - draws.starts[t])
+    state = tables_of(draws, partition, _width(partition))
+    out = scratch(state.sizes.size, most_of_draw)
+    state, out = _allocate(draws, loss, state, difference, order, most, rounding, out)
+    slopes = Slopes(np.empty(draws.weights.size), np.empty(1))
+    margins, targets = np.empty(n_items), np.zeros(n_items, np.int64)
+    if not linear:
+        refresh_sums(loss, state, draws.starts)
+    if _n_clusters(state) < fewest:
+        state, out = _open_clusters(draws, loss, state, slopes, difference, fewest, margins, out)
+    doubt = _MARGIN
+    most_doubt = max(_MARGIN, _FIRST_ORDER / n_items) if exactly and not linear else _MARGIN
+    while stop[0] == 0 or _n_clusters(state) > most:
+        state, moved, out = _scan(
+            draws, loss, state, slopes, difference, fewest, most, doubt, rounding, margins, targets, out
+        )
+        tally[SCANS] += 1
+        tally[MOVES] += moved
+        if moved == 0 and doubt < most_doubt:
+            doubt = most_doubt
+            continue
+        doubt = _MARGIN
+        improved = moved > 0
+        if not improved:
+            n_merges = _merge(draws, loss, state, slopes, fewest, most, rounding, out)
+            tally[MERGES] += n_merges
+            improved = n_merges > 0
+        if not improved and effort > 0:
+            improved = _move_chain(draws, loss, state, slopes, difference, fewest, rounding, margins, targets, out)
+            tally[CHAINS] += improved
+        if not improved and effort > 1:
+            state, improved, out = _rearrange_one(
+                draws, loss, state, slopes, difference, order, margins, fewest, most, rounding, tally, out
+            )
+        if not improved:
+            break
+    value = expected(draws, loss, state)
+    return value, expected_in_one(draws, loss, state), tally

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from posterior_consensus.kernels._jit import jit
-from posterior_consensus.kernels.cells import add, count, nth_row, row_of, row_sums
-from posterior_consensus.kernels.loss import has_denominator, loss_value
+from posterior_consensus.kernels._jit import either, inner, jit
+from posterior_consensus.kernels.cells import add, count, nth_row, row_of, row_sums, tables_of
+from posterior_consensus.kernels.loss import LinearLoss, has_denominator, loss_value
 
 _STEP = 1e-6  # of the differences that stand for derivatives, relative to h(n)
 
 
-@jit
+@inner
 def own_sum(loss, state):
     """B of the state."""
     own = 0.0
@@ -18,7 +18,7 @@ def own_sum(loss, state):
     return own
 
 
-@jit
+@inner
 def refresh_sums(loss, state, starts):
     """Compute A and C of every draw anew, free of the rounding that moves leave behind."""
     for t in range(state.joint.size):
@@ -30,7 +30,7 @@ def refresh_sums(loss, state, starts):
         state.joint[t], state.drawn[t] = joint, drawn
 
 
-@jit
+@inner
 def expected(draws, loss, state):
     """Expected loss of a partition of all items, but for the loss's scale."""
     refresh_sums(loss, state, draws.starts)
@@ -38,6 +38,12 @@ def expected(draws, loss, state):
 
 
 @jit
+def expected_loss(draws, loss, partition, width):
+    """The same of label vector `partition` with so many clusters."""
+    return expected(draws, loss, tables_of(draws, partition, width))
+
+
+@inner
 def current(draws, loss, state):
     """The same, from the sums as they are kept."""
     is_ratio = has_denominator(loss)
@@ -48,7 +54,7 @@ def current(draws, loss, state):
     return total
 
 
-@jit
+@inner
 def expected_in_one(draws, loss, state):
     """The same of all items in one cluster, whose joint cells are the draws' clusters; after `expected`."""
     is_ratio = has_denominator(loss)
@@ -60,14 +66,13 @@ def expected_in_one(draws, loss, state):
     return total
 
 
-@jit
-def set_slopes(draws, loss, state, linear, slopes):
-    """Derivatives of the expected loss; for a loss that is not linear, at the state's sums as they are kept."""
-    if linear:
-        for t in range(draws.weights.size):
-            slopes.a[t] = loss.numerator[1] * draws.weights[t]
-        slopes.b[0] = loss.numerator[2]
-        return
+def _set_own_slopes(loss, draws, state, slopes):
+    for t in range(draws.weights.size):
+        slopes.a[t] = loss.numerator[1] * draws.weights[t]
+    slopes.b[0] = loss.numerator[2]
+
+
+def _set_slopes_here(loss, draws, state, slopes):
     is_ratio = has_denominator(loss)
     top = loss.h[-1]
     own = own_sum(loss, state)
@@ -83,24 +88,21 @@ def set_slopes(draws, loss, state, linear, slopes):
         slopes.b[0] += weight * (more - less)
 
 
-@jit
-def change_linear(draws, state, slopes, difference, i, new):
-    """What the move of item i to cluster `new` adds to a loss with these slopes."""
-    old = state.partition[i]
-    total = slopes.b[0] * (difference[state.sizes[new] + 1] - difference[state.sizes[old]])
-    for t in range(draws.weights.size):
-        row = row_of(state, draws, i, t)
-        total += slopes.a[t] * (difference[count(state, row, new) + 1] - difference[count(state, row, old)])
-    return total
+set_slopes = either(
+    LinearLoss,
+    _set_own_slopes,
+    _set_slopes_here,
+    "Derivatives of the expected loss; for a loss that is not linear, at the state's sums as they are kept.",
+)
 
 
-@jit
+@inner
 def expected_after(draws, loss, state, difference, i, new):
     """Expected loss, but for its scale, once item i is in cluster `new`, another than its own."""
     weights = draws.weights
     is_ratio = has_denominator(loss)
     top = loss.h[-1]
-    old = state.partition[i]
+    old = np.int64(state.partition[i])
     own = own_sum(loss, state) + difference[state.sizes[new] + 1] - difference[state.sizes[old]]
     values = np.empty(weights.size)
     for t in range(weights.size):
@@ -114,10 +116,47 @@ def expected_after(draws, loss, state, difference, i, new):
     return total
 
 
-@jit
+def _nothing(loss, draws, state):
+    return 0.0
+
+
+def _current(loss, draws, state):
+    return current(draws, loss, state)
+
+
+level = either(
+    LinearLoss,
+    _nothing,
+    _current,
+    "The expected loss, as the sums are kept, where what a move adds depends on it, else 0.",
+)
+
+
+def _change_linear(loss, draws, state, slopes, difference, i, new, now):
+    old = np.int64(state.partition[i])
+    total = slopes.b[0] * (difference[state.sizes[new] + 1] - difference[state.sizes[old]])
+    for t in range(draws.weights.size):
+        row = row_of(state, draws, i, t)
+        total += slopes.a[t] * (difference[count(state, row, new) + 1] - difference[count(state, row, old)])
+    return total
+
+
+def _change_any(loss, draws, state, slopes, difference, i, new, now):
+    return expected_after(draws, loss, state, difference, i, new) - now
+
+
+change = either(
+    LinearLoss,
+    _change_linear,
+    _change_any,
+    "What the move of item i to another cluster `new` adds to the expected loss, whose level is `now`.",
+)
+
+
+@inner
 def move(draws, state, difference, i, k):
     """Put item i into cluster k, or into none where k is negative, out of the one it is in, if any."""
-    old = state.partition[i]
+    old = np.int64(state.partition[i])
     for t in range(draws.weights.size):
         row = row_of(state, draws, i, t)
         if old >= 0:

@@ -13,7 +13,7 @@ from collections import namedtuple
 
 import numpy as np
 
-from posterior_consensus.kernels._jit import jit
+from posterior_consensus.kernels._jit import inner, jit
 from posterior_consensus.kernels.threads import in_blocks
 
 TANGENTS_AT_ONCE = 4
@@ -32,7 +32,7 @@ Tangents.__doc__ = (
 )
 
 
-@jit
+@inner
 def _linearise_item(i, blocks, points, slopes, offsets):
     """Tangents of F_i(x) = -2 sum_t w_t log2(a_t . x) at TANGENTS_AT_ONCE points (n, 4), per unit of multiplicity.
 
@@ -127,7 +127,7 @@ def blend(tangents, slots, others, out):
     in_blocks(_blend_items, 0, slots.shape[0], tangents, slots, others, out, work=slots.size)
 
 
-@jit
+@inner
 def _rank(keys, ranking):
     """Sort a ranking that is nearly in order by insertion, and anew where it turns out not to be."""
     budget = 12 * keys.size
@@ -145,7 +145,7 @@ def _rank(keys, ranking):
             return
 
 
-@jit
+@inner
 def _least_by_size(i, slope, offset, price, multiplicity, lower, keys, ranking, least):
     """Raise least[m - lower] to the least value of a priced tangent over {0 <= x <= 1, x_i = 1, sum x = m}.
 
@@ -171,7 +171,7 @@ def _least_by_size(i, slope, offset, price, multiplicity, lower, keys, ranking, 
         least[s] = max(least[s], value)
 
 
-@jit
+@inner
 def _write_set(ranking, multiplicity, m, out):
     """The first items of a ranking up to size m, the last of them perhaps in part."""
     out[:] = 0.0

@@ -1,15 +1,25 @@
 """Run a kernel every way there is."""
 
+import pkgutil
 import sys
+from contextlib import contextmanager, nullcontext
 from copy import deepcopy
+from functools import cache
+from importlib import import_module
 from unittest.mock import patch
 
+import numba
 import numpy as np
+from numba.core.registry import CPUDispatcher
 
+from posterior_consensus import kernels
 from posterior_consensus.kernels import threads
 
+MODULES = [import_module(f"{kernels.__name__}.{module.name}") for module in pkgutil.iter_modules(kernels.__path__)]
 
-def _at_once(kernel, first, last, *arguments, work):
+
+def at_once(kernel, first, last, *arguments, work):
+    """One block."""
     kernel(first, last, *arguments)
 
 
@@ -24,25 +34,54 @@ def _on_threads(kernel, first, last, *arguments, work):
 
 
 def in_python(kernel, first, last, *arguments, work):
+    """One block, in plain Python."""
     kernel.py_func(first, last, *arguments)
+
+
+@cache
+def _with_a_way_in(kernel):
+    return numba.njit(error_model="numpy")(lambda *arguments: kernel(*arguments))
+
+
+def compiled(kernel):
+    """The kernel as Python may call it, also where it is one that only kernels call."""
+
+    if isinstance(kernel, CPUDispatcher) and not kernel.targetoptions.get("no_cpython_wrapper"):
+        return kernel
+    return lambda *arguments: _with_a_way_in(kernel)(*arguments)
+
+
+@contextmanager
+def way_in_for_all():
+    """Kernels that only kernels call may be called by the plain Python of the others."""
+    found = [(m, name, value) for m in MODULES for name, value in vars(m).items() if isinstance(value, CPUDispatcher)]
+    for module, name, value in found:
+        setattr(module, name, compiled(value))
+    try:
+        yield
+    finally:
+        for module, name, value in found:
+            setattr(module, name, value)
 
 
 def run(kernel, *arguments):
     """Result and arguments after the call: the same for blocks of any size, on threads, and in plain Python."""
     plain = getattr(kernel, "py_func", kernel)
-    module = sys.modules[plain.__module__]
-    if not hasattr(module, "in_blocks"):
-        ways = [(kernel, None), (plain, None)]
-    else:
-        ways = [(kernel, _at_once), (kernel, _one_by_one), (kernel, _on_threads), (plain, in_python)]
+    blocks = sys.modules[plain.__module__]
     outcomes = []
-    for function, blocks in ways:
+    if hasattr(blocks, "in_blocks") and kernel is plain:
+        for way in (at_once, _one_by_one, _on_threads):
+            copies = deepcopy(arguments)
+            with patch.object(blocks, "in_blocks", way):
+                outcomes.append((kernel(*copies), copies))
+        way = patch.object(blocks, "in_blocks", in_python)
+    else:
         copies = deepcopy(arguments)
-        if blocks is None:
-            outcomes.append((function(*copies), copies))
-        else:
-            with patch.object(module, "in_blocks", blocks):
-                outcomes.append((function(*copies), copies))
+        outcomes.append((compiled(kernel)(*copies), copies))
+        way = nullcontext()
+    copies = deepcopy(arguments)
+    with way_in_for_all(), way:
+        outcomes.append((plain(*copies), copies))
     for other in outcomes[1:]:
         assert_identical(outcomes[0], other)
     return outcomes[0]

@@ -6,6 +6,7 @@ from posterior_consensus.kernels import cells
 from posterior_consensus.losses import LOSSES, binder, vi
 from posterior_consensus.partitions import canonical_rows
 from tests import reference
+from tests.kernels.checks import compiled
 
 RECORDS = {
     **{name: (factory(), reference.LOSSES[name]) for name, factory in LOSSES.items()},
@@ -23,20 +24,20 @@ def some_draws(n_draws=6):
     return cells.Draws(labels, np.concatenate([[0], np.cumsum(counts)]), rng.dirichlet(np.ones(n_draws)))
 
 
-KINDS = {"dense": cells.dense, "sparse": cells.sparse}
+KINDS = {"dense": cells.Draws, "sparse": cells.SparseDraws}
 
 
 def state_of(draws, kind, partition=PARTITION, width=8):
-    return KINDS[kind](draws, np.array(partition, np.int32), width)
+    return compiled(cells.tables_of)(KINDS[kind](*draws), np.array(partition, np.int32), width)
+
+
+COUNT, NTH_ROW = compiled(cells.count), compiled(cells.nth_row)
 
 
 def counts_of(draws, state):
     """All cells (R, width) of tables of either kind."""
     return np.array(
-        [
-            [cells.count(state, cells.nth_row(state, row), k) for k in range(state.sizes.size)]
-            for row in range(draws.starts[-1])
-        ]
+        [[COUNT(state, NTH_ROW(state, row), k) for k in range(state.sizes.size)] for row in range(draws.starts[-1])]
     )
 
 

@@ -29,7 +29,7 @@ def test_pairs_give_the_loss_and_limits_that_draws_give(a, start, fewest, most, 
     definition = reference.expected(partition, draws.labels, lambda x, y: reference.binder(x, y, a), draws.weights)
     assert record.scale(N_ITEMS) * (apart + value) == pytest.approx(definition, abs=1e-12)
     again, before = partition.copy(), apart + value
-    after, _, tally = search.settle_dense(draws, loss, again, order, fewest, most, True, 0, np.zeros(1, np.uint8))
+    after, _, tally = search.settle(draws, loss, again, order, fewest, most, True, 0, np.zeros(1, np.uint8))
     if not stopped:  # what a search over pairs leaves, scans and merges over draws cannot improve
         assert after == pytest.approx(before, abs=1e-10) and tally[search.MOVES] == tally[search.MERGES] == 0
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from posterior_consensus.kernels import search
-from posterior_consensus.kernels.cells import Draws
+from posterior_consensus.kernels.cells import Draws, SparseDraws
 from posterior_consensus.partitions import canonical_rows
 from tests import reference
 from tests.kernels.searching import LINEAR, N_ITEMS, PARTITION, RECORDS, mean_loss, some_draws
@@ -14,7 +14,7 @@ def settled(name, start, fewest=1, most=N_ITEMS, effort=2, stopped=0):
     draws, (record, definition) = some_draws(), RECORDS[name]
     partition = np.array(start, np.int32)
     stop = np.array([stopped], np.uint8)
-    value, in_one, tally = search.settle_dense(
+    value, in_one, tally = search.settle(
         draws, record.arrays(N_ITEMS), partition, ORDER, fewest, most, True, effort, stop
     )
     loss = mean_loss(partition, draws, definition)
@@ -89,10 +89,10 @@ def test_sparse_and_dense_tables_lead_through_the_same_moves_to_the_same_partiti
         loss, order = RECORDS[name][0].arrays(n_items), rng.permutation(n_items)
         start = np.full(n_items, -1, np.int32) if seed < 3 else noise[0].astype(np.int32)
         found = []
-        for settle in (search.settle_dense, search.settle_sparse):
+        for kind in (Draws, SparseDraws):
             partition = start.copy()
-            value, in_one, tally = settle(
-                draws, loss, partition, order, 1, n_items, False, effort, np.zeros(1, np.uint8)
+            value, in_one, tally = search.settle(
+                kind(*draws), loss, partition, order, 1, n_items, False, effort, np.zeros(1, np.uint8)
             )
             found.append((partition, tally))
             values = value, in_one

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from posterior_consensus.kernels import cells, tables
-from tests.kernels.checks import run
+from tests.kernels.checks import compiled, run
 from tests.kernels.searching import (
     KINDS,
     LINEAR,
@@ -24,10 +24,10 @@ def ready(name, kind="dense", n_draws=6):
     record, definition = RECORDS[name]
     draws, loss = some_draws(n_draws), record.arrays(N_ITEMS)
     state = state_of(draws, kind)
-    tables.refresh_sums(loss, state, draws.starts)
+    compiled(tables.refresh_sums)(loss, state, draws.starts)
     slopes = cells.Slopes(np.empty(n_draws), np.empty(1))
     linear = name in LINEAR
-    tables.set_slopes(draws, loss, state, linear, slopes)
+    compiled(tables.set_slopes)(loss, draws, state, slopes)
     return draws, loss, state, slopes, differences(loss), linear, definition, record.scale(N_ITEMS)
 
 
@@ -38,9 +38,9 @@ def test_tables_stay_those_of_their_partition(kind):
         _, (_, state, *_) = run(tables.move, draws, state, difference, i, k)
         assert_tables_fit(draws, state)
     joint = state.joint.copy()
-    tables.refresh_sums(loss, state, draws.starts)
+    compiled(tables.refresh_sums)(loss, state, draws.starts)
     np.testing.assert_allclose(joint, state.joint, atol=1e-12)
-    wide = cells.widened(state)
+    wide = compiled(cells.widened)(state)
     assert wide.sizes.size == 2 * WIDTH
     assert_tables_fit(draws, wide)
     _, (_, state, *_) = run(tables.move, draws, state, difference, 4, -1)
@@ -53,7 +53,7 @@ def test_clusters_are_renamed_and_merged(kind):
     draws = some_draws()
     state = state_of(draws, kind, np.array(PARTITION) * 3)
     names = np.array([0, 0, 0, 1, 1, 1, 0, 0], np.int32)
-    cells.rename(state, names)
+    compiled(cells.rename)(state, names)
     np.testing.assert_array_equal(state.partition, names[np.array(PARTITION) * 3])
     assert_tables_fit(draws, state)
 
@@ -66,17 +66,16 @@ def test_scores_and_changes_are_differences_of_the_expected_loss(name, kind):
     assert scale * total == pytest.approx(mean_loss(PARTITION, draws, definition), abs=1e-13)
     in_one, _ = run(tables.expected_in_one, draws, loss, state)
     assert scale * in_one == pytest.approx(mean_loss([0] * N_ITEMS, draws, definition), abs=1e-13)
-    out = cells.scratch(WIDTH, 4)
+    out = compiled(cells.scratch)(WIDTH, 4)
     for i in range(N_ITEMS):
         moved = [mean_loss(np.where(np.arange(N_ITEMS) == i, k, PARTITION), draws, definition) for k in range(4)]
         for new in {0, 1, 2, 3} - {PARTITION[i]}:
             after, _ = run(tables.expected_after, draws, loss, state, difference, i, new)
             assert scale * after == pytest.approx(moved[new], abs=1e-12)
-            if linear:
-                change, _ = run(tables.change_linear, draws, state, slopes, difference, i, new)
-                assert scale * change == pytest.approx(moved[new] - scale * total, abs=1e-12)
+            change, _ = run(tables.change, loss, draws, state, slopes, difference, i, new, total)
+            assert scale * change == pytest.approx(moved[new] - scale * total, abs=1e-12)
         if linear:
-            met = out.met[: cells.score_item(state, draws, slopes, difference, i, out)]
+            met = out.met[: compiled(cells.score_item)(state, draws, slopes, difference, i, out)]
             assert set(met) >= {PARTITION[i]}
             changes = scale * (out.scores[met] - out.scores[PARTITION[i]])
             np.testing.assert_allclose(changes, np.subtract(moved, total * scale)[met], atol=1e-12)
@@ -87,9 +86,9 @@ def test_scores_of_both_kinds_are_equal_bit_for_bit_and_clusters_not_met_cost_at
     found = {}
     for kind in KINDS:
         draws, _, state, slopes, difference, *_ = ready(name, kind)
-        out = cells.scratch(WIDTH, 4)
+        out = compiled(cells.scratch)(WIDTH, 4)
         for i in range(N_ITEMS):
-            met = out.met[: cells.score_item(state, draws, slopes, difference, i, out)]
+            met = out.met[: compiled(cells.score_item)(state, draws, slopes, difference, i, out)]
             found[kind, i] = {int(k): out.scores[k] for k in met}
     for i in range(N_ITEMS):
         sparse, dense = found["sparse", i], found["dense", i]
@@ -102,12 +101,12 @@ def test_scores_of_both_kinds_are_equal_bit_for_bit_and_clusters_not_met_cost_at
 @pytest.mark.parametrize("n_draws", [6, 8, 19, 300])
 def test_scores_of_a_block_are_those_of_its_items(name, n_draws, kind):
     draws, _, state, slopes, difference, *_ = ready(name, kind, n_draws)
-    out = cells.scratch(WIDTH, 4)
+    out = compiled(cells.scratch)(WIDTH, 4)
     staying, margins, targets = np.empty(5), np.empty(5), np.zeros(5, np.int64)
     entering = np.full((5 if kind == "dense" else 0, WIDTH), np.inf)
-    cells.score_block(state, draws, slopes, difference, 3, staying, margins, targets, entering, out)
+    compiled(cells.score_block)(state, draws, slopes, difference, 3, staying, margins, targets, entering, out)
     for b in range(5):
-        n_met = cells.score_item(state, draws, slopes, difference, 3 + b, out)
+        n_met = compiled(cells.score_item)(state, draws, slopes, difference, 3 + b, out)
         own = PARTITION[3 + b]
         others = {int(k): out.scores[k] for k in out.met[:n_met] if k != own}
         tolerance = 1e-5 * max(1, np.abs(slopes.a).sum() * np.abs(difference).max())
@@ -121,11 +120,11 @@ def test_scores_of_a_block_are_those_of_its_items(name, n_draws, kind):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", LINEAR)
 def test_gains_of_unions_are_differences_of_the_expected_loss(name, kind):
-    draws, loss, state, slopes, _, linear, definition, scale = ready(name, kind)
+    draws, loss, state, slopes, _, _, definition, scale = ready(name, kind)
     members, ends = np.argsort(PARTITION, kind="stable"), np.array([3, 6, 9])
     gains, partners = np.empty(3), np.zeros(3, np.int64)
-    out = cells.scratch(WIDTH, 4)
-    cells.best_unions(state, draws, loss, slopes, linear, 3, members, ends, out, gains, partners)
+    out = compiled(cells.scratch)(WIDTH, 4)
+    compiled(cells.best_unions)(state, draws, loss, slopes, 3, members, ends, out, gains, partners)
     before = mean_loss(PARTITION, draws, definition)
     for k in range(2):
         after = {
