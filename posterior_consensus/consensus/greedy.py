@@ -17,9 +17,9 @@ from posterior_consensus.consensus.item_terms import OnItemTerms
 from posterior_consensus.consensus.problems import Found, Limits, OnDraws, OnPairs, OnRatios, is_sparse
 from posterior_consensus.consensus.selection import Candidate, least_loss
 from posterior_consensus.consensus.spectral import spectral
-from posterior_consensus.consensus.workers import Workers
 from posterior_consensus.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.ensemble.pairs import PairSource, as_pair_similarity
+from posterior_consensus.executor import Executor
 from posterior_consensus.expectation import mean_loss
 from posterior_consensus.kernels.loss import is_linear
 from posterior_consensus.kernels.search import ZEALOUS
@@ -114,24 +114,24 @@ def greedy(
         starts = ["hierarchical", *starts]
     given = [_start(start, draws, loss, n_clusters=n_clusters, max_clusters=max_clusters, rng=rng) for start in starts]
     is_little = draws.n_items <= _LITTLE[0] and draws.n_items * (draws.n_draws or 0) <= _LITTLE[1]
-    with Workers(0 if is_little else n_jobs, seconds) as workers:
-        problem = _problem(draws, loss, limits, workers.stop)
-        search = _Search(problem, workers)
+    with Executor(0 if is_little else n_jobs, seconds) as executor:
+        problem = _problem(draws, loss, limits, executor.stop)
+        search = _Search(problem, executor)
         search.start_from(given)
         search.start_from_trees()
         for first in track(range(0, n_starts, problem.at_once), "Greedy search", progressbar=progressbar):
             search.run(min(problem.at_once, n_starts - first), rng, draws.n_items)
-            if workers.stopped or search.n_at_best >= n_agree or (search.ratios and search.n_in_vain >= n_agree):
+            if executor.stopped or search.n_at_best >= n_agree or (search.ratios and search.n_in_vain >= n_agree):
                 break
         few = _few(draws)
-        if few and not workers.stopped:
+        if few and not executor.stopped:
             search.try_also([np.arange(draws.n_items), *draws.some_labels(_DRAWS_TRIED)])
         search.finish(rng, draws.n_items, by_twos=few)
     if search.best.labels.max() + 1 == problem.limits.most < limits.most:
         raise MemoryError(
             f"More than {problem.limits.most} clusters need too much memory; set `max_clusters` to fewer."
         )
-    if workers.stopped == "interrupted":
+    if executor.stopped == "interrupted":
         warnings.warn(f"The search was interrupted; the answer is the best of {len(search.values)} runs.", stacklevel=3)
     losses = search.expected_losses(draws, loss)
     info = {"expected_losses": losses, "trace": np.minimum.accumulate(losses).tolist()}
@@ -141,8 +141,8 @@ def greedy(
 class _Search:
     """The runs so far."""
 
-    def __init__(self, problem: OnDraws | OnPairs | OnItemTerms, workers: Workers) -> None:
-        self.problem, self.workers = problem, workers
+    def __init__(self, problem: OnDraws | OnPairs | OnItemTerms, executor: Executor) -> None:
+        self.problem, self.executor = problem, executor
         self.ratios = problem if isinstance(problem, OnRatios) else None
         self.values: list[float] = []
         self._tally = np.zeros(6, np.int64)
@@ -158,7 +158,7 @@ class _Search:
         """Run from where a tree of the items leads, if the loss is not linear."""
         if self.ratios is None:
             return
-        (cuts,) = self.workers.results(self.ratios.cuts, [()])
+        (cuts,) = self.executor.results(self.ratios.cuts, [()])
         partitions = [found.labels for found in self._results(self.ratios.from_cut, [(cut,) for cut in cuts])]
         self._evaluate(self.ratios, partitions)
         self.start_from(partitions)
@@ -197,7 +197,7 @@ class _Search:
     def _evaluate(self, problem: OnRatios, partitions: list[Labels]) -> list[float]:
         """Expected losses of partitions at which searches on some of the draws ended."""
         new = {labels.tobytes(): labels for labels in partitions if labels.tobytes() not in self._begun}
-        values = self.workers.results(problem.value, [(labels,) for labels in new.values()])
+        values = self.executor.results(problem.value, [(labels,) for labels in new.values()])
         self._begun |= dict(zip(new, values, strict=True))
         return [self._begun[labels.tobytes()] for labels in partitions]
 
@@ -207,11 +207,11 @@ class _Search:
         Runs that ended at the best partition end where this does.
         """
         at_best = self._at_best()
-        while not self.workers.stopped:
+        while not self.executor.stopped:
             best = self.best
             if not self.problem.explores_all:
                 self._rearrange(best, rng, n_items)
-            if by_twos and not self.workers.stopped:
+            if by_twos and not self.executor.stopped:
                 for found in self._best_ends():
                     self._polish(_changed_by_twos(found.labels))
             if not _is_less(self.best.value, best.value):
@@ -279,7 +279,7 @@ class _Search:
         self._ends |= dict(zip(new, polished, strict=True))
 
     def _results(self, function: Callable[..., Found], calls: list[tuple[Any, ...]]) -> list[Found]:
-        found = self.workers.results(function, calls)
+        found = self.executor.results(function, calls)
         self._tally += sum(one.tally for one in found)
         return found
 

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 
 import posterior_consensus as pc
+from posterior_consensus import executor
 from tests import reference
 from tests.ensembles import noisy_draws, random_draws, small_draws
 from tests.helpers import check
 
 search = import_module("posterior_consensus.consensus.greedy")
-workers = import_module("posterior_consensus.consensus.workers")
 problems = import_module("posterior_consensus.consensus.problems")
 GOLDEN = Path(__file__).parents[1] / "golden"
 LOSSES = list(pc.LOSSES)
@@ -210,7 +210,7 @@ def test_an_interrupt_gives_the_best_so_far(loss, at, threads, monkeypatch):
 
     if threads:
         monkeypatch.setattr(search, "_LITTLE", (0, 0))
-        monkeypatch.setattr(workers, "wait", interrupted(wait))
+        monkeypatch.setattr(executor, "wait", interrupted(wait))
     else:
         for problem in (problems.OnDraws, problems.OnPairs):
             monkeypatch.setattr(problem, "_settle", interrupted(problem._settle))

@@ -6,7 +6,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from posterior_consensus.kernels import threads
+from posterior_consensus import executor
 
 
 def _at_once(kernel, first, last, *arguments, work):
@@ -19,8 +19,8 @@ def _one_by_one(kernel, first, last, *arguments, work):
 
 
 def _on_threads(kernel, first, last, *arguments, work):
-    with patch.object(threads, "n_threads", lambda: 3):
-        threads.in_blocks(kernel, first, last, *arguments, work=2**40)
+    with patch.object(executor, "n_threads", lambda: 3):
+        executor.in_blocks(kernel, first, last, *arguments, work=2**40)
 
 
 def in_python(kernel, first, last, *arguments, work):
