@@ -167,6 +167,8 @@ def certify(
     ------
     ValueError
         If the loss has no bounding method, `seconds` is not a positive number, or draws or partition are at fault.
+    MemoryError
+        If the matrices of items x items take more than the memory budget.
 
     Notes
     -----

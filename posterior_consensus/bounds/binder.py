@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from posterior_consensus import memory
 from posterior_consensus.bounds.bound import Bound
 from posterior_consensus.bounds.branching import Search
 from posterior_consensus.bounds.budget import Budget
@@ -16,6 +17,8 @@ from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.losses import PartitionLoss
 from posterior_consensus.partitions import Labels, canonical_labels
 from posterior_consensus.progress import track
+
+_BYTES_A_PAIR = 42  # of the costs, and of the packing of triangles
 
 
 def binder_bound(
@@ -63,6 +66,7 @@ def binder_bound(
     .. [3] Sonthalia and Gilbert (2022), Project and Forget: solving large-scale metric constrained problems, Journal
        of Machine Learning Research 23(326), 1-54.
     """
+    memory.check(_BYTES_A_PAIR * source.n_items**2, f"The bound for Binder's loss of {source.n_items} items")
     together, apart, signature = pair_costs(source, loss)
     _, first = np.unique(signature, return_index=True)
     search = Search(together, apart, incumbent[first], cost_step(source, loss), budget)

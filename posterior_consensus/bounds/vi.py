@@ -8,6 +8,7 @@ from contextlib import suppress
 import numpy as np
 import numpy.typing as npt
 
+from posterior_consensus import memory
 from posterior_consensus.bounds.bound import Bound
 from posterior_consensus.bounds.budget import Budget, OutOfBudget
 from posterior_consensus.draws import PartitionDraws
@@ -20,7 +21,6 @@ from posterior_consensus.progress import track
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-_MOST_BYTES = 4e9
 _ROUNDING = 1e-10  # bits; sums of n products of float64 are far closer, but a bound has to be one
 _ROWS_AT_ONCE = 2e7  # memberships of items in draws that one call of a kernel visits: well below a second
 _PILOT_ROWS = 1e7
@@ -70,8 +70,8 @@ def vi_bound(draws: PartitionDraws, incumbent: Labels, *, budget: Budget, progre
 
     Raises
     ------
-    ValueError
-        If the arrays, quadratic in the number of items, would take more than 4 GB.
+    MemoryError
+        If the arrays, quadratic in the number of items, would take more than the memory budget.
 
     Notes
     -----
@@ -440,8 +440,7 @@ def _size_groups(n_items: int, n: int) -> Ints:
         while sizes[-1] < n_items:
             sizes.append(min(n_items, max(sizes[-1] + 1, int(sizes[-1] * ratio))))
         per_pair = 24 * len(sizes) + 8 * (len(sizes) + _SPARE_TANGENTS)
-        if per_pair * n**2 <= _MOST_BYTES:
-            return np.array(sizes)
-    raise ValueError(
-        f"The bound for VI takes {per_pair * n**2 / 1e9:.0f} GB for {n} distinct items; at most 4 are used."
-    )
+        if memory.fits(per_pair * n**2):
+            break
+    memory.check(per_pair * n**2, f"The bound for VI of {n} distinct items")
+    return np.array(sizes)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from posterior_consensus import memory
 from posterior_consensus.arguments import check_between, check_count
 from posterior_consensus.consensus.selection import Candidate, least_loss
 from posterior_consensus.ensemble.pairs import PairSource
@@ -16,7 +17,7 @@ from posterior_consensus.progress import track
 
 Floats = npt.NDArray[np.float64]
 
-_ITEMS_IN_MATRIX = 4000  # of which all similarities take less time than those of many pivots, and 128 MB
+_ITEMS_IN_MATRIX = 4000  # of which all similarities take less time than those of many pivots
 _TINY = 1e-12  # what is no more than this above the threshold is rounding
 
 
@@ -75,7 +76,7 @@ def cc_pivot(
 
 def _rows(draws: PairSource) -> Callable[[int], Floats]:
     """What gives the similarities of an item to all."""
-    if draws.n_items <= _ITEMS_IN_MATRIX:
+    if draws.n_items <= _ITEMS_IN_MATRIX and memory.fits(8 * draws.n_items**2):
         return draws.similarity().__getitem__
     return draws.row
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from posterior_consensus import memory
 from posterior_consensus.arguments import check_count, check_seconds
 from posterior_consensus.consensus.best_draw import best_draw
 from posterior_consensus.consensus.hierarchical import hierarchical
@@ -40,7 +41,7 @@ _MOST_STARTS, _LEAST_STARTS = 16, 3
 _LABELS_READ = 60_000_000  # in all draws and runs: of many items runs hardly ever end at quite the same partition
 _TINY = 1e-9
 _SAME = 1e-10  # relative difference below which two runs reached the same loss
-_MOST_SIMILARITIES = 12_000  # items whose similarity matrix is worth its memory, 1.2 GB
+_WORTH_A_MATRIX = 0.29  # share of the memory budget that a similarity matrix may take where there is another way
 _FEW = 12  # items of which every two are moved together at the end
 _ENDS_TRIED = 4  # partitions in which that is done
 _DRAWS_TRIED = 64  # draws from which a search then starts too
@@ -127,10 +128,8 @@ def greedy(
         if few and not executor.stopped:
             search.try_also([np.arange(draws.n_items), *draws.some_labels(_DRAWS_TRIED)])
         search.finish(rng, draws.n_items, by_twos=few)
-    if search.best.labels.max() + 1 == problem.limits.most < limits.most:
-        raise MemoryError(
-            f"More than {problem.limits.most} clusters need too much memory; set `max_clusters` to fewer."
-        )
+    if isinstance(problem, OnDraws) and search.best.labels.max() + 1 == problem.limits.most < limits.most:
+        problem.check_memory(problem.limits.most + 1)  # more clusters may be better, but their tables are too large
     if executor.stopped == "interrupted":
         warnings.warn(f"The search was interrupted; the answer is the best of {len(search.values)} runs.", stacklevel=3)
     losses = search.expected_losses(draws, loss)
@@ -295,7 +294,7 @@ def _problem(
     if isinstance(loss, PairLoss):
         return OnItemTerms(source, loss, limits, stop)
     by_draws = isinstance(source, PartitionDraws) and (
-        source.n_items > _MOST_SIMILARITIES or (source.labels_are_sure and is_sparse(source))
+        8 * source.n_items**2 > _WORTH_A_MATRIX * memory.budget() or (source.labels_are_sure and is_sparse(source))
     )
     if is_binder(loss) and not by_draws:
         return OnPairs(source, loss, limits, stop)

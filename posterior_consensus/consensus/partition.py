@@ -281,6 +281,9 @@ def consensus_partition(
         matrix alone, or the draws are at fault as :func:`as_partition_draws` says.
     TypeError
         If an option is not one of the method's.
+    MemoryError
+        If the method needs more than the memory budget, 4 GB or what the environment variable
+        POSTERIOR_CONSENSUS_MEMORY says; no budget changes with what the machine has free.
 
     Warns
     -----
@@ -312,9 +315,10 @@ def consensus_partition(
     The expected loss is recomputed from the labels, whatever the method reports. The least expected loss is what the
     posterior and the loss make it: for very noisy draws VI's is one cluster.
 
-    With Binder's loss, whatever its costs, and at most 5,000 items the answer comes with a lower bound of the least
-    expected loss and the relative gap that leaves. It is the bound that the work of a search affords, the same each
-    time; :func:`certify` takes it further. With `n_clusters` or `max_clusters` it is still the least of all partitions.
+    With Binder's loss, whatever its costs, and at most 5,000 items (as many as a memory budget of 4 GB has room for)
+    the answer comes with a lower bound of the least expected loss and the relative gap that leaves. It is the bound
+    that the work of a search affords, the same each time; :func:`certify` takes it further. With `n_clusters` or
+    `max_clusters` it is still the least of all partitions.
 
     Examples
     --------

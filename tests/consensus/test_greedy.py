@@ -244,7 +244,7 @@ def test_both_forms_of_the_search_agree(a, weighted, monkeypatch):
     weights = rng.exponential(size=60) if weighted else None
     draws = pc.as_partition_draws(noisy_draws(rng, 60, 25, 4, 0.4), weights=weights)
     pairwise = find(draws, pc.binder(a))
-    monkeypatch.setattr(search, "_MOST_SIMILARITIES", 0)
+    monkeypatch.setattr(search, "_WORTH_A_MATRIX", 0)
     assert find(draws, pc.binder(a)).expected_loss == pytest.approx(pairwise.expected_loss, abs=1e-12)
 
 
