@@ -128,5 +128,5 @@ def test_a_bound_stops_where_its_triangles_are_too_many(monkeypatch):
     proof = pc.certify(noisy, best, progressbar=False)
     monkeypatch.setenv(BUDGET, "200KB")
     weaker = pc.certify(noisy, best, progressbar=False)
-    assert proof.info["n_rounds"] > 0 == weaker.info["n_rounds"]
+    assert proof.info.n_rounds > 0 == weaker.info.n_rounds
     assert 0 < weaker.lower_bound <= proof.lower_bound

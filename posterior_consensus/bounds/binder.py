@@ -14,6 +14,7 @@ from posterior_consensus.bounds.branching import Search
 from posterior_consensus.bounds.budget import Budget
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.info import BinderBoundInfo
 from posterior_consensus.losses import PartitionLoss
 from posterior_consensus.partitions import Labels, canonical_labels
 from posterior_consensus.progress import track
@@ -77,7 +78,7 @@ def binder_bound(
         value=unit * search.bound,
         method=search.method,
         partition=canonical_labels(search.labels[signature]),
-        info={"n_signatures": first.size, **search.counts},
+        info=BinderBoundInfo(n_signatures=first.size, **search.counts),
     )
 
 

@@ -13,6 +13,7 @@ from posterior_consensus.bounds.bound import Bound
 from posterior_consensus.bounds.budget import Budget, OutOfBudget
 from posterior_consensus.draws import PartitionDraws
 from posterior_consensus.expectation import mean_loss
+from posterior_consensus.info import VIBoundInfo
 from posterior_consensus.kernels import vi_bound as kernels
 from posterior_consensus.losses import vi
 from posterior_consensus.partitions import Labels
@@ -104,12 +105,12 @@ def vi_bound(draws: PartitionDraws, incumbent: Labels, *, budget: Budget, progre
         if ascent.has_stalled or problem.entropy + ascent.best >= goal - _ROUNDING:
             break
     value = problem.entropy + ascent.best - _ROUNDING * (1 + np.log2(draws.n_items))
-    info = {
-        "n_merged_items": problem.n,
-        "n_steps": ascent.n_steps,
-        "n_triangles": int(np.count_nonzero(ascent.duals)),
-        "size_groups": ascent.upper.tolist(),
-    }
+    info = VIBoundInfo(
+        n_merged_items=problem.n,
+        n_steps=ascent.n_steps,
+        n_triangles=int(np.count_nonzero(ascent.duals)),
+        size_groups=ascent.upper.tolist(),
+    )
     return Bound(min(max(value, 0.0), goal), "item problems under prices of pairs and triangles", None, info)
 
 

@@ -11,6 +11,7 @@ from posterior_consensus import memory
 from posterior_consensus.arguments import check_between, check_count
 from posterior_consensus.consensus.selection import Candidate, least_loss
 from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.info import PivotInfo
 from posterior_consensus.loss_record import Objective
 from posterior_consensus.partitions import Labels, canonical_labels
 from posterior_consensus.progress import track
@@ -70,8 +71,7 @@ def cc_pivot(
         for _ in track(range(n_starts), "Pivoting", progressbar=progressbar)
     ]
     best, losses = least_loss(draws, loss, [np.stack(found)])
-    info = {"threshold": float(threshold), "expected_losses": losses}
-    return Candidate(best, info | {"objective": min(losses), "n_iter": int(best.max()) + 1, "converged": True})
+    return Candidate(best, PivotInfo(threshold=float(threshold), expected_losses=losses))
 
 
 def _rows(draws: PairSource) -> Callable[[int], Floats]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from posterior_consensus.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.ensemble.pairs import PairSource, as_pair_similarity
 from posterior_consensus.executor import Executor
 from posterior_consensus.expectation import mean_loss
+from posterior_consensus.info import SearchInfo
 from posterior_consensus.kernels.loss import is_linear
 from posterior_consensus.kernels.search import ZEALOUS
 from posterior_consensus.loss_record import Objective, PairLoss, PartitionLoss
@@ -132,9 +134,7 @@ def greedy(
         problem.check_memory(problem.limits.most + 1)  # more clusters may be better, but their tables are too large
     if executor.stopped == "interrupted":
         warnings.warn(f"The search was interrupted; the answer is the best of {len(search.values)} runs.", stacklevel=3)
-    losses = search.expected_losses(draws, loss)
-    info = {"expected_losses": losses, "trace": np.minimum.accumulate(losses).tolist()}
-    return Candidate(search.best.labels, search.info() | info | {"seconds": time.monotonic() - began})
+    return Candidate(search.best.labels, search.info(draws, loss, time.monotonic() - began))
 
 
 class _Search:
@@ -247,24 +247,24 @@ class _Search:
         least = self.best.value
         return [run for run, value in enumerate(self.values) if not _is_less(least, value)]
 
-    def expected_losses(self, draws: PairSource, loss: Objective) -> list[float]:
-        """Expected loss of every run, in the loss's unit."""
-        scale = loss.scale(draws.n_items) if isinstance(loss, PartitionLoss) else 1.0
-        return [scale * value for value in self.values]
-
-    def info(self) -> dict[str, Any]:
-        """What there is to tell."""
+    def info(self, draws: PairSource, loss: Objective, seconds: float) -> SearchInfo:
+        """What there is to tell, with expected losses in the loss's unit."""
         scans, moves, merges, chains, zealous, splits = self._tally.tolist()
-        return {
-            "n_starts": len(self.values),
-            "n_starts_at_best": self.n_at_best,
-            "n_scans": scans,
-            "n_moves": moves,
-            "n_merges": merges,
-            "n_chains": chains,
-            "n_zealous_updates": zealous,
-            "n_splits": splits,
-        }
+        scale = loss.scale(draws.n_items) if isinstance(loss, PartitionLoss) else 1.0
+        losses = [scale * value for value in self.values]
+        return SearchInfo(
+            n_starts=len(self.values),
+            n_starts_at_best=self.n_at_best,
+            n_scans=scans,
+            n_moves=moves,
+            n_merges=merges,
+            n_chains=chains,
+            n_zealous_updates=zealous,
+            n_splits=splits,
+            expected_losses=losses,
+            trace=np.minimum.accumulate(losses).tolist(),
+            seconds=seconds,
+        )
 
     def _try_one_cluster(self, n_items: int) -> None:
         """Merges do not always reach the partition of one cluster, the answer where draws have little in common."""
@@ -335,7 +335,8 @@ def _along_thresholds(
             break
         best = found.labels
         rounds.append(value)
-    return Candidate(best, found.info | {"pair_threshold": tau, "expected_losses": rounds, "trace": rounds})
+    assert isinstance(found.info, SearchInfo)
+    return Candidate(best, replace(found.info, pair_threshold=tau, expected_losses=rounds, trace=rounds))
 
 
 def _few(draws: PairSource) -> bool:

@@ -13,6 +13,7 @@ from posterior_consensus import memory
 from posterior_consensus.arguments import check_above, check_count
 from posterior_consensus.consensus.selection import Candidate, best_number, cluster_range, effort
 from posterior_consensus.draws import PartitionDraws
+from posterior_consensus.info import KMeansInfo
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.kernels.cells import Draws
 from posterior_consensus.loss_record import Objective
@@ -82,8 +83,14 @@ def kcc(
 
     def fit(k: int) -> Candidate:
         run = _best_run(table, k, n_starts if n_clusters else effort(n_starts, k), tangent, rng)
-        info = {"objective": run.trace[-1], "n_iter": len(run.trace), "converged": run.converged, "trace": run.trace}
-        return Candidate(canonical_labels(run.labels), {"utility": utility} | info)
+        info = KMeansInfo(
+            utility=utility,
+            objective=run.trace[-1],
+            n_iter=len(run.trace),
+            converged=run.converged,
+            trace=run.trace,
+        )
+        return Candidate(canonical_labels(run.labels), info)
 
     return best_number(draws, loss, numbers, fit, title="K-means consensus clustering", progressbar=progressbar)
 

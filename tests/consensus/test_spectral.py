@@ -90,8 +90,8 @@ def test_clear_clusters_are_found_with_their_number(method):
     labels = np.where(noisy, rng.integers(5, size=(200, 60)), truth)
     result = pc.consensus_partition(labels, method=method, random_seed=1)
     np.testing.assert_array_equal(result.labels, reference.canonical(truth))
-    assert result.info["n_clusters_tried"] == [1, 2, 3, 4, 5]
-    assert len(result.info["expected_losses"]) == 5
+    assert result.info.n_clusters_tried == [1, 2, 3, 4, 5]
+    assert len(result.info.expected_losses) == 5
 
 
 def affinities(similarity, affinity, gamma):
