@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from posterior_consensus import memory
 from posterior_consensus.arguments import as_generator
 from posterior_consensus.draws import PartitionDraws, draws_and_items, frame, with_weights
 from posterior_consensus.losses import PartitionLoss, pairs
@@ -176,6 +177,7 @@ class AllocationProbabilities(PartitionDraws):
 
     @cached_property
     def _similarity(self) -> Floats:
+        memory.check(8 * self.n_items**2, f"The similarity matrix of {self.n_items} items")
         total = np.zeros((self.n_items, self.n_items))
         for block, weights in self._blocks():
             rows = np.ascontiguousarray((block * np.sqrt(weights)[:, np.newaxis, np.newaxis]).transpose(1, 0, 2))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +17,8 @@ from posterior_consensus.bounds.methods import BOUNDS, family_of
 from posterior_consensus.draws import as_pair_source
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.expectation import mean_loss
-from posterior_consensus.groups import Stored, as_json, from_json, stored
+from posterior_consensus.groups import Stored, stored
+from posterior_consensus.info import Info
 from posterior_consensus.loss_record import Objective, PairLoss
 from posterior_consensus.losses import PartitionLoss, loss_attrs, loss_from, needed_by, objective_of
 
@@ -46,7 +47,7 @@ class Certificate(Stored):
         A partition of smaller expected loss, if bounding came across one.
     better_loss : float
         Its expected loss; that of the partition if there is none.
-    info : dict
+    info : BinderBoundInfo, VIBoundInfo, MatchingInfo or None
         What the method tells of its work.
     """
 
@@ -58,7 +59,7 @@ class Certificate(Stored):
     seconds: float
     better: xr.DataArray | None
     better_loss: float
-    info: dict[str, Any] = field(default_factory=dict)
+    info: Info | None = None
 
     @property
     def gap(self) -> float:
@@ -82,12 +83,13 @@ class Certificate(Stored):
         if self.better is not None:
             variables["better_partition"] = self.better.rename("better_partition")
             variables["better_loss"] = ((), self.better_loss, measure)
-        attrs = {
+        attrs: dict[str, Any] = {
             "certificate_status": self.status,
             "certificate_method": self.method,
             "certificate_seconds": self.seconds,
-            "certificate_info": as_json(self.info),
         }
+        if self.info is not None:
+            attrs["certificate_info"] = self.info.to_json()
         return stored(self.partition, variables, attrs | loss_attrs(self.loss, "certificate_"))
 
     @classmethod
@@ -103,7 +105,7 @@ class Certificate(Stored):
             seconds=float(dataset.attrs["certificate_seconds"]),
             better=dataset["better_partition"].rename("better") if found else None,
             better_loss=float(dataset["better_loss"]) if found else expected,
-            info=from_json(dataset.attrs["certificate_info"]),
+            info=Info.from_json(dataset.attrs["certificate_info"]) if "certificate_info" in dataset.attrs else None,
         )
 
     def to_dataframe(self) -> pd.DataFrame:
@@ -167,6 +169,8 @@ def certify(
     ------
     ValueError
         If the loss has no bounding method, `seconds` is not a positive number, or draws or partition are at fault.
+    MemoryError
+        If the matrices of items x items take more than the memory budget.
 
     Notes
     -----

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from posterior_consensus import display
+from posterior_consensus import display, memory
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.pairs import Need, PairSimilarity, PairSource, needs_draws
 from posterior_consensus.kernels import coclustering, ensemble
@@ -260,6 +260,7 @@ class PartitionDraws(PairSource):
 
     def similarity(self) -> Floats:
         """Share of draws (n, n) that have two items together, as an array of the caller's own."""
+        memory.check(8 * self.n_items**2, f"The similarity matrix of {self.n_items} items")
         similarity = np.empty((self.n_items, self.n_items))
         if self.is_weighted:
             similarity[:] = 0.0

@@ -31,6 +31,12 @@ def posterior_similarity_matrix(draws: Any) -> xr.DataArray:
         coordinate. Symmetric, in [0, 1], and 1 where items are always together. Without weights entries are exact: each
         is a count of draws, divided once.
 
+    Raises
+    ------
+    MemoryError
+        If the matrix takes more than the memory budget, 4 GB or what the environment variable
+        POSTERIOR_CONSENSUS_MEMORY says.
+
     Notes
     -----
     PSM_ij = sum_t w_t 1{z_ti = z_tj}; of allocation probabilities sum_t w_t p_ti' p_tj, with ones on the diagonal.

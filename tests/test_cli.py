@@ -110,7 +110,7 @@ def test_command_prints_json(file, capsys):
     ],
 )
 def test_command_says_what_is_wrong_before_the_work(file, table, monkeypatch, tmp_path, capsys, arguments, parts):
-    monkeypatch.setattr("posterior_consensus.consensus.greedy.Workers", lambda *_: pytest.fail("search has begun"))
+    monkeypatch.setattr("posterior_consensus.consensus.greedy.Executor", lambda *_: pytest.fail("search has begun"))
     assert main([argument.format(file=file, table=table, dir=tmp_path) for argument in arguments]) == 2
     message = capsys.readouterr().err
     assert message.startswith("posterior-consensus: ") and "Traceback" not in message

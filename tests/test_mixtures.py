@@ -419,17 +419,18 @@ def test_numba_and_numpy_agree(normal_mixture, monkeypatch):
     assert modes == [None, "NUMBA"]
 
 
-def test_memory(normal_mixture):
+def test_memory(normal_mixture, monkeypatch):
     model, idata, wanted = normal_mixture
     size = CHAINS * DRAWS * N * K
-    assert pc.allocation_probabilities(model, idata, max_memory=16 * size).probabilities.dtype == np.float64
-    single = pc.allocation_probabilities(model, idata, max_memory=16 * size - 1)
+    monkeypatch.setenv("POSTERIOR_CONSENSUS_MEMORY", f"{16 * size}")
+    assert pc.allocation_probabilities(model, idata).probabilities.dtype == np.float64
+    monkeypatch.setenv("POSTERIOR_CONSENSUS_MEMORY", f"{16 * size - 1}")
+    single = pc.allocation_probabilities(model, idata)
     assert single.probabilities.dtype == np.float32
     assert_allclose(single.probabilities, wanted, rtol=0, atol=1e-6)
-    with pytest.raises(
-        MemoryError, match=r"`max_memory` must be at least 1.01e\+03 bytes for 6 x 7 x 3 .* Thin the draws"
-    ):
-        pc.allocation_probabilities(model, idata, max_memory=8 * size - 1)
+    monkeypatch.setenv("POSTERIOR_CONSENSUS_MEMORY", f"{8 * size - 1}")
+    with pytest.raises(MemoryError, match=r"Two copies of 6 x 7 x 3 prob.* would take 1.01 KB .* Thin the draws"):
+        pc.allocation_probabilities(model, idata)
 
 
 def test_every_function_takes_the_result(normal_mixture):

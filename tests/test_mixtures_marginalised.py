@@ -31,7 +31,7 @@ def marginalised(model, *names):
 
 
 @pytest.mark.parametrize("named", [True, False])
-def test_label_shared_by_two_variables(pm, rng, named):
+def test_label_shared_by_two_variables(pm, rng, named, monkeypatch):
     y, counts = rng.normal(0, 2, N), rng.poisson(3, N)
     w, mu, rate = weights(rng), normals(rng, K), normals(rng, K) / 3
     coords = {"obs": list("abcdefg"), "component": list("uvw")}
@@ -56,8 +56,9 @@ def test_label_shared_by_two_variables(pm, rng, named):
         pc.allocation_probabilities(marginal, idata.drop_vars("rate"))
     with pytest.raises(ValueError, match="`observed` must be None for labels that pymc-extras has marginalised"):
         pc.allocation_probabilities(marginal, idata, observed={"y": y})
-    with pytest.raises(MemoryError, match="`max_memory` must be at least"):
-        pc.allocation_probabilities(marginal, idata, max_memory=100)
+    monkeypatch.setenv("POSTERIOR_CONSENSUS_MEMORY", "100")
+    with pytest.raises(MemoryError, match="probabilities .* would take .* the budget is 100 B"):
+        pc.allocation_probabilities(marginal, idata)
 
 
 def test_multivariate_observations(pm, rng):

@@ -182,9 +182,9 @@ def test_functions_of_pairs_give_what_the_draws_give(soft, draws):
         xr.testing.assert_identical(*refined)
         both = [find(source, "binder", "hierarchical", max_clusters=5, refine=order) for source in (pairs, draws)]
         np.testing.assert_array_equal(both[0].labels, both[1].labels)
-    one, other = (find(source, tau=0.3).info for source in (pairs, draws))
-    assert one["tau"] == 0.3 and one["within"] == pytest.approx(other["within"], abs=1e-12)
-    assert one["between"] == pytest.approx(other["between"], abs=1e-12)
+    one, other = (find(source, tau=0.3).threshold for source in (pairs, draws))
+    assert one.tau == 0.3 and one.within == pytest.approx(other.within, abs=1e-12)
+    assert one.between == pytest.approx(other.between, abs=1e-12)
     ax, bx = (pc.plot_psm(source, best) for source in (pairs, draws))
     np.testing.assert_array_equal(ax.images[0].get_array(), bx.images[0].get_array())
     plt.close("all")
@@ -343,4 +343,4 @@ def test_only_items_of_equal_rows_are_one_in_a_proof():
     proof = pc.certify(pc.as_pair_similarity(similar), [0, 0, 0], "binder", progressbar=False)
     costs = [reference.binder_of_pairs(labels, similar) for labels in reference.partitions(3)]
     assert proof.lower_bound == pytest.approx(min(costs), abs=1e-12)
-    assert proof.info["n_signatures"] == 3
+    assert proof.info.n_signatures == 3

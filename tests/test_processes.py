@@ -12,14 +12,14 @@ import pytest
 from joblib import Parallel, delayed
 
 import posterior_consensus as pc
-from posterior_consensus.kernels import threads
+from posterior_consensus import executor
 
 N_CALLS = 3
 
 
 def answer(seed):
     """What the package makes of draws that are many enough for several threads."""
-    with patch.object(threads, "n_threads", lambda: 2):
+    with patch.object(executor, "n_threads", lambda: 2):
         labels = np.random.default_rng(seed).integers(4, size=(2000, 600))
         labels[:, :300] = np.arange(300) % 3
         draws = pc.as_partition_draws(labels)
@@ -36,9 +36,9 @@ def expected():
 
 
 def test_the_work_is_enough_for_threads():
-    with patch.object(threads, "n_threads", lambda: 2), patch.object(threads, "_pool", None):
+    with patch.object(executor, "n_threads", lambda: 2), patch.object(executor, "_pool", None):
         answer(0)
-        assert threads._pool is not None
+        assert executor._pool is not None
 
 
 @pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())

@@ -266,6 +266,23 @@ def test_what_methods_tell_is_plain(method):
     assert_equal(pc.ConsensusPartition.from_dataset(found.to_dataset()), found)
 
 
+def test_what_a_method_of_the_user_tells_comes_back_once_its_kind_is_known():
+    def alone(draws, loss, *, told, **_):
+        return pc.consensus.Candidate(np.arange(draws.n_items), told)
+
+    @dataclasses.dataclass(frozen=True)
+    class Own(pc.consensus.Info):
+        words: list[str]
+
+    found = pc.consensus_partition(Z, "vi", alone, told=Own(["a", "b"]))
+    assert_equal(pc.ConsensusPartition.from_dataset(found.to_dataset()), found)
+    unknown = found.to_dataset().assign_attrs(info='{"kind": "Other"}')
+    with pytest.raises(ValueError, match="`info` must be of a kind that is known; got 'Other'"):
+        pc.ConsensusPartition.from_dataset(unknown)
+    with pytest.raises(TypeError, match=r"`info` must be a consensus.Info or None; got dict"):
+        pc.consensus_partition(Z, "vi", alone, told={"words": []})
+
+
 def test_what_is_not_there_is_told(result):
     name = type(result).__name__
     with pytest.raises(

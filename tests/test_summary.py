@@ -202,7 +202,7 @@ def test_stacked_draws_that_hold_both(posterior_tree, summary):
 
 def test_a_calibrated_binder_loss_has_a_ball_under_vi(posterior_tree):
     summary = pc.summarize(posterior_tree, loss="binder", tau="auto", random_seed=1)
-    assert summary.ball.loss.name == "vi" and "tau" in summary.consensus.info
+    assert summary.ball.loss.name == "vi" and summary.consensus.threshold is not None
 
 
 def test_the_text_says_what_was_computed_from_the_probabilities(posterior_tree):
@@ -215,7 +215,7 @@ def test_the_text_says_that_the_number_of_clusters_was_given(posterior_tree):
     given = {"n_clusters": "partition into 2 clusters of", "max_clusters": "partition into at most 2 clusters of"}
     for number, words in given.items():
         summary = pc.summarize(posterior_tree, random_seed=1, **{number: 2})
-        assert summary.consensus.info[number] == 2
+        assert getattr(summary.consensus.asked, number) == 2
         assert words in summary.methods_text()
 
 

@@ -5,15 +5,21 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from posterior_consensus import memory
 from posterior_consensus.bounds.instance import Floats, Instance, Prices, lagrangian_bound, row_keys
 from posterior_consensus.kernels import packing
 from posterior_consensus.partitions import Labels
 
-_MOST_ROWS = 6_000_000  # 20 bytes each
+_SHARE_OF_ROWS = 0.03  # of the memory budget
+_BYTES_A_ROW = 20
 _ROWS_A_ROUND = 20_000_000  # a tenth of a second or so
 _SWEEPS = 20
 _UNSORTED = 0.02  # share of new rows from which sorting pays
 _SHRINK = 0.6  # of the width, in twenty sweeps
+
+
+def _most_rows() -> int:
+    return int(_SHARE_OF_ROWS * memory.budget() / _BYTES_A_ROW)
 
 
 def conflicts(instance: Instance) -> Prices:
@@ -21,7 +27,7 @@ def conflicts(instance: Instance) -> Prices:
     weights = np.where(instance.apart, np.minimum(instance.weights, 0.0), instance.weights)
     least = 0.0
     rows = np.empty((0, 3), np.int32)
-    while (count := packing.list_conflicts(weights, least, rows)) > _MOST_ROWS:
+    while (count := packing.list_conflicts(weights, least, rows)) > _most_rows():
         least = 1.25 * least + 0.02 * float(np.abs(weights).mean())
     rows = np.empty((count, 3), np.int32)
     packing.list_conflicts(weights, least, rows)
@@ -85,7 +91,7 @@ class Ascent:
         self.x = packing.relaxed_solution(self._lean(), size)
         kept = self.prices.values > 0
         rows, values = self.prices.rows[kept], self.prices.values[kept]
-        new = violated_rows(self.x, self._slack, _MOST_ROWS - len(rows))
+        new = violated_rows(self.x, self._slack, _most_rows() - len(rows))
         if len(new):
             x = self.x.ravel()
             again = rows[x[rows[:, 0]] - x[rows[:, 1]] - x[rows[:, 2]] > self._slack / 2]

@@ -8,14 +8,18 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from posterior_consensus import memory
 from posterior_consensus.bounds.bound import Bound
 from posterior_consensus.bounds.branching import Search
 from posterior_consensus.bounds.budget import Budget
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.info import BinderBoundInfo
 from posterior_consensus.losses import PartitionLoss
 from posterior_consensus.partitions import Labels, canonical_labels
 from posterior_consensus.progress import track
+
+_BYTES_A_PAIR = 42  # of the costs, and of the packing of triangles
 
 
 def binder_bound(
@@ -63,6 +67,7 @@ def binder_bound(
     .. [3] Sonthalia and Gilbert (2022), Project and Forget: solving large-scale metric constrained problems, Journal
        of Machine Learning Research 23(326), 1-54.
     """
+    memory.check(_BYTES_A_PAIR * source.n_items**2, f"The bound for Binder's loss of {source.n_items} items")
     together, apart, signature = pair_costs(source, loss)
     _, first = np.unique(signature, return_index=True)
     search = Search(together, apart, incumbent[first], cost_step(source, loss), budget)
@@ -73,7 +78,7 @@ def binder_bound(
         value=unit * search.bound,
         method=search.method,
         partition=canonical_labels(search.labels[signature]),
-        info={"n_signatures": first.size, **search.counts},
+        info=BinderBoundInfo(n_signatures=first.size, **search.counts),
     )
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
+from posterior_consensus.info import Info
 from posterior_consensus.partitions import Labels
 
 _ROUNDING = 1e-12
@@ -23,14 +23,14 @@ class Bound:
         How it was found, in words.
     partition : ndarray of shape (n_items,), dtype int32, or None
         The partition of least expected loss among those that bounding came across.
-    info : dict
-        What there is to tell of the work: numbers, strings and lists of them.
+    info : Info or None
+        What there is to tell of the work.
     """
 
     value: float
     method: str
     partition: Labels | None = None
-    info: dict[str, Any] = field(default_factory=dict)
+    info: Info | None = None
 
 
 def relative_gap(expected_loss: float, lower_bound: float) -> float:

@@ -9,6 +9,7 @@ from itertools import count
 
 import numpy as np
 
+from posterior_consensus import memory
 from posterior_consensus.bounds.ascent import Ascent, conflicts
 from posterior_consensus.bounds.budget import Budget, OutOfBudget
 from posterior_consensus.bounds.instance import (
@@ -29,6 +30,7 @@ _STEP = 0.03  # share of the gap that a round of ascent is to close
 _PATIENCE = 5  # rounds in a row that may close less
 _SMALLER = 0.95  # share of the groups left from which the bound starts anew
 _MOST_COLUMNS = 12_000
+_BYTES_A_PAIR = 80  # of groups, which ascent takes; its triangles aside
 _FIRST_ROUND = 10  # times the seconds that packing takes, for the list of conflicts and the first look for others
 _SECONDS_A_TRIANGLE = 2e-9  # of two pairs that attract each other, conflicted or not
 _SECONDS_A_PROGRAM = 0.02  # to set up a linear program, and for the rounds of ascent around it
@@ -115,6 +117,8 @@ class Search:
             return
         yield
         self._budget.spend(_FIRST_ROUND * _seconds_to_pack(instance))
+        if not memory.fits(_BYTES_A_PAIR * instance.size**2):
+            raise OutOfBudget
         prices = conflicts(instance)
         while True:
             ascent = yield from self._ascend(Ascent(instance, prices, instance.of_groups(self.labels)))

@@ -9,6 +9,7 @@ from posterior_consensus.bounds.bound import Bound
 from posterior_consensus.bounds.budget import Budget, OutOfBudget
 from posterior_consensus.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.expectation import loss_matrix
+from posterior_consensus.info import MatchingInfo
 from posterior_consensus.losses import PartitionLoss
 from posterior_consensus.partitions import Labels
 from posterior_consensus.progress import track
@@ -60,9 +61,8 @@ def matching_bound(
             break
         value += _matched(draws, loss, rows)
         n_matched += rows.size
-    return Bound(
-        value * (1 - 1e-12), "draws matched with draws", None, {"n_matched_draws": n_matched, "n_at_once": at_once}
-    )
+    info = MatchingInfo(n_matched_draws=n_matched, n_at_once=at_once)
+    return Bound(value * (1 - 1e-12), "draws matched with draws", None, info)
 
 
 def _block_size(seconds_a_draw: float, n_items: int) -> int:

@@ -8,10 +8,12 @@ from contextlib import suppress
 import numpy as np
 import numpy.typing as npt
 
+from posterior_consensus import memory
 from posterior_consensus.bounds.bound import Bound
 from posterior_consensus.bounds.budget import Budget, OutOfBudget
 from posterior_consensus.draws import PartitionDraws
 from posterior_consensus.expectation import mean_loss
+from posterior_consensus.info import VIBoundInfo
 from posterior_consensus.kernels import vi_bound as kernels
 from posterior_consensus.losses import vi
 from posterior_consensus.partitions import Labels
@@ -20,7 +22,6 @@ from posterior_consensus.progress import track
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-_MOST_BYTES = 4e9
 _ROUNDING = 1e-10  # bits; sums of n products of float64 are far closer, but a bound has to be one
 _ROWS_AT_ONCE = 2e7  # memberships of items in draws that one call of a kernel visits: well below a second
 _PILOT_ROWS = 1e7
@@ -70,8 +71,8 @@ def vi_bound(draws: PartitionDraws, incumbent: Labels, *, budget: Budget, progre
 
     Raises
     ------
-    ValueError
-        If the arrays, quadratic in the number of items, would take more than 4 GB.
+    MemoryError
+        If the arrays, quadratic in the number of items, would take more than the memory budget.
 
     Notes
     -----
@@ -104,12 +105,12 @@ def vi_bound(draws: PartitionDraws, incumbent: Labels, *, budget: Budget, progre
         if ascent.has_stalled or problem.entropy + ascent.best >= goal - _ROUNDING:
             break
     value = problem.entropy + ascent.best - _ROUNDING * (1 + np.log2(draws.n_items))
-    info = {
-        "n_merged_items": problem.n,
-        "n_steps": ascent.n_steps,
-        "n_triangles": int(np.count_nonzero(ascent.duals)),
-        "size_groups": ascent.upper.tolist(),
-    }
+    info = VIBoundInfo(
+        n_merged_items=problem.n,
+        n_steps=ascent.n_steps,
+        n_triangles=int(np.count_nonzero(ascent.duals)),
+        size_groups=ascent.upper.tolist(),
+    )
     return Bound(min(max(value, 0.0), goal), "item problems under prices of pairs and triangles", None, info)
 
 
@@ -440,8 +441,7 @@ def _size_groups(n_items: int, n: int) -> Ints:
         while sizes[-1] < n_items:
             sizes.append(min(n_items, max(sizes[-1] + 1, int(sizes[-1] * ratio))))
         per_pair = 24 * len(sizes) + 8 * (len(sizes) + _SPARE_TANGENTS)
-        if per_pair * n**2 <= _MOST_BYTES:
-            return np.array(sizes)
-    raise ValueError(
-        f"The bound for VI takes {per_pair * n**2 / 1e9:.0f} GB for {n} distinct items; at most 4 are used."
-    )
+        if memory.fits(per_pair * n**2):
+            break
+    memory.check(per_pair * n**2, f"The bound for VI of {n} distinct items")
+    return np.array(sizes)

@@ -11,6 +11,7 @@ from scipy.optimize import linear_sum_assignment
 from posterior_consensus.arguments import check_count
 from posterior_consensus.consensus.selection import Candidate, filled
 from posterior_consensus.draws import PartitionDraws
+from posterior_consensus.info import FitInfo
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.loss_record import Objective
 from posterior_consensus.partitions import Labels, canonical_labels
@@ -64,8 +65,14 @@ def align_and_vote(
         for start in track(_starts(draws, n_starts, n_clusters or max_clusters, rng), "Votes", progressbar=progressbar)
     ]
     best = min(runs, key=lambda run: round(run.trace[-1], 12))  # the first of those that differ by rounding only
-    info = {"objective": best.trace[-1], "n_iter": len(best.trace), "converged": best.converged, "trace": best.trace}
-    return Candidate(best.labels, info | {"objectives": [run.trace[-1] for run in runs]})
+    info = FitInfo(
+        objective=best.trace[-1],
+        n_iter=len(best.trace),
+        converged=best.converged,
+        trace=best.trace,
+        objectives=[run.trace[-1] for run in runs],
+    )
+    return Candidate(best.labels, info)
 
 
 class _Run(NamedTuple):

@@ -6,6 +6,7 @@ import numpy as np
 
 from posterior_consensus.consensus.selection import Candidate, allowed, least_loss
 from posterior_consensus.draws import PartitionDraws
+from posterior_consensus.info import CandidatesInfo
 from posterior_consensus.loss_record import Objective
 from posterior_consensus.partitions import distinct_rows
 from posterior_consensus.progress import track
@@ -33,4 +34,4 @@ def best_draw(
     starts = range(0, len(candidates), _CANDIDATES_AT_ONCE)
     blocks = (candidates[i : i + _CANDIDATES_AT_ONCE] for i in track(starts, "Best draw", progressbar=progressbar))
     best, losses = least_loss(draws, loss, blocks)
-    return Candidate(best, {"n_distinct_draws": len(losses)})
+    return Candidate(best, CandidatesInfo(n_candidates=len(losses)))

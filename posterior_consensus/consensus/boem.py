@@ -12,6 +12,7 @@ from posterior_consensus.consensus.selection import Candidate, allowed
 from posterior_consensus.draws import as_partition_draws
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.expectation import mean_loss
+from posterior_consensus.info import MovesInfo
 from posterior_consensus.kernels import pair_search
 from posterior_consensus.loss_record import Objective
 from posterior_consensus.losses import binder, is_binder
@@ -65,8 +66,14 @@ def boem(
     labels = canonical_labels(partition)
     objective = float(mean_loss(draws, labels[np.newaxis], record)[0])
     to_come = np.cumsum(np.append(changes, 0.0)[::-1])[::-1]
-    info = {"threshold": record.numerator["B"] / 2, "objective": objective, "n_iter": changes.size, "converged": True}
-    return Candidate(labels, info | {"trace": (objective - record.scale(draws.n_items) * to_come).tolist()})
+    info = MovesInfo(
+        threshold=record.numerator["B"] / 2,
+        objective=objective,
+        n_iter=changes.size,
+        converged=True,
+        trace=(objective - record.scale(draws.n_items) * to_come).tolist(),
+    )
+    return Candidate(labels, info)
 
 
 def _start(

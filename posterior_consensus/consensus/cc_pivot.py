@@ -7,16 +7,18 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from posterior_consensus import memory
 from posterior_consensus.arguments import check_between, check_count
 from posterior_consensus.consensus.selection import Candidate, least_loss
 from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.info import PivotInfo
 from posterior_consensus.loss_record import Objective
 from posterior_consensus.partitions import Labels, canonical_labels
 from posterior_consensus.progress import track
 
 Floats = npt.NDArray[np.float64]
 
-_ITEMS_IN_MATRIX = 4000  # of which all similarities take less time than those of many pivots, and 128 MB
+_ITEMS_IN_MATRIX = 4000  # of which all similarities take less time than those of many pivots
 _TINY = 1e-12  # what is no more than this above the threshold is rounding
 
 
@@ -69,13 +71,12 @@ def cc_pivot(
         for _ in track(range(n_starts), "Pivoting", progressbar=progressbar)
     ]
     best, losses = least_loss(draws, loss, [np.stack(found)])
-    info = {"threshold": float(threshold), "expected_losses": losses}
-    return Candidate(best, info | {"objective": min(losses), "n_iter": int(best.max()) + 1, "converged": True})
+    return Candidate(best, PivotInfo(threshold=float(threshold), expected_losses=losses))
 
 
 def _rows(draws: PairSource) -> Callable[[int], Floats]:
     """What gives the similarities of an item to all."""
-    if draws.n_items <= _ITEMS_IN_MATRIX:
+    if draws.n_items <= _ITEMS_IN_MATRIX and memory.fits(8 * draws.n_items**2):
         return draws.similarity().__getitem__
     return draws.row
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from posterior_consensus.consensus.selection import Candidate, allowed, least_loss
 from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.info import CandidatesInfo
 from posterior_consensus.loss_record import Objective
 from posterior_consensus.partitions import enumerate_partitions
 from posterior_consensus.progress import track
@@ -27,4 +28,4 @@ def enumeration(
         raise ValueError(f"method 'enumeration' takes at most {MOST_ITEMS} items; got {draws.n_items}. Use 'greedy'.")
     blocks = track(enumerate_partitions(draws.n_items), "Enumeration", progressbar=progressbar)
     best, losses = least_loss(draws, loss, (allowed(block, n_clusters, max_clusters) for block in blocks))
-    return Candidate(best, {"n_partitions": len(losses)})
+    return Candidate(best, CandidatesInfo(n_candidates=len(losses)))

@@ -6,7 +6,6 @@ import numpy as np
 
 from posterior_consensus.arguments import check_seconds
 from posterior_consensus.bounds.binder import binder_bound
-from posterior_consensus.bounds.bound import relative_gap, status
 from posterior_consensus.bounds.budget import Deadline, Foreseen
 from posterior_consensus.consensus.greedy import greedy
 from posterior_consensus.consensus.selection import Candidate
@@ -33,8 +32,8 @@ def exact(
     Parameters
     ----------
     seconds : float, optional
-        Time after which the proof is given up: the answer is then the best found, and `info` tells its gap. By default
-        it is given up after as much work as takes about a minute, the same each time.
+        Time after which the proof is given up: the answer is then the best found, and has a `gap`. By default it is
+        given up after as much work as takes about a minute, the same each time.
     """
     if not is_binder(loss):
         raise ValueError(
@@ -52,6 +51,4 @@ def exact(
     candidates = np.stack([start, start if bound.partition is None else bound.partition])
     losses = mean_loss(draws, candidates, loss)
     best = int(losses.argmin())
-    gap = relative_gap(float(losses[best]), bound.value)
-    info = {"lower_bound": bound.value, "gap": gap, "status": status(gap), "bound": bound.method, **bound.info}
-    return Candidate(candidates[best], info, bound.value)
+    return Candidate(candidates[best], bound.info, bound.value)

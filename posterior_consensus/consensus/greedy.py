@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from posterior_consensus import memory
 from posterior_consensus.arguments import check_count, check_seconds
 from posterior_consensus.consensus.best_draw import best_draw
 from posterior_consensus.consensus.hierarchical import hierarchical
@@ -17,10 +19,11 @@ from posterior_consensus.consensus.item_terms import OnItemTerms
 from posterior_consensus.consensus.problems import Found, Limits, OnDraws, OnPairs, OnRatios, is_sparse
 from posterior_consensus.consensus.selection import Candidate, least_loss
 from posterior_consensus.consensus.spectral import spectral
-from posterior_consensus.consensus.workers import Workers
 from posterior_consensus.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.ensemble.pairs import PairSource, as_pair_similarity
+from posterior_consensus.executor import Executor
 from posterior_consensus.expectation import mean_loss
+from posterior_consensus.info import SearchInfo
 from posterior_consensus.kernels.loss import LinearLoss
 from posterior_consensus.kernels.search import ZEALOUS
 from posterior_consensus.loss_record import Objective, PairLoss, PartitionLoss
@@ -40,7 +43,7 @@ _MOST_STARTS, _LEAST_STARTS = 16, 3
 _LABELS_READ = 60_000_000  # in all draws and runs: of many items runs hardly ever end at quite the same partition
 _TINY = 1e-9
 _SAME = 1e-10  # relative difference below which two runs reached the same loss
-_MOST_SIMILARITIES = 12_000  # items whose similarity matrix is worth its memory, 1.2 GB
+_WORTH_A_MATRIX = 0.29  # share of the memory budget that a similarity matrix may take where there is another way
 _FEW = 12  # items of which every two are moved together at the end
 _ENDS_TRIED = 4  # partitions in which that is done
 _DRAWS_TRIED = 64  # draws from which a search then starts too
@@ -114,35 +117,31 @@ def greedy(
         starts = ["hierarchical", *starts]
     given = [_start(start, draws, loss, n_clusters=n_clusters, max_clusters=max_clusters, rng=rng) for start in starts]
     is_little = draws.n_items <= _LITTLE[0] and draws.n_items * (draws.n_draws or 0) <= _LITTLE[1]
-    with Workers(0 if is_little else n_jobs, seconds) as workers:
-        problem = _problem(draws, loss, limits, workers.stop)
-        search = _Search(problem, workers)
+    with Executor(0 if is_little else n_jobs, seconds) as executor:
+        problem = _problem(draws, loss, limits, executor.stop)
+        search = _Search(problem, executor)
         search.start_from(given)
         search.start_from_trees()
         for first in track(range(0, n_starts, problem.at_once), "Greedy search", progressbar=progressbar):
             search.run(min(problem.at_once, n_starts - first), rng, draws.n_items)
-            if workers.stopped or search.n_at_best >= n_agree or (search.ratios and search.n_in_vain >= n_agree):
+            if executor.stopped or search.n_at_best >= n_agree or (search.ratios and search.n_in_vain >= n_agree):
                 break
         few = _few(draws)
-        if few and not workers.stopped:
+        if few and not executor.stopped:
             search.try_also([np.arange(draws.n_items), *draws.some_labels(_DRAWS_TRIED)])
         search.finish(rng, draws.n_items, by_twos=few)
-    if search.best.labels.max() + 1 == problem.limits.most < limits.most:
-        raise MemoryError(
-            f"More than {problem.limits.most} clusters need too much memory; set `max_clusters` to fewer."
-        )
-    if workers.stopped == "interrupted":
+    if isinstance(problem, OnDraws) and search.best.labels.max() + 1 == problem.limits.most < limits.most:
+        problem.check_memory(problem.limits.most + 1)  # more clusters may be better, but their tables are too large
+    if executor.stopped == "interrupted":
         warnings.warn(f"The search was interrupted; the answer is the best of {len(search.values)} runs.", stacklevel=3)
-    losses = search.expected_losses(draws, loss)
-    info = {"expected_losses": losses, "trace": np.minimum.accumulate(losses).tolist()}
-    return Candidate(search.best.labels, search.info() | info | {"seconds": time.monotonic() - began})
+    return Candidate(search.best.labels, search.info(draws, loss, time.monotonic() - began))
 
 
 class _Search:
     """The runs so far."""
 
-    def __init__(self, problem: OnDraws | OnPairs | OnItemTerms, workers: Workers) -> None:
-        self.problem, self.workers = problem, workers
+    def __init__(self, problem: OnDraws | OnPairs | OnItemTerms, executor: Executor) -> None:
+        self.problem, self.executor = problem, executor
         self.ratios = problem if isinstance(problem, OnRatios) else None
         self.values: list[float] = []
         self._tally = np.zeros(6, np.int64)
@@ -158,7 +157,7 @@ class _Search:
         """Run from where a tree of the items leads, if the loss is not linear."""
         if self.ratios is None:
             return
-        (cuts,) = self.workers.results(self.ratios.cuts, [()])
+        (cuts,) = self.executor.results(self.ratios.cuts, [()])
         partitions = [found.labels for found in self._results(self.ratios.from_cut, [(cut,) for cut in cuts])]
         self._evaluate(self.ratios, partitions)
         self.start_from(partitions)
@@ -197,7 +196,7 @@ class _Search:
     def _evaluate(self, problem: OnRatios, partitions: list[Labels]) -> list[float]:
         """Expected losses of partitions at which searches on some of the draws ended."""
         new = {labels.tobytes(): labels for labels in partitions if labels.tobytes() not in self._begun}
-        values = self.workers.results(problem.value, [(labels,) for labels in new.values()])
+        values = self.executor.results(problem.value, [(labels,) for labels in new.values()])
         self._begun |= dict(zip(new, values, strict=True))
         return [self._begun[labels.tobytes()] for labels in partitions]
 
@@ -207,11 +206,11 @@ class _Search:
         Runs that ended at the best partition end where this does.
         """
         at_best = self._at_best()
-        while not self.workers.stopped:
+        while not self.executor.stopped:
             best = self.best
             if not self.problem.explores_all:
                 self._rearrange(best, rng, n_items)
-            if by_twos and not self.workers.stopped:
+            if by_twos and not self.executor.stopped:
                 for found in self._best_ends():
                     self._polish(_changed_by_twos(found.labels))
             if not _is_less(self.best.value, best.value):
@@ -248,24 +247,24 @@ class _Search:
         least = self.best.value
         return [run for run, value in enumerate(self.values) if not _is_less(least, value)]
 
-    def expected_losses(self, draws: PairSource, loss: Objective) -> list[float]:
-        """Expected loss of every run, in the loss's unit."""
-        scale = loss.scale(draws.n_items) if isinstance(loss, PartitionLoss) else 1.0
-        return [scale * value for value in self.values]
-
-    def info(self) -> dict[str, Any]:
-        """What there is to tell."""
+    def info(self, draws: PairSource, loss: Objective, seconds: float) -> SearchInfo:
+        """What there is to tell, with expected losses in the loss's unit."""
         scans, moves, merges, chains, zealous, splits = self._tally.tolist()
-        return {
-            "n_starts": len(self.values),
-            "n_starts_at_best": self.n_at_best,
-            "n_scans": scans,
-            "n_moves": moves,
-            "n_merges": merges,
-            "n_chains": chains,
-            "n_zealous_updates": zealous,
-            "n_splits": splits,
-        }
+        scale = loss.scale(draws.n_items) if isinstance(loss, PartitionLoss) else 1.0
+        losses = [scale * value for value in self.values]
+        return SearchInfo(
+            n_starts=len(self.values),
+            n_starts_at_best=self.n_at_best,
+            n_scans=scans,
+            n_moves=moves,
+            n_merges=merges,
+            n_chains=chains,
+            n_zealous_updates=zealous,
+            n_splits=splits,
+            expected_losses=losses,
+            trace=np.minimum.accumulate(losses).tolist(),
+            seconds=seconds,
+        )
 
     def _try_one_cluster(self, n_items: int) -> None:
         """Merges do not always reach the partition of one cluster, the answer where draws have little in common."""
@@ -279,7 +278,7 @@ class _Search:
         self._ends |= dict(zip(new, polished, strict=True))
 
     def _results(self, function: Callable[..., Found], calls: list[tuple[Any, ...]]) -> list[Found]:
-        found = self.workers.results(function, calls)
+        found = self.executor.results(function, calls)
         self._tally += sum(one.tally for one in found)
         return found
 
@@ -295,7 +294,7 @@ def _problem(
     if isinstance(loss, PairLoss):
         return OnItemTerms(source, loss, limits, stop)
     by_draws = isinstance(source, PartitionDraws) and (
-        source.n_items > _MOST_SIMILARITIES or (source.labels_are_sure and is_sparse(source))
+        8 * source.n_items**2 > _WORTH_A_MATRIX * memory.budget() or (source.labels_are_sure and is_sparse(source))
     )
     if is_binder(loss) and not by_draws:
         return OnPairs(source, loss, limits, stop)
@@ -336,7 +335,8 @@ def _along_thresholds(
             break
         best = found.labels
         rounds.append(value)
-    return Candidate(best, found.info | {"pair_threshold": tau, "expected_losses": rounds, "trace": rounds})
+    assert isinstance(found.info, SearchInfo)
+    return Candidate(best, replace(found.info, pair_threshold=tau, expected_losses=rounds, trace=rounds))
 
 
 def _few(draws: PairSource) -> bool:

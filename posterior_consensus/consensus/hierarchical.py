@@ -12,6 +12,7 @@ from scipy.spatial.distance import squareform
 
 from posterior_consensus.consensus.selection import Candidate, cluster_range, least_loss
 from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.info import NumbersInfo
 from posterior_consensus.loss_record import Objective
 from posterior_consensus.partitions import canonical_rows, smallest_dtype
 
@@ -46,7 +47,7 @@ def hierarchical(
         return Candidate(np.zeros(1, np.int32))
     cuts = cut(tree(draws.similarity(), linkage), numbers)
     best, losses = least_loss(draws, loss, [cuts])
-    return Candidate(best, {"linkage": linkage, "n_clusters_tried": list(numbers), "expected_losses": losses})
+    return Candidate(best, NumbersInfo(linkage=linkage, n_clusters_tried=list(numbers), expected_losses=losses))
 
 
 def tree(similarity: npt.NDArray[np.float64], linkage: str) -> npt.NDArray[np.float64]:

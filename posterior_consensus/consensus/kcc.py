@@ -9,9 +9,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from posterior_consensus import memory
 from posterior_consensus.arguments import check_above, check_count
 from posterior_consensus.consensus.selection import Candidate, best_number, cluster_range, effort
 from posterior_consensus.draws import PartitionDraws
+from posterior_consensus.info import KMeansInfo
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.kernels.cells import Draws
 from posterior_consensus.loss_record import Objective
@@ -24,6 +26,8 @@ UTILITIES = ("category", "entropy", "cosine", "lp")
 _MOST_ITERATIONS = 300
 _TINY = 1e-12
 _NEVER = -1e300  # finite, as a draw's weight may be 0
+_BYTES_A_CELL = 40  # of the tables of draws' clusters by clusters
+_BYTES_AN_ITEM = 32  # and cluster
 _ITEMS_AT_START = 20_000  # of which the starts are made where there are more
 
 
@@ -62,7 +66,8 @@ def kcc(
     their weights, and n (1 - sum_t w_t phi(p_t) - utility) is the sum of squares. The other utilities go on from where
     category utility's iterations end: by Kullback-Leibler divergence no item is near to a cluster none of whose members
     it is with in some draw, so that from single items it would hardly move. The cost of an iteration is n_items x
-    n_draws x clusters, in memory proportional to n_items x (n_draws + clusters).
+    n_draws x clusters, in memory proportional to n_items x (n_draws + clusters); the tables of the draws' clusters by
+    these clusters are made for some draws at a time.
 
     References
     ----------
@@ -72,13 +77,21 @@ def kcc(
     tangent = _tangent(utility, p)
     check_count("n_starts", n_starts)
     table = Draws(draws.labels, draws.starts, draws.weights)
+    numbers = cluster_range(draws, n_clusters, max_clusters)
+    size = _BYTES_AN_ITEM * draws.n_items * numbers[-1]
+    memory.check(size, f"K-means of {draws.n_items} items in {numbers[-1]} clusters", "Set `max_clusters` to fewer.")
 
     def fit(k: int) -> Candidate:
         run = _best_run(table, k, n_starts if n_clusters else effort(n_starts, k), tangent, rng)
-        info = {"objective": run.trace[-1], "n_iter": len(run.trace), "converged": run.converged, "trace": run.trace}
-        return Candidate(canonical_labels(run.labels), {"utility": utility} | info)
+        info = KMeansInfo(
+            utility=utility,
+            objective=run.trace[-1],
+            n_iter=len(run.trace),
+            converged=run.converged,
+            trace=run.trace,
+        )
+        return Candidate(canonical_labels(run.labels), info)
 
-    numbers = cluster_range(draws, n_clusters, max_clusters)
     return best_number(draws, loss, numbers, fit, title="K-means consensus clustering", progressbar=progressbar)
 
 
@@ -86,7 +99,6 @@ class _Run(NamedTuple):
     labels: Labels
     trace: list[float]  # utility before each iteration
     converged: bool
-    scores: Floats  # less an item's distance to each centroid, label by label (R, K)
 
 
 class _Norm(NamedTuple):
@@ -142,7 +154,8 @@ def _best_run(draws: Draws, n_clusters: int, n_starts: int, tangent: Tangent, rn
     best = max(runs, key=lambda run: round(run.trace[-1], 12))  # the first of those that differ by rounding only
     if sample is draws:
         return best
-    return _lloyd(draws, _nearest(draws, best.scores, np.zeros(n_items, np.int32)), tangent)
+    _, closeness = _to_centroids(sample, best.labels, int(best.labels.max()) + 1, tangent, draws)
+    return _lloyd(draws, _nearest(closeness, np.zeros(n_items, np.int32)), tangent)
 
 
 def _spread_start(draws: Draws, n_clusters: int, rng: np.random.Generator) -> Labels:
@@ -171,22 +184,33 @@ def _lloyd(draws: Draws, labels: Labels, tangent: Tangent) -> _Run:
     least = float(draws.weights @ tangent(all_shares, draws.starts).value[:, 0])
     trace: list[float] = []
     for _ in range(_MOST_ITERATIONS):
-        sizes = np.bincount(labels, minlength=n_clusters)
-        counts = ensemble.joint_counts(draws.labels, draws.starts, labels, n_clusters)
-        norm = tangent(counts / np.maximum(sizes, 1), draws.starts)
-        trace.append(float(draws.weights @ norm.value @ sizes) / n_items - least)
-        scores = norm.tangent
-        scores[:, sizes == 0] = _NEVER
-        moved = _nearest(draws, scores, labels)
+        value, closeness = _to_centroids(draws, labels, n_clusters, tangent, draws)
+        trace.append(value / n_items - least)
+        moved = _nearest(closeness, labels)
         if np.array_equal(moved, labels):
-            return _Run(labels, trace, True, scores)
+            return _Run(labels, trace, True)
         labels = moved
-    return _Run(labels, trace, False, scores)
+    return _Run(labels, trace, False)
 
 
-def _nearest(draws: Draws, scores: Floats, labels: Labels) -> Labels:
+def _to_centroids(
+    draws: Draws, labels: Labels, n_clusters: int, tangent: Tangent, items: Draws
+) -> tuple[float, Floats]:
+    """Sum of phi over the items, and less the distance of other `items` of the same draws to each centroid (n, K)."""
+    sizes = np.bincount(labels, minlength=n_clusters)
+    closeness = np.zeros((items.labels.shape[1], n_clusters))
+    values = np.empty((len(draws.weights), n_clusters))
+    for rows in memory.parts(len(values), _BYTES_A_CELL * n_clusters * draws.starts[-1] / len(values)):
+        starts = draws.starts[rows.start : rows.stop + 1] - draws.starts[rows.start]
+        counts = ensemble.joint_counts(draws.labels[rows], starts, labels, n_clusters)
+        values[rows], scores = tangent(counts / np.maximum(sizes, 1), starts)
+        scores[:, sizes == 0] = _NEVER
+        ensemble.gather_more(items.labels[rows], starts, draws.weights[rows], scores, closeness)
+    return float(draws.weights @ values @ sizes), closeness
+
+
+def _nearest(closeness: Floats, labels: Labels) -> Labels:
     """The first of the nearest centroids of each item, but for rounding; that of its label if it is one."""
-    totals = ensemble.gather(draws.labels, draws.starts, draws.weights, scores)
-    greatest = totals.max(axis=1, keepdims=True)
-    near = totals >= greatest - _TINY * np.maximum(np.abs(greatest), 1.0)
+    greatest = closeness.max(axis=1, keepdims=True)
+    near = closeness >= greatest - _TINY * np.maximum(np.abs(greatest), 1.0)
     return np.where(near[np.arange(labels.size), labels], labels, near.argmax(axis=1)).astype(np.int32)

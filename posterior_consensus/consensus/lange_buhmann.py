@@ -12,6 +12,7 @@ from posterior_consensus.arguments import check_above, check_count
 from posterior_consensus.consensus.basic import thread_pools
 from posterior_consensus.consensus.selection import Candidate, best_number, cluster_range, effort, filled
 from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.info import FitInfo
 from posterior_consensus.loss_record import Objective
 from posterior_consensus.partitions import Labels, canonical_labels
 
@@ -72,7 +73,7 @@ def lange_buhmann(
         starts = [rng.random((draws.n_items, k)) + 0.5 for _ in range(restarts)]
         with thread_pools().limit(limits=1):  # the sums must not depend on the number of threads
             best = max((_fit(pairs, start, n_steps, tol) for start in starts), key=lambda run: run.trace[-1])
-        info = {"objective": best.trace[-1], "n_iter": best.n_iter, "converged": best.converged, "trace": best.trace}
+        info = FitInfo(objective=best.trace[-1], n_iter=best.n_iter, converged=best.converged, trace=best.trace)
         return Candidate(canonical_labels(_likeliest(best.joint, n_clusters is not None)), info)
 
     numbers = cluster_range(draws, n_clusters, max_clusters)

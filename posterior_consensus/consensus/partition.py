@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -23,12 +23,15 @@ from posterior_consensus.consensus.threshold import consistent_interval, pair_me
 from posterior_consensus.draws import as_pair_source
 from posterior_consensus.ensemble.pairs import Need, PairSource
 from posterior_consensus.expectation import loss_and_error
-from posterior_consensus.groups import Stored, as_json, from_json, names_from_json, stored
+from posterior_consensus.groups import Stored, as_json, names_from_json, stored
+from posterior_consensus.info import Asked, Info, SearchInfo, Threshold
 from posterior_consensus.loss_record import Objective
 from posterior_consensus.losses import as_objective, binder, loss_attrs, needed_by, objective_from
 from posterior_consensus.partitions import HasLabels
 
 _SHARED = {"n_clusters", "max_clusters", "rng", "progressbar"}  # what every method takes
+_FREE = Asked()
+_TOLD = "info", "asked", "threshold"  # attributes that are records
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,8 +53,12 @@ class ConsensusPartition(HasLabels, Stored):
         None where a similarity matrix alone was given.
     lower_bound : float or None
         No partition's expected loss is below it; for Binder's loss with any costs, None for others.
-    info : dict
-        What the method tells of its search, and ``n_clusters`` or ``max_clusters`` where they were given.
+    info : SearchInfo, NumbersInfo, FitInfo, CandidatesInfo, PivotInfo, BinderBoundInfo or None
+        What the method tells of its search, :class:`SearchInfo` for "greedy".
+    asked : Asked
+        The ``n_clusters`` and ``max_clusters`` that were given.
+    threshold : Threshold or None
+        The pair threshold where ``tau`` was given.
     given_names : tuple
         Names that :meth:`with_names` gave the clusters, else empty.
     """
@@ -63,7 +70,9 @@ class ConsensusPartition(HasLabels, Stored):
     method: str
     n_draws: int | None
     lower_bound: float | None = None
-    info: dict[str, Any] = field(default_factory=dict)
+    info: Info | None = None
+    asked: Asked = _FREE
+    threshold: Threshold | None = None
     given_names: tuple[Hashable, ...] = ()
 
     @property
@@ -154,15 +163,17 @@ class ConsensusPartition(HasLabels, Stored):
             variables |= {"lower_bound": ((), self.lower_bound, measure), "gap": self.gap}
         attrs: dict[str, Any] = {
             "method": self.method,
-            "info": as_json(self.info),
             "names": as_json(self.given_names),
         }
+        attrs |= {name: getattr(self, name).to_json() for name in _TOLD if getattr(self, name) is not None}
         if self.n_draws is not None:
             attrs["n_draws"] = self.n_draws
         return stored(self.labels, variables, loss_attrs(self.loss) | attrs)
 
     @classmethod
     def _restored(cls, dataset: xr.Dataset) -> Self:
+        attrs = dataset.attrs
+        told: dict[str, Any] = {name: Info.from_json(attrs[name]) for name in _TOLD if name in attrs}
         return cls(
             labels=dataset["labels"],
             expected_loss=float(dataset["expected_loss"]),
@@ -171,8 +182,8 @@ class ConsensusPartition(HasLabels, Stored):
             method=dataset.attrs["method"],
             n_draws=int(dataset.attrs["n_draws"]) if "n_draws" in dataset.attrs else None,
             lower_bound=float(dataset["lower_bound"]) if "lower_bound" in dataset else None,
-            info=from_json(dataset.attrs["info"]),
             given_names=names_from_json(dataset.attrs["names"]),
+            **told,
         )
 
     def to_dataframe(self) -> pd.DataFrame:
@@ -193,20 +204,16 @@ class ConsensusPartition(HasLabels, Stored):
         dim = self.labels.dims[0]
         clusters = f"{self.n_clusters} cluster{'s' * (self.n_clusters > 1)}"
         title = f"ConsensusPartition: {self.labels.size} items ({dim}) in {clusters}"
-        reached = (
-            f", {self.info['n_starts_at_best']} of {self.info['n_starts']} searches ended here"
-            if "n_starts_at_best" in self.info
-            else ""
-        )
+        reached = f", {self.info.agreement()}" if isinstance(self.info, SearchInfo) else ""
         expected = display.quantity(self.expected_loss, self.loss.unit)
         facts = [
             (f"expected {self.loss.name}", display.with_error(expected, self.mcse)),
             ("method", self.method + reached),
             ("draws", "none, a similarity matrix alone" if self.n_draws is None else str(self.n_draws)),
         ]
-        if "tau" in self.info:
-            interval = consistent_interval(self.info["within"], self.info["between"])
-            facts.insert(1, ("threshold", f"tau {self.info['tau']:.3g} (consistent: {interval})"))
+        if self.threshold is not None:
+            interval = consistent_interval(self.threshold.within, self.threshold.between)
+            facts.insert(1, ("threshold", f"tau {self.threshold.tau:.3g} (consistent: {interval})"))
         if self.gap is not None:
             proven = (
                 "none, this is the optimum" if status(self.gap) == "optimal" else f"at most {self.gap:.2g} of the loss"
@@ -252,8 +259,8 @@ def consensus_partition(
         the largest number in any draw.
     tau : float in (0, 1), "auto" or None
         Pair threshold of Binder's loss, ``binder(tau=...)``, with loss="binder" only; "auto" calibrates it as
-        :func:`pair_threshold` does. `info` then has ``tau`` and the mean similarities ``within`` and ``between`` the
-        clusters of the answer.
+        :func:`pair_threshold` does. The answer's `threshold` then has ``tau`` and the mean similarities ``within`` and
+        ``between`` its clusters.
     refine : {None, "jacobi", "gauss-seidel"}
         Local refinement of what the method found, see :func:`refine_partition`.
     passes : int or None
@@ -281,6 +288,9 @@ def consensus_partition(
         matrix alone, or the draws are at fault as :func:`as_partition_draws` says.
     TypeError
         If an option is not one of the method's.
+    MemoryError
+        If the method needs more than the memory budget, 4 GB or what the environment variable
+        POSTERIOR_CONSENSUS_MEMORY says; no budget changes with what the machine has free.
 
     Warns
     -----
@@ -312,9 +322,10 @@ def consensus_partition(
     The expected loss is recomputed from the labels, whatever the method reports. The least expected loss is what the
     posterior and the loss make it: for very noisy draws VI's is one cluster.
 
-    With Binder's loss, whatever its costs, and at most 5,000 items the answer comes with a lower bound of the least
-    expected loss and the relative gap that leaves. It is the bound that the work of a search affords, the same each
-    time; :func:`certify` takes it further. With `n_clusters` or `max_clusters` it is still the least of all partitions.
+    With Binder's loss, whatever its costs, and at most 5,000 items (as many as a memory budget of 4 GB has room for)
+    the answer comes with a lower bound of the least expected loss and the relative gap that leaves. It is the bound
+    that the work of a search affords, the same each time; :func:`certify` takes it further. With `n_clusters` or
+    `max_clusters` it is still the least of all partitions.
 
     Examples
     --------
@@ -343,8 +354,8 @@ def consensus_partition(
     _check_items("max_clusters", max_clusters, source.n_items)
     check_refinement(ORDERS[0] if refine is None else refine, passes, "refine")
     rng = as_generator(random_seed)
-    threshold = threshold_of(source, given, tau, rng, progressbar)
-    record = given if threshold is None else binder(tau=threshold)
+    tau = threshold_of(source, given, tau, rng, progressbar)
+    record = given if tau is None else binder(tau=tau)
     found = function(
         source, record, n_clusters=n_clusters, max_clusters=max_clusters, rng=rng, progressbar=progressbar, **options
     )
@@ -361,14 +372,15 @@ def consensus_partition(
             stacklevel=2,
         )
     limits = {"n_clusters": n_clusters, "max_clusters": max_clusters}
-    info = found.info | {name: int(number) for name, number in limits.items() if number is not None}
-    if threshold is not None:
+    threshold = None
+    if tau is not None:
         within, between = pair_means(source, labels)
-        info = info | {"tau": threshold, "within": within, "between": between}
+        threshold = Threshold(tau=tau, within=within, between=between)
     (expected,), (mcse,) = (values.tolist() for values in loss_and_error(source, labels[np.newaxis], record))
     lower_bound = found.lower_bound
     if lower_bound is None:
-        lower_bound = quick_bound(source, record, labels, info.get("n_starts", 1))
+        n_starts = found.info.n_starts if isinstance(found.info, SearchInfo) else 1
+        lower_bound = quick_bound(source, record, labels, n_starts)
     return ConsensusPartition(
         labels=source.item_array(labels, "labels"),
         expected_loss=expected,
@@ -377,7 +389,9 @@ def consensus_partition(
         method=name,
         n_draws=source.n_draws,
         lower_bound=None if lower_bound is None else min(lower_bound, expected),
-        info=info,
+        info=found.info,
+        asked=Asked(**{name: int(number) for name, number in limits.items() if number is not None}),
+        threshold=threshold,
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from posterior_consensus import memory
 from posterior_consensus.consensus.hierarchical import cut, tree
 from posterior_consensus.draws import PartitionDraws
 from posterior_consensus.ensemble.pairs import PairSource
@@ -22,7 +23,6 @@ _MANY = 1024  # draws above which a linear loss has this middle, too
 _CHAINED = 2000  # draws up to which chains of moves are tried on all of them
 _MOST_IN_TREE = 2000  # items of which a tree is made
 _CUTS = 16  # numbers of clusters into which it is cut
-_MOST_BYTES = 8e9
 _PAIRS_OF_DRAWS = 8  # from which is estimated how many cells of a search's tables are not zero
 _SPARSE_WORK = 12  # times as long as a cell of dense tables takes one of sparse tables
 
@@ -59,15 +59,20 @@ class OnDraws:
         self._kind = cells.SparseDraws if sparse else cells.Draws
         self.limits = limits
         if not sparse:
-            widest = int(_MOST_BYTES / (4 * int(draws.starts[-1])))
-            if limits.fewest > widest:
-                raise MemoryError(
-                    f"A search among {limits.fewest} clusters needs more than {_MOST_BYTES / 1e9:.0f} GB."
-                )
-            self.limits = limits._replace(most=min(limits.most, widest))
+            self.check_memory(limits.fewest)
+            self.limits = limits._replace(most=min(limits.most, memory.budget() // self._bytes_a_cluster))
         self._stop = stop
         self._all = self._kind(draws.labels, draws.starts, draws.weights)
         self._cumulative = np.cumsum(draws.weights)
+
+    @property
+    def _bytes_a_cluster(self) -> int:
+        return 4 * int(self._draws.starts[-1])
+
+    def check_memory(self, n_clusters: int) -> None:
+        """Refuse what the dense tables of so many clusters do not leave room for."""
+        size = self._bytes_a_cluster * n_clusters
+        memory.check(size, f"A search among {n_clusters} clusters", "Thin the draws, or ask for fewer clusters.")
 
     @cached_property
     def _middle(self) -> AnyDraws:

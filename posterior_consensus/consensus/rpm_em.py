@@ -7,6 +7,7 @@ import numpy as np
 from posterior_consensus.consensus.perturbation.fit import Noise, as_fit, fit
 from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.draws import PartitionDraws
+from posterior_consensus.info import PerturbationInfo
 from posterior_consensus.loss_record import Objective
 
 
@@ -39,14 +40,14 @@ def rpm_em(
     Clusters that have no items are left out, so that `n_clusters` may be too large.
     """
     found = as_fit(draws, fit(draws, n_clusters, max_clusters, noise, n_starts, max_steps, rng))
-    info = {
-        "noise": found.noise,
-        "error_rate": found.error_rate,
-        "log_likelihood": found.log_likelihood,
-        "objective": float(found.trace[-1]),
-        "n_iter": len(found.trace),
-        "converged": found.converged,
-        "trace": found.trace.tolist(),
-        "objectives": found.objectives.tolist(),
-    }
+    info = PerturbationInfo(
+        noise=found.noise,
+        error_rate=found.error_rate,
+        log_likelihood=found.log_likelihood,
+        objective=float(found.trace[-1]),
+        n_iter=len(found.trace),
+        converged=found.converged,
+        trace=found.trace.tolist(),
+        objectives=found.objectives.tolist(),
+    )
     return Candidate(found.labels.values, info)

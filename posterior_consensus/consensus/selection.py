@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.expectation import mean_loss
+from posterior_consensus.info import Info, NumbersInfo
 from posterior_consensus.loss_record import Objective
 from posterior_consensus.partitions import Labels
 from posterior_consensus.progress import track
@@ -30,15 +31,20 @@ class Candidate:
     ----------
     labels : ndarray of shape (n_items,)
         Labels of any names.
-    info : dict
-        What there is to tell of the search: numbers, strings and lists of them.
+    info : Info or None
+        What there is to tell of the search; a method of your own may have a subclass with fields of its own.
     lower_bound : float, optional
         No partition's expected loss is below it, if the method found out.
     """
 
     labels: npt.NDArray[Any]
-    info: dict[str, Any] = field(default_factory=dict)
+    info: Info | None = None
     lower_bound: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what could not be stored with the result."""
+        if not isinstance(self.info, Info | None):
+            raise TypeError(f"`info` must be a consensus.Info or None; got {type(self.info).__name__}.")
 
 
 def cluster_range(draws: PairSource, n_clusters: int | None, max_clusters: int | None) -> range:
@@ -81,8 +87,9 @@ def best_number(
         fitting = _beside_best(losses)
     tried = sorted(losses)
     best = fitted[min(tried, key=lambda k: losses[k])]
-    info = {"n_clusters_tried": tried, "expected_losses": [losses[k] for k in tried]}
-    return Candidate(best.labels, info | best.info)
+    told = best.info if isinstance(best.info, NumbersInfo) else NumbersInfo()
+    info = replace(told, n_clusters_tried=tried, expected_losses=[losses[k] for k in tried])
+    return Candidate(best.labels, info)
 
 
 def _coarse(numbers: range) -> list[int]:

@@ -2,7 +2,7 @@
 
 Rules of the house: arrays and scalars in, arrays out or changed in place (the docstring names them); no validation, no
 random numbers, no options, no functions as arguments (a jitted argument defeats the on-disk cache). Kernels are serial.
-A loop over independent outputs takes the range it is to run over first, and `threads.in_blocks` gives blocks of it to
+A loop over independent outputs takes the range it is to run over first, and `executor.in_blocks` gives blocks of it to
 threads, so that a result never depends on their number.
 
 Compilation is a cost that users pay. A kernel that only kernels call is `inner`, which makes it cheaper. What depends on

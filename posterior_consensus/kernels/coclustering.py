@@ -8,8 +8,8 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic, overload
 
+from posterior_consensus.executor import in_blocks
 from posterior_consensus.kernels._jit import inner, jit
-from posterior_consensus.kernels.threads import in_blocks
 
 _TILE = 64
 PLANES_AT_ONCE = 4

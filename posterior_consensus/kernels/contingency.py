@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from posterior_consensus.executor import in_blocks
 from posterior_consensus.kernels._jit import inner, jit
-from posterior_consensus.kernels.threads import in_blocks
 
 
 @jit

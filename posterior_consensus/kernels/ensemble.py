@@ -6,8 +6,8 @@ cost and without an n x n array.
 
 import numpy as np
 
+from posterior_consensus.executor import in_blocks
 from posterior_consensus.kernels._jit import jit
-from posterior_consensus.kernels.threads import in_blocks
 
 _ITEMS_AT_ONCE = 128  # whose sums stay in the fastest cache
 _ITEMS_IN_ROW = 1024
@@ -49,10 +49,15 @@ def _gather(first, last, labels, starts, weights, table, out):
 
 def gather(labels, starts, weights, table):
     """B W T of a table (R, c): for every item the weighted sum of its clusters' rows, (n, c)."""
-    n_draws, n_items = labels.shape
-    out = np.zeros((n_items, table.shape[1]))
-    in_blocks(_gather, 0, n_items, labels, starts, weights, table, out, work=n_draws * table.shape[1])
+    out = np.zeros((labels.shape[1], table.shape[1]))
+    gather_more(labels, starts, weights, table, out)
     return out
+
+
+def gather_more(labels, starts, weights, table, out):
+    """Add B W T to `out` (n, c): blocks of draws, one after the other, give what all draws give at once."""
+    n_draws, n_items = labels.shape
+    in_blocks(_gather, 0, n_items, labels, starts, weights, table, out, work=n_draws * table.shape[1])
 
 
 @jit

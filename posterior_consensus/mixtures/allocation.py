@@ -26,7 +26,6 @@ def allocation_probabilities(
     *,
     group: str = "posterior",
     observed: Any = None,
-    max_memory: float = 4e9,
     random_seed: int = 0,
     progressbar: bool = True,
 ) -> AllocationProbabilities:
@@ -50,9 +49,6 @@ def allocation_probabilities(
         model's own; any number of them. A DataArray gives the items its dimension and coordinates. Where the parameters
         have a value for each item, as in mixtures of regressions, put the new covariates into the model first, with
         ``pm.set_data``.
-    max_memory : float
-        Bytes that the probabilities may take, the copy included that is made of them. Single precision is used where
-        double precision needs more.
     random_seed : int
         Seed of the sample that the result's `labels` are.
     progressbar : bool
@@ -73,7 +69,7 @@ def allocation_probabilities(
         If the model has no mixture or several, the posterior lacks a variable or does not fit the model, or `observed`
         does not fit the mixture. The message says what to do instead.
     MemoryError
-        If the probabilities do not fit in `max_memory`.
+        If the probabilities do not fit in the memory budget.
 
     Warns
     -----
@@ -86,7 +82,8 @@ def allocation_probabilities(
     Given the parameters, P(z_i = k | theta_t, y_i) is w_k f_k(y_i | theta_t) over its sum over k [1]_. The densities
     f_k are PyMC's own. Missing observations have the values that the posterior holds of them. A ``pm.Potential`` does
     not matter: it multiplies the joint density by a factor that is the same for every allocation. Draws that
-    repeat one another, as Metropolis samplers make them, are computed once.
+    repeat one another, as Metropolis samplers make them, are computed once. Where two copies in double precision are
+    more than the memory budget holds, probabilities are in single precision.
 
     References
     ----------
@@ -107,9 +104,9 @@ def allocation_probabilities(
            [0.401, 0.599],
            [0.119, 0.881]])
     """
-    _check(model, idata, var_name, max_memory, random_seed)
+    _check(model, idata, var_name, random_seed)
     dataset = group_dataset(idata, group)
-    probabilities = _probabilities(model, dataset, var_name, group, observed, float(max_memory), progressbar)
+    probabilities = _probabilities(model, dataset, var_name, group, observed, progressbar)
     *_, item_dim, components = (str(dim) for dim in probabilities.dims)
     return as_allocation_probabilities(
         probabilities,
@@ -121,7 +118,7 @@ def allocation_probabilities(
     )
 
 
-def _check(model: Any, idata: Any, var_name: Any, max_memory: Any, random_seed: Any) -> None:
+def _check(model: Any, idata: Any, var_name: Any, random_seed: Any) -> None:
     try:
         import pymc as pm
     except ModuleNotFoundError as error:
@@ -136,10 +133,6 @@ def _check(model: Any, idata: Any, var_name: Any, max_memory: Any, random_seed: 
         raise TypeError(f"`idata` must be an InferenceData, DataTree, Dataset or path; got {type(idata).__name__}.")
     if var_name is not None and not isinstance(var_name, str):
         raise TypeError(f"`var_name` must be a name; got {var_name!r}.")
-    if isinstance(max_memory, bool) or not isinstance(max_memory, (int, float, np.integer, np.floating)):
-        raise TypeError(f"`max_memory` must be a number of bytes; got {max_memory!r}.")
-    if not max_memory > 0:
-        raise ValueError(f"`max_memory` must be positive; got {max_memory!r}.")
     if isinstance(random_seed, bool) or not isinstance(random_seed, (int, np.integer)):
         raise TypeError(f"`random_seed` must be a whole number; got {random_seed!r}.")
     if random_seed < 0:
@@ -152,7 +145,6 @@ def _probabilities(
     var_name: str | None,
     group: str,
     observed: Any,
-    max_memory: float,
     progressbar: bool,
 ) -> xr.DataArray:
     """Probabilities over the sample dimensions, items and components."""
@@ -163,7 +155,7 @@ def _probabilities(
                 "`observed` must be None for labels that pymc-extras has marginalised; put the new data into the model "
                 "with pm.set_data."
             )
-        return conditional_probabilities(model, dataset, choice(labels, var_name), group, max_memory, progressbar)
+        return conditional_probabilities(model, dataset, choice(labels, var_name), group, progressbar)
     core = find_mixture(model, var_name)
     new = None if observed is None else new_values(core, observed)
     value = value_of(model, core, None if new is None else as_data(core, new))
@@ -171,7 +163,7 @@ def _probabilities(
     density = Density.of(model, _joint(sized, value, new), takes_a_solver_per_item(sized, value))
     draws = parameter_draws(model, density.variables, dataset, group)
     item_shape = None if new is None else value.type.shape[: core.type.ndim - core.owner.op.ndim_supp]
-    result = over_draws(density, draws, item_shape, max_memory, progressbar)
+    result = over_draws(density, draws, item_shape, progressbar)
     _warn_of_elements(core, result.shape[1:-1])
     items = dims_of(model, core.name)
     components = component_dim(model, core, result.shape[-1], items)

@@ -11,7 +11,7 @@ import xarray as xr
 
 from posterior_consensus.mixtures.items import dressed
 from posterior_consensus.mixtures.model import dims_of, listing
-from posterior_consensus.mixtures.posterior import Density, check_memory, over_draws, parameter_draws
+from posterior_consensus.mixtures.posterior import Density, dtype_that_fits, over_draws, parameter_draws
 
 
 def marginalised_names(model: Any) -> list[str]:
@@ -24,11 +24,11 @@ def marginalised_names(model: Any) -> list[str]:
 
 
 def conditional_probabilities(
-    model: Any, dataset: xr.Dataset, name: str, group: str, max_memory: float, progressbar: bool
+    model: Any, dataset: xr.Dataset, name: str, group: str, progressbar: bool
 ) -> xr.DataArray:
     """Probabilities over the sample dimensions, items and values of the marginalised label `name`."""
     if find_spec("pymc_extras.marginal") is None:
-        return _recovered(model, dataset, name, group, max_memory)
+        return _recovered(model, dataset, name, group)
     from pymc_extras.marginal import conditional
     from pytensor.tensor.random.basic import CategoricalRV
     from pytensor.tensor.special import Softmax
@@ -42,7 +42,7 @@ def conditional_probabilities(
         raise ValueError(f"`var_name` must name a label with finitely many values from 0; got {name!r}.")
     density = Density.of(joint_model, probabilities.owner.inputs[0], is_heavy=True)
     draws = parameter_draws(joint_model, density.variables, dataset, group)
-    result = over_draws(density, draws, None, max_memory, progressbar)
+    result = over_draws(density, draws, None, progressbar)
     return dressed(joint_model, result, draws, name, dims_of(joint_model, name), None)
 
 
@@ -67,7 +67,7 @@ def _unmarginalised(model: Any) -> Any:
     return unmarginalize(model)
 
 
-def _recovered(model: Any, dataset: xr.Dataset, name: str, group: str, max_memory: float) -> xr.DataArray:
+def _recovered(model: Any, dataset: xr.Dataset, name: str, group: str) -> xr.DataArray:
     """The same from pymc-extras up to 0.12, whose function takes all draws at once and wants every free variable."""
     from pymc_extras import recover_marginals
 
@@ -79,6 +79,6 @@ def _recovered(model: Any, dataset: xr.Dataset, name: str, group: str, max_memor
         posterior, model=model, var_names=[name], return_samples=False, extend_inferencedata=False
     )
     logs = found[f"lp_{name}"].values
-    dtype = check_memory((int(np.prod(draws.shape)), *logs.shape[2:]), max_memory)
+    dtype = dtype_that_fits((int(np.prod(draws.shape)), *logs.shape[2:]))
     result = np.exp(logs, dtype=np.float64).reshape(-1, *logs.shape[2:]).astype(dtype, copy=False)
     return dressed(model, result, draws, name, _unmarginalised(model).named_vars_to_dims.get(name, ()), None)

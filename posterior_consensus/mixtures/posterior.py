@@ -11,6 +11,7 @@ import numpy.typing as npt
 import xarray as xr
 from threadpoolctl import threadpool_limits
 
+from posterior_consensus import memory
 from posterior_consensus.mixtures.model import WAYS_OUT, ancestors, data_of, dims_of, length_of, listing, python_mode
 from posterior_consensus.progress import track
 
@@ -165,7 +166,6 @@ def over_draws(
     density: Density,
     draws: ParameterDraws,
     item_shape: tuple[int, ...] | None,
-    max_memory: float,
     progressbar: bool,
 ) -> npt.NDArray[np.floating]:
     """Probabilities (n_draws, *items, components) from the joint log densities, computed once per distinct draw.
@@ -185,7 +185,7 @@ def over_draws(
     joint = _joint(function, draws, first[0], item_shape)
     if item_shape is not None and joint.shape[:-1] != item_shape:
         raise ValueError(per_item(item_shape))
-    result = np.empty((n_draws, *joint.shape), check_memory((n_draws, *joint.shape), max_memory))
+    result = np.empty((n_draws, *joint.shape), dtype_that_fits((n_draws, *joint.shape)))
     function = density.at_speed(function, len(first) * joint.size)
     # Threads for a thousand small systems of equations would only wait for each other.
     with threadpool_limits(1, user_api="blas"):
@@ -230,7 +230,7 @@ def _normalised(joint: npt.NDArray[np.floating], draws: ParameterDraws, row: int
     return probabilities
 
 
-def check_memory(shape: tuple[int, ...], max_memory: float) -> type[np.floating]:
+def dtype_that_fits(shape: tuple[int, ...]) -> type[np.floating]:
     """Return double precision where two copies, of which the second is kept, fit; else single.
 
     Raises
@@ -240,10 +240,11 @@ def check_memory(shape: tuple[int, ...], max_memory: float) -> type[np.floating]
     """
     count = 2 * float(np.prod([float(length) for length in shape]))
     for dtype in (np.float64, np.float32):
-        if count * np.dtype(dtype).itemsize <= max_memory:
-            return dtype
-    raise MemoryError(
-        f"`max_memory` must be at least {4 * count:.3g} bytes for {' x '.join(str(length) for length in shape)} "
-        f"probabilities (draws x items x components); got {max_memory:.3g}. Thin the draws, e.g. "
-        "idata.sel(draw=slice(None, None, 10)), or allow more memory."
+        if memory.fits(count * np.dtype(dtype).itemsize):
+            break
+    memory.check(
+        count * np.dtype(dtype).itemsize,
+        f"Two copies of {' x '.join(str(length) for length in shape)} probabilities (draws x items x components)",
+        "Thin the draws, e.g. idata.sel(draw=slice(None, None, 10)).",
     )
+    return dtype

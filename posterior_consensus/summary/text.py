@@ -12,6 +12,7 @@ import posterior_consensus
 from posterior_consensus import display
 from posterior_consensus.allocations import AllocationProbabilities
 from posterior_consensus.display import counted
+from posterior_consensus.info import Asked, SearchInfo
 from posterior_consensus.losses import is_binder
 from posterior_consensus.summary.references import REFERENCES, cited_keys, loss_key
 
@@ -130,8 +131,7 @@ def _probability_of_number(draws: PartitionDraws, best: ConsensusPartition) -> f
 
 def improbable(draws: PartitionDraws, best: ConsensusPartition) -> bool:
     """Whether the number of clusters, if it was not asked for, has a small posterior probability."""
-    asked = best.info.keys() & {"n_clusters", "max_clusters"}
-    return not asked and _probability_of_number(draws, best) < _IMPROBABLE
+    return best.asked == Asked() and _probability_of_number(draws, best) < _IMPROBABLE
 
 
 def _reported(summary: Summary) -> str:
@@ -190,9 +190,10 @@ def _are(number: int) -> str:
 
 def _asked(best: ConsensusPartition) -> str:
     """Numbers of clusters that the search was confined to."""
-    if "n_clusters" in best.info:
-        return f" into {counted(best.info['n_clusters'], 'cluster')}"
-    return f" into at most {counted(best.info['max_clusters'], 'cluster')}" if "max_clusters" in best.info else ""
+    if best.asked.n_clusters is not None:
+        return f" into {counted(best.asked.n_clusters, 'cluster')}"
+    most = best.asked.max_clusters
+    return "" if most is None else f" into at most {counted(most, 'cluster')}"
 
 
 def _percent(share: float) -> str:
@@ -275,7 +276,7 @@ def _is_loose(certificate: Certificate) -> bool:
 
 def _agreement(summary: Summary) -> str:
     info = summary.consensus.info
-    return f"{info['n_starts_at_best']} of {info['n_starts']} searches ended here" if "n_starts_at_best" in info else ""
+    return info.agreement() if isinstance(info, SearchInfo) else ""
 
 
 def _proof(summary: Summary) -> str:

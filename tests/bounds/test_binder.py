@@ -63,7 +63,7 @@ def test_equal_items_are_one_whatever_their_number(seed):
     draws = random_draws(rng, 7, 4, 3)[:, rng.integers(4, size=8)]
     weights = rng.integers(0, 3, 7) + np.eye(7)[0] if seed % 2 else None
     bound = bounded(draws, 1.0, np.zeros(8, int), weights)
-    assert bound.info["n_signatures"] <= 4
+    assert bound.info.n_signatures <= 4
     assert_proves(draws, (1.0, 0.7)[seed % 2], rng.integers(3, size=8), weights)
 
 

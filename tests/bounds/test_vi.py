@@ -126,7 +126,7 @@ def test_equal_items_are_merged():
     draws = pc.as_partition_draws(labels)
     best, least = optimum(draws)
     bound = bound_of(draws, best)
-    assert bound.info["n_merged_items"] == 4
+    assert bound.info.n_merged_items == 4
     assert 0 < bound.value <= least + 1e-12
 
 
@@ -136,11 +136,11 @@ def test_the_bound_is_never_above_the_incumbents_loss_and_the_work_is_told():
     bound = bound_of(draws, best)
     assert bound.value <= least
     assert bound.partition is None
-    assert bound.info["n_steps"] >= 1
-    assert bound.info["size_groups"][-1] == draws.n_items
+    assert bound.info.n_steps >= 1
+    assert bound.info.size_groups[-1] == draws.n_items
 
 
 def test_too_many_items_are_refused_before_memory_is_taken(monkeypatch):
-    monkeypatch.setattr(module, "_MOST_BYTES", 1.0)
-    with pytest.raises(ValueError, match="The bound for VI takes"):
-        bound_of(ensemble(40))
+    monkeypatch.setenv("POSTERIOR_CONSENSUS_MEMORY", "1KB")
+    with pytest.raises(MemoryError, match="The bound for VI of .* distinct items would take"):
+        bound_of(pc.as_partition_draws(noisy_draws(np.random.default_rng(4), 20, 6, 3, 0.5)))

@@ -31,11 +31,11 @@ def test_the_distance_only_falls_to_where_no_vote_changes_anything(n_clusters, w
         draws = noisy_draws(rng, 12, 20, 3, 0.5)
         weights = rng.exponential(size=12) if weighted else np.ones(12)
         best = find(pc.as_partition_draws(draws, weights=weights), n_clusters=n_clusters)
-        labels, trace = best.labels.values, best.info["trace"]
+        labels, trace = best.labels.values, best.info.trace
         distance = reference.expected(labels, draws, reference.misclassification, weights)
-        assert best.info["objective"] == trace[-1] == pytest.approx(distance, abs=1e-12)
-        assert trace[-1] == pytest.approx(min(best.info["objectives"]), abs=1e-12)
-        assert np.all(np.diff(trace) < 0) and best.info["converged"] and best.info["n_iter"] == len(trace)
+        assert best.info.objective == trace[-1] == pytest.approx(distance, abs=1e-12)
+        assert trace[-1] == pytest.approx(min(best.info.objectives), abs=1e-12)
+        assert np.all(np.diff(trace) < 0) and best.info.converged and best.info.n_iter == len(trace)
         table = votes(labels, np.array([reference.canonical(draw) for draw in draws]), weights, best.n_clusters)
         np.testing.assert_allclose(table[np.arange(20), labels], table.max(axis=1))
 
@@ -46,8 +46,8 @@ def test_one_round_by_hand():
     for seed in range(5):
         best = find(draws, seed=seed, n_starts=1)
         assert best.labels.values.tolist() == [0, 0, 0, 1, 1]
-        assert best.info["objective"] == pytest.approx(1 / 15)
-        assert best.info["trace"] in ([pytest.approx(1 / 15)], [pytest.approx(2 / 15), pytest.approx(1 / 15)])
+        assert best.info.objective == pytest.approx(1 / 15)
+        assert best.info.trace in ([pytest.approx(1 / 15)], [pytest.approx(2 / 15), pytest.approx(1 / 15)])
 
 
 @pytest.mark.parametrize("n_clusters", [None, 2, 3, 4])
@@ -59,8 +59,8 @@ def test_the_barycentre_of_small_ensembles(n_clusters):
         best = find(pc.as_partition_draws(draws, weights=weights), n_clusters=n_clusters, n_starts=40)
         every = (p for p in reference.partitions(5) if n_clusters in (None, max(p) + 1))
         least = min(reference.expected(p, draws, reference.misclassification, weights) for p in every)
-        assert best.info["objective"] >= least - 1e-12
-        reached += best.info["objective"] <= least + 1e-12
+        assert best.info.objective >= least - 1e-12
+        reached += best.info.objective <= least + 1e-12
     assert reached >= 9
 
 
@@ -85,14 +85,14 @@ def test_draws_with_more_clusters_than_allowed():
 def test_more_clusters_than_any_draw_has(n_clusters):
     best = find(np.zeros((3, 4), int), n_clusters=n_clusters)
     assert best.n_clusters == n_clusters
-    assert best.info["objective"] == pytest.approx((n_clusters - 1) / 4)
+    assert best.info.objective == pytest.approx((n_clusters - 1) / 4)
 
 
 def test_weights_are_repeated_draws():
     draws, weights = noisy_draws(np.random.default_rng(3), 8, 40, 4, 0.6), np.arange(8)
     one, other = find(pc.as_partition_draws(draws, weights=weights)), find(np.repeat(draws, weights, axis=0))
     np.testing.assert_array_equal(one.labels, other.labels)
-    assert one.info["objectives"] == pytest.approx(other.info["objectives"], abs=1e-12)
+    assert one.info.objectives == pytest.approx(other.info.objectives, abs=1e-12)
 
 
 def test_no_matrix_of_all_pairs():

@@ -23,7 +23,7 @@ def test_the_first_of_equals():
     draws = [[0, 0, 1], [0, 1, 1], [5, 5, 2], [0, 1, 1]]
     best = find(draws, "binder")
     np.testing.assert_array_equal(best.labels, [0, 0, 1])
-    assert best.info == {"n_distinct_draws": 2}
+    assert best.info.n_candidates == 2
 
 
 def test_numbers_of_clusters():

@@ -42,17 +42,17 @@ def test_the_best_moves_from_the_best_draw(a, n_clusters):
         draws, weights = noisy_draws(rng, 12, 10, 4, 0.6), rng.exponential(size=12)
         trace, partition = moves(draws, weights, a, n_clusters)
         best = find(pc.as_partition_draws(draws, weights=weights), pc.binder(a), n_clusters=n_clusters)
-        np.testing.assert_allclose(best.info["trace"], trace, atol=1e-12)
+        np.testing.assert_allclose(best.info.trace, trace, atol=1e-12)
         assert reference.same(best.labels.values, partition)
-        assert best.info["n_iter"] == len(trace) - 1 and best.info["converged"]
-        assert best.info["objective"] == pytest.approx(best.expected_loss) == pytest.approx(trace[-1])
+        assert best.info.n_iter == len(trace) - 1 and best.info.converged
+        assert best.info.objective == pytest.approx(best.expected_loss) == pytest.approx(trace[-1])
 
 
 def test_the_threshold_is_that_of_the_loss_and_a_half_under_others():
     draws = noisy_draws(np.random.default_rng(1), 30, 40, 4, 0.5)
-    assert find(draws, pc.binder(tau=0.3)).info["threshold"] == pytest.approx(0.3)
+    assert find(draws, pc.binder(tau=0.3)).info.threshold == pytest.approx(0.3)
     half, other = find(draws), find(draws, "vi")
-    assert half.info == other.info and half.info["threshold"] == 0.5
+    assert half.info == other.info and half.info.threshold == 0.5
     np.testing.assert_array_equal(half.labels, other.labels)
     fewer = find(draws, tau=0.2)
     assert fewer.n_clusters < half.n_clusters
@@ -62,10 +62,10 @@ def test_more_moves_than_the_kernel_makes_at_once(monkeypatch):
     rng = np.random.default_rng(4)
     draws = pc.as_partition_draws(noisy_draws(rng, 10, 40, 5, 0.7), weights=rng.exponential(size=10))  # without ties
     plain = find(draws)
-    assert plain.info["n_iter"] > 9
+    assert plain.info.n_iter > 9
     monkeypatch.setattr(implementation, "_MOVES_AT_ONCE", 3)
     again = find(draws)
-    assert again.info["trace"] == pytest.approx(plain.info["trace"], abs=1e-12)
+    assert again.info.trace == pytest.approx(plain.info.trace, abs=1e-12)
     np.testing.assert_array_equal(again.labels, plain.labels)
 
 
@@ -89,7 +89,7 @@ def test_probabilities_count():
     p = np.random.default_rng(3).dirichlet([0.2] * 3, size=(2, 30, 20))
     soft = pc.as_allocation_probabilities(xr.DataArray(p, dims=("chain", "draw", "obs", "component")))
     best = find(soft, tau=0.35)
-    assert best.info["objective"] == pytest.approx(best.expected_loss, abs=1e-12)
+    assert best.info.objective == pytest.approx(best.expected_loss, abs=1e-12)
     psm = soft.posterior_similarity_matrix().values
     x = np.where(np.eye(20, dtype=bool), 0, 0.35 - psm)
     together = np.equal.outer(best.labels.values, best.labels.values)

@@ -58,10 +58,9 @@ def test_a_similarity_at_the_threshold_is_not_above_it():
 def test_the_best_of_many_orders(loss):
     draws = noisy_draws(np.random.default_rng(1), 30, 25, 3, 0.5)
     best = find(draws, loss, n_starts=20)
-    assert len(best.info["expected_losses"]) == 20 and len(set(best.info["expected_losses"])) > 3
-    assert best.expected_loss == pytest.approx(min(best.info["expected_losses"]), abs=1e-12)
-    assert best.info["objective"] == min(best.info["expected_losses"])
-    assert best.info["threshold"] == 0.25 and best.info["n_iter"] == best.n_clusters
+    assert len(best.info.expected_losses) == 20 and len(set(best.info.expected_losses)) > 3
+    assert best.expected_loss == pytest.approx(min(best.info.expected_losses), abs=1e-12)
+    assert best.info.threshold == 0.25
 
 
 def test_the_items_left_join_the_most_similar_pivot(form):

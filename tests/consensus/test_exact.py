@@ -22,22 +22,21 @@ def test_equals_enumeration(seed, a):
     assert result.expected_loss == pytest.approx(best.expected_loss, rel=1e-9)
     assert result.lower_bound == pytest.approx(best.expected_loss, rel=1e-9)
     assert result.lower_bound <= best.expected_loss + 1e-12
-    assert result.info["status"] == "optimal" and result.info["gap"] < 1e-9 and result.gap < 1e-9
+    assert result.gap < 1e-9
 
 
 @pytest.mark.parametrize("name", DEGENERATE)
 def test_degenerate_draws(name):
     draws = DEGENERATE[name]
     result = find(draws)
-    assert result.info["status"] == "optimal"
+    assert result.gap < 1e-9
     assert result.expected_loss == pytest.approx(reference.least_expected(draws, reference.binder), abs=1e-12)
 
 
 def test_out_of_time_it_says_how_far_it_got():
     draws = noisy_draws(np.random.default_rng(1), 6, 60, 6, 0.7)
     result, proven = find(draws, seconds=1e-9), find(draws)
-    assert result.info["status"] == "bounded" and result.gap > 1e-9
-    assert result.info["gap"] == pytest.approx(result.gap)
+    assert result.gap > 1e-9
     assert result.lower_bound < proven.expected_loss <= result.expected_loss
     assert "gap" in repr(result) and "of the loss" in repr(result)
     assert "this is the optimum" in repr(proven)

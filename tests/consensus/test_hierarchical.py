@@ -20,7 +20,7 @@ def test_the_best_cut_of_the_tree(linkage, loss):
     tree = hierarchy.linkage(distances, linkage)
     cuts = [hierarchy.fcluster(tree, k, "maxclust") for k in range(1, 15)]
     losses = [reference.expected(cut, labels, reference.LOSSES[loss], weights) for cut in cuts]
-    np.testing.assert_allclose(result.info["expected_losses"], losses, atol=1e-12)
+    np.testing.assert_allclose(result.info.expected_losses, losses, atol=1e-12)
     assert reference.same(result.labels.values, cuts[int(np.argmin(losses))])
 
 

@@ -27,13 +27,13 @@ def test_objective_is_the_utility_and_only_rises(utility, weighted):
         weights = rng.exponential(size=15) * (rng.random(15) < 0.8) if weighted else None
         best = find(pc.as_partition_draws(draws, weights=weights), n_clusters=5, utility=utility, n_starts=1)
         expected = reference.utility(best.labels.values, draws, norm, weights)
-        assert best.info["objective"] == best.info["trace"][-1] == pytest.approx(expected, abs=1e-12)
-        assert np.all(np.diff(best.info["trace"]) >= -1e-12) and best.info["converged"]
-        assert best.info["n_iter"] == len(best.info["trace"]) and best.info["utility"] == utility
+        assert best.info.objective == best.info.trace[-1] == pytest.approx(expected, abs=1e-12)
+        assert np.all(np.diff(best.info.trace) >= -1e-12) and best.info.converged
+        assert best.info.n_iter == len(best.info.trace) and best.info.utility == utility
         by_category = find(pc.as_partition_draws(draws, weights=weights), n_clusters=5, n_starts=1)
-        assert by_category.info["n_iter"] > 1
+        assert by_category.info.n_iter > 1
         before = reference.utility(by_category.labels.values, draws, norm, weights)
-        assert best.info["trace"][0] == pytest.approx(before) or utility == "category"
+        assert best.info.trace[0] == pytest.approx(before) or utility == "category"
 
 
 @pytest.mark.parametrize("utility", UTILITIES)
@@ -47,7 +47,7 @@ def test_greatest_utility_of_all_partitions(utility, n_clusters):
         best = find(data, n_clusters=n_clusters, utility=utility, n_starts=200)
         every = (p for p in reference.partitions(7) if max(p) + 1 <= n_clusters)
         greatest = max(reference.utility(p, draws, norm, weights) for p in every)
-        assert best.info["objective"] == pytest.approx(greatest, abs=1e-12)
+        assert best.info.objective == pytest.approx(greatest, abs=1e-12)
 
 
 @pytest.mark.parametrize("p", [300.0, 1e4])
@@ -56,15 +56,15 @@ def test_a_norm_of_high_order_is_nearly_the_largest_share(p):
     best = find(draws, n_clusters=4, utility="lp", p=p)
     shares = [np.array([np.bincount(draw[best.labels.values == k]).max() for k in range(4)]) / 60 for draw in draws]
     least = np.mean([np.bincount(draw).max() / 60 for draw in draws])
-    assert best.info["objective"] == pytest.approx(np.sum(shares) / 10 - least, rel=0.01)
-    assert np.all(np.diff(best.info["trace"]) >= -1e-12)
+    assert best.info.objective == pytest.approx(np.sum(shares) / 10 - least, rel=0.01)
+    assert np.all(np.diff(best.info.trace) >= -1e-12)
 
 
 def test_entropy_is_mutual_information_in_nats():
     draws = noisy_draws(np.random.default_rng(1), 10, 30, 4, 0.5)
     best = find(draws, n_clusters=4, utility="entropy")
     bits = np.mean([reference.mutual_information(best.labels.values, draw) for draw in draws])
-    assert best.info["objective"] == pytest.approx(bits * np.log(2), abs=1e-12)
+    assert best.info.objective == pytest.approx(bits * np.log(2), abs=1e-12)
 
 
 def test_category_utility_is_k_means_on_the_one_hot_matrix():
@@ -75,7 +75,7 @@ def test_category_utility_is_k_means_on_the_one_hot_matrix():
     theirs = KMeans(4, n_init=100, random_state=1).fit(matrix)
     best = find(draws, n_clusters=4, n_starts=100)
     shares = one_hot(draws.labels, draws.starts).mean(axis=0)
-    squares = 80 * (1 - np.sum((roots * shares) ** 2) - best.info["objective"])
+    squares = 80 * (1 - np.sum((roots * shares) ** 2) - best.info.objective)
     assert squares == pytest.approx(theirs.inertia_, rel=1e-9)
     assert reference.same(best.labels.values, theirs.labels_)
 
@@ -86,11 +86,11 @@ def test_clear_clusters_are_found_with_their_number_from_a_sample_of_the_items_t
     truth = rng.integers(4, size=90)
     draws = np.where(rng.random((60, 90)) < 0.2, rng.integers(4, size=(60, 90)), truth)
     best = find(draws, utility=utility)
-    assert reference.same(best.labels.values, truth) and best.info["n_clusters_tried"] == [1, 2, 3, 4]
+    assert reference.same(best.labels.values, truth) and best.info.n_clusters_tried == [1, 2, 3, 4]
     monkeypatch.setattr(implementation, "_ITEMS_AT_START", 40)
     sampled = find(draws, utility=utility, n_clusters=4)
     assert reference.same(sampled.labels.values, truth)
-    assert sampled.info["objective"] == pytest.approx(best.info["objective"], abs=1e-12)
+    assert sampled.info.objective == pytest.approx(best.info.objective, abs=1e-12)
 
 
 def test_weights_are_repeated_draws():
@@ -98,7 +98,7 @@ def test_weights_are_repeated_draws():
     one = find(pc.as_partition_draws(draws, weights=weights), n_clusters=4)
     other = find(np.repeat(draws, weights, axis=0), n_clusters=4)
     np.testing.assert_array_equal(one.labels, other.labels)
-    assert one.info["objective"] == pytest.approx(other.info["objective"], abs=1e-12)
+    assert one.info.objective == pytest.approx(other.info.objective, abs=1e-12)
 
 
 def test_fewer_distinct_items_than_clusters():

@@ -55,12 +55,12 @@ def test_the_likelihood_only_rises_and_the_likeliest_labels_are_taken(weighted, 
     best = find(pc.as_partition_draws(draws, weights=weights), n_clusters=4, n_starts=5)
     fit = max(fits, key=lambda one: one.trace[-1])
     assert len(fits) == 5 and reference.same(best.labels.values, fit.joint.argmax(axis=1))
-    assert best.info["trace"] == fit.trace and np.all(np.diff(fit.trace) > -1e-13)
-    assert best.info["objective"] == fit.trace[-1] and best.info["n_iter"] == fit.n_iter
+    assert best.info.trace == fit.trace and np.all(np.diff(fit.trace) > -1e-13)
+    assert best.info.objective == fit.trace[-1] and best.info.n_iter == fit.n_iter
     mixture = fit.joint @ (fit.joint / fit.joint.sum(axis=0)).T
     similarity = reference.similarity(draws, weights)
     likelihood = np.sum(similarity / similarity.sum() * np.log(mixture))
-    assert best.info["objective"] == pytest.approx(likelihood, abs=1e-12)
+    assert best.info.objective == pytest.approx(likelihood, abs=1e-12)
 
 
 def test_clear_clusters_are_found_with_their_number():
@@ -69,16 +69,16 @@ def test_clear_clusters_are_found_with_their_number():
     draws = np.where(rng.random((100, 80)) < 0.2, rng.integers(4, size=(100, 80)), truth)
     best = find(draws)
     assert reference.same(best.labels.values, truth)
-    assert best.info["n_clusters_tried"] == [1, 2, 3, 4] and len(best.info["expected_losses"]) == 4
+    assert best.info.n_clusters_tried == [1, 2, 3, 4] and len(best.info.expected_losses) == 4
 
 
 def test_the_end_is_told():
     draws = noisy_draws(np.random.default_rng(3), 30, 40, 4, 0.6)
     short, long = find(draws, n_clusters=4, max_iter=15), find(draws, n_clusters=4, max_iter=100_000)
-    assert not short.info["converged"] and short.info["n_iter"] == 15 and len(short.info["trace"]) == 3
-    assert long.info["converged"] and long.info["trace"][-1] - long.info["trace"][-2] <= 1e-7
+    assert not short.info.converged and short.info.n_iter == 15 and len(short.info.trace) == 3
+    assert long.info.converged and long.info.trace[-1] - long.info.trace[-2] <= 1e-7
     sooner = find(draws, n_clusters=4, max_iter=100_000, tol=1e-3)
-    assert sooner.info["n_iter"] < long.info["n_iter"]
+    assert sooner.info.n_iter < long.info.n_iter
 
 
 @pytest.mark.parametrize("n_clusters", [2, 4])
@@ -91,7 +91,7 @@ def test_weights_are_repeated_draws():
     one = find(pc.as_partition_draws(draws, weights=weights), n_clusters=3)
     other = find(np.repeat(draws, weights, axis=0), n_clusters=3)
     np.testing.assert_array_equal(one.labels, other.labels)
-    assert one.info["objective"] == pytest.approx(other.info["objective"], abs=1e-9)
+    assert one.info.objective == pytest.approx(other.info.objective, abs=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -240,9 +240,9 @@ def test_result_is_stored_and_shown():
     assert "8 items (city) in 2 clusters" in repr(found) and "expected error" in found._repr_html_()
     result = pc.consensus_partition(data, method="rpm_em", n_clusters=2, random_seed=1, progressbar=False)
     np.testing.assert_array_equal(result.labels, found.labels)
-    assert result.info["noise"] == found.noise and result.info["error_rate"] == found.error_rate
-    assert result.info["trace"] == found.trace.tolist() and result.info["objective"] == found.trace[-1]
-    assert result.info["n_iter"] == len(found.trace) and result.info["converged"]
+    assert result.info.noise == found.noise and result.info.error_rate == found.error_rate
+    assert result.info.trace == found.trace.tolist() and result.info.objective == found.trace[-1]
+    assert result.info.n_iter == len(found.trace) and result.info.converged
 
 
 def two_truths(rng, n_items, n_draws, n_clusters, noise, share):

@@ -1,11 +1,14 @@
 """Which numbers of clusters are tried."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
 import posterior_consensus as pc
 from posterior_consensus.consensus.selection import Candidate, best_number, effort
 from posterior_consensus.draws import as_partition_draws
+from posterior_consensus.info import NumbersInfo
 from posterior_consensus.losses import vi
 from tests.ensembles import noisy_draws
 
@@ -17,13 +20,18 @@ def first_items_alone(n_clusters, n_items=600):
     return np.minimum(np.arange(n_items), n_clusters - 1).astype(np.int32)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Told(NumbersInfo):
+    k: int
+
+
 def search(truth, most, loss=None):
     """The candidate found for draws that are sure, and the numbers of clusters in the order they were fitted."""
     fitted = []
 
     def fit(k):
         fitted.append(k)
-        return Candidate(first_items_alone(k), {"k": k})
+        return Candidate(first_items_alone(k), Told(k=k))
 
     draws = as_partition_draws([first_items_alone(truth)])
     return best_number(draws, loss or vi(), range(1, most + 1), fit, title="", progressbar=False), fitted
@@ -32,8 +40,8 @@ def search(truth, most, loss=None):
 @pytest.mark.parametrize("most", [1, 2, 29, 30])
 def test_every_number_up_to_thirty_is_tried_once(most):
     found, fitted = search(12, most)
-    assert fitted == found.info["n_clusters_tried"] == list(range(1, most + 1))
-    assert found.info["k"] == min(12, most) == found.labels.max() + 1
+    assert fitted == found.info.n_clusters_tried == list(range(1, most + 1))
+    assert found.info.k == min(12, most) == found.labels.max() + 1
 
 
 @pytest.mark.parametrize("most", [31, 60, 200, 600])
@@ -42,19 +50,19 @@ def test_of_many_numbers_few_are_tried(truth, most):
     found, fitted = search(truth, most)
     assert len(fitted) == len(set(fitted)) <= 30
     wanted = min(truth, most)
-    assert abs(found.info["k"] - wanted) <= wanted // 30
-    assert found.info["n_clusters_tried"] == sorted(fitted) and {1, most} <= set(fitted)
-    assert found.info["expected_losses"] == [search(truth, k)[0].info["expected_losses"][-1] for k in sorted(fitted)]
+    assert abs(found.info.k - wanted) <= wanted // 30
+    assert found.info.n_clusters_tried == sorted(fitted) and {1, most} <= set(fitted)
+    assert found.info.expected_losses == [search(truth, k)[0].info.expected_losses[-1] for k in sorted(fitted)]
 
 
 def test_the_smaller_of_equally_good_numbers_wins():
     draws = as_partition_draws(np.zeros((2, 50), int))
 
     def fit(k):
-        return Candidate(np.zeros(50, np.int32), {"k": k})
+        return Candidate(np.zeros(50, np.int32), Told(k=k))
 
     found = best_number(draws, vi(), range(1, 51), fit, title="", progressbar=False)
-    assert found.info["k"] == 1
+    assert found.info.k == 1
 
 
 def test_starts_are_fewer_where_each_takes_longer():
@@ -65,16 +73,16 @@ def test_starts_are_fewer_where_each_takes_longer():
 def test_methods_try_few_of_many_numbers(method):
     draws = noisy_draws(np.random.default_rng(1), 12, 90, 60, 0.1)
     best = pc.consensus_partition(draws, method=method, random_seed=1, progressbar=False)
-    tried = best.info["n_clusters_tried"]
+    tried = best.info.n_clusters_tried
     assert len(tried) <= 30 < max(tried) == max(np.unique(draw).size for draw in draws)
-    assert best.expected_loss == pytest.approx(min(best.info["expected_losses"]), abs=1e-12)
+    assert best.expected_loss == pytest.approx(min(best.info.expected_losses), abs=1e-12)
     assert best.expected_loss < pc.expected_loss(draws, np.arange(90))["expected_loss"]
 
 
 @pytest.mark.parametrize("method", TRYING)
 def test_all_items_alone_in_every_draw(method):
     best = pc.consensus_partition(np.tile(np.arange(80), (3, 1)), method=method, random_seed=1, progressbar=False)
-    assert len(best.info["n_clusters_tried"]) <= 30
+    assert len(best.info.n_clusters_tried) <= 30
     if method != "lange_buhmann":  # EM does not get that far
         assert best.n_clusters == 80
 

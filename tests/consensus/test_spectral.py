@@ -12,9 +12,9 @@ from sklearn.manifold import spectral_embedding
 from threadpoolctl import threadpool_limits
 
 import posterior_consensus as pc
+from posterior_consensus import executor
 from posterior_consensus.consensus.spectral import _basis, leading_eigenvectors, random_walk_vectors
 from posterior_consensus.draws import as_partition_draws
-from posterior_consensus.kernels import threads
 from tests import reference
 from tests.ensembles import DEGENERATE, noisy_draws
 
@@ -55,7 +55,7 @@ def degenerate_partitions(n_ensembles):
 def test_equal_eigenvalues_leave_nothing_to_chance():
     found = degenerate_partitions(30)
     for n_threads in (1, 3):
-        with threadpool_limits(n_threads), patch.object(threads, "n_threads", lambda n=n_threads: n):
+        with threadpool_limits(n_threads), patch.object(executor, "n_threads", lambda n=n_threads: n):
             assert degenerate_partitions(30) == found
     code = f"import json\nfrom {__name__} import degenerate_partitions as find\nprint(json.dumps(find(30)))"
     fresh = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True)
@@ -90,8 +90,8 @@ def test_clear_clusters_are_found_with_their_number(method):
     labels = np.where(noisy, rng.integers(5, size=(200, 60)), truth)
     result = pc.consensus_partition(labels, method=method, random_seed=1)
     np.testing.assert_array_equal(result.labels, reference.canonical(truth))
-    assert result.info["n_clusters_tried"] == [1, 2, 3, 4, 5]
-    assert len(result.info["expected_losses"]) == 5
+    assert result.info.n_clusters_tried == [1, 2, 3, 4, 5]
+    assert len(result.info.expected_losses) == 5
 
 
 def affinities(similarity, affinity, gamma):

@@ -72,7 +72,7 @@ def test_probabilities_count():
     within = similarity[together & ~np.eye(24, dtype=bool)].mean()
     assert (found.within, found.between) == pytest.approx((within, similarity[~together].mean()), abs=1e-12)
     best = pc.consensus_partition(soft, "binder", tau="auto", random_seed=1)
-    assert (best.info["within"], best.info["between"]) == pytest.approx((found.within, found.between), abs=1e-12)
+    assert (best.threshold.within, best.threshold.between) == pytest.approx((found.within, found.between), abs=1e-12)
 
 
 def test_rounds_that_run_out_are_told(monkeypatch):
@@ -99,7 +99,9 @@ def test_an_optimum_has_its_threshold_between_the_means(draws):
         within, between = means(draws, best.labels.values)
         assert np.isnan(within) or within >= tau - 1e-12
         assert np.isnan(between) or between <= tau + 1e-12
-        assert [best.info["within"], best.info["between"]] == pytest.approx([within, between], abs=1e-12, nan_ok=True)
+        assert [best.threshold.within, best.threshold.between] == pytest.approx(
+            [within, between], abs=1e-12, nan_ok=True
+        )
 
 
 @pytest.mark.parametrize("name", DEGENERATE)
@@ -111,7 +113,7 @@ def test_degenerate_draws(name):
     assert found.converged == (name in ("one draw", "equal draws"))
     best = pc.consensus_partition(draws, "binder", tau="auto", random_seed=1)
     plain = pc.consensus_partition(draws, "binder", random_seed=1)
-    assert best.expected_loss == pytest.approx(plain.expected_loss) and best.info["tau"] == found.tau
+    assert best.expected_loss == pytest.approx(plain.expected_loss) and best.threshold.tau == found.tau
     assert repr(found).startswith("PairThreshold: tau 0.5\n") and "nan" not in repr(found)
     assert "tau 0.5 (consistent: " in repr(best) and "tau 0.5 (consistent: " in best._repr_html_()
 
@@ -135,7 +137,7 @@ def test_threshold_of_consensus_is_that_of_the_loss(tau):
     xr.testing.assert_identical(one.labels, other.labels)
     assert one.expected_loss == pytest.approx(other.expected_loss, abs=1e-15)
     assert one.loss.name == other.loss.name
-    assert one.info["tau"] == tau and "tau" not in other.info
+    assert one.threshold.tau == tau and other.threshold is None
     within, between = means(draws, one.labels.values)
     if one.n_clusters in (1, 12):
         assert f"tau {tau} (consistent: not known" in repr(one)

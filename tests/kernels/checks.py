@@ -12,8 +12,7 @@ import numba
 import numpy as np
 from numba.core.registry import CPUDispatcher
 
-from posterior_consensus import kernels
-from posterior_consensus.kernels import threads
+from posterior_consensus import executor, kernels
 
 MODULES = [import_module(f"{kernels.__name__}.{module.name}") for module in pkgutil.iter_modules(kernels.__path__)]
 
@@ -29,8 +28,8 @@ def _one_by_one(kernel, first, last, *arguments, work):
 
 
 def _on_threads(kernel, first, last, *arguments, work):
-    with patch.object(threads, "n_threads", lambda: 3):
-        threads.in_blocks(kernel, first, last, *arguments, work=2**40)
+    with patch.object(executor, "n_threads", lambda: 3):
+        executor.in_blocks(kernel, first, last, *arguments, work=2**40)
 
 
 def in_python(kernel, first, last, *arguments, work):

@@ -9,10 +9,12 @@ import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 from scipy.special import gammaln, logsumexp, softmax
 
+from posterior_consensus import memory
 from posterior_consensus.kernels import ensemble, perturbation
 
 Floats = npt.NDArray[np.float64]
 
+_BYTES_A_CELL = 32  # of the tables of draws' clusters by clusters
 _WIDEST = 10  # clusters up to which all matchings are summed over; the work doubles with every one more
 _HALVINGS = 60  # of the interval of the noise, down to rounding
 
@@ -63,6 +65,8 @@ def maximise(draws: Draws, memberships: Floats, noise: Floats | None) -> Paramet
     With a noise (N,) the matches are averages over all matchings, else the one of most agreement alone.
     """
     n_items, n_clusters = memberships.shape
+    size = _BYTES_A_CELL * int(draws.starts[-1]) * n_clusters
+    memory.check(size, f"The perturbation model of {n_clusters} clusters", "Thin the draws, or ask for fewer clusters.")
     table = ensemble.scatter(draws.labels, draws.starts, memberships)
     matches, entropies, agreement = _matches(draws, table, noise)
     n_labels = np.maximum(draws.n_labels, n_clusters)

@@ -1,0 +1,227 @@
+"""What methods and bounds tell of their work: small records, one for each kind of work."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Info:
+    """What there is to tell, under names: numbers, words and lists of them."""
+
+    def to_json(self) -> str:
+        """Text for an attribute; :meth:`from_json` reads it."""
+        told = {name: value for name, value in asdict(self).items() if value is not None}
+        return json.dumps({"kind": type(self).__name__} | told)
+
+    @staticmethod
+    def from_json(text: str) -> Info:
+        """Make the record again, of the kind that it was.
+
+        Raises
+        ------
+        ValueError
+            If the kind is not known.
+        """
+        told = json.loads(text)
+        kind = told.pop("kind")
+        kinds = {known.__name__: known for known in _with_kinds_below(Info)}
+        if kind not in kinds:
+            raise ValueError(f"`info` must be of a kind that is known; got {kind!r}. Import what defines it.")
+        return kinds[kind](**told)
+
+
+def _with_kinds_below(kind: type[Info]) -> list[type[Info]]:
+    return [kind, *(one for below in kind.__subclasses__() for one in _with_kinds_below(below))]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked(Info):
+    """Numbers of clusters that a search was confined to; None where it was free."""
+
+    n_clusters: int | None = None
+    max_clusters: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Threshold(Info):
+    """The pair threshold `tau` that was given, and the mean similarities of pairs `within` and `between` clusters."""
+
+    tau: float
+    within: float
+    between: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchInfo(Info):
+    """What a greedy search tells.
+
+    Attributes
+    ----------
+    n_starts, n_starts_at_best : int
+        Runs, and how many of them ended at the least expected loss: where few did, more runs may find less.
+    n_scans, n_moves, n_merges, n_chains, n_zealous_updates, n_splits : int
+        Times that all items were looked at, and moves of each kind that were made.
+    expected_losses : list of float
+        That of each run; of the loss "pear", after each round.
+    trace : list of float
+        The least so far after each run or round.
+    seconds : float
+    pair_threshold : float or None
+        Of the Binder loss that the last search for "pear" went by.
+    """
+
+    n_starts: int
+    n_starts_at_best: int
+    n_scans: int
+    n_moves: int
+    n_merges: int
+    n_chains: int
+    n_zealous_updates: int
+    n_splits: int
+    expected_losses: list[float]
+    trace: list[float]
+    seconds: float
+    pair_threshold: float | None = None
+
+    def agreement(self) -> str:
+        """How many runs ended at the best partition, in words."""
+        return f"{self.n_starts_at_best} of {self.n_starts} searches ended here"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CandidatesInfo(Info):
+    """What a choice among candidates by their expected losses tells.
+
+    Attributes
+    ----------
+    n_candidates : int
+        Partitions among which the choice was: of "best_draw" the distinct draws, of "enumeration" all there are.
+    """
+
+    n_candidates: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumbersInfo(Info):
+    """What a method tells that chooses the number of clusters by the expected loss.
+
+    Attributes
+    ----------
+    n_clusters_tried : list of int
+    expected_losses : list of float
+        That of the partition found for each of these numbers.
+    linkage : str or None
+        Of "hierarchical".
+    """
+
+    n_clusters_tried: list[int] | None = None
+    expected_losses: list[float] | None = None
+    linkage: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitInfo(NumbersInfo):
+    """What a method tells that improves an objective of its own, step by step.
+
+    Attributes
+    ----------
+    objective : float
+        Its value for the answer: expected distance ("align_and_vote"), expected Binder loss ("boem"), utility ("kcc"),
+        log-likelihood ("lange_buhmann"), log-posterior density ("rpm_em").
+    n_iter : int
+        Steps to the answer.
+    converged : bool
+        Whether the steps came to an end by themselves.
+    trace : list of float
+        The objective on the way.
+    objectives : list of float or None
+        Of every start of "align_and_vote" and "rpm_em".
+    """
+
+    objective: float
+    n_iter: int
+    converged: bool
+    trace: list[float]
+    objectives: list[float] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class KMeansInfo(FitInfo):
+    """What "kcc" tells: `utility` is the one that was maximised."""
+
+    utility: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class MovesInfo(FitInfo):
+    """What "boem" tells: `threshold` is the pair threshold of Binder's loss."""
+
+    threshold: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class PerturbationInfo(FitInfo):
+    """What "rpm_em" tells: `noise`, `error_rate` and `log_likelihood` are those of a :class:`PerturbationFit`."""
+
+    noise: float
+    error_rate: float
+    log_likelihood: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class PivotInfo(Info):
+    """What "cc_pivot" tells: the similarity to a pivot that was asked for, and the expected loss of each order."""
+
+    threshold: float
+    expected_losses: list[float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BinderBoundInfo(Info):
+    """What the bound for Binder's loss tells, and the method "exact".
+
+    Attributes
+    ----------
+    n_signatures : int
+        Items that differ: those that are together in all draws are one.
+    n_packings, n_rounds, n_programs, n_branches : int
+        Packings of triangles, rounds of ascent, linear programs solved, and branchings.
+    """
+
+    n_signatures: int
+    n_packings: int
+    n_rounds: int
+    n_programs: int
+    n_branches: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class VIBoundInfo(Info):
+    """What the bound for VI tells.
+
+    Attributes
+    ----------
+    n_merged_items : int
+        Items that differ in some draw.
+    n_steps : int
+        Steps of the prices.
+    n_triangles : int
+        Triangle inequalities that have a price.
+    size_groups : list of int
+        Largest size of each group of cluster sizes.
+    """
+
+    n_merged_items: int
+    n_steps: int
+    n_triangles: int
+    size_groups: list[int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatchingInfo(Info):
+    """What the bound for metrics tells: how many draws were matched, and how many at a time."""
+
+    n_matched_draws: int
+    n_at_once: int

@@ -1,0 +1,66 @@
+"""The memory budget: how many bytes large arrays may take.
+
+It is a number, and never what the machine has free: what is computed, and which of two ways is taken, must not depend
+on how busy a machine is. Each step asks by itself for its largest arrays, those that grow with the
+pairs of items or with clusters times draws; what it computes on the way may take two or three times as much.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+
+_VARIABLE = "POSTERIOR_CONSENSUS_MEMORY"
+_DEFAULT = 4_000_000_000
+_UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+_SHARE_OF_PART = 1 / 16
+
+
+def budget() -> int:
+    """Bytes that a step may take: 4 GB, or what the environment variable POSTERIOR_CONSENSUS_MEMORY says ("500MB").
+
+    Raises
+    ------
+    ValueError
+        If the variable says no size.
+    """
+    text = os.environ.get(_VARIABLE)
+    if text is None:
+        return _DEFAULT
+    size = re.fullmatch(r"\s*(\d+\.?\d*)\s*(B|KB|MB|GB|TB)?\s*", text, re.IGNORECASE)
+    if size is None or float(size[1]) == 0:
+        raise ValueError(f"The environment variable {_VARIABLE} must be a size such as '2GB' or '500MB'; got {text!r}.")
+    return int(float(size[1]) * _UNITS[(size[2] or "B").upper()])
+
+
+def fits(n_bytes: float) -> bool:
+    """Whether the budget holds so many bytes."""
+    return n_bytes <= budget()
+
+
+def check(n_bytes: float, what: str, hint: str = "") -> None:
+    """Refuse what takes more than the budget: `what` with its size, `hint` another way than a larger budget.
+
+    Raises
+    ------
+    MemoryError
+        If it does.
+    """
+    if not fits(n_bytes):
+        enough = f"{_VARIABLE}={_size(1.05 * n_bytes).replace(' ', '')}"
+        raise MemoryError(
+            f"{what} would take {_size(n_bytes)} of memory, and the budget is {_size(budget())}. "
+            f"{hint + ' Or set' if hint else 'Set'} the environment variable {enough} if the machine has as much."
+        )
+
+
+def parts(length: int, bytes_each: float) -> Iterator[slice]:
+    """Slices that make up a range of so many indices, each of which takes a small part of the budget, or one index."""
+    step = max(1, int(_SHARE_OF_PART * budget() / bytes_each))
+    return (slice(first, min(first + step, length)) for first in range(0, length, step))
+
+
+def _size(n_bytes: float) -> str:
+    unit = max((unit for unit, size in _UNITS.items() if size <= n_bytes), key=_UNITS.__getitem__, default="B")
+    return f"{n_bytes / _UNITS[unit]:.3g} {unit}"
