@@ -5,10 +5,10 @@ random numbers, no options, no functions as arguments (a jitted argument defeats
 A loop over independent outputs takes the range it is to run over first, and `executor.in_blocks` gives blocks of it to
 threads, so that a result never depends on their number.
 
-Compilation is a cost that users pay. A kernel that only kernels call is `inner`, which makes it cheaper. What depends on
-the kind of tables or of loss is chosen with `either`, so that a call compiles its own kind only. Arguments of one kernel
-have the same types in all calls, as each set of types is compiled for itself. A call of an `inner` kernel from Python
-ends the process.
+Compilation is a cost that users pay. A kernel that only kernels call is `inner`, which makes it cheaper; a call of it
+from Python ends the process. What depends on the kind of tables or of loss is chosen with `either`, so that a call
+compiles its own kind only. Arguments of one kernel have the same types in all calls, as each set of types is compiled
+for itself.
 
 Shapes are written with N draws, n items, R = sum of the draws' numbers of clusters, K clusters of an estimate.
 """

@@ -38,16 +38,13 @@ def in_python(kernel, first, last, *arguments, work):
 
 
 @cache
-def _with_a_way_in(kernel):
-    return numba.njit(error_model="numpy")(lambda *arguments: kernel(*arguments))
-
-
 def compiled(kernel):
     """The kernel as Python may call it, also where it is one that only kernels call."""
-
-    if isinstance(kernel, CPUDispatcher) and not kernel.targetoptions.get("no_cpython_wrapper"):
-        return kernel
-    return lambda *arguments: _with_a_way_in(kernel)(*arguments)
+    if not isinstance(kernel, CPUDispatcher):
+        return numba.njit(error_model="numpy")(lambda *arguments: kernel(*arguments))
+    if kernel.targetoptions.get("no_cpython_wrapper"):
+        return numba.njit(error_model="numpy")(kernel.py_func)
+    return kernel
 
 
 @contextmanager
