@@ -2,8 +2,8 @@
 
 300 draws of 20,000 items around 300 clusters, whose shares of the items have a uniform Dirichlet distribution. In each
 draw one cluster in ten splits in two at random, one pair of clusters in ten merges, and some items then go where
-others are: 3 % of them, and 20 %, of which a cluster meets so many others that tables of all cells may take no longer
-than sparse ones. Each row is a process of its own: the median of several calls after one that warms up.
+others are: 3 % of them, and 20 %, with which a cluster meets many more clusters of other draws. Each row is a process
+of its own: the median of several calls after one that warms up.
 """
 
 import resource
