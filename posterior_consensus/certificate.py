@@ -14,12 +14,12 @@ from posterior_consensus.arguments import check_seconds
 from posterior_consensus.bounds.bound import relative_gap, status
 from posterior_consensus.bounds.budget import Budget, Deadline, Foreseen
 from posterior_consensus.bounds.methods import BOUNDS, family_of
-from posterior_consensus.draws import as_pair_source
+from posterior_consensus.ensemble.draws import as_pair_source
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.expectation import mean_loss
-from posterior_consensus.groups import Stored, as_json, from_json, stored
 from posterior_consensus.loss_record import Objective, PairLoss
 from posterior_consensus.losses import PartitionLoss, loss_attrs, loss_from, needed_by, objective_of
+from posterior_consensus.sources.containers import Stored, as_json, from_json, stored
 
 _SAME = 1e-12  # relative difference of losses that is rounding
 _SECONDS = 60.0  # of work, as they are foreseen

@@ -154,8 +154,8 @@ def _summary(options: argparse.Namespace) -> Summary:
 
 def _weights(options: argparse.Namespace, data: Any) -> Any:
     """Weights of a file, or a variable of the posterior's group."""
-    from posterior_consensus.groups import group_dataset, listing
-    from posterior_consensus.plain_files import is_plain, read_numbers
+    from posterior_consensus.sources.containers import group_dataset, listing
+    from posterior_consensus.sources.plain_files import is_plain, read_numbers
 
     if is_plain(options.weights):
         return read_numbers(options.weights)
@@ -172,7 +172,7 @@ def _weights(options: argparse.Namespace, data: Any) -> Any:
 
 def _check_files(options: argparse.Namespace) -> None:
     """Complain before the work, not after it, of files that cannot be read or written."""
-    from posterior_consensus.plain_files import is_plain
+    from posterior_consensus.sources.plain_files import is_plain
 
     tables = is_plain(options.posterior)
     if len(options.posterior) > 1 and not tables:
@@ -210,7 +210,7 @@ def _check_writable(name: str, path: Path) -> None:
 
 
 def _write_results(options: argparse.Namespace, summary: Summary) -> None:
-    from posterior_consensus.groups import open_tree
+    from posterior_consensus.sources.containers import open_tree
 
     if options.output.suffix == ".csv":
         summary.items.to_dataframe().to_csv(options.output)

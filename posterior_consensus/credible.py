@@ -11,11 +11,11 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus import display
-from posterior_consensus.draws import PartitionDraws, as_partition_draws
+from posterior_consensus.ensemble.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.expectation import loss_matrix
-from posterior_consensus.groups import Stored, stored
 from posterior_consensus.losses import LOSSES, PartitionLoss, loss_attrs, loss_from, loss_of
 from posterior_consensus.partitions import distinct_rows
+from posterior_consensus.sources.containers import Stored, stored
 
 BOUNDS = ("horizontal", "upper_vertical", "lower_vertical")
 _STORED_SAMPLE = {"sample": "ball_sample", "chain": "ball_chain", "draw": "ball_draw", "weight": "ball_weight"}

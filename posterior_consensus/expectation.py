@@ -9,15 +9,15 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from posterior_consensus.allocations import AllocationProbabilities
-from posterior_consensus.draws import PartitionDraws, as_pair_source, as_partition_draws
+from posterior_consensus.ensemble.allocations import AllocationProbabilities
+from posterior_consensus.ensemble.draws import PartitionDraws, as_pair_source, as_partition_draws
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.kernels import contingency
 from posterior_consensus.kernels import loss as loss_kernels
 from posterior_consensus.loss_record import Objective, PairLoss
 from posterior_consensus.losses import PartitionLoss, is_binder, loss_of, needed_by, objective_of
 from posterior_consensus.partitions import Labels, canonical_labels
-from posterior_consensus.sources import aligned, labelled
+from posterior_consensus.sources.variables import aligned, labelled
 
 Floats = npt.NDArray[np.float64]
 

@@ -11,10 +11,10 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus import display
-from posterior_consensus.draws import as_pair_source
-from posterior_consensus.groups import Stored, as_json, names_from_json, stored
+from posterior_consensus.ensemble.draws import as_pair_source
 from posterior_consensus.similarity import mean_similarity
-from posterior_consensus.sources import aligned, cluster_names, labelled
+from posterior_consensus.sources.containers import Stored, as_json, names_from_json, stored
+from posterior_consensus.sources.variables import aligned, cluster_names, labelled
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from posterior_consensus.allocations import AllocationProbabilities
+from posterior_consensus.ensemble.allocations import AllocationProbabilities
 
 
 def predict_allocation(new: AllocationProbabilities, known: AllocationProbabilities, partition: Any) -> xr.Dataset:

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from posterior_consensus.allocations import AllocationProbabilities
-from posterior_consensus.draws import PartitionDraws, as_partition_draws
-from posterior_consensus.groups import group_dataset, is_inference_data, listing, with_groups
+from posterior_consensus.ensemble.allocations import AllocationProbabilities
+from posterior_consensus.ensemble.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.partitions import as_codes
-from posterior_consensus.sources import label_array
+from posterior_consensus.sources.containers import group_dataset, is_inference_data, listing, with_groups
+from posterior_consensus.sources.variables import label_array
 from posterior_consensus.switching import (
     Floats,
     Numbers,

@@ -12,11 +12,11 @@ import xarray as xr
 
 from posterior_consensus.arguments import as_generator, check_between
 from posterior_consensus.consensus import consensus_partition
-from posterior_consensus.draws import PartitionDraws, as_partition_draws
+from posterior_consensus.ensemble.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.expectation import draw_losses, mean_loss, partition_loss
-from posterior_consensus.groups import stored
 from posterior_consensus.losses import PartitionLoss, binder, vi
 from posterior_consensus.progress import track
+from posterior_consensus.sources.containers import stored
 
 Floats = npt.NDArray[np.float64]
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import xarray as xr
 from scipy.sparse.linalg import LinearOperator
 
-from posterior_consensus.draws import PartitionDraws, as_pair_source
+from posterior_consensus.ensemble.draws import PartitionDraws, as_pair_source
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.kernels import coclustering
 

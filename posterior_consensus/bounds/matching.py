@@ -7,7 +7,7 @@ from scipy.optimize import linear_sum_assignment
 
 from posterior_consensus.bounds.bound import Bound
 from posterior_consensus.bounds.budget import Budget, OutOfBudget
-from posterior_consensus.draws import PartitionDraws, as_partition_draws
+from posterior_consensus.ensemble.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.expectation import loss_matrix
 from posterior_consensus.losses import PartitionLoss
 from posterior_consensus.partitions import Labels

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from posterior_consensus.bounds.bound import Bound
 from posterior_consensus.bounds.budget import Budget, OutOfBudget
-from posterior_consensus.draws import PartitionDraws
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.expectation import mean_loss
 from posterior_consensus.kernels import vi_bound as kernels
 from posterior_consensus.losses import vi

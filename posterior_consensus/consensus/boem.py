@@ -9,7 +9,7 @@ import numpy as np
 from posterior_consensus.consensus.best_draw import best_draw
 from posterior_consensus.consensus.hierarchical import hierarchical
 from posterior_consensus.consensus.selection import Candidate, allowed
-from posterior_consensus.draws import as_partition_draws
+from posterior_consensus.ensemble.draws import as_partition_draws
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.expectation import mean_loss
 from posterior_consensus.kernels import pair_search

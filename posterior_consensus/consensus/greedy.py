@@ -18,7 +18,7 @@ from posterior_consensus.consensus.problems import Found, Limits, OnDraws, OnPai
 from posterior_consensus.consensus.selection import Candidate, least_loss
 from posterior_consensus.consensus.spectral import spectral
 from posterior_consensus.consensus.workers import Workers
-from posterior_consensus.draws import PartitionDraws, as_partition_draws
+from posterior_consensus.ensemble.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.ensemble.pairs import PairSource, as_pair_similarity
 from posterior_consensus.expectation import mean_loss
 from posterior_consensus.kernels.loss import is_linear

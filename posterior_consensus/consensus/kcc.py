@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from posterior_consensus.arguments import check_above, check_count
 from posterior_consensus.consensus.selection import Candidate, best_number, cluster_range, effort
-from posterior_consensus.draws import PartitionDraws
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.kernels.cells import Draws
 from posterior_consensus.loss_record import Objective

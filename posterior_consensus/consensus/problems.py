@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.consensus.hierarchical import cut, tree
-from posterior_consensus.draws import PartitionDraws
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.kernels import cells, pair_search, search, tables
 from posterior_consensus.kernels.loss import is_linear

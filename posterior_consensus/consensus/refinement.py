@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from posterior_consensus.arguments import check_count
-from posterior_consensus.draws import PartitionDraws, as_pair_source
+from posterior_consensus.ensemble.draws import PartitionDraws, as_pair_source
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.kernels import ensemble

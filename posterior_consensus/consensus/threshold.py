@@ -14,14 +14,14 @@ import xarray as xr
 from posterior_consensus import display
 from posterior_consensus.arguments import as_generator, check_between
 from posterior_consensus.consensus.greedy import greedy
-from posterior_consensus.draws import PartitionDraws, as_partition_draws
+from posterior_consensus.ensemble.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.ensemble.pairs import PairSource
-from posterior_consensus.groups import Stored, stored
 from posterior_consensus.kernels import contingency
 from posterior_consensus.loss_record import Objective
 from posterior_consensus.losses import binder, pairs
 from posterior_consensus.partitions import HasLabels, Labels
 from posterior_consensus.progress import track
+from posterior_consensus.sources.containers import Stored, stored
 
 Floats = npt.NDArray[np.float64]
 

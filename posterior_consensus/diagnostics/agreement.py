@@ -9,7 +9,7 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from posterior_consensus.diagnostics.traces import together_trace
-from posterior_consensus.draws import PartitionDraws
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.kernels import coclustering, contingency
 from posterior_consensus.losses import pairs
 from posterior_consensus.similarity import group_planes

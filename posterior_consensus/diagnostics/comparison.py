@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus.draws import as_partition_draws
+from posterior_consensus.ensemble.draws import as_partition_draws
 from posterior_consensus.expectation import draw_losses
-from posterior_consensus.groups import Stored, stored
 from posterior_consensus.losses import PartitionLoss, loss_attrs, loss_from, loss_of
+from posterior_consensus.sources.containers import Stored, stored
 
 _CLEAR = 2.0  # standard errors
 _DIM = "compared_partition"  # where it is stored

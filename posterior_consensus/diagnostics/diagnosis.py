@@ -12,7 +12,6 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus import display
-from posterior_consensus.allocations import AllocationProbabilities
 from posterior_consensus.arguments import as_generator, check_count
 from posterior_consensus.diagnostics.agreement import (
     Gap,
@@ -32,10 +31,11 @@ from posterior_consensus.diagnostics.traces import (
     uncertain_pairs,
 )
 from posterior_consensus.diagnostics.verdict import Evidence, judge
-from posterior_consensus.draws import PartitionDraws, as_partition_draws
+from posterior_consensus.ensemble.allocations import AllocationProbabilities
+from posterior_consensus.ensemble.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.expectation import loss_matrix
-from posterior_consensus.groups import Stored, as_json, from_json, names_from_json, stored
 from posterior_consensus.losses import PartitionLoss, loss_attrs, loss_from, loss_of
+from posterior_consensus.sources.containers import Stored, as_json, from_json, names_from_json, stored
 
 _STORED_SAMPLE = {"sample": "trace_sample", "chain": "trace_chain", "draw": "trace_draw"}
 _OF_CHAINS = ("rhat", "ess_bulk", "ess_tail")

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from posterior_consensus.draws import PartitionDraws, as_partition_draws
+from posterior_consensus.ensemble.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.kernels import coclustering
 from posterior_consensus.similarity import group_planes
 

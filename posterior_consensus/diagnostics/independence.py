@@ -16,9 +16,9 @@ from posterior_consensus.diagnostics.agreement import partition_ess, partition_v
 from posterior_consensus.diagnostics.discrepancy import gaussian_kernel, squared_discrepancies
 from posterior_consensus.diagnostics.matching import matched_labels
 from posterior_consensus.diagnostics.traces import as_sampled, size_traces
-from posterior_consensus.draws import PartitionDraws, as_partition_draws
-from posterior_consensus.groups import Stored
+from posterior_consensus.ensemble.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.partitions import canonical_rows
+from posterior_consensus.sources.containers import Stored
 
 Floats = npt.NDArray[np.float64]
 

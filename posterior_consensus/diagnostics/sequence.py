@@ -13,10 +13,10 @@ import xarray as xr
 from posterior_consensus.arguments import check_count
 from posterior_consensus.diagnostics.burn_in import FEWEST_DRAWS, end_of_burn_in
 from posterior_consensus.diagnostics.traces import Floats, as_sampled
-from posterior_consensus.draws import PartitionDraws, as_partition_draws
+from posterior_consensus.ensemble.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.expectation import loss_matrix, paired_losses
-from posterior_consensus.groups import Stored
 from posterior_consensus.losses import PartitionLoss, as_loss, loss_attrs, loss_from
+from posterior_consensus.sources.containers import Stored
 
 _STORED_SAMPLE = {"sample": "sequence_sample", "chain": "sequence_chain", "draw": "sequence_draw"}
 _STORED_COLUMNS = {

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
-from posterior_consensus.draws import PartitionDraws
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.expectation import loss_matrix
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.losses import PartitionLoss, information, pairs

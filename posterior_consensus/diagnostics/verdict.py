@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from posterior_consensus.diagnostics.agreement import RHAT_BAD, Gap, gap_is_real
-from posterior_consensus.draws import PartitionDraws
+from posterior_consensus.ensemble.draws import PartitionDraws
 
 RHAT_WANTED = 1.01
 ESS_PER_CHAIN = 100

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus.partitions import Labels, canonical_labels
-from posterior_consensus.sources import aligned, labelled
+from posterior_consensus.sources.variables import aligned, labelled
 
 Floats = npt.NDArray[np.float64]
 

@@ -14,7 +14,7 @@ import xarray as xr
 from posterior_consensus import display
 from posterior_consensus.ensemble.items import Floats, Items
 from posterior_consensus.partitions import as_array
-from posterior_consensus.sources import positions
+from posterior_consensus.sources.variables import positions
 
 Need = Literal["pairs", "draws"]
 """What a method or a loss asks for: similarities of pairs, or posterior draws."""

@@ -22,7 +22,7 @@ from posterior_consensus.plots.colours import (
     patterns_of,
 )
 from posterior_consensus.plots.observed import Observed, observed_table
-from posterior_consensus.sources import aligned
+from posterior_consensus.sources.variables import aligned
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.credible import BOUNDS, CredibleBall
-from posterior_consensus.draws import PartitionDraws, as_partition_draws
+from posterior_consensus.ensemble.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.expectation import loss_matrix
 from posterior_consensus.losses import PartitionLoss, vi
 from posterior_consensus.plots.axes import new_axes

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from posterior_consensus.display import counted
-from posterior_consensus.draws import as_partition_draws
+from posterior_consensus.ensemble.draws import as_partition_draws
 from posterior_consensus.plots.axes import new_axes
 from posterior_consensus.plots.colours import MARK, MOST_CHAINS, chain_colour, chain_marker
 

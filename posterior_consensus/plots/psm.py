@@ -14,7 +14,7 @@ from posterior_consensus.partitions import canonical_labels
 from posterior_consensus.plots.axes import item_names, label_clusters, label_items, new_axes
 from posterior_consensus.plots.colours import MARK, as_cmap
 from posterior_consensus.similarity import posterior_similarity_matrix
-from posterior_consensus.sources import aligned, cluster_names, labelled
+from posterior_consensus.sources.variables import aligned, cluster_names, labelled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

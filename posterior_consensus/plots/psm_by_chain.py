@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from posterior_consensus.diagnostics.agreement import largest_gap
 from posterior_consensus.diagnostics.traces import as_sampled
-from posterior_consensus.draws import as_partition_draws
+from posterior_consensus.ensemble.draws import as_partition_draws
 from posterior_consensus.plots.axes import grid_axes, item_names
 from posterior_consensus.plots.colours import MARK, as_cmap, ink_on
 from posterior_consensus.plots.psm import item_order

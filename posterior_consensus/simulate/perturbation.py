@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.arguments import as_generator, as_numbers, check_count
-from posterior_consensus.draws import PartitionDraws, as_partition_draws
+from posterior_consensus.ensemble.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.partitions import smallest_dtype
 
 Floats = npt.NDArray[np.float64]

@@ -8,12 +8,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from posterior_consensus.allocations import AllocationProbabilities, as_allocation_probabilities
-from posterior_consensus.draws import PartitionDraws, as_partition_draws
-from posterior_consensus.groups import group_dataset, is_inference_data
+from posterior_consensus.ensemble.allocations import AllocationProbabilities, as_allocation_probabilities
+from posterior_consensus.ensemble.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.mixtures import allocation_probabilities
-from posterior_consensus.plain_files import is_plain, read_plain
-from posterior_consensus.sources import dim_names, label_array, label_candidates, other_dims, probability_candidates
+from posterior_consensus.sources.containers import group_dataset, is_inference_data
+from posterior_consensus.sources.plain_files import is_plain, read_plain
+from posterior_consensus.sources.variables import (
+    dim_names,
+    label_array,
+    label_candidates,
+    other_dims,
+    probability_candidates,
+)
 
 _FAR = 6.0  # standard errors: labels that are further from the probabilities are not drawn from them
 

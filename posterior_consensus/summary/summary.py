@@ -24,8 +24,12 @@ from posterior_consensus.consensus import ConsensusPartition, consensus_partitio
 from posterior_consensus.consensus.partition import check_options
 from posterior_consensus.credible import CredibleBall, credible_ball
 from posterior_consensus.diagnostics import Diagnosis, diagnose
-from posterior_consensus.draws import PartitionDraws
-from posterior_consensus.groups import (
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.items import ItemUncertainty, item_uncertainty
+from posterior_consensus.losses import PartitionLoss, as_loss
+from posterior_consensus.partitions import HasLabels
+from posterior_consensus.plots.four_panels import four_panels
+from posterior_consensus.sources.containers import (
     HasDataset,
     as_json,
     from_json,
@@ -34,12 +38,8 @@ from posterior_consensus.groups import (
     open_tree,
     reading,
 )
-from posterior_consensus.items import ItemUncertainty, item_uncertainty
-from posterior_consensus.losses import PartitionLoss, as_loss
-from posterior_consensus.partitions import HasLabels
-from posterior_consensus.plain_files import is_plain
-from posterior_consensus.plots.four_panels import four_panels
-from posterior_consensus.sources import positions
+from posterior_consensus.sources.plain_files import is_plain
+from posterior_consensus.sources.variables import positions
 from posterior_consensus.summary.finding import find_draws
 from posterior_consensus.summary.references import bibtex, cited_keys
 from posterior_consensus.summary.report import write_report

@@ -10,15 +10,15 @@ import numpy.typing as npt
 
 import posterior_consensus
 from posterior_consensus import display
-from posterior_consensus.allocations import AllocationProbabilities
 from posterior_consensus.display import counted
+from posterior_consensus.ensemble.allocations import AllocationProbabilities
 from posterior_consensus.losses import is_binder
 from posterior_consensus.summary.references import REFERENCES, cited_keys, loss_key
 
 if TYPE_CHECKING:
     from posterior_consensus.certificate import Certificate
     from posterior_consensus.consensus import ConsensusPartition
-    from posterior_consensus.draws import PartitionDraws
+    from posterior_consensus.ensemble.draws import PartitionDraws
     from posterior_consensus.summary.summary import Summary
 
 _NAMES = {"vi": "variation of information", "binder": "Binder loss"}

@@ -5,7 +5,7 @@ import pytest
 
 import posterior_consensus as pc
 from posterior_consensus.consensus.selection import Candidate, best_number, effort
-from posterior_consensus.draws import as_partition_draws
+from posterior_consensus.ensemble.draws import as_partition_draws
 from posterior_consensus.losses import vi
 from tests.ensembles import noisy_draws
 

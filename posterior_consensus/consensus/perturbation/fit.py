@@ -13,9 +13,9 @@ from posterior_consensus import display
 from posterior_consensus.arguments import as_generator, check_clusters, check_count
 from posterior_consensus.consensus.perturbation.em import Draws
 from posterior_consensus.consensus.perturbation.search import Search, search
-from posterior_consensus.draws import PartitionDraws, as_partition_draws
-from posterior_consensus.groups import Stored, stored, without_cluster_names
+from posterior_consensus.ensemble.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.partitions import HasLabels, distinct_rows
+from posterior_consensus.sources.containers import Stored, stored, without_cluster_names
 
 Noise = Literal["shared", "per_draw"]
 

@@ -13,10 +13,10 @@ from posterior_consensus import display
 from posterior_consensus.arguments import as_generator, check_clusters, check_count
 from posterior_consensus.consensus.perturbation.fit import model_draws
 from posterior_consensus.consensus.perturbation.mixture import Mixture, mixture
-from posterior_consensus.draws import PartitionDraws, as_partition_draws
-from posterior_consensus.groups import Stored, stored, without_cluster_names
+from posterior_consensus.ensemble.draws import PartitionDraws, as_partition_draws
 from posterior_consensus.partitions import distinct_rows
 from posterior_consensus.progress import track
+from posterior_consensus.sources.containers import Stored, stored, without_cluster_names
 
 
 @dataclass(frozen=True, eq=False, repr=False)

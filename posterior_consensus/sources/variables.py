@@ -15,9 +15,9 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus.groups import group_dataset, is_inference_data, listing
 from posterior_consensus.partitions import as_array
-from posterior_consensus.plain_files import is_plain, read_plain
+from posterior_consensus.sources.containers import group_dataset, is_inference_data, listing
+from posterior_consensus.sources.plain_files import is_plain, read_plain
 
 _AXES = {1: "draws x items", 2: "draws x items x components"}
 ROUNDING = 1e-3  # of sums of probabilities: float32, and files that keep a few digits

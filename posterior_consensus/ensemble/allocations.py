@@ -12,10 +12,10 @@ import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus.arguments import as_generator
-from posterior_consensus.draws import PartitionDraws, draws_and_items, frame, with_weights
+from posterior_consensus.ensemble.draws import PartitionDraws, draws_and_items, frame, with_weights
 from posterior_consensus.losses import PartitionLoss, pairs
 from posterior_consensus.partitions import canonical_rows
-from posterior_consensus.sources import ROUNDING, probability_array
+from posterior_consensus.sources.variables import ROUNDING, probability_array
 from posterior_consensus.switching import expected_common_items, is_matched, most_in_common
 
 Floats = npt.NDArray[np.float64]

@@ -16,7 +16,7 @@ from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.pairs import Need, PairSimilarity, PairSource, needs_draws
 from posterior_consensus.kernels import coclustering, ensemble
 from posterior_consensus.partitions import as_array, as_codes, canonical_rows
-from posterior_consensus.sources import label_array, positions
+from posterior_consensus.sources.variables import label_array, positions
 
 _DRAWS_AT_ONCE = 4096  # bounds the memory of the bit planes, and is a block that could come from disk
 
