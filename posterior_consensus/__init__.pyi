@@ -14,11 +14,10 @@ from .diagnostics import PartitionComparison as PartitionComparison
 from .diagnostics import compare_partitions as compare_partitions
 from .diagnostics import diagnose as diagnose
 from .ensemble.allocations import AllocationProbabilities as AllocationProbabilities
-from .ensemble.allocations import as_allocation_probabilities as as_allocation_probabilities
 from .ensemble.draws import PartitionDraws as PartitionDraws
-from .ensemble.draws import as_partition_draws as as_partition_draws
+from .ensemble.items import Items as Items
 from .ensemble.pairs import PairSimilarity as PairSimilarity
-from .ensemble.pairs import as_pair_similarity as as_pair_similarity
+from .ensemble.samples import Samples as Samples
 from .expectation import expected_loss as expected_loss
 from .expectation import partition_loss as partition_loss
 from .items import ItemUncertainty as ItemUncertainty
@@ -46,6 +45,9 @@ from .relabelling import relabel as relabel
 from .sensitivity import loss_path as loss_path
 from .similarity import posterior_similarity_matrix as posterior_similarity_matrix
 from .sources.containers import attach as attach
+from .sources.labels import as_partition_draws as as_partition_draws
+from .sources.matrices import as_pair_similarity as as_pair_similarity
+from .sources.probabilities import as_allocation_probabilities as as_allocation_probabilities
 from .summary import Summary as Summary
 from .summary import summarize as summarize
 

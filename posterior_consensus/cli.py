@@ -134,7 +134,7 @@ def _summary(options: argparse.Namespace) -> Summary:
             progressbar=progressbar,
         )
         observed = observed_of(data, draws)
-    shortest = min(rows.size for rows in draws.chains)
+    shortest = min(rows.size for rows in draws.samples.chains)
     if options.burn_in >= shortest:
         raise ValueError(
             f"`burn_in` must leave draws of each chain; got {options.burn_in}, the shortest has {shortest}."
@@ -222,13 +222,13 @@ def _write_results(options: argparse.Namespace, summary: Summary) -> None:
 def as_json(summary: Summary) -> dict[str, Any]:
     """What the summary found, as JSON holds it: NaN and infinity become null."""
     best, ball, diagnosis = summary.consensus, summary.ball, summary.diagnosis
-    dim = summary.draws.item_dim
+    dim = summary.draws.items.dim
     names = best.labels[dim].values.tolist() if dim in best.labels.coords else range(best.labels.size)
     items = zip(names, best.labels.values.tolist(), summary.items.probability.values.tolist(), strict=True)
     table: dict[str, Any] = {
         "source": summary.source,
         "n_draws": summary.draws.n_draws,
-        "n_chains": len(summary.draws.chains),
+        "n_chains": len(summary.draws.samples.chains),
         "n_items": summary.draws.n_items,
         "n_clusters": best.n_clusters,
         "loss": best.loss.name,

@@ -10,14 +10,15 @@ import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus.ensemble.allocations import AllocationProbabilities
-from posterior_consensus.ensemble.draws import PartitionDraws, as_pair_source, as_partition_draws
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.items import aligned, labelled
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.kernels import contingency
 from posterior_consensus.kernels import loss as loss_kernels
 from posterior_consensus.loss_record import Objective, PairLoss
 from posterior_consensus.losses import PartitionLoss, is_binder, loss_of, needed_by, objective_of
 from posterior_consensus.partitions import Labels, canonical_labels
-from posterior_consensus.sources.variables import aligned, labelled
+from posterior_consensus.sources.labels import as_pair_source, as_partition_draws
 
 Floats = npt.NDArray[np.float64]
 
@@ -59,7 +60,7 @@ def mean_loss(source: PairSource, partitions: npt.NDArray[Any], loss: Objective)
     """Return the expected loss (P,) of every partition (P, n)."""
     if isinstance(source, PartitionDraws) and isinstance(loss, PartitionLoss):
         if source.labels_are_sure or not is_binder(loss):
-            return source.mean(loss_matrix(partitions, source, loss))
+            return source.samples.mean(loss_matrix(partitions, source, loss))
     return loss_of_pairs(source.similarity(), partitions, loss)
 
 
@@ -70,7 +71,7 @@ def loss_and_error(source: PairSource, partitions: npt.NDArray[Any], loss: Objec
     """
     if isinstance(source, PartitionDraws) and isinstance(loss, PartitionLoss):
         losses = draw_losses(partitions, source, loss)
-        return source.mean(losses), source.mcse(losses)
+        return source.samples.mean(losses), source.samples.mcse(losses)
     return mean_loss(source, partitions, loss), np.full(len(partitions), np.nan)
 
 
@@ -178,7 +179,7 @@ def expected_loss(draws: Any, partitions: Any, loss: str | Objective | None = No
 
     See Also
     --------
-    PartitionDraws.mcse : how the standard error is computed.
+    Samples.mcse : how the standard error is computed.
 
     Examples
     --------
@@ -188,8 +189,8 @@ def expected_loss(draws: Any, partitions: Any, loss: str | Objective | None = No
     array([0.09375, 0.46875])
     """
     source = as_pair_source(draws)
-    if isinstance(partitions, xr.DataArray) and source.item_dim in partitions.dims:
-        partitions = partitions.transpose(..., source.item_dim)
+    if isinstance(partitions, xr.DataArray) and source.items.dim in partitions.dims:
+        partitions = partitions.transpose(..., source.items.dim)
     single = not _is_many(partitions)
     if not single and len(partitions) == 0:
         raise ValueError("`partitions` must hold at least one partition; got none.")

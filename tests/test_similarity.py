@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 import posterior_consensus as pc
-from posterior_consensus.ensemble.draws import as_partition_draws
 from posterior_consensus.similarity import mean_similarity, similarity_operator
+from posterior_consensus.sources.labels import as_partition_draws
 from tests import reference
 from tests.ensembles import DEGENERATE, noisy_draws, random_draws
 

@@ -18,8 +18,8 @@ from posterior_consensus.consensus.problems import Found, Limits, OnDraws, OnPai
 from posterior_consensus.consensus.selection import Candidate, least_loss
 from posterior_consensus.consensus.spectral import spectral
 from posterior_consensus.consensus.workers import Workers
-from posterior_consensus.ensemble.draws import PartitionDraws, as_partition_draws
-from posterior_consensus.ensemble.pairs import PairSource, as_pair_similarity
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.expectation import mean_loss
 from posterior_consensus.kernels.loss import is_linear
 from posterior_consensus.kernels.search import ZEALOUS
@@ -27,6 +27,8 @@ from posterior_consensus.loss_record import Objective, PairLoss, PartitionLoss
 from posterior_consensus.losses import binder, is_binder
 from posterior_consensus.partitions import Labels, canonical_rows
 from posterior_consensus.progress import track
+from posterior_consensus.sources.labels import as_partition_draws
+from posterior_consensus.sources.matrices import as_pair_similarity
 
 STARTS: dict[str, Callable[..., Candidate]] = {
     "best_draw": best_draw,

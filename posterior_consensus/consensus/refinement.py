@@ -9,12 +9,13 @@ import numpy as np
 import xarray as xr
 
 from posterior_consensus.arguments import check_count
-from posterior_consensus.ensemble.draws import PartitionDraws, as_pair_source
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.partitions import Labels, canonical_labels
 from posterior_consensus.similarity import mean_similarity
+from posterior_consensus.sources.labels import as_pair_source
 
 Order = Literal["jacobi", "gauss-seidel"]
 
@@ -63,7 +64,7 @@ def refine_partition(draws: Any, partition: Any, *, order: Order = "jacobi", pas
     """
     source = as_pair_source(draws)
     check_refinement(order, passes, "order")
-    return source.item_array(refined_labels(source, source.as_labels(partition), order, passes), "labels")
+    return source.items.array(refined_labels(source, source.as_labels(partition), order, passes), "labels")
 
 
 def check_refinement(order: Any, passes: Any, name: str) -> None:

@@ -11,10 +11,10 @@ import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus.credible import CredibleBall
+from posterior_consensus.ensemble.items import aligned, cluster_names, labelled
 from posterior_consensus.partitions import Labels, canonical_labels, contingency_table
 from posterior_consensus.plots.axes import extent, matched, new_axes, shortened
 from posterior_consensus.plots.colours import colours_of, ink_on, is_patterned, patch_style, repeats
-from posterior_consensus.sources.variables import aligned, cluster_names, labelled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

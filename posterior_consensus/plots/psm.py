@@ -10,11 +10,11 @@ import xarray as xr
 from scipy.cluster import hierarchy
 from scipy.spatial.distance import squareform
 
+from posterior_consensus.ensemble.items import aligned, cluster_names, labelled
 from posterior_consensus.partitions import canonical_labels
 from posterior_consensus.plots.axes import item_names, label_clusters, label_items, new_axes
 from posterior_consensus.plots.colours import MARK, as_cmap
 from posterior_consensus.similarity import posterior_similarity_matrix
-from posterior_consensus.sources.variables import aligned, cluster_names, labelled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

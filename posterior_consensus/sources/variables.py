@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
@@ -300,43 +299,3 @@ def _orient(
     free = iter(dim for dim in others if dim not in rest)
     ordered = tuple(next(free) if dim is None else dim for dim in rest)
     return values.transpose(*dims, *ordered), dims, ordered
-
-
-def labelled(partition: Any, dim: str) -> Any:
-    """A result's labels; a Series whose index names its items as a DataArray over `dim`; anything else as it is."""
-    values = getattr(partition, "labels", partition)
-    if isinstance(values, pd.Series) and not isinstance(values.index, pd.RangeIndex):
-        return xr.DataArray(values.to_numpy(), dims=(dim,), coords={dim: values.index.to_numpy()})
-    return values
-
-
-def cluster_names(partition: Any, values: Any) -> tuple[Hashable, ...]:
-    """Names that the user gave the clusters, in the order of first appearance in their labels `values`."""
-    values = np.asarray(values)
-    found = values[np.sort(np.unique(values, return_index=True)[1])].tolist()
-    given = getattr(partition, "names", None)  # of a consensus
-    if given is not None:
-        return tuple(given[k] for k in found)
-    return tuple(int(name) if isinstance(name, float) else name for name in found)
-
-
-def aligned(labels: xr.DataArray, dim: str, coords: Mapping[Hashable, xr.DataArray], name: str) -> npt.NDArray[Any]:
-    """Labels of one partition in the order of the items' coordinates; by position where either side has none."""
-    if labels.ndim != 1:
-        raise ValueError(f"`{name}` must have the one dimension {dim!r}; got {labels.dims}.")
-    if labels.dims != (dim,) or dim not in labels.coords or dim not in coords or labels.size != coords[dim].size:
-        return labels.values
-    order = positions(coords[dim].to_index(), labels.coords[dim].to_index())
-    if order is None:
-        raise ValueError(f"`{name}` must label the same items; the coordinates of {dim!r} differ.")
-    return labels.values[order]
-
-
-def positions(wanted: pd.Index, found: pd.Index) -> npt.NDArray[np.intp] | None:
-    """Where in `found` each of `wanted` is; None where the two do not hold the same."""
-    if wanted.equals(found):
-        return np.arange(len(wanted))
-    if len(wanted) != len(found) or not (wanted.is_unique and found.is_unique):
-        return None
-    order = found.get_indexer(wanted)
-    return order if np.all(order >= 0) else None

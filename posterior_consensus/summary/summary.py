@@ -25,6 +25,7 @@ from posterior_consensus.consensus.partition import check_options
 from posterior_consensus.credible import CredibleBall, credible_ball
 from posterior_consensus.diagnostics import Diagnosis, diagnose
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.items import positions
 from posterior_consensus.items import ItemUncertainty, item_uncertainty
 from posterior_consensus.losses import PartitionLoss, as_loss
 from posterior_consensus.partitions import HasLabels
@@ -39,7 +40,6 @@ from posterior_consensus.sources.containers import (
     reading,
 )
 from posterior_consensus.sources.plain_files import is_plain
-from posterior_consensus.sources.variables import positions
 from posterior_consensus.summary.finding import find_draws
 from posterior_consensus.summary.references import bibtex, cited_keys
 from posterior_consensus.summary.report import write_report
@@ -232,7 +232,7 @@ class Summary(HasLabels, display.Shown):
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         items = display.counted(self.draws.n_items, "item")
         clusters = display.counted(self.consensus.n_clusters, "cluster")
-        title = f"Summary: {items} ({self.draws.item_dim}) in {clusters}"
+        title = f"Summary: {items} ({self.draws.items.dim}) in {clusters}"
         return title, facts(self), self.to_dataframe()
 
 
@@ -396,6 +396,6 @@ def observed_of(data: Any, draws: PartitionDraws) -> xr.DataArray | None:
 
 def _of_the_same_items(data: xr.DataArray, draws: PartitionDraws) -> bool:
     dim = str(data.dims[0])
-    if dim != draws.item_dim or dim not in data.coords or dim not in draws.item_coords:
+    if dim != draws.items.dim or dim not in data.coords or dim not in draws.items.coords:
         return True
-    return positions(draws.item_coords[dim].to_index(), data.coords[dim].to_index()) is not None
+    return positions(draws.items.coords[dim].to_index(), data.coords[dim].to_index()) is not None

@@ -74,10 +74,11 @@ def findings(summary: Summary) -> list[str]:
         )
     else:
         sentences.append("Every item that is not alone is with the rest of its cluster in most of the posterior.")
-    if summary.draws.is_weighted:
+    samples = summary.draws.samples
+    if samples.is_weighted:
         sentences.append(
-            f"The {summary.draws.n_draws:,} draws are weighted: they are worth {summary.draws.effective_draws:.4g} "
-            f"draws of equal weight, and one of them has {summary.draws.weights.max():.2%} of the weight."
+            f"The {samples.n_draws:,} draws are weighted: they are worth {samples.effective_draws:.4g} draws of equal "
+            f"weight, and one of them has {samples.weights.max():.2%} of the weight."
         )
     return [*sentences, summary.diagnosis.verdict]
 
@@ -180,7 +181,7 @@ def _convergence(summary: Summary) -> str:
         "of clusters, the cluster sizes, distances to partitions and the partition itself: the largest R-hat was "
         f"{rhat}, the smallest effective sample size {ess}, and the largest difference between two chains' "
         f"probabilities of a pair being together {_figure(diagnosis.gap.size, '.2f')}"
-        f"{short}{'; R-hat and this difference do not count the weights' if summary.draws.is_weighted else ''}."
+        f"{short}{'; R-hat and this difference do not count the weights' if summary.draws.samples.is_weighted else ''}."
     )
 
 
@@ -215,10 +216,10 @@ def _between(low: int, high: int) -> str:
 
 
 def _draws(summary: Summary) -> str:
-    draws = summary.draws
-    kind = "weighted draw" if draws.is_weighted else "draw"
-    text = f"{counted(draws.n_draws, kind)} of {counted(len(draws.chains), 'chain')}"
-    return f"{text} ({draws.about_weights})" if draws.is_weighted else text
+    samples = summary.draws.samples
+    kind = "weighted draw" if samples.is_weighted else "draw"
+    text = f"{counted(samples.n_draws, kind)} of {counted(len(samples.chains), 'chain')}"
+    return f"{text} ({samples.about_weights})" if samples.is_weighted else text
 
 
 def _radius(summary: Summary) -> str:

@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 
 import posterior_consensus as pc
-from posterior_consensus.ensemble.draws import as_partition_draws
+from posterior_consensus.sources.labels import as_partition_draws
 from tests import reference
 from tests.ensembles import noisy_draws, random_draws
 

@@ -13,8 +13,8 @@ from threadpoolctl import threadpool_limits
 
 import posterior_consensus as pc
 from posterior_consensus.consensus.spectral import _basis, leading_eigenvectors, random_walk_vectors
-from posterior_consensus.ensemble.draws import as_partition_draws
 from posterior_consensus.kernels import threads
+from posterior_consensus.sources.labels import as_partition_draws
 from tests import reference
 from tests.ensembles import DEGENERATE, noisy_draws
 
