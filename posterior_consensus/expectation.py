@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from posterior_consensus.ensemble.allocations import AllocationProbabilities
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import aligned, labelled
 from posterior_consensus.ensemble.pairs import PairSource
@@ -51,16 +50,15 @@ def draw_losses(partitions: npt.NDArray[Any], draws: PartitionDraws, loss: Parti
 
     For Binder's loss the allocations are averaged out where their probabilities are known.
     """
-    if isinstance(draws, AllocationProbabilities) and is_binder(loss):
-        return draws.binder_losses(partitions, loss)
-    return loss_matrix(partitions, draws, loss)
+    marginal = draws.marginal_losses(partitions, loss)
+    return loss_matrix(partitions, draws, loss) if marginal is None else marginal
 
 
 def mean_loss(source: PairSource, partitions: npt.NDArray[Any], loss: Objective) -> Floats:
     """Return the expected loss (P,) of every partition (P, n)."""
-    if isinstance(source, PartitionDraws) and isinstance(loss, PartitionLoss):
-        if source.labels_are_sure or not is_binder(loss):
-            return source.samples.mean(loss_matrix(partitions, source, loss))
+    if isinstance(loss, PartitionLoss) and (source.labels_are_sure or not is_binder(loss)):
+        draws = source.as_draws(f"loss {loss.name!r}")
+        return draws.samples.mean(loss_matrix(partitions, draws, loss))
     return loss_of_pairs(source.similarity(), partitions, loss)
 
 
@@ -69,10 +67,11 @@ def loss_and_error(source: PairSource, partitions: npt.NDArray[Any], loss: Objec
 
     The error is NaN where the loss is no mean over draws, or there are none.
     """
-    if isinstance(source, PartitionDraws) and isinstance(loss, PartitionLoss):
-        losses = draw_losses(partitions, source, loss)
-        return source.samples.mean(losses), source.samples.mcse(losses)
-    return mean_loss(source, partitions, loss), np.full(len(partitions), np.nan)
+    if source.n_draws is None or isinstance(loss, PairLoss):
+        return mean_loss(source, partitions, loss), np.full(len(partitions), np.nan)
+    draws = source.as_draws()
+    losses = draw_losses(partitions, draws, loss)
+    return draws.samples.mean(losses), draws.samples.mcse(losses)
 
 
 def loss_of_pairs(similarity: Floats, partitions: npt.NDArray[Any], loss: Objective) -> Floats:

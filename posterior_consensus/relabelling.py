@@ -149,13 +149,13 @@ def relabel(
             f"`partition` must have at most as many clusters as there are components, {n_components}; "
             f"got {n_clusters}. Search for one with max_clusters={n_components}."
         )
-    if isinstance(draws, AllocationProbabilities):
-        common = expected_common_items(draws.probabilities, reference)
-    else:
+    if allocations is None:
         common = common_items(numbers, reference, n_components)
-    order = with_the_rest(most_in_common(common), n_components)
-    if isinstance(draws, AllocationProbabilities):
-        order = least_divergence(draws.probabilities, draws.weights, order)
+        order = with_the_rest(most_in_common(common), n_components)
+    else:
+        common = expected_common_items(allocations.probabilities, reference)
+        order = with_the_rest(most_in_common(common), n_components)
+        order = least_divergence(allocations.probabilities, allocations.weights, order)
     result = _reordered(posterior, names, dims, order[:, :n_clusters], 0)
     if labels is not None:
         result[labels.name] = _renumbered(labels, numbers, order).variable.transpose(*posterior[labels.name].dims)

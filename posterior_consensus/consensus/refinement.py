@@ -79,8 +79,8 @@ def refined_labels(source: PairSource, labels: Labels, order: Order, passes: int
     """Refine canonical labels (n,)."""
     if order == "jacobi":
         one_pass = partial(_jacobi_pass, source)
-    elif isinstance(source, PartitionDraws) and source.labels_are_sure:
-        one_pass = partial(_gauss_seidel_pass_over_draws, source)
+    elif source.labels_are_sure:
+        one_pass = partial(_gauss_seidel_pass_over_draws, source.as_draws())
     else:
         one_pass = partial(_gauss_seidel_pass, source.similarity())
     seen = {labels.tobytes()}

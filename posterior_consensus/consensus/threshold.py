@@ -251,10 +251,10 @@ def pair_means(source: PairSource, labels: Labels) -> tuple[float, float]:
     """
     h = pairs(source.n_items)
     sizes = np.bincount(labels)
-    if isinstance(source, PartitionDraws) and source.labels_are_sure:
-        n_clusters = np.array([sizes.size])
-        sums, all_pairs = contingency.joint_sums(labels[np.newaxis], n_clusters, source.labels, source.n_clusters, h)
-        joint, drawn = source.samples.mean(sums[0]), source.samples.mean(all_pairs)
+    if source.labels_are_sure:
+        draws, n_clusters = source.as_draws(), np.array([sizes.size])
+        sums, all_pairs = contingency.joint_sums(labels[np.newaxis], n_clusters, draws.labels, draws.n_clusters, h)
+        joint, drawn = draws.samples.mean(sums[0]), draws.samples.mean(all_pairs)
     else:
         links, total = source.links(labels)
         joint, drawn = links[np.arange(labels.size), labels].sum() / (2 * total), links.sum() / (2 * total)

@@ -31,7 +31,6 @@ from posterior_consensus.diagnostics.traces import (
     uncertain_pairs,
 )
 from posterior_consensus.diagnostics.verdict import Evidence, judge
-from posterior_consensus.ensemble.allocations import AllocationProbabilities
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.expectation import loss_matrix
 from posterior_consensus.losses import PartitionLoss, loss_attrs, loss_from, loss_of
@@ -292,7 +291,7 @@ def diagnose(
     by_chain = [(draws.samples.chain.item(rows[0]), draws.labels[rows]) for rows in draws.samples.chains]
     evidence = Evidence(
         draws=draws,
-        summed_out=isinstance(draws, AllocationProbabilities),
+        summed_out=not draws.labels_are_sure,
         moves=bool(np.any(draws.labels != draws.labels[0])),
         still=[name for name, labels in by_chain if not np.any(labels != labels[0])],
         rhats={"partition": variance.rhat, **dict(zip(rows, summaries["rhat"].values, strict=True))},

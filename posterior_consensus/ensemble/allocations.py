@@ -16,6 +16,7 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.labels import DrawnLabels
 from posterior_consensus.loss_record import PartitionLoss
+from posterior_consensus.losses import is_binder, pairs
 from posterior_consensus.partitions import canonical_rows
 from posterior_consensus.switching import expected_common_items, is_matched, most_in_common
 
@@ -214,10 +215,12 @@ class AllocationProbabilities(PartitionDraws):
             alone += np.einsum("t,tnk,tnk->n", weights, block, block, optimize=True)
         return total - alone[:, np.newaxis] * columns
 
-    def binder_losses(self, partitions: npt.NDArray[Any], loss: PartitionLoss) -> Floats:
-        """Binder's loss of partitions (P, n) expected given the parameters of each draw, (P, N)."""
+    def marginal_losses(self, partitions: npt.NDArray[Any], loss: PartitionLoss) -> Floats | None:
+        """Losses of partitions (P, n) expected given each draw's parameters, (P, N); None for others than Binder's."""
+        if not is_binder(loss):
+            return None
         a, b, c = (loss.numerator[term] for term in "ABC")
-        table = loss.h(self.n_items)
+        table = pairs(self.n_items)
         own = np.array([table[np.bincount(partition)].sum() for partition in partitions])
         losses = np.empty((len(partitions), self.n_draws))
         first = 0

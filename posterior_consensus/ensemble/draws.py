@@ -14,6 +14,7 @@ from posterior_consensus.ensemble.labels import DrawnLabels
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.kernels import coclustering, ensemble
+from posterior_consensus.loss_record import PartitionLoss
 
 _DRAWS_AT_ONCE = 4096  # bounds the memory of the bit planes, and is a block that could come from disk
 
@@ -76,6 +77,14 @@ class PartitionDraws(PairSource):
     def is_counted(self) -> bool:
         """Whether a similarity is a number of draws, divided by that of all."""
         return not self.samples.is_weighted
+
+    def as_draws(self, what: str = "This") -> Self:
+        """Return the draws as they are."""
+        return self
+
+    def marginal_losses(self, partitions: npt.NDArray[Any], loss: PartitionLoss) -> Floats | None:
+        """Losses of partitions (P, n) expected given each draw's parameters, (P, N); None: only labels are known."""
+        return None
 
     def take(self, rows: npt.NDArray[np.intp]) -> Self:
         """Keep some draws, by row number; their weights sum to 1 again, and equal ones where all of them were 0."""

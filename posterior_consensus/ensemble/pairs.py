@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,9 @@ import numpy.typing as npt
 from posterior_consensus import display
 from posterior_consensus.ensemble.items import Floats, Items
 from posterior_consensus.partitions import Labels
+
+if TYPE_CHECKING:
+    from posterior_consensus.ensemble.draws import PartitionDraws
 
 
 class PairSource(ABC):
@@ -43,6 +46,17 @@ class PairSource(ABC):
     @abstractmethod
     def n_draws(self) -> int | None:
         """Number of posterior draws; None where there are none."""
+
+    def as_draws(self, what: str = "This") -> PartitionDraws:
+        """Return the draws, or raise an error that says that `what` needs them."""
+        raise ValueError(
+            f"{what} needs posterior draws; got a similarity matrix alone, which tells how often two items are "
+            "together and nothing of whole partitions. Give the draws that it was made from."
+        )
+
+    def as_pairs(self) -> PairSimilarity:
+        """Return the similarities of pairs without what they come from."""
+        return PairSimilarity(self.items, self.similarity())
 
     @property
     def is_counted(self) -> bool:
@@ -108,6 +122,10 @@ class PairSimilarity(PairSource):
         """Number of items, as a matrix tells nothing of the numbers of clusters."""
         return self.n_items
 
+    def as_pairs(self) -> PairSimilarity:
+        """Return the matrix as it is."""
+        return self
+
     def similarity(self) -> Floats:
         """Return a copy of the matrix."""
         return self.values.copy()
@@ -151,11 +169,3 @@ class PairSimilarity(PairSource):
 
     def _repr_html_(self) -> str:
         return display.as_html(type(self).__name__, self._facts())
-
-
-def needs_draws(what: str) -> ValueError:
-    """Make the error for a similarity matrix where draws are needed."""
-    return ValueError(
-        f"{what} needs posterior draws; got a similarity matrix alone, which tells how often two items are together "
-        "and nothing of whole partitions. Give the draws that it was made from."
-    )

@@ -9,7 +9,7 @@ from typing import Any
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.labels import DrawnLabels
-from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource, needs_draws
+from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.loss_record import Need
 from posterior_consensus.partitions import as_codes, canonical_rows
 from posterior_consensus.sources.samples import samples_of, weighted
@@ -78,12 +78,11 @@ def as_partition_draws(
     >>> draws.n_clusters
     array([2, 1])
     """
-    if isinstance(data, PartitionDraws):
+    if isinstance(data, PairSource):
+        draws = data.as_draws()
         if var_name is not None or item_dim is not None:
             raise ValueError("`var_name` and `item_dim` must be None for PartitionDraws, which are made already.")
-        return data if weights is None else replace(data, samples=weighted(data.samples, weights))
-    if isinstance(data, PairSimilarity):
-        raise needs_draws("This")
+        return draws if weights is None else replace(draws, samples=weighted(draws.samples, weights))
     labels, dims, item_dim = label_array(data, var_name, group, sample_dims, item_dim)
     name = f"the labels of {labels.name!r}" if labels.name is not None else "`data`"
     samples, items = samples_of(labels, dims, weights, name), Items.along(labels, item_dim)
@@ -105,9 +104,8 @@ def as_pair_source(data: Any, needs: Mapping[str, Need] | None = None) -> PairSo
     ValueError
         If something needs draws and there is a matrix alone, and as :func:`as_partition_draws`.
     """
-    if not isinstance(data, PairSimilarity):
-        return as_partition_draws(data)
+    source = data if isinstance(data, PairSource) else as_partition_draws(data)
     for what, need in (needs or {}).items():
         if need == "draws":
-            raise needs_draws(what)
-    return data
+            source.as_draws(what)
+    return source

@@ -65,9 +65,7 @@ def as_pair_similarity(matrix: Any, *, item_dim: str | None = None) -> PairSimil
             raise ValueError(
                 f"`item_dim` must be None or {matrix.items.dim!r}, as the items have it; got {item_dim!r}."
             )
-        if isinstance(matrix, PairSimilarity):
-            return matrix
-        return PairSimilarity(matrix.items, matrix.similarity())
+        return matrix.as_pairs()
     named = _named(matrix, item_dim)
     return PairSimilarity(Items.along(named, str(named.dims[0])), _checked(named.values))
 

@@ -54,7 +54,7 @@ def find_draws(
             as_allocation_probabilities(soft, weights=weights), "allocation probabilities computed from the model"
         )
     if isinstance(data, PartitionDraws):
-        kind = "allocation probabilities" if isinstance(data, AllocationProbabilities) else "labels"
+        kind = "labels" if data.labels_are_sure else "allocation probabilities"
         return Source(as_partition_draws(data, weights=weights), kind)
     if is_plain(data):
         data, var_name = read_plain(data, var_name), None

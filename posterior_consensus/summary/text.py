@@ -11,7 +11,6 @@ import numpy.typing as npt
 import posterior_consensus
 from posterior_consensus import display
 from posterior_consensus.display import counted
-from posterior_consensus.ensemble.allocations import AllocationProbabilities
 from posterior_consensus.losses import is_binder
 from posterior_consensus.summary.references import REFERENCES, cited_keys, loss_key
 
@@ -90,7 +89,7 @@ def methods_text(summary: Summary) -> str:
         f"The posterior distribution of the partition of {counted(summary.draws.n_items, 'item')} was represented "
         f"by {_draws(summary)}."
     )
-    if isinstance(summary.draws, AllocationProbabilities):
+    if not summary.draws.labels_are_sure:
         first = first[:-1] + ", " + (_GIVEN if is_binder(best.loss) else _SAMPLED)
     how = "by greedy search [dahl2022]" if best.method == "greedy" else f"by the method {best.method!r}"
     report = "We do not report" if diagnosis.status == "disagree" else "We report"
