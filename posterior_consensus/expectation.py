@@ -59,7 +59,7 @@ def mean_loss(source: PairSource, partitions: npt.NDArray[Any], loss: Objective)
     if isinstance(loss, PartitionLoss) and (source.labels_are_sure or not is_binder(loss)):
         draws = source.as_draws(f"loss {loss.name!r}")
         return draws.samples.mean(loss_matrix(partitions, draws, loss))
-    return loss_of_pairs(source.similarity(), partitions, loss)
+    return loss_of_pairs(source.shared_similarity, partitions, loss)
 
 
 def loss_and_error(source: PairSource, partitions: npt.NDArray[Any], loss: Objective) -> tuple[Floats, Floats]:

@@ -143,7 +143,7 @@ def test_marginalised_posterior_of_pymc(marginalised, arviz, tmp_path):
     summary = pc.summarize(idata, model=model, random_seed=1, progressbar=False)
     labels = summary.consensus.labels.values
     assert len(set(labels[:3])) == len(set(labels[3:])) == 1 and labels[0] != labels[3]
-    together = summary.draws.posterior_similarity_matrix().values
+    together = pc.posterior_similarity_matrix(summary.draws).values
     sampled = pc.posterior_similarity_matrix(summary.draws.sample(2)).values
     assert np.abs(together - sampled).max() < 0.25
     attached = pc.attach(idata, summary)

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 import posterior_consensus as pc
+from posterior_consensus.kernels import coclustering
 from posterior_consensus.similarity import mean_similarity, similarity_operator
 from posterior_consensus.sources.labels import as_partition_draws
 from tests import reference
@@ -73,3 +74,15 @@ def test_mean_similarity_leaves_the_item_itself_out():
         others = [j for j in range(20) if partition[j] == k and j != i]
         assert means[i, k] == pytest.approx(np.mean(matrix[i, others]) if others else np.nan, abs=1e-13, nan_ok=True)
     assert np.isnan(means[19, partition[19]]) and np.isnan(means).sum() == 1
+
+
+def test_slow_similarities_are_computed_once(rng, monkeypatch):
+    calls = []
+    add = coclustering.add_coclustering_weights
+    monkeypatch.setattr(coclustering, "add_coclustering_weights", lambda *given: calls.append(1) or add(*given))
+    draws = as_partition_draws(rng.integers(3, size=(40, 12)), weights=rng.random(40))
+    pc.consensus_partition(draws, "binder", method="hierarchical", random_seed=1, progressbar=False)
+    assert len(calls) == 1
+    taken = draws.similarity()
+    taken[:] = 7.0
+    assert draws.similarity().max() == 1.0

@@ -144,7 +144,8 @@ class _Problem:
         self.labels = columns
         self.weights = np.bincount(row.ravel(), weights=draws.weights)
         self.multiplicity: Ints = np.bincount(item.ravel()).astype(np.int64)
-        self.similarity = PartitionDraws.similarity(draws)[np.ix_(first, first)]  # of the sampled labels
+        of_labels = PartitionDraws(draws.items, draws.samples, draws.drawn).shared_similarity
+        self.similarity = of_labels[np.ix_(first, first)]
         self.n = first.size
         self.n_items = draws.n_items
         blocks = self.blocks(1)

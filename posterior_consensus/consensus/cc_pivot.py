@@ -76,7 +76,7 @@ def cc_pivot(
 def _rows(draws: PairSource) -> Callable[[int], Floats]:
     """What gives the similarities of an item to all."""
     if draws.n_items <= _ITEMS_IN_MATRIX:
-        return draws.similarity().__getitem__
+        return draws.shared_similarity.__getitem__
     return draws.row
 
 

@@ -82,7 +82,7 @@ def refined_labels(source: PairSource, labels: Labels, order: Order, passes: int
     elif source.labels_are_sure:
         one_pass = partial(_gauss_seidel_pass_over_draws, source.as_draws())
     else:
-        one_pass = partial(_gauss_seidel_pass, source.similarity())
+        one_pass = partial(_gauss_seidel_pass, source.shared_similarity)
     seen = {labels.tobytes()}
     for _ in range(_MOST_PASSES if passes is None else passes):
         labels = canonical_labels(one_pass(labels))

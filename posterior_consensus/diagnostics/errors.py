@@ -83,12 +83,12 @@ def _errors(draws: PartitionDraws) -> npt.NDArray[np.float64]:
 
 def _spread(draws: PartitionDraws, batches: list[npt.NDArray[np.intp]]) -> npt.NDArray[np.float64]:
     """Sum of b_k^2 over the batches, for any weights and for allocation probabilities."""
-    psm = draws.similarity()
+    psm = draws.shared_similarity
     spread = np.zeros(psm.shape)
     for batch in batches:
         weight = draws.weights[batch].sum()
         if draws.weights.sum() == weight:
             return np.full(psm.shape, np.nan)
         moved = weight * (1 - batch.size / draws.n_draws) / (1 - weight) if draws.samples.is_weighted else weight
-        spread += np.square(moved * (draws.take(batch).similarity() - psm))
+        spread += np.square(moved * (draws.take(batch).shared_similarity - psm))
     return spread

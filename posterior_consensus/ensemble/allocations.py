@@ -156,29 +156,9 @@ class AllocationProbabilities(PartitionDraws):
             name="membership",
         )
 
-    def posterior_similarity_matrix(self) -> xr.DataArray:
-        """Posterior probability that two items are in the same cluster, from the probabilities.
-
-        Returns
-        -------
-        xarray.DataArray of shape (n_items, n_items), dtype float64
-            sum_t w_t p_ti' p_tj, with ones on the diagonal.
-
-        Examples
-        --------
-        >>> import posterior_consensus as pc
-        >>> pc.as_allocation_probabilities([[[1.0, 0.0], [0.5, 0.5]]]).posterior_similarity_matrix().values
-        array([[1. , 0.5],
-               [0.5, 1. ]])
-        """
-        return self.items.pair_array(self.similarity(), "psm")
-
-    def similarity(self) -> Floats:
-        """Return the similarity matrix (n, n) as an array of the caller's own."""
-        return self._similarity.copy()
-
     @cached_property
-    def _similarity(self) -> Floats:
+    def shared_similarity(self) -> Floats:
+        """Mean probability of being together (n, n), sum_t w_t p_ti' p_tj, with ones on the diagonal."""
         total = np.zeros((self.n_items, self.n_items))
         for block, weights in self._blocks():
             rows = np.ascontiguousarray((block * np.sqrt(weights)[:, np.newaxis, np.newaxis]).transpose(1, 0, 2))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -147,20 +148,29 @@ class PartitionDraws(PairSource):
         """The largest number of clusters in any draw; those of weight 0 are not in the posterior."""
         return int(self.n_clusters[self.weights > 0].max())
 
+    @property
+    def shared_similarity(self) -> Floats:
+        """Share of draws (n, n) that have two items together; without weights it takes no longer than a copy."""
+        return self._weighted_similarity if self.samples.is_weighted else self.similarity()
+
     def similarity(self) -> Floats:
         """Share of draws (n, n) that have two items together, as an array of the caller's own."""
+        if not self.is_counted:
+            return super().similarity()
         similarity = np.empty((self.n_items, self.n_items))
-        if self.samples.is_weighted:
-            similarity[:] = 0.0
-            coclustering.add_coclustering_weights(self.labels, self.weights, similarity)
-            similarity /= similarity[0, 0]  # the sum of all weights in the same order: rounding takes none above it
-            return similarity
         for first in range(0, self.n_draws, _DRAWS_AT_ONCE):
             block = self.labels[first : first + _DRAWS_AT_ONCE]
             planes = coclustering.pack_bit_planes(block, self.drawn.n_planes)
             last = first + len(block) == self.n_draws
             divisor = float(self.n_draws) if last else 1.0
             coclustering.add_coclustering_counts(planes, len(block), similarity, first == 0, divisor)
+        return similarity
+
+    @cached_property
+    def _weighted_similarity(self) -> Floats:
+        similarity = np.zeros((self.n_items, self.n_items))
+        coclustering.add_coclustering_weights(self.labels, self.weights, similarity)
+        similarity /= similarity[0, 0]  # the sum of all weights in the same order: rounding takes none above it
         return similarity
 
     def without_zero_weights(self) -> Self:

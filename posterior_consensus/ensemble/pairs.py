@@ -68,9 +68,14 @@ class PairSource(ABC):
     def most_clusters(self) -> int:
         """Largest number of clusters that a partition drawn from the posterior can be said to have."""
 
+    @property
     @abstractmethod
+    def shared_similarity(self) -> Floats:
+        """The posterior similarity matrix (n, n), to be read only: it is kept where computing it takes long."""
+
     def similarity(self) -> Floats:
         """Return the posterior similarity matrix (n, n) as an array of the caller's own."""
+        return self.shared_similarity.copy()
 
     def without_zero_weights(self) -> Self:
         """Return the same posterior without draws of weight 0."""
@@ -126,9 +131,10 @@ class PairSimilarity(PairSource):
         """Return the matrix as it is."""
         return self
 
-    def similarity(self) -> Floats:
-        """Return a copy of the matrix."""
-        return self.values.copy()
+    @property
+    def shared_similarity(self) -> Floats:
+        """The matrix."""
+        return self.values
 
     def row(self, item: int) -> Floats:
         """Similarities (n,) of one item to all."""

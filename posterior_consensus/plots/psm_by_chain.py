@@ -69,7 +69,7 @@ def plot_psm_by_chain(
     draws, colours = as_partition_draws(draws), as_cmap(cmap)
     labels = np.zeros(draws.n_items, np.int32) if partition is None else draws.as_labels(partition)
     plain = as_sampled(draws)
-    order = item_order(plain.similarity(), labels)
+    order = item_order(plain.shared_similarity, labels)
     n_chains = len(draws.samples.chains)
     n_columns = min(n_chains, _MOST_COLUMNS)
     n_rows = -(-n_chains // n_columns)
@@ -87,7 +87,7 @@ def plot_psm_by_chain(
     line = ink_on([colours(0.0)])[0]
     edges = np.flatnonzero(np.diff(labels[order])) + 0.5
     for ax, rows in zip(axes, plain.samples.chains, strict=True):
-        values = plain.take(rows).similarity()[np.ix_(order, order)]
+        values = plain.take(rows).shared_similarity[np.ix_(order, order)]
         image = ax.imshow(values, cmap=colours, vmin=0.0, vmax=1.0, interpolation="nearest")
         ax.set_title(f"chain {draws.samples.chain[rows[0]]}", fontsize="medium")
         ax.set(xticks=[], yticks=[])

@@ -143,7 +143,7 @@ def test_random_walks_of_degenerate_draws(name, affinity):
 def test_probabilities_have_their_random_walk():
     p = np.random.default_rng(9).dirichlet([0.2] * 3, size=(2, 30, 20))
     soft = pc.as_allocation_probabilities(xr.DataArray(p, dims=("chain", "draw", "obs", "component")))
-    psm = soft.posterior_similarity_matrix().values
+    psm = pc.posterior_similarity_matrix(soft).values
     theirs = spectral_embedding(psm, n_components=3, drop_first=False, random_state=1)
     ours = random_walk_vectors(soft, 3, "association", 1.0).vectors
     np.testing.assert_allclose(np.abs(ours), np.abs(theirs), atol=1e-8)
