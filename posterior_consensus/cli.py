@@ -115,8 +115,9 @@ def _parser() -> argparse.ArgumentParser:
 
 def _summary(options: argparse.Namespace) -> Summary:
     from posterior_consensus.arguments import check_count
+    from posterior_consensus.sources.containers import opened
     from posterior_consensus.summary.finding import find_draws
-    from posterior_consensus.summary.summary import observed_of, opened
+    from posterior_consensus.summary.summary import observed_of
 
     thin = check_count("thin", options.thin)
     if options.burn_in < 0:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -36,10 +35,9 @@ from posterior_consensus.sources.containers import (
     from_json,
     group_dataset,
     is_inference_data,
-    open_tree,
+    opened,
     reading,
 )
-from posterior_consensus.sources.plain_files import is_plain
 from posterior_consensus.summary.finding import find_draws
 from posterior_consensus.summary.references import bibtex, cited_keys
 from posterior_consensus.summary.report import write_report
@@ -370,11 +368,6 @@ class _Clock:
         result = function(*arguments, **options)
         self.seconds[step] = time.monotonic() - began
         return result
-
-
-def opened(data: Any) -> AbstractContextManager[Any]:
-    """A file with groups as a tree, to be read once, anything else as it is."""
-    return open_tree(Path(data)) if isinstance(data, (str, Path)) and not is_plain(data) else nullcontext(data)
 
 
 def observed_of(data: Any, draws: PartitionDraws) -> xr.DataArray | None:
