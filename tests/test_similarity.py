@@ -86,3 +86,19 @@ def test_slow_similarities_are_computed_once(rng, monkeypatch):
     taken = draws.similarity()
     taken[:] = 7.0
     assert draws.similarity().max() == 1.0
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("at_once", [1, 7, 64, 100])
+def test_blocks_of_any_size_give_the_same_bits(rng, monkeypatch, weighted, at_once):
+    labels = rng.integers(4, size=(150, 11))
+    labels[:, 3] = labels[:, 8]
+    given = {"weights": rng.random(150) * (rng.random(150) < 0.8)} if weighted else {}
+    whole = as_partition_draws(labels, **given)
+    similarity, signatures = whole.similarity(), whole.signatures()
+    assert signatures.tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 3, 8, 9]
+    monkeypatch.setattr("posterior_consensus.ensemble.draws._DRAWS_AT_ONCE", at_once)
+    monkeypatch.setattr("posterior_consensus.ensemble.draws._LABELS_AT_ONCE", 150 * at_once)
+    again = as_partition_draws(labels, **given)
+    np.testing.assert_array_equal(again.similarity(), similarity)
+    np.testing.assert_array_equal(again.signatures(), signatures)

@@ -78,7 +78,7 @@ def uncertain_pairs(draws: PartitionDraws, n_pairs: int, rng: np.random.Generato
 
 def together_trace(draws: PartitionDraws, chosen: npt.NDArray[np.intp]) -> Floats:
     """Whether each pair of items (n_pairs, 2) is together in each draw, (n_pairs, n_draws)."""
-    return (draws.labels[:, chosen[:, 0]] == draws.labels[:, chosen[:, 1]]).T.astype(np.float64)
+    return (draws.drawn.columns(chosen[:, 0]) == draws.drawn.columns(chosen[:, 1])).astype(np.float64)
 
 
 def arviz_statistics(draws: PartitionDraws, values: Floats) -> dict[str, Floats]:

@@ -18,6 +18,7 @@ from posterior_consensus.kernels import coclustering, ensemble
 from posterior_consensus.loss_record import PartitionLoss
 
 _DRAWS_AT_ONCE = 4096  # bounds the memory of the bit planes, and is a block that could come from disk
+_LABELS_AT_ONCE = 2**24
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -158,18 +159,17 @@ class PartitionDraws(PairSource):
         if not self.is_counted:
             return super().similarity()
         similarity = np.empty((self.n_items, self.n_items))
-        for first in range(0, self.n_draws, _DRAWS_AT_ONCE):
-            block = self.labels[first : first + _DRAWS_AT_ONCE]
+        for rows, block in self.drawn.blocks(_DRAWS_AT_ONCE):
             planes = coclustering.pack_bit_planes(block, self.drawn.n_planes)
-            last = first + len(block) == self.n_draws
-            divisor = float(self.n_draws) if last else 1.0
-            coclustering.add_coclustering_counts(planes, len(block), similarity, first == 0, divisor)
+            divisor = float(self.n_draws) if rows.stop >= self.n_draws else 1.0
+            coclustering.add_coclustering_counts(planes, len(block), similarity, rows.start == 0, divisor)
         return similarity
 
     @cached_property
     def _weighted_similarity(self) -> Floats:
         similarity = np.zeros((self.n_items, self.n_items))
-        coclustering.add_coclustering_weights(self.labels, self.weights, similarity)
+        for rows, block in self.drawn.blocks(_DRAWS_AT_ONCE):
+            coclustering.add_coclustering_weights(block, self.weights[rows], similarity)
         similarity /= similarity[0, 0]  # the sum of all weights in the same order: rounding takes none above it
         return similarity
 
@@ -204,8 +204,9 @@ class PartitionDraws(PairSource):
     def signatures(self) -> npt.NDArray[np.intp]:
         """Number (n,) of each item's labels over all draws."""
         numbers: dict[bytes, int] = {}
-        columns = np.ascontiguousarray(self.labels[self.weights > 0].T)
-        return np.array([numbers.setdefault(column.tobytes(), len(numbers)) for column in columns])
+        used, step = self.weights > 0, max(1, _LABELS_AT_ONCE // self.n_draws)
+        blocks = (self.drawn.columns(slice(at, at + step))[:, used] for at in range(0, self.n_items, step))
+        return np.array([numbers.setdefault(column.tobytes(), len(numbers)) for block in blocks for column in block])
 
     def _facts(self) -> list[tuple[str, str]]:
         clusters = self.n_clusters

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -37,6 +38,16 @@ class DrawnLabels:
         """Bits of the largest label, up to a multiple of what the kernels take at once."""
         bits = int(self.n_clusters.max() - 1).bit_length()
         return max(coclustering.PLANES_AT_ONCE, -(-bits // coclustering.PLANES_AT_ONCE) * coclustering.PLANES_AT_ONCE)
+
+    def blocks(self, n_draws: int) -> Iterator[tuple[slice, npt.NDArray[Any]]]:
+        """Rows and labels of so many draws at a time, in their order."""
+        for first in range(0, len(self.values), n_draws):
+            rows = slice(first, first + n_draws)
+            yield rows, self.values[rows]
+
+    def columns(self, items: slice | npt.NDArray[np.intp]) -> npt.NDArray[Any]:
+        """Labels (n_items, n_draws) of some items, those of each in one piece of memory."""
+        return np.ascontiguousarray(self.values[:, items].T)
 
     def take(self, rows: npt.NDArray[np.intp]) -> DrawnLabels:
         """Keep some draws, by row number."""
