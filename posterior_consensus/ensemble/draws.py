@@ -18,7 +18,7 @@ from posterior_consensus.kernels import coclustering, ensemble
 from posterior_consensus.loss_record import PartitionLoss
 
 _DRAWS_AT_ONCE = 4096  # bounds the memory of the bit planes, and is a block that could come from disk
-_LABELS_AT_ONCE = 2**24
+_LABELS_AT_ONCE = 2**20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -203,9 +203,9 @@ class PartitionDraws(PairSource):
 
     def signatures(self) -> npt.NDArray[np.intp]:
         """Number (n,) of each item's labels over all draws."""
+        drawn, step = self.without_zero_weights().drawn, max(1, _LABELS_AT_ONCE // self.n_draws)
         numbers: dict[bytes, int] = {}
-        used, step = self.weights > 0, max(1, _LABELS_AT_ONCE // self.n_draws)
-        blocks = (self.drawn.columns(slice(at, at + step))[:, used] for at in range(0, self.n_items, step))
+        blocks = (drawn.columns(slice(at, at + step)) for at in range(0, self.n_items, step))
         return np.array([numbers.setdefault(column.tobytes(), len(numbers)) for block in blocks for column in block])
 
     def _facts(self) -> list[tuple[str, str]]:
