@@ -11,7 +11,7 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus import display
-from posterior_consensus.ensemble.items import aligned, cluster_names, labelled
+from posterior_consensus.ensemble.items import cluster_names
 from posterior_consensus.similarity import mean_similarity
 from posterior_consensus.sources.containers import Stored, as_json, names_from_json, stored
 from posterior_consensus.sources.labels import as_pair_source
@@ -121,9 +121,7 @@ def item_uncertainty(draws: Any, partition: Any) -> ItemUncertainty:
     """
     source = as_pair_source(draws)
     labels = source.as_labels(partition)
-    given = labelled(partition, source.items.dim)
-    if isinstance(given, xr.DataArray):
-        given = aligned(given, source.items.dim, source.items.coords, "partition")
+    given = source.items.in_order(partition)
     means = mean_similarity(source, labels)
     items = np.arange(labels.size)
     probability = means[items, labels]

@@ -284,7 +284,7 @@ def diagnose(
     variance = partition_variance(plain, together)
     ess = partition_ess(plain, together, variance) * draws.samples.effective_draws / draws.n_draws
     gap = largest_gap(plain)
-    names = _names(draws)
+    names = draws.items.names.tolist()
     gap_items = (names[gap.items[0]], names[gap.items[1]])
     rows = [str(name) for name in summaries["summary"].values]
     least = np.fmin(summaries["ess_bulk"].values, summaries["ess_tail"].values)
@@ -368,14 +368,6 @@ def _statistics(draws: PartitionDraws, traces: xr.DataArray) -> xr.Dataset:
 def _pair_statistics(draws: PartitionDraws, chosen: npt.NDArray[np.intp]) -> xr.Dataset:
     values = together_trace(draws, chosen)
     columns = {"mean": draws.samples.mean(values), **arviz_statistics(draws, values)}
-    names = np.array(_names(draws))
+    names = draws.items.names
     coords = {"pair_first": ("pair", names[chosen[:, 0]]), "pair_second": ("pair", names[chosen[:, 1]])}
     return xr.Dataset({name: ("pair", column) for name, column in columns.items()}, coords)
-
-
-def _names(draws: PartitionDraws) -> list[str]:
-    """The items' coordinate as text, or their positions."""
-    coords = draws.items.coords
-    return [
-        str(name) for name in (coords[draws.items.dim].values if draws.items.dim in coords else range(draws.n_items))
-    ]

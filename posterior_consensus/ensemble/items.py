@@ -56,12 +56,20 @@ class Items:
         """Dress several label vectors, shape (n_partitions, n_items), with a first dimension `dim`."""
         return xr.DataArray(labels, dims=(dim, self.dim), coords=self.coords, name=name)
 
+    @property
+    def names(self) -> npt.NDArray[np.str_]:
+        """Their coordinate as text, or their numbers."""
+        names = self.coords[self.dim].values if self.dim in self.coords else range(self.n_items)
+        return np.array([str(name) for name in names])
+
+    def in_order(self, partition: Any, name: str = "partition") -> Any:
+        """Take a partition's own labels in the order of these items; by position where a coordinate lacks."""
+        values = labelled(partition, self.dim)
+        return aligned(values, self.dim, self.coords, name) if isinstance(values, xr.DataArray) else values
+
     def as_labels(self, partition: Any, name: str = "partition") -> Labels:
         """Take the canonical labels (n_items,) of a result object, a DataArray or a label vector over these items."""
-        values = labelled(partition, self.dim)
-        if isinstance(values, xr.DataArray):
-            values = aligned(values, self.dim, self.coords, name)
-        labels = canonical_labels(values, name)
+        labels = canonical_labels(self.in_order(partition, name), name)
         if labels.size != self.n_items:
             raise ValueError(f"`{name}` must label all {self.n_items} items; got {labels.size} labels.")
         return labels

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from posterior_consensus.diagnostics.agreement import largest_gap
 from posterior_consensus.diagnostics.traces import as_sampled
-from posterior_consensus.plots.axes import grid_axes, item_names
+from posterior_consensus.plots.axes import grid_axes
 from posterior_consensus.plots.colours import MARK, as_cmap, ink_on
 from posterior_consensus.plots.psm import item_order
 from posterior_consensus.sources.labels import as_partition_draws
@@ -100,7 +100,7 @@ def plot_psm_by_chain(
     colour_bar.set_label("probability of\nthe same cluster")
     colour_bar.outline.set_visible(False)
     if marked:
-        names = item_names(draws.items.coords, draws.items.dim, draws.n_items)
+        names = draws.items.names
         first, second = (names[item] for item in gap.items)
         title = f"largest gap {gap.size:.2f}: {draws.items.dim} {first} and {second}, "
         title += f"chains {gap.chains[0]} and {gap.chains[1]}"
