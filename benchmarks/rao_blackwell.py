@@ -23,7 +23,7 @@ def main() -> None:
     log_joint = log_joint_densities()
     everything = pc.as_allocation_probabilities(log_joint, log=True)
     pairs = np.triu_indices(everything.n_items, 1)
-    truth = everything.posterior_similarity_matrix().values[pairs]
+    truth = pc.posterior_similarity_matrix(everything).values[pairs]
     rng = np.random.default_rng(1990)
     rows = []
     for n_draws in sizes:

@@ -56,7 +56,7 @@ soft
 # with the noise of the labels on top (Rao and Blackwell).
 
 # %%
-psm = soft.posterior_similarity_matrix()
+psm = pc.posterior_similarity_matrix(soft)
 ax = pc.plot_psm(psm, summary.consensus)
 
 # %% [markdown]
@@ -69,7 +69,7 @@ pairs = np.triu_indices(soft.n_items, 1)
 errors = []
 for _ in range(20):
     few = pc.as_allocation_probabilities(soft.probabilities[rng.choice(soft.n_draws, 50, replace=False)], log=False)
-    estimates = few.posterior_similarity_matrix(), pc.posterior_similarity_matrix(few.sample(rng))
+    estimates = pc.posterior_similarity_matrix(few), pc.posterior_similarity_matrix(few.sample(rng))
     errors.append([np.mean((estimate.values - psm.values)[pairs] ** 2) for estimate in estimates])
 from_probabilities, from_labels = np.mean(errors, axis=0)
 print(f"mean squared error: {from_probabilities:.5f} from probabilities, {from_labels:.5f} from labels")

@@ -2,8 +2,6 @@ from . import consensus as consensus
 from . import diagnostics as diagnostics
 from . import losses as losses
 from . import simulate as simulate
-from .allocations import AllocationProbabilities as AllocationProbabilities
-from .allocations import as_allocation_probabilities as as_allocation_probabilities
 from .certificate import Certificate as Certificate
 from .certificate import certify as certify
 from .consensus import METHODS as METHODS
@@ -15,13 +13,13 @@ from .diagnostics import Diagnosis as Diagnosis
 from .diagnostics import PartitionComparison as PartitionComparison
 from .diagnostics import compare_partitions as compare_partitions
 from .diagnostics import diagnose as diagnose
-from .draws import PartitionDraws as PartitionDraws
-from .draws import as_partition_draws as as_partition_draws
+from .ensemble.allocations import AllocationProbabilities as AllocationProbabilities
+from .ensemble.draws import PartitionDraws as PartitionDraws
+from .ensemble.items import Items as Items
 from .ensemble.pairs import PairSimilarity as PairSimilarity
-from .ensemble.pairs import as_pair_similarity as as_pair_similarity
+from .ensemble.samples import Samples as Samples
 from .expectation import expected_loss as expected_loss
 from .expectation import partition_loss as partition_loss
-from .groups import attach as attach
 from .items import ItemUncertainty as ItemUncertainty
 from .items import item_uncertainty as item_uncertainty
 from .losses import LOSSES as LOSSES
@@ -46,6 +44,10 @@ from .prediction import predict_allocation as predict_allocation
 from .relabelling import relabel as relabel
 from .sensitivity import loss_path as loss_path
 from .similarity import posterior_similarity_matrix as posterior_similarity_matrix
+from .sources.containers import attach as attach
+from .sources.labels import as_partition_draws as as_partition_draws
+from .sources.matrices import as_pair_similarity as as_pair_similarity
+from .sources.probabilities import as_allocation_probabilities as as_allocation_probabilities
 from .summary import Summary as Summary
 from .summary import summarize as summarize
 

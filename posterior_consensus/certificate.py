@@ -14,13 +14,13 @@ from posterior_consensus.arguments import check_seconds
 from posterior_consensus.bounds.bound import relative_gap, status
 from posterior_consensus.bounds.budget import Budget, Deadline, Foreseen
 from posterior_consensus.bounds.methods import BOUNDS, family_of
-from posterior_consensus.draws import as_pair_source
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.expectation import mean_loss
-from posterior_consensus.groups import Stored, stored
 from posterior_consensus.info import Info
 from posterior_consensus.loss_record import Objective, PairLoss
 from posterior_consensus.losses import PartitionLoss, loss_attrs, loss_from, needed_by, objective_of
+from posterior_consensus.sources.containers import Stored, stored
+from posterior_consensus.sources.labels import as_pair_source
 
 _SAME = 1e-12  # relative difference of losses that is rounding
 _SECONDS = 60.0  # of work, as they are foreseen
@@ -229,13 +229,13 @@ def certificate_within(
     expected, best = mean_loss(source, np.stack([labels, found]), record)
     is_better = best < expected * (1 - _SAME)
     return Certificate(
-        partition=source.item_array(labels, "partition"),
+        partition=source.items.array(labels, "partition"),
         loss=record,
         expected_loss=float(expected),
         lower_bound=min(bound.value, float(best if is_better else expected)),
         method=bound.method,
         seconds=took,
-        better=source.item_array(found, "better") if is_better else None,
+        better=source.items.array(found, "better") if is_better else None,
         better_loss=float(best if is_better else expected),
         info=bound.info,
     )

@@ -115,8 +115,9 @@ def _parser() -> argparse.ArgumentParser:
 
 def _summary(options: argparse.Namespace) -> Summary:
     from posterior_consensus.arguments import check_count
+    from posterior_consensus.sources.containers import opened
     from posterior_consensus.summary.finding import find_draws
-    from posterior_consensus.summary.summary import observed_of, opened
+    from posterior_consensus.summary.summary import observed_of
 
     thin = check_count("thin", options.thin)
     if options.burn_in < 0:
@@ -134,7 +135,7 @@ def _summary(options: argparse.Namespace) -> Summary:
             progressbar=progressbar,
         )
         observed = observed_of(data, draws)
-    shortest = min(rows.size for rows in draws.chains)
+    shortest = min(rows.size for rows in draws.samples.chains)
     if options.burn_in >= shortest:
         raise ValueError(
             f"`burn_in` must leave draws of each chain; got {options.burn_in}, the shortest has {shortest}."
@@ -154,8 +155,8 @@ def _summary(options: argparse.Namespace) -> Summary:
 
 def _weights(options: argparse.Namespace, data: Any) -> Any:
     """Weights of a file, or a variable of the posterior's group."""
-    from posterior_consensus.groups import group_dataset, listing
-    from posterior_consensus.plain_files import is_plain, read_numbers
+    from posterior_consensus.sources.containers import group_dataset, listing
+    from posterior_consensus.sources.plain_files import is_plain, read_numbers
 
     if is_plain(options.weights):
         return read_numbers(options.weights)
@@ -172,7 +173,7 @@ def _weights(options: argparse.Namespace, data: Any) -> Any:
 
 def _check_files(options: argparse.Namespace) -> None:
     """Complain before the work, not after it, of files that cannot be read or written."""
-    from posterior_consensus.plain_files import is_plain
+    from posterior_consensus.sources.plain_files import is_plain
 
     tables = is_plain(options.posterior)
     if len(options.posterior) > 1 and not tables:
@@ -210,7 +211,7 @@ def _check_writable(name: str, path: Path) -> None:
 
 
 def _write_results(options: argparse.Namespace, summary: Summary) -> None:
-    from posterior_consensus.groups import open_tree
+    from posterior_consensus.sources.containers import open_tree
 
     if options.output.suffix == ".csv":
         summary.items.to_dataframe().to_csv(options.output)
@@ -222,13 +223,13 @@ def _write_results(options: argparse.Namespace, summary: Summary) -> None:
 def as_json(summary: Summary) -> dict[str, Any]:
     """What the summary found, as JSON holds it: NaN and infinity become null."""
     best, ball, diagnosis = summary.consensus, summary.ball, summary.diagnosis
-    dim = summary.draws.item_dim
+    dim = summary.draws.items.dim
     names = best.labels[dim].values.tolist() if dim in best.labels.coords else range(best.labels.size)
     items = zip(names, best.labels.values.tolist(), summary.items.probability.values.tolist(), strict=True)
     table: dict[str, Any] = {
         "source": summary.source,
         "n_draws": summary.draws.n_draws,
-        "n_chains": len(summary.draws.chains),
+        "n_chains": len(summary.draws.samples.chains),
         "n_items": summary.draws.n_items,
         "n_clusters": best.n_clusters,
         "loss": best.loss.name,

@@ -11,11 +11,12 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus import display
-from posterior_consensus.draws import PartitionDraws, as_partition_draws
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.expectation import loss_matrix
-from posterior_consensus.groups import Stored, stored
 from posterior_consensus.losses import LOSSES, PartitionLoss, loss_attrs, loss_from, loss_of
 from posterior_consensus.partitions import distinct_rows
+from posterior_consensus.sources.containers import Stored, stored
+from posterior_consensus.sources.labels import as_partition_draws
 
 BOUNDS = ("horizontal", "upper_vertical", "lower_vertical")
 _STORED_SAMPLE = {"sample": "ball_sample", "chain": "ball_chain", "draw": "ball_draw", "weight": "ball_weight"}
@@ -168,10 +169,10 @@ def credible_ball(
         "lower_vertical": inside & (clusters == clusters[inside].max()),
     }
     return CredibleBall(
-        center=draws.item_array(center, "center"),
+        center=draws.items.array(center, "center"),
         radius=radius,
         prob=float(prob),
-        coverage=float(draws.mean(inside.astype(np.float64))),
+        coverage=float(draws.samples.mean(inside.astype(np.float64))),
         **{name: _farthest(draws, distances, rows, tie, name) for name, rows in among.items()},
         distances=_distance_array(draws, distances, metric),
         loss=metric,
@@ -203,7 +204,7 @@ def _farthest(
     ties = np.flatnonzero(rows & (distances >= largest - tie))
     chosen = ties[distinct_rows(draws.labels[ties])]
     dim = f"{name}_bound"
-    bounds = draws.partition_array(draws.labels[chosen].astype(np.int32), dim, name)
+    bounds = draws.items.partition_array(draws.labels[chosen].astype(np.int32), dim, name)
     return bounds.assign_coords(distance=(dim, distances[chosen]))
 
 
@@ -211,7 +212,7 @@ def _distance_array(draws: PartitionDraws, distances: npt.NDArray[np.float64], m
     return xr.DataArray(
         distances,
         dims="sample",
-        coords={"chain": ("sample", draws.chain), "draw": ("sample", draws.draw), "weight": ("sample", draws.weights)},
+        coords=draws.samples.coords | {"weight": ("sample", draws.weights)},
         name="distance",
         attrs={"loss": metric.name, "unit": metric.unit},
     )

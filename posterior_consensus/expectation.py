@@ -9,15 +9,15 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from posterior_consensus.allocations import AllocationProbabilities
-from posterior_consensus.draws import PartitionDraws, as_pair_source, as_partition_draws
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.items import aligned, labelled
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.kernels import contingency
 from posterior_consensus.kernels import loss as loss_kernels
 from posterior_consensus.loss_record import Objective, PairLoss
 from posterior_consensus.losses import PartitionLoss, is_binder, loss_of, needed_by, objective_of
 from posterior_consensus.partitions import Labels, canonical_labels
-from posterior_consensus.sources import aligned, labelled
+from posterior_consensus.sources.labels import as_pair_source, as_partition_draws
 
 Floats = npt.NDArray[np.float64]
 
@@ -52,17 +52,16 @@ def draw_losses(partitions: npt.NDArray[Any], draws: PartitionDraws, loss: Parti
 
     For Binder's loss the allocations are averaged out where their probabilities are known.
     """
-    if isinstance(draws, AllocationProbabilities) and is_binder(loss):
-        return draws.binder_losses(partitions, loss)
-    return loss_matrix(partitions, draws, loss)
+    marginal = draws.marginal_losses(partitions, loss)
+    return loss_matrix(partitions, draws, loss) if marginal is None else marginal
 
 
 def mean_loss(source: PairSource, partitions: npt.NDArray[Any], loss: Objective) -> Floats:
     """Return the expected loss (P,) of every partition (P, n)."""
-    if isinstance(source, PartitionDraws) and isinstance(loss, PartitionLoss):
-        if source.labels_are_sure or not is_binder(loss):
-            return source.mean(loss_matrix(partitions, source, loss))
-    return loss_of_pairs(source.similarity(), partitions, loss)
+    if isinstance(loss, PartitionLoss) and (source.labels_are_sure or not is_binder(loss)):
+        draws = source.as_draws(f"loss {loss.name!r}")
+        return draws.samples.mean(loss_matrix(partitions, draws, loss))
+    return loss_of_pairs(source.shared_similarity, partitions, loss)
 
 
 def loss_and_error(source: PairSource, partitions: npt.NDArray[Any], loss: Objective) -> tuple[Floats, Floats]:
@@ -70,10 +69,11 @@ def loss_and_error(source: PairSource, partitions: npt.NDArray[Any], loss: Objec
 
     The error is NaN where the loss is no mean over draws, or there are none.
     """
-    if isinstance(source, PartitionDraws) and isinstance(loss, PartitionLoss):
-        losses = draw_losses(partitions, source, loss)
-        return source.mean(losses), source.mcse(losses)
-    return mean_loss(source, partitions, loss), np.full(len(partitions), np.nan)
+    if source.n_draws is None or isinstance(loss, PairLoss):
+        return mean_loss(source, partitions, loss), np.full(len(partitions), np.nan)
+    draws = source.as_draws()
+    losses = draw_losses(partitions, draws, loss)
+    return draws.samples.mean(losses), draws.samples.mcse(losses)
 
 
 def loss_of_pairs(similarity: Floats, partitions: npt.NDArray[Any], loss: Objective) -> Floats:
@@ -180,7 +180,7 @@ def expected_loss(draws: Any, partitions: Any, loss: str | Objective | None = No
 
     See Also
     --------
-    PartitionDraws.mcse : how the standard error is computed.
+    Samples.mcse : how the standard error is computed.
 
     Examples
     --------
@@ -190,8 +190,8 @@ def expected_loss(draws: Any, partitions: Any, loss: str | Objective | None = No
     array([0.09375, 0.46875])
     """
     source = as_pair_source(draws)
-    if isinstance(partitions, xr.DataArray) and source.item_dim in partitions.dims:
-        partitions = partitions.transpose(..., source.item_dim)
+    if isinstance(partitions, xr.DataArray) and source.items.dim in partitions.dims:
+        partitions = partitions.transpose(..., source.items.dim)
     single = not _is_many(partitions)
     if not single and len(partitions) == 0:
         raise ValueError("`partitions` must hold at least one partition; got none.")

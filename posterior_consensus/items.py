@@ -11,10 +11,10 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus import display
-from posterior_consensus.draws import as_pair_source
-from posterior_consensus.groups import Stored, as_json, names_from_json, stored
+from posterior_consensus.ensemble.items import cluster_names
 from posterior_consensus.similarity import mean_similarity
-from posterior_consensus.sources import aligned, cluster_names, labelled
+from posterior_consensus.sources.containers import Stored, as_json, names_from_json, stored
+from posterior_consensus.sources.labels import as_pair_source
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -121,9 +121,7 @@ def item_uncertainty(draws: Any, partition: Any) -> ItemUncertainty:
     """
     source = as_pair_source(draws)
     labels = source.as_labels(partition)
-    given = labelled(partition, source.item_dim)
-    if isinstance(given, xr.DataArray):
-        given = aligned(given, source.item_dim, source.item_coords, "partition")
+    given = source.items.in_order(partition)
     means = mean_similarity(source, labels)
     items = np.arange(labels.size)
     probability = means[items, labels]
@@ -135,9 +133,9 @@ def item_uncertainty(draws: Any, partition: Any) -> ItemUncertainty:
     if means.shape[1] == 1:
         nearest[:], nearest_probability[:] = -1, np.nan
     return ItemUncertainty(
-        cluster=source.item_array(labels, "cluster"),
-        probability=source.item_array(probability, "probability"),
-        nearest=source.item_array(nearest, "nearest"),
-        nearest_probability=source.item_array(nearest_probability, "nearest_probability"),
+        cluster=source.items.array(labels, "cluster"),
+        probability=source.items.array(probability, "probability"),
+        nearest=source.items.array(nearest, "nearest"),
+        nearest_probability=source.items.array(nearest_probability, "nearest_probability"),
         names=cluster_names(partition, given),
     )

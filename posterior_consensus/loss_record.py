@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,10 @@ from posterior_consensus.kernels.loss import LinearLoss, Loss, as_kernels_take_i
 Floats = npt.NDArray[np.float64]
 
 TERMS = ("top", "A", "B", "C", "max(B, C)", "min(B, C)", "B C / top", "sqrt((top - B) (top - C))")
+
+
+Need = Literal["pairs", "draws"]
+"""What a method or a loss asks for: similarities of pairs, or posterior draws."""
 
 
 def _unscaled(n_items: int) -> float:

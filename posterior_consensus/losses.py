@@ -12,8 +12,7 @@ from typing import Any, Literal, TypeGuard
 import numpy as np
 
 from posterior_consensus.arguments import check_between
-from posterior_consensus.ensemble.pairs import Need
-from posterior_consensus.loss_record import TERMS, Floats, Objective, PairLoss, PartitionLoss
+from posterior_consensus.loss_record import TERMS, Floats, Need, Objective, PairLoss, PartitionLoss
 
 __all__ = [
     "LOSSES",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from posterior_consensus.allocations import AllocationProbabilities
+from posterior_consensus.ensemble.allocations import AllocationProbabilities
 
 
 def predict_allocation(new: AllocationProbabilities, known: AllocationProbabilities, partition: Any) -> xr.Dataset:
@@ -73,9 +73,9 @@ def predict_allocation(new: AllocationProbabilities, known: AllocationProbabilit
     best = np.where(probability.max(axis=1) >= left, probability.argmax(axis=1), -1)
     return xr.Dataset(
         {
-            "probability": ((new.item_dim, "consensus_cluster"), probability),
-            "new_cluster_probability": new.item_array(left, "new_cluster_probability"),
-            "cluster": new.item_array(best.astype(np.int32), "cluster"),
+            "probability": ((new.items.dim, "consensus_cluster"), probability),
+            "new_cluster_probability": new.items.array(left, "new_cluster_probability"),
+            "cluster": new.items.array(best.astype(np.int32), "cluster"),
         },
-        coords=new.item_coords,
+        coords=new.items.coords,
     )

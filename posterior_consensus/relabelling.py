@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from posterior_consensus.allocations import AllocationProbabilities
-from posterior_consensus.draws import PartitionDraws, as_partition_draws
-from posterior_consensus.groups import group_dataset, is_inference_data, listing, with_groups
+from posterior_consensus.ensemble.allocations import AllocationProbabilities
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.partitions import as_codes
-from posterior_consensus.sources import label_array
+from posterior_consensus.sources.containers import group_dataset, is_inference_data, listing, with_groups
+from posterior_consensus.sources.labels import as_partition_draws
+from posterior_consensus.sources.variables import label_array
 from posterior_consensus.switching import (
     Floats,
     Numbers,
@@ -148,13 +149,13 @@ def relabel(
             f"`partition` must have at most as many clusters as there are components, {n_components}; "
             f"got {n_clusters}. Search for one with max_clusters={n_components}."
         )
-    if isinstance(draws, AllocationProbabilities):
-        common = expected_common_items(draws.probabilities, reference)
-    else:
+    if allocations is None:
         common = common_items(numbers, reference, n_components)
-    order = with_the_rest(most_in_common(common), n_components)
-    if isinstance(draws, AllocationProbabilities):
-        order = least_divergence(draws.probabilities, draws.weights, order)
+        order = with_the_rest(most_in_common(common), n_components)
+    else:
+        common = expected_common_items(allocations.probabilities, reference)
+        order = with_the_rest(most_in_common(common), n_components)
+        order = least_divergence(allocations.probabilities, allocations.weights, order)
     result = _reordered(posterior, names, dims, order[:, :n_clusters], 0)
     if labels is not None:
         result[labels.name] = _renumbered(labels, numbers, order).variable.transpose(*posterior[labels.name].dims)
@@ -187,7 +188,7 @@ def _draws(
         return as_partition_draws(labels, sample_dims=dims), labels, dims
     dims = _dims_of_draws(posterior, sample_dims)
     _check_same_draws(posterior, allocations, dims)
-    return allocations, _labels_beside(others, var_name, (*dims, allocations.item_dim)), dims
+    return allocations, _labels_beside(others, var_name, (*dims, allocations.items.dim)), dims
 
 
 def _components(
@@ -260,8 +261,10 @@ def _check_same_draws(posterior: xr.Dataset, allocations: PartitionDraws, dims: 
         raise ValueError(
             f"`allocations` must be of the same draws as the posterior, {rows.n_draws}; got {allocations.n_draws}."
         )
-    named = len(allocations.chains) > 1 or not np.array_equal(allocations.draw, np.arange(rows.n_draws))
-    same = np.array_equal(rows.chain, allocations.chain) and np.array_equal(rows.draw, allocations.draw)
+    named = len(allocations.samples.chains) > 1 or not np.array_equal(allocations.samples.draw, np.arange(rows.n_draws))
+    same = np.array_equal(rows.samples.chain, allocations.samples.chain) and np.array_equal(
+        rows.samples.draw, allocations.samples.draw
+    )
     if named and not same:
         raise ValueError(
             "`allocations` must be of the same draws as the posterior, in the same order; chains or draws differ."
@@ -343,22 +346,27 @@ def _record(
     component_sizes = np.take_along_axis(common.sum(axis=2), assigned, axis=1)
     shared = np.take_along_axis(common, assigned[:, np.newaxis], axis=1)[:, 0]
     matched = is_matched(shared)
-    match_share = draws.mean(matched.T.astype(np.float64))
+    match_share = draws.samples.mean(matched.T.astype(np.float64))
     pure = np.divide(shared, component_sizes, out=np.zeros_like(shared), where=matched)
     return xr.Dataset(
         {
             "permutation": (dims, assigned.reshape(shape)),
             "matched": (dims, matched.reshape(shape)),
             "match_share": (dims[-1:], match_share),
-            "cluster_agreement": (dims[-1:], draws.mean((shared / cluster_sizes).T)),
+            "cluster_agreement": (dims[-1:], draws.samples.mean((shared / cluster_sizes).T)),
             "component_agreement": (
                 dims[-1:],
                 np.divide(
-                    draws.mean(pure.T), match_share, out=np.full_like(match_share, np.nan), where=match_share > 0
+                    draws.samples.mean(pure.T),
+                    match_share,
+                    out=np.full_like(match_share, np.nan),
+                    where=match_share > 0,
                 ),
             ),
-            "agreement": float(draws.mean(shared.sum(axis=1) / cluster_sizes.sum())),
-            "left_out": float(draws.mean(np.maximum(1.0 - component_sizes.sum(axis=1) / cluster_sizes.sum(), 0.0))),
+            "agreement": float(draws.samples.mean(shared.sum(axis=1) / cluster_sizes.sum())),
+            "left_out": float(
+                draws.samples.mean(np.maximum(1.0 - component_sizes.sum(axis=1) / cluster_sizes.sum(), 0.0))
+            ),
         },
         coords=_coords_over(posterior, dims),
     )

@@ -12,11 +12,12 @@ import xarray as xr
 
 from posterior_consensus.arguments import as_generator, check_between
 from posterior_consensus.consensus import consensus_partition
-from posterior_consensus.draws import PartitionDraws, as_partition_draws
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.expectation import draw_losses, mean_loss, partition_loss
-from posterior_consensus.groups import stored
 from posterior_consensus.losses import PartitionLoss, binder, vi
 from posterior_consensus.progress import track
+from posterior_consensus.sources.containers import stored
+from posterior_consensus.sources.labels import as_partition_draws
 
 Floats = npt.NDArray[np.float64]
 
@@ -97,21 +98,21 @@ def loss_path(
     measure = {"loss": loss.lower(), "unit": factory().unit}
     distances = [partition_loss(before, after) for before, after in pairwise(labels)]
     path = stored(
-        draws.item_array(labels[0], "labels"),
+        draws.items.array(labels[0], "labels"),
         {
             dim: (dim, grid, {"long_name": "pair threshold" if dim == "tau" else "cost of separating"}),
             "a": (dim, a, {"long_name": "cost of separating"}),
-            "labels": ((dim, draws.item_dim), labels),
+            "labels": ((dim, draws.items.dim), labels),
             "n_clusters": (dim, labels.max(axis=1).astype(np.int64) + 1),
-            "expected_loss": (dim, draws.mean(losses), measure),
-            "mcse": (dim, draws.mcse(losses), measure),
+            "expected_loss": (dim, draws.samples.mean(losses), measure),
+            "mcse": (dim, draws.samples.mcse(losses), measure),
             "expected_binder": (dim, mean_loss(draws, labels, binder()), {"loss": "binder", "unit": ""}),
             "expected_vi": (dim, mean_loss(draws, labels, vi()), {"loss": "vi", "unit": "bits"}),
             "distance_to_previous": (dim, np.array([np.nan, *distances]), {"loss": "vi", "unit": "bits"}),
         },
         {"loss": loss.lower(), "n_draws": draws.n_draws},
     )
-    return path.set_coords("a").assign_coords(draws.item_coords)
+    return path.set_coords("a").assign_coords(draws.items.coords)
 
 
 def _family(loss: Any) -> tuple[str, Callable[..., PartitionLoss]]:
@@ -146,7 +147,7 @@ def _best_for_each(
     at_half, at_three_halves = (draw_losses(found, draws, factory(one)) for one in (0.5, 1.5))
     slopes = at_three_halves - at_half
     beyond = a[:, np.newaxis] - 0.5
-    expected = draws.mean(at_half) + beyond * draws.mean(slopes)
+    expected = draws.samples.mean(at_half) + beyond * draws.samples.mean(slopes)
     own = np.arange(a.size)
     best = expected.argmin(axis=1)
     best = np.where(expected[own, best] < expected[own, own] - _SAME, best, own)

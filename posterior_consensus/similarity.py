@@ -10,9 +10,10 @@ import numpy.typing as npt
 import xarray as xr
 from scipy.sparse.linalg import LinearOperator
 
-from posterior_consensus.draws import PartitionDraws, as_pair_source
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.kernels import coclustering
+from posterior_consensus.sources.labels import as_pair_source
 
 Floats = npt.NDArray[np.float64]
 
@@ -55,14 +56,14 @@ def posterior_similarity_matrix(draws: Any) -> xr.DataArray:
     attrs: dict[str, Any] = {"long_name": "posterior probability of being in the same cluster"}
     if source.n_draws is not None:
         attrs["n_draws"] = source.n_draws
-    return source.pair_array(source.similarity(), "psm").assign_attrs(attrs)
+    return source.items.pair_array(source.similarity(), "psm").assign_attrs(attrs)
 
 
 def group_planes(
     draws: PartitionDraws, groups: Sequence[npt.NDArray[np.intp]]
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Pack groups of draws, given by row numbers, for the kernels: bit planes, first word and size of each group."""
-    packed = [coclustering.pack_bit_planes(draws.labels[rows], draws.n_planes) for rows in groups]
+    packed = [coclustering.pack_bit_planes(draws.labels[rows], draws.drawn.n_planes) for rows in groups]
     words = np.cumsum([0, *(len(planes) for planes in packed)])
     return np.concatenate(packed), words, np.array([len(rows) for rows in groups])
 

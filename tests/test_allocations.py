@@ -52,14 +52,13 @@ def test_stored_forms(p, dtype, kind):
     soft = pc.as_allocation_probabilities(stored.astype(dtype), log=False if kind == "scaled" else None)
     assert soft.probabilities.dtype == dtype
     assert_allclose(soft.probabilities, p.reshape(80, 7, 3), atol=1e-5 if dtype == np.float32 else 1e-14)
-    assert soft.n_components == 3 and len(soft.chains) == 2
+    assert soft.n_components == 3 and len(soft.samples.chains) == 2
 
 
 def test_similarity_is_the_mean_of_products(p, soft):
-    psm = soft.posterior_similarity_matrix()
+    psm = pc.posterior_similarity_matrix(soft)
     assert_allclose(psm.values, similarity(p), rtol=0, atol=1e-14)
     assert psm.dims == ("obs", "obs_bis") and psm["obs_bis"].values.tolist() == list("abcdefg")
-    assert_array_equal(pc.posterior_similarity_matrix(soft).values, psm.values)
 
 
 def test_weights_are_those_of_the_draws(p, rng):
@@ -87,7 +86,7 @@ def test_a_sample_is_made_of_plain_draws(soft):
     assert type(one) is pc.PartitionDraws
     assert_array_equal(one.labels, same.labels)
     assert (one.labels != other.labels).any()
-    assert_array_equal(one.chain, soft.chain)
+    assert_array_equal(one.samples.chain, soft.samples.chain)
     assert all(len(np.unique(row)) == k for row, k in zip(one.labels, one.n_clusters, strict=True))
     for row, components in zip(soft.labels, soft.components, strict=True):
         assert_array_equal(np.equal.outer(row, row), np.equal.outer(components, components))
@@ -110,7 +109,7 @@ def test_binder_is_expected_given_the_parameters(p, soft, a):
     assert float(result["expected_loss"][0]) == pytest.approx(cost[~np.eye(7, dtype=bool)].sum() / 49, rel=1e-12)
     if a == 1:
         by_draw = np.array([binder_given_draw(t, partition) for t in p.reshape(80, 7, 3)])
-        assert float(result["mcse"][0]) == pytest.approx(float(soft.mcse(by_draw)), rel=1e-10)
+        assert float(result["mcse"][0]) == pytest.approx(float(soft.samples.mcse(by_draw)), rel=1e-10)
 
 
 def test_other_losses_are_those_of_the_sample(soft):
@@ -184,7 +183,7 @@ def test_found_without_a_name(p, rng):
     assert_allclose(pc.as_allocation_probabilities(data).probabilities, p.reshape(80, 7, 3))
     first = dataset(q=(("chain", "draw", "component", "obs"), p.swapaxes(2, 3)))
     found = pc.as_allocation_probabilities(first)
-    assert (found.item_dim, found.component_dim) == ("obs", "component")
+    assert (found.items.dim, found.component_dim) == ("obs", "component")
     assert_allclose(found.probabilities, p.reshape(80, 7, 3))
     named = dataset(mu=(("chain", "draw", "obs", "feature"), wide), lp_z=(DIMS, np.log(p) + wide[..., :1]))
     assert_allclose(pc.as_allocation_probabilities(named).probabilities, p.reshape(80, 7, 3))
@@ -195,7 +194,7 @@ def test_found_without_a_name(p, rng):
 
 
 def test_one_component_is_certain():
-    psm = pc.as_allocation_probabilities(np.zeros((3, 4, 1))).posterior_similarity_matrix()
+    psm = pc.posterior_similarity_matrix(pc.as_allocation_probabilities(np.zeros((3, 4, 1))))
     assert_allclose(psm.values, 1.0, rtol=1e-15)
 
 

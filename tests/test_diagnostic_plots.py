@@ -76,7 +76,7 @@ def test_matrices_of_the_chains_have_one_order_and_one_scale():
     axes = pc.plot_psm_by_chain(draws, labels)
     gap = pc.diagnose(draws).gap
     order = None
-    for ax, rows, name in zip(axes, draws.chains, [0, 1, 2], strict=True):
+    for ax, rows, name in zip(axes, draws.samples.chains, [0, 1, 2], strict=True):
         shown = ax.images[0].get_array()
         matrix = reference.similarity(draws.labels[rows])
         marks = ax.lines[-1].get_xydata().astype(int)
@@ -122,7 +122,7 @@ def test_map_shows_some_of_every_chain_and_what_is_outside_of_the_ball():
     chains = ax.collections[:6]
     full, hollow = chains[::2], chains[1::2]
     assert [len(a.get_offsets()) + len(b.get_offsets()) for a, b in zip(full, hollow, strict=True)] == [30, 30, 30]
-    shown = draws.take(np.concatenate([rows[np.linspace(0, 199, 30).astype(int)] for rows in draws.chains]))
+    shown = draws.take(np.concatenate([rows[np.linspace(0, 199, 30).astype(int)] for rows in draws.samples.chains]))
     outside = sum(reference.vi(draws.labels[0], row) > ball.radius + 1e-9 for row in shown.labels)
     assert sum(len(a.get_offsets()) for a in hollow) == outside > 0
     legend = [text.get_text() for text in ax.get_legend().get_texts()]

@@ -1,7 +1,6 @@
 """Closed forms against definitions, ArviZ's own numbers, and verdicts on chains known to be at odds."""
 
 import re
-from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +18,8 @@ STAYS = [0.0, 0.5, 0.9, 0.98]
 
 
 def halves(draws):
-    length = min(rows.size for rows in draws.chains)
-    cut = [rows[:length] for rows in draws.chains]
+    length = min(rows.size for rows in draws.samples.chains)
+    cut = [rows[:length] for rows in draws.samples.chains]
     return [rows[: length // 2] for rows in cut] + [rows[length - length // 2 :] for rows in cut]
 
 
@@ -39,7 +38,7 @@ def test_partition_rhat_is_the_definition(rng, shape):
 def test_of_two_items_it_is_arviz_s_split_rhat(rng, lengths):
     draws = unequal_chains(rng, lengths, 2)
     indicator = (draws.labels[:, 0] == draws.labels[:, 1]).astype(float)
-    chains = np.stack([indicator[rows[: min(lengths)]] for rows in draws.chains])
+    chains = np.stack([indicator[rows[: min(lengths)]] for rows in draws.samples.chains])
     expected = array_stats.rhat(chains, chain_axis=0, draw_axis=1, method="split")
     assert pc.diagnose(draws).partition_rhat == pytest.approx(float(expected), rel=1e-9)
 
@@ -123,14 +122,16 @@ def test_statistics_are_arviz_s(arviz, rng, shape):
 def test_gap_is_the_largest_difference_of_two_matrices(rng):
     draws = unequal_chains(rng, (30, 41, 50), 70)
     found = pc.diagnose(draws).gap
-    matrices = np.array([reference.similarity(draws.labels[rows]) for rows in draws.chains])
+    matrices = np.array([reference.similarity(draws.labels[rows]) for rows in draws.samples.chains])
     assert found.size == pytest.approx(np.ptp(matrices, axis=0).max(), abs=1e-12)
     low, high = found.chains
     first, second = found.items
     np.testing.assert_allclose(found.shares, [matrices[low][first, second], matrices[high][first, second]])
     assert found.shares[1] - found.shares[0] == found.size
     indicator = (draws.labels[:, first] == draws.labels[:, second]).astype(float)
-    errors = [float(array_stats.mcse(indicator[draws.chains[k]][np.newaxis], method="mean")) for k in (low, high)]
+    errors = [
+        float(array_stats.mcse(indicator[draws.samples.chains[k]][np.newaxis], method="mean")) for k in (low, high)
+    ]
     assert found.mcse == pytest.approx(np.hypot(*errors), rel=1e-9)
 
 
@@ -356,26 +357,23 @@ def test_it_is_stored_beside_the_other_results(small_draws, tmp_path):
     assert found.to_dataset().attrs["verdict"] == found.verdict
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class MoreDraws(pc.PartitionDraws):
-    """Draws with one more array over the draws."""
-
-    more: np.ndarray = None
-
-
 def test_taken_draws_keep_everything_else(rng):
-    base = pc.as_partition_draws(rng.integers(3, size=(2, 5, 4)), weights=np.arange(10.0))
-    kept = {field.name: getattr(base, field.name) for field in fields(base)}
-    draws = MoreDraws(**kept, more=np.arange(20).reshape(10, 2))
+    draws = pc.as_allocation_probabilities(rng.dirichlet(np.ones(3), size=(2, 5, 4)), weights=np.arange(10.0))
     taken = draws.take(np.array([7, 2, 3]))
-    assert type(taken) is MoreDraws and taken.is_weighted and taken.item_dim == draws.item_dim
+    assert (
+        type(taken) is pc.AllocationProbabilities and taken.samples.is_weighted and taken.items.dim == draws.items.dim
+    )
     np.testing.assert_array_equal(taken.labels, draws.labels[[7, 2, 3]])
-    np.testing.assert_array_equal(taken.more, draws.more[[7, 2, 3]])
+    np.testing.assert_array_equal(taken.probabilities, draws.probabilities[[7, 2, 3]])
+    np.testing.assert_array_equal(taken.components, draws.components[[7, 2, 3]])
     np.testing.assert_allclose(taken.weights, np.array([7, 2, 3]) / 12)
-    assert taken.chain.tolist() == [1, 0, 0] and [rows.tolist() for rows in taken.chains] == [[0], [1, 2]]
+    assert taken.samples.chain.tolist() == [1, 0, 0] and [rows.tolist() for rows in taken.samples.chains] == [
+        [0],
+        [1, 2],
+    ]
     alone = draws.take(np.array([0, 0]))
-    assert alone.weights.tolist() == [0.5, 0.5] and not alone.is_weighted
-    assert type(traces.as_sampled(draws)) is pc.PartitionDraws and not traces.as_sampled(draws).is_weighted
+    assert alone.weights.tolist() == [0.5, 0.5] and not alone.samples.is_weighted
+    assert type(traces.as_sampled(draws)) is pc.PartitionDraws and not traces.as_sampled(draws).samples.is_weighted
 
 
 def test_half_chains_leave_out_a_middle_draw():

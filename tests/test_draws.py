@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -52,12 +50,12 @@ def assert_is(draws, z):
     assert draws.labels.tolist() == [[list(dict.fromkeys(r)).index(k) for k in r] for r in rows.tolist()]
     assert draws.labels.dtype == np.uint8
     assert draws.n_clusters.tolist() == [len(set(row)) for row in rows.tolist()]
-    assert draws.item_dim == "obs"
-    assert draws.item_coords["obs"].values.tolist() == z["obs"].values.tolist()
-    assert_array_equal(draws.chain, np.repeat(z["chain"].values, z.sizes["draw"]))
-    assert_array_equal(draws.draw, np.tile(z["draw"].values, z.sizes["chain"]))
+    assert draws.items.dim == "obs"
+    assert draws.items.coords["obs"].values.tolist() == z["obs"].values.tolist()
+    assert_array_equal(draws.samples.chain, np.repeat(z["chain"].values, z.sizes["draw"]))
+    assert_array_equal(draws.samples.draw, np.tile(z["draw"].values, z.sizes["chain"]))
     assert_allclose(draws.weights, 1 / len(rows))
-    assert not draws.is_weighted
+    assert not draws.samples.is_weighted
 
 
 @pytest.mark.adapters
@@ -66,7 +64,7 @@ def test_labels_and_coordinates_survive(kind, z, tmp_path):
     draws = pc.as_partition_draws(LABELLED[kind](z, tmp_path))
     assert_is(draws, z)
     if "DataFrame" not in kind:
-        assert draws.item_coords["site"].values.tolist() == [7, 7, 8, 9]
+        assert draws.items.coords["site"].values.tolist() == [7, 7, 8, 9]
 
 
 @pytest.mark.adapters
@@ -100,10 +98,10 @@ def test_what_arviz_holds(arviz, posterior, z, tmp_path):
 def test_plain_arrays(data, chain):
     draws = pc.as_partition_draws(data)
     assert draws.labels.tolist() == CANONICAL
-    assert draws.item_dim == "item"
-    assert draws.chain.tolist() == chain
-    assert draws.draw.tolist() == ([0, 1, 2] if chain[2] == 0 else [0, 0, 0])
-    assert ("item" in draws.item_coords) == isinstance(data, pd.DataFrame)
+    assert draws.items.dim == "item"
+    assert draws.samples.chain.tolist() == chain
+    assert draws.samples.draw.tolist() == ([0, 1, 2] if chain[2] == 0 else [0, 0, 0])
+    assert ("item" in draws.items.coords) == isinstance(data, pd.DataFrame)
 
 
 @pytest.mark.parametrize(
@@ -151,35 +149,35 @@ def test_names_of_labels_do_not_matter(data, labels):
 @pytest.mark.parametrize("dims", [("chain", "draw"), ["draw", "chain"]])
 def test_chains_are_told_by_name(z, dims):
     draws = pc.as_partition_draws(z, sample_dims=dims)
-    assert [draws.chain[rows].tolist() for rows in draws.chains] == [[1] * 6, [3] * 6]
-    assert [draws.draw[rows].tolist() for rows in draws.chains] == [list(range(10, 16))] * 2
+    assert [draws.samples.chain[rows].tolist() for rows in draws.samples.chains] == [[1] * 6, [3] * 6]
+    assert [draws.samples.draw[rows].tolist() for rows in draws.samples.chains] == [list(range(10, 16))] * 2
 
 
 def test_one_sample_dimension(z):
     one = z.isel(chain=1)
     draws = pc.as_partition_draws(one, sample_dims="draw")
     assert_array_equal(draws.labels, pc.as_partition_draws(z).labels[6:])
-    assert draws.draw.tolist() == list(range(10, 16))
-    assert set(draws.item_coords) == {"obs", "site"}  # not the chain that is left as a scalar
+    assert draws.samples.draw.tolist() == list(range(10, 16))
+    assert set(draws.items.coords) == {"obs", "site"}  # not the chain that is left as a scalar
 
 
 def test_three_sample_dimensions(z):
     three = xr.concat([z, z + 1, z], "run")
     draws = pc.as_partition_draws(three, sample_dims=("run", "chain", "draw"))
     assert_array_equal(draws.labels, np.tile(pc.as_partition_draws(z).labels, (3, 1)))
-    assert [rows.size for rows in draws.chains] == [18, 18]
+    assert [rows.size for rows in draws.samples.chains] == [18, 18]
 
 
 def test_chains_that_share_a_number_stay_apart(z):
     draws = pc.as_partition_draws(xr.concat([z, z], "chain"))
-    assert [rows.size for rows in draws.chains] == [6] * 4
+    assert [rows.size for rows in draws.samples.chains] == [6] * 4
 
 
 def test_item_coordinates_with_levels(z):
     index = pd.MultiIndex.from_product([["x", "y"], [1, 2]], names=["site", "plot"])
     coords = xr.Coordinates.from_pandas_multiindex(index, "obs")
     draws = pc.as_partition_draws(z.drop_vars(["obs", "site"]).assign_coords(coords))
-    assert draws.item_coords["obs"].to_index().equals(index)
+    assert draws.items.coords["obs"].to_index().equals(index)
 
 
 @pytest.mark.parametrize("draws_name", ["z", "k"])
@@ -222,16 +220,16 @@ W = np.arange(1.0, 13.0)
 )
 def test_weights_of_any_shape(z, given_weights):
     draws = pc.as_partition_draws(z, weights=given_weights)
-    assert draws.is_weighted
+    assert draws.samples.is_weighted
     assert_allclose(draws.weights, W / 78, rtol=1e-15)
-    assert_allclose(draws.mean(np.arange(12.0)), np.average(np.arange(12.0), weights=W), rtol=1e-14)
+    assert_allclose(draws.samples.mean(np.arange(12.0)), np.average(np.arange(12.0), weights=W), rtol=1e-14)
 
 
 def test_weights_given_to_draws_replace_theirs(small_draws):
     weighted = pc.as_partition_draws(small_draws, weights=W)
     assert_allclose(weighted.weights, W / 78, rtol=1e-15)
     assert weighted.labels is small_draws.labels
-    assert not pc.as_partition_draws(weighted, weights=np.full(12, 3)).is_weighted
+    assert not pc.as_partition_draws(weighted, weights=np.full(12, 3)).samples.is_weighted
 
 
 def test_draws_pass_through(small_draws):
@@ -242,7 +240,7 @@ def test_draws_pass_through(small_draws):
 def test_weights_sum_to_one(data, labels):
     draws = pc.as_partition_draws(labels, weights=data.draw(weights(len(labels))))
     assert draws.weights.sum() == pytest.approx(1, abs=1e-15)
-    assert draws.is_weighted == (np.ptp(draws.weights) > 0)
+    assert draws.samples.is_weighted == (np.ptp(draws.weights) > 0)
 
 
 def test_starts_and_sizes(small_draws):
@@ -277,17 +275,18 @@ def test_mcse_is_arviz(rng, shape):
     draws = pc.as_partition_draws(np.zeros((*shape, 3), int))
     values = rng.normal(size=(3, *shape)).cumsum(-1) + 5
     expected = array_stats.mcse(values, chain_axis=-2, draw_axis=-1, method="mean")
-    assert_allclose(draws.mcse(values.reshape(3, -1)), expected, rtol=1e-10)
-    assert draws.mcse(values[0].ravel()) == pytest.approx(expected[0], rel=1e-10)
+    assert_allclose(draws.samples.mcse(values.reshape(3, -1)), expected, rtol=1e-10)
+    assert draws.samples.mcse(values[0].ravel()) == pytest.approx(expected[0], rel=1e-10)
 
 
 def test_equal_weights_give_the_unweighted_error(rng, small_draws):
     values = rng.normal(size=12)
     equal = pc.as_partition_draws(small_draws, weights=np.full(12, 0.7))
-    assert equal.mcse(values) == small_draws.mcse(values)
-    slow = replace(small_draws, is_weighted=True)  # the weighted formula, with weights that happen to be equal
-    assert slow.mean(values) == pytest.approx(small_draws.mean(values), rel=1e-14)
-    assert slow.mcse(values) == pytest.approx(small_draws.mcse(values), rel=1e-12)
+    assert equal.samples.mcse(values) == small_draws.samples.mcse(values)
+    slow = pc.as_partition_draws(small_draws, weights=[1.0 + 1e-14, *np.ones(11)])  # the weighted formula
+    assert slow.samples.is_weighted
+    assert slow.samples.mean(values) == pytest.approx(small_draws.samples.mean(values), rel=1e-14)
+    assert slow.samples.mcse(values) == pytest.approx(small_draws.samples.mcse(values), rel=1e-12)
 
 
 def test_mcse_of_a_weighted_mean(rng):
@@ -295,22 +294,22 @@ def test_mcse_of_a_weighted_mean(rng):
     draws = pc.as_partition_draws(np.zeros((4, 50_000, 1), int), weights=weight)
     share = weight / weight.sum()
     independent = np.sqrt(np.sum(share**2 * (values - share @ values) ** 2))  # the delta method for independent draws
-    assert draws.mcse(values) == pytest.approx(independent, rel=0.05)
+    assert draws.samples.mcse(values) == pytest.approx(independent, rel=0.05)
 
 
 def test_mcse_of_chains_of_unequal_length(rng):
     draws = chains_of([20, 35])
     values = rng.normal(size=55)
-    short = np.stack([values[draws.chain == k][:20] for k in (0, 1)])
+    short = np.stack([values[draws.samples.chain == k][:20] for k in (0, 1)])
     size = array_stats.ess(short, chain_axis=0, draw_axis=1, method="mean") * 55 / 40
     expected = values.std(ddof=1) / np.sqrt(size)
-    assert draws.mcse(values) == pytest.approx(expected, rel=1e-10)
+    assert draws.samples.mcse(values) == pytest.approx(expected, rel=1e-10)
 
 
 @pytest.mark.parametrize("weight", [None, W])
 def test_constant_has_no_error(z, weight):
     draws = pc.as_partition_draws(z, weights=weight)
-    errors = draws.mcse(np.stack([np.full(12, 0.1), np.arange(12.0)]))
+    errors = draws.samples.mcse(np.stack([np.full(12, 0.1), np.arange(12.0)]))
     assert errors[0] == 0
     assert errors[1] > 0
 
@@ -318,7 +317,7 @@ def test_constant_has_no_error(z, weight):
 @pytest.mark.parametrize(("lengths", "known"), [([3], False), ([4], True), ([9, 3], False), ([5, 4], True)])
 def test_mcse_needs_four_draws_in_each_chain(rng, lengths, known):
     draws = chains_of(lengths)
-    errors = draws.mcse(rng.normal(size=(2, draws.n_draws)))
+    errors = draws.samples.mcse(rng.normal(size=(2, draws.n_draws)))
     assert np.isfinite(errors).all() if known else np.isnan(errors).all()
 
 
@@ -343,8 +342,8 @@ def test_error_is_unknown_where_a_function_varies_but_not_among_the_draws_compar
     z[:8] = z[0]
     chain = ("sample", [0] * 4 + [1] * 100)
     draws = pc.as_partition_draws(xr.DataArray(z, dims=("sample", "item"), coords={"chain": chain}))
-    assert np.isnan(draws.mcse(z.sum(axis=1).astype(float)))
-    assert draws.mcse(np.ones(104)) == 0
+    assert np.isnan(draws.samples.mcse(z.sum(axis=1).astype(float)))
+    assert draws.samples.mcse(np.ones(104)) == 0
 
 
 def test_series_is_taken_by_its_index(z):
@@ -373,7 +372,7 @@ def test_row_names_are_no_item(names):
 
 def test_dict_of_arrays():
     draws = pc.as_partition_draws({"z": np.zeros((2, 5, 3), int), "alpha": np.zeros((2, 5))})
-    assert (draws.n_draws, draws.n_items, len(draws.chains)) == (10, 3, 2)
+    assert (draws.n_draws, draws.n_items, len(draws.samples.chains)) == (10, 3, 2)
     with pytest.raises(ValueError, match=r"chains x draws x items; present: 'z' \(5, 3\)"):
         pc.as_partition_draws({"z": np.zeros((5, 3), int)})
 
@@ -408,19 +407,19 @@ def test_draws_are_chosen_as_xarray_chooses_them(z, choice):
     found = getattr(draws, by)(**wanted)
     lists = {dim: value if isinstance(value, (list, slice)) else [value] for dim, value in wanted.items()}
     kept = getattr(z, by)(lists)
-    assert_is(replace(found, weights=np.full(len(found), 1 / len(found)), is_weighted=False), kept)
+    assert_is(pc.as_partition_draws(found, weights=np.ones(len(found))), kept)
     rows = getattr(xr.DataArray(W.reshape(2, 6), coords={d: z[d] for d in ("chain", "draw")}), by)(lists)
     assert_allclose(found.weights, rows.values.ravel() / rows.values.sum(), rtol=1e-15)
-    assert found.is_weighted and found.weights.sum() == pytest.approx(1, abs=1e-15)
+    assert found.samples.is_weighted and found.weights.sum() == pytest.approx(1, abs=1e-15)
 
 
 def test_burn_in_of_chains_of_different_lengths(rng):
     draws = unequal_chains(rng, [5, 3, 7], 4)
     found = draws.isel(draw=slice(2, None))
-    assert [rows.size for rows in found.chains] == [3, 1, 5] and len(found) == found.n_draws == 9
-    assert_array_equal(found.draw, [2, 3, 4, 7, 10, 11, 12, 13, 14])
+    assert [rows.size for rows in found.samples.chains] == [3, 1, 5] and len(found) == found.n_draws == 9
+    assert_array_equal(found.samples.draw, [2, 3, 4, 7, 10, 11, 12, 13, 14])
     assert_array_equal(found.labels[3], draws.labels[7])
-    assert [rows.size for rows in draws.isel(draw=slice(4, None)).chains] == [1, 3]
+    assert [rows.size for rows in draws.isel(draw=slice(4, None)).samples.chains] == [1, 3]
 
 
 def test_chosen_allocation_probabilities_keep_theirs(rng):

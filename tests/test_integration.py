@@ -50,7 +50,7 @@ def test_posterior_of_arviz(posterior, tmp_path, name):
 def test_a_file_of_arviz_holds_the_same_draws(posterior, tmp_path):
     draws = pc.as_partition_draws(written(posterior, tmp_path / "posterior.nc"))
     assert_array_equal(draws.labels, pc.as_partition_draws(posterior).labels)
-    assert draws.item_coords["obs"].values.tolist() == list("abcd")
+    assert draws.items.coords["obs"].values.tolist() == list("abcd")
 
 
 def test_arviz_computes_on_the_distances(arviz, posterior):
@@ -94,8 +94,8 @@ def mixture():
 @pytest.mark.parametrize("name", ["sampled.nc", "sampled.zarr"])
 def test_posterior_of_pymc(mixture, tmp_path, name):
     draws, best, ball, _, stored = summarise_and_read_back(mixture, tmp_path / name)
-    assert (draws.n_draws, draws.n_items, len(draws.chains)) == (100, 7, 2)
-    assert draws.item_dim == "obs"
+    assert (draws.n_draws, draws.n_items, len(draws.samples.chains)) == (100, 7, 2)
+    assert draws.items.dim == "obs"
     left, right = best.labels.values[:3], best.labels.values[3:]
     assert len(set(left)) == len(set(right)) == 1
     assert left[0] != right[0]
@@ -143,7 +143,7 @@ def test_marginalised_posterior_of_pymc(marginalised, arviz, tmp_path):
     summary = pc.summarize(idata, model=model, random_seed=1, progressbar=False)
     labels = summary.consensus.labels.values
     assert len(set(labels[:3])) == len(set(labels[3:])) == 1 and labels[0] != labels[3]
-    together = summary.draws.posterior_similarity_matrix().values
+    together = pc.posterior_similarity_matrix(summary.draws).values
     sampled = pc.posterior_similarity_matrix(summary.draws.sample(2)).values
     assert np.abs(together - sampled).max() < 0.25
     attached = pc.attach(idata, summary)

@@ -7,9 +7,9 @@ from hypothesis import given
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 import posterior_consensus as pc
-from posterior_consensus.draws import as_partition_draws
 from posterior_consensus.expectation import loss_matrix
 from posterior_consensus.losses import TERMS
+from posterior_consensus.sources.labels import as_partition_draws
 from tests import reference
 from tests.ensembles import label_pairs, noisy_draws
 

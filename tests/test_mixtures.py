@@ -99,10 +99,10 @@ def test_normal_mixture_and_its_names(normal_mixture):
     model, idata, wanted = normal_mixture
     soft = pc.allocation_probabilities(model, idata, random_seed=4)
     check(soft, wanted)
-    assert (soft.item_dim, soft.component_dim) == ("obs", "component")
-    assert soft.item_coords["obs"].values.tolist() == list("abcdefg")
-    assert soft.chain.tolist() == [1, 1, 1, 4, 4, 4]
-    assert soft.draw.tolist() == [10, 20, 30, 10, 20, 30]
+    assert (soft.items.dim, soft.component_dim) == ("obs", "component")
+    assert soft.items.coords["obs"].values.tolist() == list("abcdefg")
+    assert soft.samples.chain.tolist() == [1, 1, 1, 4, 4, 4]
+    assert soft.samples.draw.tolist() == [10, 20, 30, 10, 20, 30]
     again = pc.allocation_probabilities(model, idata, "y", random_seed=4)
     assert_array_equal(again.components, soft.components)
 
@@ -138,7 +138,7 @@ def test_what_is_not_needed_may_be_missing_or_broken(pm, y, rng):
     soft = pc.allocation_probabilities(model, idata)
     wanted = stats.norm.logpdf(y[:, np.newaxis], over_items(mu), sigma[:, :, np.newaxis, np.newaxis])
     check(soft, expected(1 / K, wanted))
-    assert (soft.item_dim, soft.component_dim) == ("y_dim_0", "component")
+    assert (soft.items.dim, soft.component_dim) == ("y_dim_0", "component")
 
 
 def test_different_families(pm, y, rng):
@@ -227,7 +227,7 @@ def test_mixture_of_regressions_with_weights_by_covariates(pm, y, rng):
 
     soft = pc.allocation_probabilities(model, idata)
     check(soft, wanted(x, y))
-    assert (soft.item_dim, soft.component_dim) == ("obs", "expert")
+    assert (soft.items.dim, soft.component_dim) == ("obs", "expert")
     new_x, new_y = rng.normal(size=4), rng.normal(size=4)
     for values in (new_y, new_y[:1]):
         with pytest.raises(ValueError, match=r"`observed` must go with .*value for each item.* with pm\.set_data"):
@@ -236,8 +236,8 @@ def test_mixture_of_regressions_with_weights_by_covariates(pm, y, rng):
         pm.set_data({"x": new_x}, coords={"obs": np.arange(4)})
     new = pc.allocation_probabilities(model, idata, observed={"y": xr.DataArray(new_y, [("new", list("pqrs"))])})
     check(new, wanted(new_x, new_y))
-    assert new.item_dim == "new"
-    assert new.item_coords["new"].values.tolist() == list("pqrs")
+    assert new.items.dim == "new"
+    assert new.items.coords["new"].values.tolist() == list("pqrs")
 
 
 def test_custom_components_with_signature(pm, rng):
@@ -304,8 +304,8 @@ def test_missing_observations(pm, y, rng, d):
     soft = pc.allocation_probabilities(model, posterior(mu=mu, y_unobserved=filled[..., [1, 4], 0]))
     deviation = ((filled[:, :, :, np.newaxis] - over_items(mu)) ** 2).sum(axis=-1)
     check(soft, expected(1 / K, -deviation / 2))
-    assert soft.item_dim == "obs"
-    assert soft.item_coords["obs"].values.tolist() == list("abcdefg")
+    assert soft.items.dim == "obs"
+    assert soft.items.coords["obs"].values.tolist() == list("abcdefg")
 
 
 def test_latent_mixture(pm, y, rng):
@@ -341,8 +341,8 @@ def test_items_in_two_dimensions_are_stacked(pm, rng):
         soft = pc.allocation_probabilities(model, posterior(mu=mu))
     assert len(warned) == 1 and warned[0].filename == __file__
     check(soft, expected(1 / K, stats.norm.logpdf(data.reshape(-1, 1), over_items(mu), 1.0)))
-    assert soft.item_dim == "item"
-    assert soft.item_coords["row"].values.tolist() == list("aabbccdd")
+    assert soft.items.dim == "item"
+    assert soft.items.coords["row"].values.tolist() == list("aabbccdd")
 
 
 def zero_inflated(pm, rng):
@@ -377,8 +377,8 @@ def test_new_observations(normal_mixture, rng):
     soft = pc.allocation_probabilities(model, idata, observed={"y": new})
     w, mu, sigma = (over_items(idata[name].values) for name in ("w", "mu", "sigma"))
     check(soft, expected(w, stats.norm.logpdf(new[:, np.newaxis], mu, sigma)))
-    assert soft.item_dim == "obs"
-    assert "obs" not in soft.item_coords  # the model's names are those of other items
+    assert soft.items.dim == "obs"
+    assert "obs" not in soft.items.coords  # the model's names are those of other items
     assert soft.component_dim == "component"
 
 

@@ -48,10 +48,10 @@ def test_label_shared_by_two_variables(pm, rng, named, monkeypatch):
     log_density = log_density + stats.poisson.logpmf(counts[:, np.newaxis], np.exp(over_items(rate)))
     soft = pc.allocation_probabilities(marginal, idata)
     check(soft, expected(over_items(w), log_density))
-    assert (soft.item_dim, soft.component_dim) == ("obs" if named else "z_dim_0", "component")
+    assert (soft.items.dim, soft.component_dim) == ("obs" if named else "z_dim_0", "component")
     if named:
-        assert soft.item_coords["obs"].values.tolist() == list("abcdefg")
-    assert_array_equal(soft.draw, [10, 20, 30] * 2)
+        assert soft.items.coords["obs"].values.tolist() == list("abcdefg")
+    assert_array_equal(soft.samples.draw, [10, 20, 30] * 2)
     with pytest.raises(ValueError, match="`idata` must hold draws of 'rate'"):
         pc.allocation_probabilities(marginal, idata.drop_vars("rate"))
     with pytest.raises(ValueError, match="`observed` must be None for labels that pymc-extras has marginalised"):

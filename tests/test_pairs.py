@@ -45,17 +45,17 @@ def test_what_is_taken():
         pairs = pc.as_pair_similarity(given)
         np.testing.assert_array_equal(pairs.values, GOOD)
         assert pairs.n_items == 3 and pairs.n_draws is None
-    assert pc.as_pair_similarity(GOOD).item_dim == "item"
+    assert pc.as_pair_similarity(GOOD).items.dim == "item"
     for given in (frame, frame[["c", "a", "b"]], array):
         pairs = pc.as_pair_similarity(given)
-        assert pairs.item_dim == "gene"
+        assert pairs.items.dim == "gene"
         best = find(pairs)
         assert best.labels["gene"].values.tolist() == names
         np.testing.assert_array_equal(pairs.values, GOOD)
     assert best.labels["size"].values.tolist() == [1, 2, 3]
-    assert pc.as_pair_similarity(frame, item_dim="row").item_coords["row"].values.tolist() == names
+    assert pc.as_pair_similarity(frame, item_dim="row").items.coords["row"].values.tolist() == names
     assert pc.as_pair_similarity(pairs) is pairs
-    assert pc.as_pair_similarity(pd.DataFrame(GOOD, names)).item_coords["item"].values.tolist() == names
+    assert pc.as_pair_similarity(pd.DataFrame(GOOD, names)).items.coords["item"].values.tolist() == names
     np.testing.assert_array_equal(pc.as_pair_similarity(np.eye(3, dtype=int)).values, np.eye(3))
 
 

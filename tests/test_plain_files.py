@@ -70,10 +70,10 @@ def test_tables(tmp_path, kind):
     for given in (path, str(path)):
         draws = pc.as_partition_draws(given, item_dim="person")
         assert_array_equal(draws.labels, CANONICAL)
-        assert draws.item_dim == "person"
-        assert draws.item_coords["person"].values.tolist() == (names or [0, 1, 2, 3])
-        assert_array_equal(draws.chain, 0)
-        assert_array_equal(draws.draw, np.arange(6))
+        assert draws.items.dim == "person"
+        assert draws.items.coords["person"].values.tolist() == (names or [0, 1, 2, 3])
+        assert_array_equal(draws.samples.chain, 0)
+        assert_array_equal(draws.samples.draw, np.arange(6))
 
 
 CHAINS = {
@@ -88,15 +88,15 @@ def test_columns_say_the_chain(tmp_path, kind):
     rows = [f"{','.join(map(str, ids))},{row}" for ids, row in zip(at, ROWS, strict=True)]
     draws = pc.as_partition_draws(table("z.csv", f"{first},Ada,Bea,Cy,Dan", rows)(tmp_path))
     assert_array_equal(draws.labels, CANONICAL)
-    assert draws.chain.tolist() == [1, 1, 1, 2, 2, 2] and draws.draw.tolist() == [5, 6, 7, 5, 6, 7]
-    assert draws.item_coords["item"].values.tolist() == NAMES
+    assert draws.samples.chain.tolist() == [1, 1, 1, 2, 2, 2] and draws.samples.draw.tolist() == [5, 6, 7, 5, 6, 7]
+    assert draws.items.coords["item"].values.tolist() == NAMES
 
 
 def test_chains_alone_count_their_draws(tmp_path):
     rows = [f"{row},{chain}" for row, chain in zip(ROWS, "aababb", strict=True)]
     draws = pc.as_partition_draws(table("z.csv", "Ada,Bea,Cy,Dan,Chain", rows)(tmp_path))
-    assert draws.chain.tolist() == list("aababb") and draws.draw.tolist() == [0, 1, 0, 2, 1, 2]
-    assert [rows.size for rows in draws.chains] == [3, 3]
+    assert draws.samples.chain.tolist() == list("aababb") and draws.samples.draw.tolist() == [0, 1, 0, 2, 1, 2]
+    assert [rows.size for rows in draws.samples.chains] == [3, 3]
 
 
 def test_one_variable_of_many(tmp_path):
@@ -108,7 +108,9 @@ def test_one_variable_of_many(tmp_path):
     frame.to_csv(tmp_path / "z.csv")
     draws = pc.as_partition_draws(tmp_path / "z.csv", "z")
     assert_array_equal(draws.labels, CANONICAL)
-    assert draws.item_coords["item"].values.tolist() == ["z[1]", "z[2]", "z[3]", "z[4]"] and set(draws.chain) == {1}
+    assert draws.items.coords["item"].values.tolist() == ["z[1]", "z[2]", "z[3]", "z[4]"] and set(
+        draws.samples.chain
+    ) == {1}
     assert pc.summarize(tmp_path / "z.csv", "z", random_seed=1, progressbar=False).draws.n_items == 4
     check(pc.as_partition_draws, tmp_path / "z.csv", ValueError, ["`var_name` must say which columns", "'mu', 'z'"])
     check(
@@ -121,7 +123,7 @@ def test_a_file_for_each_chain(tmp_path):
     second = table("b.csv", "Ada,Bea,Cy,Dan", ROWS[2:])(tmp_path)
     draws = pc.as_partition_draws([first, str(second)])
     assert_array_equal(draws.labels, CANONICAL)
-    assert draws.chain.tolist() == [0, 0, 1, 1, 1, 1] and draws.draw.tolist() == [0, 1, 0, 1, 2, 3]
+    assert draws.samples.chain.tolist() == [0, 0, 1, 1, 1, 1] and draws.samples.draw.tolist() == [0, 1, 0, 1, 2, 3]
     np.save(tmp_path / "a.npy", Z[:3])
     np.save(tmp_path / "b.npy", Z[3:])
     assert_array_equal(pc.as_partition_draws([tmp_path / "a.npy", tmp_path / "b.npy"]).labels, CANONICAL)
@@ -137,7 +139,7 @@ def test_numpy_files(tmp_path):
     np.save(tmp_path / "z.npy", Z.reshape(2, 3, 4))
     draws = pc.as_partition_draws(tmp_path / "z.npy")
     assert_array_equal(draws.labels, CANONICAL)
-    assert draws.chain.tolist() == [0, 0, 0, 1, 1, 1] and "item" not in draws.item_coords
+    assert draws.samples.chain.tolist() == [0, 0, 0, 1, 1, 1] and "item" not in draws.items.coords
     np.savez(tmp_path / "one.npz", z=Z)
     assert_array_equal(pc.as_partition_draws(tmp_path / "one.npz").labels, CANONICAL)
     np.savez(tmp_path / "two.npz", z=Z, mu=np.ones(6))

@@ -264,7 +264,7 @@ def test_labels_as_floats_and_stacked_draws():
 def test_consensus_is_aligned_by_the_names_of_the_items():
     posterior = switched(truth_of(4))
     expected = pc.relabel(posterior, TRUTH, component_dim=BOTH)
-    best = pc.as_partition_draws(posterior["z"]).item_array(TRUTH, "labels")
+    best = pc.as_partition_draws(posterior["z"]).items.array(TRUTH, "labels")
     xr.testing.assert_equal(pc.relabel(posterior, best[::-1], component_dim=BOTH), expected)
 
 

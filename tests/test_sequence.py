@@ -33,17 +33,17 @@ def test_steps_are_distances_from_draws_before(rng, name, lag):
     draws = unequal_chains(rng, (7, 3, 12), 8)
     draws = draws.take(rng.permutation(draws.n_draws))  # chains need not lie one after the other
     found = pc.diagnostics.sequential_distances(draws, loss, lag=lag)
-    for rows in draws.chains:
+    for rows in draws.samples.chains:
         z, steps = draws.labels[rows], found.steps.values[rows]
         assert np.isnan(steps[:lag]).all()
         np.testing.assert_allclose(steps[lag:], [definition(z[t - lag], z[t]) for t in range(lag, len(z))], atol=1e-12)
-    np.testing.assert_array_equal(found.steps["chain"], draws.chain)
+    np.testing.assert_array_equal(found.steps["chain"], draws.samples.chain)
 
 
 def test_distance_from_the_second_half_leaves_the_draw_itself_out(rng):
     draws = unequal_chains(rng, (9, 14), 8)
     found = pc.diagnostics.sequential_distances(draws).to_second_half.values
-    for rows in draws.chains:
+    for rows in draws.samples.chains:
         half = len(rows) // 2
         for t, row in enumerate(rows):
             others = [s for s in range(half, len(rows)) if s != t]

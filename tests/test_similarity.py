@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 import posterior_consensus as pc
-from posterior_consensus.draws import as_partition_draws
+from posterior_consensus.kernels import coclustering
 from posterior_consensus.similarity import mean_similarity, similarity_operator
+from posterior_consensus.sources.labels import as_partition_draws
 from tests import reference
 from tests.ensembles import DEGENERATE, noisy_draws, random_draws
 
@@ -73,3 +74,31 @@ def test_mean_similarity_leaves_the_item_itself_out():
         others = [j for j in range(20) if partition[j] == k and j != i]
         assert means[i, k] == pytest.approx(np.mean(matrix[i, others]) if others else np.nan, abs=1e-13, nan_ok=True)
     assert np.isnan(means[19, partition[19]]) and np.isnan(means).sum() == 1
+
+
+def test_slow_similarities_are_computed_once(rng, monkeypatch):
+    calls = []
+    add = coclustering.add_coclustering_weights
+    monkeypatch.setattr(coclustering, "add_coclustering_weights", lambda *given: calls.append(1) or add(*given))
+    draws = as_partition_draws(rng.integers(3, size=(40, 12)), weights=rng.random(40))
+    pc.consensus_partition(draws, "binder", method="hierarchical", random_seed=1, progressbar=False)
+    assert len(calls) == 1
+    taken = draws.similarity()
+    taken[:] = 7.0
+    assert draws.similarity().max() == 1.0
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("at_once", [1, 7, 64, 100])
+def test_blocks_of_any_size_give_the_same_bits(rng, monkeypatch, weighted, at_once):
+    labels = rng.integers(4, size=(150, 11))
+    labels[:, 3] = labels[:, 8]
+    given = {"weights": rng.random(150) * (rng.random(150) < 0.8)} if weighted else {}
+    whole = as_partition_draws(labels, **given)
+    similarity, signatures = whole.similarity(), whole.signatures()
+    assert signatures.tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 3, 8, 9]
+    monkeypatch.setattr("posterior_consensus.ensemble.draws._DRAWS_AT_ONCE", at_once)
+    monkeypatch.setattr("posterior_consensus.ensemble.draws._LABELS_AT_ONCE", 150 * at_once)
+    again = as_partition_draws(labels, **given)
+    np.testing.assert_array_equal(again.similarity(), similarity)
+    np.testing.assert_array_equal(again.signatures(), signatures)

@@ -10,8 +10,8 @@ import pytest
 import xarray as xr
 
 import posterior_consensus as pc
-from posterior_consensus.groups import attach
 from posterior_consensus.losses import LOSSES, PartitionLoss, loss_attrs, loss_from
+from posterior_consensus.sources.containers import attach
 from tests.ensembles import noisy_draws
 from tests.helpers import array, written
 

@@ -191,7 +191,7 @@ def test_weights_and_item_dim(rng):
     z = xr.DataArray(noisy_draws(rng, 60, 8, 3, 0.1).reshape(2, 30, 8), dims=("chain", "draw", "obs"), name="z")
     weights = rng.random(60)
     summary = pc.summarize(z.to_dataset(), item_dim="obs", weights=weights, random_seed=1)
-    assert summary.draws.is_weighted
+    assert summary.draws.samples.is_weighted
     assert "weighted draws" in repr(summary)
 
 

@@ -60,7 +60,7 @@ def test_similarities_are_probabilities(n_draws):
             for draws in (hard, pc.as_allocation_probabilities(soft, weights=weights)):
                 psm = pc.posterior_similarity_matrix(draws).values
                 assert is_probability(psm) and np.array_equal(psm, psm.T) and np.all(np.diag(psm) == 1)
-                for rows in draws.chains:
+                for rows in draws.samples.chains:
                     assert is_probability(pc.posterior_similarity_matrix(draws.take(rows)).values)
                 row = draws.row(1)
                 assert is_probability(row) and row[1] == 1
@@ -68,8 +68,8 @@ def test_similarities_are_probabilities(n_draws):
                 assert is_probability(mean_similarity(draws, partition))
                 np.testing.assert_allclose(similarity_operator(draws) @ np.eye(9), psm, atol=1e-6)
             assert pc.posterior_similarity_matrix(hard).values[0, 1] == hard.row(0)[1] == 1
-            share = hard.mean((labels[:, 0] == labels[:, 1]).astype(float))
-            assert share == 1 and hard.mean(np.full(n_draws, 0.1)) == pytest.approx(0.1, rel=1e-14)
+            share = hard.samples.mean((labels[:, 0] == labels[:, 1]).astype(float))
+            assert share == 1 and hard.samples.mean(np.full(n_draws, 0.1)) == pytest.approx(0.1, rel=1e-14)
 
 
 def test_rows_of_equal_draws_are_those_of_the_matrix(rng):
@@ -182,7 +182,7 @@ def test_allocation_probabilities_take_them(weights, tmp_path):
 def test_posteriors_of_other_kinds(draws, tmp_path):
     summary = pc.summarize(draws, random_seed=1, progressbar=False)
     assert isinstance(repr(summary), str) and summary.to_html(tmp_path / "report.html").exists()
-    assert summary.diagnosis.status == "unknown" or len(draws.chains) > 1
+    assert summary.diagnosis.status == "unknown" or len(draws.samples.chains) > 1
     assert not np.isinf(summary.diagnosis.to_dataframe().to_numpy()).any()
 
 
@@ -195,12 +195,14 @@ def one_heavy(rng, share, shape=(4, 250, 8)):
 
 
 def test_effective_draws_are_kish_s(rng):
-    assert pc.as_partition_draws([[0, 1], [0, 0], [0, 1]]).effective_draws == 3
-    assert pc.as_partition_draws([[0, 1], [0, 0], [0, 1]], weights=[1, 2, 1]).effective_draws == pytest.approx(16 / 6)
+    assert pc.as_partition_draws([[0, 1], [0, 0], [0, 1]]).samples.effective_draws == 3
+    assert pc.as_partition_draws([[0, 1], [0, 0], [0, 1]], weights=[1, 2, 1]).samples.effective_draws == pytest.approx(
+        16 / 6
+    )
     weights = rng.lognormal(size=50)
     draws = pc.as_partition_draws(rng.integers(3, size=(50, 4)), weights=weights)
-    assert draws.effective_draws == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
-    assert f"weighted: Kish's effective number {draws.effective_draws:.4g}, largest weight" in repr(draws)
+    assert draws.samples.effective_draws == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
+    assert f"weighted: Kish's effective number {draws.samples.effective_draws:.4g}, largest weight" in repr(draws)
     assert "Kish" not in repr(pc.as_partition_draws([[0, 1], [0, 0]]))
 
 
@@ -212,11 +214,13 @@ def test_a_draw_with_nearly_all_the_weight_is_not_certainty(rng, share, tmp_path
     assert "The weights leave too few draws" in summary.diagnosis.verdict
     assert "Sample from the posterior itself" in summary.diagnosis.verdict
     assert summary.diagnosis.least_ess < 2 and summary.diagnosis.partition_ess < 2
-    assert summary.diagnosis.effective_draws == draws.effective_draws < 1.01
-    known = f"Kish's effective number {draws.effective_draws:.4g}, largest weight {share:.2%}"
+    assert summary.diagnosis.effective_draws == draws.samples.effective_draws < 1.01
+    known = f"Kish's effective number {draws.samples.effective_draws:.4g}, largest weight {share:.2%}"
     assert known in repr(summary) and known in summary.methods_text()
-    assert any(f"worth {draws.effective_draws:.4g} draws of equal weight" in text for text in summary.findings())
-    assert f"worth {draws.effective_draws:.4g} of equal weight" in repr(summary.ball)
+    assert any(
+        f"worth {draws.samples.effective_draws:.4g} draws of equal weight" in text for text in summary.findings()
+    )
+    assert f"worth {draws.samples.effective_draws:.4g} of equal weight" in repr(summary.ball)
     report = summary.to_html(tmp_path / "report.html").read_text(encoding="utf-8")
     assert "The weights leave too few draws" in report
     losses = np.array([reference.vi(summary.consensus.labels, z) for z in draws.labels])
@@ -235,7 +239,7 @@ def test_fewer_effective_draws_than_wanted_are_short(rng):
     weights = rng.lognormal(sigma=2.0, size=2000)
     draws = pc.as_partition_draws(rng.integers(3, size=(4, 500, 8)), weights=weights)
     found = pc.diagnose(draws)
-    assert found.status == "short" and 16 < draws.effective_draws < 400
+    assert found.status == "short" and 16 < draws.samples.effective_draws < 400
     assert "R-hat and the differences between chains are those of the draws without their weights" in found.verdict
     assert "Kish's effective number" in found.verdict
 
@@ -247,9 +251,9 @@ def test_effective_sizes_of_independent_draws(rng, sigma):
     draws = pc.as_partition_draws(rng.integers(3, size=(4, 2000, 8)), weights=weights)
     found = pc.diagnose(draws)
     sizes = found.summaries[["ess_bulk", "ess_tail"]].to_array().values
-    assert np.median(sizes) == pytest.approx(draws.effective_draws, rel=0.2)
-    assert np.median(found.pairs["ess_bulk"]) == pytest.approx(draws.effective_draws, rel=0.2)
-    assert found.partition_ess == pytest.approx(draws.effective_draws, rel=0.1)
+    assert np.median(sizes) == pytest.approx(draws.samples.effective_draws, rel=0.2)
+    assert np.median(found.pairs["ess_bulk"]) == pytest.approx(draws.samples.effective_draws, rel=0.2)
+    assert found.partition_ess == pytest.approx(draws.samples.effective_draws, rel=0.1)
 
 
 def test_effective_sizes_count_correlation_and_weights(rng):
@@ -278,8 +282,8 @@ def test_standard_error_is_the_spread_of_estimates():
         weights = np.exp(rng.normal(size=2000) + 0.7 * together)
         draws = pc.as_partition_draws(np.stack([together, np.ones(2000)], 1).reshape(4, 500, 2), weights=weights)
         values = together.astype(float)
-        means.append(draws.mean(values))
-        errors.append(draws.mcse(values))
+        means.append(draws.samples.mean(values))
+        errors.append(draws.samples.mcse(values))
     assert np.mean(errors) == pytest.approx(np.std(means), rel=0.1)
 
 
@@ -288,15 +292,15 @@ def test_standard_error_counts_weight_beyond_the_shortest_chain(rng):
     weights = np.where(np.arange(220) == 219, 500.0, 1.0)
     draws = pc.as_partition_draws(draws, weights=weights)
     values = rng.normal(size=220)
-    assert draws.mcse(values) > 0.3 * abs(values[219] - values[:219].mean())
+    assert draws.samples.mcse(values) > 0.3 * abs(values[219] - values[:219].mean())
 
 
 def test_losses_that_differ_by_rounding_only_have_an_error_like_it():
     weights = [0, 0.81, 0.78, 0.21]
     draws = pc.as_partition_draws([[0, 0, 1, 1], [0, 0, 0, 1], [0, 1, 0, 0], [0, 0, 1, 0]], weights=weights)
     rounding = np.array([7.0, 0.1 + 0.2, 0.3, 0.3])
-    assert draws.mcse(np.array([7.0, 0.3, 0.3, 0.3])) == 0
-    assert 0 <= draws.mcse(rounding) < 1e-15
+    assert draws.samples.mcse(np.array([7.0, 0.3, 0.3, 0.3])) == 0
+    assert 0 <= draws.samples.mcse(rounding) < 1e-15
     for loss in pc.LOSSES:
         for partition in ([0, 0, 0, 0], [0, 0, 1, 1], [0, 1, 2, 3]):
             assert np.isfinite(pc.expected_loss(draws, partition, loss)["mcse"])

@@ -7,12 +7,13 @@ from scipy.optimize import linear_sum_assignment
 
 from posterior_consensus.bounds.bound import Bound
 from posterior_consensus.bounds.budget import Budget, OutOfBudget
-from posterior_consensus.draws import PartitionDraws, as_partition_draws
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.expectation import loss_matrix
 from posterior_consensus.info import MatchingInfo
 from posterior_consensus.losses import PartitionLoss
 from posterior_consensus.partitions import Labels
 from posterior_consensus.progress import track
+from posterior_consensus.sources.labels import as_partition_draws
 
 _MOST_AT_ONCE = 1_000  # draws whose losses against each other are looked at together
 _SECONDS_A_LABEL = 2.5e-9  # to count one item in a contingency table
@@ -76,7 +77,7 @@ def _matched(draws: PartitionDraws, loss: PartitionLoss, rows: np.ndarray) -> fl
     """What the draws of a block add to the bound."""
     labels, weights = draws.labels[rows], draws.weights[rows]
     losses = loss_matrix(labels, as_partition_draws(labels), loss)
-    if draws.is_weighted:
+    if draws.samples.is_weighted:
         total = weights.sum()
         return float(weights @ losses @ weights) / (2 * total) if total > 0 else 0.0
     one, other = linear_sum_assignment(losses, maximize=True)

@@ -11,7 +11,7 @@ from posterior_consensus.bounds.bound import Bound
 from posterior_consensus.bounds.budget import Budget, Foreseen
 from posterior_consensus.bounds.matching import matching_bound
 from posterior_consensus.bounds.vi import seconds_to_begin, vi_bound
-from posterior_consensus.draws import PartitionDraws
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.loss_record import Objective
 from posterior_consensus.losses import PartitionLoss, is_binder, vi

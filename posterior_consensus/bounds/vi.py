@@ -11,7 +11,7 @@ import numpy.typing as npt
 from posterior_consensus import memory
 from posterior_consensus.bounds.bound import Bound
 from posterior_consensus.bounds.budget import Budget, OutOfBudget
-from posterior_consensus.draws import PartitionDraws
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.expectation import mean_loss
 from posterior_consensus.info import VIBoundInfo
 from posterior_consensus.kernels import vi_bound as kernels
@@ -145,7 +145,8 @@ class _Problem:
         self.labels = columns
         self.weights = np.bincount(row.ravel(), weights=draws.weights)
         self.multiplicity: Ints = np.bincount(item.ravel()).astype(np.int64)
-        self.similarity = PartitionDraws.similarity(draws)[np.ix_(first, first)]  # of the sampled labels
+        of_labels = PartitionDraws(draws.items, draws.samples, draws.drawn).shared_similarity
+        self.similarity = of_labels[np.ix_(first, first)]
         self.n = first.size
         self.n_items = draws.n_items
         blocks = self.blocks(1)

@@ -10,7 +10,7 @@ from scipy.optimize import linear_sum_assignment
 
 from posterior_consensus.arguments import check_count
 from posterior_consensus.consensus.selection import Candidate, filled
-from posterior_consensus.draws import PartitionDraws
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.info import FitInfo
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.loss_record import Objective

@@ -39,7 +39,7 @@ def basic(
     large clusters where sizes are unequal; a Jacobi refinement mends that.
     """
     check_count("n_starts", n_starts)
-    rows = draws.similarity()
+    rows = draws.shared_similarity
 
     def fit(k: int) -> Candidate:
         return Candidate(k_means(rows, k, n_starts if n_clusters else effort(n_starts, k), rng))

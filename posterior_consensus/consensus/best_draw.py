@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from posterior_consensus.consensus.selection import Candidate, allowed, least_loss
-from posterior_consensus.draws import PartitionDraws
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.info import CandidatesInfo
 from posterior_consensus.loss_record import Objective
 from posterior_consensus.partitions import distinct_rows

@@ -9,7 +9,6 @@ import numpy as np
 from posterior_consensus.consensus.best_draw import best_draw
 from posterior_consensus.consensus.hierarchical import hierarchical
 from posterior_consensus.consensus.selection import Candidate, allowed
-from posterior_consensus.draws import as_partition_draws
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.expectation import mean_loss
 from posterior_consensus.info import MovesInfo
@@ -17,6 +16,7 @@ from posterior_consensus.kernels import pair_search
 from posterior_consensus.loss_record import Objective
 from posterior_consensus.losses import binder, is_binder
 from posterior_consensus.partitions import Labels, canonical_labels
+from posterior_consensus.sources.labels import as_partition_draws
 
 _MOVES_AT_ONCE = 10_000
 

@@ -77,7 +77,7 @@ def cc_pivot(
 def _rows(draws: PairSource) -> Callable[[int], Floats]:
     """What gives the similarities of an item to all."""
     if draws.n_items <= _ITEMS_IN_MATRIX and memory.fits(8 * draws.n_items**2):
-        return draws.similarity().__getitem__
+        return draws.shared_similarity.__getitem__
     return draws.row
 
 

@@ -19,8 +19,8 @@ from posterior_consensus.consensus.item_terms import OnItemTerms
 from posterior_consensus.consensus.problems import Found, Limits, OnDraws, OnPairs, OnRatios, is_sparse
 from posterior_consensus.consensus.selection import Candidate, least_loss
 from posterior_consensus.consensus.spectral import spectral
-from posterior_consensus.draws import PartitionDraws, as_partition_draws
-from posterior_consensus.ensemble.pairs import PairSource, as_pair_similarity
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.executor import Executor
 from posterior_consensus.expectation import mean_loss
 from posterior_consensus.info import SearchInfo
@@ -30,6 +30,8 @@ from posterior_consensus.loss_record import Objective, PairLoss, PartitionLoss
 from posterior_consensus.losses import binder, is_binder
 from posterior_consensus.partitions import Labels, canonical_rows
 from posterior_consensus.progress import track
+from posterior_consensus.sources.labels import as_partition_draws
+from posterior_consensus.sources.matrices import as_pair_similarity
 
 STARTS: dict[str, Callable[..., Candidate]] = {
     "best_draw": best_draw,

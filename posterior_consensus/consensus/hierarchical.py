@@ -45,7 +45,7 @@ def hierarchical(
     numbers = cluster_range(draws, n_clusters, max_clusters)
     if draws.n_items == 1:
         return Candidate(np.zeros(1, np.int32))
-    cuts = cut(tree(draws.similarity(), linkage), numbers)
+    cuts = cut(tree(draws.shared_similarity, linkage), numbers)
     best, losses = least_loss(draws, loss, [cuts])
     return Candidate(best, NumbersInfo(linkage=linkage, n_clusters_tried=list(numbers), expected_losses=losses))
 

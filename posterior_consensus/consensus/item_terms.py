@@ -28,7 +28,7 @@ class OnItemTerms:
 
     def __init__(self, source: PairSource, loss: PairLoss, limits: Limits, stop: npt.NDArray[np.uint8]) -> None:
         self.limits = limits
-        self._loss, self._similarity, self._stop = loss, source.similarity(), stop
+        self._loss, self._similarity, self._stop = loss, source.shared_similarity, stop
         self._in_one = self._value(np.zeros(source.n_items, np.int32))
 
     def explore(self, order: npt.NDArray[Any], random: Floats, from_draw: bool) -> Found:

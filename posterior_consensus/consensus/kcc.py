@@ -12,7 +12,7 @@ import numpy.typing as npt
 from posterior_consensus import memory
 from posterior_consensus.arguments import check_above, check_count
 from posterior_consensus.consensus.selection import Candidate, best_number, cluster_range, effort
-from posterior_consensus.draws import PartitionDraws
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.info import KMeansInfo
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.kernels.cells import Draws

@@ -19,7 +19,7 @@ from posterior_consensus.consensus.lange_buhmann import lange_buhmann
 from posterior_consensus.consensus.rpm_em import rpm_em
 from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.consensus.spectral import spectral
-from posterior_consensus.ensemble.pairs import Need
+from posterior_consensus.loss_record import Need
 
 
 class Method(NamedTuple):

@@ -20,14 +20,14 @@ from posterior_consensus.consensus.methods import METHODS
 from posterior_consensus.consensus.refinement import ORDERS, Order, check_refinement, refined_labels
 from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.consensus.threshold import consistent_interval, pair_means, threshold_of
-from posterior_consensus.draws import as_pair_source
-from posterior_consensus.ensemble.pairs import Need, PairSource
+from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.expectation import loss_and_error
-from posterior_consensus.groups import Stored, as_json, names_from_json, stored
 from posterior_consensus.info import Asked, Info, SearchInfo, Threshold
-from posterior_consensus.loss_record import Objective
+from posterior_consensus.loss_record import Need, Objective
 from posterior_consensus.losses import as_objective, binder, loss_attrs, needed_by, objective_from
 from posterior_consensus.partitions import HasLabels
+from posterior_consensus.sources.containers import Stored, as_json, names_from_json, stored
+from posterior_consensus.sources.labels import as_pair_source
 
 _SHARED = {"n_clusters", "max_clusters", "rng", "progressbar"}  # what every method takes
 _FREE = Asked()
@@ -382,7 +382,7 @@ def consensus_partition(
         n_starts = found.info.n_starts if isinstance(found.info, SearchInfo) else 1
         lower_bound = quick_bound(source, record, labels, n_starts)
     return ConsensusPartition(
-        labels=source.item_array(labels, "labels"),
+        labels=source.items.array(labels, "labels"),
         expected_loss=expected,
         mcse=mcse,
         loss=record,

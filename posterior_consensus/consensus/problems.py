@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from posterior_consensus import memory
 from posterior_consensus.consensus.hierarchical import cut, tree
-from posterior_consensus.draws import PartitionDraws
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.kernels import cells, pair_search, search, tables
 from posterior_consensus.kernels.loss import LinearLoss
@@ -24,7 +24,7 @@ _CHAINED = 2000  # draws up to which chains of moves are tried on all of them
 _MOST_IN_TREE = 2000  # items of which a tree is made
 _CUTS = 16  # numbers of clusters into which it is cut
 _PAIRS_OF_DRAWS = 8  # from which is estimated how many cells of a search's tables are not zero
-_SPARSE_WORK = 12  # times as long as a cell of dense tables takes one of sparse tables
+_SPARSE_ROW, _SPARSE_CELL = 100, 4  # cells of dense tables that take as long as a sparse row and one of its cells
 
 
 AnyDraws = cells.Draws | cells.SparseDraws
@@ -129,7 +129,7 @@ def is_sparse(draws: PartitionDraws) -> bool:
         pairs = draws.labels[one].astype(np.int64) * int(draws.n_clusters[other]) + draws.labels[other]
         met = np.bincount(np.unique(pairs) // int(draws.n_clusters[other]))
         cells += met[draws.labels[one]].mean() / _PAIRS_OF_DRAWS  # of an item's row
-    return bool(_SPARSE_WORK * cells < draws.n_clusters.mean())
+    return bool(_SPARSE_ROW + _SPARSE_CELL * cells < draws.n_clusters.mean())
 
 
 class OnRatios(OnDraws):

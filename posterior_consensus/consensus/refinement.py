@@ -9,12 +9,13 @@ import numpy as np
 import xarray as xr
 
 from posterior_consensus.arguments import check_count
-from posterior_consensus.draws import PartitionDraws, as_pair_source
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.partitions import Labels, canonical_labels
 from posterior_consensus.similarity import mean_similarity
+from posterior_consensus.sources.labels import as_pair_source
 
 Order = Literal["jacobi", "gauss-seidel"]
 
@@ -63,7 +64,7 @@ def refine_partition(draws: Any, partition: Any, *, order: Order = "jacobi", pas
     """
     source = as_pair_source(draws)
     check_refinement(order, passes, "order")
-    return source.item_array(refined_labels(source, source.as_labels(partition), order, passes), "labels")
+    return source.items.array(refined_labels(source, source.as_labels(partition), order, passes), "labels")
 
 
 def check_refinement(order: Any, passes: Any, name: str) -> None:
@@ -78,10 +79,10 @@ def refined_labels(source: PairSource, labels: Labels, order: Order, passes: int
     """Refine canonical labels (n,)."""
     if order == "jacobi":
         one_pass = partial(_jacobi_pass, source)
-    elif isinstance(source, PartitionDraws) and source.labels_are_sure:
-        one_pass = partial(_gauss_seidel_pass_over_draws, source)
+    elif source.labels_are_sure:
+        one_pass = partial(_gauss_seidel_pass_over_draws, source.as_draws())
     else:
-        one_pass = partial(_gauss_seidel_pass, source.similarity())
+        one_pass = partial(_gauss_seidel_pass, source.shared_similarity)
     seen = {labels.tobytes()}
     for _ in range(_MOST_PASSES if passes is None else passes):
         labels = canonical_labels(one_pass(labels))

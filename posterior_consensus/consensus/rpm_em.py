@@ -6,7 +6,7 @@ import numpy as np
 
 from posterior_consensus.consensus.perturbation.fit import Noise, as_fit, fit
 from posterior_consensus.consensus.selection import Candidate
-from posterior_consensus.draws import PartitionDraws
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.info import PerturbationInfo
 from posterior_consensus.loss_record import Objective
 

@@ -99,7 +99,7 @@ def random_walk_vectors(draws: PairSource, number: int, affinity: Affinity, gamm
     """Return the leading eigenvectors of the random walk on the graph of the items for up to `number` clusters."""
     n = draws.n_items
     if affinity == "rbf":
-        weights = aslinearoperator(_gaussian(draws.similarity(), gamma))
+        weights = aslinearoperator(_gaussian(draws.shared_similarity, gamma))
     else:
         similarity = similarity_operator(draws)
         weights = LinearOperator(

@@ -14,14 +14,15 @@ import xarray as xr
 from posterior_consensus import display
 from posterior_consensus.arguments import as_generator, check_between
 from posterior_consensus.consensus.greedy import greedy
-from posterior_consensus.draws import PartitionDraws, as_partition_draws
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.pairs import PairSource
-from posterior_consensus.groups import Stored, stored
 from posterior_consensus.kernels import contingency
 from posterior_consensus.loss_record import Objective
 from posterior_consensus.losses import binder, pairs
 from posterior_consensus.partitions import HasLabels, Labels
 from posterior_consensus.progress import track
+from posterior_consensus.sources.containers import Stored, stored
+from posterior_consensus.sources.labels import as_partition_draws
 
 Floats = npt.NDArray[np.float64]
 
@@ -197,7 +198,7 @@ def _rounds(draws: PartitionDraws, rng: np.random.Generator) -> Iterator[PairThr
         if defined:
             tau = _calibrated(within, between, 1 / np.square(draws.weights).sum())
         settled = bool(defined and abs(tau - before) < _SAME)
-        yield PairThreshold(tau, within, between, draws.item_array(found[0], "labels"), n_rounds, settled)
+        yield PairThreshold(tau, within, between, draws.items.array(found[0], "labels"), n_rounds, settled)
         if settled or not defined:
             return
 
@@ -219,7 +220,7 @@ def _similarities(draws: PartitionDraws, rng: np.random.Generator) -> Floats:
         second = (first + rng.integers(1, n, size=_PAIRS)) % n
     items = np.ascontiguousarray(draws.labels.T)
     blocks = [slice(at, at + _PAIRS_AT_ONCE) for at in range(0, first.size, _PAIRS_AT_ONCE)]
-    return np.concatenate([[], *(draws.mean(items[first[block]] == items[second[block]]) for block in blocks)])
+    return np.concatenate([[], *(draws.samples.mean(items[first[block]] == items[second[block]]) for block in blocks)])
 
 
 def _first_threshold(similarities: Floats) -> float:
@@ -250,10 +251,10 @@ def pair_means(source: PairSource, labels: Labels) -> tuple[float, float]:
     """
     h = pairs(source.n_items)
     sizes = np.bincount(labels)
-    if isinstance(source, PartitionDraws) and source.labels_are_sure:
-        n_clusters = np.array([sizes.size])
-        sums, all_pairs = contingency.joint_sums(labels[np.newaxis], n_clusters, source.labels, source.n_clusters, h)
-        joint, drawn = source.mean(sums[0]), source.mean(all_pairs)
+    if source.labels_are_sure:
+        draws, n_clusters = source.as_draws(), np.array([sizes.size])
+        sums, all_pairs = contingency.joint_sums(labels[np.newaxis], n_clusters, draws.labels, draws.n_clusters, h)
+        joint, drawn = draws.samples.mean(sums[0]), draws.samples.mean(all_pairs)
     else:
         links, total = source.links(labels)
         joint, drawn = links[np.arange(labels.size), labels].sum() / (2 * total), links.sum() / (2 * total)

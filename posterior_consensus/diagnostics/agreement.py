@@ -9,7 +9,7 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from posterior_consensus.diagnostics.traces import together_trace
-from posterior_consensus.draws import PartitionDraws
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.kernels import coclustering, contingency
 from posterior_consensus.losses import pairs
 from posterior_consensus.similarity import group_planes
@@ -65,7 +65,7 @@ class PartitionVariance:
 
 def half_chains(draws: PartitionDraws) -> npt.NDArray[np.intp]:
     """Row numbers (2 n_chains, length) of the halves of each chain, as ArviZ splits them: a middle draw is left out."""
-    chains = draws.by_chain(np.arange(draws.n_draws))
+    chains = draws.samples.by_chain(np.arange(draws.n_draws))
     half = chains.shape[1] // 2
     return np.concatenate([chains[:, :half], chains[:, chains.shape[1] - half :]])
 
@@ -109,7 +109,7 @@ def partition_variance(draws: PartitionDraws, pairs_together: npt.NDArray[np.flo
     within, between = _not_rounding(length / (length - 1) * inside.mean(), squares), spread / (n_halves - 1)
     between = _not_rounding(between, squares)
     total = (length - 1) / length * within + between
-    if len(draws.chains) < 2 or total == 0:
+    if len(draws.samples.chains) < 2 or total == 0:
         return PartitionVariance(within, total, np.nan)
     return PartitionVariance(within, total, float(np.sqrt(total / within)) if within > 0 else np.inf)
 
@@ -182,12 +182,12 @@ def odd_chain(draws: PartitionDraws, gap: Gap, pairs_together: npt.NDArray[np.fl
 
     It is one of the two between which the gap is: without any other chain that gap stays.
     """
-    chains = draws.chains
+    chains = draws.samples.chains
     if len(chains) < 3 or not gap_is_real(gap, draws.n_items, len(chains)):
         return None
     found = []
     for name in gap.chains:
-        rows = np.flatnonzero(draws.chain != name)
+        rows = np.flatnonzero(draws.samples.chain != name)
         rest = draws.take(rows)
         apart = gap_is_real(largest_gap(rest), draws.n_items, len(chains) - 1)
         if not apart and not partition_variance(rest, pairs_together[rows]).rhat > RHAT_BAD:
@@ -197,7 +197,7 @@ def odd_chain(draws: PartitionDraws, gap: Gap, pairs_together: npt.NDArray[np.fl
 
 def largest_gap(draws: PartitionDraws) -> Gap:
     """Return the largest difference between the similarity matrices of two chains, and where it is."""
-    chains = draws.chains
+    chains = draws.samples.chains
     if len(chains) < 2 or draws.n_items < 2:
         return Gap(np.nan, np.nan)
     _, _, widest, where = coclustering.compare_groups(*group_planes(draws, chains), draws.n_items)
@@ -207,11 +207,11 @@ def largest_gap(draws: PartitionDraws) -> Gap:
     low, high = int(shares.argmin()), int(shares.argmax())
     if low == high:  # all chains have it alike
         high = 1
-    errors = [draws.take(chains[k]).mcse(together[chains[k]]) for k in (low, high)]
+    errors = [draws.take(chains[k]).samples.mcse(together[chains[k]]) for k in (low, high)]
     return Gap(
         size=float(shares[high] - shares[low]),
         mcse=float(np.hypot(*errors)),
         items=(first, second),
-        chains=(draws.chain.item(chains[low][0]), draws.chain.item(chains[high][0])),
+        chains=(draws.samples.chain.item(chains[low][0]), draws.samples.chain.item(chains[high][0])),
         shares=(float(shares[low]), float(shares[high])),
     )

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus.draws import as_partition_draws
 from posterior_consensus.expectation import draw_losses
-from posterior_consensus.groups import Stored, stored
 from posterior_consensus.losses import PartitionLoss, loss_attrs, loss_from, loss_of
+from posterior_consensus.sources.containers import Stored, stored
+from posterior_consensus.sources.labels import as_partition_draws
 
 _CLEAR = 2.0  # standard errors
 _DIM = "compared_partition"  # where it is stored
@@ -106,7 +106,7 @@ def compare_partitions(draws: Any, partitions: Any, loss: str | PartitionLoss | 
 
     See Also
     --------
-    PartitionDraws.mcse : how the standard errors are computed.
+    Samples.mcse : how the standard errors are computed.
 
     Notes
     -----
@@ -132,21 +132,21 @@ def compare_partitions(draws: Any, partitions: Any, loss: str | PartitionLoss | 
     record = loss_of(loss, *named.values())
     labels = np.stack([draws.as_labels(partition, "partitions") for partition in named.values()])
     losses = draw_losses(labels, draws, record)
-    order = np.argsort(draws.mean(losses), kind="stable")
+    order = np.argsort(draws.samples.mean(losses), kind="stable")
     labels, losses = labels[order], losses[order]
     more = losses - losses[0]
-    difference, error = draws.mean(more), draws.mcse(more)
+    difference, error = draws.samples.mean(more), draws.samples.mcse(more)
     columns = {
         "n_clusters": labels.max(axis=1).astype(np.int64) + 1,
-        "expected_loss": draws.mean(losses),
-        "mcse": draws.mcse(losses),
+        "expected_loss": draws.samples.mean(losses),
+        "mcse": draws.samples.mcse(losses),
         "difference": difference,
         "difference_mcse": error,
         "clear": difference > _CLEAR * error,
     }
     names = np.array(list(named))[order]
     return PartitionComparison(
-        labels=draws.partition_array(labels, "partition", "labels").assign_coords(partition=names),
+        labels=draws.items.partition_array(labels, "partition", "labels").assign_coords(partition=names),
         table=xr.Dataset({name: ("partition", column) for name, column in columns.items()}, {"partition": names}),
         loss=record,
         n_draws=draws.n_draws,

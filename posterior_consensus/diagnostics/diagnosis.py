@@ -12,7 +12,6 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus import display
-from posterior_consensus.allocations import AllocationProbabilities
 from posterior_consensus.arguments import as_generator, check_count
 from posterior_consensus.diagnostics.agreement import (
     Gap,
@@ -32,10 +31,11 @@ from posterior_consensus.diagnostics.traces import (
     uncertain_pairs,
 )
 from posterior_consensus.diagnostics.verdict import Evidence, judge
-from posterior_consensus.draws import PartitionDraws, as_partition_draws
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.expectation import loss_matrix
-from posterior_consensus.groups import Stored, as_json, from_json, names_from_json, stored
 from posterior_consensus.losses import PartitionLoss, loss_attrs, loss_from, loss_of
+from posterior_consensus.sources.containers import Stored, as_json, from_json, names_from_json, stored
+from posterior_consensus.sources.labels import as_partition_draws
 
 _STORED_SAMPLE = {"sample": "trace_sample", "chain": "trace_chain", "draw": "trace_draw"}
 _OF_CHAINS = ("rhat", "ess_bulk", "ess_tail")
@@ -254,7 +254,7 @@ def diagnose(
     largest gap is above 0.1 and beyond what the largest of so many differences is by chance. They are *short* if any
     effective sample size is below 100 for each chain [1]_, or an R-hat above 1.01 [1]_. Nothing is *known* where the
     weights leave fewer than four effective draws for each chain, by Kish's number
-    (:attr:`PartitionDraws.effective_draws`).
+    (:attr:`Samples.effective_draws`).
 
     References
     ----------
@@ -282,16 +282,16 @@ def diagnose(
     traces = _trace_array(draws, followed | distances)
     summaries, pairs = _statistics(draws, traces), _pair_statistics(draws, uncertain_pairs(plain, n_pairs, rng))
     variance = partition_variance(plain, together)
-    ess = partition_ess(plain, together, variance) * draws.effective_draws / draws.n_draws
+    ess = partition_ess(plain, together, variance) * draws.samples.effective_draws / draws.n_draws
     gap = largest_gap(plain)
-    names = _names(draws)
+    names = draws.items.names.tolist()
     gap_items = (names[gap.items[0]], names[gap.items[1]])
     rows = [str(name) for name in summaries["summary"].values]
     least = np.fmin(summaries["ess_bulk"].values, summaries["ess_tail"].values)
-    by_chain = [(draws.chain.item(rows[0]), draws.labels[rows]) for rows in draws.chains]
+    by_chain = [(draws.samples.chain.item(rows[0]), draws.labels[rows]) for rows in draws.samples.chains]
     evidence = Evidence(
         draws=draws,
-        summed_out=isinstance(draws, AllocationProbabilities),
+        summed_out=not draws.labels_are_sure,
         moves=bool(np.any(draws.labels != draws.labels[0])),
         still=[name for name, labels in by_chain if not np.any(labels != labels[0])],
         rhats={"partition": variance.rhat, **dict(zip(rows, summaries["rhat"].values, strict=True))},
@@ -312,10 +312,10 @@ def diagnose(
         gap=gap,
         gap_items=gap_items,
         odd_chain=evidence.odd_chain,
-        items=draws.item_array(center, "center"),
-        n_chains=len(draws.chains),
+        items=draws.items.array(center, "center"),
+        n_chains=len(draws.samples.chains),
         n_draws=draws.n_draws,
-        effective_draws=draws.effective_draws,
+        effective_draws=draws.samples.effective_draws,
         loss=record,
     )
 
@@ -348,8 +348,7 @@ def _trace_array(draws: PartitionDraws, followed: dict[str, tuple[Floats, str]])
     coords = {
         "summary": list(followed),
         "unit": ("summary", [unit for _, unit in followed.values()]),
-        "chain": ("sample", draws.chain),
-        "draw": ("sample", draws.draw),
+        **draws.samples.coords,
     }
     values = np.stack([values for values, _ in followed.values()])
     return xr.DataArray(values, dims=("summary", "sample"), coords=coords, name="trace")
@@ -357,20 +356,18 @@ def _trace_array(draws: PartitionDraws, followed: dict[str, tuple[Floats, str]])
 
 def _statistics(draws: PartitionDraws, traces: xr.DataArray) -> xr.Dataset:
     values = traces.values
-    columns = {"mean": draws.mean(values), "mcse": draws.mcse(values), **arviz_statistics(draws, values)}
+    columns = {
+        "mean": draws.samples.mean(values),
+        "mcse": draws.samples.mcse(values),
+        **arviz_statistics(draws, values),
+    }
     coords = {"summary": traces["summary"], "unit": traces["unit"]}
     return xr.Dataset({name: ("summary", column) for name, column in columns.items()}, coords)
 
 
 def _pair_statistics(draws: PartitionDraws, chosen: npt.NDArray[np.intp]) -> xr.Dataset:
     values = together_trace(draws, chosen)
-    columns = {"mean": draws.mean(values), **arviz_statistics(draws, values)}
-    names = np.array(_names(draws))
+    columns = {"mean": draws.samples.mean(values), **arviz_statistics(draws, values)}
+    names = draws.items.names
     coords = {"pair_first": ("pair", names[chosen[:, 0]]), "pair_second": ("pair", names[chosen[:, 1]])}
     return xr.Dataset({name: ("pair", column) for name, column in columns.items()}, coords)
-
-
-def _names(draws: PartitionDraws) -> list[str]:
-    """The items' coordinate as text, or their positions."""
-    coords = draws.item_coords
-    return [str(name) for name in (coords[draws.item_dim].values if draws.item_dim in coords else range(draws.n_items))]

@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from posterior_consensus.draws import PartitionDraws, as_partition_draws
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.kernels import coclustering
 from posterior_consensus.similarity import group_planes
+from posterior_consensus.sources.labels import as_partition_draws
 
 
 def similarity_mcse(draws: Any) -> xr.DataArray:
@@ -33,7 +34,7 @@ def similarity_mcse(draws: Any) -> xr.DataArray:
 
     See Also
     --------
-    PartitionDraws.mcse : ArviZ's error of one trace or some, too slow for all pairs.
+    Samples.mcse : ArviZ's error of one trace or some, too slow for all pairs.
 
     Notes
     -----
@@ -45,7 +46,7 @@ def similarity_mcse(draws: Any) -> xr.DataArray:
 
     Of weighted draws b_k is multiplied by (1 - s_k) / (1 - v_k), where s_k is the share of the draws that are in the
     batch and v_k their share of the weight: so far does leaving out the batch move the mean, see
-    :meth:`PartitionDraws.mcse`. For chains that mix slowly on the scale of sqrt(L) draws the error is too small; the
+    :meth:`Samples.mcse`. For chains that mix slowly on the scale of sqrt(L) draws the error is too small; the
     effective sample sizes of :func:`diagnose` tell. Of allocation probabilities A_tij is p_ti' p_tj.
 
     References
@@ -65,13 +66,13 @@ def similarity_mcse(draws: Any) -> xr.DataArray:
     """
     draws = as_partition_draws(draws)
     attrs = {"long_name": "Monte Carlo standard error of the probability of the same cluster", "n_draws": draws.n_draws}
-    return draws.pair_array(_errors(draws), "psm_mcse").assign_attrs(attrs)
+    return draws.items.pair_array(_errors(draws), "psm_mcse").assign_attrs(attrs)
 
 
 def _errors(draws: PartitionDraws) -> npt.NDArray[np.float64]:
-    if min(rows.size for rows in draws.chains) < 4:
+    if min(rows.size for rows in draws.samples.chains) < 4:
         return np.full((draws.n_items, draws.n_items), np.nan)
-    batches = [batch for rows in draws.chains for batch in np.array_split(rows, int(np.sqrt(rows.size)))]
+    batches = [batch for rows in draws.samples.chains for batch in np.array_split(rows, int(np.sqrt(rows.size)))]
     if draws.is_counted:
         packed = group_planes(draws, batches)
         spread = coclustering.spread_of_batches(*packed, draws.n_items) / draws.n_draws**2
@@ -82,12 +83,12 @@ def _errors(draws: PartitionDraws) -> npt.NDArray[np.float64]:
 
 def _spread(draws: PartitionDraws, batches: list[npt.NDArray[np.intp]]) -> npt.NDArray[np.float64]:
     """Sum of b_k^2 over the batches, for any weights and for allocation probabilities."""
-    psm = draws.similarity()
+    psm = draws.shared_similarity
     spread = np.zeros(psm.shape)
     for batch in batches:
         weight = draws.weights[batch].sum()
         if draws.weights.sum() == weight:
             return np.full(psm.shape, np.nan)
-        moved = weight * (1 - batch.size / draws.n_draws) / (1 - weight) if draws.is_weighted else weight
-        spread += np.square(moved * (draws.take(batch).similarity() - psm))
+        moved = weight * (1 - batch.size / draws.n_draws) / (1 - weight) if draws.samples.is_weighted else weight
+        spread += np.square(moved * (draws.take(batch).shared_similarity - psm))
     return spread

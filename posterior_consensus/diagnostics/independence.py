@@ -16,9 +16,10 @@ from posterior_consensus.diagnostics.agreement import partition_ess, partition_v
 from posterior_consensus.diagnostics.discrepancy import gaussian_kernel, squared_discrepancies
 from posterior_consensus.diagnostics.matching import matched_labels
 from posterior_consensus.diagnostics.traces import as_sampled, size_traces
-from posterior_consensus.draws import PartitionDraws, as_partition_draws
-from posterior_consensus.groups import Stored
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.partitions import canonical_rows
+from posterior_consensus.sources.containers import Stored
+from posterior_consensus.sources.labels import as_partition_draws
 
 Floats = npt.NDArray[np.float64]
 
@@ -225,7 +226,7 @@ def _uncorrelated(draws: PartitionDraws, ess: float, max_draws: int) -> npt.NDAr
     worth = draws.n_draws / ess
     if worth > 1:
         step = max(1, int(np.ceil(np.log(_UNCORRELATED) / np.log((worth - 1) / (worth + 1)))))
-    rows = np.concatenate([chain[::step] for chain in draws.chains]) if ess > 0 else np.empty(0, np.intp)
+    rows = np.concatenate([chain[::step] for chain in draws.samples.chains]) if ess > 0 else np.empty(0, np.intp)
     if rows.size < _FEWEST:
         why = f"{draws.n_draws} draws have an effective sample size of {ess:.3g}"
         if np.isnan(ess):

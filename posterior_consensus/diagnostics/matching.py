@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.diagnostics.traces import central_draw
-from posterior_consensus.draws import PartitionDraws
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.losses import binder
 from posterior_consensus.partitions import canonical_labels

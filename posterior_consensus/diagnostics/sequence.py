@@ -13,10 +13,11 @@ import xarray as xr
 from posterior_consensus.arguments import check_count
 from posterior_consensus.diagnostics.burn_in import FEWEST_DRAWS, end_of_burn_in
 from posterior_consensus.diagnostics.traces import Floats, as_sampled
-from posterior_consensus.draws import PartitionDraws, as_partition_draws
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.expectation import loss_matrix, paired_losses
-from posterior_consensus.groups import Stored
 from posterior_consensus.losses import PartitionLoss, as_loss, loss_attrs, loss_from
+from posterior_consensus.sources.containers import Stored
+from posterior_consensus.sources.labels import as_partition_draws
 
 _STORED_SAMPLE = {"sample": "sequence_sample", "chain": "sequence_chain", "draw": "sequence_draw"}
 _STORED_COLUMNS = {
@@ -182,7 +183,7 @@ def sequential_distances(draws: Any, loss: str | PartitionLoss = "vi", *, lag: i
     steps, to_half = np.full(draws.n_draws, np.nan), np.empty(draws.n_draws)
     columns: dict[str, list[Any]] = {name: [] for name in ("n_draws", "burn_in", "settled", "first_draw", "step")}
     kept = []
-    for rows in draws.chains:
+    for rows in draws.samples.chains:
         if rows.size > lag:
             steps[rows[lag:]] = paired_losses(draws, rows[:-lag], rows[lag:], record)
         to_half[rows], *to_quarters = _to_second_half(draws, rows, record)
@@ -192,9 +193,9 @@ def sequential_distances(draws: Any, loss: str | PartitionLoss = "vi", *, lag: i
         kept.append(rows[end:])
         left = steps[rows[end:]]
         step = float(np.nanmean(left)) if np.any(~np.isnan(left)) else np.nan
-        for name, value in zip(columns, (rows.size, end, settled, draws.draw[rows[end]], step), strict=True):
+        for name, value in zip(columns, (rows.size, end, settled, draws.samples.draw[rows[end]], step), strict=True):
             columns[name].append(value)
-    chains = [draws.chain[rows[0]] for rows in draws.chains]
+    chains = [draws.samples.chain[rows[0]] for rows in draws.samples.chains]
     return SequentialDistances(
         steps=_trace(draws, steps, "steps", record),
         to_second_half=_trace(draws, to_half, "to_second_half", record),
@@ -220,5 +221,5 @@ def _to_second_half(draws: PartitionDraws, rows: npt.NDArray[np.intp], loss: Par
 
 
 def _trace(draws: PartitionDraws, values: Floats, name: str, loss: PartitionLoss) -> xr.DataArray:
-    coords = {"chain": ("sample", draws.chain), "draw": ("sample", draws.draw)}
+    coords = draws.samples.coords
     return xr.DataArray(values, dims=("sample",), coords=coords, name=name, attrs={"units": loss.unit})

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
-from posterior_consensus.draws import PartitionDraws
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.expectation import loss_matrix
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.losses import PartitionLoss, information, pairs
@@ -25,8 +23,7 @@ _TAIL = (0.05, 0.95)
 
 def as_sampled(draws: PartitionDraws) -> PartitionDraws:
     """The labels as the chains made them: without weights, and without the probabilities they were sampled from."""
-    kept = {field.name: getattr(draws, field.name) for field in fields(PartitionDraws)}
-    return PartitionDraws(**kept | {"weights": np.full(draws.n_draws, 1.0 / draws.n_draws), "is_weighted": False})
+    return PartitionDraws(draws.items, draws.samples.weighted(np.ones(draws.n_draws)), draws.drawn)
 
 
 def size_traces(draws: PartitionDraws) -> tuple[dict[str, tuple[Floats, str]], Floats]:
@@ -48,7 +45,7 @@ def size_traces(draws: PartitionDraws) -> tuple[dict[str, tuple[Floats, str]], F
 def central_draw(draws: PartitionDraws, loss: PartitionLoss) -> npt.NDArray[np.int32]:
     """Labels of the draw of least expected loss among 64 evenly spaced ones."""
     tried = np.unique(np.linspace(0, draws.n_draws - 1, _CENTERS).astype(np.intp))
-    losses = draws.mean(loss_matrix(draws.labels[tried], draws, loss))
+    losses = draws.samples.mean(loss_matrix(draws.labels[tried], draws, loss))
     return draws.labels[tried[losses.argmin()]].astype(np.int32)
 
 
@@ -81,7 +78,7 @@ def uncertain_pairs(draws: PartitionDraws, n_pairs: int, rng: np.random.Generato
 
 def together_trace(draws: PartitionDraws, chosen: npt.NDArray[np.intp]) -> Floats:
     """Whether each pair of items (n_pairs, 2) is together in each draw, (n_pairs, n_draws)."""
-    return (draws.labels[:, chosen[:, 0]] == draws.labels[:, chosen[:, 1]]).T.astype(np.float64)
+    return (draws.drawn.columns(chosen[:, 0]) == draws.drawn.columns(chosen[:, 1])).astype(np.float64)
 
 
 def arviz_statistics(draws: PartitionDraws, values: Floats) -> dict[str, Floats]:
@@ -93,13 +90,13 @@ def arviz_statistics(draws: PartitionDraws, values: Floats) -> dict[str, Floats]
     """
     from arviz_stats.base import array_stats
 
-    chains = draws.by_chain(values)
+    chains = draws.samples.by_chain(values)
     found = {name: np.full(len(values), np.nan) for name in STATISTICS}
     known = np.flatnonzero(~np.isnan(values).any(axis=1))
     if chains.shape[-1] < 4 or known.size == 0:
         return found
     chains = chains[known]
-    if draws.is_weighted:
+    if draws.samples.is_weighted:
         found["ess_bulk"][known], found["ess_tail"][known] = _weighted_sizes(draws, values[known])
     else:
         found["ess_bulk"][known] = array_stats.ess(chains, method="bulk")
@@ -123,8 +120,8 @@ def _weighted_sizes(draws: PartitionDraws, values: Floats) -> tuple[Floats, Floa
 
 def _effective_size(draws: PartitionDraws, values: Floats) -> Floats:
     """Number of independent draws of the posterior whose mean would have the error of this one."""
-    spread = draws.mean(np.square(values - draws.mean(values)[..., np.newaxis]))
-    error = draws.mcse(values)
+    spread = draws.samples.mean(np.square(values - draws.samples.mean(values)[..., np.newaxis]))
+    error = draws.samples.mcse(values)
     with np.errstate(divide="ignore", invalid="ignore"):  # a constant has neither
-        sizes = spread / (1.0 - 1.0 / draws.effective_draws) / np.square(error)
-    return np.where(error == 0, draws.effective_draws, sizes)
+        sizes = spread / (1.0 - 1.0 / draws.samples.effective_draws) / np.square(error)
+    return np.where(error == 0, draws.samples.effective_draws, sizes)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from posterior_consensus.diagnostics.agreement import RHAT_BAD, Gap, gap_is_real
-from posterior_consensus.draws import PartitionDraws
+from posterior_consensus.ensemble.draws import PartitionDraws
 
 RHAT_WANTED = 1.01
 ESS_PER_CHAIN = 100
@@ -51,11 +51,11 @@ class Evidence:
 def judge(evidence: Evidence, names: tuple[str, str]) -> tuple[str, str]:
     """Return the status, one of those of :class:`Diagnosis`, and the sentence; `names` are those of the gap's items."""
     draws = evidence.draws
-    n_chains = len(draws.chains)
+    n_chains = len(draws.samples.chains)
     weights = _about_weights(draws)
     if draws.n_items == 1:
         return "agree", "There is one item, hence one partition, and nothing to check."
-    if min(rows.size for rows in draws.chains) < FEWEST_DRAWS:
+    if min(rows.size for rows in draws.samples.chains) < FEWEST_DRAWS:
         return "unknown", "A chain has fewer than four draws, which tell nothing: run longer chains."
     if not evidence.moves:
         return "unknown", (
@@ -71,11 +71,11 @@ def judge(evidence: Evidence, names: tuple[str, str]) -> tuple[str, str]:
             f"{start}: {' and '.join(found)}. Run longer chains, or a sampler that moves better (such as one with "
             f"{better}), before reporting a partition.{weights}"
         )
-    if draws.effective_draws < FEWEST_DRAWS * n_chains:
+    if draws.samples.effective_draws < FEWEST_DRAWS * n_chains:
         return "unknown", (
-            f"The weights leave too few draws: {draws.about_weights}. Every probability, ball and standard error rests "
-            "on these few. Sample from the posterior itself, or from a distribution nearer to it, before reporting a "
-            "partition."
+            f"The weights leave too few draws: {draws.samples.about_weights}. Every probability, ball and standard "
+            "error rests on these few. Sample from the posterior itself, or from a distribution nearer to it, before "
+            "reporting a partition."
         )
     wanted = ESS_PER_CHAIN * n_chains
     least, ess = _extreme(evidence.ess, -1.0)
@@ -102,18 +102,18 @@ def judge(evidence: Evidence, names: tuple[str, str]) -> tuple[str, str]:
 
 
 def _about_weights(draws: PartitionDraws) -> str:
-    if not draws.is_weighted:
+    if not draws.samples.is_weighted:
         return ""
     return (
-        f" The weights ({draws.about_weights}) count in effective sample sizes; R-hat and the differences between "
-        "chains are those of the draws without their weights."
+        f" The weights ({draws.samples.about_weights}) count in effective sample sizes; R-hat and the differences "
+        "between chains are those of the draws without their weights."
     )
 
 
 def _disagreements(evidence: Evidence, names: tuple[str, str]) -> list[str]:
     found = []
     gap, odd = evidence.gap, evidence.odd_chain
-    if gap_is_real(gap, evidence.draws.n_items, len(evidence.draws.chains)):
+    if gap_is_real(gap, evidence.draws.n_items, len(evidence.draws.samples.chains)):
         if odd is None:
             where = f"between chains {gap.chains[0]} and {gap.chains[1]}"
         else:
@@ -124,7 +124,7 @@ def _disagreements(evidence: Evidence, names: tuple[str, str]) -> list[str]:
             f"(MCSE {gap.mcse:.2g})"
         )
     worst, rhat = _extreme(evidence.rhats, 1.0)
-    if len(evidence.still) == len(evidence.draws.chains):
+    if len(evidence.still) == len(evidence.draws.samples.chains):
         found.append("no chain ever moves, each holds a partition of its own")
     elif rhat == np.inf:
         found.append(f"the {worst} differs between chains and hardly varies within them (its R-hat is infinite)")
@@ -132,7 +132,7 @@ def _disagreements(evidence: Evidence, names: tuple[str, str]) -> list[str]:
         found.append(f"the R-hat of the {worst} is {rhat:.2f}, at most {RHAT_WANTED} is wanted")
     elif evidence.pair_rhat > RHAT_BAD and not found:
         found.append(f"the worst R-hat of the sampled pairs is {evidence.pair_rhat:.2f}")
-    if found and 0 < len(evidence.still) < len(evidence.draws.chains):
+    if found and 0 < len(evidence.still) < len(evidence.draws.samples.chains):
         found.append(f"chain {' and chain '.join(map(str, evidence.still))} never moves")
     return found
 

@@ -2,60 +2,114 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import xarray as xr
 
 from posterior_consensus.partitions import Labels, canonical_labels
-from posterior_consensus.sources import aligned, labelled
 
 Floats = npt.NDArray[np.float64]
 
 
-class Items(ABC):
+@dataclass(frozen=True, eq=False)
+class Items:
     """Items with the user's coordinates.
 
     Attributes
     ----------
-    item_dim : str
-        Name of the items' dimension.
-    item_coords : xarray.Coordinates
-        The items' coordinates as the user had them.
+    n_items : int
+        How many there are.
+    dim : str
+        Name of their dimension.
+    coords : xarray.Coordinates
+        Their coordinates as the user had them.
     """
 
-    item_dim: str
-    item_coords: xr.Coordinates
+    n_items: int
+    dim: str
+    coords: xr.Coordinates
 
-    @property
-    @abstractmethod
-    def n_items(self) -> int:
-        """Number of items."""
+    @classmethod
+    def along(cls, values: xr.DataArray, dim: str) -> Self:
+        """Take the items that a dimension of an array runs over, with what coordinates they have there."""
+        others = [name for name, coord in values.coords.items() if coord.dims != (dim,)]
+        return cls(values.sizes[dim], str(dim), values.coords.to_dataset().drop_vars(others).coords)
 
-    def item_array(self, values: npt.ArrayLike, name: str) -> xr.DataArray:
+    def array(self, values: npt.ArrayLike, name: str) -> xr.DataArray:
         """Dress one value per item, shape (n_items,), in the user's item coordinates."""
-        return xr.DataArray(np.asarray(values), dims=(self.item_dim,), coords=self.item_coords, name=name)
+        return xr.DataArray(np.asarray(values), dims=(self.dim,), coords=self.coords, name=name)
 
     def pair_array(self, values: Floats, name: str) -> xr.DataArray:
         """Dress one value per pair, shape (n_items, n_items); the second dimension has ``_bis`` added to its name."""
-        bis = f"{self.item_dim}_bis"
-        coords: dict[Any, Any] = dict(self.item_coords)
-        if self.item_dim in coords:
-            coords[bis] = (bis, self.item_coords[self.item_dim].values)
-        return xr.DataArray(values, dims=(self.item_dim, bis), coords=coords, name=name)
+        bis = f"{self.dim}_bis"
+        coords: dict[Any, Any] = dict(self.coords)
+        if self.dim in coords:
+            coords[bis] = (bis, self.coords[self.dim].values)
+        return xr.DataArray(values, dims=(self.dim, bis), coords=coords, name=name)
 
     def partition_array(self, labels: npt.NDArray[Any], dim: str, name: str) -> xr.DataArray:
         """Dress several label vectors, shape (n_partitions, n_items), with a first dimension `dim`."""
-        return xr.DataArray(labels, dims=(dim, self.item_dim), coords=self.item_coords, name=name)
+        return xr.DataArray(labels, dims=(dim, self.dim), coords=self.coords, name=name)
+
+    @property
+    def names(self) -> npt.NDArray[np.str_]:
+        """Their coordinate as text, or their numbers."""
+        names = self.coords[self.dim].values if self.dim in self.coords else range(self.n_items)
+        return np.array([str(name) for name in names])
+
+    def in_order(self, partition: Any, name: str = "partition") -> Any:
+        """Take a partition's own labels in the order of these items; by position where a coordinate lacks."""
+        values = labelled(partition, self.dim)
+        return aligned(values, self.dim, self.coords, name) if isinstance(values, xr.DataArray) else values
 
     def as_labels(self, partition: Any, name: str = "partition") -> Labels:
         """Take the canonical labels (n_items,) of a result object, a DataArray or a label vector over these items."""
-        values = labelled(partition, self.item_dim)
-        if isinstance(values, xr.DataArray):
-            values = aligned(values, self.item_dim, self.item_coords, name)
-        labels = canonical_labels(values, name)
+        labels = canonical_labels(self.in_order(partition, name), name)
         if labels.size != self.n_items:
             raise ValueError(f"`{name}` must label all {self.n_items} items; got {labels.size} labels.")
         return labels
+
+
+def labelled(partition: Any, dim: str) -> Any:
+    """A result's labels; a Series whose index names its items as a DataArray over `dim`; anything else as it is."""
+    values = getattr(partition, "labels", partition)
+    if isinstance(values, pd.Series) and not isinstance(values.index, pd.RangeIndex):
+        return xr.DataArray(values.to_numpy(), dims=(dim,), coords={dim: values.index.to_numpy()})
+    return values
+
+
+def cluster_names(partition: Any, values: Any) -> tuple[Hashable, ...]:
+    """Names that the user gave the clusters, in the order of first appearance in their labels `values`."""
+    values = np.asarray(values)
+    found = values[np.sort(np.unique(values, return_index=True)[1])].tolist()
+    given = getattr(partition, "names", None)  # of a consensus
+    if given is not None:
+        return tuple(given[k] for k in found)
+    return tuple(int(name) if isinstance(name, float) else name for name in found)
+
+
+def aligned(labels: xr.DataArray, dim: str, coords: Mapping[Hashable, xr.DataArray], name: str) -> npt.NDArray[Any]:
+    """Labels of one partition in the order of the items' coordinates; by position where either side has none."""
+    if labels.ndim != 1:
+        raise ValueError(f"`{name}` must have the one dimension {dim!r}; got {labels.dims}.")
+    if labels.dims != (dim,) or dim not in labels.coords or dim not in coords or labels.size != coords[dim].size:
+        return labels.values
+    order = positions(coords[dim].to_index(), labels.coords[dim].to_index())
+    if order is None:
+        raise ValueError(f"`{name}` must label the same items; the coordinates of {dim!r} differ.")
+    return labels.values[order]
+
+
+def positions(wanted: pd.Index, found: pd.Index) -> npt.NDArray[np.intp] | None:
+    """Where in `found` each of `wanted` is; None where the two do not hold the same."""
+    if wanted.equals(found):
+        return np.arange(len(wanted))
+    if len(wanted) != len(found) or not (wanted.is_unique and found.is_unique):
+        return None
+    order = found.get_indexer(wanted)
+    return order if np.all(order >= 0) else None

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from posterior_consensus.allocations import AllocationProbabilities, as_allocation_probabilities
-from posterior_consensus.groups import group_dataset, is_inference_data
+from posterior_consensus.ensemble.allocations import AllocationProbabilities
 from posterior_consensus.mixtures.density import joint_log_density, takes_a_solver_per_item
 from posterior_consensus.mixtures.items import as_data, dressed, new_values
 from posterior_consensus.mixtures.marginalised import choice, conditional_probabilities, marginalised_names
 from posterior_consensus.mixtures.model import component_dim, dims_of, find_mixture, value_of
 from posterior_consensus.mixtures.posterior import Density, over_draws, parameter_draws, per_item
+from posterior_consensus.sources.containers import group_dataset, is_inference_data, opened
+from posterior_consensus.sources.probabilities import as_allocation_probabilities
 
 
 def allocation_probabilities(
@@ -105,8 +106,10 @@ def allocation_probabilities(
            [0.119, 0.881]])
     """
     _check(model, idata, var_name, random_seed)
-    dataset = group_dataset(idata, group)
-    probabilities = _probabilities(model, dataset, var_name, group, observed, progressbar)
+    with opened(idata) as data:
+        dataset = group_dataset(data, group)
+        probabilities = _probabilities(model, dataset, var_name, group, observed, progressbar)
+        probabilities = probabilities.load()  # the coordinates too
     *_, item_dim, components = (str(dim) for dim in probabilities.dims)
     return as_allocation_probabilities(
         probabilities,

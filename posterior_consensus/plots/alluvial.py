@@ -11,10 +11,10 @@ import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus.credible import CredibleBall
+from posterior_consensus.ensemble.items import Items, cluster_names
 from posterior_consensus.partitions import Labels, canonical_labels, contingency_table
 from posterior_consensus.plots.axes import extent, matched, new_axes, shortened
 from posterior_consensus.plots.colours import colours_of, ink_on, is_patterned, patch_style, repeats
-from posterior_consensus.sources import aligned, cluster_names, labelled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -112,11 +112,10 @@ def _columns(partitions: Any) -> tuple[list[str], list[Labels], list[list[str]]]
     if len(given) < 2:
         raise ValueError(f"`partitions` must hold at least two partitions; got {len(given)}.")
     arrays = [values for values in (getattr(p, "labels", p) for p in given) if isinstance(values, xr.DataArray)]
+    items = Items.along(arrays[0], str(arrays[0].dims[0])) if arrays else None
     columns, clusters = [], []
     for name, partition in zip(names, given, strict=True):
-        values = labelled(partition, str(arrays[0].dims[0])) if arrays else partition
-        if isinstance(values, xr.DataArray):
-            values = aligned(values, str(arrays[0].dims[0]), arrays[0].coords, f"partitions[{name!r}]")
+        values = partition if items is None else items.in_order(partition, f"partitions[{name!r}]")
         columns.append(canonical_labels(values, f"partitions[{name!r}]"))
         if columns[-1].size != columns[0].size:
             raise ValueError(

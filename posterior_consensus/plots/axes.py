@@ -127,11 +127,6 @@ def shortened(name: str, longest: int) -> str:
     return name if len(name) <= longest else f"{name[: longest - 1 - half]}…{name[-half:]}"
 
 
-def item_names(coords: Any, dim: str, n_items: int) -> npt.NDArray[Any]:
-    """The items' coordinate as text, or their numbers."""
-    return np.array([str(name) for name in (coords[dim].values if dim in coords else range(n_items))])
-
-
 def as_png(axes: Any) -> bytes:
     """The figure of these axes as a PNG file, closed."""
     import matplotlib.pyplot as plt

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from posterior_consensus.credible import BOUNDS, CredibleBall
 from posterior_consensus.display import quantity
-from posterior_consensus.plots.axes import extent, item_names, label_items, matched, new_axes
+from posterior_consensus.ensemble.items import Items
+from posterior_consensus.plots.axes import extent, label_items, matched, new_axes
 from posterior_consensus.plots.colours import colours_of, ink, is_patterned, patch_style, patterns_of, repeats
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def plot_credible_ball(
         xlim=(-0.5, order.size - 0.5), ylim=(len(strips) - 0.5, -0.5), xlabel=f"{dim}, by cluster of the center{more}"
     )
     ax.set_yticks(range(len(strips)), [_caption(*strip, unit=ball.loss.unit) for strip in strips])
-    if not label_items(ax, "x", item_names(ball.center.coords, dim, order.size)[order]):
+    if not label_items(ax, "x", Items.along(ball.center, dim).names[order]):
         ax.set_xticks([])
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)

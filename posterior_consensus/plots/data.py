@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from posterior_consensus.ensemble.items import aligned
 from posterior_consensus.items import ItemUncertainty
 from posterior_consensus.partitions import Labels, canonical_labels
 from posterior_consensus.plots.axes import extent, new_axes, shortened
@@ -22,7 +23,6 @@ from posterior_consensus.plots.colours import (
     patterns_of,
 )
 from posterior_consensus.plots.observed import Observed, observed_table
-from posterior_consensus.sources import aligned
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,11 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.credible import BOUNDS, CredibleBall
-from posterior_consensus.draws import PartitionDraws, as_partition_draws
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.expectation import loss_matrix
 from posterior_consensus.losses import PartitionLoss, vi
 from posterior_consensus.plots.axes import new_axes
 from posterior_consensus.plots.colours import MARK, MOST_CHAINS, chain_colour, chain_marker, ink
+from posterior_consensus.sources.labels import as_partition_draws
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -139,9 +140,9 @@ def _marks(
 
 def _evenly(draws: PartitionDraws, n_draws: int) -> npt.NDArray[np.intp]:
     """At most `n_draws` rows, evenly spaced along each chain, and at least one of each chain."""
-    each = max(1, n_draws // len(draws.chains))
+    each = max(1, n_draws // len(draws.samples.chains))
     return np.concatenate(
-        [rows[np.unique(np.linspace(0, rows.size - 1, each).astype(np.intp))] for rows in draws.chains]
+        [rows[np.unique(np.linspace(0, rows.size - 1, each).astype(np.intp))] for rows in draws.samples.chains]
     )
 
 
@@ -172,10 +173,10 @@ def _scaled(
 def _draw_chains(
     ax: Axes, shown: PartitionDraws, places: npt.NDArray[np.float64], inside: npt.NDArray[np.bool_]
 ) -> None:
-    n_chains = len(shown.chains)
-    for k, rows in enumerate(shown.chains):
+    n_chains = len(shown.samples.chains)
+    for k, rows in enumerate(shown.samples.chains):
         colour, marker = chain_colour(k, n_chains), chain_marker(k, n_chains)
-        name = f"chain {shown.chain[rows[0]]}" if n_chains <= MOST_CHAINS else "draws" if k == 0 else None
+        name = f"chain {shown.samples.chain[rows[0]]}" if n_chains <= MOST_CHAINS else "draws" if k == 0 else None
         for within in (True, False):
             at = rows[inside[rows] == within]
             face = colour if within else "none"

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from posterior_consensus.ensemble.items import Items
 from posterior_consensus.items import ItemUncertainty
-from posterior_consensus.plots.axes import extent, item_names, label_clusters, label_items, new_axes
+from posterior_consensus.plots.axes import extent, label_clusters, label_items, new_axes
 from posterior_consensus.plots.colours import (
     MARKERS,
     NEUTRAL,
@@ -96,7 +97,7 @@ def plot_item_uncertainty(
         )
     ax.set(xlim=(-0.5, order.size - 0.5), ylim=(0, 1.02), xlabel=dim, ylabel="posterior probability")
     ax.tick_params(axis="x", length=0)
-    if not label_items(ax, "x", item_names(items.cluster.coords, dim, order.size)[order]):
+    if not label_items(ax, "x", Items.along(items.cluster, dim).names[order]):
         label_clusters(ax, "x", sizes, [str(name) for name in items.names])
     ax.set_xlabel(ax.get_xlabel() + repeats(sizes.size, patterned))
     _add_legend(ax)

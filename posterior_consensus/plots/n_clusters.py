@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from posterior_consensus.display import counted
-from posterior_consensus.draws import as_partition_draws
 from posterior_consensus.plots.axes import new_axes
 from posterior_consensus.plots.colours import MARK, MOST_CHAINS, chain_colour, chain_marker
+from posterior_consensus.sources.labels import as_partition_draws
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,14 +59,14 @@ def plot_n_clusters(
     ax.bar(
         numbers, np.bincount(draws.n_clusters - fewest, draws.weights), width=0.8, color="#C9D3DF", label="all chains"
     )
-    spread = 0.6 * (np.arange(len(draws.chains)) + 0.5) / len(draws.chains) - 0.3
-    few = len(draws.chains) <= MOST_CHAINS
-    for k, rows in enumerate(draws.chains if len(draws.chains) > 1 and fewest < most else []):
+    spread = 0.6 * (np.arange(len(draws.samples.chains)) + 0.5) / len(draws.samples.chains) - 0.3
+    few = len(draws.samples.chains) <= MOST_CHAINS
+    for k, rows in enumerate(draws.samples.chains if len(draws.samples.chains) > 1 and fewest < most else []):
         weights = draws.weights[rows]
         if weights.sum() > 0:
             share = np.bincount(draws.n_clusters[rows] - fewest, weights, minlength=numbers.size) / weights.sum()
-            colour, marker = chain_colour(k, len(draws.chains)), chain_marker(k, len(draws.chains))
-            name = f"chain {draws.chain[rows[0]]}" if few else "each chain" if k == 0 else None
+            colour, marker = chain_colour(k, len(draws.samples.chains)), chain_marker(k, len(draws.samples.chains))
+            name = f"chain {draws.samples.chain[rows[0]]}" if few else "each chain" if k == 0 else None
             ax.plot(numbers + spread[k], share, marker, markersize=4, color=colour, label=name)
     if partition is not None:
         clusters = int(draws.as_labels(partition).max()) + 1

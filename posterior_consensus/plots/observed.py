@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
+from posterior_consensus.ensemble.items import cluster_names, labelled, positions
 from posterior_consensus.partitions import Labels, as_array, canonical_labels
-from posterior_consensus.sources import cluster_names, labelled, positions
 
 
 class Observed(NamedTuple):

@@ -10,11 +10,11 @@ import xarray as xr
 from scipy.cluster import hierarchy
 from scipy.spatial.distance import squareform
 
+from posterior_consensus.ensemble.items import Items, cluster_names
 from posterior_consensus.partitions import canonical_labels
-from posterior_consensus.plots.axes import item_names, label_clusters, label_items, new_axes
+from posterior_consensus.plots.axes import label_clusters, label_items, new_axes
 from posterior_consensus.plots.colours import MARK, as_cmap
 from posterior_consensus.similarity import posterior_similarity_matrix
-from posterior_consensus.sources import aligned, cluster_names, labelled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -83,7 +83,7 @@ def plot_psm(
     colour_bar = ax.figure.colorbar(image, ax=ax, fraction=0.046, pad=0.03)
     colour_bar.set_label("posterior probability of the same cluster")
     colour_bar.outline.set_visible(False)
-    named = label_items(ax, "xy", item_names(matrix.coords, dim, len(values))[order])
+    named = label_items(ax, "xy", Items.along(matrix, dim).names[order])
     ax.set_xlabel(dim)
     ax.set_ylabel(dim)
     ax.tick_params(length=0)
@@ -121,13 +121,9 @@ def _as_matrix(psm: Any) -> xr.DataArray:
 
 def _labels(partition: Any, matrix: xr.DataArray) -> npt.NDArray[Any]:
     """The partition's own labels in the order of the matrix."""
-    values = labelled(partition, str(matrix.dims[0]))
-    if isinstance(values, xr.DataArray):
-        values = aligned(values, str(matrix.dims[0]), matrix.coords, "partition")
-    labels = canonical_labels(values)
-    if labels.size != len(matrix):
-        raise ValueError(f"`partition` must label all {len(matrix)} items of the matrix; got {labels.size} labels.")
-    return np.asarray(values)
+    items = Items.along(matrix, str(matrix.dims[0]))
+    items.as_labels(partition)  # complains of what is none
+    return np.asarray(items.in_order(partition))
 
 
 def item_order(values: npt.NDArray[np.float64], labels: npt.NDArray[np.int32]) -> npt.NDArray[np.intp]:

@@ -9,10 +9,10 @@ import numpy.typing as npt
 
 from posterior_consensus.diagnostics.agreement import largest_gap
 from posterior_consensus.diagnostics.traces import as_sampled
-from posterior_consensus.draws import as_partition_draws
-from posterior_consensus.plots.axes import grid_axes, item_names
+from posterior_consensus.plots.axes import grid_axes
 from posterior_consensus.plots.colours import MARK, as_cmap, ink_on
 from posterior_consensus.plots.psm import item_order
+from posterior_consensus.sources.labels import as_partition_draws
 
 _SIDE = 2.6  # inches
 _MOST_COLUMNS = 4
@@ -69,8 +69,8 @@ def plot_psm_by_chain(
     draws, colours = as_partition_draws(draws), as_cmap(cmap)
     labels = np.zeros(draws.n_items, np.int32) if partition is None else draws.as_labels(partition)
     plain = as_sampled(draws)
-    order = item_order(plain.similarity(), labels)
-    n_chains = len(draws.chains)
+    order = item_order(plain.shared_similarity, labels)
+    n_chains = len(draws.samples.chains)
     n_columns = min(n_chains, _MOST_COLUMNS)
     n_rows = -(-n_chains // n_columns)
     if axes is None:
@@ -86,10 +86,10 @@ def plot_psm_by_chain(
     marked = [int(np.flatnonzero(order == item)[0]) for item in gap.items] if gap.size > 0 else []
     line = ink_on([colours(0.0)])[0]
     edges = np.flatnonzero(np.diff(labels[order])) + 0.5
-    for ax, rows in zip(axes, plain.chains, strict=True):
-        values = plain.take(rows).similarity()[np.ix_(order, order)]
+    for ax, rows in zip(axes, plain.samples.chains, strict=True):
+        values = plain.take(rows).shared_similarity[np.ix_(order, order)]
         image = ax.imshow(values, cmap=colours, vmin=0.0, vmax=1.0, interpolation="nearest")
-        ax.set_title(f"chain {draws.chain[rows[0]]}", fontsize="medium")
+        ax.set_title(f"chain {draws.samples.chain[rows[0]]}", fontsize="medium")
         ax.set(xticks=[], yticks=[])
         for edge in edges if edges.size < _MOST_CLUSTERS else ():
             ax.axhline(edge, color=line, linewidth=0.4)
@@ -100,9 +100,9 @@ def plot_psm_by_chain(
     colour_bar.set_label("probability of\nthe same cluster")
     colour_bar.outline.set_visible(False)
     if marked:
-        names = item_names(draws.item_coords, draws.item_dim, draws.n_items)
+        names = draws.items.names
         first, second = (names[item] for item in gap.items)
-        title = f"largest gap {gap.size:.2f}: {draws.item_dim} {first} and {second}, "
+        title = f"largest gap {gap.size:.2f}: {draws.items.dim} {first} and {second}, "
         title += f"chains {gap.chains[0]} and {gap.chains[1]}"
         axes[0].figure.suptitle(title, fontsize="medium", wrap=True)
     return axes

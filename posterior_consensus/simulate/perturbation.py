@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.arguments import as_generator, as_numbers, check_count
-from posterior_consensus.draws import PartitionDraws, as_partition_draws
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.partitions import smallest_dtype
+from posterior_consensus.sources.labels import as_partition_draws
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -82,7 +83,7 @@ class SimulatedDraws:
         votes = np.zeros((self.draws.n_items, self.n_clusters))
         items = np.arange(self.draws.n_items)
         # Equal votes are counted, as sums of 1/N could break ties by rounding.
-        weights = self.draws.weights if self.draws.is_weighted else np.ones(self.draws.n_draws)
+        weights = self.draws.weights if self.draws.samples.is_weighted else np.ones(self.draws.n_draws)
         for t in rows:
             votes[items, self.alignment[t, self.draws.labels[t]]] += weights[t]
         return votes.argmax(axis=1)

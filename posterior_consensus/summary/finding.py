@@ -8,12 +8,20 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from posterior_consensus.allocations import AllocationProbabilities, as_allocation_probabilities
-from posterior_consensus.draws import PartitionDraws, as_partition_draws
-from posterior_consensus.groups import group_dataset, is_inference_data
+from posterior_consensus.ensemble.allocations import AllocationProbabilities
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.mixtures import allocation_probabilities
-from posterior_consensus.plain_files import is_plain, read_plain
-from posterior_consensus.sources import dim_names, label_array, label_candidates, other_dims, probability_candidates
+from posterior_consensus.sources.containers import group_dataset, is_inference_data
+from posterior_consensus.sources.labels import as_partition_draws
+from posterior_consensus.sources.plain_files import is_plain, read_plain
+from posterior_consensus.sources.probabilities import as_allocation_probabilities
+from posterior_consensus.sources.variables import (
+    dim_names,
+    label_array,
+    label_candidates,
+    other_dims,
+    probability_candidates,
+)
 
 _FAR = 6.0  # standard errors: labels that are further from the probabilities are not drawn from them
 
@@ -46,7 +54,7 @@ def find_draws(
             as_allocation_probabilities(soft, weights=weights), "allocation probabilities computed from the model"
         )
     if isinstance(data, PartitionDraws):
-        kind = "allocation probabilities" if isinstance(data, AllocationProbabilities) else "labels"
+        kind = "labels" if data.labels_are_sure else "allocation probabilities"
         return Source(as_partition_draws(data, weights=weights), kind)
     if is_plain(data):
         data, var_name = read_plain(data, var_name), None
@@ -63,13 +71,13 @@ def find_draws(
     hard = label_candidates(dataset, dims, item_dim)
     soft_ones = probability_candidates(dataset, dims, (item_dim, None))
     if len(soft_ones) == 1:
-        return _soft_source(dataset, str(soft_ones[0].name), [str(v.name) for v in hard], where)
+        return _soft_source(soft_ones[0], hard, where)
     if len(soft_ones) > 1:
         names = ", ".join(repr(str(v.name)) for v in (*soft_ones, *hard))
         raise ValueError(f"`var_name` must say what to summarise; candidates: {names}.")
     if not hard:
         raise ValueError(_nothing(dataset, dims, item_dim))
-    return Source(as_partition_draws(dataset, **where), f"labels `{hard[0].name}`")
+    return Source(as_partition_draws(hard[0] if len(hard) == 1 else dataset, **where), f"labels `{hard[0].name}`")
 
 
 def _are_soft(data: Any, var_name: str | None, dims: tuple[str, ...]) -> bool:
@@ -80,17 +88,17 @@ def _are_soft(data: Any, var_name: str | None, dims: tuple[str, ...]) -> bool:
     return getattr(values, "ndim", 0) == 4
 
 
-def _soft_source(dataset: xr.Dataset, name: str, hard: list[str], where: dict[str, Any]) -> Source:
+def _soft_source(soft: xr.DataArray, hard: list[xr.DataArray], where: dict[str, Any]) -> Source:
     """Take the soft assignments, unless there are labels that are not drawn from them."""
-    draws = as_allocation_probabilities(dataset, name, **where)
-    description = f"soft assignments `{name}`"
-    for other in hard:
-        if not _drawn_from(draws, dataset[other], where["sample_dims"]):
+    draws = as_allocation_probabilities(soft, **where)
+    description = f"soft assignments `{soft.name}`"
+    for labels in hard:
+        if not _drawn_from(draws, labels, where["sample_dims"]):
             raise ValueError(
-                f"`var_name` must say what to summarise: the labels {other!r} are not drawn from the soft assignments "
-                f"{name!r}."
+                f"`var_name` must say what to summarise: the labels {labels.name!r} are not drawn from the soft "
+                f"assignments {soft.name!r}."
             )
-        description += f"; the labels `{other}` are drawn from them"
+        description += f"; the labels `{labels.name}` are drawn from them"
     return Source(draws, description)
 
 

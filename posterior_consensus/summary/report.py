@@ -73,7 +73,7 @@ def _figures(summary: Summary) -> dict[str, list[str]]:
             _figure(plots.plot_draws_map, draws, best, ball=summary.ball, text="Draws by their distances, on a plane."),
         ],
     }
-    if 1 < len(draws.chains) <= _MOST_CHAINS:
+    if 1 < len(draws.samples.chains) <= _MOST_CHAINS:
         found["Do the chains agree"].insert(
             1, _figure(plots.plot_psm_by_chain, draws, best, text="The similarity matrix of each chain.")
         )
@@ -82,7 +82,7 @@ def _figures(summary: Summary) -> dict[str, list[str]]:
         found["The data by cluster"] = [
             _figure(plots.plot_cluster_profiles, values, best, text=f"Observed {values.name}, cluster by cluster.")
         ]
-        if values.notnull().all([dim for dim in values.dims if dim != draws.item_dim]).any():
+        if values.notnull().all([dim for dim in values.dims if dim != draws.items.dim]).any():
             text = f"Observed {values.name}, and how surely each item is with its cluster."
             found["The data by cluster"].insert(
                 0, _figure(plots.plot_data, values, best, items=summary.items, text=text)
@@ -106,7 +106,7 @@ def _table(frame: pd.DataFrame) -> str:
 def _members(summary: Summary) -> str:
     """All items of each cluster, folded away."""
     labels = summary.consensus.labels
-    dim = summary.draws.item_dim
+    dim = summary.draws.items.dim
     names = labels[dim].values if dim in labels.coords else range(labels.size)
     by_cluster: dict[int, list[str]] = {}
     for name, label in zip(names, labels.values, strict=True):

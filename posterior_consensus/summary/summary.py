@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -24,22 +23,21 @@ from posterior_consensus.consensus import ConsensusPartition, consensus_partitio
 from posterior_consensus.consensus.partition import check_options
 from posterior_consensus.credible import CredibleBall, credible_ball
 from posterior_consensus.diagnostics import Diagnosis, diagnose
-from posterior_consensus.draws import PartitionDraws
-from posterior_consensus.groups import (
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.items import positions
+from posterior_consensus.items import ItemUncertainty, item_uncertainty
+from posterior_consensus.losses import PartitionLoss, as_loss
+from posterior_consensus.partitions import HasLabels
+from posterior_consensus.plots.four_panels import four_panels
+from posterior_consensus.sources.containers import (
     HasDataset,
     as_json,
     from_json,
     group_dataset,
     is_inference_data,
-    open_tree,
+    opened,
     reading,
 )
-from posterior_consensus.items import ItemUncertainty, item_uncertainty
-from posterior_consensus.losses import PartitionLoss, as_loss
-from posterior_consensus.partitions import HasLabels
-from posterior_consensus.plain_files import is_plain
-from posterior_consensus.plots.four_panels import four_panels
-from posterior_consensus.sources import positions
 from posterior_consensus.summary.finding import find_draws
 from posterior_consensus.summary.references import bibtex, cited_keys
 from posterior_consensus.summary.report import write_report
@@ -232,7 +230,7 @@ class Summary(HasLabels, display.Shown):
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         items = display.counted(self.draws.n_items, "item")
         clusters = display.counted(self.consensus.n_clusters, "cluster")
-        title = f"Summary: {items} ({self.draws.item_dim}) in {clusters}"
+        title = f"Summary: {items} ({self.draws.items.dim}) in {clusters}"
         return title, facts(self), self.to_dataframe()
 
 
@@ -372,11 +370,6 @@ class _Clock:
         return result
 
 
-def opened(data: Any) -> AbstractContextManager[Any]:
-    """A file with groups as a tree, to be read once, anything else as it is."""
-    return open_tree(Path(data)) if isinstance(data, (str, Path)) and not is_plain(data) else nullcontext(data)
-
-
 def observed_of(data: Any, draws: PartitionDraws) -> xr.DataArray | None:
     """The one observed variable that has a row for each item, if there is one."""
     if not (isinstance(data, xr.DataTree) or is_inference_data(data)):
@@ -396,6 +389,6 @@ def observed_of(data: Any, draws: PartitionDraws) -> xr.DataArray | None:
 
 def _of_the_same_items(data: xr.DataArray, draws: PartitionDraws) -> bool:
     dim = str(data.dims[0])
-    if dim != draws.item_dim or dim not in data.coords or dim not in draws.item_coords:
+    if dim != draws.items.dim or dim not in data.coords or dim not in draws.items.coords:
         return True
-    return positions(draws.item_coords[dim].to_index(), data.coords[dim].to_index()) is not None
+    return positions(draws.items.coords[dim].to_index(), data.coords[dim].to_index()) is not None

@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 import posterior_consensus
 from posterior_consensus import display
-from posterior_consensus.allocations import AllocationProbabilities
 from posterior_consensus.display import counted
 from posterior_consensus.info import Asked, SearchInfo
 from posterior_consensus.losses import is_binder
@@ -19,7 +18,7 @@ from posterior_consensus.summary.references import REFERENCES, cited_keys, loss_
 if TYPE_CHECKING:
     from posterior_consensus.certificate import Certificate
     from posterior_consensus.consensus import ConsensusPartition
-    from posterior_consensus.draws import PartitionDraws
+    from posterior_consensus.ensemble.draws import PartitionDraws
     from posterior_consensus.summary.summary import Summary
 
 _NAMES = {"vi": "variation of information", "binder": "Binder loss"}
@@ -75,10 +74,11 @@ def findings(summary: Summary) -> list[str]:
         )
     else:
         sentences.append("Every item that is not alone is with the rest of its cluster in most of the posterior.")
-    if summary.draws.is_weighted:
+    samples = summary.draws.samples
+    if samples.is_weighted:
         sentences.append(
-            f"The {summary.draws.n_draws:,} draws are weighted: they are worth {summary.draws.effective_draws:.4g} "
-            f"draws of equal weight, and one of them has {summary.draws.weights.max():.2%} of the weight."
+            f"The {samples.n_draws:,} draws are weighted: they are worth {samples.effective_draws:.4g} draws of equal "
+            f"weight, and one of them has {samples.weights.max():.2%} of the weight."
         )
     return [*sentences, summary.diagnosis.verdict]
 
@@ -90,7 +90,7 @@ def methods_text(summary: Summary) -> str:
         f"The posterior distribution of the partition of {counted(summary.draws.n_items, 'item')} was represented "
         f"by {_draws(summary)}."
     )
-    if isinstance(summary.draws, AllocationProbabilities):
+    if not summary.draws.labels_are_sure:
         first = first[:-1] + ", " + (_GIVEN if is_binder(best.loss) else _SAMPLED)
     how = "by greedy search [dahl2022]" if best.method == "greedy" else f"by the method {best.method!r}"
     report = "We do not report" if diagnosis.status == "disagree" else "We report"
@@ -180,7 +180,7 @@ def _convergence(summary: Summary) -> str:
         "of clusters, the cluster sizes, distances to partitions and the partition itself: the largest R-hat was "
         f"{rhat}, the smallest effective sample size {ess}, and the largest difference between two chains' "
         f"probabilities of a pair being together {_figure(diagnosis.gap.size, '.2f')}"
-        f"{short}{'; R-hat and this difference do not count the weights' if summary.draws.is_weighted else ''}."
+        f"{short}{'; R-hat and this difference do not count the weights' if summary.draws.samples.is_weighted else ''}."
     )
 
 
@@ -216,10 +216,10 @@ def _between(low: int, high: int) -> str:
 
 
 def _draws(summary: Summary) -> str:
-    draws = summary.draws
-    kind = "weighted draw" if draws.is_weighted else "draw"
-    text = f"{counted(draws.n_draws, kind)} of {counted(len(draws.chains), 'chain')}"
-    return f"{text} ({draws.about_weights})" if draws.is_weighted else text
+    samples = summary.draws.samples
+    kind = "weighted draw" if samples.is_weighted else "draw"
+    text = f"{counted(samples.n_draws, kind)} of {counted(len(samples.chains), 'chain')}"
+    return f"{text} ({samples.about_weights})" if samples.is_weighted else text
 
 
 def _radius(summary: Summary) -> str:

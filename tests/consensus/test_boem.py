@@ -90,7 +90,7 @@ def test_probabilities_count():
     soft = pc.as_allocation_probabilities(xr.DataArray(p, dims=("chain", "draw", "obs", "component")))
     best = find(soft, tau=0.35)
     assert best.info.objective == pytest.approx(best.expected_loss, abs=1e-12)
-    psm = soft.posterior_similarity_matrix().values
+    psm = pc.posterior_similarity_matrix(soft).values
     x = np.where(np.eye(20, dtype=bool), 0, 0.35 - psm)
     together = np.equal.outer(best.labels.values, best.labels.values)
     cost = np.sum(x * together)

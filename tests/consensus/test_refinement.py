@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 
 import posterior_consensus as pc
-from posterior_consensus.draws import as_partition_draws
+from posterior_consensus.sources.labels import as_partition_draws
 from tests import reference
 from tests.ensembles import noisy_draws, random_draws
 
@@ -39,7 +39,7 @@ def test_probabilities_count(order, passes):
         soft = xr.DataArray(p, dims=("chain", "draw", "obs", "component"))
         soft = pc.as_allocation_probabilities(soft, weights=weights)
         refined = pc.consensus.refine_partition(soft, start, order=order, passes=passes)
-        expected = reference.refine(soft.posterior_similarity_matrix().values, start, order, passes)
+        expected = reference.refine(pc.posterior_similarity_matrix(soft).values, start, order, passes)
         np.testing.assert_array_equal(refined, expected)
 
 

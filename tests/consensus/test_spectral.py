@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 import posterior_consensus as pc
 from posterior_consensus import executor
 from posterior_consensus.consensus.spectral import _basis, leading_eigenvectors, random_walk_vectors
-from posterior_consensus.draws import as_partition_draws
+from posterior_consensus.sources.labels import as_partition_draws
 from tests import reference
 from tests.ensembles import DEGENERATE, noisy_draws
 
@@ -143,7 +143,7 @@ def test_random_walks_of_degenerate_draws(name, affinity):
 def test_probabilities_have_their_random_walk():
     p = np.random.default_rng(9).dirichlet([0.2] * 3, size=(2, 30, 20))
     soft = pc.as_allocation_probabilities(xr.DataArray(p, dims=("chain", "draw", "obs", "component")))
-    psm = soft.posterior_similarity_matrix().values
+    psm = pc.posterior_similarity_matrix(soft).values
     theirs = spectral_embedding(psm, n_components=3, drop_first=False, random_state=1)
     ours = random_walk_vectors(soft, 3, "association", 1.0).vectors
     np.testing.assert_allclose(np.abs(ours), np.abs(theirs), atol=1e-8)

@@ -67,7 +67,7 @@ def test_probabilities_count():
     p = 0.6 * rng.dirichlet([0.3] * 3, size=(20, 24)) + 0.4 * np.eye(3)[np.arange(24) % 3]
     soft = pc.as_allocation_probabilities(p, weights=rng.exponential(size=20))
     found = pc.consensus.pair_threshold(soft, random_seed=1)
-    similarity = soft.posterior_similarity_matrix().values
+    similarity = pc.posterior_similarity_matrix(soft).values
     together = np.equal.outer(found.labels.values, found.labels.values)
     within = similarity[together & ~np.eye(24, dtype=bool)].mean()
     assert (found.within, found.between) == pytest.approx((within, similarity[~together].mean()), abs=1e-12)

@@ -13,9 +13,10 @@ from posterior_consensus import display
 from posterior_consensus.arguments import as_generator, check_clusters, check_count
 from posterior_consensus.consensus.perturbation.em import Draws
 from posterior_consensus.consensus.perturbation.search import Search, search
-from posterior_consensus.draws import PartitionDraws, as_partition_draws
-from posterior_consensus.groups import Stored, stored, without_cluster_names
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.partitions import HasLabels, distinct_rows
+from posterior_consensus.sources.containers import Stored, stored, without_cluster_names
+from posterior_consensus.sources.labels import as_partition_draws
 
 Noise = Literal["shared", "per_draw"]
 
@@ -251,7 +252,7 @@ def model_draws(draws: PartitionDraws, n_clusters: int | None, noise: Noise) -> 
     """
     used = draws if draws.weights.all() else draws.take(np.flatnonzero(draws.weights))
     counts = used.weights / np.square(used.weights).sum()
-    if used.is_weighted:
+    if used.samples.is_weighted:
         median = np.quantile(used.n_clusters, 0.5, weights=used.weights, method="inverted_cdf")
     else:
         median = np.median(used.n_clusters)
@@ -265,13 +266,13 @@ def as_fit(draws: PartitionDraws, found: Search) -> PerturbationFit:
     state = found.state
     memberships = found.memberships
     labels = memberships.argmax(axis=1).astype(np.int32)
-    dims = (draws.item_dim, "consensus_cluster")
+    dims = (draws.items.dim, "consensus_cluster")
     noise = np.full(draws.n_draws, np.nan)
     noise[draws.weights > 0] = state.parameters.noise
-    sample = {"chain": ("sample", draws.chain), "draw": ("sample", draws.draw), "weight": ("sample", draws.weights)}
+    sample = draws.samples.coords | {"weight": ("sample", draws.weights)}
     return PerturbationFit(
-        labels=draws.item_array(labels, "labels"),
-        memberships=xr.DataArray(memberships, dims=dims, coords=draws.item_coords, name="memberships"),
+        labels=draws.items.array(labels, "labels"),
+        memberships=xr.DataArray(memberships, dims=dims, coords=draws.items.coords, name="memberships"),
         shares=xr.DataArray(memberships.mean(axis=0), dims="consensus_cluster", name="shares"),
         draw_noise=xr.DataArray(noise, dims="sample", coords=sample, name="draw_noise"),
         log_likelihood=state.log_likelihood,

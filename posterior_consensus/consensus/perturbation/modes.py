@@ -13,10 +13,11 @@ from posterior_consensus import display
 from posterior_consensus.arguments import as_generator, check_clusters, check_count
 from posterior_consensus.consensus.perturbation.fit import model_draws
 from posterior_consensus.consensus.perturbation.mixture import Mixture, mixture
-from posterior_consensus.draws import PartitionDraws, as_partition_draws
-from posterior_consensus.groups import Stored, stored, without_cluster_names
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.partitions import distinct_rows
 from posterior_consensus.progress import track
+from posterior_consensus.sources.containers import Stored, stored, without_cluster_names
+from posterior_consensus.sources.labels import as_partition_draws
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -242,15 +243,15 @@ def _as_modes(draws: PartitionDraws, found: Mixture, evidence: dict[int, float])
     responsibilities = np.full((draws.n_draws, modes.size), np.nan)
     responsibilities[draws.weights > 0] = found.responsibilities[:, modes]
     noise = np.array([found.states[g].parameters.noise[0] for g in modes])
-    dims = ("mode", draws.item_dim, "consensus_cluster")
-    sample = {name: ("sample", getattr(draws, name)) for name in ("chain", "draw")}
+    dims = ("mode", draws.items.dim, "consensus_cluster")
+    sample = draws.samples.coords
     return PartitionModes(
-        labels=draws.partition_array(memberships.argmax(axis=2).astype(np.int32), "mode", "labels"),
+        labels=draws.items.partition_array(memberships.argmax(axis=2).astype(np.int32), "mode", "labels"),
         shares=xr.DataArray(found.shares[modes], dims="mode", name="shares"),
         responsibilities=xr.DataArray(
             responsibilities, dims=("sample", "mode"), coords=sample, name="responsibilities"
         ),
-        memberships=xr.DataArray(memberships, dims=dims, coords=draws.item_coords, name="memberships"),
+        memberships=xr.DataArray(memberships, dims=dims, coords=draws.items.coords, name="memberships"),
         noise=xr.DataArray(noise, dims="mode", name="noise"),
         log_likelihood=found.log_likelihood,
         evidence=evidence,

@@ -6,18 +6,16 @@ Labels have no dimension more, allocation probabilities have that of the compone
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus.groups import group_dataset, is_inference_data, listing
 from posterior_consensus.partitions import as_array
-from posterior_consensus.plain_files import is_plain, read_plain
+from posterior_consensus.sources.containers import group_dataset, is_inference_data, listing, opened
+from posterior_consensus.sources.plain_files import is_plain, read_plain
 
 _AXES = {1: "draws x items", 2: "draws x items x components"}
 ROUNDING = 1e-3  # of sums of probabilities: float32, and files that keep a few digits
@@ -29,7 +27,7 @@ def label_array(
 ) -> tuple[xr.DataArray, tuple[str, ...], str]:
     """Find the labels in `data`; return them with the names of their sample dimensions and of their item dimension."""
     dims = dim_names(sample_dims)
-    labels, dims, (item,) = _orient(_find(data, var_name, group, dims, (item_dim,), _labels_in), dims, (item_dim,))
+    labels, dims, (item,) = _orient(_read(data, var_name, group, dims, (item_dim,), _labels_in), dims, (item_dim,))
     return labels, dims, item
 
 
@@ -44,7 +42,7 @@ def probability_array(
     if item_dim is not None and item_dim == component_dim:
         raise ValueError(f"`item_dim` and `component_dim` must differ; got {item_dim!r} for both.")
     rest = (item_dim, component_dim)
-    values = _find(data, var_name, group, dims, rest, _probabilities_in)
+    values = _read(data, var_name, group, dims, rest, _probabilities_in)
     if values.dtype.kind != "f":
         name = repr(values.name) if values.name is not None else "`data`"
         raise TypeError(f"Allocation probabilities must be floats; {name} holds {values.dtype}.")
@@ -72,6 +70,17 @@ def dim_names(sample_dims: Any) -> tuple[str, ...]:
     return tuple(dims)
 
 
+def _read(data: Any, *where: Any) -> xr.DataArray:
+    """Find a variable and read it once, and no other of a file."""
+    with opened(data) as container:
+        return _in_memory(_find(container, *where))
+
+
+def _in_memory(variable: xr.DataArray) -> xr.DataArray:
+    """Read a variable with its coordinates; the user's, opened from a file, keep what was read as by ``.values``."""
+    return variable.copy(deep=False, data=variable.values).load()
+
+
 def _find(
     data: Any,
     var_name: str | None,
@@ -91,7 +100,7 @@ def _find(
                 f"`var_name` must be the name of the DataArray or None; got {var_name!r}, present: {data.name!r}."
             )
         return data
-    has_groups = isinstance(data, (xr.Dataset, xr.DataTree, str, Path)) or is_inference_data(data)
+    has_groups = isinstance(data, (xr.Dataset, xr.DataTree)) or is_inference_data(data)
     if has_groups or isinstance(data, Mapping):
         dataset = group_dataset(data, group) if has_groups else _from_dict(data, len(rest))
         if var_name is None:
@@ -134,11 +143,24 @@ def _labels_in(dataset: xr.Dataset, dims: tuple[str, ...], rest: tuple[str | Non
 
 
 def label_candidates(dataset: xr.Dataset, dims: tuple[str, ...], item_dim: str | None) -> list[xr.DataArray]:
-    """Variables that can be labels; floats only where nothing else can."""
+    """Variables that can be labels; floats, which have to be read to tell, only where nothing else can."""
     shaped = [v for v in dataset.data_vars.values() if _fits(v, dims, (item_dim,))]
-    return [v for v in shaped if v.dtype.kind in "iubUSTO"] or [
-        v for v in shaped if v.dtype.kind == "f" and _is_whole(v)
-    ]
+    whole = [v for v in shaped if v.dtype.kind in "iubUSTO"]
+    if whole:
+        return whole
+    floats = _read_where(_is_whole, (v for v in shaped if v.dtype.kind == "f"), dims)
+    return [v for v in floats if v.size == 0 or np.isfinite(v.values).any()]
+
+
+def _read_where(
+    is_it: Callable[[xr.DataArray], bool], variables: Iterable[xr.DataArray], dims: tuple[str, ...]
+) -> Iterator[xr.DataArray]:
+    """Read the variables that are such in every draw, and of the others one draw."""
+    for variable in variables:
+        if is_it(variable.isel(dict.fromkeys(_sample_dims(variable, dims), slice(1))).compute()):
+            values = _in_memory(variable)
+            if is_it(values):
+                yield values
 
 
 def _probabilities_in(dataset: xr.Dataset, dims: tuple[str, ...], rest: tuple[str | None, ...]) -> xr.DataArray:
@@ -171,23 +193,26 @@ def probability_candidates(
         for v in dataset.data_vars.values()
         if v.dtype.kind == "f" and _fits(v, dims, (None,))
     }
-    found = []
-    for variable in shaped:
-        one, other = (str(dim) for dim in other_dims(variable, dims))
-        is_normalised = (one not in with_parameters and sums_to_one(variable, other)) or (
-            other not in with_parameters and sums_to_one(variable, one)
+
+    def is_normalised(values: xr.DataArray) -> bool:
+        one, other = (str(dim) for dim in other_dims(values, dims))
+        return values.sizes[one] != values.sizes[other] and any(
+            items not in with_parameters and sums_to_one(values, components)
+            for items, components in ((one, other), (other, one))
         )
-        is_square = variable.sizes[one] == variable.sizes[other]
-        if _SOFT_NAMES.match(str(variable.name)) or (is_normalised and not is_square):
-            found.append(variable)
-    return found
+
+    named = [v for v in shaped if _SOFT_NAMES.match(str(v.name))]
+    return named + list(_read_where(is_normalised, (v for v in shaped if not _SOFT_NAMES.match(str(v.name))), dims))
+
+
+def _sample_dims(variable: xr.DataArray, dims: tuple[str, ...]) -> tuple[str, ...]:
+    """The draws' dimensions, which may be stacked as "sample"."""
+    return ("sample",) if not set(dims) <= set(variable.dims) and "sample" in variable.dims else dims
 
 
 def other_dims(variable: xr.DataArray, dims: tuple[str, ...]) -> list[Hashable]:
-    """Dimensions beside the draws', which may be stacked as "sample"."""
-    if not set(dims) <= set(variable.dims) and "sample" in variable.dims:
-        dims = ("sample",)
-    return [dim for dim in variable.dims if dim not in dims]
+    """Dimensions beside the draws'."""
+    return [dim for dim in variable.dims if dim not in _sample_dims(variable, dims)]
 
 
 def _fits(variable: xr.DataArray, dims: tuple[str, ...], rest: tuple[str | None, ...]) -> bool:
@@ -204,7 +229,7 @@ def _shapes(dataset: xr.Dataset) -> str:
 def _is_whole(variable: xr.DataArray) -> bool:
     """Whether all but the missing values are whole numbers; a missing or negative one is complained of later."""
     present = variable.values[np.isfinite(variable.values)]
-    return bool(np.all(present == np.floor(present))) and (present.size > 0 or variable.size == 0)
+    return bool(np.all(present == np.floor(present)))
 
 
 def _from_dict(data: Mapping[str, Any], n_rest: int) -> xr.Dataset:
@@ -300,43 +325,3 @@ def _orient(
     free = iter(dim for dim in others if dim not in rest)
     ordered = tuple(next(free) if dim is None else dim for dim in rest)
     return values.transpose(*dims, *ordered), dims, ordered
-
-
-def labelled(partition: Any, dim: str) -> Any:
-    """A result's labels; a Series whose index names its items as a DataArray over `dim`; anything else as it is."""
-    values = getattr(partition, "labels", partition)
-    if isinstance(values, pd.Series) and not isinstance(values.index, pd.RangeIndex):
-        return xr.DataArray(values.to_numpy(), dims=(dim,), coords={dim: values.index.to_numpy()})
-    return values
-
-
-def cluster_names(partition: Any, values: Any) -> tuple[Hashable, ...]:
-    """Names that the user gave the clusters, in the order of first appearance in their labels `values`."""
-    values = np.asarray(values)
-    found = values[np.sort(np.unique(values, return_index=True)[1])].tolist()
-    given = getattr(partition, "names", None)  # of a consensus
-    if given is not None:
-        return tuple(given[k] for k in found)
-    return tuple(int(name) if isinstance(name, float) else name for name in found)
-
-
-def aligned(labels: xr.DataArray, dim: str, coords: Mapping[Hashable, xr.DataArray], name: str) -> npt.NDArray[Any]:
-    """Labels of one partition in the order of the items' coordinates; by position where either side has none."""
-    if labels.ndim != 1:
-        raise ValueError(f"`{name}` must have the one dimension {dim!r}; got {labels.dims}.")
-    if labels.dims != (dim,) or dim not in labels.coords or dim not in coords or labels.size != coords[dim].size:
-        return labels.values
-    order = positions(coords[dim].to_index(), labels.coords[dim].to_index())
-    if order is None:
-        raise ValueError(f"`{name}` must label the same items; the coordinates of {dim!r} differ.")
-    return labels.values[order]
-
-
-def positions(wanted: pd.Index, found: pd.Index) -> npt.NDArray[np.intp] | None:
-    """Where in `found` each of `wanted` is; None where the two do not hold the same."""
-    if wanted.equals(found):
-        return np.arange(len(wanted))
-    if len(wanted) != len(found) or not (wanted.is_unique and found.is_unique):
-        return None
-    order = found.get_indexer(wanted)
-    return order if np.all(order >= 0) else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
@@ -16,6 +16,7 @@ from typing import Any, Protocol, Self, TypeVar
 import xarray as xr
 
 from posterior_consensus import display
+from posterior_consensus.sources.plain_files import is_plain
 
 Container = TypeVar("Container")
 
@@ -36,19 +37,15 @@ def is_inference_data(data: object) -> bool:
 
 
 def group_dataset(data: Any, group: str) -> xr.Dataset:
-    """Return one group of an InferenceData, a DataTree or a NetCDF or Zarr file as a Dataset, a Dataset as it is.
+    """Return one group of an InferenceData or a DataTree as a Dataset, and a Dataset as it is.
 
     Raises
     ------
     ValueError
         If there is no such group; the message lists those there are.
-    FileNotFoundError
-        If `data` is a path to nothing.
     """
     if isinstance(data, xr.Dataset):
         return data
-    if isinstance(data, (str, Path)):
-        return _read(Path(data), group)
     if isinstance(data, xr.DataTree):
         present: Mapping[str, Any] = data.children
         if group not in present and data.data_vars and group in ("posterior", data.name):  # a group's own node
@@ -61,9 +58,9 @@ def group_dataset(data: Any, group: str) -> xr.Dataset:
     return found.to_dataset() if isinstance(found, xr.DataTree) else found
 
 
-def _read(path: Path, group: str) -> xr.Dataset:
-    with open_tree(path) as tree:
-        return group_dataset(tree, group).load()
+def opened(data: Any) -> AbstractContextManager[Any]:
+    """A NetCDF or Zarr file as a tree of which nothing is read but coordinates; anything else as it is."""
+    return open_tree(Path(data)) if isinstance(data, (str, Path)) and not is_plain(data) else nullcontext(data)
 
 
 def open_tree(path: Path) -> xr.DataTree:

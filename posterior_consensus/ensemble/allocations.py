@@ -1,25 +1,24 @@
-"""The other door: allocation probabilities given each draw's parameters, where a posterior has no labels."""
+"""Draws of allocation probabilities: the labels averaged out given the parameters of each draw."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from posterior_consensus import memory
 from posterior_consensus.arguments import as_generator
-from posterior_consensus.draws import PartitionDraws, draws_and_items, frame, with_weights
-from posterior_consensus.losses import PartitionLoss, pairs
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.items import Floats
+from posterior_consensus.ensemble.labels import DrawnLabels
+from posterior_consensus.loss_record import PartitionLoss
+from posterior_consensus.losses import is_binder, pairs
 from posterior_consensus.partitions import canonical_rows
-from posterior_consensus.sources import ROUNDING, probability_array
 from posterior_consensus.switching import expected_common_items, is_matched, most_in_common
-
-Floats = npt.NDArray[np.float64]
 
 _BLOCK = 4_000_000  # probabilities at once, 32 MB
 
@@ -68,6 +67,10 @@ class AllocationProbabilities(PartitionDraws):
         """Whether a similarity is a number of draws: never, it is a mean of probabilities."""
         return False
 
+    def take(self, rows: npt.NDArray[np.intp]) -> Self:
+        """Keep some draws, by row number; their weights sum to 1 again, and equal ones where all of them were 0."""
+        return replace(super().take(rows), probabilities=self.probabilities[rows], components=self.components[rows])
+
     def sample(self, random_seed: int | np.random.Generator | np.random.SeedSequence | None = None) -> PartitionDraws:
         """Draw one partition from the probabilities of each draw.
 
@@ -86,9 +89,8 @@ class AllocationProbabilities(PartitionDraws):
         >>> soft.sample(random_seed=1).labels
         array([[0, 1, 1]], dtype=uint8)
         """
-        labels, n_clusters = canonical_rows(_sampled(self.probabilities, random_seed), self.n_components)
-        kept = {f.name: getattr(self, f.name) for f in fields(PartitionDraws)}
-        return PartitionDraws(**kept | {"labels": labels, "n_clusters": n_clusters})
+        components = sampled_components(self.probabilities, random_seed)
+        return PartitionDraws(self.items, self.samples, DrawnLabels(*canonical_rows(components, self.n_components)))
 
     def membership(self, partition: Any) -> xr.DataArray:
         """Posterior probability of each item to belong to each cluster of a partition.
@@ -149,35 +151,15 @@ class AllocationProbabilities(PartitionDraws):
             probability[:, matched] += weight * draw[:, assigned[matched]]
         return xr.DataArray(
             np.minimum(probability, 1.0),
-            dims=(self.item_dim, "consensus_cluster"),
-            coords=self.item_coords,
+            dims=(self.items.dim, "consensus_cluster"),
+            coords=self.items.coords,
             name="membership",
         )
 
-    def posterior_similarity_matrix(self) -> xr.DataArray:
-        """Posterior probability that two items are in the same cluster, from the probabilities.
-
-        Returns
-        -------
-        xarray.DataArray of shape (n_items, n_items), dtype float64
-            sum_t w_t p_ti' p_tj, with ones on the diagonal.
-
-        Examples
-        --------
-        >>> import posterior_consensus as pc
-        >>> pc.as_allocation_probabilities([[[1.0, 0.0], [0.5, 0.5]]]).posterior_similarity_matrix().values
-        array([[1. , 0.5],
-               [0.5, 1. ]])
-        """
-        return self.pair_array(self.similarity(), "psm")
-
-    def similarity(self) -> Floats:
-        """Return the similarity matrix (n, n) as an array of the caller's own."""
-        return self._similarity.copy()
-
     @cached_property
-    def _similarity(self) -> Floats:
-        memory.check(8 * self.n_items**2, f"The similarity matrix of {self.n_items} items")
+    def shared_similarity(self) -> Floats:
+        """Mean probability of being together (n, n), sum_t w_t p_ti' p_tj, with ones on the diagonal."""
+        self._check_memory()
         total = np.zeros((self.n_items, self.n_items))
         for block, weights in self._blocks():
             rows = np.ascontiguousarray((block * np.sqrt(weights)[:, np.newaxis, np.newaxis]).transpose(1, 0, 2))
@@ -214,8 +196,10 @@ class AllocationProbabilities(PartitionDraws):
             alone += np.einsum("t,tnk,tnk->n", weights, block, block, optimize=True)
         return total - alone[:, np.newaxis] * columns
 
-    def binder_losses(self, partitions: npt.NDArray[Any], loss: PartitionLoss) -> Floats:
-        """Binder's loss of partitions (P, n) expected given the parameters of each draw, (P, N)."""
+    def marginal_losses(self, partitions: npt.NDArray[Any], loss: PartitionLoss) -> Floats | None:
+        """Losses of partitions (P, n) expected given each draw's parameters, (P, N); None for others than Binder's."""
+        if not is_binder(loss):
+            return None
         a, b, c = (loss.numerator[term] for term in "ABC")
         table = pairs(self.n_items)
         own = np.array([table[np.bincount(partition)].sum() for partition in partitions])
@@ -246,125 +230,7 @@ class AllocationProbabilities(PartitionDraws):
         return [*before, (name, f"{labels} (one sample)"), ("soft", soft)]
 
 
-def as_allocation_probabilities(
-    data: Any,
-    var_name: str | None = None,
-    *,
-    log: bool | None = None,
-    group: str = "posterior",
-    sample_dims: str | Sequence[str] = ("chain", "draw"),
-    item_dim: str | None = None,
-    component_dim: str | None = None,
-    weights: Any = None,
-    random_seed: int = 0,
-) -> AllocationProbabilities:
-    """Take soft assignments that a posterior holds: P(z_i = k | theta_t, y_i) of every draw, or their logarithms.
-
-    Parameters
-    ----------
-    data : InferenceData, DataTree, Dataset, DataArray, ndarray, list, dict, path or AllocationProbabilities
-        Arrays are draws x items x components or chains x draws x items x components. A path is one to a NetCDF or Zarr
-        file.
-    var_name : str, optional
-        Name of the variable, such as ``log_prob_z``, ``lp_z``, ``log_theta`` or ``responsibilities``. By default the
-        only one that has the sample dimensions and two more and sums to one over one of them, as it is or as
-        logarithms, or has one of the usual names.
-    log : bool, optional
-        Whether the values are logarithms. By default they are where one is negative or where they sum to one as
-        logarithms. Neither probabilities nor logarithms need be normalised.
-    group : str
-        Group of an InferenceData, DataTree or file.
-    sample_dims : str or sequence of str
-        Dimensions that run over draws.
-    item_dim, component_dim : str, optional
-        Dimensions that run over items and components. By default the components are along the dimension over which the
-        values are normalised, or the last one.
-    weights : array_like, optional
-        Weight of each draw, as for :func:`as_partition_draws`.
-    random_seed : int
-        Seed of the sample that `labels` is.
-
-    Returns
-    -------
-    AllocationProbabilities
-
-    Raises
-    ------
-    ValueError
-        If there are no such values or several, a value is NaN, an item has probability 0 for all components, or it
-        cannot be told whether the values are logarithms.
-    TypeError
-        If the values are not floats.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import posterior_consensus as pc
-    >>> log_prob_z = np.log([[[0.9, 0.1], [0.5, 0.5]], [[0.2, 0.8], [0.5, 0.5]]])
-    >>> soft = pc.as_allocation_probabilities(log_prob_z)
-    >>> soft.probabilities[0]
-    array([[0.9, 0.1],
-           [0.5, 0.5]])
-    >>> pc.expected_loss(soft, [0, 1], "binder")["expected_loss"].item()
-    0.25
-    """
-    if isinstance(data, AllocationProbabilities):
-        return data if weights is None else with_weights(data, weights)
-    values, dims, (item_dim, component_dim) = probability_array(
-        data, var_name, group, sample_dims, item_dim, component_dim
-    )
-    name = repr(values.name) if values.name is not None else "`data`"
-    n_draws, n_items = draws_and_items(values, dims, item_dim, name)
-    shape = n_draws, n_items, values.sizes[component_dim]
-    probabilities = normalised(values.values.reshape(shape), log, name)
-    components = _sampled(probabilities, random_seed)
-    labels, n_clusters = canonical_rows(components, shape[2])
-    draws = AllocationProbabilities(
-        labels,
-        n_clusters,
-        **frame(values, dims, item_dim),
-        probabilities=probabilities,
-        components=components,
-        component_dim=component_dim,
-    )
-    return draws if weights is None else with_weights(draws, weights, values, dims)
-
-
-def normalised(values: npt.NDArray[Any], log: bool | None, name: str) -> npt.NDArray[np.floating]:
-    """Probabilities (..., K) from values of any kind; float32 stays float32."""
-    values = values.astype(np.float32 if values.dtype.itemsize <= 4 else np.float64)
-    if np.isnan(values).any() or np.isposinf(values).any():
-        raise ValueError(f"{name} must hold probabilities or their logarithms; got NaN or infinity.")
-    if log is None:
-        log = _are_logarithms(values, name)
-    if log:
-        largest = values.max(axis=-1, keepdims=True)
-        if np.isneginf(largest).any():
-            raise ValueError(f"{name} must give each item a component; got -inf for all components of one.")
-        values -= largest
-        np.exp(values, out=values)
-    elif (values < 0).any():
-        raise ValueError(f"{name} must not be negative where `log` is False; got {values.min()}.")
-    total = values.sum(axis=-1, keepdims=True, dtype=np.float64)
-    if not total.all():
-        raise ValueError(f"{name} must give each item a component; got 0 for all components of one.")
-    values /= total
-    return values
-
-
-def _are_logarithms(values: npt.NDArray[np.floating], name: str) -> bool:
-    if (values < 0).any():
-        return True
-    if np.all(np.abs(values.sum(axis=-1, dtype=np.float64) - 1) < ROUNDING):
-        return False
-    if not values.any():
-        return True  # one component, of probability 1
-    raise ValueError(
-        f"`log` must say whether {name} holds logarithms: the values are not normalised, nor is one below 0."
-    )
-
-
-def _sampled(
+def sampled_components(
     probabilities: npt.NDArray[np.floating], random_seed: int | np.random.Generator | np.random.SeedSequence | None
 ) -> npt.NDArray[Any]:
     """A component of each item (N, n), by inversion of its distribution function."""

@@ -1,0 +1,227 @@
+"""Posterior draws of a partition: items, samples, and the labels of each of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus import display
+from posterior_consensus.ensemble.items import Floats, Items
+from posterior_consensus.ensemble.labels import DrawnLabels
+from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.ensemble.samples import Samples
+from posterior_consensus.kernels import coclustering, ensemble
+from posterior_consensus.loss_record import PartitionLoss
+
+_DRAWS_AT_ONCE = 4096  # bounds the memory of the bit planes, and is a block that could come from disk
+_LABELS_AT_ONCE = 2**20
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PartitionDraws(PairSource):
+    """Posterior draws of a partition, each numbered by first appearance; made by :func:`as_partition_draws`.
+
+    Attributes
+    ----------
+    items : Items
+        The items: `dim`, the name of their dimension, and `coords`, their coordinates as the user had them.
+    samples : Samples
+        The draws: `chain` and `draw`, where each comes from, their `weights`, and :meth:`~Samples.mean` and
+        :meth:`~Samples.mcse` over them.
+    drawn : DrawnLabels
+        What `labels` and `n_clusters` are read from.
+    labels : ndarray of shape (n_draws, n_items), smallest unsigned dtype
+        Cluster of each item in each draw, from 0 in order of first appearance.
+    n_clusters : ndarray of shape (n_draws,), dtype int64
+        Number of clusters of each draw.
+    weights : ndarray of shape (n_draws,), dtype float64
+        Weight of each draw; they sum to 1.
+    """
+
+    items: Items
+    samples: Samples
+    drawn: DrawnLabels
+    labels_are_sure: ClassVar[bool] = True
+
+    @property
+    def labels(self) -> npt.NDArray[Any]:
+        """Cluster of each item in each draw."""
+        return self.drawn.values
+
+    @property
+    def n_clusters(self) -> npt.NDArray[np.int64]:
+        """Number of clusters of each draw."""
+        return self.drawn.n_clusters
+
+    @property
+    def starts(self) -> npt.NDArray[np.int64]:
+        """First row of each draw (n_draws + 1,) where the clusters of all draws are stacked."""
+        return self.drawn.starts
+
+    @property
+    def weights(self) -> Floats:
+        """Weight of each draw."""
+        return self.samples.weights
+
+    @property
+    def n_draws(self) -> int:
+        """Number of draws over all chains."""
+        return self.samples.n_draws
+
+    def __len__(self) -> int:
+        return self.n_draws
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether a similarity is a number of draws, divided by that of all."""
+        return not self.samples.is_weighted
+
+    def as_draws(self, what: str = "This") -> Self:
+        """Return the draws as they are."""
+        return self
+
+    def marginal_losses(self, partitions: npt.NDArray[Any], loss: PartitionLoss) -> Floats | None:
+        """Losses of partitions (P, n) expected given each draw's parameters, (P, N); None: only labels are known."""
+        return None
+
+    def take(self, rows: npt.NDArray[np.intp]) -> Self:
+        """Keep some draws, by row number; their weights sum to 1 again, and equal ones where all of them were 0."""
+        return replace(self, samples=self.samples.take(rows), drawn=self.drawn.take(rows))
+
+    def isel(self, *, chain: Any = slice(None), draw: Any = slice(None)) -> Self:
+        """Keep some draws by their position, as xarray's ``isel`` does on a posterior.
+
+        Parameters
+        ----------
+        chain : int, slice or array_like of int or bool
+            Positions of chains.
+        draw : int, slice or array_like of int or bool
+            Positions within each of these chains: ``slice(500, None)`` drops a burn-in of 500 draws from each chain,
+            ``slice(None, None, 5)`` keeps every fifth draw.
+
+        Returns
+        -------
+        PartitionDraws or AllocationProbabilities
+            Chain after chain in the order that was asked for. Weights sum to 1 again, as by :meth:`take`.
+
+        Raises
+        ------
+        IndexError
+            If there is no such chain or draw, or no draw is left.
+
+        Examples
+        --------
+        >>> import posterior_consensus as pc
+        >>> draws = pc.as_partition_draws([[[0, 0], [0, 1], [0, 0]], [[0, 1], [0, 1], [0, 0]]])
+        >>> draws.isel(draw=slice(1, None)).samples.draw
+        array([1, 2, 1, 2])
+        >>> draws.isel(chain=1, draw=[0, 2]).labels
+        array([[0, 1],
+               [0, 0]], dtype=uint8)
+        """
+        return self.take(self.samples.rows("isel", chain=chain, draw=draw))
+
+    def sel(self, *, chain: Any = slice(None), draw: Any = slice(None)) -> Self:
+        """Keep some draws by the values of `samples.chain` and `samples.draw`, else as :meth:`isel`.
+
+        Slices include both ends.
+
+        Raises
+        ------
+        KeyError
+            If there is no such chain or draw, or no draw is left.
+
+        Examples
+        --------
+        >>> import posterior_consensus as pc
+        >>> draws = pc.as_partition_draws([[[0, 0], [0, 1], [0, 0]], [[0, 1], [0, 1], [0, 0]]])
+        >>> len(draws.sel(chain=[0], draw=slice(1, 2)))
+        2
+        """
+        return self.take(self.samples.rows("sel", chain=chain, draw=draw))
+
+    @property
+    def most_clusters(self) -> int:
+        """The largest number of clusters in any draw; those of weight 0 are not in the posterior."""
+        return int(self.n_clusters[self.weights > 0].max())
+
+    @property
+    def shared_similarity(self) -> Floats:
+        """Share of draws (n, n) that have two items together; without weights it takes no longer than a copy."""
+        return self._weighted_similarity if self.samples.is_weighted else self.similarity()
+
+    def similarity(self) -> Floats:
+        """Share of draws (n, n) that have two items together, as an array of the caller's own."""
+        if not self.is_counted:
+            return super().similarity()
+        self._check_memory()
+        similarity = np.empty((self.n_items, self.n_items))
+        for rows, block in self.drawn.blocks(_DRAWS_AT_ONCE):
+            planes = coclustering.pack_bit_planes(block, self.drawn.n_planes)
+            divisor = float(self.n_draws) if rows.stop >= self.n_draws else 1.0
+            coclustering.add_coclustering_counts(planes, len(block), similarity, rows.start == 0, divisor)
+        return similarity
+
+    @cached_property
+    def _weighted_similarity(self) -> Floats:
+        self._check_memory()
+        similarity = np.zeros((self.n_items, self.n_items))
+        for rows, block in self.drawn.blocks(_DRAWS_AT_ONCE):
+            coclustering.add_coclustering_weights(block, self.weights[rows], similarity)
+        similarity /= similarity[0, 0]  # the sum of all weights in the same order: rounding takes none above it
+        return similarity
+
+    def without_zero_weights(self) -> Self:
+        """Return the draws whose weight is not 0."""
+        return self if self.weights.all() else self.take(np.flatnonzero(self.weights))
+
+    def some_labels(self, most: int) -> npt.NDArray[Any]:
+        """Labels (at most `most`, n) of the first draws that differ, among as many as that."""
+        return np.unique(self.labels[:most], axis=0)
+
+    def row(self, item: int) -> Floats:
+        """Similarities (n,) of one item to all, at n x N cost."""
+        row: Floats = ensemble.similarity_rows(self.labels, self.samples.addends[0], np.array([item]))[0]
+        return row / row[item]
+
+    def product(self, columns: Floats) -> Floats:
+        """Product (n, c) of the similarity matrix with `columns` (n, c), at n x N x c cost."""
+        addends, total = self.samples.addends
+        table = ensemble.scatter(self.labels, self.starts, np.ascontiguousarray(columns))
+        product: Floats = ensemble.gather(self.labels, self.starts, addends, table)
+        return product / total
+
+    def links(self, labels: npt.NDArray[Any]) -> tuple[Floats, float]:
+        """Sums (n, K) of every item's similarities to the other members of each cluster, and what to divide them by."""
+        addends, total = self.samples.addends
+        counts = ensemble.joint_counts(self.labels, self.starts, labels, int(labels.max()) + 1)
+        links: Floats = ensemble.gather(self.labels, self.starts, addends, counts)
+        links[np.arange(labels.size), labels] -= total
+        return links, total
+
+    def signatures(self) -> npt.NDArray[np.intp]:
+        """Number (n,) of each item's labels over all draws."""
+        drawn, step = self.without_zero_weights().drawn, max(1, _LABELS_AT_ONCE // self.n_draws)
+        numbers: dict[bytes, int] = {}
+        blocks = (drawn.columns(slice(at, at + step)) for at in range(0, self.n_items, step))
+        return np.array([numbers.setdefault(column.tobytes(), len(numbers)) for block in blocks for column in block])
+
+    def _facts(self) -> list[tuple[str, str]]:
+        clusters = self.n_clusters
+        quantiles = np.quantile(clusters, [0.05, 0.5, 0.95], method="inverted_cdf", weights=self.weights)
+        return [
+            *self.samples.facts(),
+            ("items", f"{self.n_items} ({self.items.dim})"),
+            ("clusters", f"{clusters.min()} to {clusters.max()}; 5%, 50%, 95%: {', '.join(str(q) for q in quantiles)}"),
+            ("labels", f"{self.labels.dtype}, {self.labels.nbytes / 1e6:.1f} MB"),
+        ]
+
+    def __repr__(self) -> str:
+        return display.as_text(type(self).__name__, self._facts())
+
+    def _repr_html_(self) -> str:
+        return display.as_html(type(self).__name__, self._facts())

@@ -1,0 +1,175 @@
+"""The sample axis: where each draw comes from, what it weighs, and means over draws with their errors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from posterior_consensus.ensemble.items import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Posterior draws, whatever is drawn.
+
+    Attributes
+    ----------
+    chain, draw : ndarray of shape (n_draws,)
+        Where each draw comes from.
+    weights : ndarray of shape (n_draws,), dtype float64
+        Weight of each draw; they sum to 1, and are 1 / n_draws where they are equal.
+    """
+
+    chain: npt.NDArray[Any]
+    draw: npt.NDArray[Any]
+    weights: Floats
+
+    @property
+    def n_draws(self) -> int:
+        """Number of draws over all chains."""
+        return self.weights.size
+
+    @cached_property
+    def is_weighted(self) -> bool:
+        """Whether the weights differ."""
+        return bool(np.any(self.weights != self.weights[0]))
+
+    @property
+    def coords(self) -> dict[str, tuple[str, npt.NDArray[Any]]]:
+        """Chain and draw as coordinates of the dimension "sample", which runs over all draws."""
+        return {"chain": ("sample", self.chain), "draw": ("sample", self.draw)}
+
+    @cached_property
+    def chains(self) -> list[npt.NDArray[np.intp]]:
+        """Row numbers of each chain's draws, in the order in which the chains appear."""
+        _, first, inverse = np.unique(self.chain, return_index=True, return_inverse=True)
+        return [np.flatnonzero(inverse == k) for k in np.argsort(first)]
+
+    @property
+    def effective_draws(self) -> float:
+        """Kish's effective number of draws: of so many equally weighted ones a mean would vary as much.
+
+        1 / sum_t w_t^2, with weights that sum to 1; `n_draws` where they are equal. It knows nothing of the correlation
+        of successive draws, nor of the function whose mean is wanted [1]_.
+
+        References
+        ----------
+        .. [1] Elvira, Martino and Robert (2022), International Statistical Review 90(3), 525-550.
+           https://doi.org/10.1111/insr.12500
+        """
+        return float(1.0 / np.square(self.weights).sum()) if self.is_weighted else float(self.n_draws)
+
+    def mean(self, values: Floats) -> Floats:
+        """Posterior mean of a function of the partition given at each draw, shape (..., n_draws)."""
+        if not self.is_weighted:
+            return values.mean(axis=-1)
+        # Weights sum to 1 but for rounding: seen from one draw, a constant keeps its value and a share is at most 1.
+        origin = values[..., int(self.weights.argmax())].astype(np.float64)
+        mean: Floats = origin + (values - origin[..., np.newaxis]) @ self.weights
+        return mean
+
+    def mcse(self, values: Floats) -> Floats:
+        """Monte Carlo standard error of :meth:`mean`, from the chains' effective sample size and the weights.
+
+        Parameters
+        ----------
+        values : ndarray of shape (..., n_draws)
+
+        Returns
+        -------
+        ndarray of shape (...)
+            NaN where the draws cannot tell: fewer than four draws in a chain, one draw with all the weight, or a
+            function that varies but not among the draws compared. 0 for a constant.
+
+        Notes
+        -----
+        The error is that of the mean of the jackknife's pseudo-values [1]_, less a constant
+
+            (N - 1) w_t (f_t - mean f) / (1 - w_t).
+
+        For equal weights those are the deviations themselves. Else they are what the delta method gives for a ratio of
+        two means, N w_t (f_t - mean f), but for what a draw of large weight does to the mean: leaving out one that
+        has nearly all of it moves the mean as far as the other draws are away, and the error says so. Their standard
+        deviation is that of all draws. ArviZ computes their effective sample size over chains [2]_; chains of unequal
+        length count up to the shortest one's, and the size is scaled to all draws.
+
+        References
+        ----------
+        .. [1] Miller (1974), Biometrika 61(1), 1-15. https://doi.org/10.1093/biomet/61.1.1
+        .. [2] Vehtari, Gelman, Simpson, Carpenter and Buerkner (2021), Bayesian Analysis 16(2), 667-718.
+           https://doi.org/10.1214/20-BA1221
+        """
+        from arviz_stats.base import array_stats
+
+        error = np.full(values.shape[:-1], np.nan)
+        if min(rows.size for rows in self.chains) < 4 or self.weights.max() == 1.0:
+            return error
+        deviations = values - self.mean(values)[..., np.newaxis]
+        pseudo = (self.n_draws - 1) * self.weights / (1.0 - self.weights) * deviations
+        error[np.ptp(values[..., self.weights > 0], axis=-1) == 0] = 0.0
+        chains = self.by_chain(pseudo)
+        moving = np.isnan(error) & (np.ptp(chains, axis=(-2, -1)) > 0)  # ArviZ divides by the variance
+        if np.any(moving):
+            largest = np.abs(chains[moving]).max(axis=(-2, -1), keepdims=True)  # ArviZ takes tiny values for constant
+            size = array_stats.ess(chains[moving] / largest, chain_axis=-2, draw_axis=-1, method="mean")
+            size *= self.n_draws / (chains.shape[-2] * chains.shape[-1])
+            error[moving] = pseudo[moving].std(axis=-1, ddof=1) / np.sqrt(size)
+        return error
+
+    @property
+    def about_weights(self) -> str:
+        """What the weights leave, in words."""
+        return f"Kish's effective number {self.effective_draws:.4g}, largest weight {self.weights.max():.2%}"
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Names and values of what to show of the draws."""
+        lengths = ", ".join(sorted({str(rows.size) for rows in self.chains}))
+        return [
+            ("draws", f"{self.n_draws}{', weighted: ' + self.about_weights if self.is_weighted else ''}"),
+            ("chains", f"{len(self.chains)} of {lengths} draws"),
+        ]
+
+    def by_chain(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Stack values of shape (..., n_draws) by chain, (..., n_chains, n); n is the length of the shortest."""
+        length = min(rows.size for rows in self.chains)
+        return np.stack([values[..., rows[:length]] for rows in self.chains], axis=-2)
+
+    @property
+    def addends(self) -> tuple[Floats, float]:
+        """Weights to add before one division by their sum, and that sum; ones, whose sums are exact, if equal."""
+        weights = self.weights if self.is_weighted else np.ones(self.n_draws)
+        return weights, float(weights.sum())
+
+    def weighted(self, weights: Floats) -> Samples:
+        """Return the draws with these weights, which are divided by their sum."""
+        uniform = np.all(weights == weights[0])
+        return replace(self, weights=np.full(self.n_draws, 1.0 / self.n_draws) if uniform else weights / weights.sum())
+
+    def take(self, rows: npt.NDArray[np.intp]) -> Samples:
+        """Keep some draws, by row number; their weights sum to 1 again, and equal ones where all of them were 0."""
+        weights = self.weights[rows]
+        return Samples(self.chain[rows], self.draw[rows], weights).weighted(weights)
+
+    def rows(self, by: Literal["isel", "sel"], **wanted: Any) -> npt.NDArray[np.intp]:
+        """Let xarray choose by position or by value among the chains, and the draws within each: `chain` and `draw`."""
+
+        def positions_of(dim: str, ids: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+            along = xr.DataArray(np.arange(ids.size), coords={dim: ids}, dims=dim)
+            try:
+                return np.atleast_1d(getattr(along, by)({dim: wanted[dim]}).values)
+            except (IndexError, KeyError) as error:
+                first, last = (0, ids.size - 1) if by == "isel" else (ids[0], ids[-1])
+                raise type(error)(f"`{dim}` must lie among {first} to {last}; got {wanted[dim]!r}.") from None
+
+        chosen = positions_of("chain", self.chain[[rows[0] for rows in self.chains]])
+        rows = [self.chains[k][positions_of("draw", self.draw[self.chains[k]])] for k in chosen]
+        if not sum(map(len, rows)):
+            error = IndexError if by == "isel" else KeyError
+            asked = ", ".join(f"{dim}={value!r}" for dim, value in wanted.items() if value != slice(None))
+            raise error(f"`chain` and `draw` must leave at least one of the {self.n_draws} draws; got {asked}.")
+        return np.concatenate(rows)

@@ -1,0 +1,1 @@
+"""What users have, checked and brought to draws, allocation probabilities and similarities."""

@@ -1,0 +1,111 @@
+"""The door: labels of any origin become PartitionDraws, one checked and canonical object that all else works on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.items import Items
+from posterior_consensus.ensemble.labels import DrawnLabels
+from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.loss_record import Need
+from posterior_consensus.partitions import as_codes, canonical_rows
+from posterior_consensus.sources.samples import samples_of, weighted
+from posterior_consensus.sources.variables import label_array
+
+
+def as_partition_draws(
+    data: Any,
+    var_name: str | None = None,
+    *,
+    group: str = "posterior",
+    sample_dims: str | Sequence[str] = ("chain", "draw"),
+    item_dim: str | None = None,
+    weights: Any = None,
+) -> PartitionDraws:
+    """Take posterior draws of cluster labels from whatever holds them.
+
+    Parameters
+    ----------
+    data : InferenceData, DataTree, Dataset, DataArray, ndarray, list, DataFrame, dict, path or PartitionDraws
+        Labels may be integers from 0 or 1 or with gaps, strings, or floats that are whole numbers, and their names may
+        switch from draw to draw. Arrays and lists are draws x items or chains x draws x items, a DataFrame has a row
+        for each draw and a column for each item, a dict has arrays of chains x draws x items by name. A path is one to
+        a NetCDF or Zarr file, a NumPy file or a table of text, see Notes; a list of the latter has one for each chain.
+        PartitionDraws pass as they are.
+    var_name : str, optional
+        Name of the label variable. By default the only variable that can be one: it has the sample dimensions, one
+        more, and labels. Of a table, the columns of that name: ``z`` for ``z[1]``, ``z[2]``, ...
+    group : str
+        Group of an InferenceData, DataTree or file.
+    sample_dims : str or sequence of str
+        Dimensions that run over draws. Where neither "chain" nor "draw" is there, ``"sample"``, as ``az.extract`` makes
+        it, is taken.
+    item_dim : str, optional
+        Dimension that runs over items; by default the one that is left.
+    weights : array_like, optional
+        Weight of each draw, of shape (n_draws,) or of the sample dimensions' shape; not negative, in any unit.
+
+    Returns
+    -------
+    PartitionDraws
+
+    Raises
+    ------
+    ValueError
+        If labels are missing, negative or not whole numbers, a dimension or variable is missing or ambiguous, there are
+        no draws or no items, or the weights do not fit. The message names the argument, what came and what is allowed.
+    TypeError
+        If `data` is of no kind listed above.
+
+    Notes
+    -----
+    Tables (.csv, .tsv, .txt, also with .gz) have a row for each draw and a column for each item, as R's ``write.csv``
+    makes them of a matrix of draws x items. A first line of names, quoted or not numbers, becomes the items'
+    coordinate; names of rows are left out. Columns ``chain`` and ``draw`` (or ``.chain`` and ``.iteration``, as R's
+    posterior calls them) say where a row comes from; without them all rows are one chain. A NumPy file (.npy, .npz with
+    one array) has draws x items or chains x draws x items.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> draws = pc.as_partition_draws([[5, 5, 2], [1, 1, 1]])
+    >>> draws.labels
+    array([[0, 0, 1],
+           [0, 0, 0]], dtype=uint8)
+    >>> draws.n_clusters
+    array([2, 1])
+    """
+    if isinstance(data, PairSource):
+        draws = data.as_draws()
+        if var_name is not None or item_dim is not None:
+            raise ValueError("`var_name` and `item_dim` must be None for PartitionDraws, which are made already.")
+        return draws if weights is None else replace(draws, samples=weighted(draws.samples, weights))
+    labels, dims, item_dim = label_array(data, var_name, group, sample_dims, item_dim)
+    name = f"the labels of {labels.name!r}" if labels.name is not None else "`data`"
+    samples, items = samples_of(labels, dims, weights, name), Items.along(labels, item_dim)
+    codes, n_codes = as_codes(labels.values.reshape(samples.n_draws, items.n_items), name)
+    return PartitionDraws(items, samples, DrawnLabels(*canonical_rows(codes, n_codes)))
+
+
+def as_pair_source(data: Any, needs: Mapping[str, Need] | None = None) -> PairSource:
+    """Take a similarity matrix alone as it is, and anything else as draws.
+
+    Parameters
+    ----------
+    data : PairSimilarity or anything :func:`as_partition_draws` takes
+    needs : mapping of str to {"pairs", "draws"}, optional
+        What is asked for, by what asks for it, such as ``{"loss 'vi'": "draws"}``.
+
+    Raises
+    ------
+    ValueError
+        If something needs draws and there is a matrix alone, and as :func:`as_partition_draws`.
+    """
+    source = data if isinstance(data, PairSource) else as_partition_draws(data)
+    for what, need in (needs or {}).items():
+        if need == "draws":
+            source.as_draws(what)
+    return source

@@ -1,0 +1,133 @@
+"""A posterior similarity matrix that a user has, without the draws that it comes from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import xarray as xr
+
+from posterior_consensus.ensemble.items import Floats, Items, positions
+from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
+from posterior_consensus.partitions import as_array
+
+_TOLERANCE = 1e-6  # of a matrix's entries: what float32, sums in another order and short text files leave
+
+
+def as_pair_similarity(matrix: Any, *, item_dim: str | None = None) -> PairSimilarity:
+    """Take a posterior similarity matrix where the draws are not at hand.
+
+    Parameters
+    ----------
+    matrix : array_like, DataFrame, DataArray, SciPy sparse array, PartitionDraws or PairSimilarity
+        Posterior probability that two items are in the same cluster, items x items: symmetric, in [0, 1] and 1 on the
+        diagonal, each up to 1e-6. A sparse array has zeros where it has no entries. Of draws, their similarities are
+        taken.
+    item_dim : str, optional
+        Name of the items' dimension. By default that of the DataArray's first dimension or of the DataFrame's index,
+        else "item".
+
+    Returns
+    -------
+    PairSimilarity
+        With the items' names of a DataFrame's index or a DataArray's coordinates. Every function takes it that needs
+        similarities only; the others say that they need draws.
+
+    Raises
+    ------
+    ValueError
+        If the matrix is not square, not symmetric, not finite, not in [0, 1] or not 1 on the diagonal, or its rows and
+        columns name different items.
+    TypeError
+        If the values are not real numbers.
+
+    Notes
+    -----
+    Rounding up to 1e-6 is mended: values are clipped to [0, 1], the mean of the matrix and its transpose is taken and
+    the diagonal is set to 1. A matrix without rounding passes unchanged.
+
+    From the similarities alone follow Binder's expected loss with any costs, its lower bound and certificate, the two
+    losses of `PAIR_LOSSES`, and how surely an item is with its cluster. Standard errors, the credible ball, diagnoses
+    and the expectation of any other loss need the draws.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> pairs = pc.as_pair_similarity([[1.0, 0.9, 0.2], [0.9, 1.0, 0.3], [0.2, 0.3, 1.0]])
+    >>> best = pc.consensus_partition(pairs, "binder", random_seed=1, progressbar=False)
+    >>> best.labels.values
+    array([0, 0, 1], dtype=int32)
+    """
+    if isinstance(matrix, PairSource):
+        if item_dim not in (None, matrix.items.dim):
+            raise ValueError(
+                f"`item_dim` must be None or {matrix.items.dim!r}, as the items have it; got {item_dim!r}."
+            )
+        return matrix.as_pairs()
+    named = _named(matrix, item_dim)
+    return PairSimilarity(Items.along(named, str(named.dims[0])), _checked(named.values))
+
+
+def _named(matrix: Any, item_dim: str | None) -> xr.DataArray:
+    """The matrix with its columns in the order of its rows, whose names it keeps."""
+    if isinstance(matrix, pd.DataFrame):
+        name = str(item_dim or matrix.index.name or "item")
+        array = xr.DataArray(matrix.to_numpy(), dims=(name, f"{name}_bis"))
+        for dim, names in zip(array.dims, (matrix.index, matrix.columns), strict=True):
+            if not isinstance(names, pd.RangeIndex) and names.nlevels == 1:
+                array = array.assign_coords({dim: names.to_numpy()})
+    elif isinstance(matrix, xr.DataArray):
+        array = matrix
+    else:
+        values = matrix.toarray() if hasattr(matrix, "toarray") else as_array(matrix, "`matrix`")
+        array = xr.DataArray(values, dims=("item", "item_bis")[: values.ndim] if values.ndim < 3 else None)
+    if array.ndim != 2 or array.shape[0] != array.shape[1] or array.size == 0:
+        raise ValueError(
+            f"`matrix` must be square, items x items, with at least one item; got shape {array.shape}. "
+            "Draws x items are for as_partition_draws."
+        )
+    rows, columns = array.dims
+    if rows in array.indexes and columns in array.indexes:
+        order = positions(array.indexes[rows], array.indexes[columns])
+        if order is None:
+            raise ValueError(
+                f"`matrix` must have the same items in rows and columns; the names of {rows!r} and {columns!r} differ."
+            )
+        array = array.isel({columns: order})
+    return array if item_dim is None else array.rename({rows: item_dim})
+
+
+def _checked(values: npt.NDArray[Any]) -> Floats:
+    """The values as similarities, rounding mended; an array of its own."""
+    if values.dtype.kind not in "buif":
+        raise TypeError(f"`matrix` must hold real numbers; got {values.dtype}.")
+    values = values.astype(np.float64)
+    if not np.isfinite(values).all():
+        wrong = values[~np.isfinite(values)]
+        raise ValueError(
+            f"`matrix` must be finite; got {wrong.size} values such as {wrong[0]}. Drop the items that they belong to."
+        )
+    low, high = values.min(), values.max()
+    if low < -_TOLERANCE or high > 1 + _TOLERANCE:
+        raise ValueError(
+            f"`matrix` must have values in [0, 1]; got {low:.6g} to {high:.6g}. "
+            "Divide counts by the number of draws; take 1 minus distances."
+        )
+    diagonal = np.diagonal(values)
+    if np.any(diagonal < 1 - _TOLERANCE):
+        raise ValueError(
+            f"`matrix` must be 1 on the diagonal, as an item is always with itself; got {diagonal.min():.6g}. "
+            "Fill it with numpy.fill_diagonal(matrix, 1) if it was left out."
+        )
+    difference = np.abs(values - values.T).max()
+    if difference > _TOLERANCE:
+        raise ValueError(
+            f"`matrix` must be symmetric; entries differ from their mirror images by up to {difference:.6g}. "
+            "Add the transpose to one triangle if the other was left out."
+        )
+    values = (values + values.T) / 2
+    np.clip(values, 0.0, 1.0, out=values)
+    np.fill_diagonal(values, 1.0)
+    return values

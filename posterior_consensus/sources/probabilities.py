@@ -1,0 +1,132 @@
+"""Allocation probabilities that a posterior holds, or their logarithms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus.ensemble.allocations import AllocationProbabilities, sampled_components
+from posterior_consensus.ensemble.items import Items
+from posterior_consensus.ensemble.labels import DrawnLabels
+from posterior_consensus.partitions import canonical_rows
+from posterior_consensus.sources.samples import samples_of, weighted
+from posterior_consensus.sources.variables import ROUNDING, probability_array
+
+
+def as_allocation_probabilities(
+    data: Any,
+    var_name: str | None = None,
+    *,
+    log: bool | None = None,
+    group: str = "posterior",
+    sample_dims: str | Sequence[str] = ("chain", "draw"),
+    item_dim: str | None = None,
+    component_dim: str | None = None,
+    weights: Any = None,
+    random_seed: int = 0,
+) -> AllocationProbabilities:
+    """Take soft assignments that a posterior holds: P(z_i = k | theta_t, y_i) of every draw, or their logarithms.
+
+    Parameters
+    ----------
+    data : InferenceData, DataTree, Dataset, DataArray, ndarray, list, dict, path or AllocationProbabilities
+        Arrays are draws x items x components or chains x draws x items x components. A path is one to a NetCDF or Zarr
+        file.
+    var_name : str, optional
+        Name of the variable, such as ``log_prob_z``, ``lp_z``, ``log_theta`` or ``responsibilities``. By default the
+        only one that has the sample dimensions and two more and sums to one over one of them, as it is or as
+        logarithms, or has one of the usual names.
+    log : bool, optional
+        Whether the values are logarithms. By default they are where one is negative or where they sum to one as
+        logarithms. Neither probabilities nor logarithms need be normalised.
+    group : str
+        Group of an InferenceData, DataTree or file.
+    sample_dims : str or sequence of str
+        Dimensions that run over draws.
+    item_dim, component_dim : str, optional
+        Dimensions that run over items and components. By default the components are along the dimension over which the
+        values are normalised, or the last one.
+    weights : array_like, optional
+        Weight of each draw, as for :func:`as_partition_draws`.
+    random_seed : int
+        Seed of the sample that `labels` is.
+
+    Returns
+    -------
+    AllocationProbabilities
+
+    Raises
+    ------
+    ValueError
+        If there are no such values or several, a value is NaN, an item has probability 0 for all components, or it
+        cannot be told whether the values are logarithms.
+    TypeError
+        If the values are not floats.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import posterior_consensus as pc
+    >>> log_prob_z = np.log([[[0.9, 0.1], [0.5, 0.5]], [[0.2, 0.8], [0.5, 0.5]]])
+    >>> soft = pc.as_allocation_probabilities(log_prob_z)
+    >>> soft.probabilities[0]
+    array([[0.9, 0.1],
+           [0.5, 0.5]])
+    >>> pc.expected_loss(soft, [0, 1], "binder")["expected_loss"].item()
+    0.25
+    """
+    if isinstance(data, AllocationProbabilities):
+        return data if weights is None else replace(data, samples=weighted(data.samples, weights))
+    values, dims, (item_dim, component_dim) = probability_array(
+        data, var_name, group, sample_dims, item_dim, component_dim
+    )
+    name = repr(values.name) if values.name is not None else "`data`"
+    samples = samples_of(values, dims, weights, name)
+    probabilities = normalised(values.values.reshape(samples.n_draws, *values.shape[-2:]), log, name)
+    components = sampled_components(probabilities, random_seed)
+    return AllocationProbabilities(
+        Items.along(values, item_dim),
+        samples,
+        DrawnLabels(*canonical_rows(components, probabilities.shape[2])),
+        probabilities=probabilities,
+        components=components,
+        component_dim=component_dim,
+    )
+
+
+def normalised(values: npt.NDArray[Any], log: bool | None, name: str) -> npt.NDArray[np.floating]:
+    """Probabilities (..., K) from values of any kind; float32 stays float32."""
+    values = values.astype(np.float32 if values.dtype.itemsize <= 4 else np.float64)
+    if np.isnan(values).any() or np.isposinf(values).any():
+        raise ValueError(f"{name} must hold probabilities or their logarithms; got NaN or infinity.")
+    if log is None:
+        log = _are_logarithms(values, name)
+    if log:
+        largest = values.max(axis=-1, keepdims=True)
+        if np.isneginf(largest).any():
+            raise ValueError(f"{name} must give each item a component; got -inf for all components of one.")
+        values -= largest
+        np.exp(values, out=values)
+    elif (values < 0).any():
+        raise ValueError(f"{name} must not be negative where `log` is False; got {values.min()}.")
+    total = values.sum(axis=-1, keepdims=True, dtype=np.float64)
+    if not total.all():
+        raise ValueError(f"{name} must give each item a component; got 0 for all components of one.")
+    values /= total
+    return values
+
+
+def _are_logarithms(values: npt.NDArray[np.floating], name: str) -> bool:
+    if (values < 0).any():
+        return True
+    if np.all(np.abs(values.sum(axis=-1, dtype=np.float64) - 1) < ROUNDING):
+        return False
+    if not values.any():
+        return True  # one component, of probability 1
+    raise ValueError(
+        f"`log` must say whether {name} holds logarithms: the values are not normalised, nor is one below 0."
+    )

@@ -1,0 +1,90 @@
+"""Chain, draw and weight of every draw, from the coordinates of an array and what the user gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from posterior_consensus.ensemble.items import positions
+from posterior_consensus.ensemble.samples import Samples
+from posterior_consensus.partitions import as_array
+
+
+def samples_of(values: xr.DataArray, dims: tuple[str, ...], weights: Any, name: str) -> Samples:
+    """Take the draws that an array of this name runs over, with the user's weights."""
+    if values.size == 0:
+        raise ValueError(f"{name} must hold at least one draw of one item; got {dict(values.sizes)}.")
+    shape = tuple(values.sizes[dim] for dim in dims)
+    n_draws = int(np.prod(shape))
+    samples = Samples(*_sample_ids(values, dims, n_draws), np.full(n_draws, 1.0 / n_draws))
+    if isinstance(weights, xr.DataArray) and (weights.ndim > 1 or weights.dims == dims):
+        weights = _align_weights(weights, values, dims)
+    return samples if weights is None else _weighted(samples, weights, shape)
+
+
+def weighted(samples: Samples, weights: Any) -> Samples:
+    """Return the draws with these weights, by draw, or by chain where the chains are of one length and in order."""
+    lengths = {rows.size for rows in samples.chains}
+    in_order = np.array_equal(np.concatenate(samples.chains), np.arange(samples.n_draws))
+    by_chain = in_order and len(lengths) == 1
+    return _weighted(samples, weights, (len(samples.chains), lengths.pop()) if by_chain else (samples.n_draws,))
+
+
+def _weighted(samples: Samples, weights: Any, shape: tuple[int, ...]) -> Samples:
+    """Check the weights, which may have the shape of the sample dimensions."""
+    values = as_array(weights, "`weights`")
+    try:
+        if values.dtype.kind not in "iufbO" or any(isinstance(v, str) for v in values.flat if values.dtype == object):
+            raise TypeError
+        values = values.astype(np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"`weights` must be numbers; got {type(weights).__name__} of {values.dtype}.") from None
+    if values.shape not in ((samples.n_draws,), shape):
+        wanted = f"({samples.n_draws},)" + (f" or {shape}" if len(shape) > 1 else "")
+        raise ValueError(f"`weights` must be one number per draw, of shape {wanted}; got shape {values.shape}.")
+    values = values.ravel()
+    wrong = values[~(np.isfinite(values) & (values >= 0))]
+    if wrong.size:
+        raise ValueError(f"`weights` must be finite and not negative; got {wrong[0]!s}.")
+    if not values.any():
+        raise ValueError("`weights` must not all be 0.")
+    # Divided first, so that the sum of huge or tiny weights neither overflows nor vanishes.
+    return samples.weighted(values / values.max())
+
+
+def _sample_ids(labels: xr.DataArray, dims: tuple[str, ...], n_draws: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Chain and draw of every row; a single sample dimension may carry both as coordinates, else it is one chain."""
+    if len(dims) == 1:
+        coords = labels.coords
+        chain = (
+            coords["chain"].values
+            if "chain" in coords and coords["chain"].dims == dims
+            else np.zeros(n_draws, np.int64)
+        )
+        draw = coords["draw"].values if "draw" in coords and coords["draw"].dims == dims else np.arange(n_draws)
+        return np.asarray(chain), np.asarray(draw)
+    sizes = [labels.sizes[dim] for dim in dims]
+    known = {dim: index.to_numpy() for dim, index in labels.indexes.items() if index.is_unique}
+    ids = [known.get(dim, np.arange(size)) for dim, size in zip(dims, sizes, strict=True)]
+    at = np.indices(sizes).reshape(len(dims), -1)
+    axis = dims.index("chain") if "chain" in dims else 0
+    rest = [k for k in range(len(dims)) if k != axis]
+    if len(rest) == 1:
+        return ids[axis][at[axis]], ids[rest[0]][at[rest[0]]]
+    return ids[axis][at[axis]], np.ravel_multi_index(tuple(at[rest]), [sizes[k] for k in rest])
+
+
+def _align_weights(weights: xr.DataArray, labels: xr.DataArray, dims: tuple[str, ...]) -> xr.DataArray:
+    """Bring weights over the sample dimensions to the order of the labels."""
+    if set(weights.dims) != set(dims):
+        raise ValueError(f"`weights` must have the dimensions {dims}; got {weights.dims}.")
+    for dim in dims:
+        if dim in weights.indexes and dim in labels.indexes and weights.sizes[dim] == labels.sizes[dim]:
+            order = positions(labels.indexes[dim], weights.indexes[dim])
+            if order is None:
+                raise ValueError(f"`weights` must be those of the same draws; the coordinates of {dim!r} differ.")
+            weights = weights.isel({dim: order})
+    return weights.transpose(*dims)
