@@ -133,15 +133,16 @@ def is_sparse(draws: PartitionDraws) -> bool:
 
 
 class OnRatios(OnDraws):
-    """The same for a loss that is not linear, which has many traps and takes longer: such a search asks for more."""
+    """The same for a loss that is not linear in A and B: it has more local optima, and each scan takes longer."""
 
     at_once = 2
 
     def cuts(self) -> list[Labels]:
         """Cuts of the tree of average linkage to search from.
 
-        Cuts lead to lower places than allocation does. The tree is cut where the loss is least, into twice as many
-        clusters, as merges undo what is too fine better than splits what is too coarse, and into as many as draws have.
+        They lead to better local optima than allocation does. The tree is cut at three numbers of clusters: that of
+        least loss; twice that, because merging clusters that are too fine works better than splitting those that are
+        too coarse; and the median over the draws.
         """
         if not 1 < self._draws.n_items <= _MOST_IN_TREE:
             return []
@@ -160,8 +161,8 @@ class OnRatios(OnDraws):
     def explore(self, order: npt.NDArray[Any], random: npt.NDArray[np.float64], from_draw: bool) -> Found:
         """Search from a draw, or from an allocation of the items in this order, without using all draws.
 
-        Allocation goes by a difference of partitions, which leads to few places. Every run has a middle of its own:
-        were it the same for all, none could end where that sample has a higher loss by chance.
+        Allocation minimises B + C - 2 A and reaches few local optima. Each run takes another sample of draws: with one
+        sample for all, a local optimum whose loss is overestimated on it would never be found.
         """
         start = np.full(order.size, -1, np.int32)
         if from_draw:
