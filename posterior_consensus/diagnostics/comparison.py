@@ -1,4 +1,4 @@
-"""Whether one partition is better than another, or the draws do not tell."""
+"""Whether one partition is better than another, beyond the Monte Carlo error."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class PartitionComparison(Stored):
         open_to_doubt = [name for name, is_clear in zip(names[1:], clear[1:], strict=True) if not is_clear]
         facts = [
             ("best", names[0]),
-            ("as good, for all the draws tell", ", ".join(open_to_doubt) or "none"),
+            ("within Monte Carlo error", ", ".join(open_to_doubt) or "none"),
             ("loss", f"{self.loss.name}{f', {self.loss.unit}' if self.loss.unit else ''}"),
             ("draws", str(self.n_draws)),
         ]
@@ -112,7 +112,7 @@ def compare_partitions(draws: Any, partitions: Any, loss: str | PartitionLoss | 
     -----
     Partitions are evaluated against the same draws, so that much of the error of the two expected losses is common to
     both. The error of the difference is that of the mean over draws of L(a, z_t) - L(b, z_t), as a rule far smaller
-    than those of the losses themselves. It says how well the draws tell the two apart, not how large a difference
+    than those of the losses themselves. It says how well the draws distinguish the two, not how large a difference
     matters.
 
     Examples
