@@ -135,7 +135,7 @@ def pair_threshold(
     Raises
     ------
     ValueError
-        If the draws are at fault as :func:`as_partition_draws` says.
+        If the draws are invalid as :func:`as_partition_draws` says.
 
     See Also
     --------
@@ -150,11 +150,11 @@ def pair_threshold(
 
         tau = log(beta / (1 - alpha)) / log(alpha beta / ((1 - alpha) (1 - beta))),
 
-    which lies between 1 - beta and alpha. From a first tau, halfway between the two means of 2-means on the
-    similarities of the pairs (a sample of them where there are many), a round finds the partition of least expected
-    Binder loss at tau, sets alpha to the mean similarity within its clusters, 1 - beta to that between them, and tau by
-    the formula, until tau changes by less than 0.0001. A mean over N draws is not taken to be nearer to 0 or 1 than 1 /
-    (2 N + 2); weighted draws count as 1 / sum(w^2) equal ones.
+    which lies between 1 - beta and alpha. The first tau is halfway between the two means of 2-means on the
+    similarities of the pairs (a sample of them where there are many). A round finds the partition of least expected
+    Binder loss at tau. It sets alpha to the mean similarity within the clusters, 1 - beta to that between them, and tau
+    by the formula. Rounds end when tau changes by less than 0.0001. A mean over N draws is kept at least 1 / (2 N + 2)
+    away from 0 and 1; weighted draws count as 1 / sum(w^2) equal ones.
 
     In the random perturbation model [1]_, where each draw keeps an item's true label with probability 1 - p and else
     draws any of K labels, the pairs have only these two similarities, 1 - x (1 - 1 / K) and x / K with x = p (2 - p):

@@ -164,7 +164,7 @@ def fit_modes(
     Raises
     ------
     ValueError, TypeError
-        If an argument's value is not among those allowed, or the draws are at fault as :func:`as_partition_draws` says.
+        If an argument's value is not among those allowed, or the draws are invalid as :func:`as_partition_draws` says.
 
     See Also
     --------
