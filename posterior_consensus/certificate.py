@@ -168,7 +168,7 @@ def certify(
     Raises
     ------
     ValueError
-        If the loss has no bounding method, `seconds` is not a positive number, or draws or partition are at fault.
+        If the loss has no bounding method, `seconds` is not a positive number, or draws or partition are invalid.
     MemoryError
         If the matrices of items x items take more than the memory budget.
 

@@ -129,7 +129,7 @@ def credible_ball(
     Raises
     ------
     ValueError
-        If the loss is not a metric, `prob` is not between 0 and 1, or draws or partition are at fault.
+        If the loss is not a metric, `prob` is not between 0 and 1, or draws or partition are invalid.
 
     Notes
     -----

@@ -43,11 +43,10 @@ def align_and_vote(
     Notes
     -----
     The barycentre argmin_z sum_t w_t Mis(z, z_t) of equation 2 of [1]_, with Mis the least share of items labelled
-    differently over all matchings of the clusters. Given z, the best matching of each draw is the exact solution
-    of an assignment problem. Given the matchings (equation 3), the best z has at each item the label with the most
-    weight, as in [2]_ for other distances. No round raises the expected distance; rounds end when no item moves. Where
-    a draw has more clusters than z, those without a match do not vote; an item stays where
-    another label has no more votes.
+    differently over all matchings of the clusters. Given z, the best matching of each draw is the exact solution of an
+    assignment problem. Given the matchings (equation 3), the best z has at each item the label with the most weight, as
+    in [2]_ for other distances. No round raises the expected distance; rounds end when no item moves. Where a draw has
+    more clusters than z, those without a match do not vote; an item stays where another label has no more votes.
 
     The answer has at most as many clusters as the draw that it started from, or exactly `n_clusters`: a cluster that no
     item votes for then takes the item that loses the fewest votes by it. The smallest clusters of a draw with too many

@@ -47,8 +47,8 @@ def cc_pivot(
     -----
     CC-Pivot [1]_, with the threshold 0.25 of [2]_. A pivot i takes every item j left with PSM_ij > `threshold`, which
     determines the number of clusters. For the threshold 1/2 the expected Binder loss of a single order is, in the mean,
-    within a constant factor of the least. Where noisy similarities straddle the threshold there are many
-    clusters; :func:`pair_threshold` finds a threshold that suits the draws.
+    within a constant factor of the least. Where noisy similarities straddle the threshold there are many clusters;
+    :func:`pair_threshold` finds a threshold that suits the draws.
 
     Once there are as many clusters as `max_clusters` or `n_clusters` allows, the items left join the most similar
     pivot. Short of `n_clusters`, the item least similar to its pivot becomes a pivot and takes every item that is more

@@ -56,15 +56,17 @@ def kcc(
         Number of k-means++ starts, on a sample of 20,000 items where there are more; the one of greatest utility
         goes on with all items. Fewer beyond 30 clusters unless `n_clusters` is given.
 
-    Notes ----- With s_k the share of the items in cluster k, and p_tk, p_t the distributions over the clusters of draw
-    t of the items of k and of all items, the utility is sum_t w_t [sum_k s_k phi(p_tk) - phi(p_t)] where phi(p) is
-    sum_l p_l^2 (category), sum_l p_l log p_l (entropy), or a norm of p (cosine, lp). As phi is convex, an item is as
-    far from a centroid as phi lies above its tangent there, and Lloyd's iterations never lower the utility [1]_. For
-    category utility the distance is the squared Euclidean one between rows of the one-hot matrix, draws weighted by the
-    roots of their weights, and n (1 - sum_t w_t phi(p_t) - utility) is the sum of squares. The other utilities start
-    where category utility's iterations end. By Kullback-Leibler divergence an item is far from a cluster if it is with
-    none of its members in some draw, so that iterations from single items would hardly move. The cost of an iteration
-    is n_items x n_draws x clusters, in memory proportional to n_items x (n_draws + clusters); the tables of the draws'
+    Notes
+    -----
+    With s_k the share of the items in cluster k, and p_tk, p_t the distributions over the clusters of draw t of the
+    items of k and of all items, the utility is sum_t w_t [sum_k s_k phi(p_tk) - phi(p_t)] where phi(p) is sum_l p_l^2
+    (category), sum_l p_l log p_l (entropy), or a norm of p (cosine, lp). As phi is convex, an item is as far from a
+    centroid as phi lies above its tangent there, and Lloyd's iterations never lower the utility [1]_. For category
+    utility the distance is the squared Euclidean one between rows of the one-hot matrix, draws weighted by the roots of
+    their weights, and n (1 - sum_t w_t phi(p_t) - utility) is the sum of squares. The other utilities start where
+    category utility's iterations end. By Kullback-Leibler divergence an item is far from a cluster if it is with none
+    of its members in some draw, so that iterations from single items would hardly move. The cost of an iteration is
+    n_items x n_draws x clusters, in memory proportional to n_items x (n_draws + clusters); the tables of the draws'
     clusters by these clusters are made for some draws at a time.
 
     References

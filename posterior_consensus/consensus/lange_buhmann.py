@@ -53,7 +53,7 @@ def lange_buhmann(
     sets p(i, v) to P_iv p_v [(S / Q) P]_iv, where S / Q is taken entry by entry. Draws count by their weights, which
     are not estimated. Convergence is slow and the answer depends on `max_iter`: where sizes differ much, thousands of
     iterations still improve it. With `n_clusters`, a label that is no item's likeliest goes to the item for which it
-    comes closest to it.
+    comes closest to being that.
 
     An iteration costs n_items^2 x clusters, in two n x n matrices.
 

@@ -305,7 +305,7 @@ def consensus_partition(
     early once ``n_agree`` (3) runs reached the least loss, or when ``seconds`` are over. It uses as many threads as
     ``n_jobs`` says (-1: one for each processor), which does not change the answer. Ctrl-C ends it with a warning and
     the best partition so far. `info` has the number of runs, how many of them ended at the best loss, the scans and the
-    moves of each kind, the seconds, the loss of every run and the trace of the best one.
+    moves of each kind, the seconds, the loss of every run and the least loss so far.
 
     "basic", "spectral", "kcc" and "lange_buhmann" fit every number of clusters up to 30. Where more are allowed, they
     fit 1 to 8 and a grid that grows by the root of 2, and halve the gaps beside the best number until these are at most

@@ -51,7 +51,9 @@ def spectral(
     n_starts : int
         Number of k-means++ starts; fewer beyond 30 clusters unless `n_clusters` is given.
 
-    Notes ----- With None it is Algorithm 2 of Zhou, Dudeja and Amini (ICLR 2023), "Statistical guarantees for consensus
+    Notes
+    -----
+    With None it is Algorithm 2 of Zhou, Dudeja and Amini (ICLR 2023), "Statistical guarantees for consensus
     clustering"; "rbf" with gamma 1 gives what its tables report as spectral clustering. With W the weights without
     their diagonal and D their row sums, the vectors are D^(-1/2) u for the leading eigenvectors u of D^(-1/2) W
     D^(-1/2): the normalised cut of Shi and Malik (2000), https://doi.org/10.1109/34.868688, as scikit-learn's

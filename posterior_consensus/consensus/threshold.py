@@ -96,7 +96,7 @@ class PairThreshold(HasLabels, Stored):
         place = (self.tau - self.between) / (self.within - self.between) if self.within > self.between else np.nan
         facts = [
             ("consistent", consistent_interval(self.within, self.between)),
-            ("tau lies", f"{place:.0%} of the way up" if np.isfinite(place) else "-"),
+            ("tau lies", f"{place:.0%} into the interval" if np.isfinite(place) else "-"),
             ("clusters", f"{n_clusters} of {self.labels.size} items ({self.labels.dims[0]})"),
             ("rounds", f"{self.n_rounds}{'' if self.converged else ', not converged'}"),
         ]
@@ -175,7 +175,7 @@ def pair_threshold(
     >>> pc.consensus.pair_threshold(draws, random_seed=1)
     PairThreshold: tau 0.2675
       consistent  0 to 0.5
-      tau lies    54% of the way up
+      tau lies    54% into the interval
       clusters    2 of 4 items (item)
       rounds      2
     <BLANKLINE>

@@ -100,7 +100,7 @@ def compare_partitions(draws: Any, partitions: Any, loss: str | PartitionLoss | 
     ------
     ValueError
         If there is no partition or one does not label the draws' items, `loss` is not given for results of several
-        losses, or the draws are at fault as :func:`as_partition_draws` says.
+        losses, or the draws are invalid as :func:`as_partition_draws` says.
     TypeError
         If `partitions` is neither a dict nor a sequence.
 

@@ -234,7 +234,7 @@ def diagnose(
     Raises
     ------
     ValueError
-        If a partition does not label the draws' items, `n_pairs` is below 1, or the draws are at fault as
+        If a partition does not label the draws' items, `n_pairs` is below 1, or the draws are invalid as
         :func:`as_partition_draws` says.
 
     See Also

@@ -30,7 +30,7 @@ def similarity_mcse(draws: Any) -> xr.DataArray:
     Raises
     ------
     ValueError
-        If the draws are at fault as :func:`as_partition_draws` says.
+        If the draws are invalid as :func:`as_partition_draws` says.
 
     See Also
     --------

@@ -142,7 +142,7 @@ def near_independence(
     ------
     ValueError
         If fewer than 20 draws are nearly uncorrelated, `max_draws` is below 20 or `n_permutations` below 1, or the
-        draws are at fault as :func:`as_partition_draws` says.
+        draws are invalid as :func:`as_partition_draws` says.
 
     See Also
     --------

@@ -133,7 +133,7 @@ def sequential_distances(draws: Any, loss: str | PartitionLoss = "vi", *, lag: i
     Raises
     ------
     ValueError
-        If `lag` is below 1, or the draws are at fault as :func:`as_partition_draws` says.
+        If `lag` is below 1, or the draws are invalid as :func:`as_partition_draws` says.
 
     See Also
     --------
