@@ -118,7 +118,7 @@ ball
 # %%
 ax = pc.plot_credible_ball(ball)
 # %% [markdown]
-# Item by item: how probably a galaxy is with the rest of its cluster, and with which other cluster else.
+# Item by item: how probably a galaxy is with the rest of its cluster, and which other cluster it is with most often.
 
 # %%
 items = pc.item_uncertainty(draws, best)

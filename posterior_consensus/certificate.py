@@ -23,7 +23,7 @@ from posterior_consensus.sources.containers import Stored, stored
 from posterior_consensus.sources.labels import as_pair_source
 
 _SAME = 1e-12  # relative difference of losses that is rounding
-_SECONDS = 60.0  # of work, as they are foreseen
+_SECONDS = 60.0  # estimated time of the work
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,11 +44,11 @@ class Certificate(Stored):
     seconds : float
         Time that bounding took.
     better : xarray.DataArray of shape (n_items,), dtype int32, or None
-        A partition of smaller expected loss, if bounding came across one.
+        A partition of smaller expected loss, if bounding found one.
     better_loss : float
         Its expected loss; that of the partition if there is none.
     info : BinderBoundInfo, VIBoundInfo, MatchingInfo or None
-        What the method tells of its work.
+        The method's record of its work.
     """
 
     partition: xr.DataArray
@@ -154,10 +154,10 @@ def certify(
     loss : str or PartitionLoss, optional
         A loss for which there is a bounding method: "binder", or ``binder(a)`` with any costs; "vi"; and the other
         metrics, "jaccard", "nvi", "id" and "nid". By default the one that the partition was found under, if it is a
-        result, else "vi". Of a similarity matrix alone, Binder's.
+        result, else "vi". A similarity matrix alone takes Binder's losses only.
     seconds : float, optional
-        Time after which to stop with the bound that there is then, which depends on the machine. By default as much
-        work is done as takes about a minute, the same each time, and less where the optimum is proven before.
+        Time limit. The bound that is reached by then depends on the machine. By default a fixed amount of work is done,
+        about a minute's, or less where the optimum is proven before.
     progressbar : bool
         Whether to show progress where the work takes more than a second.
 
@@ -168,7 +168,7 @@ def certify(
     Raises
     ------
     ValueError
-        If the loss has no bounding method, `seconds` is not a positive number, or draws or partition are at fault.
+        If the loss has no bounding method, `seconds` is not a positive number, or draws or partition are invalid.
     MemoryError
         If the matrices of items x items take more than the memory budget.
 
@@ -176,19 +176,20 @@ def certify(
     -----
     The expected Binder loss of a partition c is, but for the scale 2 / n^2, the sum over pairs of items of
 
-        (2 - a) (1 - PSM_ij) if c joins i and j,   a PSM_ij if it separates them,
+        (2 - a) (1 - PSM_ij) if c joins i and j,   a PSM_ij if it separates them.
 
-    of which the sum of the smaller one is a first, trivial bound. Which pairs can have the smaller cost at once is a
-    clustering of weighted pairs [1]_, for which triangle inequalities x_ij <= x_ik + x_kj, x = 1 for pairs apart, give
-    lower bounds: any prices of at least 0 on them do. Prices are found by packing of conflicted triangles [2]_, by
-    coordinate ascent, by the linear program where that is needed, and by branching where its solution is fractional.
-    Items that have equal labels in all draws are one to begin with, and so are pairs that the bound settles.
+    The sum of the smaller costs is a first, trivial bound. Which pairs can have the smaller cost at once is a problem
+    of correlation clustering [1]_, with triangle inequalities x_ij <= x_ik + x_kj where x = 1 for pairs apart. Any
+    Lagrange multipliers of at least 0 on these give a lower bound. They are found by packing of conflicted triangles
+    [2]_, by coordinate ascent, and by the linear program where that is needed. Where its solution is fractional the
+    search branches. Items that have equal labels in all draws are merged first. Pairs that the bound settles are
+    contracted.
 
-    For VI every item has a problem of its own, the cluster it is best in, and prices on pairs, cluster sizes and
-    triangle inequalities make up for what the clusters of different items need not agree on. For any metric L the
-    triangle inequality L(S, z_t) + L(S, z_u) >= L(z_t, z_u) bounds the expected loss by half the mean loss between
-    draws matched with draws far from them. These two leave a gap where the posterior is wide: the background pages
-    derive them and say how large it was on examples.
+    The bound for VI is a Lagrangian relaxation. Every item has a problem of its own, the cluster it is best in.
+    Multipliers on pairs and triangle inequalities, by group of cluster sizes, restore the consistency of these
+    clusters. For any metric L the triangle inequality L(S, z_t) + L(S, z_u) >= L(z_t, z_u) bounds the expected loss by
+    half the mean loss between draws matched with draws far from them. These two bounds leave a gap where the posterior
+    is wide. The background pages derive them and say how large it was on examples.
 
     References
     ----------

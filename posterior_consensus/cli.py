@@ -25,8 +25,8 @@ files: NetCDF or Zarr that ArviZ wrote; .npy; or tables (.csv, .tsv, .txt, also 
 column for each item, as R's write.csv makes them, in which columns 'chain' and 'draw' are understood. Several tables or
 .npy files are one chain each.
 
-exit codes: 0 the summary was made; 2 an argument, the file or what it holds will not do; 130 interrupted; 141 nobody
-read the output to its end.
+exit codes: 0 the summary was made; 2 an argument, the file or its contents are invalid; 130 interrupted; 141 the
+output was not read to its end.
 
 A posterior whose labels were marginalised out needs its PyMC model: use summarize(idata, model=model) in Python.
 """
@@ -73,7 +73,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _in_options(message: str, options: argparse.Namespace) -> str:
-    """Call the arguments of functions in a message by what the user typed."""
+    """Replace function arguments in a message by the options that the user typed."""
 
     def typed(found: re.Match[str]) -> str:
         name = found[1]
@@ -172,7 +172,7 @@ def _weights(options: argparse.Namespace, data: Any) -> Any:
 
 
 def _check_files(options: argparse.Namespace) -> None:
-    """Complain before the work, not after it, of files that cannot be read or written."""
+    """Refuse files that cannot be read or written before the work and not after it."""
     from posterior_consensus.sources.plain_files import is_plain
 
     tables = is_plain(options.posterior)

@@ -37,9 +37,9 @@ class CredibleBall(Stored):
     coverage : float
         Posterior probability of the ball, at least `prob`; draws at the radius are inside.
     horizontal, upper_vertical, lower_vertical : xarray.DataArray of shape (n_bounds, n_items), dtype int32
-        The partitions farthest from the center in the ball: of all, of those with the fewest and of those with the most
-        clusters. All ties, each partition once, over the dimension ``horizontal_bound`` and so on, which has the
-        coordinate ``distance``.
+        The partitions in the ball that are farthest from the center: among all, among those with the fewest and among
+        those with the most clusters. Each partition of a tie is listed once, over the dimension ``horizontal_bound``
+        and so on, which has the coordinate ``distance``.
     distances : xarray.DataArray of shape (sample,)
         Distance of every draw from the center, with coordinates ``chain`` and ``draw``.
     loss : PartitionLoss
@@ -129,15 +129,15 @@ def credible_ball(
     Raises
     ------
     ValueError
-        If the loss is not a metric, `prob` is not between 0 and 1, or draws or partition are at fault.
+        If the loss is not a metric, `prob` is not between 0 and 1, or draws or partition are invalid.
 
     Notes
     -----
-    With d the distance from the center, the radius is the least e with P(d(c, z) <= e | data) >= prob over the draws,
-    those at distance e counted inside. The horizontal bounds are the draws in the ball at the largest distance; the
-    upper vertical bounds have the fewest clusters of any draw in the ball and, among these, the largest distance; the
-    lower vertical bounds the most clusters and the largest distance [1]_. Draws of weight 0 are not in the posterior
-    and can be no bound.
+    With d the distance from the center c, the radius is the least e with P(d(c, z) <= e | data) >= prob over the draws.
+    Draws at distance e are inside. The horizontal bounds are the draws in the ball at the largest distance. The upper
+    vertical bounds have the fewest clusters of any draw in the ball and, among these, the largest distance. The lower
+    vertical bounds have the most clusters and, among these, the largest distance [1]_. Draws of weight 0 are not in the
+    posterior and cannot be bounds.
 
     References
     ----------

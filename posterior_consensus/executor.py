@@ -63,7 +63,7 @@ def in_blocks(kernel: Callable[..., None], first: int, last: int, *arguments: An
 
 
 class Executor:
-    """Makes calls of functions that return soon after `stop` holds 1, as they promise.
+    """Calls functions, which must return soon after `stop` holds 1.
 
     What is called is best a function of a module or a method of an object that can be pickled, with arguments that
     can: nothing but `stop` asks for memory that the caller shares.

@@ -48,7 +48,7 @@ def paired_losses(
 
 
 def draw_losses(partitions: npt.NDArray[Any], draws: PartitionDraws, loss: PartitionLoss) -> Floats:
-    """Return the loss of every partition (P, n) that is expected given each draw, (P, N): its posterior mean counts.
+    """Return the loss of every partition (P, n) expected given each draw, (P, N); only its mean counts.
 
     For Binder's loss the allocations are averaged out where their probabilities are known.
     """
@@ -176,7 +176,7 @@ def expected_loss(draws: Any, partitions: Any, loss: str | Objective | None = No
     Raises
     ------
     ValueError
-        If a partition does not label the draws' items, or the draws are at fault as :func:`as_partition_draws` says.
+        If a partition does not label the draws' items, or the draws are invalid as :func:`as_partition_draws` says.
 
     See Also
     --------

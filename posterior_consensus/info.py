@@ -1,4 +1,4 @@
-"""What methods and bounds tell of their work: small records, one for each kind of work."""
+"""Small records of the work of methods and bounds, one for each kind of work."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Info:
-    """What there is to tell, under names: numbers, words and lists of them."""
+    """A record of work: named numbers, words and lists of them."""
 
     def to_json(self) -> str:
         """Text for an attribute; :meth:`from_json` reads it."""
@@ -92,7 +92,7 @@ class SearchInfo(Info):
 
 @dataclass(frozen=True, kw_only=True)
 class CandidatesInfo(Info):
-    """What a choice among candidates by their expected losses tells.
+    """Record of a choice among candidates by their expected losses.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ class CandidatesInfo(Info):
 
 @dataclass(frozen=True, kw_only=True)
 class NumbersInfo(Info):
-    """What a method tells that chooses the number of clusters by the expected loss.
+    """Record of a method that chooses the number of clusters by the expected loss.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class NumbersInfo(Info):
 
 @dataclass(frozen=True, kw_only=True)
 class FitInfo(NumbersInfo):
-    """What a method tells that improves an objective of its own, step by step.
+    """Record of a method that improves an objective of its own, step by step.
 
     Attributes
     ----------
@@ -149,21 +149,21 @@ class FitInfo(NumbersInfo):
 
 @dataclass(frozen=True, kw_only=True)
 class KMeansInfo(FitInfo):
-    """What "kcc" tells: `utility` is the one that was maximised."""
+    """Record of "kcc": `utility` is the one that was maximised."""
 
     utility: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class MovesInfo(FitInfo):
-    """What "boem" tells: `threshold` is the pair threshold of Binder's loss."""
+    """Record of "boem": `threshold` is the pair threshold of Binder's loss."""
 
     threshold: float
 
 
 @dataclass(frozen=True, kw_only=True)
 class PerturbationInfo(FitInfo):
-    """What "rpm_em" tells: `noise`, `error_rate` and `log_likelihood` are those of a :class:`PerturbationFit`."""
+    """Record of "rpm_em": `noise`, `error_rate` and `log_likelihood` are those of a :class:`PerturbationFit`."""
 
     noise: float
     error_rate: float
@@ -172,7 +172,7 @@ class PerturbationInfo(FitInfo):
 
 @dataclass(frozen=True, kw_only=True)
 class PivotInfo(Info):
-    """What "cc_pivot" tells: the similarity to a pivot that was asked for, and the expected loss of each order."""
+    """Record of "cc_pivot": the similarity to a pivot that was asked for, and the expected loss of each order."""
 
     threshold: float
     expected_losses: list[float]
@@ -180,14 +180,14 @@ class PivotInfo(Info):
 
 @dataclass(frozen=True, kw_only=True)
 class BinderBoundInfo(Info):
-    """What the bound for Binder's loss tells, and the method "exact".
+    """Record of the bound for Binder's loss, and of the method "exact".
 
     Attributes
     ----------
     n_signatures : int
-        Items that differ: those that are together in all draws are one.
+        Number of signatures: items that are together in all draws share one.
     n_packings, n_rounds, n_programs, n_branches : int
-        Packings of triangles, rounds of ascent, linear programs solved, and branchings.
+        Packings of triangles, rounds of dual ascent, linear programs solved, and branchings.
     """
 
     n_signatures: int
@@ -199,16 +199,16 @@ class BinderBoundInfo(Info):
 
 @dataclass(frozen=True, kw_only=True)
 class VIBoundInfo(Info):
-    """What the bound for VI tells.
+    """Record of the bound for VI.
 
     Attributes
     ----------
     n_merged_items : int
-        Items that differ in some draw.
+        Number of items after those that are together in all draws are merged.
     n_steps : int
-        Steps of the prices.
+        Steps of the augmented Lagrangian method.
     n_triangles : int
-        Triangle inequalities that have a price.
+        Triangle inequalities with a Lagrange multiplier above 0.
     size_groups : list of int
         Largest size of each group of cluster sizes.
     """
@@ -221,7 +221,7 @@ class VIBoundInfo(Info):
 
 @dataclass(frozen=True, kw_only=True)
 class MatchingInfo(Info):
-    """What the bound for metrics tells: how many draws were matched, and how many at a time."""
+    """Record of the bound for metrics: how many draws were matched, and how many at a time."""
 
     n_matched_draws: int
     n_at_once: int

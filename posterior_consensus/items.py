@@ -44,7 +44,7 @@ class ItemUncertainty(Stored):
 
     @property
     def margin(self) -> xr.DataArray:
-        """Probability less the nearest other cluster's; below 0 the item would rather be there. NaN where either is."""
+        """`probability` less `nearest_probability`: below 0 the item is more often there. NaN where either is NaN."""
         return (self.probability - self.nearest_probability).rename("margin")
 
     def to_dataset(self) -> xr.Dataset:
@@ -100,12 +100,12 @@ def item_uncertainty(draws: Any, partition: Any) -> ItemUncertainty:
     Raises
     ------
     ValueError
-        If draws or partition are at fault.
+        If draws or partition are invalid.
 
     Notes
     -----
-    The probability of item i with cluster k is the mean of PSM_ij over the members j != i of k. Of draws it costs
-    n_items x n_draws x clusters, without an n x n matrix.
+    The probability of item i with cluster k is the mean of PSM_ij over the members j != i of k. From draws the
+    cost is n_items x n_draws x clusters, without an n x n matrix.
 
     Examples
     --------

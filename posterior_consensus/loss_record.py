@@ -87,7 +87,7 @@ class PartitionLoss:
 
 @dataclass(frozen=True)
 class PairLoss:
-    """A loss of a partition given the posterior similarity matrix, which is no mean of losses over draws.
+    """A loss of a partition given the posterior similarity matrix; it is not a mean of losses over draws.
 
     With X the similarity matrix and S_i the cluster of item i in the partition, it is a function of three numbers for
     each item: the size of S_i, the sum of X_ij over the members j of S_i, i itself included, and the sum of X_ij over
@@ -102,11 +102,11 @@ class PairLoss:
     value : callable
         ``value(s, l, r)`` of three arrays (..., n_items) is the loss, shape (...).
     item_terms : callable, optional
-        ``item_terms(s, l)``, whose sum over the items is n_items times the loss, but for a constant: search moves items
-        by it.
+        ``item_terms(s, l)``, whose sum over the items is n_items times the loss, up to a constant. Greedy search
+        minimises it.
     pair_threshold : callable, optional
-        ``pair_threshold(value, mean_similarity)`` is the threshold tau of the Binder loss that falls with this loss
-        where it has that value: search follows it.
+        ``pair_threshold(value, mean_similarity)`` is the threshold tau of the Binder loss that falls where this loss
+        falls below that value. Greedy search minimises that loss.
     unit : str
         "bits", or "" for a number without a unit.
     upper : str

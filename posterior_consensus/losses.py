@@ -486,7 +486,7 @@ def _one_minus_pear(sizes: Floats, links: Floats, sums: Floats) -> Floats:
 
 
 PAIR_LOSSES: dict[str, Callable[..., PairLoss]] = {"vi_lower_bound": vi_lower_bound, "pear": pear}
-"""Losses that a similarity matrix gives, by name; no losses between two partitions."""
+"""Losses of a partition given a similarity matrix, by name."""
 
 
 def _cost(a: float | None, tau: float | None) -> float:

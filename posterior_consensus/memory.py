@@ -40,12 +40,12 @@ def fits(n_bytes: float) -> bool:
 
 
 def check(n_bytes: float, what: str, hint: str = "") -> None:
-    """Refuse what takes more than the budget: `what` with its size, `hint` another way than a larger budget.
+    """Raise an error where `what` takes more than the budget; `hint` names a way out other than a larger budget.
 
     Raises
     ------
     MemoryError
-        If it does.
+        If it takes more.
     """
     if not fits(n_bytes):
         enough = f"{_VARIABLE}={_size(1.05 * n_bytes).replace(' ', '')}"

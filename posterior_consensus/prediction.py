@@ -38,12 +38,12 @@ def predict_allocation(new: AllocationProbabilities, known: AllocationProbabilit
 
     Notes
     -----
-    In draw t a new item joins component k with probability r_tk, and is then like a random one of the n_tk known items
-    in it, n_tkc of which are in cluster c of the partition:
+    In draw t a new item joins component k with probability r_tk. It then belongs to the cluster of a random one of the
+    n_tk known items in k, n_tkc of which are in cluster c of the partition:
 
         P(c) = sum_t w_t sum_k r_tk n_tkc / n_tk,
 
-    where components without known items count for the new cluster. The known items' components are those sampled.
+    where components without known items count for the new cluster. Known items have their sampled components.
 
     Examples
     --------

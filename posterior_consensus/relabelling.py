@@ -98,10 +98,10 @@ def relabel(
 
     Notes
     -----
-    With labels, component k of a draw is given to cluster c such that the number of items on which draw and consensus
-    agree is largest (ECR) [1]_. With probabilities p, where that number is an expected one, Stephens' algorithm [2]_
-    starts from there and takes turns between q_ik, item i's mean probability of the component in place k, and for each
-    draw the order pi of its components that minimises
+    With labels, the components of a draw are matched to clusters so that draw and consensus agree on the most items
+    (ECR) [1]_. With probabilities p, that number is an expected one, and Stephens' algorithm [2]_ starts from this
+    match. It alternates between q_ik, item i's mean probability of the component in place k, and for each draw the
+    order pi of its components that minimises
 
         sum_i sum_k p_i,pi(k) log(p_i,pi(k) / q_ik)
 
@@ -109,10 +109,10 @@ def relabel(
 
     Every cluster gets a component in every draw. Where it is not matched, a draw has no such cluster, and as a rule the
     component is empty: its parameters are draws from the prior, and they widen the cluster's posterior. They are not
-    replaced by NaN because R-hat, ESS and intervals of a cluster would be NaN with them. Parameters can be read of
-    clusters whose match share and both agreements are near 1: a match takes one item in common, so that a cluster that
-    half of the draws divide between two components has a match share of 1. Else read them given that the cluster is
-    there, e.g. ``posterior["mu"].where(relabelling["matched"])``.
+    replaced by NaN because R-hat, ESS and intervals of a cluster would be NaN with them. Parameters can be interpreted
+    for clusters whose match share and both agreements are near 1. The match share alone does not suffice: a match takes
+    one item in common, so that a cluster that half of the draws split between two components has a match share of 1.
+    For other clusters, condition on the match, e.g. ``posterior["mu"].where(relabelling["matched"])``.
 
     References
     ----------
@@ -233,7 +233,7 @@ def _warn_of_others(posterior: xr.Dataset, names: tuple[str, ...], n_components:
     ]
     if others:
         warnings.warn(
-            f"Left as the draws have it, with {n_components} entries: {', '.join(others)}. "
+            f"Left in the order of each draw, with {n_components} entries: {', '.join(others)}. "
             "Name what runs over components in `component_dim` too.",
             stacklevel=4,
         )
@@ -253,7 +253,7 @@ def _dims_of_draws(posterior: xr.Dataset, sample_dims: str | Sequence[str]) -> t
 
 
 def _check_same_draws(posterior: xr.Dataset, allocations: PartitionDraws, dims: tuple[str, ...]) -> None:
-    """Draws are told by their chain and number, or by position where the allocations were given without."""
+    """Draws are identified by their chain and number, or by position where the allocations were given without."""
     shape = tuple(posterior.sizes[dim] for dim in dims)
     unnamed = xr.DataArray(np.zeros((*shape, 1), np.int8), dims=(*dims, "_item"))
     rows = as_partition_draws(unnamed.assign_coords(_coords_over(posterior, dims)), sample_dims=dims)

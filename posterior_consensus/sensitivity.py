@@ -61,7 +61,7 @@ def loss_path(
     Raises
     ------
     ValueError
-        If `loss` is another, a value is out of range, or the draws are at fault as :func:`as_partition_draws` says.
+        If `loss` is another, a value is out of range, or the draws are invalid as :func:`as_partition_draws` says.
 
     See Also
     --------

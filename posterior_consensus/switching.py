@@ -53,8 +53,8 @@ def most_in_common(common: Floats) -> Numbers:
 
     Notes
     -----
-    Among assignments that are equally good it is one with as many empty components as can be: a cluster that a draw
-    does not have must not take one that is a part of another cluster.
+    Of equally good assignments it is one with as many empty components as possible: a cluster that is missing from a
+    draw must not take a part of another cluster.
     """
     empty = common.sum(axis=2, keepdims=True) < 0.5
     scores = common + empty / (common.shape[2] + 1)  # all bonuses together are less than one item
@@ -62,7 +62,7 @@ def most_in_common(common: Floats) -> Numbers:
 
 
 def is_matched(common: Floats) -> npt.NDArray[np.bool_]:
-    """Whether a component is its cluster: an item in common, with probabilities half an expected one."""
+    """Whether a component matches its cluster: one item in common, or half an expected one with probabilities."""
     return common >= 0.5
 
 

@@ -271,7 +271,7 @@ def test_consensus_is_aligned_by_the_names_of_the_items():
 def test_a_dimension_without_a_name_is_not_forgotten():
     posterior = switched(truth_of(4)).drop_vars("component")
     posterior["w"] = posterior["mu"].rename(component="w_dim_0")
-    with pytest.warns(UserWarning, match="Left as the draws have it, with 4 entries: 'w_dim_0' of 'w'"):
+    with pytest.warns(UserWarning, match="Left in the order of each draw, with 4 entries: 'w_dim_0' of 'w'"):
         left = pc.relabel(posterior, TRUTH, component_dim=BOTH)
     xr.testing.assert_equal(left["w"], posterior["w"])
     found = pc.relabel(posterior, TRUTH, component_dim=[*BOTH, "w_dim_0"])

@@ -1,4 +1,4 @@
-"""Prices by coordinate ascent: sweeps over a smoothed dual, with rows added and forgotten."""
+"""Prices by coordinate ascent on a smoothed dual; rows are added and dropped between rounds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _most_rows() -> int:
 
 
 def conflicts(instance: Instance) -> Prices:
-    """Conflicted triangles, without prices yet; where there are more than memory is to hold, those of large weights."""
+    """Conflicted triangles at price 0; only those of large weights where memory does not hold all."""
     weights = np.where(instance.apart, np.minimum(instance.weights, 0.0), instance.weights)
     least = 0.0
     rows = np.empty((0, 3), np.int32)
@@ -49,13 +49,13 @@ class Ascent:
         self.x = packing.relaxed_solution(self._lean(), instance.size)
 
     def _first_width(self) -> float:
-        """Of the order of what a row can take, from some of the rows."""
+        """Typical size of a price: median over some rows of the smallest weight."""
         some = self.prices.rows[:: len(self.prices.rows) // 10_000 + 1]
         room = np.abs(self.instance.weights.ravel()[some]).min(axis=1, initial=np.inf)
         return float(np.median(room[room > 0])) if np.any(room > 0) else 1.0
 
     def on(self, smaller: Instance, center: Labels) -> Ascent:
-        """Go on from the best prices on a contracted instance."""
+        """Continue on a contracted instance, from the best prices."""
         prices = self.best.carried(self.instance.nested_in(smaller), smaller.size)
         return Ascent(smaller, prices, center, self.width)
 
@@ -69,7 +69,7 @@ class Ascent:
         return 8e-9 * self._n_sweeps * len(self.prices.rows) + 2e-8 * self.x.size
 
     def round(self) -> None:
-        """A few sweeps over the rows there are, then a new choice of rows."""
+        """Make a few sweeps over the current rows, then choose new rows."""
         n_sweeps = self._n_sweeps
         values, lean = self.prices.values / self.width, self._lean()
         packing.ascend(self.prices.rows, values, lean, n_sweeps)
@@ -82,11 +82,11 @@ class Ascent:
         self.width *= _SHRINK ** (n_sweeps / _SWEEPS)
 
     def _lean(self) -> Floats:
-        """What :func:`packing.ascend` calls so: the relaxed solution before it is cut off."""
+        """The relaxed solution before it is clipped to [0, 1], as :func:`packing.ascend` takes it."""
         return np.where(self.instance.apart.ravel(), np.inf, self.center - self.reduced / self.width)
 
     def _choose_rows(self) -> None:
-        """Forget rows without a price, take in those that the relaxed solution violates."""
+        """Drop rows without a price, add those that the relaxed solution violates."""
         size = self.instance.size
         self.x = packing.relaxed_solution(self._lean(), size)
         kept = self.prices.values > 0
@@ -106,7 +106,7 @@ class Ascent:
 
 
 def violated_rows(x: Floats, slack: float, most: int) -> npt.NDArray[np.int32]:
-    """Rows that x violates by more than `slack`; where these are more than `most`, those it violates by much."""
+    """Rows that x violates by more than `slack`, which is raised where there are more than `most`."""
     rows = np.empty((min(most, 500_000), 3), np.int32)
     while (count := packing.list_violations(x, slack, rows)) > len(rows):
         if count <= most:

@@ -1,4 +1,4 @@
-"""How small can an expected Binder loss be? Triangles priced, then the linear program, then branching."""
+"""A lower bound of the least expected Binder loss: dual ascent, then the linear program, then branching."""
 
 from __future__ import annotations
 
@@ -45,18 +45,19 @@ def binder_bound(
     Returns
     -------
     Bound
-        Its partition is the best known, the incumbent or a better one. `info` counts rounds of ascent, linear programs
+        Its partition is the incumbent or a better one that was found. `info` counts rounds of ascent, linear programs
         solved and branches.
 
     Notes
     -----
     Joining items i and j costs b P(z_i != z_j), separating them c P(z_i = z_j). The trivial bound is the sum over pairs
-    of the smaller cost. What is left is correlation clustering with the difference of the two costs as weight [1]_. It
-    is bounded by its linear program over triangle inequalities: by packing of conflicted triangles [2]_, by coordinate
-    ascent on the dual of the program with a quadratic term that keeps the solution near the incumbent, with rows that
-    this solution violates added and rows without a price dropped, in the manner of [3]_, and by the simplex method.
-    Every bound is computed from prices alone, so that it holds whenever the work stops and whatever a solver's
-    tolerance is. Pairs that the bound settles are contracted; where the program is fractional the search branches.
+    of the smaller cost. The rest is correlation clustering with the difference of the two costs as weight [1]_. Its
+    linear program over triangle inequalities is bounded in three ways: by packing of conflicted triangles [2]_, by
+    coordinate ascent on the dual, and by the simplex method. For the ascent, the program has a quadratic term that
+    keeps the solution near the incumbent. Rows that this solution violates are added, and rows without a price are
+    dropped, as in [3]_. Every bound is computed from the prices (Lagrange multipliers) alone. It is therefore valid
+    whenever the work stops, whatever a solver's tolerance is. Pairs that the bound settles are contracted. Where the
+    program's solution is fractional the search branches.
 
     References
     ----------
@@ -83,9 +84,9 @@ def binder_bound(
 
 
 def cost_step(source: PairSource, loss: PartitionLoss) -> float:
-    """Of what all costs are multiples, where draws have equal weights and costs are simple fractions; else 0.
+    """Common divisor of all costs, where draws have equal weights and costs are simple fractions; else 0.
 
-    A partition that is better is then better by so much.
+    A better partition is then better by at least so much.
     """
     given = [loss.numerator[term] for term in "BC"]
     costs = [Fraction(cost).limit_denominator(1000) for cost in given]
@@ -98,10 +99,10 @@ def cost_step(source: PairSource, loss: PartitionLoss) -> float:
 def pair_costs(source: PairSource, loss: PartitionLoss) -> tuple[Floats, Floats, npt.NDArray[np.intp]]:
     """Expected cost of each pair of signatures together and apart (u, u), and every item's signature.
 
-    Costs are times the draws, where their number is known, so that they are whole numbers where they can be.
+    Costs are multiplied by the number of draws, where it is known: they are whole numbers then if they can be.
 
-    Items that are always together are so in an optimum: the cost of moving some of them to another cluster is concave
-    in their number. Each pair's costs are summed over the items of its signatures.
+    Items that are together in all draws are together in some optimum: the cost of moving some of them to another
+    cluster is concave in their number. Each pair's costs are summed over the items of its signatures.
     """
     signature, n_draws = source.signatures(), source.n_draws or 1
     _, first, sizes = np.unique(signature, return_index=True, return_counts=True)

@@ -22,9 +22,9 @@ class Bound:
     method : str
         How it was found, in words.
     partition : ndarray of shape (n_items,), dtype int32, or None
-        The partition of least expected loss among those that bounding came across.
+        The partition of least expected loss that was found while bounding.
     info : Info or None
-        What there is to tell of the work.
+        Record of the work.
     """
 
     value: float
@@ -40,5 +40,5 @@ def relative_gap(expected_loss: float, lower_bound: float) -> float:
 
 
 def status(gap: float) -> str:
-    """Return "optimal" where a relative gap is none to speak of, else "bounded"."""
+    """Return "optimal" where a relative gap is negligible, else "bounded"."""
     return "optimal" if gap < _OPTIMAL else "bounded"

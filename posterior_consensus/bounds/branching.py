@@ -24,20 +24,20 @@ from posterior_consensus.bounds.instance import (
 from posterior_consensus.kernels import packing
 from posterior_consensus.partitions import Labels, canonical_labels
 
-_SAME = 1e-10  # relative difference of expected losses that is none
-_DUST = 1e-14  # relative to a pair's costs: what is left where they are equal but for rounding
-_STEP = 0.03  # share of the gap that a round of ascent is to close
+_SAME = 1e-10  # relative difference below which expected losses are equal
+_DUST = 1e-14  # relative to a pair's costs: a smaller difference between them is rounding
+_STEP = 0.03  # share of the gap that a round of ascent must close to count as progress
 _PATIENCE = 5  # rounds in a row that may close less
-_SMALLER = 0.95  # share of the groups left from which the bound starts anew
+_SMALLER = 0.95  # the bound starts anew when contraction leaves at most this share of the groups
 _MOST_COLUMNS = 12_000
-_BYTES_A_PAIR = 80  # of groups, which ascent takes; its triangles aside
-_FIRST_ROUND = 10  # times the seconds that packing takes, for the list of conflicts and the first look for others
-_SECONDS_A_TRIANGLE = 2e-9  # of two pairs that attract each other, conflicted or not
+_BYTES_A_PAIR = 80  # of groups: memory of ascent without its triangles
+_FIRST_ROUND = 10  # times the seconds of packing, to list the conflicts and to search for other rows
+_SECONDS_A_TRIANGLE = 2e-9  # with two positive weights, conflicted or not
 _SECONDS_A_PROGRAM = 0.02  # to set up a linear program, and for the rounds of ascent around it
 
 
 class Search:
-    """Branch and bound over partitions of signatures; `labels` and `bound` hold whenever it is left."""
+    """Branch and bound over partitions of signatures; `labels` and `bound` are valid whenever it stops."""
 
     def __init__(self, together: Floats, apart: Floats, labels: Labels, step: float, budget: Budget) -> None:
         size = len(together)
@@ -50,7 +50,7 @@ class Search:
         self._open: list[tuple[float, int, Instance]] = []
         self._numbers = count()
         self._current = float(np.minimum(together, apart).sum()) / 2
-        self._closed = np.inf  # least bound of any part of the search that was closed
+        self._closed = np.inf  # least bound of all closed subproblems
         self.counts = {"n_packings": 0, "n_rounds": 0, "n_programs": 0, "n_branches": 0}
         self.labels, self._best = labels, self._root.cost(labels)
         self._offer(self._root, labels)
@@ -65,7 +65,7 @@ class Search:
 
     @property
     def _target(self) -> float:
-        """What a bound must reach to leave no better partition."""
+        """Bound at which a subproblem is closed, as it holds no better partition."""
         return self._best - max(0.999 * self._step, _SAME * self._best)
 
     @property
@@ -102,7 +102,7 @@ class Search:
         heapq.heappush(self._open, (self._current, next(self._numbers), instance))
 
     def _raise(self, value: float) -> bool:
-        """Take a bound of the part at hand; whether it leaves no better partition there."""
+        """Take a bound of the current subproblem, and return whether that closes it."""
         self._current = max(self._current, value)
         closed = self._current >= self._target
         if closed:
@@ -110,7 +110,7 @@ class Search:
         return closed
 
     def _explore(self, instance: Instance) -> Iterator[None]:
-        """Bound one part of the search until it is closed or split in two."""
+        """Bound one subproblem until it is closed or split in two."""
         self._budget.spend(_seconds_to_pack(instance))
         self.counts["n_packings"] += 1
         if self._raise(packing_bound(instance)):
@@ -137,7 +137,7 @@ class Search:
             instance, prices = smaller, prices.carried(instance.nested_in(smaller), smaller.size)
 
     def _ascend(self, ascent: Ascent) -> Generator[None, None, Ascent | None]:
-        """Raise the bound while that pays, on smaller instances as pairs are settled; None if that closes this part."""
+        """Raise the bound while that pays, contracting settled pairs; None if that closes the subproblem."""
         gap, slow = np.inf, 0
         while not self._raise(ascent.bound):
             if slow == _PATIENCE:
@@ -158,7 +158,7 @@ class Search:
         return None
 
     def _settle(self, instance: Instance, prices: Prices) -> Instance | None:
-        """Contract what no better partition does otherwise; None if none is left."""
+        """Contract the pairs on which all better partitions agree; None if there is no better partition."""
         reduced = prices.reduced_costs(instance)
         value = lagrangian_bound(instance, reduced)
         if self._raise(value):
@@ -167,7 +167,7 @@ class Search:
         return instance.contracted(*settled(instance, reduced, self._target - value))
 
     def _solve(self, instance: Instance, x: Floats, prices: Prices) -> Generator[None, None, tuple[Floats, Prices]]:
-        """Solve the linear program, from the rows that have a price; its last solution and prices."""
+        """Solve the linear program by cutting planes, from the rows with a price; return solution and prices."""
         # Most bounds are found without HiGHS, which need not be loaded then.
         from posterior_consensus.bounds.linear_program import TriangleProgram
 
@@ -187,7 +187,7 @@ class Search:
         return x, prices
 
     def _split(self, instance: Instance, x: Floats) -> None:
-        """Put the pair on which the solution is least decided together in one part and apart in the other."""
+        """Branch on the most fractional pair: together in one subproblem, apart in the other."""
         heavy = np.abs(instance.weights)
         doubt = np.minimum(x, 1 - x) + 1e-6 * heavy / (1 + heavy.max())
         doubt[instance.apart | np.tri(instance.size, dtype=np.bool_)] = -np.inf

@@ -1,4 +1,4 @@
-"""How much work a bound may take: seconds on the clock, or seconds as they are foreseen, which repeat exactly."""
+"""How much work a bound may take: seconds on the clock, or estimated seconds, which are reproducible."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class OutOfBudget(Exception):
 
 
 class Budget(Protocol):
-    """Seconds to spend on work of which it is known about how long it takes."""
+    """Seconds to spend on work whose time can be estimated."""
 
     @property
     def left(self) -> float:
@@ -59,7 +59,7 @@ class Deadline:
 
 
 class Foreseen:
-    """Seconds as they are foreseen: the same work for the same problem, on whatever machine and however busy."""
+    """Estimated seconds: the same work for the same problem, on any machine and however busy it is."""
 
     def __init__(self, seconds: float) -> None:
         self._left = seconds

@@ -1,4 +1,4 @@
-"""Binder's expected loss as a clustering of weighted pairs, and how it shrinks as pairs are settled."""
+"""Binder's expected loss as a clustering of weighted pairs, and how its instances shrink as pairs are settled."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from posterior_consensus.kernels import packing
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
-_ROUNDING = 1e-13  # of the sum of all weights: far more than sums in another order differ by
+_ROUNDING = 1e-13  # relative to the sum of all weights; far above the rounding of a sum
 
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """Find the partition of groups of items that has the least sum of `weights` over pairs apart, beside a constant.
+    """The problem to find the partition of groups of items with the least sum of `weights` over pairs apart.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Instance:
     groups : ndarray of shape (n_signatures,)
         Group of each signature.
     joined : float
-        Cost of a single group of all.
+        Cost of one cluster of all items, a constant that is added to the sum.
     """
 
     weights: Floats
@@ -62,7 +62,7 @@ class Instance:
         return np.ix_(first, first)
 
     def contracted(self, together: Flags, apart: Flags) -> Instance | None:
-        """Merge groups that are `together` (n, n) and keep apart those that are `apart`; None where they are both."""
+        """Merge groups that are `together` (n, n) and keep apart those that are `apart`; None if a pair is both."""
         merged = components(together)
         order = np.argsort(merged, kind="stable")
         starts = np.searchsorted(merged[order], np.arange(merged.max() + 1))
@@ -78,7 +78,7 @@ class Instance:
 
 @dataclass(frozen=True, eq=False)
 class Prices:
-    """Rows of triangles and their prices, as :mod:`posterior_consensus.kernels.packing` describes them.
+    """Triangle inequalities and their Lagrange multipliers, as in :mod:`posterior_consensus.kernels.packing`.
 
     Attributes
     ----------
@@ -97,24 +97,24 @@ class Prices:
         return reduced
 
     def carried(self, groups: npt.NDArray[Any], size: int) -> Prices:
-        """Prices of the rows that are triangles still when each group becomes part of one of `size` larger ones."""
+        """Prices of the rows that are still triangles after each group is merged into one of `size` larger ones."""
         n = groups.size
         first, second = groups[self.rows // n], groups[self.rows % n]
         pairs = np.minimum(first, second) * size + np.maximum(first, second)
         distinct = (first != second).all(axis=1) & (pairs[:, 1] != pairs[:, 2])
         pairs, values = pairs[distinct], self.values[distinct]
-        # A triangle's three pairs are told by one of them and the third group.
+        # One pair and the third group identify a row.
         _, kept, inverse = np.unique(row_keys(pairs, size), return_index=True, return_inverse=True)
         return Prices(pairs[kept].astype(np.int32), np.bincount(inverse, values, kept.size).astype(np.float64))
 
 
 def components(together: Flags) -> npt.NDArray[np.int32]:
-    """Label (n,) what pairs that are together (n, n) connect."""
+    """Labels (n,) of the connected components of the graph of pairs that are together (n, n)."""
     return connected_components(together, directed=False)[1].astype(np.int32)
 
 
 def row_keys(rows: npt.NDArray[np.integer], size: int) -> npt.NDArray[np.int64]:
-    """A number for each row that no other row has: its first pair and the group that is not in it."""
+    """A unique number for each row, from its first pair and the group that is not in that pair."""
     pair, other = rows[:, 0].astype(np.int64), rows[:, 1].astype(np.int64)
     low, high = other // size, other % size
     in_pair = (low == pair // size) | (low == pair % size)
@@ -122,7 +122,7 @@ def row_keys(rows: npt.NDArray[np.integer], size: int) -> npt.NDArray[np.int64]:
 
 
 def lagrangian_bound(instance: Instance, reduced: Floats) -> float:
-    """Cost of a single group, and over pairs the least that their reduced cost can come to: no partition costs less."""
+    """Cost of one cluster, plus each pair's least contribution at its reduced cost: no partition costs less."""
     least = np.where(instance.apart.ravel(), reduced, np.minimum(reduced, 0.0)).sum()
     return instance.joined + float(least - _ROUNDING * np.abs(instance.weights).sum())
 
@@ -137,7 +137,7 @@ def packing_bound(instance: Instance) -> float:
 def settled(instance: Instance, reduced: Floats, gap: float) -> tuple[Flags, Flags]:
     """Pairs that are together, and pairs that are apart, in every partition that costs less than the bound plus `gap`.
 
-    The other choice for such a pair adds its reduced cost to the bound that these costs give.
+    Reduced-cost fixing: the other choice for such a pair adds the size of its reduced cost to the bound.
     """
     costs = reduced.reshape(instance.weights.shape)
     return (costs >= gap) & ~instance.apart, costs <= -gap

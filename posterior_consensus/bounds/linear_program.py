@@ -1,4 +1,4 @@
-"""The linear program over triangle inequalities, which are added as its solutions violate them."""
+"""The linear program over triangle inequalities, solved by cutting planes."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _SLACKS = (0.3, 0.1, 0.01, 1e-6)
 _MOST_NEW = 20_000
 _MOST_ITERATIONS = 2**31 - 1  # HiGHS takes no more
 _SECONDS_A_SIZE = 2e-8  # what an iteration of the simplex method takes, for each row and column
-_SOLVING = 100  # iterations that take as long as what else it takes to solve a program
+_SOLVING = 100  # iterations that take as long as the rest of a solve
 _FORGOTTEN = 1e-6  # slack from which a row without price is dropped
 
 
 class TriangleProgram:
     """Least sum of weights x_e, x_e in [0, 1], subject to rows x_e <= x_f + x_g; HiGHS keeps its basis between solves.
 
-    Pairs that must be apart are no variables but ones.
+    Pairs that must be apart are not variables: their x is 1.
     """
 
     def __init__(self, instance: Instance, rows: npt.NDArray[np.int32]) -> None:
@@ -73,7 +73,7 @@ class TriangleProgram:
         return x, Prices(self._rows, values)
 
     def tighten(self, x: Floats, prices: Prices) -> bool:
-        """Drop rows that hold with room to spare and add violated ones; whether there were any."""
+        """Drop rows that hold with slack and add violated ones; return whether there were any."""
         for slack in _SLACKS:
             new = violated_rows(x, slack, _MOST_NEW)
             if len(new):

@@ -15,7 +15,7 @@ from posterior_consensus.partitions import Labels
 from posterior_consensus.progress import track
 from posterior_consensus.sources.labels import as_partition_draws
 
-_MOST_AT_ONCE = 1_000  # draws whose losses against each other are looked at together
+_MOST_AT_ONCE = 1_000  # draws in a block
 _SECONDS_A_LABEL = 2.5e-9  # to count one item in a contingency table
 _SECONDS_A_CUBE = 8e-10  # to match draws, times their number to the third power
 
@@ -31,31 +31,31 @@ def matching_bound(
     loss : PartitionLoss
         A metric.
     incumbent : ndarray of shape (n_items,)
-        Not looked at.
+        Not used.
     budget : Budget
-        The more it holds, the more draws are matched at a time. Blocks for which nothing is left count as 0.
+        A larger budget matches more draws at a time. Blocks that it does not reach count as 0.
     progressbar : bool
 
     Returns
     -------
     Bound
-        `info` tells how many draws were matched, and how many at a time.
+        `info` has the number of draws matched, and how many at a time.
 
     Notes
     -----
     By the triangle inequality L(S, z_t) + L(S, z_u) >= L(z_t, z_u) for any partition S. Let pi be a permutation of N
-    draws of equal weight: adding this up over t and u = pi(t) gives
+    draws of equal weight: summing over t with u = pi(t) gives
 
         (1 / N) sum_t L(S, z_t) >= (1 / 2N) sum_t L(z_t, z_pi(t)),
 
-    and the best permutation is an assignment problem. It is solved in blocks, for which this holds one by one. Draws of
-    unequal weights are matched with all of their block in proportion to the weights.
+    and the best permutation is an assignment problem. It is solved in blocks, as the inequality holds
+    for each of them. Draws of unequal weights are matched with all of their block in proportion to the weights.
     """
     at_once = _block_size(budget.left / draws.n_draws, draws.n_items)
     n_blocks = -(-draws.n_draws // at_once)
     value, n_matched = 0.0, 0
     for block in track(range(n_blocks), "Matching draws", progressbar=progressbar):
-        rows = np.arange(block, draws.n_draws, n_blocks)  # neighbours in a chain are alike: not together
+        rows = np.arange(block, draws.n_draws, n_blocks)  # neighbours in a chain are alike: they go to different blocks
         try:
             budget.spend(_SECONDS_A_LABEL * rows.size**2 * draws.n_items + _SECONDS_A_CUBE * rows.size**3)
         except OutOfBudget:
@@ -63,11 +63,11 @@ def matching_bound(
         value += _matched(draws, loss, rows)
         n_matched += rows.size
     info = MatchingInfo(n_matched_draws=n_matched, n_at_once=at_once)
-    return Bound(value * (1 - 1e-12), "draws matched with draws", None, info)
+    return Bound(value * (1 - 1e-12), "matching of draws", None, info)
 
 
 def _block_size(seconds_a_draw: float, n_items: int) -> int:
-    """How many draws to match at a time: the positive root of what that takes for each of them."""
+    """Number of draws to match at a time: the positive root of the equation for the time per draw."""
     half = _SECONDS_A_LABEL * n_items / (2 * _SECONDS_A_CUBE)
     root = np.sqrt(half**2 + seconds_a_draw / _SECONDS_A_CUBE) - half
     return int(np.clip(root, 2, _MOST_AT_ONCE))

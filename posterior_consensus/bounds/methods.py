@@ -1,4 +1,4 @@
-"""Which losses have a bounding method, and which."""
+"""The bounding methods, and the losses that each of them takes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from posterior_consensus.losses import PartitionLoss, is_binder, vi
 from posterior_consensus.partitions import Labels
 
 _BYTES_A_PAIR = 160  # of matrices of items x items, with room for the triangles: 5,000 items in 4 GB
-_SECONDS_A_PAIR = 2e-9  # what a run of a search takes, or longer
+_SECONDS_A_PAIR = 2e-9  # a low estimate for one run of a search
 _MATCHING_SHARE = 0.1
 
 
@@ -38,9 +38,9 @@ def is_vi(loss: Objective) -> bool:
 def _vi_bound(
     draws: PartitionDraws, loss: PartitionLoss, incumbent: Labels, *, budget: Budget, progressbar: bool
 ) -> Bound:
-    """Return the higher one of the bound that all metrics have and VI's own, which takes most of the budget.
+    """Return the higher of two bounds: that of any metric, and VI's own, which takes most of the budget.
 
-    VI's own is left out where it would not get beyond its beginning.
+    VI's own is left out where the budget does not suffice for its first steps.
     """
     if seconds_to_begin(draws) > (1 - _MATCHING_SHARE) * budget.left:
         return matching_bound(draws, loss, incumbent, budget=budget, progressbar=progressbar)
@@ -63,12 +63,12 @@ BOUNDS: dict[str, Family] = {
 
 
 def family_of(loss: Objective) -> Family | None:
-    """Return the family that a loss is in, told by its data and not by its name."""
+    """Return the family of a loss, recognised by its data and not by its name."""
     return next((family for family in BOUNDS.values() if family.contains(loss)), None)
 
 
 def quick_bound(draws: PairSource, loss: Objective, incumbent: Labels, n_starts: int) -> float | None:
-    """Lower bound of a Binder loss with no more work than so many runs of a search, the same each time.
+    """Lower bound of a Binder loss for no more than the work of `n_starts` runs of a search; reproducible.
 
     None for other losses, and for more items than the memory budget allows: 5,000 by default.
     """

@@ -22,14 +22,14 @@ from posterior_consensus.progress import track
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-_ROUNDING = 1e-10  # bits; sums of n products of float64 are far closer, but a bound has to be one
+_ROUNDING = 1e-10  # bits; far above the rounding of sums of n products, so that the bound stays valid
 _ROWS_AT_ONCE = 2e7  # memberships of items in draws that one call of a kernel visits: well below a second
 _PILOT_ROWS = 1e7
-_SECONDS_A_ROW = 1e-8  # to find tangents, for each membership of an item in a draw
+_SECONDS_A_ROW = 1e-8  # to compute tangents, for each membership of an item in a draw
 _PILOT_DRAWS = 200
 _PILOT_SHARE = 0.4
-_RATE = 0.1  # bits an item pays for another where the two means disagree wholly
-_FAR = 0.3  # bits; a group this much above the best is solved only now and then
+_RATE = 0.1  # penalty of the augmented Lagrangian: bits an item pays for another if their means fully disagree
+_FAR = 0.3  # bits; a group this far above the item's best is solved only every _ALL_GROUPS_EVERY steps
 _SMALL_SHARE = 0.02
 _SPARE_TANGENTS = 12
 _SETTLING_STEPS = 500
@@ -39,7 +39,7 @@ _WORTH_A_RESET = 10
 _ALL_GROUPS_EVERY = 10
 _EARLY_STEPS = 40
 _REFRESH_EVERY = 10
-_LATE_REFRESH_EVERY = 20  # with all draws after a part of them: tangents are then most of the cost
+_LATE_REFRESH_EVERY = 20  # for all draws, after a part of them: tangents are then most of the cost
 _CENTRE_EVERY = 30
 _TRIANGLES_FROM = 100
 _TRIANGLES_EVERY = 20
@@ -59,15 +59,15 @@ def vi_bound(draws: PartitionDraws, incumbent: Labels, *, budget: Budget, progre
     incumbent : ndarray of shape (n_items,)
         The best partition known; bounding ends when the bound meets its expected loss.
     budget : Budget
-        When to stop, after the first step; the bound holds whenever that is. Bounding also ends when it has stopped to
-        rise.
+        When to stop, after at least one step; the bound is valid after any step. Bounding also ends when the bound no
+        longer rises.
     progressbar : bool
 
     Returns
     -------
     Bound
-        In bits. `info` tells the number of items after equal ones are merged, steps, priced triangles, and the groups
-        of cluster sizes.
+        In bits. `info` has the numbers of items after equal ones are merged, of steps, and of triangles with a
+        multiplier above 0, and the groups of cluster sizes.
 
     Raises
     ------
@@ -80,13 +80,13 @@ def vi_bound(draws: PartitionDraws, incumbent: Labels, *, budget: Budget, progre
 
         n E VI = sum_i E log2 |z_t(i)| + sum_i (log2 |S_i| - 2 E log2 |S_i and z_t(i)|).
 
-    The bound drops that the sets S_i form one partition, so that every item has a problem of its own, and buys that
-    back by prices: what S_i pays for containing j, S_j is paid for containing i, and a triangle inequality costs
-    nothing where it holds. Prices differ between groups of cluster sizes, since items of one cluster agree on its size.
-    A convex function's tangents bound -2 E log2 |S_i and z_t(i)| from below, and a tangent's least value over all sets
-    of a size is found by sorting. Every choice of prices and tangents gives a valid bound; they are improved by an
-    augmented Lagrangian method whose steps are conditional-gradient steps of all items at once. The background pages
-    derive it.
+    The bound is a Lagrangian relaxation. The sets S_i need not form one partition, so that every item has a problem of
+    its own. Lagrange multipliers ("prices") restore consistency: what S_i pays for containing j, S_j is paid for
+    containing i, and a triangle inequality costs nothing where it holds. Prices differ between groups of cluster sizes,
+    since items of one cluster agree on its size. Tangents bound the convex function -2 E log2 |S_i and z_t(i)| from
+    below. A tangent's minimum over all sets of one size is found by sorting. Every choice of prices and tangents gives
+    a valid bound. They are improved by an augmented Lagrangian method, whose steps are conditional-gradient steps of
+    all items at once. The background pages derive it.
     """
     problem = _Problem(draws)
     ascent = _Ascent(problem)
@@ -111,11 +111,11 @@ def vi_bound(draws: PartitionDraws, incumbent: Labels, *, budget: Budget, progre
         n_triangles=int(np.count_nonzero(ascent.duals)),
         size_groups=ascent.upper.tolist(),
     )
-    return Bound(min(max(value, 0.0), goal), "item problems under prices of pairs and triangles", None, info)
+    return Bound(min(max(value, 0.0), goal), "Lagrangian relaxation, item by item", None, info)
 
 
 def seconds_to_begin(draws: PartitionDraws) -> float:
-    """About how long it takes until the bound has any worth."""
+    """Approximate time until the bound is of any use."""
     return 2 * _SECONDS_A_ROW * draws.n_items**2 * draws.n_draws + 10 * _seconds_a_step(draws.n_items)
 
 
@@ -136,7 +136,7 @@ def _affordable(ascent: _Ascent, budget: Budget) -> Iterator[None]:
 class _Problem:
     """Distinct draws of distinct items, the latter with multiplicities.
 
-    Some partition of least expected VI keeps those items together whose labels agree in every draw.
+    Some partition of least expected VI keeps items together that have equal labels in every draw.
     """
 
     def __init__(self, draws: PartitionDraws) -> None:
@@ -156,7 +156,7 @@ class _Problem:
         self.rows = float(np.sum(np.square(np.diff(blocks.ends, prepend=0))))
 
     def pilot_stride(self) -> int:
-        """One draw in how many (they are sorted: the sample is stratified) makes tangents cheap; 1 for all."""
+        """Use one draw in so many, to make tangents cheap (a stratified sample, as draws are sorted); 1 for all."""
         return max(1, min(int(np.ceil(self.rows / _PILOT_ROWS)), len(self.labels) // _PILOT_DRAWS))
 
     def blocks(self, stride: int) -> kernels.Blocks:
@@ -170,7 +170,7 @@ class _Problem:
 
 
 class _Ascent:
-    """Prices of pairs and triangles, and the averages of the item problems' minimisers that they are made of.
+    """Prices of pairs and triangles, and the means of the item problems' minimisers, from which they follow.
 
     Attributes
     ----------
@@ -218,7 +218,7 @@ class _Ascent:
         self.n_steps = 0
 
     def use(self, blocks: kernels.Blocks) -> None:
-        """Bound the expectation over these draws from here on, under the prices there are."""
+        """Bound the expectation over these draws from now on, starting at the current prices."""
         self._blocks = blocks
         self._tangents.tags[:] = -1
         self.best = -np.inf
@@ -237,7 +237,7 @@ class _Ascent:
 
     @property
     def seconds_to_use(self) -> float:
-        """About how long it took to take up the draws in use."""
+        """Approximate time that :meth:`use` took."""
         return self._seconds_of_tangents(self.upper.size)
 
     @property
@@ -254,7 +254,7 @@ class _Ascent:
         return _SECONDS_A_ROW * self._n_rows(n_points)
 
     def _n_rows(self, n_points: int) -> float:
-        """Memberships of items in the draws in use that tangents at so many points of every item visit."""
+        """Memberships of items in draws that are visited to compute tangents at so many points of every item."""
         passes = np.ceil(n_points / kernels.TANGENTS_AT_ONCE)
         return float(self._problem.rows * len(self._blocks.labels) / len(self._problem.labels) * max(passes, 1))
 
@@ -267,7 +267,7 @@ class _Ascent:
         return self.n_steps >= _TRIANGLES_FROM and self.n_steps % _TRIANGLES_EVERY == 0
 
     def step(self) -> None:
-        """Solve the item problems under the present prices, move the means, and now and then improve the model."""
+        """Solve the item problems at the current prices and move the means; every few steps, improve the model."""
         since = self.n_steps - self._first_step
         every = since % _ALL_GROUPS_EVERY == 0
         self._set_prices()
@@ -292,12 +292,12 @@ class _Ascent:
         return np.diagonal(self._means, axis1=1, axis2=2).T
 
     def _met_groups(self) -> npt.NDArray[np.intp]:
-        """Groups that are or were in the means, whose prices may differ from 0."""
+        """Groups with a share in the means, now or before: the others have no prices."""
         self._met |= self._shares().max(axis=0) > 0
         return np.flatnonzero(self._met)
 
     def _first_points(self) -> npt.NDArray[np.float32]:
-        """Smoothed indicators (G, n, n) of every item's most similar ones, as many as make up the middle of a group."""
+        """Smoothed indicators (G, n, n) of each item's most similar items, as many as a group's middle size."""
         multiplicity = self._problem.multiplicity
         similarity = self._problem.similarity
         nearest = np.argsort(-similarity - 2 * np.eye(self._problem.n), axis=1, kind="stable")
@@ -318,10 +318,10 @@ class _Ascent:
             kernels.linearise(self._blocks, points, first, last, slots, self._tangents, costs)
 
     def _refresh(self, reset: bool = True) -> None:
-        """Add tangents at the means, in the place of those that were the greatest longest ago.
+        """Add tangents at the means, in place of those unused for longest.
 
-        The costs of the means, averages of the model's, are soon close to the means' true costs; until then they are
-        reset to these.
+        The costs of the means are averages of the model's costs. They soon come close to the true costs, to which they
+        are reset until then.
         """
         tags, last_use = self._tangents.tags[:, self.upper.size :], self._tangents.last_use[:, self.upper.size :]
         tags[last_use < self.n_steps - _STALE_AFTER] = -1
@@ -416,7 +416,7 @@ class _Ascent:
         )
 
     def _separate(self) -> None:
-        """Take up the most violated triangles and drop those without a price."""
+        """Add the most violated triangles as cutting planes, and drop those without a price."""
         n = self._problem.n
         groups = np.flatnonzero(self._shares().max(axis=0) > _SMALL_SHARE)
         found = np.empty((groups.size, n, _TRIANGLES_PER_CENTRE, 2), np.int32)
@@ -430,13 +430,13 @@ class _Ascent:
         triangles = np.concatenate([self._triangles[kept], new])
         duals = np.concatenate([self._duals_centre[kept], np.zeros(len(new))])
         code = np.ravel_multi_index(tuple(triangles.T.astype(np.int64)), (self.upper.size, n, n, n))
-        _, first = np.unique(code, return_index=True)  # the priced one of two equal triangles comes first
+        _, first = np.unique(code, return_index=True)  # of two equal triangles, the one with a price comes first
         self._triangles = np.ascontiguousarray(triangles[first])
         self._duals_centre = duals[first]
 
 
 def _size_groups(n_items: int, n: int) -> Ints:
-    """Largest sizes of groups of cluster sizes, as fine as memory allows."""
+    """Largest size of each group of cluster sizes; groups are as fine as memory allows."""
     for ratio in (1.5, 2.0, 4.0, n_items):
         sizes = [1]
         while sizes[-1] < n_items:

@@ -38,16 +38,15 @@ def align_and_vote(
     Parameters
     ----------
     n_starts : int
-        Number of draws to start from, taken at random by their weights; the answer of least expected distance counts.
+        Number of draws to start from, taken at random by their weights; the best answer is kept.
 
     Notes
     -----
     The barycentre argmin_z sum_t w_t Mis(z, z_t) of equation 2 of [1]_, with Mis the least share of items labelled
-    differently over all matchings of the clusters. Given z the best matching of each draw, an assignment problem,
-    is exact; given the matchings, which make it equation 3, the best z is the label with the most weight at each item,
-    as [2]_ has it for other distances. So no round raises the expected distance, and they end where one leaves all
-    items in place. Where a draw has more clusters than z, those without a match do not vote; an item stays where
-    another label has no more votes.
+    differently over all matchings of the clusters. Given z, the best matching of each draw is the exact solution of an
+    assignment problem. Given the matchings (equation 3), the best z has at each item the label with the most weight, as
+    in [2]_ for other distances. No round raises the expected distance; rounds end when no item moves. Where a draw has
+    more clusters than z, those without a match do not vote; an item stays where another label has no more votes.
 
     The answer has at most as many clusters as the draw that it started from, or exactly `n_clusters`: a cluster that no
     item votes for then takes the item that loses the fewest votes by it. The smallest clusters of a draw with too many

@@ -30,18 +30,18 @@ def boem(
     rng: np.random.Generator,
     progressbar: bool,
 ) -> Candidate:
-    """Move, from the best draw on, the item whose move to another or a new cluster lowers Binder's loss most.
+    """From the best draw on, make the move of one item that lowers Binder's loss most, until none lowers it.
 
     Notes
     -----
-    Best one-element move [1]_ [2]_, for Binder's loss with any costs: the expected loss is, up to its scale and a
-    constant, the sum of tau - PSM_ij over the pairs together, for the threshold tau of the loss, and tau is 1/2 under
-    any other loss. At each step every move is compared, and at the end none lowers the loss. Method "greedy" also
-    merges and splits clusters, and as a rule ends no higher.
+    Best one-element move [1]_ [2]_, for Binder's loss with any costs. Up to its scale and a constant, the expected loss
+    is the sum of tau - PSM_ij over the pairs together, with tau the pair threshold of the loss. Under any other loss
+    tau is 1/2. Each step compares every move of an item to another or a new cluster. Method "greedy" also merges and
+    splits clusters, and as a rule ends no higher.
 
     The start is the draw of least expected Binder loss among those with as many clusters as wanted. If there is none,
     it is the best of all draws, whose clusters merge where that costs least, or whose worst placed items open new ones.
-    Of a similarity matrix alone it is the best cut of the tree of average linkage.
+    With a similarity matrix alone it is the best cut of the tree of average linkage.
 
     The n x n similarity matrix is formed. A move takes about n_items operations, and at most n_items x clusters.
 

@@ -33,25 +33,26 @@ def cc_pivot(
     threshold: float = 0.25,
     n_starts: int = 10,
 ) -> Candidate:
-    """Let items in random order, as long as they are left over, found clusters of all left that are similar to them.
+    """Take items in random order: each one without a cluster founds one, with all similar items that are left.
 
     Parameters
     ----------
     threshold : float in (0, 1)
         Similarity to the pivot that an item of its cluster exceeds.
     n_starts : int
-        Number of random orders; the partition of least expected loss counts. A single one is what reference [2]_
-        reports.
+        Number of random orders; the partition of least expected loss is kept. Reference [2]_ reports a single
+        order.
 
     Notes
     -----
-    CC-Pivot [1]_, with the threshold 0.25 of [2]_. A pivot i takes every item j left with PSM_ij > `threshold`; the
-    number of clusters comes of that. For the threshold 1/2 the expected Binder loss of a single order is, in the mean,
-    within a constant factor of the least. Where noise straddles the threshold there are many clusters; a threshold of
-    :func:`pair_threshold` suits the draws.
+    CC-Pivot [1]_, with the threshold 0.25 of [2]_. A pivot i takes every item j left with PSM_ij > `threshold`, which
+    determines the number of clusters. For the threshold 1/2 the expected Binder loss of a single order is, in the mean,
+    within a constant factor of the least. Where noisy similarities straddle the threshold there are many clusters;
+    :func:`pair_threshold` finds a threshold that suits the draws.
 
-    With as many clusters as `max_clusters` or `n_clusters` allows, the items left join the most similar pivot; short of
-    `n_clusters`, the item least similar to its pivot becomes one and takes every item that is more similar to it.
+    Once there are as many clusters as `max_clusters` or `n_clusters` allows, the items left join the most similar
+    pivot. Short of `n_clusters`, the item least similar to its pivot becomes a pivot and takes every item that is more
+    similar to it than to its own.
 
     Up to 4,000 items the similarity matrix is formed; else a pivot costs n_items x n_draws.
 

@@ -14,7 +14,7 @@ from posterior_consensus.expectation import mean_loss
 from posterior_consensus.loss_record import Objective
 from posterior_consensus.losses import is_binder
 
-_SECONDS = 60.0  # of work, as they are foreseen
+_SECONDS = 60.0  # estimated time of the work
 
 
 def exact(
@@ -33,7 +33,7 @@ def exact(
     ----------
     seconds : float, optional
         Time after which the proof is given up: the answer is then the best found, and has a `gap`. By default it is
-        given up after as much work as takes about a minute, the same each time.
+        given up after a fixed amount of work, about a minute's.
     """
     if not is_binder(loss):
         raise ValueError(

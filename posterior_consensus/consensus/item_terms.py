@@ -1,4 +1,4 @@
-"""The form of a search for a loss of pairs that is a sum over items: its bound of the expected VI, say."""
+"""Search for a pair loss that is a sum over items, such as the lower bound of the expected VI."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class OnItemTerms:
         return self._settle(labels, np.arange(labels.size))
 
     def rearrange(self, labels: Labels, order: npt.NDArray[Any], random: Floats) -> Found:
-        """Dissolve the clusters of a partition, one after the other, and keep what that leads to where it is better."""
+        """Dissolve the clusters of a partition, one after the other, and keep the result where it is better."""
         best = self._settle(labels, order)
         for k in range(int(labels.max()) + 1):
             if self._stop[0] or k > best.labels.max():
@@ -132,7 +132,7 @@ class _State:
             self._sizes[old] -= 1
             self._links[old] -= row
             self._sum_up(old)
-        self._links[new] = row if self._sizes[new] == 0 else self._links[new] + row  # what rounding had left goes
+        self._links[new] = row if self._sizes[new] == 0 else self._links[new] + row  # drops rounding
         self._sizes[new] += 1
         self._sum_up(new)
         if self._sizes.all():

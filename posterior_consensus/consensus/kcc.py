@@ -63,11 +63,11 @@ def kcc(
     (category), sum_l p_l log p_l (entropy), or a norm of p (cosine, lp). As phi is convex, an item is as far from a
     centroid as phi lies above its tangent there, and Lloyd's iterations never lower the utility [1]_. For category
     utility the distance is the squared Euclidean one between rows of the one-hot matrix, draws weighted by the roots of
-    their weights, and n (1 - sum_t w_t phi(p_t) - utility) is the sum of squares. The other utilities go on from where
-    category utility's iterations end: by Kullback-Leibler divergence no item is near to a cluster none of whose members
-    it is with in some draw, so that from single items it would hardly move. The cost of an iteration is n_items x
-    n_draws x clusters, in memory proportional to n_items x (n_draws + clusters); the tables of the draws' clusters by
-    these clusters are made for some draws at a time.
+    their weights, and n (1 - sum_t w_t phi(p_t) - utility) is the sum of squares. The other utilities start where
+    category utility's iterations end. By Kullback-Leibler divergence an item is far from a cluster if it is with none
+    of its members in some draw, so that iterations from single items would hardly move. The cost of an iteration is
+    n_items x n_draws x clusters, in memory proportional to n_items x (n_draws + clusters); the tables of the draws'
+    clusters by these clusters are made for some draws at a time.
 
     References
     ----------

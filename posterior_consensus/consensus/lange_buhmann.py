@@ -39,7 +39,7 @@ def lange_buhmann(
     Parameters
     ----------
     n_starts : int
-        Number of random starts; the one of greatest likelihood counts. Fewer beyond 30 clusters unless `n_clusters` is
+        Number of random starts; the one of greatest likelihood is kept. Fewer beyond 30 clusters unless `n_clusters` is
         given.
     max_iter : int
         Largest number of EM iterations of a start. Fewer beyond 30 clusters unless `n_clusters` is given.
@@ -52,8 +52,8 @@ def lange_buhmann(
     [1]_; an item has the label argmax_v p(v) p(i|v). In matrices, with P = (p(i|v)) and Q = P diag(p) P', an iteration
     sets p(i, v) to P_iv p_v [(S / Q) P]_iv, where S / Q is taken entry by entry. Draws count by their weights, which
     are not estimated. Convergence is slow and the answer depends on `max_iter`: where sizes differ much, thousands of
-    iterations still improve it. With `n_clusters`, a label that is no item's likeliest goes to the item that it is most
-    nearly the likeliest of.
+    iterations still improve it. With `n_clusters`, a label that is no item's likeliest goes to the item for which it
+    comes closest to being that.
 
     An iteration costs n_items^2 x clusters, in two n x n matrices.
 

@@ -54,7 +54,7 @@ class ConsensusPartition(HasLabels, Stored):
     lower_bound : float or None
         No partition's expected loss is below it; for Binder's loss with any costs, None for others.
     info : SearchInfo, NumbersInfo, FitInfo, CandidatesInfo, PivotInfo, BinderBoundInfo or None
-        What the method tells of its search, :class:`SearchInfo` for "greedy".
+        The method's record of its search, :class:`SearchInfo` for "greedy".
     asked : Asked
         The ``n_clusters`` and ``max_clusters`` that were given.
     threshold : Threshold or None
@@ -284,28 +284,28 @@ def consensus_partition(
     Raises
     ------
     ValueError
-        If an argument's value is not among those allowed, the loss or the method needs draws and there is a similarity
-        matrix alone, or the draws are at fault as :func:`as_partition_draws` says.
+        If an argument's value is not among those allowed, the loss or the method needs draws and a similarity matrix
+        alone is given, or the draws are invalid as :func:`as_partition_draws` says.
     TypeError
         If an option is not one of the method's.
     MemoryError
         If the method needs more than the memory budget, 4 GB or what the environment variable
-        POSTERIOR_CONSENSUS_MEMORY says; no budget changes with what the machine has free.
+        POSTERIOR_CONSENSUS_MEMORY says; the budget does not depend on the machine's free memory.
 
     Warns
     -----
     UserWarning
-        If the answer has fewer clusters than `n_clusters`, as k-means gives where the draws do not tell so many groups
-        of items apart.
+        If the answer has fewer clusters than `n_clusters`, as k-means gives where the draws do not distinguish so many
+        groups of items.
 
     Notes
     -----
-    Greedy search runs from up to ``n_starts`` (16, of more than 3.75 million labels fewer) random orders of the items
+    Greedy search runs from up to ``n_starts`` random orders of the items (16, fewer for more than 3.75 million labels)
     and from further ``starts``: label vectors, result objects, or "best_draw", "hierarchical" and "spectral". It ends
-    early once ``n_agree`` (3) runs reached the least loss, or when ``seconds`` are over, on as many threads as
-    ``n_jobs`` says (-1: one for each processor); the number of threads does not change the answer. Ctrl-C ends it with
-    a warning and the best partition so far. `info` tells the runs, how many of them ended at the best loss, the scans
-    and the moves of each kind, the seconds, the loss of every run and the trace of the least.
+    early once ``n_agree`` (3) runs reached the least loss, or when ``seconds`` are over. It uses as many threads as
+    ``n_jobs`` says (-1: one for each processor), which does not change the answer. Ctrl-C ends it with a warning and
+    the best partition so far. `info` has the number of runs, how many of them ended at the best loss, the scans and the
+    moves of each kind, the seconds, the loss of every run and the least loss so far.
 
     "basic", "spectral", "kcc" and "lange_buhmann" fit every number of clusters up to 30. Where more are allowed, they
     fit 1 to 8 and a grid that grows by the root of 2, and halve the gaps beside the best number until these are at most
@@ -313,19 +313,19 @@ def consensus_partition(
     the numbers as ``n_clusters_tried``.
 
     A similarity matrix alone is enough for "greedy", "hierarchical", "basic", "spectral", "cc_pivot", "boem",
-    "lange_buhmann", "enumeration" and "exact" with Binder's loss of any costs, and but for "exact" with the two losses
-    of PAIR_LOSSES. Where methods try numbers of clusters they then go up to the number of items, if `max_clusters` does
-    not say fewer, and "boem" starts from the best cut of the tree of average linkage. Greedy search for "pear" is one
-    for Binder's loss at the pair threshold that its best value so far gives, again and again (Dinkelbach's method);
-    `info` has the last threshold and, as ``expected_losses``, the value after each.
+    "lange_buhmann", "enumeration" and "exact" with Binder's loss of any costs. All but "exact" also take the two losses
+    of PAIR_LOSSES. Methods that try numbers of clusters then go up to the number of items, unless `max_clusters` is
+    smaller, and "boem" starts from the best cut of the tree of average linkage. For "pear", greedy search is repeated
+    for Binder's loss, each time at the pair threshold that the best PEAR so far gives (Dinkelbach's method); `info` has
+    the last threshold and, as ``expected_losses``, the value after each search.
 
     The expected loss is recomputed from the labels, whatever the method reports. The least expected loss is what the
     posterior and the loss make it: for very noisy draws VI's is one cluster.
 
     With Binder's loss, whatever its costs, and at most 5,000 items (as many as a memory budget of 4 GB has room for)
-    the answer comes with a lower bound of the least expected loss and the relative gap that leaves. It is the bound
-    that the work of a search affords, the same each time; :func:`certify` takes it further. With `n_clusters` or
-    `max_clusters` it is still the least of all partitions.
+    the answer comes with a lower bound of the least expected loss and the relative gap that leaves. The bound takes
+    no more work than a search and is reproducible; :func:`certify` raises it. With `n_clusters` or `max_clusters` it
+    still bounds the expected loss of all partitions.
 
     Examples
     --------
@@ -366,7 +366,7 @@ def consensus_partition(
         labels = refined_labels(source, labels, refine, passes)
         name = f"{name}, {refine} refinement"
     if n_clusters is not None and labels.max() + 1 < n_clusters:
-        reason = "the draws do not tell more apart" if refine is None else "the refinement may have merged some"
+        reason = "the draws do not distinguish more" if refine is None else "the refinement may have merged some"
         warnings.warn(
             f"The answer has {labels.max() + 1} clusters, not {n_clusters}: {reason}.",
             stacklevel=2,

@@ -44,7 +44,7 @@ def refine_partition(draws: Any, partition: Any, *, order: Order = "jacobi", pas
     Raises
     ------
     ValueError
-        If `order` or `passes` is not among those allowed, or draws or partition are at fault.
+        If `order` or `passes` is not among those allowed, or draws or partition are invalid.
 
     Notes
     -----

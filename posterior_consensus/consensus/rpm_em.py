@@ -36,8 +36,8 @@ def rpm_em(
 
     Notes
     -----
-    :func:`random_perturbation_em` gives all that the model tells; `objective` and `trace` are those of its climb.
-    Clusters that have no items are left out, so that `n_clusters` may be too large.
+    :func:`random_perturbation_em` returns all results of the model; `objective` and `trace` are those of its climb.
+    Clusters without items are left out, so that the answer may have fewer than `n_clusters`.
     """
     found = as_fit(draws, fit(draws, n_clusters, max_clusters, noise, n_starts, max_steps, rng))
     info = PerturbationInfo(

@@ -32,7 +32,7 @@ class Candidate:
     labels : ndarray of shape (n_items,)
         Labels of any names.
     info : Info or None
-        What there is to tell of the search; a method of your own may have a subclass with fields of its own.
+        Record of the search; a method of your own may have a subclass with fields of its own.
     lower_bound : float, optional
         No partition's expected loss is below it, if the method found out.
     """
@@ -120,7 +120,7 @@ def allowed(partitions: npt.NDArray[Any], n_clusters: int | None, max_clusters: 
 
 
 def filled(scores: Floats, labels: Labels) -> Labels:
-    """Give each label of `scores` (n, K) that no item has the item whose score falls least, out of several with one."""
+    """Give each label without items the one item whose score falls least, of labels with several; `scores` (n, K)."""
     labels = labels.copy()
     sizes = np.bincount(labels, minlength=scores.shape[1])
     for k in np.flatnonzero(sizes == 0):

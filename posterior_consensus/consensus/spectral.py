@@ -53,14 +53,16 @@ def spectral(
 
     Notes
     -----
-    None is Algorithm 2 of Zhou, Dudeja and Amini (ICLR 2023), "Statistical guarantees for consensus clustering"; "rbf"
-    with gamma 1 gives what its tables report as spectral clustering. With W the weights without their diagonal and D
-    their row sums, the vectors are D^(-1/2) u for the leading eigenvectors u of D^(-1/2) W D^(-1/2): the normalised cut
-    of Shi and Malik (2000), https://doi.org/10.1109/34.868688, as scikit-learn's `SpectralClustering` computes it.
+    With None it is Algorithm 2 of Zhou, Dudeja and Amini (ICLR 2023), "Statistical guarantees for consensus
+    clustering"; "rbf" with gamma 1 gives what its tables report as spectral clustering. With W the weights without
+    their diagonal and D their row sums, the vectors are D^(-1/2) u for the leading eigenvectors u of D^(-1/2) W
+    D^(-1/2): the normalised cut of Shi and Malik (2000), https://doi.org/10.1109/34.868688, as scikit-learn's
+    `SpectralClustering` computes it.
 
-    Equal eigenvalues leave their eigenvectors open. Where the K-th vector is one of several with the same eigenvalue,
-    k-means takes all of them if that eigenvalue is positive and none if not, so that the distances between items are
-    those of the draws and not of rounding. (Beyond 1,000 items it takes at most eight more vectors than the largest K.)
+    Equal eigenvalues do not determine their eigenvectors. Where the K-th vector is one of several with the same
+    eigenvalue, k-means takes all of them if that eigenvalue is positive and none if not, so that the distances between
+    items are those of the draws and not of rounding. (Beyond 1,000 items it takes at most eight more vectors than the
+    largest K.)
 
     But for "rbf", which forms an n x n matrix, the eigenvectors come from products with the draws' one-hot matrix, in
     memory proportional to n_items x n_draws, if there are more than 1,000 items and at least twice as many as vectors.

@@ -96,7 +96,7 @@ class PairThreshold(HasLabels, Stored):
         place = (self.tau - self.between) / (self.within - self.between) if self.within > self.between else np.nan
         facts = [
             ("consistent", consistent_interval(self.within, self.between)),
-            ("tau lies", f"{place:.0%} of the way up" if np.isfinite(place) else "-"),
+            ("tau lies", f"{place:.0%} into the interval" if np.isfinite(place) else "-"),
             ("clusters", f"{n_clusters} of {self.labels.size} items ({self.labels.dims[0]})"),
             ("rounds", f"{self.n_rounds}{'' if self.converged else ', not converged'}"),
         ]
@@ -135,7 +135,7 @@ def pair_threshold(
     Raises
     ------
     ValueError
-        If the draws are at fault as :func:`as_partition_draws` says.
+        If the draws are invalid as :func:`as_partition_draws` says.
 
     See Also
     --------
@@ -150,11 +150,11 @@ def pair_threshold(
 
         tau = log(beta / (1 - alpha)) / log(alpha beta / ((1 - alpha) (1 - beta))),
 
-    which lies between 1 - beta and alpha. From a first tau, halfway between the two means of 2-means on the
-    similarities of the pairs (a sample of them where there are many), a round finds the partition of least expected
-    Binder loss at tau, sets alpha to the mean similarity within its clusters, 1 - beta to that between them, and tau by
-    the formula, until tau changes by less than 0.0001. A mean over N draws is not taken to be nearer to 0 or 1 than 1 /
-    (2 N + 2); weighted draws count as 1 / sum(w^2) equal ones.
+    which lies between 1 - beta and alpha. The first tau is halfway between the two means of 2-means on the
+    similarities of the pairs (a sample of them where there are many). A round finds the partition of least expected
+    Binder loss at tau. It sets alpha to the mean similarity within the clusters, 1 - beta to that between them, and tau
+    by the formula. Rounds end when tau changes by less than 0.0001. A mean over N draws is kept at least 1 / (2 N + 2)
+    away from 0 and 1; weighted draws count as 1 / sum(w^2) equal ones.
 
     In the random perturbation model [1]_, where each draw keeps an item's true label with probability 1 - p and else
     draws any of K labels, the pairs have only these two similarities, 1 - x (1 - 1 / K) and x / K with x = p (2 - p):
@@ -175,7 +175,7 @@ def pair_threshold(
     >>> pc.consensus.pair_threshold(draws, random_seed=1)
     PairThreshold: tau 0.2675
       consistent  0 to 0.5
-      tau lies    54% of the way up
+      tau lies    54% into the interval
       clusters    2 of 4 items (item)
       rounds      2
     <BLANKLINE>

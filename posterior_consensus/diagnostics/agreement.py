@@ -15,7 +15,7 @@ from posterior_consensus.losses import pairs
 from posterior_consensus.similarity import group_planes
 
 GAP_BAD, RHAT_BAD = 0.1, 1.05
-_ALL_LAGS = 32  # lags beyond are looked at in steps that grow by a tenth: there the correlation is smooth
+_ALL_LAGS = 32  # lags beyond are taken in steps that grow by a tenth: there the correlation is smooth
 _GROWTH = 1.1
 
 
@@ -53,7 +53,7 @@ class PartitionVariance:
     within : float
         Mean over half-chains of their variances.
     total : float
-        Estimate of the posterior variance that counts the spread of the half-chains' means as well.
+        Estimate of the posterior variance that includes the variance between the half-chains' means.
     rhat : float
         Root of total over within; NaN for one chain, and where nothing varies.
     """
@@ -115,12 +115,12 @@ def partition_variance(draws: PartitionDraws, pairs_together: npt.NDArray[np.flo
 
 
 def _not_rounding(variance: float, squares: npt.NDArray[np.float64]) -> float:
-    """A variance, or 0 where the sums it is the difference of differ by rounding only."""
+    """A variance, or 0 where it is rounding only: it is a difference of sums."""
     return float(variance) if variance > 1e-12 * squares.max(initial=1.0) else 0.0
 
 
 def partition_ess(draws: PartitionDraws, pairs_together: npt.NDArray[np.float64], variance: PartitionVariance) -> float:
-    """Effective number of draws of the partition, from the distances between draws some steps apart.
+    """Effective sample size of the partition, from the distances between draws at each lag.
 
     Notes
     -----
@@ -131,9 +131,9 @@ def partition_ess(draws: PartitionDraws, pairs_together: npt.NDArray[np.float64]
         rho_s = 1 - V_s / (2 total),
 
     the correlation in the sense of Frechet's variance [1]_. The sums rho_2k + rho_2k+1 are taken up to the first that
-    is not positive and are made to decrease [2]_, and ESS = draws / (2 sum - 1). Chains that disagree have a total
-    above the variance within them, and so a small ESS [3]_. Lags beyond 32 are looked at in steps that grow by a tenth;
-    what is between is interpolated.
+    is not positive and are made to decrease [2]_. Then ESS = draws / (2 sum - 1). Chains that disagree have a total
+    above the variance within them, and so a small ESS [3]_. Lags beyond 32 are taken in steps that grow by a tenth;
+    those between are interpolated.
 
     References
     ----------
@@ -172,7 +172,7 @@ def partition_ess(draws: PartitionDraws, pairs_together: npt.NDArray[np.float64]
 
 
 def gap_is_real(gap: Gap, n_items: int, n_chains: int) -> bool:
-    """Whether the gap is above 0.1 and above what the largest of so many gaps is by chance, one time in a hundred."""
+    """Whether the gap is above 0.1 and significant at level 0.01, by Bonferroni over all pairs of items and chains."""
     n_gaps = n_items * (n_items - 1) / 2 * n_chains * (n_chains - 1) / 2
     return gap.size > GAP_BAD and gap.size > -ndtri(0.005 / max(n_gaps, 1)) * gap.mcse
 
@@ -180,7 +180,7 @@ def gap_is_real(gap: Gap, n_items: int, n_chains: int) -> bool:
 def odd_chain(draws: PartitionDraws, gap: Gap, pairs_together: npt.NDArray[np.float64]) -> object | None:
     """Name of the one chain without which all others agree; None where there is none or no gap is real.
 
-    It is one of the two between which the gap is: without any other chain that gap stays.
+    It is one of the gap's two chains: leaving out any other chain would not close the gap.
     """
     chains = draws.samples.chains
     if len(chains) < 3 or not gap_is_real(gap, draws.n_items, len(chains)):
@@ -205,7 +205,7 @@ def largest_gap(draws: PartitionDraws) -> Gap:
     together = together_trace(draws, np.array([[first, second]]))[0]
     shares = np.array([together[rows].mean() for rows in chains])
     low, high = int(shares.argmin()), int(shares.argmax())
-    if low == high:  # all chains have it alike
+    if low == high:  # all chains have equal shares
         high = 1
     errors = [draws.take(chains[k]).samples.mcse(together[chains[k]]) for k in (low, high)]
     return Gap(

@@ -7,19 +7,19 @@ import numpy.typing as npt
 
 FEWEST_DRAWS = 100
 _BATCH = 5  # draws whose mean is one number for the rule
-_KEPT, _FEWEST_KEPT = 0.1, 10  # share and number of batches that stay: of fewer, the error is small by chance
+_KEPT, _FEWEST_KEPT = 0.1, 10  # least share and number of batches to keep: of fewer, the error can be small by chance
 
 
 def end_of_burn_in(trace: npt.NDArray[np.float64]) -> tuple[int, bool]:
     """Number of draws to leave out at the start of a trace (n_draws,), and whether the rule found it.
 
-    Half of the draws where it did not: the trace still changes in its second half, or has fewer than 100 draws.
+    If it did not, half of the draws: the trace still changes in its second half, or has fewer than 100 draws.
     """
     half = trace.size // 2
     if trace.size < FEWEST_DRAWS:
         return half, False
     n_batches = trace.size // _BATCH
-    # Draws left over are the first ones, which are the likeliest to be left out.
+    # Draws that fill no batch are the first ones, which are the likeliest to be left out.
     spare = trace.size - n_batches * _BATCH
     batches = trace[spare:].reshape(n_batches, _BATCH).mean(axis=1)
     best = int(_squared_errors(batches).argmin())
@@ -29,7 +29,7 @@ def end_of_burn_in(trace: npt.NDArray[np.float64]) -> tuple[int, bool]:
 
 
 def _squared_errors(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Squared standard error of the mean of what is left after the first 0, 1, ... values, as if independent."""
+    """Squared standard error of the mean without the first 0, 1, ... values, as if these were independent."""
     spread = np.ptp(values)
     if spread == 0:
         return np.zeros(1)

@@ -1,4 +1,4 @@
-"""Whether one partition is better than another, or the draws do not tell."""
+"""Whether one partition is better than another, beyond the Monte Carlo error."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class PartitionComparison(Stored):
         open_to_doubt = [name for name, is_clear in zip(names[1:], clear[1:], strict=True) if not is_clear]
         facts = [
             ("best", names[0]),
-            ("as good, for all the draws tell", ", ".join(open_to_doubt) or "none"),
+            ("within Monte Carlo error", ", ".join(open_to_doubt) or "none"),
             ("loss", f"{self.loss.name}{f', {self.loss.unit}' if self.loss.unit else ''}"),
             ("draws", str(self.n_draws)),
         ]
@@ -100,7 +100,7 @@ def compare_partitions(draws: Any, partitions: Any, loss: str | PartitionLoss | 
     ------
     ValueError
         If there is no partition or one does not label the draws' items, `loss` is not given for results of several
-        losses, or the draws are at fault as :func:`as_partition_draws` says.
+        losses, or the draws are invalid as :func:`as_partition_draws` says.
     TypeError
         If `partitions` is neither a dict nor a sequence.
 
@@ -112,7 +112,7 @@ def compare_partitions(draws: Any, partitions: Any, loss: str | PartitionLoss | 
     -----
     Partitions are evaluated against the same draws, so that much of the error of the two expected losses is common to
     both. The error of the difference is that of the mean over draws of L(a, z_t) - L(b, z_t), as a rule far smaller
-    than those of the losses themselves. It says how well the draws tell the two apart, not how large a difference
+    than those of the losses themselves. It says how well the draws distinguish the two, not how large a difference
     matters.
 
     Examples

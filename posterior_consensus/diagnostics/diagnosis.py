@@ -51,12 +51,12 @@ class Diagnosis(Stored):
         "short": no sign that the chains disagree, but too few effective draws; "unknown": one chain, or chains that are
         too short or never move, or weights that leave next to no draws.
     verdict : str
-        What that rests on and what to do.
+        The evidence for the status, and what to do.
     traces : xarray.DataArray of shape (summary, sample)
         The summaries of every draw, with coordinates ``chain``, ``draw`` and ``unit``.
     summaries : xarray.Dataset
         ``mean``, ``mcse``, ``rhat`` (rank-normalised split R-hat), ``ess_bulk`` and ``ess_tail`` over the dimension
-        ``summary``. R-hat is infinite where chains differ that do not move; it does not count weights, all else does.
+        ``summary``. R-hat is infinite where chains that never move differ. It ignores weights; all else counts them.
     pairs : xarray.Dataset
         ``mean``, ``rhat``, ``ess_bulk`` and ``ess_tail`` of the co-clustering of a sample of pairs, over ``pair``, with
         their items as ``pair_first`` and ``pair_second``.
@@ -234,7 +234,7 @@ def diagnose(
     Raises
     ------
     ValueError
-        If a partition does not label the draws' items, `n_pairs` is below 1, or the draws are at fault as
+        If a partition does not label the draws' items, `n_pairs` is below 1, or the draws are invalid as
         :func:`as_partition_draws` says.
 
     See Also
@@ -244,14 +244,14 @@ def diagnose(
 
     Notes
     -----
-    R-hat and effective sample sizes are those of ArviZ [1]_, of every summary and every pair's indicator, over chains
-    cut to the length of the shortest; the tail is that of the 5% and 95% quantiles. Those of the partition itself, and
-    the formulas, are in the documentation, "Convergence". Weights enter means, their errors and effective sample sizes.
-    R-hat and the gap do not count them: agreement is that of the chains as they were sampled. Of allocation
-    probabilities it is that of the labels sampled from them.
+    ArviZ computes R-hat and effective sample sizes [1]_ of every summary and every pair's indicator, over chains cut to
+    the length of the shortest. The tail is that of the 5% and 95% quantiles. The documentation, "Convergence", has the
+    formulas and those of the partition itself. Weights enter means, their errors and effective sample sizes. R-hat and
+    the gap ignore them: they compare the chains as they were sampled. With allocation probabilities they compare the
+    labels sampled from them.
 
-    The chains *disagree* if any summary's or the partition's R-hat or that of the worst pair is above 1.05, or if the
-    largest gap is above 0.1 and beyond what the largest of so many differences is by chance. They are *short* if any
+    The chains *disagree* if an R-hat (of a summary, the partition or the worst pair) is above 1.05, or if the largest
+    gap is above 0.1 and larger than chance explains among so many differences. They are *short* if any
     effective sample size is below 100 for each chain [1]_, or an R-hat above 1.01 [1]_. Nothing is *known* where the
     weights leave fewer than four effective draws for each chain, by Kish's number
     (:attr:`Samples.effective_draws`).

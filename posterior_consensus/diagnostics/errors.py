@@ -30,11 +30,11 @@ def similarity_mcse(draws: Any) -> xr.DataArray:
     Raises
     ------
     ValueError
-        If the draws are at fault as :func:`as_partition_draws` says.
+        If the draws are invalid as :func:`as_partition_draws` says.
 
     See Also
     --------
-    Samples.mcse : ArviZ's error of one trace or some, too slow for all pairs.
+    Samples.mcse : the error of single traces by ArviZ, too slow for all pairs.
 
     Notes
     -----
@@ -44,10 +44,10 @@ def similarity_mcse(draws: Any) -> xr.DataArray:
 
         MCSE_ij^2 = K / (K - 1) sum_k b_k^2.
 
-    Of weighted draws b_k is multiplied by (1 - s_k) / (1 - v_k), where s_k is the share of the draws that are in the
-    batch and v_k their share of the weight: so far does leaving out the batch move the mean, see
-    :meth:`Samples.mcse`. For chains that mix slowly on the scale of sqrt(L) draws the error is too small; the
-    effective sample sizes of :func:`diagnose` tell. Of allocation probabilities A_tij is p_ti' p_tj.
+    For weighted draws b_k is multiplied by (1 - s_k) / (1 - v_k), where s_k is the batch's share of the draws and v_k
+    its share of the weight. Leaving out the batch moves the mean by that much, see :meth:`Samples.mcse`. For chains
+    that mix slowly on the scale of sqrt(L) draws the error is too small; the effective sample sizes of
+    :func:`diagnose` show it. For allocation probabilities A_tij is p_ti' p_tj.
 
     References
     ----------

@@ -37,15 +37,15 @@ class NearIndependence(Stored):
     Attributes
     ----------
     statistic : float
-        Squared maximum mean discrepancy of half of the draws from the other half with its items shuffled; around 0
+        Squared maximum mean discrepancy between half of the draws and the other half with its items shuffled; around 0
         where items are independent.
     p_value : float
-        Share of exchanges of draws between the two that give as much.
+        Share of random permutations of the draws between the two halves that give as large a statistic.
     null : ndarray of shape (n_permutations,)
-        Statistics after such exchanges.
+        Statistics after these permutations.
     resampled : xarray.DataArray of shape (compared_with, resample)
-        Statistics of quarters of the draws drawn at random: of two from the half as it is (``"posterior"``), and of one
-        of these with one of the shuffled half (``"product of marginals"``).
+        Statistics between random quarters of the draws: two of the half as it is (``"posterior"``), or one of it and
+        one of the shuffled half (``"product of marginals"``).
     bandwidth : float
         Median of Binder's loss between the partitions compared.
     n_draws : int
@@ -67,7 +67,7 @@ class NearIndependence(Stored):
         """What the p-value says."""
         if self.p_value <= _ALPHA:
             return "Items do not change clusters independently of each other: some move together."
-        return "No sign that items change clusters other than independently of each other."
+        return "No sign that items change clusters together."
 
     def to_dataset(self) -> xr.Dataset:
         """Statistics as a Dataset that any file format holds."""
@@ -109,7 +109,7 @@ class NearIndependence(Stored):
             ("verdict", self.verdict),
             ("statistic", f"{display.number(self.statistic)} (squared maximum mean discrepancy)"),
             ("draws", f"{self.n_draws}, of an effective sample size of {self.ess:.0f}"),
-            ("exchanges", str(self.null.size)),
+            ("permutations", str(self.null.size)),
         ]
         return f"NearIndependence: p-value {display.number(self.p_value)}", facts, self.to_dataframe()
 
@@ -130,9 +130,9 @@ def near_independence(
     max_draws : int
         At most so many draws are used.
     n_permutations : int
-        Number of exchanges of draws between the two samples; the p-value is at least 1 / (1 + n_permutations).
+        Number of permutations of the draws between the two samples; the p-value is at least 1 / (1 + n_permutations).
     random_seed : int, Generator, SeedSequence or None
-        Halves the draws, shuffles and exchanges them.
+        Halves, shuffles and permutes the draws.
 
     Returns
     -------
@@ -141,8 +141,8 @@ def near_independence(
     Raises
     ------
     ValueError
-        If the draws are worth fewer than 20 effective ones, `max_draws` is below 20 or `n_permutations` below 1, or the
-        draws are at fault as :func:`as_partition_draws` says.
+        If fewer than 20 draws are nearly uncorrelated, `max_draws` is below 20 or `n_permutations` below 1, or the
+        draws are invalid as :func:`as_partition_draws` says.
 
     See Also
     --------
@@ -151,7 +151,7 @@ def near_independence(
 
     Notes
     -----
-    Methods that vote item by item rest on the product of the items' marginals, as if each item chose its cluster by
+    Methods that vote item by item assume the product of the items' marginals, as if each item chose its cluster by
     itself [1]_. The draws are halved at random. In one half, clusters are matched to a reference partition, and each
     item's labels are shuffled over the draws: this keeps the marginals and breaks what ties items together. The other
     half is left as it is, so that the two are independent samples, of the same distribution if the posterior is the
@@ -162,21 +162,21 @@ def near_independence(
         k(z, z') = exp(-d(z, z') / median d),
 
     where d is Binder's loss, which is ||A - A'||^2 / n^2 for association matrices A: a Gaussian kernel, and one that
-    does not depend on the labels' names. Its null distribution comes from draws exchanged at random between the two.
-    Another seed halves the draws otherwise and gives another p-value; where it is near 0.05, neither is the right one.
+    does not depend on the labels' names. Its null distribution comes from random permutations of draws between the two.
+    Another seed halves the draws differently and gives another p-value. Near 0.05 neither of them decides.
 
-    Exchanges suppose draws that are independent of one another. With the effective sample size of the partition that
-    :func:`diagnose` gives, tau draws are worth one. If the correlation decays exponentially, it does as rho^s with rho
-    = (tau - 1) / (tau + 1), and only every k-th draw is used, with k the first lag at which that is at most 0.01.
-    Weights are ignored.
+    Permutations assume independent draws. By the effective sample size of the partition that :func:`diagnose` gives,
+    tau draws are worth one. If the autocorrelation decays exponentially, it is rho^s at lag s, with rho = (tau - 1) /
+    (tau + 1). Chains are thinned to every k-th draw, with k the first lag at which that is at most 0.01. Weights are
+    ignored.
 
-    Draws in which few items keep their cluster are matched to any reference better than they should be, and look
-    dependent: of draws from the random perturbation model, the test rejected 5 in 100 at level 0.05 where half of the
-    labels or fewer were random, 12 where 65% were and 40 where 80% were.
+    Where few items keep their cluster, draws match any reference better than they should, and look dependent: of draws
+    from the random perturbation model, the test rejected 5 in 100 at level 0.05 where half of the labels or fewer were
+    random, 12 where 65% were and 40 where 80% were.
 
-    With many draws, dependence that matters to nobody is found: look at the picture. Dependence does not invalidate a
-    consensus, whose expected loss is that of the draws as they are; it is the error rates of the random perturbation
-    model that rest on independence.
+    With many draws, dependence too weak to matter is significant: look at the plot. Dependence does not invalidate a
+    consensus, whose expected loss is that of the draws as they are. The error rates of the random perturbation model
+    do rest on independence.
 
     References
     ----------

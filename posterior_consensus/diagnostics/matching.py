@@ -18,8 +18,8 @@ _MOST_ROUNDS = 10
 def matched_labels(draws: PartitionDraws) -> npt.NDArray[np.uint32]:
     """Labels (n_draws, n_items) with clusters renumbered to fit one reference partition, the items' plurality votes.
 
-    The reference starts from a central draw and is voted anew until it stays. A draw's clusters that are left over are
-    numbered after those of the reference, in order of size.
+    The reference starts as a central draw, and votes are repeated until it no longer changes. A draw's clusters without
+    a match are numbered after those of the reference, in order of size.
     """
     reference = central_draw(draws, binder())
     for _ in range(_MOST_ROUNDS):

@@ -27,7 +27,7 @@ _STORED_COLUMNS = {
     "first_draw": "burn_in_first_draw",
     "step": "burn_in_step",
 }
-_REFERENCES = 100  # draws of a second half that stand for it
+_REFERENCES = 100  # draws that represent a second half
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -43,7 +43,7 @@ class SequentialDistances(Stored):
         Mean distance of each draw from those of the second half of its chain, from which the burn-in is read.
     burn_in : xarray.Dataset
         Over ``chain``: ``n_draws``, those of the chain; ``burn_in``, the number to leave out at its start; ``settled``,
-        whether the rule found the end of the burn-in, without which half of the chain is left out; ``first_draw``, the
+        whether the rule found the end of the burn-in (if not, half of the chain is left out); ``first_draw``, the
         name of the first draw that is kept; and ``step``, the mean of `steps` among those kept.
     kept : ndarray of int
         Row numbers of the draws after the burn-in: ``draws.take(found.kept)``.
@@ -104,7 +104,7 @@ class SequentialDistances(Stored):
             facts.append(
                 (
                     "not settled",
-                    f"chain{'s' * int(np.sum(~settled) > 1)} {names}: still on the way in the second half, or fewer "
+                    f"chain{'s' * int(np.sum(~settled) > 1)} {names}: not yet settled in the second half, or fewer "
                     f"than {FEWEST_DRAWS} draws. Run longer chains.",
                 )
             )
@@ -133,7 +133,7 @@ def sequential_distances(draws: Any, loss: str | PartitionLoss = "vi", *, lag: i
     Raises
     ------
     ValueError
-        If `lag` is below 1, or the draws are at fault as :func:`as_partition_draws` says.
+        If `lag` is below 1, or the draws are invalid as :func:`as_partition_draws` says.
 
     See Also
     --------
@@ -144,21 +144,20 @@ def sequential_distances(draws: Any, loss: str | PartitionLoss = "vi", *, lag: i
     -----
     The distance between successive draws [1]_ shows how fast a chain moves, not where it is: a chain that drifts slowly
     takes even steps all along. The burn-in is therefore read from f_t, the mean distance of draw t from the draws of
-    the second half of its chain, of which at most 100, evenly spaced, are looked at. The rule is MSER-5 [2]_ [3]_:
-    of means of five draws y_1, ..., y_m, leave out the first d where
+    the second half of its chain, of which at most 100, evenly spaced, are used. The rule is MSER-5 [2]_ [3]_: of means
+    of five draws y_1, ..., y_m, leave out the first d such that
 
         (m - d)^-2 sum_{k > d} (y_k - mean_{k > d} y)^2,
 
-    the squared standard error of the mean of what is left, is least, over all d that keep a tenth and 50 draws. If that
-    d is in the second half, the chain has not settled. Nor has it if the same holds of the distance from the third
-    quarter and of that from the last one: a chain that changes modes between the two is as far from the second half
-    before as after. Of simulated chains of 200 draws or more, stationary from the first one and worth 50 effective
-    draws, about one in twenty at most was called not settled; from the others the rule left out up to 7 draws in a
-    hundred. Chains of fewer than 100 draws are not judged.
+    is least over all d that keep a tenth and 50 draws. This is the squared standard error of the mean of the rest. If
+    that d is in the second half, the chain has not settled. Nor has it if d is there both for the distance from the
+    third quarter and for that from the last one: a chain that changes modes between the two is as far from the second
+    half before as after. Among simulated chains of 200 draws or more, stationary from the first draw and with an
+    effective sample size of 50, at most about one in twenty was called not settled. From the others the rule left out
+    up to 7% of the draws. Chains of fewer than 100 draws are not judged.
 
-    A chain that settles in one mode of several looks the same as one that has found them all, and one that moves in its
-    last tenth, of 200 draws in its last fifth, as one that has stayed; :func:`diagnose` compares chains. Weights are
-    ignored.
+    The rule does not see that a chain settled in one mode of several: :func:`diagnose` compares chains. Nor does it see
+    a move in the last tenth of a chain, or in the last fifth of 200 draws. Weights are ignored.
 
     References
     ----------
@@ -213,7 +212,7 @@ def _to_second_half(draws: PartitionDraws, rows: npt.NDArray[np.intp], loss: Par
     middle = places.size // 2
     traces = []
     for part in (slice(None), slice(middle), slice(middle, None)):
-        # Its distance from itself is no distance from another draw, and would set these draws apart.
+        # A draw's distance 0 from itself would set the draws of the half apart.
         others = np.full(rows.size, places[part].size)
         others[places[part]] -= 1
         traces.append(distances[part].sum(axis=0) / np.maximum(others, 1))

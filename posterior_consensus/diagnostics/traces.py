@@ -1,4 +1,4 @@
-"""Numbers to follow along the chains, and what ArviZ says of each."""
+"""Summaries of the partition along the chains, and ArviZ's statistics of them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Floats = npt.NDArray[np.float64]
 STATISTICS = ("rhat", "ess_bulk", "ess_tail")
 _CANDIDATE_PAIRS, _COMPARISONS = 20_000, 20_000_000  # bound the time of the search for pairs to follow
 _CENTERS = 64
-_ROUNDING = 1e6  # R-hat of chains without variance, which ArviZ divides by; others are far below the number of draws
+_ROUNDING = 1e6  # a larger R-hat is that of chains without variance, by which ArviZ divides
 _TAIL = (0.05, 0.95)
 
 
 def as_sampled(draws: PartitionDraws) -> PartitionDraws:
-    """The labels as the chains made them: without weights, and without the probabilities they were sampled from."""
+    """The labels as they were sampled: without weights, and without the probabilities they were sampled from."""
     return PartitionDraws(draws.items, draws.samples.weighted(np.ones(draws.n_draws)), draws.drawn)
 
 
@@ -111,7 +111,7 @@ def arviz_statistics(draws: PartitionDraws, values: Floats) -> dict[str, Floats]
 
 
 def _weighted_sizes(draws: PartitionDraws, values: Floats) -> tuple[Floats, Floats]:
-    """Bulk and tail effective sample sizes: of the mean normal score, and the smaller of those of two quantiles."""
+    """Effective sample sizes: bulk, of the mean normal score, and tail, the smaller one of two quantiles."""
     scores = ndtri((rankdata(values, axis=-1) - 0.375) / (draws.n_draws + 0.25))
     low, high = np.quantile(values, _TAIL, axis=-1, method="inverted_cdf", weights=draws.weights)[..., np.newaxis]
     tails = [_effective_size(draws, (values <= edge).astype(np.float64)) for edge in (low, high)]
@@ -119,7 +119,7 @@ def _weighted_sizes(draws: PartitionDraws, values: Floats) -> tuple[Floats, Floa
 
 
 def _effective_size(draws: PartitionDraws, values: Floats) -> Floats:
-    """Number of independent draws of the posterior whose mean would have the error of this one."""
+    """Number of independent draws of the posterior whose mean would have the same error."""
     spread = draws.samples.mean(np.square(values - draws.samples.mean(values)[..., np.newaxis]))
     error = draws.samples.mcse(values)
     with np.errstate(divide="ignore", invalid="ignore"):  # a constant has neither

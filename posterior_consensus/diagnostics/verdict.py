@@ -1,4 +1,4 @@
-"""From numbers to one sentence: do the chains agree, and what is to be done."""
+"""The verdict in words: whether the chains agree, and what to do."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Evidence:
     still : list
         Names of the chains whose draws are all the same partition.
     rhats, ess : dict of str to float
-        By what they are of; NaN where there is none.
+        By the name of the summary; NaN where undefined.
     pair_rhat : float
         Worst of a sample of pairs.
     gap : Gap
@@ -56,10 +56,10 @@ def judge(evidence: Evidence, names: tuple[str, str]) -> tuple[str, str]:
     if draws.n_items == 1:
         return "agree", "There is one item, hence one partition, and nothing to check."
     if min(rows.size for rows in draws.samples.chains) < FEWEST_DRAWS:
-        return "unknown", "A chain has fewer than four draws, which tell nothing: run longer chains."
+        return "unknown", "A chain has fewer than four draws, too few to judge: run longer chains."
     if not evidence.moves:
         return "unknown", (
-            "All draws are the same partition: either the posterior is that sure, or the sampler never moved. "
+            "All draws are the same partition: either the posterior is that concentrated, or the sampler never moved. "
             "Start the chains from different partitions to know."
         )
     found = _disagreements(evidence, names)
@@ -68,7 +68,7 @@ def judge(evidence: Evidence, names: tuple[str, str]) -> tuple[str, str]:
         start = "The chains disagree" if real else "The chains do not agree yet"
         better = "tempering" if evidence.summed_out else "the labels summed out"
         return "disagree", (
-            f"{start}: {' and '.join(found)}. Run longer chains, or a sampler that moves better (such as one with "
+            f"{start}: {' and '.join(found)}. Run longer chains, or a sampler that mixes better (such as one with "
             f"{better}), before reporting a partition.{weights}"
         )
     if draws.samples.effective_draws < FEWEST_DRAWS * n_chains:
@@ -92,7 +92,7 @@ def judge(evidence: Evidence, names: tuple[str, str]) -> tuple[str, str]:
         if rhat > RHAT_WANTED:
             reasons.append(f"the R-hat of the {worst} is {rhat:.3f}, at most {RHAT_WANTED} is wanted")
         return "short", (
-            f"The chains agree as far as they go, but they are short: {' and '.join(reasons)}. "
+            f"There is no sign that the chains disagree, but they are short: {' and '.join(reasons)}. "
             f"Run {times or 'longer chains'} before relying on small differences.{weights}"
         )
     return "agree", (
@@ -106,7 +106,7 @@ def _about_weights(draws: PartitionDraws) -> str:
         return ""
     return (
         f" The weights ({draws.samples.about_weights}) count in effective sample sizes; R-hat and the differences "
-        "between chains are those of the draws without their weights."
+        "between chains ignore them."
     )
 
 

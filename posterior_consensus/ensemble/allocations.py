@@ -64,7 +64,7 @@ class AllocationProbabilities(PartitionDraws):
 
     @property
     def is_counted(self) -> bool:
-        """Whether a similarity is a number of draws: never, it is a mean of probabilities."""
+        """False: a similarity is a mean of probabilities, not a share of draws."""
         return False
 
     def take(self, rows: npt.NDArray[np.intp]) -> Self:
@@ -103,8 +103,8 @@ class AllocationProbabilities(PartitionDraws):
         Returns
         -------
         xarray.DataArray of shape (n_items, n_clusters), dtype float64
-            Named ``membership``, over the items and ``consensus_cluster``. What an item's row lacks to 1 is the
-            probability of a component that is none of these clusters.
+            Named ``membership``, over the items and ``consensus_cluster``. One less the sum of an item's row is
+            the probability of a component that is none of these clusters.
 
         Raises
         ------
@@ -118,13 +118,13 @@ class AllocationProbabilities(PartitionDraws):
             sum_c m_t(c, pi_t(c)),    m_t(c, k) = sum_{i in c} p_tik,
 
         the expected number of items in common (ECR) [1]_. To this sum each component of less than half an expected
-        item adds 1 / (C + 1), so that a cluster that a draw does not have gets an empty one, and not a part of another
-        cluster. Then
+        item adds 1 / (C + 1), so that a cluster that is missing from a draw gets an empty component, and not a part of
+        another cluster. Then
 
             P(i in c) = sum_t w_t p_{t,i,pi_t(c)} 1{m_t(c, pi_t(c)) >= 1/2}:
 
-        a cluster without half an item in common is not there in that draw. Equally good components, which certain
-        allocations can have, are told apart by their order. :func:`relabel` starts from the same components.
+        a cluster without half an item in common is not there in that draw. Ties between components, which certain
+        allocations can have, are broken by their order. :func:`relabel` starts from the same components.
 
         References
         ----------

@@ -77,7 +77,7 @@ class PartitionDraws(PairSource):
 
     @property
     def is_counted(self) -> bool:
-        """Whether a similarity is a number of draws, divided by that of all."""
+        """Whether a similarity is a number of draws divided by the number of all draws."""
         return not self.samples.is_weighted
 
     def as_draws(self, what: str = "This") -> Self:

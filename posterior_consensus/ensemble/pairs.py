@@ -1,4 +1,4 @@
-"""How often every two items are together: what draws, allocation probabilities and a similarity matrix all tell."""
+"""Similarities of pairs of items, whether from draws, allocation probabilities or a similarity matrix alone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class PairSource(ABC):
-    """Whatever tells the posterior similarity of every two items.
+    """A source of the posterior similarity of every pair of items.
 
     Attributes
     ----------
@@ -50,8 +50,8 @@ class PairSource(ABC):
     def as_draws(self, what: str = "This") -> PartitionDraws:
         """Return the draws, or raise an error that says that `what` needs them."""
         raise ValueError(
-            f"{what} needs posterior draws; got a similarity matrix alone, which tells how often two items are "
-            "together and nothing of whole partitions. Give the draws that it was made from."
+            f"{what} needs posterior draws; got a similarity matrix alone, which holds probabilities of "
+            "pairs, but no partitions. Give the draws that it was made from."
         )
 
     def as_pairs(self) -> PairSimilarity:
@@ -60,7 +60,7 @@ class PairSource(ABC):
 
     @property
     def is_counted(self) -> bool:
-        """Whether a similarity is a number of draws, divided by that of all."""
+        """Whether a similarity is a number of draws divided by the number of all draws."""
         return False
 
     @property
@@ -122,7 +122,7 @@ class PairSimilarity(PairSource):
 
     @property
     def n_draws(self) -> None:
-        """None: a matrix does not tell of how many draws it is the mean."""
+        """None: the number of draws that the matrix is the mean of is not known."""
         return None
 
     @property

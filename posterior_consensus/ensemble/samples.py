@@ -52,10 +52,10 @@ class Samples:
 
     @property
     def effective_draws(self) -> float:
-        """Kish's effective number of draws: of so many equally weighted ones a mean would vary as much.
+        """Kish's effective number of draws: a mean of so many equally weighted ones has the same variance.
 
-        1 / sum_t w_t^2, with weights that sum to 1; `n_draws` where they are equal. It knows nothing of the correlation
-        of successive draws, nor of the function whose mean is wanted [1]_.
+        1 / sum_t w_t^2, with weights that sum to 1; `n_draws` where they are equal. It ignores the correlation of
+        successive draws and the function whose mean is wanted [1]_.
 
         References
         ----------
@@ -92,11 +92,11 @@ class Samples:
 
             (N - 1) w_t (f_t - mean f) / (1 - w_t).
 
-        For equal weights those are the deviations themselves. Else they are what the delta method gives for a ratio of
-        two means, N w_t (f_t - mean f), but for what a draw of large weight does to the mean: leaving out one that
-        has nearly all of it moves the mean as far as the other draws are away, and the error says so. Their standard
-        deviation is that of all draws. ArviZ computes their effective sample size over chains [2]_; chains of unequal
-        length count up to the shortest one's, and the size is scaled to all draws.
+        For equal weights those are the deviations themselves. For unequal weights they are close to what the delta
+        method gives for a ratio of two means, N w_t (f_t - mean f), except for draws of large weight. Leaving out a
+        draw with nearly all the weight moves the mean to that of the other draws, and the error reflects this. The
+        standard deviation of the pseudo-values is taken over all draws. ArviZ computes their effective sample size over
+        chains [2]_, cut to the length of the shortest; the size is then scaled to all draws.
 
         References
         ----------

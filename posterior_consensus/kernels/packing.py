@@ -1,4 +1,4 @@
-"""Prices of triangles: lower bounds of the least cost of a partition, where every pair apart costs its weight.
+"""Prices (Lagrange multipliers) of triangles: lower bounds of the least sum of weights over the pairs apart.
 
 A pair is numbered i * n + j with i < j. A row (e, f, g) of three pairs of one triangle stands for the inequality
 x_e <= x_f + x_g, x = 1 for a pair apart, and has a price of at least 0. Reduced costs are the weights plus what the
@@ -78,8 +78,8 @@ def list_violations(x, slack, rows):
 def pack(reduced):
     """Let each conflicted triangle take what its reduced costs (n, n) have left; return the sum of what they take.
 
-    Both triangles of `reduced` change. Triangles come as they are found: in decreasing weight they take a twentieth
-    more, in ten times the time.
+    Both halves of `reduced` change. Triangles are packed as they are found: in order of decreasing weight they would
+    take a twentieth more, in ten times the time.
     """
     n = reduced.shape[0]
     near = np.empty(n, np.int64)
@@ -153,7 +153,7 @@ def ascend(rows, prices, lean, n_sweeps):
 
 @jit
 def improve(weights, labels):
-    """Move single items to the cluster of greatest weight, an empty one included, until none wants to; in place.
+    """Move single items to the cluster of greatest weight, an empty one included, until no move gains; in place.
 
     `labels` (n,) are canonical before; afterwards numbers may be out of use. The number of clusters doubles at most.
     """

@@ -1,4 +1,4 @@
-"""Item problems of the lower bound for expected VI: their tangents, their minima under prices, and one step of each.
+"""Item problems of the lower bound for expected VI: their tangents, their minima at given prices, and one step.
 
 Arrays share these shapes, for n items (merged ones, with multiplicities), G groups of cluster sizes and K tangents an
 item:
@@ -18,7 +18,7 @@ from posterior_consensus.kernels._jit import inner, jit
 
 TANGENTS_AT_ONCE = 4
 _LN2 = 0.6931471805599453
-_SMOOTHING = 1e-4  # keeps the tangents' slopes finite where a mean has left a block empty but for the item itself
+_SMOOTHING = 1e-4  # keeps the tangents' slopes finite where a mean has only the item itself in a block
 _NOTHING = 1e-6  # share of a group at which it is taken out of the means, and costs no more time
 
 Blocks = namedtuple("Blocks", "labels starts order ends weights multiplicity")
@@ -36,7 +36,7 @@ Tangents.__doc__ = (
 def _linearise_item(i, blocks, points, slopes, offsets):
     """Tangents of F_i(x) = -2 sum_t w_t log2(a_t . x) at TANGENTS_AT_ONCE points (n, 4), per unit of multiplicity.
 
-    -log is convex, so that each draw's -log u is at least 1 - log v - u / v whatever v > 0 is.
+    -log is convex: each draw's -log u is at least 1 - log v - u / v for any v > 0.
     """
     slopes[:] = 0.0
     offsets[:] = 0.0
@@ -121,7 +121,7 @@ def _blend_items(first, last, tangents, slots, others, out):
 def blend(tangents, slots, others, out):
     """Write the mean of the tangents in `slots` and in `others` into the slots `out`, all (n, G), where that is not -1.
 
-    Where the other is no tangent, or none any more, nothing is written: after a change of draws its slopes are those of
+    Nothing is written where the other is not, or no longer, a tangent: after a change of draws its slopes are those of
     the draws before. A mean of tangents is a lower bound too; its least value can be above that of both.
     """
     in_blocks(_blend_items, 0, slots.shape[0], tangents, slots, others, out, work=slots.size)
@@ -129,7 +129,7 @@ def blend(tangents, slots, others, out):
 
 @inner
 def _rank(keys, ranking):
-    """Sort a ranking that is nearly in order by insertion, and anew where it turns out not to be."""
+    """Sort a nearly sorted ranking by insertion; if it is far from sorted, sort it from scratch."""
     budget = 12 * keys.size
     for r in range(1, keys.size):
         item = ranking[r]
@@ -147,7 +147,7 @@ def _rank(keys, ranking):
 
 @inner
 def _least_by_size(i, slope, offset, price, multiplicity, lower, keys, ranking, least):
-    """Raise least[m - lower] to the least value of a priced tangent over {0 <= x <= 1, x_i = 1, sum x = m}.
+    """Raise least[m - lower] to the minimum of a priced tangent over {0 <= x <= 1, x_i = 1, sum x = m}.
 
     That is the sum of the m smallest priced slopes, the item's own among them. Returns nothing; `ranking` is left in
     order, item i first.
@@ -452,7 +452,7 @@ def _move_items(
 
 
 def move(means, costs, mean_logs, logs, least, sizes, group, sets, prices, constants, multiplicity, rate, bends, gaps):
-    """Move every item's means towards its minimiser, as far as lowers the augmented objective most.
+    """Move every item's means towards its minimiser by the step that lowers the augmented objective most.
 
     The objective is quadratic in the length of a step. Two items share each difference of means: counting its square
     twice for each, all items may move at once. `gaps` (n,) receives what a full step would gain were it linear.

@@ -51,7 +51,7 @@ def allocation_probabilities(
         have a value for each item, as in mixtures of regressions, put the new covariates into the model first, with
         ``pm.set_data``.
     random_seed : int
-        Seed of the sample that the result's `labels` are.
+        Seed for sampling the result's `labels` from the probabilities.
     progressbar : bool
         Whether to show a progress bar after a second.
 
@@ -174,7 +174,7 @@ def _probabilities(
 
 
 def _warn_of_elements(core: Any, shape: tuple[int, ...]) -> None:
-    """Say that values of one row have labels of their own, which those who wanted to cluster rows do not see."""
+    """Warn that values of one row have labels of their own, which users who want to cluster rows may not expect."""
     if core.owner.op.ndim_supp == 0 and len(shape) > 1:
         warnings.warn(
             f"Each of the {' x '.join(map(str, shape))} values of {str(core.name)!r} has a label of its own, so that "

@@ -73,7 +73,7 @@ def parameter_draws(model: Any, variables: Sequence[Any], dataset: xr.Dataset, g
     if missing:
         raise ValueError(
             f"`idata` must hold draws of {listing(missing)}, on which the allocation depends; {group!r} has "
-            f"{listing(dataset.data_vars)}. Sample again without `var_names`, or see to it that the model is the one "
+            f"{listing(dataset.data_vars)}. Sample again without `var_names`, or make sure that the model is the one "
             f"sampled from. {WAYS_OUT}"
         )
     shape = tuple(dataset.sizes[dim] for dim in dims)
@@ -149,7 +149,7 @@ class Density:
         return function
 
     def at_speed(self, function: Any, size: int) -> Callable[..., Any]:
-        """Return NumPy's function, or numba's where it is sooner done with `size` values."""
+        """Return NumPy's function, or numba's where that is faster for `size` values."""
         worth_it = size >= _COMPILED_FROM and (self.is_heavy or _loops_in_python(function))
         return self.function("NUMBA") if worth_it else function
 

@@ -69,7 +69,7 @@ def plot_data(
     ------
     ValueError
         If the partition labels other items than the data have, `items` is of another partition, the data have another
-        shape or no item without a missing value, or `features` or `figsize` are at fault.
+        shape or no item without a missing value, or `features` or `figsize` are invalid.
     TypeError
         If the data are not numbers, or `items` is not an ItemUncertainty.
 

@@ -1,4 +1,4 @@
-"""A map of the draws: near on it is near in partition distance."""
+"""A map of the draws by their partition distances."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def plot_draws_map(
     Raises
     ------
     ValueError
-        If `n_draws` is below 2, or draws or partition are at fault.
+        If `n_draws` is below 2, or draws or partition are invalid.
     TypeError
         If `ball` is not a CredibleBall.
 

@@ -42,7 +42,7 @@ def plot_loss_path(
     TypeError
         If `path` is not a Dataset.
     ValueError
-        If it is not one of a loss path, or `cmap` or `figsize` are at fault.
+        If it is not one of a loss path, or `cmap` or `figsize` are invalid.
 
     Notes
     -----

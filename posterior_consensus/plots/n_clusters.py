@@ -37,7 +37,7 @@ def plot_n_clusters(
     Raises
     ------
     ValueError
-        If draws or partition are at fault.
+        If draws or partition are invalid.
 
     Notes
     -----

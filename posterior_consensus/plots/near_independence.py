@@ -41,10 +41,9 @@ def plot_near_independence(
 
     Notes
     -----
-    Both histograms are of the squared maximum mean discrepancy between quarters of the draws, drawn anew many times:
-    of draws from other draws, and of draws from draws whose items were shuffled. Items that are nearly independent have
-    them lie one on the other, as in Figure 6 (a) of Zhou, Dudeja and Amini (2023), Statistical guarantees for consensus
-    clustering, ICLR.
+    Both histograms are of the squared maximum mean discrepancy between random quarters of the draws: of draws from
+    other draws, and of draws from draws whose items were shuffled. They coincide where items are nearly independent, as
+    in Figure 6 (a) of Zhou, Dudeja and Amini (2023), Statistical guarantees for consensus clustering, ICLR.
 
     Examples
     --------

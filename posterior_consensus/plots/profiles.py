@@ -55,7 +55,7 @@ def plot_cluster_profiles(
     ------
     ValueError
         If the partition labels other items than the data have, the data have another shape, or `cmap` or `figsize` are
-        at fault.
+        invalid.
     TypeError
         If the data are not numbers.
 

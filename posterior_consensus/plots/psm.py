@@ -55,7 +55,7 @@ def plot_psm(
     ------
     ValueError
         If the matrix is not one of probabilities with the same items in rows and columns, the partition does not label
-        these, or draws, `cmap` or `figsize` are at fault.
+        these, or draws, `cmap` or `figsize` are invalid.
 
     Notes
     -----

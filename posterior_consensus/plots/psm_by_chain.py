@@ -49,7 +49,7 @@ def plot_psm_by_chain(
     Raises
     ------
     ValueError
-        If draws or partition are at fault, or there is not one of the `axes` for each chain.
+        If draws or partition are invalid, or there is not one of the `axes` for each chain.
     TypeError
         If `axes` holds other things.
 

@@ -32,8 +32,8 @@ def as_partition_draws(
     data : InferenceData, DataTree, Dataset, DataArray, ndarray, list, DataFrame, dict, path or PartitionDraws
         Labels may be integers from 0 or 1 or with gaps, strings, or floats that are whole numbers, and their names may
         switch from draw to draw. Arrays and lists are draws x items or chains x draws x items, a DataFrame has a row
-        for each draw and a column for each item, a dict has arrays of chains x draws x items by name. A path is one to
-        a NetCDF or Zarr file, a NumPy file or a table of text, see Notes; a list of the latter has one for each chain.
+        for each draw and a column for each item, a dict has arrays of chains x draws x items by name. A path leads
+        to a NetCDF or Zarr file, a NumPy file or a table of text, see Notes; a list of tables has one for each chain.
         PartitionDraws pass as they are.
     var_name : str, optional
         Name of the label variable. By default the only variable that can be one: it has the sample dimensions, one

@@ -23,8 +23,8 @@ def as_pair_similarity(matrix: Any, *, item_dim: str | None = None) -> PairSimil
     ----------
     matrix : array_like, DataFrame, DataArray, SciPy sparse array, PartitionDraws or PairSimilarity
         Posterior probability that two items are in the same cluster, items x items: symmetric, in [0, 1] and 1 on the
-        diagonal, each up to 1e-6. A sparse array has zeros where it has no entries. Of draws, their similarities are
-        taken.
+        diagonal, each up to 1e-6. A sparse array has zeros where it has no entries. From draws, the similarities
+        are computed.
     item_dim : str, optional
         Name of the items' dimension. By default that of the DataArray's first dimension or of the DataFrame's index,
         else "item".

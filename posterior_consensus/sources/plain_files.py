@@ -17,7 +17,7 @@ _TEXT = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 _NUMPY = (".npy", ".npz")
 _DRAW = ("iteration", "draw")  # R's posterior has both, of which the first counts within chains
 _BRACKETED = re.compile(r"(.+)\[\d+\]")  # as R's posterior and coda name the elements of a vector
-_FEW = 4  # draws: labels that count so few of them are no accident that needs an explanation
+_FEW = 4  # draws: up to so many, labels may count the rows by chance
 
 
 def is_plain(data: object) -> bool:
@@ -170,7 +170,7 @@ def _check_first_line(table: pd.DataFrame, path: Path) -> None:
         if all(name in values or name.rsplit(".", 1)[0] in values for name in names):  # pandas adds .1 to a second one
             raise ValueError(
                 f"`data` must tell names from labels; the first line of {path.name!r}, {names[0]!r} to {names[-1]!r}, "
-                f"holds what the others hold. {ways_out}"
+                f"holds values of the other lines. {ways_out}"
             )
 
 

@@ -38,8 +38,8 @@ def as_allocation_probabilities(
         file.
     var_name : str, optional
         Name of the variable, such as ``log_prob_z``, ``lp_z``, ``log_theta`` or ``responsibilities``. By default the
-        only one that has the sample dimensions and two more and sums to one over one of them, as it is or as
-        logarithms, or has one of the usual names.
+        only variable that has the sample dimensions and two more, and either sums to one over one of these two (as it
+        is or as logarithms) or has one of the usual names.
     log : bool, optional
         Whether the values are logarithms. By default they are where one is negative or where they sum to one as
         logarithms. Neither probabilities nor logarithms need be normalised.
@@ -53,7 +53,7 @@ def as_allocation_probabilities(
     weights : array_like, optional
         Weight of each draw, as for :func:`as_partition_draws`.
     random_seed : int
-        Seed of the sample that `labels` is.
+        Seed for sampling `labels` from the probabilities.
 
     Returns
     -------

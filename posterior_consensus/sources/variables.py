@@ -1,6 +1,6 @@
 """Where draws come from: any kind of data brought to one DataArray, sample dimensions first, then items.
 
-Labels have no dimension more, allocation probabilities have that of the components.
+Allocation probabilities have one dimension more, that of the components.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def label_candidates(dataset: xr.Dataset, dims: tuple[str, ...], item_dim: str |
 def _read_where(
     is_it: Callable[[xr.DataArray], bool], variables: Iterable[xr.DataArray], dims: tuple[str, ...]
 ) -> Iterator[xr.DataArray]:
-    """Read the variables that are such in every draw, and of the others one draw."""
+    """Yield the variables that qualify in every draw; of those that fail in the first one, no other draw is read."""
     for variable in variables:
         if is_it(variable.isel(dict.fromkeys(_sample_dims(variable, dims), slice(1))).compute()):
             values = _in_memory(variable)
@@ -227,7 +227,7 @@ def _shapes(dataset: xr.Dataset) -> str:
 
 
 def _is_whole(variable: xr.DataArray) -> bool:
-    """Whether all but the missing values are whole numbers; a missing or negative one is complained of later."""
+    """Whether all but the missing values are whole numbers; missing and negative ones are refused later."""
     present = variable.values[np.isfinite(variable.values)]
     return bool(np.all(present == np.floor(present)))
 

@@ -27,7 +27,7 @@ _FAR = 6.0  # standard errors: labels that are further from the probabilities ar
 
 
 class Source(NamedTuple):
-    """Draws, and in words where they come from."""
+    """Draws, and a description of where they come from."""
 
     draws: PartitionDraws
     description: str

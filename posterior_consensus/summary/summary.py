@@ -45,7 +45,7 @@ from posterior_consensus.summary.text import facts, findings, improbable, method
 
 Result = TypeVar("Result")
 
-_SECONDS_TO_BOUND = 0.3  # as they are foreseen
+_SECONDS_TO_BOUND = 0.3  # estimated time of the work
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -118,15 +118,15 @@ class Summary(HasLabels, display.Shown):
         item_dim: str | None = None,
         weights: Any = None,
     ) -> Self:
-        """Make the summary again that :meth:`to_dataset` stored beside its posterior.
+        """Restore the summary that :meth:`to_dataset` stored beside its posterior.
 
         Parameters
         ----------
         dataset : xarray.Dataset or xarray.DataTree
             What :meth:`to_dataset` gave, or the group that :func:`attach` wrote.
         idata : InferenceData, DataTree, Dataset, path, or anything :func:`as_partition_draws` takes
-            The posterior. Draws and data of the items are taken from it, as :func:`summarize` took them: the stored
-            results are small, the draws are not, and they stand in the same file already.
+            The posterior. Draws and data of the items are taken from it, as :func:`summarize` took them. They are not
+            stored with the results, which are small.
         var_name, model, group, sample_dims, item_dim, weights
             As they were given to :func:`summarize`.
 
@@ -137,7 +137,7 @@ class Summary(HasLabels, display.Shown):
         Raises
         ------
         ValueError
-            If no summary is in `dataset`, or it is one of other draws than those of `idata`.
+            If no summary is in `dataset`, or its draws are not those of `idata`.
         TypeError
             If `dataset` is neither a Dataset nor a DataTree.
 
@@ -268,7 +268,7 @@ def summarize(
     sample_dims : str or sequence of str
     item_dim : str, optional
     weights : array_like, optional
-        As for :func:`as_partition_draws`; with a model, it names the items.
+        As for :func:`as_partition_draws`; no `item_dim` with a model, which names the items.
     random_seed : int, Generator, SeedSequence or None
     progressbar : bool
         Whether to show progress where a step takes more than a second.
@@ -283,8 +283,8 @@ def summarize(
     Raises
     ------
     ValueError
-        If there are neither labels nor soft assignments, or several; the message says what to pass. As the functions
-        that are called say, for their arguments.
+        If there are neither labels nor soft assignments, or several; the message says what to pass. Also as the
+        functions that are called say, for their arguments.
 
     Examples
     --------
@@ -297,7 +297,7 @@ def summarize(
     'optimal'
     """
     check_options(options, inspect.signature(summarize).parameters)
-    as_loss(loss)  # a wrong name or number is to be told before the model is read
+    as_loss(loss)  # report a wrong name or number before the model is read
     check_between("prob", prob, 1)
     clock = _Clock()
     where = {"group": group, "sample_dims": sample_dims, "item_dim": item_dim, "weights": weights}

@@ -30,7 +30,7 @@ _SAMPLED = (
 _HALF = 0.5  # probability of being with one's cluster below which an item is ambiguous
 _MOST_NAMED = 6
 _IMPROBABLE = 0.05  # posterior probability of a number of clusters that is to be told
-_LOOSE = 0.05  # gap from which a bound tells nothing to speak of
+_LOOSE = 0.05  # gap from which a bound is too loose to report
 
 
 def facts(summary: Summary) -> list[tuple[str, str]]:
@@ -174,7 +174,7 @@ def _convergence(summary: Summary) -> str:
     if diagnosis.status == "unknown":
         return f"Convergence could not be assessed. {diagnosis.verdict}"
     rhat, ess = _figure(diagnosis.worst_rhat, ".3f"), _figure(diagnosis.least_ess, ".0f")
-    short = "; the chains are short for that" if diagnosis.status == "short" else ""
+    short = "; longer chains are needed" if diagnosis.status == "short" else ""
     return (
         "Convergence was judged by rank-normalised split R-hat and effective sample sizes [vehtari2021] of the number "
         "of clusters, the cluster sizes, distances to partitions and the partition itself: the largest R-hat was "
@@ -264,7 +264,7 @@ def _optimality(summary: Summary) -> str:
     if certificate.status == "optimal":
         return "proven, no partition has a smaller expected loss"
     if _is_loose(certificate):
-        return "; ".join(filter(None, [agreement, "not proven, `certify` takes longer to bound it"]))
+        return "; ".join(filter(None, [agreement, "not proven, `certify` spends longer on a bound"]))
     gap = f"no partition's expected loss is more than {_at_most(certificate.gap)} smaller"
     return "; ".join(filter(None, [gap, agreement]))
 
@@ -288,7 +288,7 @@ def _proof(summary: Summary) -> str:
     if certificate is None:
         return found or "No bound is known for this loss."
     if _is_loose(certificate):
-        return f"{found} That no other is much better is not proven; `certify` takes longer to prove it.".strip()
+        return f"{found} It is not proven that no other is much better; `certify` spends longer on a proof.".strip()
     return f"{found} No clustering has an expected loss more than {_at_most(certificate.gap)} smaller.".strip()
 
 

@@ -169,7 +169,7 @@ def test_result_shows_where_the_threshold_lies():
     assert repr(found).splitlines()[0] == f"PairThreshold: tau {found.tau:.4g}"
     assert f"{found.between:.2g} to {found.within:.2g}" in repr(found)
     share = (found.tau - found.between) / (found.within - found.between)
-    assert f"{share:.0%} of the way up" in repr(found) and f"{share:.0%} of the way up" in found._repr_html_()
+    assert f"{share:.0%} into the interval" in repr(found) and f"{share:.0%} into the interval" in found._repr_html_()
     table = found.to_dataframe()
     assert table["pairs"].to_list() == [6 * 45, 60 * 59 // 2 - 6 * 45]
     assert table["similarity"].to_list() == [found.within, found.between]

@@ -91,7 +91,7 @@ def expect(draws: Draws, parameters: Parameters) -> State:
 def climb(
     draws: Draws, memberships: Floats, noise: Floats | None, most_steps: int, tolerance: float
 ) -> tuple[State, list[float], bool]:
-    """Step until no membership changes by more than the tolerance; also the objective at each step, and if it ended.
+    """Step until no membership changes by more than the tolerance; also each step's objective, and if it converged.
 
     Without a noise the steps take the best matching of each draw, with one the average over all.
     """
@@ -109,8 +109,8 @@ def climb(
 def held_out_memberships(draws: Draws, state: State) -> Floats:
     """Memberships (n, K') of items in clusters named by first item, where no item has a say in its own matchings.
 
-    What the steps find is too sure: an item draws the matchings to its own labels. A cluster that loses all its items
-    by that is left out.
+    The memberships of the steps are too sure, as an item draws the matchings to its own labels. A cluster that loses
+    all its items here is left out.
     """
     parameters = maximise(draws, state.memberships, state.parameters.noise)
     gains = agreement_gain(parameters.noise, np.maximum(draws.n_labels, parameters.shares.size))

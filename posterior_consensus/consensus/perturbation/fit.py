@@ -148,9 +148,8 @@ def random_perturbation_em(
     draws : PartitionDraws or anything :func:`as_partition_draws` takes
         Of allocation probabilities the sampled labels are used.
     n_clusters : int, optional
-        Number of clusters; it may be too large, as clusters without items are left out, and counts for no more than the
-        largest number in any draw. By default it is found: clusters are left out, the smallest first, as long as that
-        raises the log-likelihood.
+        Number of clusters, at most the largest number in any draw; clusters without items are left out. By default it
+        is found: clusters are left out, the smallest first, as long as that raises the log-likelihood.
     max_clusters : int, optional
         Largest number of clusters where it is found.
     noise : {"shared", "per_draw"}
@@ -169,7 +168,7 @@ def random_perturbation_em(
     Raises
     ------
     ValueError, TypeError
-        If an argument's value is not among those allowed, or the draws are at fault as :func:`as_partition_draws` says.
+        If an argument's value is not among those allowed, or the draws are invalid as :func:`as_partition_draws` says.
 
     See Also
     --------
@@ -179,25 +178,24 @@ def random_perturbation_em(
     Notes
     -----
     Item i has the cluster k with probability pi_k. Draw t keeps it with probability 1 - p and else takes any of L
-    labels, L being the draw's number of clusters, or `n_clusters` (by default the median draw's number) if that is
-    larger; then the labels are renamed by an
-    unknown matching s_t, all equally probable [1]_. The steps raise a lower bound of the log-likelihood (and the
-    logarithm of weak priors, Dirichlet(1.5) on pi and 1 - p on the noise) in turn over
+    labels. L is the draw's number of clusters, or `n_clusters` (by default the median draw's number) if that is larger.
+    Then the labels are renamed by an unknown matching s_t, all equally probable [1]_. The steps raise a lower bound of
+    the log-likelihood (and the logarithm of weak priors, Dirichlet(1.5) on pi and 1 - p on the noise) in turn over
 
     - q(s_t), in proportion to exp(sum_i r_i(s_t(z_ti)) log(1 + L (1 - p) / p)), summed over exactly for up to ten
       clusters, and its best matching (Hungarian algorithm) for more;
     - p, from the expected share of labels that agree, and pi, from the mean memberships;
     - the memberships r_ik, in proportion to pi_k exp(sum_t w_t P(s_t(z_ti) = k) log(1 + L (1 - p) / p)).
 
-    The starts climb with the best matchings first. The start of the largest value is taken: nothing needs be known of
+    The starts climb with the best matchings first. The start of the largest value is kept, which needs no knowledge of
     the truth. With more than 500 items or 200 draws, starts are tried on a sample of those. The memberships returned
-    come from one more step in which an item has no say in the matchings that count for it, without which they are too
-    sure. Weighted draws count as 1 / sum(w^2) equal ones.
+    come from one more step, in which an item has no say in its own matchings; without it they would be too sure.
+    Weighted draws count as 1 / sum(w^2) equal ones.
 
     The noise hits all items and all wrong clusters alike and independently. Draws of a posterior are not quite so:
     items between two clusters move together. `error_rate` then is too small, and says how well N independent draws
     determine the partition, not how uncertain the posterior is. A fit of one cluster has no other to be wrong in: its
-    `error_rate` is 0 even where the noise is near 1 and the draws tell nothing.
+    `error_rate` is 0 even where the noise is near 1 and the draws are uninformative.
 
     References
     ----------
@@ -246,9 +244,9 @@ def fit(
 def model_draws(draws: PartitionDraws, n_clusters: int | None, noise: Noise) -> Draws:
     """The draws as the model sees them; those of weight 0 take no part.
 
-    Weighted draws tell as much as 1 / sum(weights^2) equal ones (Kish). A draw has as many labels as clusters are asked
-    for, by default as the median draw, though by chance some may have no item: else a draw of one cluster would not
-    count for little noise.
+    Weighted draws count as 1 / sum(weights^2) equal ones (Kish). A draw has as many labels as clusters are asked for,
+    by default as many as the median draw. Some of them may have no item by chance: otherwise a draw of one cluster
+    would not be evidence of little noise.
     """
     used = draws if draws.weights.all() else draws.take(np.flatnonzero(draws.weights))
     counts = used.weights / np.square(used.weights).sum()

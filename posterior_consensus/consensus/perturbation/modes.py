@@ -164,7 +164,7 @@ def fit_modes(
     Raises
     ------
     ValueError, TypeError
-        If an argument's value is not among those allowed, or the draws are at fault as :func:`as_partition_draws` says.
+        If an argument's value is not among those allowed, or the draws are invalid as :func:`as_partition_draws` says.
 
     See Also
     --------
@@ -178,11 +178,11 @@ def fit_modes(
     turn over the matchings of every draw with every mode, the noise and the shares, the responsibilities, and the
     memberships, to which each draw's votes count as much as the mode is responsible for it. The starts group the draws
     by k-means on the leading principal coordinates of their association matrices: single draws may be too noisy to be
-    near others of their mode. The evidence is the bound less half the logarithm of the number of items for each
-    cluster's share and of the number of draws for each mode's share and noise, as BIC has it [2]_.
+    near others of their mode. The evidence is the bound less BIC's penalty [2]_: half the logarithm of the number of
+    items for each cluster's share, and of the number of draws for each mode's share and noise.
 
     A mode is a group of draws that differ from a partition by noise that hits all items alike. Where some items are
-    noisier than others, or draws are correlated in their errors, more modes than there are may fit better.
+    noisier than others, or the errors of draws are correlated, too many modes may fit better.
 
     References
     ----------
