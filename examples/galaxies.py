@@ -68,8 +68,8 @@ binder = pc.consensus_partition(draws, loss="binder", random_seed=1)
 binder
 
 # %% [markdown]
-# Each loss prefers its own partition. Both are evaluated on the same draws, so the difference of the two expected losses
-# has a standard error of its own.
+# Each loss prefers its own partition. Both are evaluated on the same draws, so the difference of the two expected
+# losses has a standard error of its own.
 
 # %%
 pc.compare_partitions(draws, {"vi": best, "binder": binder}, loss="vi")
