@@ -1,8 +1,8 @@
 # %% [markdown]
 # # From the first draw: burn-in, dependence, consensus
 #
-# Which draws are to be used at all? Here is a network of 200 nodes in blocks, and a Gibbs sampler that finds the blocks
-# and their number. All its draws are kept, from a random start on. The questions are those that Zhou, Dudeja and Amini
+# Which draws should be used at all? Here is a network of 200 nodes in blocks, and a Gibbs sampler that finds the blocks
+# and their number. All its draws from a random start on are kept. The questions are those that Zhou, Dudeja and Amini
 # ask of such a chain (*Statistical guarantees for consensus clustering*, ICLR 2023, appendix E): where does the chain
 # enter stationarity, and do the nodes then change blocks independently of each other?
 #
@@ -37,13 +37,13 @@ axes = pc.plot_sequence(nmi)
 
 # %% [markdown]
 # The first sweeps move most nodes, and by draw 100 or so the steps look the same as ever after. But small steps do not
-# say that a chain has arrived: one that drifts takes small steps, too. The lower panels therefore show how far each
+# say that a chain has arrived: a chain that drifts takes small steps, too. The lower panels therefore show how far each
 # draw is from the second half of its chain.
 #
 # ## The burn-in by a rule
 #
-# The rule (MSER-5) leaves out as many draws as makes the standard error of the mean of what is left least, read from
-# that lower panel. It is applied chain by chain.
+# The rule (MSER-5) looks at the trace of the lower panel, chain by chain. It leaves out as many draws as give the mean
+# of the remaining ones the least standard error.
 
 # %%
 vi
@@ -52,9 +52,9 @@ vi
 nmi.to_dataframe()
 
 # %% [markdown]
-# Both distances leave out about a tenth of the draws; the paper puts the end of the burn-in of its chain around
+# With either distance, about a tenth of the draws is left out. The paper puts the end of its chain's burn-in around
 # iteration 100, by eye. The column `step` says how far two successive draws are from each other once the chain is
-# stationary, and `kept` has the numbers of the rows to go on with. Do the chains agree now?
+# stationary. The attribute `kept` has the numbers of the draws to keep. Do the chains agree now?
 
 # %%
 kept = draws.take(vi.kept)
@@ -64,10 +64,9 @@ print("after the burn-in: ", pc.diagnose(kept).verdict)
 # %% [markdown]
 # ## Do nodes change blocks independently?
 #
-# Voting node by node, as many consensus methods do, rests on the idea that the joint posterior is nearly the product of
-# its marginals. The test compares half of the draws with the other half, in which each node's labels have been shuffled
-# over the draws. Draws are thinned first until they are nearly uncorrelated, as the chain's slowness is not what is
-# asked about.
+# Many consensus methods vote node by node. That assumes a joint posterior that is nearly the product of its marginals.
+# The test shuffles each node's labels over the draws in one half of the draws, and compares that half with the other.
+# It first thins the draws until they are nearly uncorrelated, because it does not ask how slow the chain is.
 
 # %%
 independence = pc.diagnostics.near_independence(kept, random_seed=1)
@@ -77,9 +76,9 @@ independence
 ax = pc.plot_near_independence(independence)
 
 # %% [markdown]
-# The picture is in the manner of the paper's Figure 6. In green, how far draws are from other draws; in red, how far
-# they are from the product of the marginals. The two overlap, but not fully: the product is near the posterior, and
-# the test can just tell the two apart. The halves are drawn at random, so that other seeds give other p-values:
+# The picture follows the paper's Figure 6. Green shows how far draws are from other draws, red how far they are from
+# the product of the marginals. The two overlap, but not fully: the product is near the posterior, and the test can just
+# tell the two apart. The halves are drawn at random, so that other seeds give other p-values:
 
 # %%
 [pc.diagnostics.near_independence(kept, random_seed=seed).p_value for seed in range(1, 9)]
@@ -92,9 +91,9 @@ best = pc.consensus_partition(kept, random_seed=1)
 best
 
 # %% [markdown]
-# Three blocks, where the network was simulated from five: the three smallest are one here, as they have too few links
-# for the data to tell them apart. On the left is the network, in the order of the consensus and, within its blocks, of
-# those simulated; on the right the posterior similarity matrix.
+# The consensus has three blocks, but the network was simulated from five. The three smallest of these are one block
+# here, as they have too few links for the data to tell them apart. On the left is the network, its nodes in the order
+# of the consensus and, within a block, of the simulated blocks. On the right is the posterior similarity matrix.
 
 # %%
 observed = tree["observed_data"]
@@ -117,7 +116,7 @@ print(f"expected VI over the draws kept: {best.expected_loss:.2f} bits (MCSE {be
 #
 # The same questions, put to the posterior of [another tutorial](galaxies): a Dirichlet process mixture of normals for
 # the velocities of 82 galaxies. Its sampler had dropped the tuning draws. The rule looks for the least standard error,
-# so that it may still leave out a few draws, here no more than a hundredth of a chain:
+# and may therefore still leave out a few draws, here no more than a hundredth of a chain:
 
 # %%
 galaxies = pc.as_partition_draws(xr.open_datatree("data/galaxies.nc", engine="h5netcdf").load(), "z")
@@ -130,13 +129,13 @@ ax = pc.plot_near_independence(mixture)
 print(mixture.verdict)
 
 # %% [markdown]
-# Here the two histograms are apart. Items move together, as where a component of the mixture splits or moves and all
-# the galaxies on one side of it change clusters at once. That is no fault of the draws. A consensus is chosen by its
-# expected loss over the draws as they are, joint moves and all:
+# Here the two histograms are apart. Items move together: when a component of the mixture splits or moves, all the
+# galaxies on one side of it change clusters at once. That is no fault of the draws. A consensus is chosen by its
+# expected loss over the draws as they are, joint moves included:
 
 # %%
 pc.consensus_partition(galaxies, random_seed=1)
 
 # %% [markdown]
-# What the dependence rules out is to read error rates, or the number of draws needed, from a theory of items that err
-# independently.
+# The dependence rules out something else: to take error rates, or the number of draws needed, from a theory in which
+# items err independently.

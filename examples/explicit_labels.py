@@ -4,9 +4,9 @@
 # A mixture model with a label for every item, `z = pm.Categorical("z", p=w, dims="flower")`, leaves thousands of
 # clusterings in the posterior. One call turns them into one clustering, and says how sure it is.
 #
-# The data are petal length and width of 30 irises, the model is a Dirichlet process mixture of normals in its finite
-# approximation. `examples/sample_iris.py` sampled the posterior with PyMC and wrote the small file that is read here.
-# In its place can be what `pm.sample` returned.
+# The data are petal length and width of 30 irises. The model is a finite approximation of a Dirichlet process mixture
+# of normals. `examples/sample_iris.py` sampled the posterior with PyMC and wrote the small file that is read here. What
+# `pm.sample` returned would serve as well.
 
 # %%
 import matplotlib.pyplot as plt
@@ -37,7 +37,7 @@ print("\n".join(summary.findings()))
 # The last of the findings comes from `diagnose`. R-hat and effective sample size are ArviZ's, of numbers that do not
 # depend on the names of the labels: the number of clusters, their sizes, distances to partitions, and the partition
 # itself. The names switch from draw to draw, so that R-hat of `z` itself would say nothing. Sampling labels one by one
-# is slow on larger data, and chains that get stuck are common: [that page](not_converged.py) shows one such run.
+# is slow on larger data, and chains often get stuck: [another tutorial](not_converged.py) shows such a run.
 
 # %%
 summary.diagnosis
@@ -49,8 +49,8 @@ summary.diagnosis
 axes = summary.plot()
 
 # %% [markdown]
-# Items, data and clusters together, on the left. A flower's point is the smaller the less surely it is with the rest of
-# its cluster. On the right are the species, which the model did not see.
+# On the left are the data by cluster. The less probably a flower is with the rest of its cluster, the smaller is its
+# point. On the right are the species, which the model did not see.
 
 # %%
 petal = idata["observed_data"]["petal"]
@@ -68,8 +68,8 @@ summary.items.to_dataframe().sort_values("margin").head()
 # %% [markdown]
 # ## Report it
 #
-# Four sentences for the section on methods, with these numbers and what they cite; a page with all figures, tables and
-# findings that needs no network; and the results as a group of the posterior.
+# There are three ways to report the results: four sentences for the section on methods, with their references; a page
+# with all figures, tables and findings, which needs no network; and a group stored with the posterior.
 
 # %%
 print(summary.methods_text())

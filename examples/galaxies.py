@@ -1,10 +1,10 @@
 # %% [markdown]
 # # Step by step: losses, thresholds, credible balls
 #
-# `summarize` makes one choice after another. Here they are made by hand, on a classic of Bayesian clustering: the
+# `summarize` makes several choices for you. Here we make them one by one, on a classic of Bayesian clustering: the
 # velocities of 82 galaxies. Are there groups among them, and how many?
 #
-# The posterior is that of a Dirichlet process mixture of normals, a small file beside this page.
+# The posterior is that of a Dirichlet process mixture of normals, stored in a small file beside this page.
 # `examples/sample_galaxies.py` made it with PyMC: the labels were marginalised out of the likelihood, NUTS sampled
 # weights, means and standard deviations, and the labels were then drawn from their exact conditional distribution.
 
@@ -39,8 +39,8 @@ ax = pc.plot_n_clusters(draws)
 # ## The partition to report
 #
 # A partition is chosen by a loss. Variation of information (VI), in bits, is the default: it counts what knowing one
-# partition does not tell about the other. The search ends where no galaxy's move and no merger of two clusters lowers
-# the expected loss, from several starts.
+# partition does not tell about the other. The search runs from several starts. A run ends where no move of a galaxy and
+# no merge of two clusters lowers the expected loss.
 
 # %%
 best = pc.consensus_partition(draws, loss="vi", random_seed=1)
@@ -51,8 +51,8 @@ best
 # loss is known, and with it whether one partition is better than another.
 
 # %% [markdown]
-# The galaxies and their clusters. A point is the smaller the less surely its galaxy is with the rest of its cluster,
-# and hollow where the probability is below 1/2.
+# The galaxies and their clusters. The less probably a galaxy is with the rest of its cluster, the smaller is its point.
+# Where the probability is below 1/2, the point is hollow.
 
 # %%
 velocity = tree["observed_data"]["velocity"]
@@ -60,16 +60,16 @@ ax = pc.plot_data(velocity, best, items=pc.item_uncertainty(draws, best))
 ax.set_xlabel("velocity (1,000 km/s)")
 
 # %% [markdown]
-# Binder's loss counts pairs of items that two partitions treat differently. It tends to put uncertain items into
-# clusters of their own.
+# Binder's loss counts the pairs of items that one partition joins and the other separates. It tends to put uncertain
+# items into clusters of their own.
 
 # %%
 binder = pc.consensus_partition(draws, loss="binder", random_seed=1)
 binder
 
 # %% [markdown]
-# Each loss prefers its own. The difference of the two expected losses has its own standard error, as the draws are the
-# same for both.
+# Each loss prefers its own partition. Both are evaluated on the same draws, so the difference of the two expected
+# losses has a standard error of its own.
 
 # %%
 pc.compare_partitions(draws, {"vi": best, "binder": binder}, loss="vi")
@@ -78,9 +78,9 @@ pc.compare_partitions(draws, {"vi": best, "binder": binder}, loss="vi")
 ax = pc.plot_alluvial({"vi": best, "binder": binder})
 
 # %% [markdown]
-# How coarse should the answer be? Binder's loss has a dial, the pair threshold tau: on their own, two galaxies are
-# joined where they are together with a probability above tau. Its default is 1/2. The path shows what other values
-# give, thick where the partition stays the same; `pair_threshold` calibrates tau on the draws, so that it tells the
+# How coarse should the answer be? Binder's loss has a dial, the pair threshold tau: two galaxies alone are joined where
+# they are together with a probability above tau. Its default is 1/2. The path shows what other values give; its line is
+# thick where the partition stays the same. `pair_threshold` calibrates tau on the draws, so that tau separates the
 # pairs within clusters from those between.
 
 # %%
@@ -92,7 +92,8 @@ ax.legend(frameon=False)
 threshold
 
 # %% [markdown]
-# The calibrated threshold lies on the longest plateau. From the partition that VI chose, its own is this far, in bits:
+# The calibrated threshold lies on the longest plateau. This is the distance, in bits, between its partition and the one
+# that VI chose:
 
 # %%
 pc.partition_loss(best, threshold)
@@ -100,7 +101,8 @@ pc.partition_loss(best, threshold)
 # %% [markdown]
 # ## How often two galaxies are together
 #
-# The posterior similarity matrix does not depend on labels or on a loss. Outlined are the clusters of the consensus.
+# The posterior similarity matrix does not depend on the names of the labels, or on a loss. Outlines mark the clusters
+# of the consensus.
 
 # %%
 psm = pc.posterior_similarity_matrix(draws)
@@ -118,7 +120,8 @@ ball
 # %%
 ax = pc.plot_credible_ball(ball)
 # %% [markdown]
-# Item by item: how probably a galaxy is with the rest of its cluster, and which other cluster it is with most often.
+# Item by item: how probably is a galaxy with the rest of its cluster? Which other cluster is nearest, and how probably
+# is the galaxy with that one?
 
 # %%
 items = pc.item_uncertainty(draws, best)

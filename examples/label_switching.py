@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Several dimensions, and label switching undone
 #
-# 178 wines of three cultivars, three measurements of each, and a mixture of three multivariate normals with their own
-# covariances. The labels were summed out, NUTS sampled the rest, and nothing kept the components in order: no ordering
-# of vectors would be natural. `examples/sample_wine.py` sampled the posterior.
+# The data are three measurements of each of 178 wines, of three cultivars. The model is a mixture of three multivariate
+# normals, each with a covariance of its own. The labels were summed out, and NUTS sampled the rest. Nothing kept the
+# components in order, as no order of vectors would be natural. `examples/sample_wine.py` sampled the posterior.
 
 # %%
 import arviz as az
@@ -17,7 +17,7 @@ idata["posterior"]["mu"].mean("draw").sel(feature="flavanoids").to_pandas().roun
 
 # %% [markdown]
 # Each row is a chain, each column a component: the same three means in every row, but not always in the same columns.
-# A table of the posterior by component mixes them up, and its R-hats alarm although nothing is wrong.
+# A table of the posterior by component mixes them up. Its R-hats are large although nothing is wrong.
 
 # %%
 az.summary(idata, var_names=["w", "mu"], kind="diagnostics")["r_hat"]
@@ -25,8 +25,8 @@ az.summary(idata, var_names=["w", "mu"], kind="diagnostics")["r_hat"]
 # %% [markdown]
 # ## Clusters first
 #
-# Who is with whom has no labels to switch. The model turns each draw into allocation probabilities (see
-# [the page on marginalised mixtures](marginalised.py)), and these say what the partition is, and that the chains agree.
+# A partition has no labels to switch. The model turns each draw into allocation probabilities (see
+# [the tutorial on marginalised mixtures](marginalised.py)). These give the partition, and show that the chains agree.
 
 # %%
 y = idata["observed_data"]["y"]
@@ -48,8 +48,8 @@ summary
 # %% [markdown]
 # ## Components by cluster
 #
-# `relabel` gives the components of every draw the numbers of the consensus clusters they fit best. What comes back has
-# the type of the posterior that went in.
+# `relabel` gives the components of every draw the numbers of the consensus clusters that they fit best. It returns an
+# object of the same type as the posterior.
 
 # %%
 aligned = pc.relabel(idata, summary.consensus, component_dim="component", allocations=soft)
@@ -71,8 +71,8 @@ forest = az.plot_forest(aligned, var_names=["mu"], combined=True)
 # %% [markdown]
 # ## What the clusters are like
 #
-# The observed data by cluster: colours are means, in standard deviations from the overall mean, and bars show the
-# spread within.
+# The observed data by cluster: colours are means, in standard deviations from the overall mean. Bars show the spread
+# within a cluster.
 
 # %%
 ax = pc.plot_cluster_profiles(y, summary.consensus)
@@ -80,7 +80,7 @@ ax = pc.plot_cluster_profiles(y, summary.consensus)
 # %% [markdown]
 # ## Do the clusters know the cultivars?
 #
-# The model did not see them. They are in the names of the wines.
+# The model did not see the cultivars. They are in the names of the wines.
 
 # %%
 cultivar = np.array([name.split()[0] for name in y["wine"].values])

@@ -7,8 +7,8 @@
 # $$p_{tik} = P(z_i = k \mid \theta_t, y_i)
 # = \frac{w_{tk} f_k(y_i \mid \theta_t)}{\sum_l w_{tl} f_l(y_i \mid \theta_t)}$$
 #
-# for draw $t$, item $i$ and component $k$. Give the model together with the posterior, and all else is as with labels.
-# Here it is that of `examples/sample_galaxies.py`, which sampled `data/galaxies.nc`.
+# for draw $t$, item $i$ and component $k$. Pass the model together with the posterior, and everything else works as
+# with labels. The model here is that of `examples/sample_galaxies.py`, which sampled `data/galaxies.nc`.
 
 # %%
 import matplotlib.pyplot as plt
@@ -41,8 +41,8 @@ summary = pc.summarize(idata, model=model, random_seed=1, progressbar=False)
 summary
 
 # %% [markdown]
-# What it worked with are the allocation probabilities. `allocation_probabilities` gives them on their own; every
-# function that takes draws of labels takes them.
+# The summary was computed from the allocation probabilities. `allocation_probabilities` gives them on their own. Every
+# function that takes draws of labels takes them, too.
 
 # %%
 soft = pc.allocation_probabilities(model, idata, progressbar=False)
@@ -52,16 +52,16 @@ soft
 # ## The similarity matrix without the noise of labels
 #
 # Given the parameters, two galaxies are together with probability $\sum_k p_{tik} p_{tjk}$. The mean of this over the
-# draws is the posterior similarity matrix. Sampling labels first and counting how often they agree estimates the same,
-# with the noise of the labels on top (Rao and Blackwell).
+# draws is the posterior similarity matrix. One could also sample labels and count how often they agree. That estimates
+# the same matrix, with the noise of the labels added (Rao and Blackwell).
 
 # %%
 psm = pc.posterior_similarity_matrix(soft)
 ax = pc.plot_psm(psm, summary.consensus)
 
 # %% [markdown]
-# How much noise? Take the matrix of all 4,000 draws as the truth, and estimate it from 50 of them, from the
-# probabilities and from labels sampled once a draw.
+# How much noise? Take the matrix of all 4,000 draws as the truth. Estimate it from 50 of them in two ways: from the
+# probabilities, and from labels sampled once for each draw.
 
 # %%
 rng = np.random.default_rng(1)
@@ -77,14 +77,16 @@ print(f"sampled labels need {from_labels / from_probabilities:.1f} times as many
 
 # %% [markdown]
 # [Allocation probabilities](../background/allocations.md) has the table for other numbers of draws. Expected Binder
-# losses come from the same matrix. VI and the credible ball need partitions: they see one sample of labels for each
+# losses come from the same matrix. VI and the credible ball need partitions: they use one sample of labels for each
 # draw, with a fixed seed. `soft.sample(random_seed=...)` gives another.
 
 # %% [markdown]
 # ## Soft memberships
 #
-# For one galaxy and one cluster: with what probability is it with the others there? Averaging component 3 over draws
-# would not do, as its meaning switches. Being with the items of a consensus cluster has a meaning in every draw.
+# How probably is a galaxy with the other members of a cluster? The mean of $p_{ti3}$ over draws would not say it,
+# because component 3 is one cluster in one draw and another in the next. To be with the items of a consensus cluster
+# has the same meaning in every draw. `soft.membership(summary.consensus)` gives another such probability, of belonging
+# to the cluster.
 
 # %%
 members = np.eye(summary.consensus.n_clusters)[summary.consensus.labels]
@@ -101,8 +103,8 @@ legend = ax.legend(frameon=False, ncols=6, fontsize="small", loc="lower center",
 # %% [markdown]
 # ## New galaxies
 #
-# The same posterior allocates what it has not seen. `predict_allocation` gives the probability of each consensus
-# cluster, and of being with none of the known galaxies.
+# The same posterior allocates galaxies that it has not seen. `predict_allocation` gives the probability that a new
+# galaxy belongs to each consensus cluster, and the probability that it is with none of the known galaxies.
 
 # %%
 new = xr.DataArray([9.5, 17.0, 21.0, 24.0, 28.0], dims="new", coords={"new": ["a", "b", "c", "d", "e"]})

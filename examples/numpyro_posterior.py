@@ -1,8 +1,8 @@
 # %% [markdown]
 # # A posterior of NumPyro or Stan: stored probabilities
 #
-# NumPyro and Stan sum labels out, too, and keep no model that could be asked afterwards. Store the allocation
-# probabilities with the samples then: the logarithms of $P(z_i = k \mid \theta, y_i)$, an array of items and
+# In NumPyro and Stan labels are summed out as well, but no model is left that could give the allocation probabilities
+# afterwards. So store them with the draws: the logarithms of $P(z_i = k \mid \theta, y_i)$, an array of items x
 # components in every draw. In NumPyro that is a deterministic site, as in `examples/sample_numpyro.py`:
 #
 # ```python
@@ -12,7 +12,7 @@
 # numpyro.deterministic("log_prob_z", jax.nn.log_softmax(mixture.component_log_probs(y), axis=-1))
 # ```
 #
-# in Stan a generated quantity, which need not be normalised:
+# In Stan it is a generated quantity, which need not be normalised:
 #
 # ```stan
 # generated quantities {
@@ -23,7 +23,7 @@
 # }
 # ```
 #
-# ArviZ makes an InferenceData or DataTree of either (`az.from_numpyro(mcmc)`, `az.from_cmdstanpy(fit)`).
+# ArviZ turns either into an InferenceData or a DataTree (`az.from_numpyro(mcmc)`, `az.from_cmdstanpy(fit)`).
 
 # %%
 import xarray as xr
@@ -35,10 +35,10 @@ with xr.open_datatree("data/galaxies_numpyro.nc", engine="h5netcdf") as file:
 idata["posterior"]["log_prob_z"]
 
 # %% [markdown]
-# ## Found by itself
+# ## Found without a name
 #
-# No name need be given: `log_prob_z` is a usual one, and under any other name it would be found where its exponentials
-# sum to one over the components. Something called `eta` that is not normalised has to be named:
+# You need not give a name: `log_prob_z` is a usual one. Under any other name the variable is found if its exponentials
+# sum to one over the components. If it is not normalised and is called, say, `eta`, give that name:
 # `pc.summarize(idata, "eta")`.
 
 # %%
@@ -46,8 +46,8 @@ summary = pc.summarize(idata, random_seed=1, progressbar=False)
 summary
 
 # %% [markdown]
-# The line `draws` says what was taken. Where a posterior has labels as well as probabilities, and the labels are drawn
-# from them, the probabilities are preferred, as they are the less noisy of the two.
+# The line `draws` says what was taken. A posterior may have probabilities and labels that are drawn from them. Then the
+# probabilities are taken, because they are less noisy.
 #
 # ## The probabilities themselves
 #
@@ -63,8 +63,8 @@ ax = pc.plot_psm(soft, summary.consensus)
 # %% [markdown]
 # ## The same posterior, from another sampler
 #
-# `data/galaxies.nc` is the posterior of the same model, truncated at 20 components instead of 12, by PyMC, with labels.
-# Do the two reports agree?
+# `data/galaxies.nc` is the posterior of the same model by PyMC, with labels. It is truncated at 20 components instead
+# of 12. Do the two consensus partitions agree?
 
 # %%
 with xr.open_datatree("data/galaxies.nc", engine="h5netcdf") as file:

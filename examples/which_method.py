@@ -1,10 +1,10 @@
 # %% [markdown]
 # # Which method for my posterior?
 #
-# The package has a dozen ways from draws to one partition. They answer different questions: greedy search minimises an
-# expected loss, k-means on similarities minimises squares, a threshold on similarities looks at pairs, and EM for the
-# random perturbation model takes the draws for noisy copies of one truth. On three posteriors, what do they give, and
-# at what expected loss?
+# The package has a dozen methods that turn draws into one partition. They answer different questions. Greedy search
+# minimises an expected loss, k-means on similarities minimises squared distances, and a threshold on similarities looks
+# at pairs. EM for the random perturbation model takes the draws for noisy copies of one true partition. Which
+# partitions do they find in three posteriors, and at what expected loss?
 
 # %%
 import time
@@ -39,12 +39,12 @@ pd.DataFrame(
 ).T
 
 # %% [markdown]
-# Galaxies are a wide posterior: clusters overlap, and no partition is near most draws. The irises, thirty of them, are
-# a narrow one. The wines, whose labels were summed out of the model, are in between. Every fourth draw will do where
-# there are thousands.
+# The galaxies have a wide posterior: clusters overlap, and no partition is near most draws. The thirty irises have a
+# narrow one. The wines, whose labels were summed out of the model, are in between. Of the galaxies and the irises,
+# every fourth draw is enough.
 #
-# Every method is asked under variation of information (VI), by which those that need a number of clusters choose it.
-# The time includes a first compilation where a method needs one.
+# Every method gets variation of information (VI) as the loss. Methods that need a number of clusters choose it by that
+# loss. The time includes compilation, where a method runs for the first time.
 
 
 # %%
@@ -76,9 +76,9 @@ tables["irises"].round(4)
 tables["wines"].round(4)
 
 # %% [markdown]
-# Greedy search has the least expected VI on each, as it should: it minimises it over all partitions. Others may find
-# the same partition. How much the choice matters depends on the posterior. How many answers are there to each, and by
-# how much is the largest expected VI above the least?
+# Greedy search has the least expected VI in each table, as it should: it minimises it over all partitions. Other
+# methods may find the same partition. How much the choice matters depends on the posterior. How many different answers
+# does each posterior get, and how far is the largest expected VI above the least?
 
 # %%
 pd.DataFrame(
@@ -98,11 +98,11 @@ pd.DataFrame(
 #
 # A rule of thumb:
 #
-# - **A loss in mind, and any posterior**: greedy search. For Binder's loss `certify` says how good it is.
-# - **Many items**: greedy search as well. [The benchmarks](../background/benchmarks.md) have its time for 5,000 items,
-#   and those of other methods for 100,000.
-# - **Draws that are noisy copies of one partition**, as those of repeated clusterings are: `rpm_em`, which also says
-#   how noisy; the threshold of Binder's loss by `tau="auto"` is its pairwise relative.
+# - **You know your loss**: greedy search, for any posterior. For Binder's loss `certify` says how good its answer is.
+# - **Many items**: greedy search as well. [The benchmarks](../background/benchmarks.md) have its time for up to 100,000
+#   items, and those of other methods.
+# - **Draws that are noisy copies of one partition**, such as repeated clusterings: `rpm_em`, which also says how noisy
+#   they are. Its relative among the pairwise methods is Binder's loss with `tau="auto"`.
 # - **A wide posterior**: no method makes it narrow. Report the credible ball and the uncertain items beside any answer.
 #
 # Is the difference between two answers more than Monte Carlo error? `compare_partitions` says.
