@@ -142,10 +142,10 @@ def sequential_distances(draws: Any, loss: str | PartitionLoss = "vi", *, lag: i
 
     Notes
     -----
-    The distance between successive draws [1]_ shows how fast a chain moves, not where it is: a chain that drifts slowly
-    takes even steps all along. The burn-in is therefore read from f_t, the mean distance of draw t from the draws of
-    the second half of its chain, of which at most 100, evenly spaced, are used. The rule is MSER-5 [2]_ [3]_: of means
-    of five draws y_1, ..., y_m, leave out the first d such that
+    The distance between successive draws [1]_ shows how fast a chain moves, not where it is: the steps of a chain that
+    drifts slowly are equally long during the burn-in and after it. The burn-in is therefore read from f_t, the mean
+    distance of draw t from the draws of the second half of its chain, of which at most 100, evenly spaced, are used.
+    The rule is MSER-5 [2]_ [3]_: of means of five draws y_1, ..., y_m, leave out the first d such that
 
         (m - d)^-2 sum_{k > d} (y_k - mean_{k > d} y)^2,
 
