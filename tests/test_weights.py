@@ -240,7 +240,7 @@ def test_fewer_effective_draws_than_wanted_are_short(rng):
     draws = pc.as_partition_draws(rng.integers(3, size=(4, 500, 8)), weights=weights)
     found = pc.diagnose(draws)
     assert found.status == "short" and 16 < draws.samples.effective_draws < 400
-    assert "R-hat and the differences between chains are those of the draws without their weights" in found.verdict
+    assert "R-hat and the differences between chains ignore them" in found.verdict
     assert "Kish's effective number" in found.verdict
 
 
