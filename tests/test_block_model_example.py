@@ -2,6 +2,7 @@
 
 import importlib.util
 import math
+import sys
 from collections import Counter
 from itertools import combinations
 from pathlib import Path
@@ -19,6 +20,7 @@ LINKS = np.array([[0, 1, 1, 0, 0], [1, 0, 1, 0, 0], [1, 1, 0, 1, 0], [0, 0, 1, 0
 def block_model():
     spec = importlib.util.spec_from_file_location("sample_block_model", SCRIPT)
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # numba's cache looks the module up by its name
     spec.loader.exec_module(module)
     return module
 
