@@ -34,7 +34,7 @@ def refresh_sums(loss, state, starts):
 def expected(draws, loss, state):
     """Expected loss of a partition of all items, but for the loss's scale."""
     refresh_sums(loss, state, draws.starts)
-    return current(draws, loss, state)
+    return current(loss, draws, state)
 
 
 @jit
@@ -44,7 +44,7 @@ def expected_loss(draws, loss, partition, width):
 
 
 @inner
-def current(draws, loss, state):
+def current(loss, draws, state):
     """The same, from the sums as they are kept."""
     is_ratio = has_denominator(loss)
     own = own_sum(loss, state)
@@ -120,14 +120,10 @@ def _nothing(loss, draws, state):
     return 0.0
 
 
-def _current(loss, draws, state):
-    return current(draws, loss, state)
-
-
 level = either(
     LinearLoss,
     _nothing,
-    _current,
+    current,
     "The expected loss, as the sums are kept, where what a move adds depends on it, else 0.",
 )
 
