@@ -222,7 +222,7 @@ def _write_results(options: argparse.Namespace, summary: Summary) -> None:
 
 def as_json(summary: Summary) -> dict[str, Any]:
     """What the summary found, as JSON holds it: NaN and infinity become null."""
-    best, ball, diagnosis = summary.consensus, summary.ball, summary.diagnosis
+    best, ball, diagnosis, answers = summary.consensus, summary.ball, summary.diagnosis, summary.answers
     dim = summary.draws.items.dim
     names = best.labels[dim].values.tolist() if dim in best.labels.coords else range(best.labels.size)
     items = zip(names, best.labels.values.tolist(), summary.items.probability.values.tolist(), strict=True)
@@ -239,6 +239,12 @@ def as_json(summary: Summary) -> dict[str, Any]:
         "lower_bound": summary.certificate.lower_bound if summary.certificate else None,
         "optimality": summary.certificate.status if summary.certificate else None,
         "ball": {"prob": ball.prob, "radius": ball.radius, "loss": ball.loss.name, "coverage": ball.coverage},
+        "answers": {
+            "status": answers.status,
+            "weights": answers.weights.values.tolist(),
+            "mcse": answers.weights_mcse.values.tolist(),
+            "labels": answers.partitions.values.tolist(),
+        },
         "items": [{"item": str(one), "cluster": k, "probability": p} for one, k, p in items],
         "chains": {
             "status": diagnosis.status,

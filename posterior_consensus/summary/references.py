@@ -9,6 +9,7 @@ import posterior_consensus
 from posterior_consensus.losses import PartitionLoss
 
 REFERENCES = {
+    "balocchi2025": "Balocchi and Wade (2025), https://doi.org/10.48550/arXiv.2506.16295",
     "binder1978": "Binder (1978), https://doi.org/10.1093/biomet/65.1.31",
     "dahl2022": "Dahl, Johnson and Mueller (2022), https://doi.org/10.1080/10618600.2022.2069779",
     "gelfand1990": "Gelfand and Smith (1990), https://doi.org/10.1080/01621459.1990.10476213",

@@ -42,10 +42,12 @@ from posterior_consensus.summary.finding import find_draws
 from posterior_consensus.summary.references import bibtex, cited_keys
 from posterior_consensus.summary.report import write_report
 from posterior_consensus.summary.text import facts, findings, improbable, methods_text, number_probabilities
+from posterior_consensus.views.particles import Particles, particles
 
 Result = TypeVar("Result")
 
 _SECONDS_TO_BOUND = 0.3  # estimated time of the work
+_QUICK_LOOK = {"max_particles": 3, "n_starts": 4}  # for further answers: `particles` itself looks longer
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -67,6 +69,9 @@ class Summary(HasLabels, display.Shown):
     alternative : ConsensusPartition or None
         The best partition found with the most probable number of clusters, where that of `consensus` has a posterior
         probability below 5% and was not asked for.
+    answers : Particles
+        Partitions that groups of draws are nearest to, under the ball's loss: one, or a few where the posterior has
+        several modes.
     observed : xarray.DataArray or None
         Data of the items, of shape (n_items,) or (n_items, n_features), where the posterior came with some.
     seconds : dict of str to float
@@ -81,6 +86,7 @@ class Summary(HasLabels, display.Shown):
     items: ItemUncertainty
     diagnosis: Diagnosis
     alternative: ConsensusPartition | None
+    answers: Particles
     observed: xr.DataArray | None
     seconds: dict[str, float]
 
@@ -96,7 +102,7 @@ class Summary(HasLabels, display.Shown):
 
     def to_dataset(self) -> xr.Dataset:
         """All results in one Dataset that any file format holds; ``attach(idata, summary)`` adds it to a posterior."""
-        parts: list[HasDataset] = [self.consensus, self.ball, self.items, self.diagnosis]
+        parts: list[HasDataset] = [self.consensus, self.ball, self.items, self.diagnosis, self.answers]
         if self.certificate is not None:
             parts.append(self.certificate)
         datasets = [part.to_dataset() for part in parts]
@@ -171,6 +177,7 @@ class Summary(HasLabels, display.Shown):
                 items=ItemUncertainty.from_dataset(read),
                 diagnosis=Diagnosis.from_dataset(read),
                 alternative=_alternative_in(read),
+                answers=Particles.from_dataset(read),
                 observed=observed,
                 seconds=from_json(read.attrs["summary_seconds"]),
             )
@@ -328,6 +335,7 @@ def summarize(
         items=clock("items", item_uncertainty, draws, consensus),
         diagnosis=clock("diagnosis", diagnose, draws, consensus),
         alternative=alternative,
+        answers=clock("answers", particles, draws, loss=metric, random_seed=random_seed, **_QUICK_LOOK, **quiet),
         observed=observed,
         seconds=clock.seconds,
     )

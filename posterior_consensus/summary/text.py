@@ -13,6 +13,7 @@ from posterior_consensus import display
 from posterior_consensus.display import counted
 from posterior_consensus.info import Asked, SearchInfo
 from posterior_consensus.losses import is_binder
+from posterior_consensus.summary.answers import answers_in_short, answers_reported, further_answers
 from posterior_consensus.summary.references import REFERENCES, cited_keys, loss_key
 
 if TYPE_CHECKING:
@@ -30,6 +31,11 @@ _SAMPLED = (
 _HALF = 0.5  # probability of being with one's cluster below which an item is ambiguous
 _MOST_NAMED = 6
 _IMPROBABLE = 0.05  # posterior probability of a number of clusters that is to be told
+_DISAGREEMENT = (
+    "One cluster is the answer here because the draws disagree on the clusters, not because they have none: "
+    "`particles` looks for clusterings that groups of draws share, and loss='binder' with tau='auto' for pairs that "
+    "are together more often than most."
+)
 _LOOSE = 0.05  # gap from which a bound is too loose to report
 
 
@@ -45,6 +51,7 @@ def facts(summary: Summary) -> list[tuple[str, str]]:
         (f"{_percent(ball.prob)} ball", f"{_radius(summary)}, {_between(*_ball_clusters(summary))} clusters"),
         ("clusters", f"{_between(low, high)} in 90% of the posterior{_reported(summary)}"),
         ("ambiguous", _ambiguous(summary)),
+        ("answers", answers_in_short(summary)),
         ("chains", summary.diagnosis.verdict),
     ]
     return [*rows, ("time", f"{sum(summary.seconds.values()):.2g} s")]
@@ -62,6 +69,7 @@ def findings(summary: Summary) -> list[str]:
         f"of {sizes}{more} item{'s' * (n_items != 1)}.",
         f"In 90% of the posterior the number of clusters is {_between(low, high)}.",
         *_improbable_number(summary),
+        *further_answers(summary),
         f"{_percent(summary.ball.prob)} of the posterior lies within {_radius(summary)} of this clustering; inside, "
         f"the clusterings with the fewest and the most clusters have {least} and {most}.",
         _proof(summary),
@@ -111,7 +119,7 @@ def methods_text(summary: Summary) -> str:
         f"vertical bounds of {least} and {counted(most, 'cluster')}; {counted(ambiguous, 'item')} {_are(ambiguous)} "
         f"with a posterior probability below {_HALF:g}."
     )
-    text = " ".join([first, second, third, _convergence(summary)])
+    text = " ".join([first, second, third, *answers_reported(summary), _convergence(summary)])
     if diagnosis.status == "disagree":
         text = f"These results must not be reported. {diagnosis.verdict}\n\n{text}"
     cited = [f"{REFERENCES[key]} [{key}]" for key in cited_keys(text)]
@@ -162,7 +170,8 @@ def _improbable_number(summary: Summary) -> list[str]:
     return [
         f"The number of clusters here, {best.n_clusters}, is {_chance(summary)}; the most probable number is {number} "
         f"({share:.0%}). The best partition found with {number} has an expected loss that is {abs(change):.1%} "
-        f"{'larger' if change >= 0 else 'smaller'}: `n_clusters={number}` gives it."
+        f"{'larger' if change >= 0 else 'smaller'}: `n_clusters={number}` gives it.",
+        *([_DISAGREEMENT] if best.n_clusters == 1 else []),
     ]
 
 
