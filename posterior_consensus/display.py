@@ -11,6 +11,7 @@ import pandas as pd
 
 _MOST_ROWS = 12  # a result fills one screen at most
 _WIDTH = 100  # characters of a line's value
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 
 
 def number(value: float) -> str:
@@ -26,6 +27,11 @@ def quantity(value: float, unit: str, digits: int = 6) -> str:
 def counted(number: int, noun: str) -> str:
     """A number of things."""
     return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+def ordinal(place: int) -> str:
+    """The place in an order, counted from 0, as a word."""
+    return _ORDINALS[place] if place < len(_ORDINALS) else f"{place + 1}th"
 
 
 def with_error(value: str, mcse: float) -> str:

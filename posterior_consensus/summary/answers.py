@@ -27,37 +27,35 @@ def answers_in_short(summary: Summary) -> str:
 
 
 def further_answers(summary: Summary) -> list[str]:
-    """Which answers there are, how they differ from the consensus, and what their weights are worth."""
+    """Which answers there are, what their weights are worth, and how they differ from the consensus."""
     answers = summary.answers
     if answers.n_particles == 1:
         return []
     own = summary.consensus.labels.values
     names = cluster_names(summary.consensus, own)
-    said = []
-    for k in range(answers.n_particles):
+    said = [answers.verdict]
+    for k, weight in enumerate(answers.weights.values):
+        answer = f"the {display.ordinal(k)} answer ({weight:.0%} of the draws)"
         changes = differences(own, answers.partitions.values[k], names)
-        error = answers.weights_mcse.values[k]
-        spread = "" if np.isnan(error) else f", standard error {error:.2g}"
-        weight = f"Answer {k + 1} (weight {answers.weights.values[k]:.2g}{spread})"
-        if not changes:
-            said.append(f"{weight} is the clustering above.")
-            continue
-        more = len(changes) - _MOST_CHANGES
-        listed = [*changes[:_MOST_CHANGES], *([f"{display.counted(more, 'further change')}"] if more > 0 else [])]
-        said.append(f"{weight}: {'; '.join(listed)}.")
-    return [answers.verdict, *said]
+        if changes:
+            more = len(changes) - _MOST_CHANGES
+            rest = [f"there {'is' if more == 1 else 'are'} {display.counted(more, 'further change')}"] if more > 0 else []
+            said.append(f"In {answer}, {'; '.join([*changes[:_MOST_CHANGES], *rest])}.")
+        else:
+            said.append(f"{answer[0].upper()}{answer[1:]} is the clustering above.")
+    return said
 
 
 def answers_reported(summary: Summary) -> list[str]:
-    """The sentence for a section on methods, where there are several answers."""
+    """The sentence for a section on methods, where every chain visits several answers."""
     answers = summary.answers
-    if answers.n_particles == 1:
+    if answers.status != "several answers":
         return []
     weights = ", ".join(f"{weight:.2g}" for weight in answers.weights.values)
     unit = answers.loss.unit
     return [
         f"The posterior has more than one mode: it was also represented by {answers.n_particles} partitions, nearest "
-        f"to it in Wasserstein distance [balocchi2025], of weights {weights} (largest Monte Carlo standard error "
+        f"to it in Wasserstein distance [balocchi2025], of weights {weights} (Monte Carlo standard error at most "
         f"{np.max(answers.weights_mcse.values):.2g}), at a mean distance of "
         f"{display.quantity(answers.distance, unit, 3)} ({answers.loss.name}) where one partition has "
         f"{display.quantity(float(answers.path['distance'][0]), unit, 3)}."
