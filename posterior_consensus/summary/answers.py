@@ -39,7 +39,9 @@ def further_answers(summary: Summary) -> list[str]:
         changes = differences(own, answers.partitions.values[k], names)
         if changes:
             more = len(changes) - _MOST_CHANGES
-            rest = [f"there {'is' if more == 1 else 'are'} {display.counted(more, 'further change')}"] if more > 0 else []
+            rest = (
+                [f"there {'is' if more == 1 else 'are'} {display.counted(more, 'further change')}"] if more > 0 else []
+            )
             said.append(f"In {answer}, {'; '.join([*changes[:_MOST_CHANGES], *rest])}.")
         else:
             said.append(f"{answer[0].upper()}{answer[1:]} is the clustering above.")
