@@ -85,6 +85,13 @@ class ParticleSearch:
                 best, in_vain = better, 0
         return best
 
+    def from_groups(self, placed: Placed, group: npt.NDArray[np.int64]) -> Placed:
+        """Go on from the heaviest particle of each group."""
+        weights = np.bincount(placed.nearest, self._all.weights, len(group))
+        heaviest = [max(np.flatnonzero(group == g), key=lambda k: weights[k]) for g in range(group.max() + 1)]
+        (found,) = self._results(self._descend, [(self._all, placed.partitions[heaviest])])
+        return found
+
     def _results(self, function: Callable[..., Placed], calls: list[tuple[Any, ...]]) -> list[Placed]:
         return self._executor.results(function, calls)
 
