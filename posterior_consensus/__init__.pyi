@@ -50,7 +50,7 @@ from .sources.matrices import as_pair_similarity as as_pair_similarity
 from .sources.probabilities import as_allocation_probabilities as as_allocation_probabilities
 from .summary import Summary as Summary
 from .summary import summarize as summarize
-from .views.particles import Particles as Particles
+from .views.particle_record import Particles as Particles
 from .views.particles import particles as particles
 
 __version__: str

@@ -1,1 +1,1 @@
-"""More than one answer: what a posterior holds that a single partition cannot show."""
+"""More than one answer: what a single partition hides."""
