@@ -25,7 +25,7 @@ _STEPS = 2  # on each of them
 _MOST = 1000  # draws on which runs end and are compared
 _ENDS = 3  # runs that then go on to all
 _WARM = 4  # draws that are tried beside the particles of one number less
-_AT_ONCE = 4  # changes of the best particles, of each kind, between two looks at what they led to
+_AT_ONCE = 5  # best particles that are changed, in each of two ways, between two looks at what that led to
 _TINY = 1e-10  # relative: what is smaller is rounding
 
 
@@ -78,13 +78,14 @@ class ParticleSearch:
         beside = self._beside(fewer, rng)
         found = self._results(self._descend, [(some, start) for start in beside])
         found += self._results(self._run, [(some, number, None, seed) for seed in _seeds(rng, n_starts)])
-        found.sort(key=_value)
+        found = _best(found)
         in_vain = 0  # changes since one led to something better
         while in_vain < n_starts and not self._executor.stopped:
             best = found[0]
-            starts = [best.partitions] * _AT_ONCE + [self._swapped(some, best, rng) for _ in range(_AT_ONCE)]
+            starts = [one.partitions for one in found[:_AT_ONCE]]
+            starts += [self._swapped(some, one, rng) for one in found[:_AT_ONCE]]
             calls = [(some, number, start, seed) for start, seed in zip(starts, _seeds(rng, len(starts)), strict=True)]
-            found = sorted(found[:_ENDS] + self._results(self._run, calls), key=_value)
+            found = _best(found + self._results(self._run, calls))
             in_vain = 0 if found[0].value < best.value - _TINY * abs(best.value) else in_vain + len(calls)
         if some is self._all:
             return found[0]
@@ -200,6 +201,15 @@ def merged(draws: PartitionDraws) -> PartitionDraws:
 def _at_quantiles(shares: Floats, quantiles: Floats) -> Rows:
     reached = np.cumsum(shares)
     return np.searchsorted(reached[:-1], quantiles * reached[-1], side="right")
+
+
+def _best(found: list[Placed]) -> list[Placed]:
+    """The best few, by value, each once."""
+    best: list[Placed] = []
+    for one in sorted(found, key=_value):
+        if not best or one.value > best[-1].value + _TINY * abs(best[-1].value):
+            best.append(one)
+    return best[:_AT_ONCE]
 
 
 def _value(placed: Placed) -> float:
