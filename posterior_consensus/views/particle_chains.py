@@ -67,8 +67,8 @@ def visits(draws: PartitionDraws, indicators: Floats) -> Visits:
             samples = draws.samples.take(rows)
             shares[c] = samples.mean(indicators[:, rows])
             error = samples.mcse(indicators[:, rows])
-            worth[c] = np.where(error > 0, shares[c] * (1 - shares[c]) / np.square(np.maximum(error, 1e-300)), np.nan)
-            worth[c] /= samples.effective_draws
+            moves = error > 0
+            worth[c, moves] = (shares[c] * (1 - shares[c]))[moves] / np.square(error[moves]) / samples.effective_draws
     lengths = np.array([draws.samples.take(rows).effective_draws for rows in chains])
     return Visits(names, shares, _differs(shares, worth, lengths))
 
@@ -83,9 +83,8 @@ def _differs(shares: Floats, worth: Floats, lengths: Floats) -> npt.NDArray[np.b
     for k in range(shares.shape[1]):
         found = worth[known, k]
         moving = ~np.isnan(found)
-        typical = float(found[moving].mean()) if moving.any() else 0.0
-        ess = np.where(moving, found, typical) * lengths[known]
-        ess = np.minimum(np.maximum(ess, _LEAST_ESS), lengths[known])
+        each = 1 / float(np.mean(1 / found[moving])) if moving.any() else 0.0
+        ess = np.minimum(np.maximum(each * lengths[known], _LEAST_ESS), lengths[known])
         for at, c in enumerate(known):
             others = np.delete(np.arange(known.size), at)
             elsewhere = float(shares[known[others], k] @ ess[others] / ess[others].sum())
