@@ -50,5 +50,8 @@ from .sources.matrices import as_pair_similarity as as_pair_similarity
 from .sources.probabilities import as_allocation_probabilities as as_allocation_probabilities
 from .summary import Summary as Summary
 from .summary import summarize as summarize
+from .views.density import PartitionDensity as PartitionDensity
+from .views.density import partition_density as partition_density
+from .views.distances import pairwise_losses as pairwise_losses
 
 __version__: str
