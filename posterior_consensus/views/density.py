@@ -23,7 +23,7 @@ from posterior_consensus.losses import PartitionLoss, loss_attrs, loss_from, los
 from posterior_consensus.partitions import HasLabels, Labels
 from posterior_consensus.sources.containers import Stored, stored, without_cluster_names
 from posterior_consensus.sources.labels import as_partition_draws
-from posterior_consensus.views.density_search import best_row, climb, climbs, kernel_of, to_higher
+from posterior_consensus.views.density_search import Ascent, best_row, kernel_of, to_higher
 from posterior_consensus.views.density_split import checked_losses, default_bandwidth, draws_worth_one, halves
 from posterior_consensus.views.distances import same_items
 from posterior_consensus.views.modes import separated_modes
@@ -92,12 +92,9 @@ class PartitionDensity(HasLabels, Stored):
             Over the dimension ``partition``, or without dimension for a single one; the coordinate ``mcse`` is its
             Monte Carlo standard error.
         """
-        draws = _as_draws(self.training)
-        judged, single = one_or_many(partitions, draws.items)
-        rows = np.stack([draws.as_labels(partition, "partitions") for partition in judged])
-        kernel = kernel_of(rows, draws, self.loss, self.bandwidth)
-        coords = {"mcse": ("partition", draws.samples.mcse(kernel))}
-        scores = xr.DataArray(draws.samples.mean(kernel), dims="partition", coords=coords, name="score")
+        kernel, samples, single = self._kernel(partitions)
+        coords = {"mcse": ("partition", samples.mcse(kernel))}
+        scores = xr.DataArray(samples.mean(kernel), dims="partition", coords=coords, name="score")
         return scores.squeeze("partition") if single else scores
 
     def p_value(self, partitions: Any) -> xr.DataArray:
@@ -114,9 +111,10 @@ class PartitionDensity(HasLabels, Stored):
             Over the dimension ``partition``, or without dimension for a single one. At least 1 / (1 + m), with m
             calibration draws.
         """
-        scores = self.score(partitions)
-        values = _p_values(scores.values, self.scores.values, _samples(self.scores))
-        return xr.DataArray(values, dims=scores.dims, name="p_value")
+        kernel, samples, single = self._kernel(partitions)
+        values = _p_values(samples.mean(kernel), self.scores.values, _samples(self.scores))
+        found = xr.DataArray(values, dims="partition", name="p_value")
+        return found.squeeze("partition") if single else found
 
     def contains(self, partitions: Any, prob: float) -> xr.DataArray:
         """Whether the credible set of posterior probability `prob` holds a partition: its p-value is above 1 - `prob`.
@@ -134,6 +132,13 @@ class PartitionDensity(HasLabels, Stored):
         """
         level = 1.0 - check_between("prob", prob, 1)
         return (self.p_value(partitions) > level + _TIE).rename("contains")
+
+    def _kernel(self, partitions: Any) -> tuple[Floats, Samples, bool]:
+        """exp(-loss / bandwidth) of partitions against the training draws, these, and whether it is one partition."""
+        draws = _as_draws(self.training)
+        judged, single = one_or_many(partitions, draws.items)
+        rows = np.stack([draws.as_labels(partition, "partitions") for partition in judged])
+        return kernel_of(rows, draws, self.loss, self.bandwidth), draws.samples, single
 
     def to_dataset(self) -> xr.Dataset:
         """Draws, scores and modes as a Dataset that any file format holds."""
@@ -185,7 +190,7 @@ class PartitionDensity(HasLabels, Stored):
         """A row for each mode: its weight, number of clusters, score and p-value."""
         columns = {
             "weight": self.modes["weight"].values,
-            "n_clusters": self.modes.max(self.modes.dims[1]).values + 1,
+            "n_clusters": self.modes.max(str(self.modes.dims[1])).values + 1,
             "score": self.modes["score"].values,
             "p_value": self.p_value(self.modes).values,
         }
@@ -238,8 +243,8 @@ def partition_density(
     Raises
     ------
     ValueError
-        If the bandwidth is not positive, there is one draw and no `calibration`, `calibration` has other items, or draws are invalid as
-        :func:`as_partition_draws` says.
+        If the bandwidth is not positive, there is only one draw and no `calibration`, `calibration` has other items, or
+        draws are invalid as :func:`as_partition_draws` says.
     MemoryError
         If the losses between all draws given take more than the memory budget.
 
@@ -338,9 +343,11 @@ def _modes(
     best = best_row(training, loss, bandwidth)
     asked: dict[str, Any] = {"n_clusters": None, "max_clusters": None, "progressbar": False}
     consensus = greedy(training, loss, **asked, rng=rng)
-    starts = [training.labels[best], consensus.labels, *peaks]
-    ends = climbs(starts, lambda start: climb(start, training, loss, bandwidth, rng))
-    partitions, scores = np.stack([labels for labels, _ in ends]), np.array([score for _, score in ends])
+    ascent = Ascent(training, loss, bandwidth, rng)
+    for start in (training.labels[best], consensus.labels, *peaks):
+        ascent.climb(start)
+    partitions = np.stack([labels for labels, _ in ascent.ends()])
+    scores = np.array([score for _, score in ascent.ends()])
     found = separated_modes(partitions, loss_matrix(partitions, draws, loss), draws.samples, loss)
     highest = [int(np.flatnonzero(found.mode == k)[0]) for k in range(found.n_modes)]  # the ends are in this order
     modes = draws.items.partition_array(partitions[highest], "mode", "modes")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -31,41 +30,51 @@ def best_row(draws: PartitionDraws, loss: PartitionLoss, bandwidth: float) -> in
     return int(draws.samples.mean(np.exp(-losses / bandwidth)).argmax())
 
 
-def climb(
-    labels: Labels, draws: PartitionDraws, loss: PartitionLoss, bandwidth: float, rng: np.random.Generator
-) -> tuple[Labels, float]:
-    """Raise the score from a partition until it rises no more; return where that ends, and its score.
+class Ascent:
+    """Raises the score from partition to partition.
 
     As exp is convex, exp(-x) >= exp(-y) (1 - (x - y)): with y the losses of the partition that is reached, what lowers
     the mean of the losses weighted by exp(-y / bandwidth) raises the score. Each step is a consensus search under these
     weights, from the partition itself and from random orders of the items.
     """
-    kernel = kernel_of(labels[np.newaxis], draws, loss, bandwidth)
-    score = float(draws.samples.mean(kernel)[0])
-    while True:
-        weights = draws.weights * kernel[0]
+
+    def __init__(self, draws: PartitionDraws, loss: PartitionLoss, bandwidth: float, rng: np.random.Generator) -> None:
+        self.draws, self.loss, self.bandwidth, self.rng = draws, loss, bandwidth, rng
+        self._ends: dict[bytes, tuple[Labels, float]] = {}  # of every partition that was passed
+
+    def climb(self, start: npt.NDArray[Any]) -> None:
+        """Go up from a partition until the score rises no more, or to where another ascent came by."""
+        labels = canonical_labels(start)
+        kernel, score = self._kernel_and_score(labels)
+        passed = []
+        while labels.tobytes() not in self._ends:
+            passed.append(labels.tobytes())
+            other = self._nearer(labels, kernel)
+            kernel, reached = self._kernel_and_score(other)
+            if reached <= score * (1 + _TINY):
+                self._ends[labels.tobytes()] = labels, score
+            else:
+                labels, score = other, reached
+        self._ends |= dict.fromkeys(passed, self._ends[labels.tobytes()])
+
+    def ends(self) -> list[tuple[Labels, float]]:
+        """Where the ascents ended, each partition once, that of the highest score first."""
+        found = {labels.tobytes(): (labels, score) for labels, score in self._ends.values()}
+        return sorted(found.values(), key=lambda end: -end[1])
+
+    def _kernel_and_score(self, labels: Labels) -> tuple[Floats, float]:
+        kernel = kernel_of(labels[np.newaxis], self.draws, self.loss, self.bandwidth)
+        return kernel[0], float(self.draws.samples.mean(kernel)[0])
+
+    def _nearer(self, labels: Labels, kernel: Floats) -> Labels:
+        """The partition of least expected loss under weights that count the draws near this partition."""
+        weights = self.draws.weights * kernel
         if not weights.any():  # all draws are too far to see
-            return labels, score
-        near = replace(draws, samples=draws.samples.weighted(weights))
+            return labels
+        near = replace(self.draws, samples=self.draws.samples.weighted(weights))
         asked: dict[str, Any] = {"n_clusters": None, "max_clusters": None, "progressbar": False}
-        found = greedy(near, loss, **asked, rng=rng, n_starts=_N_STARTS, starts=[labels])
-        other = canonical_labels(found.labels)
-        kernel = kernel_of(other[np.newaxis], draws, loss, bandwidth)
-        reached = float(draws.samples.mean(kernel)[0])
-        if reached <= score * (1 + _TINY):
-            return labels, score
-        labels, score = other, reached
-
-
-def climbs(
-    starts: Sequence[npt.NDArray[Any]], ascent: Callable[[Labels], tuple[Labels, float]]
-) -> list[tuple[Labels, float]]:
-    """Where the ascents from these partitions end, each partition once, that of the highest score first."""
-    ends: dict[bytes, tuple[Labels, float]] = {}
-    for start in starts:
-        labels, score = ascent(canonical_labels(start))
-        ends.setdefault(labels.tobytes(), (labels, score))
-    return sorted(ends.values(), key=lambda end: -end[1])
+        found = greedy(near, self.loss, **asked, rng=self.rng, n_starts=_N_STARTS, starts=[labels])
+        return canonical_labels(found.labels)
 
 
 def to_higher(scores: Floats, losses: Floats) -> Floats:

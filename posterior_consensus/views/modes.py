@@ -97,7 +97,7 @@ def separated_modes(partitions: npt.NDArray[np.int32], losses: Floats, samples: 
     The two groups with the weakest evidence are joined first, of equal ones the nearest.
     """
     regions = _Regions(partitions, losses, samples, loss)
-    groups = [(k,) for k in np.flatnonzero(regions.weights > 0).tolist()]
+    groups: list[Group] = [(k,) for k in np.flatnonzero(regions.weights > 0).tolist()]
     evidence = regions.evidence(list(combinations(groups, 2)), groups)
     while evidence:
         weakest = max(evidence, key=lambda pair: (evidence[pair], -regions.distance(*pair)))
@@ -127,7 +127,7 @@ class _Regions:
         self._samples = samples
         self._nearest = losses.argmin(axis=0)
         self._least = losses.min(axis=0)
-        self.weights: Floats = np.bincount(self._nearest, samples.weights, len(partitions))
+        self.weights: Floats = np.bincount(self._nearest, samples.weights, len(partitions)).astype(np.float64)
         rows = [canonical_labels(partition) for partition in partitions]
         self._moved = np.array([[_items_moved(one, other) for other in rows] for one in rows])
         distances = loss_matrix(np.array(rows), as_partition_draws(np.array(rows)), loss)
