@@ -31,6 +31,7 @@ from .plots import plot_alluvial as plot_alluvial
 from .plots import plot_cluster_profiles as plot_cluster_profiles
 from .plots import plot_credible_ball as plot_credible_ball
 from .plots import plot_data as plot_data
+from .plots import plot_density_peaks as plot_density_peaks
 from .plots import plot_draws_map as plot_draws_map
 from .plots import plot_item_uncertainty as plot_item_uncertainty
 from .plots import plot_loss_path as plot_loss_path

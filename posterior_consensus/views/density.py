@@ -12,7 +12,7 @@ import xarray as xr
 from scipy.stats import spearmanr
 
 from posterior_consensus import display
-from posterior_consensus.arguments import as_generator, check_above, check_between
+from posterior_consensus.arguments import as_generator, check_above, check_prob
 from posterior_consensus.consensus.greedy import greedy
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items
@@ -130,8 +130,23 @@ class PartitionDensity(HasLabels, Stored):
         xarray.DataArray of bool
             Over the dimension ``partition``, or without dimension for a single one.
         """
-        level = 1.0 - check_between("prob", prob, 1)
-        return (self.p_value(partitions) > level + _TIE).rename("contains")
+        return (self.p_value(partitions) > 1.0 - check_prob(prob) + _TIE).rename("contains")
+
+    def least_score(self, prob: float) -> float:
+        """Score from which on the credible set of posterior probability `prob` holds partitions; -inf if it holds all.
+
+        Parameters
+        ----------
+        prob : float in (0, 1)
+
+        Returns
+        -------
+        float
+        """
+        level = 1.0 - check_prob(prob) + _TIE
+        tried = np.concatenate([[-np.inf], np.unique(self.scores.values)])
+        inside = _p_values(tried, self.scores.values, _samples(self.scores)) > level
+        return float(tried[inside.argmax()])
 
     def _kernel(self, partitions: Any) -> tuple[Floats, Samples, bool]:
         """exp(-loss / bandwidth) of partitions against the training draws, these, and whether it is one partition."""
