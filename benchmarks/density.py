@@ -19,13 +19,12 @@ ROOT = Path(__file__).parents[1]
 GOLDEN = ROOT / "tests" / "golden"
 PROBS = (0.5, 0.8, 0.95)
 CENTERS = {"one mode": [[0, 0, 0, 0, 1, 1, 1]], "two modes": [[0, 0, 0, 0, 1, 1, 1], [0, 1, 0, 1, 0, 1, 2]]}
-CHAINS = {
-    "galaxies": "galaxies.nc",
-    "iris": "iris.nc",
-    "wine": "wine.nc",
-    "galaxies, by NumPyro": "galaxies_numpyro.nc",
-}
+CHAINS = {"galaxies": "galaxies.nc", "iris": "iris.nc", "block model": "block_model.nc"}
 N_DRAWS = 1000
+HALVES = {
+    "Gibbs, all draws by turns": lambda n: (slice(None, None, 2), slice(1, None, 2)),
+    "Gibbs, first and second half": lambda n: (slice(None, n // 2), slice(n // 2, None)),
+}
 
 
 def main() -> None:
@@ -86,7 +85,7 @@ def _exact(n_sets, smallest):
     for name, centers in CENTERS.items():
         partitions, probabilities = enumerated_posterior(centers)
         transitions = gibbs_transitions(partitions, probabilities)
-        for sampling in ("independent", "Gibbs, thinned", "Gibbs, by turns", "Gibbs, first and second half"):
+        for sampling in ("independent", "Gibbs", *HALVES):
             covered = []
             for seed in range(n_sets):
                 rng = np.random.default_rng(seed)
@@ -104,14 +103,9 @@ def _exact(n_sets, smallest):
 
 
 def _density(draws, sampling):
-    half = draws.n_draws // 2
-    parts = {
-        "Gibbs, by turns": (slice(None, None, 2), slice(1, None, 2)),
-        "Gibbs, first and second half": (slice(None, half), slice(half, None)),
-    }.get(sampling)
-    if parts is None:
+    if sampling not in HALVES:
         return pc.partition_density(draws, random_seed=1)
-    training, calibration = (draws.isel(draw=part) for part in parts)
+    training, calibration = (draws.isel(draw=part) for part in HALVES[sampling](draws.n_draws))
     return pc.partition_density(training, calibration=calibration, random_seed=1)
 
 

@@ -22,6 +22,8 @@ TAKES_DRAWS = {
     "refine_partition": lambda draws: pc.consensus.refine_partition(draws, CENTER),
     "credible_ball": lambda draws: pc.credible_ball(draws, CENTER),
     "item_uncertainty": lambda draws: pc.item_uncertainty(draws, CENTER),
+    "partition_density": pc.partition_density,
+    "pairwise_losses": pc.pairwise_losses,
     "plot_psm": lambda draws: pc.plot_psm(draws, CENTER),
     "plot_n_clusters": lambda draws: pc.plot_n_clusters(draws, CENTER),
 }

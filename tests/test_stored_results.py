@@ -48,6 +48,10 @@ RESULTS = {
     "certificate, better": certified,
     "ball": lambda: pc.credible_ball(Z, best(), prob=0.9),
     "ball, weights": lambda: pc.credible_ball(pc.as_partition_draws(Z, weights=np.arange(60)), best(), loss="nvi"),
+    "density": lambda: pc.partition_density(Z, random_seed=1),
+    "density, weights": lambda: pc.partition_density(
+        pc.as_partition_draws(Z, weights=np.arange(60)), loss=pc.vi(a=0.7), bandwidth=0.5, random_seed=1
+    ),
     "items": lambda: pc.item_uncertainty(Z, best()),
     "items, names": lambda: pc.item_uncertainty(Z, best(n_clusters=3).with_names(["a", "b", "c"])),
     "diagnosis": lambda: pc.diagnose(Z, best(loss="binder"), references={"one": np.zeros(8, int)}),
@@ -139,7 +143,7 @@ def test_a_result_comes_back_from_a_posterior_of_arviz(posterior, result):
 
 def test_results_come_back_from_one_group(tmp_path):
     kinds = ["consensus, names", "certificate", "ball", "items, names", "diagnosis", "comparison", "sequence"]
-    kinds += ["independence", "threshold", "perturbation", "modes"]
+    kinds += ["independence", "threshold", "perturbation", "modes", "density"]
     results = [RESULTS[kind]() for kind in kinds]
     tree = attach(xr.DataTree(), *results)
     with xr.open_datatree(written(tree, tmp_path / "a.nc"), engine="h5netcdf") as stored:
@@ -149,6 +153,7 @@ def test_results_come_back_from_one_group(tmp_path):
 
 PLOTS = {
     "ball": lambda found: pc.plot_credible_ball(found),
+    "density": lambda found: [pc.plot_density_peaks(found), found.p_value(found.modes)],
     "items, names": lambda found: pc.plot_item_uncertainty(found),
     "diagnosis, names": lambda found: pc.plot_traces(found),
     "sequence": lambda found: pc.plot_sequence(found),
@@ -170,7 +175,8 @@ def test_results_and_their_records_are_pickled_and_copied(result):
 
 
 def test_numpy_takes_labels_where_a_result_is_one_partition(result):
-    if isinstance(result, (pc.ConsensusPartition, pc.consensus.PairThreshold, pc.consensus.PerturbationFit)):
+    one = pc.ConsensusPartition, pc.consensus.PairThreshold, pc.consensus.PerturbationFit, pc.PartitionDensity
+    if isinstance(result, one):
         np.testing.assert_array_equal(np.asarray(result), result.labels.values)
         assert np.asarray(result).dtype == np.int32
 

@@ -90,6 +90,8 @@ def functions_of(draws, partition):
         "expected_loss": lambda: [pc.expected_loss(draws, [partition, np.zeros(N_ITEMS)], loss) for loss in pc.LOSSES],
         "compare_partitions": lambda: pc.compare_partitions(draws, [partition, np.arange(N_ITEMS)]),
         "credible_ball": lambda: pc.credible_ball(draws, partition),
+        "partition_density": lambda: pc.partition_density(draws, **seeded),
+        "pairwise_losses": lambda: pc.pairwise_losses(draws),
         "item_uncertainty": lambda: pc.item_uncertainty(draws, partition),
         "certify": lambda: [pc.certify(draws, partition, loss, seconds=0.1, **quiet) for loss in ("binder", "vi")],
         "loss_path": lambda: pc.loss_path(draws, "vi", [0.5, 1.0], **seeded, **quiet),
@@ -109,6 +111,7 @@ def functions_of(draws, partition):
         "plot_n_clusters": lambda: pc.plot_n_clusters(draws, partition),
         "plot_draws_map": lambda: pc.plot_draws_map(draws, partition),
         "plot_credible_ball": lambda: pc.plot_credible_ball(pc.credible_ball(draws, partition)),
+        "plot_density_peaks": lambda: pc.plot_density_peaks(pc.partition_density(draws, **seeded)),
         "plot_item_uncertainty": lambda: pc.plot_item_uncertainty(pc.item_uncertainty(draws, partition)),
         "plot_traces": lambda: pc.plot_traces(pc.diagnose(draws, partition)),
     }

@@ -44,7 +44,8 @@ def plot_density_peaks(
     -----
     The decision graph of Rodriguez and Laio (2014), https://doi.org/10.1126/science.1242072: peaks of the density are
     at the top right. Modes are marked at their score and their loss to the nearest mode of higher score, the highest at
-    the top. They are found among all partitions and so may be more typical than any draw. Vertical lines are where credible sets begin.
+    the top. They are found among all partitions and so may be more typical than any draw. Vertical
+    lines are where credible sets begin.
 
     Examples
     --------

@@ -247,7 +247,7 @@ def partition_density(
         that make the density; where that is 0 the mean.
     calibration : PartitionDraws or anything :func:`as_partition_draws` takes, optional
         Other draws of the same posterior, such as those of a chain held out, that p-values compare with. All of `draws`
-        then make the density, and none are thinned. By default the draws are thinned and go to the two by turns.
+        then make the density, and none are thinned. By default the draws are thinned and runs of them go to the two by turns.
     random_seed : int, Generator, SeedSequence or None
         For the search of the most typical partition and the modes. Scores and p-values do not depend on it.
 
@@ -286,8 +286,9 @@ def partition_density(
 
     Draws of a chain are correlated. Of at most 2,000 draws, evenly spaced, every k-th of a chain is used, where k, the
     nearest whole number to the autocorrelation time of the kernel exp(-d / h), leaves their effective number; at least
-    100 are left. The draws that are left, chain after chain, make the density and calibrate it by turns. Draws
-    of weight 0 are left out. `ess` says what the calibration draws are worth.
+    100 are left. Of these, chain after chain, runs of ten (shorter ones, where fewer than 100 are left) make the
+    density and calibrate it by turns, so that the two hardly depend on each other. Draws of weight 0 are left out.
+    `ess` says what the calibration draws are worth.
 
     The most typical partition is searched among all. As exp is convex, exp(-x) >= exp(-y) (1 - (x - y)): the partition
     of least expected loss under the weights w_t exp(-d(S, z_t) / h) has no lower score than S. Such steps start from

@@ -14,6 +14,7 @@ from posterior_consensus.loss_record import PartitionLoss
 
 MOST_DRAWS = 2000
 _FEWEST = 100  # draws that thinning leaves, if there are as many
+_RUN = 10  # draws in a row that go to the same half: only at the ends of runs do the halves depend on each other
 
 
 def halves(
@@ -21,7 +22,7 @@ def halves(
 ) -> tuple[PartitionDraws, PartitionDraws, int]:
     """Training draws, calibration draws, and how many draws of a chain are one step.
 
-    Chains are thinned to their effective sample size, and the draws that are left go to the two by turns.
+    Chains are thinned to their effective sample size, and runs of the draws that are left go to the two by turns.
     """
     if draws.n_draws < 2:
         raise ValueError(
@@ -35,7 +36,8 @@ def halves(
     times = draws_worth_one(losses, some.samples, bandwidth or default_bandwidth(losses, some.samples))
     step = min(step * max(1, round(times)), max(step, draws.n_draws // _FEWEST))
     rows = _every(draws, step)
-    return draws.take(rows[::2]), draws.take(rows[1::2]), step
+    turn = np.arange(rows.size) // max(1, min(_RUN, rows.size // _RUN)) % 2
+    return draws.take(rows[turn == 0]), draws.take(rows[turn == 1]), step
 
 
 def _every(draws: PartitionDraws, step: int) -> npt.NDArray[np.intp]:
