@@ -247,7 +247,8 @@ def partition_density(
         that make the density; where that is 0 the mean.
     calibration : PartitionDraws or anything :func:`as_partition_draws` takes, optional
         Other draws of the same posterior, such as those of a chain held out, that p-values compare with. All of `draws`
-        then make the density, and none are thinned. By default the draws are thinned and runs of them go to the two by turns.
+        then make the density, and none are thinned. By default the draws are thinned, and runs of them go to the two by
+        turns.
     random_seed : int, Generator, SeedSequence or None
         For the search of the most typical partition and the modes. Scores and p-values do not depend on it.
 

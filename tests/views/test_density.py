@@ -22,7 +22,7 @@ from tests import reference
 from tests.ensembles import DEGENERATE, noisy_draws, random_draws, sticky_chains
 from tests.helpers import CENTER, GOOD, ROWS, check
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parents[1] / "golden"
 ONE, OTHER = np.repeat([0, 1, 2, 3], 8), np.where(np.arange(32) < 16, np.arange(32) % 2, 2)
 
 
