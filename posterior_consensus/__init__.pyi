@@ -37,6 +37,7 @@ from .plots import plot_item_uncertainty as plot_item_uncertainty
 from .plots import plot_loss_path as plot_loss_path
 from .plots import plot_n_clusters as plot_n_clusters
 from .plots import plot_near_independence as plot_near_independence
+from .plots import plot_particles as plot_particles
 from .plots import plot_psm as plot_psm
 from .plots import plot_psm_by_chain as plot_psm_by_chain
 from .plots import plot_sequence as plot_sequence
@@ -54,5 +55,7 @@ from .summary import summarize as summarize
 from .views.density import PartitionDensity as PartitionDensity
 from .views.density import partition_density as partition_density
 from .views.distances import pairwise_losses as pairwise_losses
+from .views.particle_record import Particles as Particles
+from .views.particles import particles as particles
 
 __version__: str

@@ -1,0 +1,226 @@
+"""particles(): the posterior as a few weighted partitions."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from posterior_consensus.arguments import as_generator, check_count, check_seconds
+from posterior_consensus.consensus.greedy import greedy
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.executor import Executor
+from posterior_consensus.expectation import Floats, loss_matrix
+from posterior_consensus.losses import PartitionLoss, as_loss
+from posterior_consensus.progress import track
+from posterior_consensus.sources.labels import as_partition_draws
+from posterior_consensus.views.modes import FURTHER, Modes, separated_modes
+from posterior_consensus.views.particle_chains import judged, visits
+from posterior_consensus.views.particle_record import Particles, chain_shares
+from posterior_consensus.views.particle_search import ParticleSearch, Placed
+
+_FEWEST = 4  # draws of each chain, that say anything at all
+_TINY = 1e-9
+
+
+def particles(
+    draws: Any,
+    n_particles: int | Literal["auto"] = "auto",
+    *,
+    loss: str | PartitionLoss | None = None,
+    max_particles: int = 8,
+    n_starts: int = 20,
+    seconds: float | None = None,
+    random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+    progressbar: bool = True,
+) -> Particles:
+    """Find the few weighted partitions that are nearest to the posterior.
+
+    Parameters
+    ----------
+    draws : PartitionDraws or anything :func:`as_partition_draws` takes
+    n_particles : int or "auto"
+        Number of partitions; "auto" for the number of separated modes of the posterior.
+    loss : str or PartitionLoss, optional
+        By default "vi". Any loss between partitions is taken; the distance is one of Wasserstein's if it is a metric.
+    max_particles : int
+        Largest number that "auto" tries.
+    n_starts : int
+        Number of runs from draws at random for each number of particles, and of changes of the best particles in
+        vain after which the search ends.
+    seconds : float, optional
+        Time after which the best so far is taken. What is found then depends on the machine.
+    random_seed : int, Generator, SeedSequence or None
+        The same seed gives the same answer, for any number of threads.
+    progressbar : bool
+        Whether to show progress where the work takes more than a second.
+
+    Returns
+    -------
+    Particles
+
+    Raises
+    ------
+    ValueError
+        If there are more particles than distinct draws, or an argument is out of its range.
+
+    Notes
+    -----
+    With weights w_t of the draws z_t, the particles S_1, ..., S_L minimise
+
+        D = sum_t w_t min_l d(S_l, z_t),
+
+    which under a metric d is the Wasserstein distance between the posterior and the nearest distribution on L
+    partitions; that distribution gives S_l the weight of its region, the draws that it is nearest to [1]_. Its error is
+    that of a mean over draws, the particles being fixed.
+
+    The search alternates between the regions and the partition of least expected loss in each. It begins with draws
+    far from each other (k-means++) [2]_ and on samples of the draws. The best particles are then changed, by going on
+    from them on another sample, or by putting a draw in the place of one of them. Each number of particles begins with
+    those of one less as well, so that the path never rises. One particle is the consensus partition.
+
+    Particles are answers of their own only where a valley lies between them, fewer draws than at either; else they
+    divide one mode. "auto" looks at two numbers of particles beyond the most modes found, and takes as many as there
+    are modes. Chains are said to be in different modes where a chain's share of its draws at a mode differs from that
+    of the others by more than Monte Carlo error (level 0.01 over all chains and modes, effective numbers of draws from
+    the autocorrelation of the visits, ten at least), and is below 0.05 or above 0.95.
+
+    References
+    ----------
+    .. [1] Balocchi and Wade (2025), Interpreting uncertainty in Bayesian cluster analysis.
+       https://doi.org/10.48550/arXiv.2506.16295
+    .. [2] Arthur and Vassilvitskii (2007), SODA '07, 1027-1035. https://dl.acm.org/doi/10.5555/1283383.1283494
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import posterior_consensus as pc
+    >>> rng = np.random.default_rng(1)
+    >>> one, other = [0] * 4 + [1] * 4 + [2] * 4, [0] * 6 + [1] * 6
+    >>> draws = np.where(rng.random((4, 200, 1)) < 0.6, one, other)
+    >>> found = pc.particles(draws, random_seed=1, progressbar=False)
+    >>> found.partitions.values
+    array([[0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2],
+           [0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1]], dtype=int32)
+    >>> found.verdict
+    'Two answers: every chain visits both; report them with their weights 0.60 (0.019) and 0.40 (0.019).'
+    >>> found.meet().values
+    array([0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 3, 3], dtype=int32)
+    """
+    draws = as_partition_draws(draws)
+    record = as_loss("vi" if loss is None else loss)
+    check_count("n_starts", n_starts)
+    most = check_count("max_particles", max_particles)
+    if n_particles != "auto":
+        most = _check_number(n_particles)
+    if seconds is not None:
+        check_seconds(seconds)
+    rng = as_generator(random_seed)
+    began = time.monotonic()
+    asked: dict[str, Any] = {"n_clusters": None, "max_clusters": None, "rng": rng, "progressbar": False}
+    consensus = greedy(PartitionDraws(draws.items, draws.samples, draws.drawn), record, seconds=seconds, **asked)
+    left = None if seconds is None else max(seconds - (time.monotonic() - began), _TINY)
+    with Executor(-1, left) as executor:
+        search = ParticleSearch(draws, record, executor)
+        if n_particles != "auto" and most > search.n_distinct:
+            raise ValueError(
+                f"`n_particles` must be at most the number of distinct draws, {search.n_distinct}; got {most}."
+            )
+        path = [search.one(consensus.labels)]
+        found = path[0]
+        for number in track(range(2, min(most, search.n_distinct) + 1), "Particles", progressbar=progressbar):
+            if n_particles == "auto" and (number > len(found.partitions) + FURTHER or executor.stopped):
+                break
+            path.append(search.one_more(path[-1], n_starts, rng))
+            if n_particles == "auto":
+                found = _at_modes(search, path, found, draws, record)
+    return _as_particles(draws, record, path, found if n_particles == "auto" else path[-1], n_particles == "auto")
+
+
+def _check_number(n_particles: Any) -> int:
+    if isinstance(n_particles, str):
+        raise ValueError(f"`n_particles` must be a whole number or 'auto'; got {n_particles!r}.")
+    return check_count("n_particles", n_particles)
+
+
+def _at_modes(
+    search: ParticleSearch, path: list[Placed], found: Placed, draws: PartitionDraws, loss: PartitionLoss
+) -> Placed:
+    """Particles of as many modes as the last of a path shows, if those are more than `found` has."""
+    modes = _modes(path[-1].partitions, draws, loss)
+    if modes.n_modes <= len(found.partitions):
+        return found
+    one_each = path[modes.n_modes - 1]
+    if modes.n_modes == len(path) or _modes(one_each.partitions, draws, loss).n_modes == modes.n_modes:
+        return one_each
+    return search.from_groups(path[-1], modes.mode)
+
+
+def _modes(partitions: npt.NDArray[np.int32], draws: PartitionDraws, loss: PartitionLoss) -> Modes:
+    return separated_modes(partitions, loss_matrix(partitions, draws, loss), draws.samples, loss)
+
+
+def _as_particles(
+    draws: PartitionDraws, loss: PartitionLoss, path: list[Placed], found: Placed, looked: bool
+) -> Particles:
+    """Dress particles in the user's coordinates, the heaviest first, and their path."""
+    near = np.stack([loss_matrix(placed.partitions, draws, loss).min(axis=0) for placed in path])
+    distances, errors = draws.samples.mean(near), draws.samples.mcse(near)
+    losses = loss_matrix(found.partitions, draws, loss)
+    order = np.argsort(-draws.samples.mean(_indicators(losses.argmin(axis=0), len(losses))), kind="stable")
+    partitions, losses = found.partitions[order], losses[order]
+    nearest, least = losses.argmin(axis=0), losses.min(axis=0)
+    at_each = _indicators(nearest, len(losses))
+    weights = draws.samples.mean(at_each)
+    modes = separated_modes(partitions, losses, draws.samples, loss)
+    at_modes = _indicators(modes.mode[nearest], modes.n_modes)
+    chains: tuple[object, ...] = ()
+    if modes.n_modes == 1:
+        status, verdict = "one answer", _of_one(draws, len(losses), looked)
+    else:
+        errors_of_modes = draws.samples.mcse(at_modes)
+        status, chains, verdict = judged(visits(draws, at_modes), draws.samples.mean(at_modes), errors_of_modes)
+        if modes.n_modes < len(losses):
+            verdict += f" The {len(losses)} particles divide them."
+    measure = {"loss": loss.name, "unit": loss.unit}
+    within = np.divide(draws.samples.mean(losses * at_each), weights, out=np.zeros_like(weights), where=weights > 0)
+    coords = draws.samples.coords | {"weight": ("sample", draws.weights)}
+    by_chain = visits(draws, at_each)
+    return Particles(
+        partitions=draws.items.partition_array(partitions, "particle", "partitions"),
+        weights=xr.DataArray(weights, dims="particle", name="weights"),
+        weights_mcse=xr.DataArray(draws.samples.mcse(at_each), dims="particle", name="weights_mcse"),
+        mode=xr.DataArray(modes.mode, dims="particle", name="mode"),
+        distance=float(draws.samples.mean(least)),
+        distance_mcse=float(draws.samples.mcse(least)),
+        expected_loss=xr.DataArray(within, dims="particle", name="expected_loss", attrs=measure),
+        assignment=xr.DataArray(nearest.astype(np.int32), coords, "sample", "assignment"),
+        by_chain=chain_shares(by_chain.shares, by_chain.names),
+        path=xr.Dataset(
+            {"distance": ("n_particles", distances, measure), "mcse": ("n_particles", errors, measure)},
+            {"n_particles": np.arange(1, len(path) + 1)},
+        ),
+        loss=loss,
+        status=status,
+        chains=chains,
+        verdict=verdict,
+    )
+
+
+def _indicators(values: npt.NDArray[np.integer[Any]], number: int) -> Floats:
+    """Where (number, N) each value is 0, 1, ..."""
+    return (np.arange(number)[:, np.newaxis] == values).astype(np.float64)
+
+
+def _of_one(draws: PartitionDraws, number: int, looked: bool) -> str:
+    """What to report where one mode is found."""
+    if min(rows.size for rows in draws.samples.chains) < _FEWEST:
+        return "A chain has fewer than four draws, too few to tell several answers from one: run longer chains."
+    if number > 1:
+        return f"One answer: no valley lies between the {number} particles, which divide one mode."
+    if looked:
+        return "One answer: no other mode is found. Report the consensus partition."
+    return "One particle was asked for, the consensus partition: whether there are other answers is not looked at."
