@@ -7,7 +7,7 @@ from posterior_consensus.kernels._jit import inner, jit
 from posterior_consensus.kernels.coclustering import population_count
 
 _FEW_CELLS = 256  # of a mean table, up to which counting bits takes a half to a tenth of the time of counting items
-_MANY_ITEMS = 1 << 26  # counted in all tables, from which that is worth compiling a kernel for
+_MANY_ITEMS = 1 << 25  # counted in all tables, from which that is worth compiling a kernel for
 _ROWS, _COLUMNS = 512, 256  # clusters of a block of partitions and of draws, whose bits the nearest caches hold
 _MOST_BITS = 1 << 26  # of a block
 

@@ -23,7 +23,7 @@ from posterior_consensus.losses import PartitionLoss, loss_attrs, loss_from, los
 from posterior_consensus.partitions import HasLabels, Labels
 from posterior_consensus.sources.containers import Stored, stored, without_cluster_names
 from posterior_consensus.sources.labels import as_partition_draws
-from posterior_consensus.views.density_search import Ascent, best_row, kernel_of, to_higher
+from posterior_consensus.views.density_search import Ascent, kernel_of, to_higher
 from posterior_consensus.views.density_split import checked_losses, default_bandwidth, draws_worth_one, halves
 from posterior_consensus.views.distances import same_items
 from posterior_consensus.views.modes import separated_modes
@@ -326,12 +326,14 @@ def partition_density(
         training, held_out, step = halves(all_draws, record, given)
     else:
         held_out = _labels_only(same_items(as_partition_draws(calibration), all_draws.items, "calibration"))
-    h = given or default_bandwidth(checked_losses(training, record), training.samples)
+    between = checked_losses(training, record)
+    h = given or default_bandwidth(between, training.samples)
+    best = int(training.samples.mean(np.exp(-between / h)).argmax())
     to_training, among = loss_matrix(held_out.labels, training, record), checked_losses(held_out, record)
     scores = training.samples.mean(np.exp(-to_training / h))
     separations = to_higher(scores, among)
     peaks = held_out.labels[np.argsort(-scores * separations, kind="stable")[:_PEAKS]]
-    labels, modes = _modes(all_draws, training, [held_out.labels[scores.argmax()], *peaks], record, h, rng)
+    labels, modes = _modes(all_draws, training, [training.labels[best], *peaks], record, h, rng)
     return PartitionDensity(
         labels=all_draws.items.array(labels, "labels"),
         modes=modes,
@@ -351,17 +353,16 @@ def partition_density(
 def _modes(
     draws: PartitionDraws,
     training: PartitionDraws,
-    peaks: list[npt.NDArray[Any]],
+    starts: list[npt.NDArray[Any]],
     loss: PartitionLoss,
     bandwidth: float,
     rng: np.random.Generator,
 ) -> tuple[Labels, xr.DataArray]:
     """The partition of the highest score, and that of every separated mode with its score and weight."""
-    best = best_row(training, loss, bandwidth)
     asked: dict[str, Any] = {"n_clusters": None, "max_clusters": None, "progressbar": False}
     consensus = greedy(training, loss, **asked, rng=rng)
     ascent = Ascent(training, loss, bandwidth, rng)
-    for start in (training.labels[best], consensus.labels, *peaks):
+    for start in (consensus.labels, *starts):
         ascent.climb(start)
     partitions = np.stack([labels for labels, _ in ascent.ends()])
     scores = np.array([score for _, score in ascent.ends()])

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from posterior_consensus.consensus.greedy import greedy
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.expectation import Floats, all_losses, loss_matrix
+from posterior_consensus.expectation import Floats, loss_matrix
 from posterior_consensus.loss_record import PartitionLoss
 from posterior_consensus.partitions import Labels, canonical_labels
 
@@ -22,12 +22,6 @@ def kernel_of(partitions: npt.NDArray[Any], draws: PartitionDraws, loss: Partiti
     """exp(-loss / bandwidth) of partitions (P, n) against draws, (P, N): its mean over the draws is the score."""
     kernel: Floats = np.exp(-loss_matrix(partitions, draws, loss) / bandwidth)
     return kernel
-
-
-def best_row(draws: PartitionDraws, loss: PartitionLoss, bandwidth: float) -> int:
-    """Row of the draw of the highest score."""
-    losses = all_losses(draws, loss)
-    return int(draws.samples.mean(np.exp(-losses / bandwidth)).argmax())
 
 
 class Ascent:
