@@ -42,6 +42,10 @@ def plot_credible_ball():
     pc.plot_credible_ball(summary().ball)
 
 
+def plot_density_peaks():
+    pc.plot_density_peaks(pc.partition_density(summary().draws, random_seed=1))
+
+
 def plot_n_clusters():
     pc.plot_n_clusters(summary().draws, summary().consensus)
 

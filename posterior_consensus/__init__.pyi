@@ -31,6 +31,7 @@ from .plots import plot_alluvial as plot_alluvial
 from .plots import plot_cluster_profiles as plot_cluster_profiles
 from .plots import plot_credible_ball as plot_credible_ball
 from .plots import plot_data as plot_data
+from .plots import plot_density_peaks as plot_density_peaks
 from .plots import plot_draws_map as plot_draws_map
 from .plots import plot_item_uncertainty as plot_item_uncertainty
 from .plots import plot_loss_path as plot_loss_path
@@ -51,6 +52,9 @@ from .sources.matrices import as_pair_similarity as as_pair_similarity
 from .sources.probabilities import as_allocation_probabilities as as_allocation_probabilities
 from .summary import Summary as Summary
 from .summary import summarize as summarize
+from .views.density import PartitionDensity as PartitionDensity
+from .views.density import partition_density as partition_density
+from .views.distances import pairwise_losses as pairwise_losses
 from .views.particle_record import Particles as Particles
 from .views.particles import particles as particles
 

@@ -11,6 +11,7 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus import display
+from posterior_consensus.arguments import check_prob
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.expectation import loss_matrix
 from posterior_consensus.losses import LOSSES, PartitionLoss, loss_attrs, loss_from, loss_of
@@ -155,12 +156,11 @@ def credible_ball(
     """
     draws = as_partition_draws(draws)
     metric = _metric(loss_of(loss, partition))
-    if not isinstance(prob, (int, float, np.integer, np.floating)) or isinstance(prob, bool) or not 0 < prob < 1:
-        raise ValueError(f"`prob` must be a number between 0 and 1, both excluded; got {prob!r}.")
+    prob = check_prob(prob)
     center = draws.as_labels(partition)
     distances = loss_matrix(center[np.newaxis], draws, metric)[0]
     tie = _TIE * float(distances.max(initial=0.0))
-    radius = _quantile(distances, draws, float(prob), tie)
+    radius = _quantile(distances, draws, prob, tie)
     inside = (distances <= radius + tie) & (draws.weights > 0)
     clusters = draws.n_clusters
     among = {
@@ -171,7 +171,7 @@ def credible_ball(
     return CredibleBall(
         center=draws.items.array(center, "center"),
         radius=radius,
-        prob=float(prob),
+        prob=prob,
         coverage=float(draws.samples.mean(inside.astype(np.float64))),
         **{name: _farthest(draws, distances, rows, tie, name) for name, rows in among.items()},
         distances=_distance_array(draws, distances, metric),

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.items import aligned, labelled
+from posterior_consensus.ensemble.items import Items, aligned, labelled
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.kernels import contingency
 from posterior_consensus.kernels import loss as loss_kernels
@@ -23,6 +23,7 @@ from posterior_consensus.sources.labels import as_pair_source, as_partition_draw
 Floats = npt.NDArray[np.float64]
 
 _SMALL = 32  # items of a cluster
+_AT_ONCE = 256  # rows of a matrix of losses
 
 
 def loss_matrix(partitions: npt.NDArray[Any], draws: PartitionDraws, loss: PartitionLoss) -> Floats:
@@ -56,6 +57,20 @@ def paired_losses(
     joint = contingency.paired_joint_sums(draws.labels, draws.n_clusters, rows, others, arrays.h)
     losses: Floats = loss_kernels.combine_pairs(arrays, joint, own[rows], own[others])
     return loss.scale(draws.n_items) * losses
+
+
+def all_losses(draws: PartitionDraws, loss: PartitionLoss) -> Floats:
+    """Return the loss (N, N) of every draw as an estimate of every draw; symmetric if B and C count alike."""
+    arrays = loss.arrays(draws.n_items)
+    losses: Floats = contingency.all_joint_sums(draws.labels, draws.n_clusters, arrays.h)
+    own = contingency.size_sums(draws.labels, draws.n_clusters, arrays.h)
+    for rows in (slice(first, first + _AT_ONCE) for first in range(0, draws.n_draws, _AT_ONCE)):
+        losses[rows] = loss_kernels.combine(arrays, losses[rows], own[rows], own)
+    losses *= loss.scale(draws.n_items)
+    if all(terms.get("B") == terms.get("C") for terms in (loss.numerator, loss.denominator)):
+        for row in range(draws.n_draws):  # a sum in another order may differ in its last digit
+            losses[row + 1 :, row] = losses[row, row + 1 :]
+    return losses
 
 
 def draw_losses(partitions: npt.NDArray[Any], draws: PartitionDraws, loss: PartitionLoss) -> Floats:
@@ -201,12 +216,7 @@ def expected_loss(draws: Any, partitions: Any, loss: str | Objective | None = No
     array([0.09375, 0.46875])
     """
     source = as_pair_source(draws)
-    if isinstance(partitions, xr.DataArray) and source.items.dim in partitions.dims:
-        partitions = partitions.transpose(..., source.items.dim)
-    single = not _is_many(partitions)
-    if not single and len(partitions) == 0:
-        raise ValueError("`partitions` must hold at least one partition; got none.")
-    judged = [partitions] if single else list(partitions)
+    judged, single = one_or_many(partitions, source.items)
     record = objective_of(loss, *judged)
     as_pair_source(source, {f"loss {record.name!r}": needed_by(record)})
     rows = np.stack([source.as_labels(partition, "partitions") for partition in judged])
@@ -217,6 +227,17 @@ def expected_loss(draws: Any, partitions: Any, loss: str | Objective | None = No
         attrs=attrs if source.n_draws is None else attrs | {"n_draws": source.n_draws},
     )
     return dataset.squeeze("partition") if single else dataset
+
+
+def one_or_many(partitions: Any, items: Items) -> tuple[list[Any], bool]:
+    """List what is one partition of these items or holds several, and say whether it is one."""
+    if isinstance(partitions, xr.DataArray) and items.dim in partitions.dims:
+        partitions = partitions.transpose(..., items.dim)
+    if not _is_many(partitions):
+        return [partitions], True
+    if len(partitions) == 0:
+        raise ValueError("`partitions` must hold at least one partition; got none.")
+    return list(partitions), False
 
 
 def _is_many(partitions: Any) -> bool:

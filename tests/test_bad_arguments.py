@@ -91,6 +91,7 @@ def test_seed(seed, error):
 def test_prob(prob):
     parts = [f"`prob` must be a number between 0 and 1, both excluded; got {prob!r}"]
     check(lambda p: pc.credible_ball(GOOD, CENTER, prob=p), prob, ValueError, parts)
+    check(lambda p: pc.partition_density(GOOD).contains(CENTER, p), prob, ValueError, parts)
 
 
 def test_ball_wants_a_metric():
@@ -179,6 +180,7 @@ TAKES_PARTITION = {
     "expected_loss": pc.expected_loss,
     "refine_partition": pc.consensus.refine_partition,
     "credible_ball": pc.credible_ball,
+    "PartitionDensity.p_value": lambda draws, p: pc.partition_density(draws).p_value(p),
     "certify": pc.certify,
     "item_uncertainty": pc.item_uncertainty,
     "plot_psm": pc.plot_psm,

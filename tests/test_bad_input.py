@@ -23,6 +23,8 @@ TAKES_DRAWS = {
     "credible_ball": lambda draws: pc.credible_ball(draws, CENTER),
     "item_uncertainty": lambda draws: pc.item_uncertainty(draws, CENTER),
     "particles": lambda draws: pc.particles(draws, random_seed=1, progressbar=False),
+    "partition_density": pc.partition_density,
+    "pairwise_losses": pc.pairwise_losses,
     "plot_psm": lambda draws: pc.plot_psm(draws, CENTER),
     "plot_n_clusters": lambda draws: pc.plot_n_clusters(draws, CENTER),
 }

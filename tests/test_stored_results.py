@@ -56,6 +56,10 @@ RESULTS = {
         random_seed=1,
         progressbar=False,
     ),
+    "density": lambda: pc.partition_density(Z, random_seed=1),
+    "density, weights": lambda: pc.partition_density(
+        pc.as_partition_draws(Z, weights=np.arange(60)), loss=pc.vi(a=0.7), bandwidth=0.5, random_seed=1
+    ),
     "items": lambda: pc.item_uncertainty(Z, best()),
     "items, names": lambda: pc.item_uncertainty(Z, best(n_clusters=3).with_names(["a", "b", "c"])),
     "diagnosis": lambda: pc.diagnose(Z, best(loss="binder"), references={"one": np.zeros(8, int)}),
@@ -147,7 +151,7 @@ def test_a_result_comes_back_from_a_posterior_of_arviz(posterior, result):
 
 def test_results_come_back_from_one_group(tmp_path):
     kinds = ["consensus, names", "certificate", "ball", "items, names", "diagnosis", "comparison", "sequence"]
-    kinds += ["independence", "threshold", "perturbation", "modes", "particles, weights"]
+    kinds += ["independence", "threshold", "perturbation", "modes", "particles, weights", "density"]
     results = [RESULTS[kind]() for kind in kinds]
     tree = attach(xr.DataTree(), *results)
     with xr.open_datatree(written(tree, tmp_path / "a.nc"), engine="h5netcdf") as stored:
@@ -162,6 +166,7 @@ PLOTS = {
         pc.plot_alluvial(found),
         pc.plot_draws_map(Z, particles=found),
     ],
+    "density": lambda found: [pc.plot_density_peaks(found), found.p_value(found.modes)],
     "items, names": lambda found: pc.plot_item_uncertainty(found),
     "diagnosis, names": lambda found: pc.plot_traces(found),
     "sequence": lambda found: pc.plot_sequence(found),
@@ -183,7 +188,8 @@ def test_results_and_their_records_are_pickled_and_copied(result):
 
 
 def test_numpy_takes_labels_where_a_result_is_one_partition(result):
-    if isinstance(result, (pc.ConsensusPartition, pc.consensus.PairThreshold, pc.consensus.PerturbationFit)):
+    one = pc.ConsensusPartition, pc.consensus.PairThreshold, pc.consensus.PerturbationFit, pc.PartitionDensity
+    if isinstance(result, one):
         np.testing.assert_array_equal(np.asarray(result), result.labels.values)
         assert np.asarray(result).dtype == np.int32
 

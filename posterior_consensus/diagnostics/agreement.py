@@ -9,14 +9,13 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from posterior_consensus.diagnostics.traces import together_trace
+from posterior_consensus.ensemble.autocorrelation import autocorrelation_time
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.kernels import coclustering, contingency
 from posterior_consensus.losses import pairs
 from posterior_consensus.similarity import group_planes
 
 GAP_BAD, RHAT_BAD = 0.1, 1.05
-_ALL_LAGS = 32  # lags beyond are taken in steps that grow by a tenth: there the correlation is smooth
-_GROWTH = 1.1
 
 
 @dataclass(frozen=True)
@@ -159,15 +158,7 @@ def partition_ess(draws: PartitionDraws, pairs_together: npt.NDArray[np.float64]
         apart = pairs_together[before] + pairs_together[after] - 2 * joint
         return 1.0 - float(apart.mean()) / (2 * variance.total)
 
-    steps, sums, k = [], [], 0
-    while 2 * k + 1 < length:
-        steps.append(k)
-        sums.append(correlation(2 * k) + correlation(2 * k + 1))
-        if sums[-1] <= 0:
-            break
-        k = k + 1 if 2 * k < _ALL_LAGS else int(np.ceil(k * _GROWTH))
-    filled = np.interp(np.arange(steps[-1] + 1), steps, np.maximum(sums, 0.0))
-    times = 2 * float(np.minimum.accumulate(filled).sum()) - 1
+    times = autocorrelation_time(correlation, length)
     return halves.size / max(times, 1 / np.log10(halves.size))
 
 

@@ -21,7 +21,7 @@ def gaussian_kernel(labels: npt.NDArray[Any], n_clusters: npt.NDArray[np.int64])
     loss, n_items = binder(), labels.shape[1]
     h = loss.h(n_items)
     rows, others = np.triu_indices(len(labels), 1)
-    joint = contingency.paired_joint_sums(labels, n_clusters, rows, others, h)
+    joint = contingency.all_joint_sums(labels, n_clusters, h)[rows, others]
     own = contingency.size_sums(labels, n_clusters, h)
     distances = loss.scale(n_items) * (own[rows] + own[others] - 2 * joint)
     bandwidth = float(np.median(distances)) or float(distances.mean())

@@ -23,11 +23,12 @@ def _count_bits(typing_context, word):
     return word(word), codegen
 
 
-def _population_count(word):
+def population_count(word):
+    """Number of bits of a word that are 1."""
     return int(word).bit_count()
 
 
-@overload(_population_count)
+@overload(population_count)
 def _population_count_jitted(word):
     if isinstance(word, types.Integer):
         return lambda word: _count_bits(word)
@@ -83,7 +84,7 @@ def _count_draws_apart(planes, row, column, differ, apart):
                     differ[j] |= (t[j] ^ e) | (u[j] ^ f) | (v[j] ^ g) | (x[j] ^ h)
             counts = apart[i]
             for j in range(_TILE):
-                counts[j] += np.int64(_population_count(differ[j]))
+                counts[j] += np.int64(population_count(differ[j]))
 
 
 @inner

@@ -4,6 +4,12 @@ import numpy as np
 
 from posterior_consensus.executor import in_blocks
 from posterior_consensus.kernels._jit import inner, jit
+from posterior_consensus.kernels.coclustering import population_count
+
+_FEW_CELLS = 256  # of a mean table, up to which counting bits takes a half to a tenth of the time of counting items
+_MANY_ITEMS = 1 << 25  # counted in all tables, from which that is worth compiling a kernel for
+_ROWS, _COLUMNS = 512, 256  # clusters of a block of partitions and of draws, whose bits the nearest caches hold
+_MOST_BITS = 1 << 26  # of a block
 
 
 @jit
@@ -65,37 +71,131 @@ def _joint_sum_by_items(partition, order, sizes, h, counts):
 
 
 @jit
-def _joint_sums(first, last, partitions, n_clusters, most, labels, n_draw_clusters, widest, h, sums, drawn):
+def _joint_sums(first, last, partitions, n_clusters, most, labels, n_draw_clusters, widest, h, same, sums):
     n_items = labels.shape[1]
     counts, sizes = np.zeros(most, np.int64), np.zeros(widest, np.int64)
     order = np.empty(n_items, np.int64)
     cells = np.zeros(min(most * widest, 16 * n_items), np.int64)
     for t in range(first, last):
         draw, width = labels[t], n_draw_clusters[t]
+        end = t + 1 if same else partitions.shape[0]
         if most * width <= cells.size:
-            for p in range(partitions.shape[0]):
+            for p in range(end):
                 sums[p, t] = _joint_sum(partitions[p], draw, n_clusters[p], width, h, cells, sizes)
         else:
             _sort_items(draw, width, sizes, order)
-            for p in range(partitions.shape[0]):
+            for p in range(end):
                 sums[p, t] = _joint_sum_by_items(partitions[p], order, sizes[:width], h, counts)
-        for size in sizes[:width]:
-            drawn[t] += h[size]
+        if same:
+            for p in range(t):
+                sums[t, p] = sums[p, t]
+
+
+@inner
+def _pack_clusters(labels, first, last, n_clusters, words, starts):
+    """Write bit masks over the items of the clusters of draws to the columns of `words`, as many draws as fit.
+
+    Return the row after the last of these draws. `starts` receives each draw's first column, and their end.
+    """
+    words[:] = 0
+    end = 0
+    one = np.uint64(1)
+    t = first
+    while t < last and end + n_clusters[t] <= words.shape[1]:
+        starts[t - first] = end
+        draw = labels[t]
+        for i in range(draw.size):
+            words[i >> 6, end + np.int64(draw[i])] |= one << np.uint64(i & 63)
+        end += n_clusters[t]
+        t += 1
+    starts[t - first] = end
+    return t
+
+
+@inner
+def _count_common(rows, k, columns, counts):
+    """Write to `counts` how many items the cluster in column k of `rows` has in common with those in `columns`.
+
+    Four words at a time, so that the counts stay in registers for longer; the loop becomes vector instructions.
+    """
+    width = counts.size
+    counts[:] = 0
+    for w in range(0, rows.shape[0], 4):
+        a, b, c, d = rows[w, k], rows[w + 1, k], rows[w + 2, k], rows[w + 3, k]
+        e, f, g, h = columns[w, :width], columns[w + 1, :width], columns[w + 2, :width], columns[w + 3, :width]
+        for j in range(width):
+            counts[j] += np.int64(
+                population_count(e[j] & a)
+                + population_count(f[j] & b)
+                + population_count(g[j] & c)
+                + population_count(h[j] & d)
+            )
+
+
+@jit
+def _joint_sums_by_bits(first, last, partitions, n_clusters, most, labels, n_draw_clusters, widest, h, same, sums):
+    n_words = (labels.shape[1] + 255) // 256 * 4
+    rows = np.empty((n_words, max(most, _ROWS)), np.uint64)
+    columns = np.empty((n_words, max(widest, _COLUMNS)), np.uint64)
+    row_starts, starts = np.empty(rows.shape[1] + 1, np.int64), np.empty(columns.shape[1] + 1, np.int64)
+    counts, totals = np.empty(columns.shape[1], np.int64), np.empty(columns.shape[1])
+    row, end = 0, last if same else partitions.shape[0]
+    while row < end:
+        row_end = _pack_clusters(partitions, row, end, n_clusters, rows, row_starts)
+        column = max(first, row) if same else first
+        while column < last:
+            column_end = _pack_clusters(labels, column, last, n_draw_clusters, columns, starts)
+            n_draws = column_end - column
+            common = counts[: starts[n_draws]]
+            for p in range(row, row_end):
+                totals[:n_draws] = 0.0
+                for k in range(row_starts[p - row], row_starts[p - row + 1]):
+                    _count_common(rows, k, columns, common)
+                    for t in range(n_draws):
+                        total = totals[t]
+                        for j in range(starts[t], starts[t + 1]):
+                            total += h[common[j]]
+                        totals[t] = total
+                for t in range(max(0, p - column) if same else 0, n_draws):
+                    sums[p, column + t] = totals[t]
+                    if same:
+                        sums[column + t, p] = totals[t]
+            column = column_end
+        row = row_end
+
+
+def _fill_joint_sums(partitions, n_clusters, labels, n_draw_clusters, h, same, sums):
+    """Write the sums over the tables of partitions (P, n) with draws (N, n) to `sums` (P, N); `same`: they are equal.
+
+    Counts of items, and so the sums, are the same whichever way the tables are made: by bits if many have few cells.
+    """
+    most, widest = n_clusters.max(), n_draw_clusters.max()
+    by_bits = (
+        len(partitions) > 1
+        and partitions.size * labels.shape[0] >= _MANY_ITEMS
+        and n_clusters.mean() * n_draw_clusters.mean() <= _FEW_CELLS
+        and labels.shape[1] * max(most, widest) <= _MOST_BITS
+    )
+    kernel = _joint_sums_by_bits if by_bits else _joint_sums
+    arguments = partitions, n_clusters, most, labels, n_draw_clusters, widest, h, same, sums
+    in_blocks(kernel, 0, labels.shape[0], *arguments, work=partitions.size // (2 if same else 1))
 
 
 def joint_sums(partitions, n_clusters, labels, n_draw_clusters, h):
     """Sums of h over the contingency tables of partitions (P, n) with draws (N, n).
 
     Those over the joint cells (P, N) and those over the draws' clusters (N,).
-
-    Visiting every cell is several times faster, but a table of many clusters by many has more cells than memory holds.
     """
-    n_draws = labels.shape[0]
-    sums, drawn = np.empty((partitions.shape[0], n_draws)), np.zeros(n_draws)
-    most, widest = n_clusters.max(), n_draw_clusters.max()
-    arguments = partitions, n_clusters, most, labels, n_draw_clusters, widest, h, sums, drawn
-    in_blocks(_joint_sums, 0, n_draws, *arguments, work=partitions.size)
-    return sums, drawn
+    sums = np.empty((partitions.shape[0], labels.shape[0]))
+    _fill_joint_sums(partitions, n_clusters, labels, n_draw_clusters, h, False, sums)
+    return sums, size_sums(labels, n_draw_clusters, h)
+
+
+def all_joint_sums(labels, n_clusters, h):
+    """Sums of h over the contingency tables of all pairs of draws (N, n): (N, N), symmetric, at half the work."""
+    sums = np.empty((labels.shape[0], labels.shape[0]))
+    _fill_joint_sums(labels, n_clusters, labels, n_clusters, h, True, sums)
+    return sums
 
 
 @jit

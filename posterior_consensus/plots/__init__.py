@@ -3,6 +3,7 @@
 from posterior_consensus.plots.alluvial import plot_alluvial
 from posterior_consensus.plots.credible_ball import plot_credible_ball
 from posterior_consensus.plots.data import plot_data
+from posterior_consensus.plots.density_peaks import plot_density_peaks
 from posterior_consensus.plots.draws_map import plot_draws_map
 from posterior_consensus.plots.items import plot_item_uncertainty
 from posterior_consensus.plots.loss_path import plot_loss_path
@@ -20,6 +21,7 @@ __all__ = [
     "plot_cluster_profiles",
     "plot_credible_ball",
     "plot_data",
+    "plot_density_peaks",
     "plot_draws_map",
     "plot_item_uncertainty",
     "plot_loss_path",

@@ -7,6 +7,12 @@ from tests.kernels.checks import run
 CASES = [(1, 1, 1, 1), (3, 40, 7, 5), (2, 300, 290, 70), (70, 9, 3, 6)]
 
 
+@pytest.fixture(params=["by items", "by bits"])
+def _either_way(request, monkeypatch):
+    if request.param == "by bits":
+        monkeypatch.setattr(contingency, "_MANY_ITEMS", 0)
+
+
 def table_of(ours, theirs, shape):
     table = np.zeros(shape, int)
     for k, m in zip(ours, theirs, strict=True):
@@ -28,6 +34,7 @@ def test_contingency_table(case):
     np.testing.assert_array_equal(table, table_of(partitions[0], labels[0], (ours[0], theirs[0])))
 
 
+@pytest.mark.usefixtures("_either_way")
 @pytest.mark.parametrize("case", CASES)
 def test_joint_sums_are_sums_over_the_cells_of_every_table(case):
     partitions, ours, labels, theirs = some_case(*case)
@@ -38,6 +45,26 @@ def test_joint_sums_are_sums_over_the_cells_of_every_table(case):
         [h[table_of(p, z, (ours[i], theirs[t]))].sum() for t, z in enumerate(labels)] for i, p in enumerate(partitions)
     ]
     np.testing.assert_array_equal(sums, expected)
+
+
+@pytest.mark.usefixtures("_either_way")
+@pytest.mark.parametrize("case", CASES)
+def test_all_joint_sums_are_the_joint_sums_of_draws_with_themselves(case):
+    _, _, labels, sizes = some_case(*case)
+    h = np.arange(labels.shape[1] + 1.0) ** 3
+    sums, _ = run(contingency.all_joint_sums, labels, sizes, h)
+    np.testing.assert_array_equal(sums, contingency.joint_sums(labels, sizes, labels, sizes, h)[0])
+
+
+def test_joint_sums_do_not_depend_on_how_tables_are_made(monkeypatch):
+    partitions, ours, labels, theirs = some_case(150, 300, 9, 90)
+    h = np.random.default_rng(1).random(301)  # the order of the sum shows
+    h[0] = 0.0
+    case = partitions, ours.astype(np.int64), labels, theirs, h
+    by_items, all_by_items = contingency.joint_sums(*case)[0], contingency.all_joint_sums(labels, theirs, h)
+    monkeypatch.setattr(contingency, "_MANY_ITEMS", 0)
+    np.testing.assert_array_equal(contingency.joint_sums(*case)[0], by_items)
+    np.testing.assert_array_equal(contingency.all_joint_sums(labels, theirs, h), all_by_items)
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -96,7 +96,8 @@ def _groupings(draws: Draws, n_modes: int, n_starts: int, rng: np.random.Generat
 def _coordinates(draws: Draws, number: int) -> Floats:
     """Leading principal coordinates (N, number) of the draws' association matrices, each of unit norm."""
     squares = np.square(np.arange(draws.labels.shape[1] + 1.0))
-    products, norms = contingency.joint_sums(draws.labels, draws.n_clusters, draws.labels, draws.n_clusters, squares)
+    products = contingency.all_joint_sums(draws.labels, draws.n_clusters, squares)
+    norms = contingency.size_sums(draws.labels, draws.n_clusters, squares)
     products /= np.sqrt(np.outer(norms, norms))
     centred = products - products.mean(axis=0) - products.mean(axis=1, keepdims=True) + products.mean()
     values, vectors = np.linalg.eigh(centred)

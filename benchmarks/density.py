@@ -1,0 +1,178 @@
+"""Density on partitions: what its credible set covers, its figures beside cbi_partitions', and pairwise losses in time.
+
+Posteriors of 7 items are known exactly, so that the probability of a credible set is a sum over all 877 partitions.
+Real posteriors hold out each chain in turn. A folder given on the command line may have further draws, files
+NAME_draws.npz, and cbi_partitions' figures for them, golden_views.json.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+import numpy as np
+
+import posterior_consensus as pc
+from benchmarks._timing import alternate, print_table, timed
+from posterior_consensus.partitions import enumerate_partitions
+
+ROOT = Path(__file__).parents[1]
+GOLDEN = ROOT / "tests" / "golden"
+PROBS = (0.5, 0.8, 0.95)
+CENTERS = {"one mode": [[0, 0, 0, 0, 1, 1, 1]], "two modes": [[0, 0, 0, 0, 1, 1, 1], [0, 1, 0, 1, 0, 1, 2]]}
+CHAINS = {"galaxies": "galaxies.nc", "iris": "iris.nc", "block model": "block_model.nc"}
+N_DRAWS = 1000
+HALVES = {
+    "Gibbs, all draws by turns": lambda n: (slice(None, None, 2), slice(1, None, 2)),
+    "Gibbs, first and second half": lambda n: (slice(None, n // 2), slice(n // 2, None)),
+}
+
+
+def main() -> None:
+    """Print the tables one after the other."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", nargs="?", type=Path, help="further draws and golden_views.json")
+    parser.add_argument("--smallest", action="store_true", help="run at the smallest size only, as the tests do")
+    options = parser.parse_args()
+    nominal = [f"{prob:.0%}" for prob in PROBS]
+    print_table(["posterior", "draws", "sets", *nominal], _exact(2 if options.smallest else 100, options.smallest))
+    chains = list(CHAINS)[: 1 if options.smallest else None]
+    print_table(["posterior", "chain held out", "calibration draws", *nominal], _held_out(chains, options.smallest))
+    print_table(["posterior", "largest difference from cbi_partitions"], _beside_cbi(options.folder))
+    print_table(["draws x items", "clusters", "loss", "seconds"], _pairwise(options.smallest))
+
+
+def enumerated_posterior(centers: list[list[int]], spread: float = 0.7) -> tuple[np.ndarray, np.ndarray]:
+    """All partitions of the centers' items, and probabilities that fall by VI from the nearest center."""
+    partitions = np.concatenate(list(enumerate_partitions(len(centers[0]))))
+    losses = pc.pairwise_losses(partitions, centers).values
+    rng = np.random.default_rng(1)
+    weights = np.exp(-losses.min(axis=1) / spread) * rng.uniform(0.5, 1.5, len(partitions))  # hardly any ties
+    return partitions, weights / weights.sum()
+
+
+def gibbs_transitions(partitions: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
+    """Cumulative rows of the chain that draws the cluster of one random item, given the others, at each step."""
+    n_items = partitions.shape[1]
+    transitions = np.zeros((len(partitions), len(partitions)))
+    for item in range(n_items):
+        others = pc.as_partition_draws(np.delete(partitions, item, axis=1)).labels
+        _, same = np.unique(others, axis=0, return_inverse=True)
+        groups = same[:, np.newaxis] == same
+        conditional = groups * probabilities
+        transitions += conditional / conditional.sum(axis=1, keepdims=True) / n_items
+    return np.cumsum(transitions, axis=1)
+
+
+def gibbs_chain(
+    transitions: np.ndarray, probabilities: np.ndarray, n_draws: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Row numbers of the partitions that a stationary chain visits."""
+    visited = np.empty(n_draws, np.int64)
+    at = rng.choice(len(probabilities), p=probabilities)
+    for t in range(n_draws):
+        at = min(int(np.searchsorted(transitions[at], rng.random())), len(probabilities) - 1)
+        visited[t] = at
+    return visited
+
+
+def coverage(density: pc.PartitionDensity, partitions: np.ndarray, probabilities: np.ndarray) -> list[float]:
+    """Posterior probability of the credible sets."""
+    return [float(probabilities[density.contains(partitions, prob).values].sum()) for prob in PROBS]
+
+
+def _exact(n_sets, smallest):
+    rows = []
+    for name, centers in CENTERS.items():
+        partitions, probabilities = enumerated_posterior(centers)
+        transitions = gibbs_transitions(partitions, probabilities)
+        for sampling in ("independent", "Gibbs", *HALVES):
+            covered = []
+            for seed in range(n_sets):
+                rng = np.random.default_rng(seed)
+                n_draws = 60 if smallest else N_DRAWS
+                if sampling == "independent":
+                    visited = rng.choice(len(partitions), n_draws, p=probabilities)
+                else:
+                    visited = gibbs_chain(transitions, probabilities, n_draws, rng)
+                draws = pc.as_partition_draws(partitions[visited])
+                covered.append(coverage(_density(draws, sampling), partitions, probabilities))
+            error = np.std(covered, axis=0, ddof=1) / np.sqrt(n_sets)
+            mean = np.mean(covered, axis=0)
+            rows.append([name, sampling, n_sets, *(f"{m:.3f} ± {e:.3f}" for m, e in zip(mean, error, strict=True))])
+    return rows
+
+
+def _density(draws, sampling):
+    if sampling not in HALVES:
+        return pc.partition_density(draws, random_seed=1)
+    training, calibration = (draws.isel(draw=part) for part in HALVES[sampling](draws.n_draws))
+    return pc.partition_density(training, calibration=calibration, random_seed=1)
+
+
+def _held_out(names, smallest):
+    rows = []
+    for name in names:
+        draws = pc.as_partition_draws(ROOT / "examples" / "data" / CHAINS[name])
+        if smallest:
+            draws = draws.isel(draw=slice(None, 50))
+        for k in range(len(draws.samples.chains)):
+            rest = [j for j in range(len(draws.samples.chains)) if j != k]
+            density = pc.partition_density(draws.isel(chain=rest), random_seed=1)
+            p_values = density.p_value(draws.isel(chain=k).labels).values
+            share = [f"{np.mean(p_values > 1 - prob + 1e-12):.3f}" for prob in PROBS]
+            rows.append([name, k, density.scores.size, *share])
+    return rows
+
+
+def _beside_cbi(folder):
+    posteriors = {"dpmm": (GOLDEN / "dpmm_draws.npz", json.loads((GOLDEN / "dpmm_density.json").read_text()))}
+    if folder is not None:
+        answers = json.loads((folder / "golden_views.json").read_text())
+        names = [name for name in answers if "cbi" in answers[name]]
+        posteriors |= {name: (folder / f"{name}_draws.npz", answers[name]["cbi"]) for name in names}
+    rows = []
+    for name, (file, answer) in posteriors.items():
+        labels = np.load(file)["labels"]
+        labels = labels[:: max(1, len(labels) // 1000)][:1000]
+        rows.append([name, f"{difference_from(answer, labels):.2g}"])
+    return rows
+
+
+def difference_from(answer: dict, labels: np.ndarray) -> float:
+    """Largest difference of scores, p-values, distances and peaks from cbi_partitions' on the same halves."""
+    density = pc.partition_density(labels[::2], calibration=labels[1::2], bandwidth=2.0, random_seed=1)
+    peaks = density.scores.values * density.to_higher.values
+    top = np.argsort(-peaks)[:6]
+    pairs = [
+        (density.score(labels[1:11:2]), answer["scores_of_first_5_calibration_rows"]),
+        (density.p_value(labels[1:11:2]), answer["p_values_of_those"]),
+        (density.to_higher[:5], answer["delta_of_those"]),
+        (density.scores.values.max(), answer["largest_score"]),
+        (density.scores.values.argmax(), answer["its_calibration_row"]),
+        (peaks[top], answer["largest_six_score_times_delta"]),
+        (top, answer["their_rows"]),
+    ]
+    return max(float(np.abs(np.asarray(ours) - np.asarray(theirs)).max()) for ours, theirs in pairs)
+
+
+def _pairwise(smallest):
+    rows = []
+    for n_clusters in (10, 30):
+        draws = _noisy_draws(*((60, 50) if smallest else (2000, 1000)), n_clusters)
+        for loss in ("vi", "binder", "nid"):
+            pc.pairwise_losses(draws, loss=loss)
+            program = timed(lambda draws=draws, loss=loss: pc.pairwise_losses(draws, loss=loss))
+            seconds = alternate({"ours": program}, 1 if smallest else 7)
+            rows.append([f"{draws.n_draws:,} x {draws.n_items:,}", n_clusters, loss, seconds["ours"]])
+    return rows
+
+
+def _noisy_draws(n_draws, n_items, n_clusters):
+    rng = np.random.default_rng(n_clusters)
+    truth = rng.integers(n_clusters, size=n_items)
+    labels = rng.integers(n_clusters, size=(n_draws, n_items))
+    return pc.as_partition_draws(np.where(rng.random(labels.shape) < 0.3, labels, truth))
+
+
+if __name__ == "__main__":
+    main()

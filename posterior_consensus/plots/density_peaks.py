@@ -1,0 +1,77 @@
+"""Which draws are typical, and how far from more typical ones, as a picture."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from posterior_consensus.plots.axes import new_axes
+from posterior_consensus.plots.colours import COLOURS, MARK, ink
+from posterior_consensus.views.density import PartitionDensity
+from posterior_consensus.views.density_search import to_higher
+from posterior_consensus.views.distances import pairwise_losses
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_PROBS = (0.95, 0.5)
+
+
+def plot_density_peaks(
+    density: PartitionDensity, *, figsize: tuple[float, float] | None = None, ax: Axes | None = None
+) -> Axes:
+    """Draw the score of each calibration draw against its loss to the nearest draw of higher score.
+
+    Parameters
+    ----------
+    density : PartitionDensity
+        What :func:`partition_density` returns.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    TypeError
+        If `density` is not a PartitionDensity, or `ax` not Axes.
+
+    Notes
+    -----
+    The decision graph of Rodriguez and Laio (2014), https://doi.org/10.1126/science.1242072: peaks of the density are
+    at the top right. Modes are marked at their score and their loss to the nearest mode of higher score, the highest at
+    the top. They are found among all partitions and so may be more typical than any draw. Vertical
+    lines are where credible sets begin.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> draws = [[0, 0, 0, 1, 1, 1]] * 30 + [[0, 1, 0, 1, 0, 1]] * 20 + [[0, 0, 0, 0, 1, 1]] * 10
+    >>> ax = pc.plot_density_peaks(pc.partition_density(draws, random_seed=1))
+    >>> ax.get_xlabel()
+    'score'
+    """
+    if not isinstance(density, PartitionDensity):
+        raise TypeError(f"`density` must be what partition_density() returns; got {type(density).__name__}.")
+    ax = new_axes(ax, figsize, 5.6, 3.6)
+    scores = density.scores.values
+    ax.scatter(scores, density.to_higher.values, s=12, color=COLOURS[1], linewidths=0, label="calibration draws")
+    marked = density.modes["score"].values
+    losses = pairwise_losses(density.modes.values, loss=density.loss).values
+    heights = np.where(marked == marked.max(), density.to_higher.values.max(), to_higher(marked, losses))
+    ax.scatter(marked, heights, s=48, marker="D", facecolors="none", edgecolors=MARK, linewidths=1.5, label="modes")
+    for prob in _PROBS:
+        least = density.least_score(prob)
+        if np.isfinite(least):
+            ax.axvline(least, color=ink(), linewidth=0.8, linestyle=":")
+            ax.text(least, 1.0, f" {prob:.0%} set", transform=ax.get_xaxis_transform(), va="top", fontsize="small")
+    unit = f", {density.loss.unit}" if density.loss.unit else ""
+    ax.set(xlabel="score", ylabel=f"{density.loss.name} to the nearest\ndraw of higher score{unit}")
+    ax.set_ylim(bottom=0.0)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False, fontsize="small", loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)
+    return ax

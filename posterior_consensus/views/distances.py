@@ -1,0 +1,92 @@
+"""Losses between all pairs of draws."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import xarray as xr
+
+from posterior_consensus import memory
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.items import Items, positions
+from posterior_consensus.ensemble.labels import DrawnLabels
+from posterior_consensus.expectation import all_losses, loss_matrix
+from posterior_consensus.losses import PartitionLoss, loss_of
+from posterior_consensus.partitions import canonical_rows
+from posterior_consensus.sources.labels import as_partition_draws
+
+
+def pairwise_losses(draws: Any, others: Any = None, *, loss: str | PartitionLoss | None = None) -> xr.DataArray:
+    """Loss of every draw against every draw, or against every partition of another set.
+
+    Parameters
+    ----------
+    draws : PartitionDraws or anything :func:`as_partition_draws` takes
+    others : PartitionDraws or anything :func:`as_partition_draws` takes, optional
+        Another set of partitions of the same items; by default `draws` themselves.
+    loss : str or PartitionLoss, optional
+        Name in LOSSES, or a record such as ``binder(a=0.5)``; by default "vi".
+
+    Returns
+    -------
+    xarray.DataArray of shape (sample, sample_bis)
+        Losses in the loss's unit, the row's partition as the estimate of the column's, with coordinates ``chain`` and
+        ``draw`` of the rows, ``chain_bis`` and ``draw_bis`` of the columns. For losses that weigh both kinds of error
+        alike the matrix of draws with themselves is symmetric.
+
+    Raises
+    ------
+    ValueError
+        If the two sets have different items, or draws are invalid as :func:`as_partition_draws` says.
+    MemoryError
+        If the matrix takes more than the memory budget.
+
+    See Also
+    --------
+    expected_loss : the mean over the draws.
+
+    Notes
+    -----
+    A loss is a function of sums over the contingency table of the two partitions (see :class:`PartitionLoss`). Where
+    tables have few cells, these are counted as common bits of two clusters, 64 items at a time. Tables of draws with
+    themselves are made once for each pair.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> pc.pairwise_losses([[0, 0, 1, 1], [0, 0, 0, 0], [0, 1, 2, 3]]).values
+    array([[0., 1., 1.],
+           [1., 0., 2.],
+           [1., 2., 0.]])
+    """
+    draws = as_partition_draws(draws)
+    record = loss_of(loss)
+    columns = draws if others is None else same_items(as_partition_draws(others), draws.items, "others")
+    memory.check(
+        8 * draws.n_draws * columns.n_draws,
+        f"The matrix of losses of {draws.n_draws} partitions against {columns.n_draws}",
+        "Take fewer draws, such as draws.isel(draw=slice(None, None, 10)).",
+    )
+    values = all_losses(draws, record) if others is None else loss_matrix(draws.labels, columns, record)
+    bis = {f"{name}_bis": ("sample_bis", along) for name, (_, along) in columns.samples.coords.items()}
+    return xr.DataArray(
+        values,
+        dims=("sample", "sample_bis"),
+        coords=draws.samples.coords | bis,
+        name="loss",
+        attrs={"loss": record.name, "unit": record.unit},
+    )
+
+
+def same_items(draws: PartitionDraws, items: Items, name: str) -> PartitionDraws:
+    """Take draws of the same items in the order of `items`, by position where a coordinate lacks."""
+    if draws.n_items != items.n_items:
+        raise ValueError(f"`{name}` must label the same {items.n_items} items; got {draws.n_items}.")
+    dim = draws.items.dim
+    if dim != items.dim or dim not in draws.items.coords or dim not in items.coords:
+        return draws
+    order = positions(items.coords[dim].to_index(), draws.items.coords[dim].to_index())
+    if order is None:
+        raise ValueError(f"`{name}` must label the same items; the coordinates of {dim!r} differ.")
+    labels = canonical_rows(draws.labels[:, order], int(draws.n_clusters.max()))
+    return PartitionDraws(items, draws.samples, DrawnLabels(*labels))

@@ -1,0 +1,80 @@
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import posterior_consensus as pc
+from posterior_consensus.kernels import contingency
+from tests import reference
+from tests.ensembles import DEGENERATE, noisy_draws, random_draws
+from tests.helpers import GOOD, ROWS, check
+
+
+@pytest.mark.parametrize("loss", pc.LOSSES)
+@pytest.mark.parametrize("name", DEGENERATE)
+def test_every_pair_of_draws(name, loss):
+    draws = DEGENERATE[name]
+    expected = [[reference.LOSSES[loss](one, other) for other in draws] for one in draws]
+    np.testing.assert_allclose(pc.pairwise_losses(draws, loss=loss), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", [pc.vi(a=0.5), pc.binder(a=1.7)])
+def test_row_is_the_estimate(loss):
+    draws, others = noisy_draws(np.random.default_rng(2), 13, 9, 4, 0.4), [[0] * 9, list(range(9))]
+    expected = [[pc.partition_loss(one, other, loss) for other in draws] for one in draws]
+    assert not np.allclose(expected, np.transpose(expected))
+    np.testing.assert_allclose(pc.pairwise_losses(draws, loss=loss), expected, atol=1e-12)
+    expected = [[pc.partition_loss(one, other, loss) for other in others] for one in draws]
+    np.testing.assert_allclose(pc.pairwise_losses(draws, others, loss=loss), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", pc.LOSSES)
+def test_symmetric_losses_are_so_to_the_last_digit(loss):
+    losses = pc.pairwise_losses(noisy_draws(np.random.default_rng(3), 120, 60, 7, 0.4), loss=loss).values
+    np.testing.assert_array_equal(losses, losses.T)
+    assert not np.diag(losses).any()
+
+
+def test_tables_by_bits_and_by_items_give_the_same(monkeypatch):
+    draws = noisy_draws(np.random.default_rng(4), 70, 130, 6, 0.4)
+    by_items = pc.pairwise_losses(draws)
+    monkeypatch.setattr(contingency, "_MANY_ITEMS", 0)
+    xr.testing.assert_identical(pc.pairwise_losses(draws), by_items)
+
+
+def test_names_of_draws_and_their_loss():
+    losses = pc.pairwise_losses(ROWS.assign_coords(chain=["a"]), GOOD[:2], loss="binder")
+    assert losses.dims == ("sample", "sample_bis") and losses.shape == (4, 2)
+    np.testing.assert_array_equal(losses["chain"], ["a"] * 4)
+    np.testing.assert_array_equal(losses["draw_bis"], [0, 1])
+    assert losses.attrs == {"loss": "binder", "unit": ""}
+
+
+def test_others_are_taken_in_the_order_of_the_items():
+    draws = ROWS.assign_coords(obs=list("abcd"))
+    shuffled = draws.isel(obs=[2, 0, 3, 1])
+    np.testing.assert_allclose(pc.pairwise_losses(draws, shuffled), pc.pairwise_losses(draws), atol=1e-14)
+    frame = pd.DataFrame(GOOD, columns=list("abcd"))
+    np.testing.assert_allclose(pc.pairwise_losses(frame, frame), pc.pairwise_losses(draws), atol=1e-14)
+
+
+def test_other_items_are_refused():
+    draws = ROWS.assign_coords(obs=list("abcd"))
+    check(
+        lambda z: pc.pairwise_losses(draws, z), GOOD[:, :3], ValueError, ["`others` must label the same 4 items; got 3"]
+    )
+    other = ROWS.assign_coords(obs=list("abce"))
+    check(lambda z: pc.pairwise_losses(draws, z), other, ValueError, ["`others`", "coordinates of 'obs' differ"])
+    check(lambda loss: pc.pairwise_losses(draws, loss=loss), "pear", ValueError, ["`loss` must be a loss between two"])
+
+
+def test_a_matrix_beyond_the_budget_is_refused(monkeypatch):
+    monkeypatch.setenv("POSTERIOR_CONSENSUS_MEMORY", "100B")
+    parts = ["The matrix of losses of 4 partitions against 4 would take 128 B", "Take fewer draws"]
+    check(pc.pairwise_losses, GOOD, MemoryError, parts)
+
+
+def test_mean_over_the_draws_is_the_expected_loss():
+    draws = random_draws(np.random.default_rng(5), 30, 12, 4)
+    expected = pc.expected_loss(draws, draws, "vi")["expected_loss"]
+    np.testing.assert_allclose(pc.pairwise_losses(draws).mean("sample_bis"), expected, atol=1e-13)
