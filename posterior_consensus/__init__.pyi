@@ -33,6 +33,7 @@ from .plots import plot_credible_ball as plot_credible_ball
 from .plots import plot_data as plot_data
 from .plots import plot_draws_map as plot_draws_map
 from .plots import plot_item_uncertainty as plot_item_uncertainty
+from .plots import plot_loss_by_n_clusters as plot_loss_by_n_clusters
 from .plots import plot_loss_path as plot_loss_path
 from .plots import plot_n_clusters as plot_n_clusters
 from .plots import plot_near_independence as plot_near_independence
@@ -50,5 +51,7 @@ from .sources.matrices import as_pair_similarity as as_pair_similarity
 from .sources.probabilities import as_allocation_probabilities as as_allocation_probabilities
 from .summary import Summary as Summary
 from .summary import summarize as summarize
+from .views.n_clusters import LossByNClusters as LossByNClusters
+from .views.n_clusters import loss_by_n_clusters as loss_by_n_clusters
 
 __version__: str

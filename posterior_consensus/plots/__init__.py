@@ -5,6 +5,7 @@ from posterior_consensus.plots.credible_ball import plot_credible_ball
 from posterior_consensus.plots.data import plot_data
 from posterior_consensus.plots.draws_map import plot_draws_map
 from posterior_consensus.plots.items import plot_item_uncertainty
+from posterior_consensus.plots.loss_by_n_clusters import plot_loss_by_n_clusters
 from posterior_consensus.plots.loss_path import plot_loss_path
 from posterior_consensus.plots.n_clusters import plot_n_clusters
 from posterior_consensus.plots.near_independence import plot_near_independence
@@ -21,6 +22,7 @@ __all__ = [
     "plot_data",
     "plot_draws_map",
     "plot_item_uncertainty",
+    "plot_loss_by_n_clusters",
     "plot_loss_path",
     "plot_n_clusters",
     "plot_near_independence",
