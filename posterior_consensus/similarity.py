@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -57,6 +57,23 @@ def posterior_similarity_matrix(draws: Any) -> xr.DataArray:
     if source.n_draws is not None:
         attrs["n_draws"] = source.n_draws
     return source.items.pair_array(source.similarity(), "psm").assign_attrs(attrs)
+
+
+def batch_shifts(draws: PartitionDraws) -> Iterator[Floats]:
+    """How far each batch of the draws moves the similarity matrix (n, n), multiplied so that squares add up.
+
+    With K batches the square of an entry's standard error is the sum over them of the squares of what comes out here;
+    see :func:`similarity_mcse`. NaN where one batch has all the weight.
+    """
+    psm, batches = draws.shared_similarity, draws.samples.batches
+    inflation = np.sqrt(len(batches) / (len(batches) - 1)) if len(batches) > 1 else np.nan
+    for batch in batches:
+        weight = moved = float(draws.weights[batch].sum())
+        if draws.weights.sum() == weight:
+            moved = np.nan
+        elif draws.samples.is_weighted:
+            moved = weight * (1 - batch.size / draws.n_draws) / (1 - weight)
+        yield inflation * moved * (draws.take(batch).shared_similarity - psm)
 
 
 def group_planes(

@@ -10,7 +10,7 @@ import xarray as xr
 
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.kernels import coclustering
-from posterior_consensus.similarity import group_planes
+from posterior_consensus.similarity import batch_shifts, group_planes
 from posterior_consensus.sources.labels import as_partition_draws
 
 
@@ -72,23 +72,11 @@ def similarity_mcse(draws: Any) -> xr.DataArray:
 def _errors(draws: PartitionDraws) -> npt.NDArray[np.float64]:
     if min(rows.size for rows in draws.samples.chains) < 4:
         return np.full((draws.n_items, draws.n_items), np.nan)
-    batches = [batch for rows in draws.samples.chains for batch in np.array_split(rows, int(np.sqrt(rows.size)))]
-    if draws.is_counted:
-        packed = group_planes(draws, batches)
-        spread = coclustering.spread_of_batches(*packed, draws.n_items) / draws.n_draws**2
-    else:
-        spread = _spread(draws, batches)
+    if not draws.is_counted:
+        squares = np.zeros((draws.n_items, draws.n_items))
+        for shift in batch_shifts(draws):
+            squares += np.square(shift)
+        return np.sqrt(squares)
+    batches = draws.samples.batches
+    spread = coclustering.spread_of_batches(*group_planes(draws, batches), draws.n_items) / draws.n_draws**2
     return np.sqrt(len(batches) / (len(batches) - 1) * spread)
-
-
-def _spread(draws: PartitionDraws, batches: list[npt.NDArray[np.intp]]) -> npt.NDArray[np.float64]:
-    """Sum of b_k^2 over the batches, for any weights and for allocation probabilities."""
-    psm = draws.shared_similarity
-    spread = np.zeros(psm.shape)
-    for batch in batches:
-        weight = draws.weights[batch].sum()
-        if draws.weights.sum() == weight:
-            return np.full(psm.shape, np.nan)
-        moved = weight * (1 - batch.size / draws.n_draws) / (1 - weight) if draws.samples.is_weighted else weight
-        spread += np.square(moved * (draws.take(batch).shared_similarity - psm))
-    return spread

@@ -1,0 +1,1 @@
+"""What one partition cannot say: several answers, other numbers of clusters, another posterior."""

@@ -152,10 +152,11 @@ def loss_by_n_clusters(
 
     Notes
     -----
-    For each number K of clusters, the partition S with K clusters is sought whose expected loss, the mean over the draws
-    z_t of L(S, z_t), is least: by greedy search [1]_ from random orders of the items, then from the answers for the
-    numbers beside it, with two clusters merged or one split, until none of them becomes better. Losses of two numbers
-    are compared over the same draws, which leaves their difference a far smaller error than either has.
+    For each number K of clusters, the partition S with K clusters is sought whose expected loss, the mean over the
+    draws z_t of L(S, z_t), is least: by greedy search [1]_ from random orders of the items, then from the answers for
+    the numbers beside it, with two clusters merged or one split, until none of them becomes better. It is a search:
+    where draws disagree much, what is found can lie above the least. Losses of two numbers are compared over the same
+    draws, which leaves their difference a far smaller error than either has.
 
     The number of least expected loss and the most probable number are different things. Draws often have small clusters
     that no two of them share; an answer without these has fewer clusters than most draws.
