@@ -53,5 +53,7 @@ from .summary import Summary as Summary
 from .summary import summarize as summarize
 from .views.n_clusters import LossByNClusters as LossByNClusters
 from .views.n_clusters import loss_by_n_clusters as loss_by_n_clusters
+from .views.particles import Particles as Particles
+from .views.particles import particles as particles
 
 __version__: str

@@ -1,1 +1,1 @@
-"""What one partition cannot say: several answers, other numbers of clusters, another posterior."""
+"""A posterior with more than one answer: several partitions, a density, and what is sure."""

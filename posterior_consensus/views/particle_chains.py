@@ -1,0 +1,146 @@
+"""Which chains visit which particle: whether a posterior has several answers, or a sampler does not mix."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+
+from posterior_consensus.ensemble.draws import PartitionDraws
+
+Floats = npt.NDArray[np.float64]
+
+NEARLY_NONE = 0.05  # of a chain's draws; 1 less it is nearly all
+_LEVEL = 0.01  # of all tests together
+_LEAST_ESS = 10.0  # a chain worth less does not mix, and its own few moves do not excuse it
+_WORDS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")
+
+
+class Visits(NamedTuple):
+    """Each chain's share of its draws at each particle, and where this is no accident."""
+
+    names: list[object]
+    shares: Floats  # (C, L); NaN for a chain without weight
+    differs: npt.NDArray[np.bool_]  # (C, L), from the other chains by more than Monte Carlo error
+
+    @property
+    def apart(self) -> npt.NDArray[np.bool_]:
+        """Where (C, L) a chain that differs has nearly all or nearly none of a particle."""
+        extreme = (self.shares < NEARLY_NONE) | (self.shares > 1 - NEARLY_NONE)
+        return self.differs & extreme
+
+    @property
+    def staying(self) -> list[tuple[int, list[object]]]:
+        """The particles in which chains stay, with the names of these chains."""
+        where = self.shares > 1 - NEARLY_NONE
+        return [(k, self._named(where[:, k])) for k in range(where.shape[1]) if where[:, k].any()]
+
+    @property
+    def missing(self) -> list[tuple[int, list[object]]]:
+        """The particles that chains never visit, though they stay in no single other one."""
+        free = ~(self.shares > 1 - NEARLY_NONE).any(axis=1, keepdims=True)
+        where = free & (self.shares == 0)
+        return [(k, self._named(where[:, k])) for k in range(where.shape[1]) if where[:, k].any()]
+
+    def _named(self, chains: npt.NDArray[np.bool_]) -> list[object]:
+        return [name for name, is_in in zip(self.names, chains.tolist(), strict=True) if is_in]
+
+
+def visits(draws: PartitionDraws, indicators: Floats) -> Visits:
+    """Shares of each chain's draws at each particle, from the indicators (L, N) of the draws that it is nearest to."""
+    chains = draws.samples.chains
+    names = draws.samples.chain[[rows[0] for rows in chains]].tolist()
+    shares = np.full((len(chains), len(indicators)), np.nan)
+    worth = np.full_like(shares, np.nan)
+    for c, rows in enumerate(chains):
+        if draws.weights[rows].sum() > 0:
+            samples = draws.samples.take(rows)
+            shares[c] = samples.mean(indicators[:, rows])
+            error = samples.mcse(indicators[:, rows])
+            worth[c] = np.where(error > 0, shares[c] * (1 - shares[c]) / np.square(np.maximum(error, 1e-300)), np.nan)
+            worth[c] /= samples.effective_draws
+    lengths = np.array([draws.samples.take(rows).effective_draws for rows in chains])
+    return Visits(names, shares, _differs(shares, worth, lengths))
+
+
+def _differs(shares: Floats, worth: Floats, lengths: Floats) -> npt.NDArray[np.bool_]:
+    """Where (C, L) a chain's share differs from that of the others by more than Monte Carlo error."""
+    known = np.flatnonzero(~np.isnan(shares).any(axis=1))
+    differs = np.zeros(shares.shape, bool)
+    if known.size < 2:
+        return differs
+    bound = -ndtri(_LEVEL / 2 / (known.size * shares.shape[1]))
+    for k in range(shares.shape[1]):
+        found = worth[known, k]
+        moving = ~np.isnan(found)
+        typical = float(found[moving].mean()) if moving.any() else 0.0
+        ess = np.where(moving, found, typical) * lengths[known]
+        ess = np.minimum(np.maximum(ess, _LEAST_ESS), lengths[known])
+        for at, c in enumerate(known):
+            others = np.delete(np.arange(known.size), at)
+            elsewhere = float(shares[known[others], k] @ ess[others] / ess[others].sum())
+            pooled = float(shares[known, k] @ ess / ess.sum())
+            variance = pooled * (1 - pooled) * (1 / ess[at] + 1 / ess[others].sum())
+            differs[c, k] = abs(shares[c, k] - elsewhere) > bound * np.sqrt(variance) + 1e-12
+    return differs
+
+
+def judged(found: Visits, weights: Floats, errors: Floats) -> tuple[str, tuple[object, ...], str]:
+    """Return the status, the chains that belong to particles, and what to report, in words."""
+    number = weights.size
+    if number == 1:
+        return "one answer", (), "One answer: report the consensus partition."
+    answers = f"{_WORDS[number] if number < len(_WORDS) else number} answers"
+    apart = found.apart.any(axis=1)
+    if apart.any():
+        stays = [f"{_chains(names)} {_verb(names, 'stay')} in answer {k + 1}" for k, names in found.staying]
+        stays += [f"{_chains(names)} never {_verb(names, 'visit')} answer {k + 1}" for k, names in found.missing]
+        told = ", ".join(stays)
+        return (
+            "chains in different modes",
+            tuple(name for name, is_in in zip(found.names, apart.tolist(), strict=True) if is_in),
+            f"{told[:1].upper()}{told[1:]}: the sampler does not mix and the weights mean nothing.",
+        )
+    listed = [f"{weight:.2f} ({error:.2g})" for weight, error in zip(weights, errors, strict=True)]
+    weighted = f"{', '.join(listed[:-1])} and {listed[-1]}"
+    if len(found.names) == 1:
+        return (
+            "several answers",
+            (),
+            f"{answers} in one chain, with weights {weighted}. Nothing says whether another chain would find the "
+            "same: run at least four from different starts.",
+        )
+    if (found.shares == 0).any():
+        chain, k = (int(at[0]) for at in np.nonzero(found.shares == 0))
+        return (
+            "several answers",
+            (),
+            f"{answers}, with weights {weighted}. Chain {found.names[chain]} has not visited answer {k + 1}, which "
+            "may be chance: run longer chains.",
+        )
+    visited = "both" if number == 2 else "all of them"
+    if found.differs.any():
+        return (
+            "several answers",
+            (),
+            f"{answers}: every chain visits {visited}, but for different shares of its draws. Run longer chains "
+            f"before reporting the weights {weighted}.",
+        )
+    return (
+        "several answers",
+        (),
+        f"{answers}: every chain visits {visited}; report them with their weights {weighted}.",
+    )
+
+
+def _chains(names: Sequence[object]) -> str:
+    listed = [str(name) for name in names]
+    text = listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} and {listed[-1]}"
+    return f"chain{'s' * (len(listed) > 1)} {text}"
+
+
+def _verb(names: Sequence[object], verb: str) -> str:
+    return f"{verb}{'s' * (len(names) == 1)}"
