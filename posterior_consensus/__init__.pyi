@@ -37,6 +37,7 @@ from .plots import plot_loss_by_n_clusters as plot_loss_by_n_clusters
 from .plots import plot_loss_path as plot_loss_path
 from .plots import plot_n_clusters as plot_n_clusters
 from .plots import plot_near_independence as plot_near_independence
+from .plots import plot_posterior_comparison as plot_posterior_comparison
 from .plots import plot_psm as plot_psm
 from .plots import plot_psm_by_chain as plot_psm_by_chain
 from .plots import plot_sequence as plot_sequence
@@ -51,6 +52,8 @@ from .sources.matrices import as_pair_similarity as as_pair_similarity
 from .sources.probabilities import as_allocation_probabilities as as_allocation_probabilities
 from .summary import Summary as Summary
 from .summary import summarize as summarize
+from .views.compare import PosteriorComparison as PosteriorComparison
+from .views.compare import compare_posteriors as compare_posteriors
 from .views.n_clusters import LossByNClusters as LossByNClusters
 from .views.n_clusters import loss_by_n_clusters as loss_by_n_clusters
 from .views.particles import Particles as Particles

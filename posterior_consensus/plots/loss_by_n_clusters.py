@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.plots.axes import grid_axes
-from posterior_consensus.plots.colours import MARK, ink
+from posterior_consensus.plots.colours import MARK, NEUTRAL, ink
 from posterior_consensus.views.n_clusters import LossByNClusters
 
 _ERRORS = 2.0  # standard errors that a bar reaches to either side
@@ -68,7 +68,7 @@ def plot_loss_by_n_clusters(
     grid[0].set_ylabel(f"expected {found.loss.name}{f' ({found.loss.unit})' if found.loss.unit else ''}")
     if drawn:
         height, error = table["probability"].values, _ERRORS * table["probability_mcse"].fillna(0.0).values
-        style = {"ecolor": ink(), "capsize": 2, "error_kw": {"linewidth": 1.0}}
+        style = {"ecolor": NEUTRAL, "capsize": 2, "error_kw": {"linewidth": 1.0}}
         grid[1].bar(
             numbers, height, width=0.8, color="#C9D3DF", yerr=np.stack([np.minimum(error, height), error]), **style
         )

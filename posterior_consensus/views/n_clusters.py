@@ -156,7 +156,7 @@ def loss_by_n_clusters(
     draws z_t of L(S, z_t), is least: by greedy search [1]_ from random orders of the items, then from the answers for
     the numbers beside it, with two clusters merged or one split, until none of them becomes better. It is a search:
     where draws disagree much, what is found can lie above the least. Losses of two numbers are compared over the same
-    draws, which leaves their difference a far smaller error than either has.
+    draws, so that their difference has, as a rule, a far smaller error than either.
 
     The number of least expected loss and the most probable number are different things. Draws often have small clusters
     that no two of them share; an answer without these has fewer clusters than most draws.

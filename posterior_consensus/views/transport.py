@@ -37,9 +37,9 @@ def matched(costs: Floats) -> tuple[float, Floats, Floats]:
 
 
 def transported(costs: Floats, weights: Floats, others: Floats) -> tuple[float, Floats, Floats, Floats]:
-    """Least cost of moving weights (k,) to weights (l,), the plan (k, l), and potentials (k,) and (l,)."""
-    k, l = costs.shape
-    leaving, arriving = np.kron(np.eye(k), np.ones(l)), np.kron(np.ones(k), np.eye(l))
+    """Least cost of moving weights (n,) to weights (m,), the plan (n, m), and potentials (n,) and (m,)."""
+    n, m = costs.shape
+    leaving, arriving = np.kron(np.eye(n), np.ones(m)), np.kron(np.ones(n), np.eye(m))
     found = linprog(
         costs.ravel(),
         A_eq=np.vstack([leaving, arriving]),
@@ -47,4 +47,4 @@ def transported(costs: Floats, weights: Floats, others: Floats) -> tuple[float, 
         method="highs",
     )
     potentials = found.eqlin.marginals
-    return float(found.fun), found.x.reshape(k, l), potentials[:k], potentials[k:]
+    return float(found.fun), found.x.reshape(n, m), potentials[:n], potentials[n:]
