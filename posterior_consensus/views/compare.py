@@ -31,6 +31,7 @@ _MEASURES = ("draws", "particles", "mean similarity", "rms similarity")
 _OF_ITEMS = ("difference", "mcse", "by_chance", "joined", "left")
 _OF_NORMAL = np.sqrt(2 / np.pi)  # mean of the absolute value of a standard normal variable
 _NAMES = ("a", "b")
+_BELOW = 1e-9  # so that rounding does not choose between two draws
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -186,8 +187,9 @@ def compare_posteriors(
 
     The similarity matrices differ by D_ij. Standard errors come from batches of the draws as
     :func:`diagnostics.similarity_mcse` has them, with the signs of D held fixed. By chance alone, |D_ij| has the mean
-    sqrt(2 / pi) s_ij, where s_ij^2 is the sum of the two squared errors of the pair. All errors take a and b for
-    independent runs.
+    sqrt(2 / pi) s_ij, where s_ij^2 is the sum of the two squared errors of the pair. The standard errors of the means of
+    |D_ij| are too large, if anything, where most pairs do not differ: there the signs are chance. All errors take a and
+    b for independent runs.
 
     References
     ----------
@@ -271,7 +273,8 @@ def _dressed(a: PartitionDraws, found: Particles, name: str) -> xr.DataArray:
 
 def _evenly(draws: PartitionDraws, n_draws: int) -> PartitionDraws:
     """So many draws, each of the same weight, at even quantiles of the weights."""
-    rows = np.searchsorted(np.cumsum(draws.weights)[:-1], (np.arange(n_draws) + 0.5) / n_draws)
+    quantiles = (np.arange(n_draws) + 0.5) / n_draws - _BELOW
+    rows = np.searchsorted(np.cumsum(draws.weights)[:-1], quantiles)
     taken = draws.take(rows)
     return replace(taken, samples=taken.samples.weighted(np.ones(n_draws)))
 

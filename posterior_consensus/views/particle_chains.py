@@ -60,8 +60,8 @@ def visits(draws: PartitionDraws, indicators: Floats) -> Visits:
             samples = draws.samples.take(rows)
             shares[c] = samples.mean(indicators[:, rows])
             error = samples.mcse(indicators[:, rows])
-            worth[c] = np.where(error > 0, shares[c] * (1 - shares[c]) / np.square(np.maximum(error, 1e-300)), np.nan)
-            worth[c] /= samples.effective_draws
+            known = error > 0
+            worth[c, known] = (shares[c] * (1 - shares[c]))[known] / np.square(error[known]) / samples.effective_draws
     lengths = np.array([draws.samples.take(rows).effective_draws for rows in chains])
     return Visits(names, shares, _differs(shares, worth, lengths))
 

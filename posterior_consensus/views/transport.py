@@ -22,7 +22,7 @@ def matched(costs: Floats) -> tuple[float, Floats, Floats]:
     own = np.diagonal(paired).copy()
     excess = paired - own[:, np.newaxis]  # of a row that goes to another row's column
     tiny = _TINY * float(costs.max(initial=0.0))
-    lowest, highest = np.zeros(own.size), np.zeros(own.size)
+    lowest = highest = own / 2  # the same for rows and columns
     for _ in range(own.size):  # shortest paths, which have no more steps (Bellman and Ford)
         lower = (lowest[:, np.newaxis] + excess).min(axis=0)
         higher = (highest - excess).max(axis=1)
