@@ -57,6 +57,7 @@ from .views.compare import compare_posteriors as compare_posteriors
 from .views.n_clusters import LossByNClusters as LossByNClusters
 from .views.n_clusters import loss_by_n_clusters as loss_by_n_clusters
 from .views.particles import Particles as Particles
+from .views.particle_record import Particles as Particles
 from .views.particles import particles as particles
 
 __version__: str

@@ -14,6 +14,7 @@ from posterior_consensus.ensemble.items import aligned, labelled
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.kernels import contingency
 from posterior_consensus.kernels import loss as loss_kernels
+from posterior_consensus.kernels.loss import LinearLoss, Loss
 from posterior_consensus.loss_record import Objective, PairLoss
 from posterior_consensus.losses import PartitionLoss, is_binder, loss_of, needed_by, objective_of
 from posterior_consensus.partitions import Labels, canonical_labels
@@ -26,14 +27,24 @@ _SMALL = 32  # items of a cluster
 
 def loss_matrix(partitions: npt.NDArray[Any], draws: PartitionDraws, loss: PartitionLoss) -> Floats:
     """Return the loss of every partition (P, n) against every draw, (P, N)."""
-    arrays = loss.arrays(draws.n_items)
+    n_items = draws.n_items
+    return loss.scale(n_items) * unscaled_losses(partitions, draws.labels, draws.n_clusters, loss.arrays(n_items))
+
+
+def unscaled_losses(
+    partitions: npt.NDArray[Any],
+    labels: npt.NDArray[Any],
+    n_clusters: npt.NDArray[np.int64],
+    arrays: LinearLoss | Loss,
+) -> Floats:
+    """Do what :func:`loss_matrix` does for label vectors (N, n) with these numbers of clusters, but for the scale."""
     sizes = partitions.max(axis=1).astype(np.int64) + 1
-    if sizes.max() - 1 <= np.iinfo(draws.labels.dtype).max:  # kernels are compiled for each pair of types
-        partitions = partitions.astype(draws.labels.dtype)
-    joint, drawn = contingency.joint_sums(partitions, sizes, draws.labels, draws.n_clusters, arrays.h)
+    if sizes.max() - 1 <= np.iinfo(labels.dtype).max:  # kernels are compiled for each pair of types
+        partitions = partitions.astype(labels.dtype)
+    joint, drawn = contingency.joint_sums(partitions, sizes, labels, n_clusters, arrays.h)
     own = contingency.size_sums(partitions, sizes, arrays.h)
     losses: Floats = loss_kernels.combine(arrays, joint, own, drawn)
-    return loss.scale(draws.n_items) * losses
+    return losses
 
 
 def paired_losses(

@@ -88,6 +88,15 @@ class OnDraws:
         effort = 1 if self._draws.n_draws <= _CHAINED else 0
         return self._settle(self._all, labels, np.arange(labels.size), effort)
 
+    def polish_for(self, labels: Labels, rows: npt.NDArray[np.intp], weights: npt.NDArray[np.float64]) -> Labels:
+        """Search from a partition, on some draws with weights of any sum; without chains of moves where they are many.
+
+        What it loses with a loss that is not linear is not compared exactly: the partition may be no better than
+        `labels`.
+        """
+        effort = 1 if rows.size <= _CHAINED else 0
+        return self._settle(self._some(rows, weights / weights.sum()), labels, np.arange(labels.size), effort).labels
+
     def rearrange(self, labels: Labels, order: npt.NDArray[Any], random: npt.NDArray[np.float64]) -> Found:
         """Dissolve and split clusters of a partition, on a sample of the draws."""
         return self._settle(self._sample(random[:_SMALL]), labels, order, effort=2)
@@ -108,8 +117,11 @@ class OnDraws:
         found = np.searchsorted(self._cumulative[:-1], quantiles)  # the last sum may be below 1 by rounding
         times = np.bincount(found)
         rows = np.flatnonzero(times)
+        return self._some(rows, times[rows] / quantiles.size)
+
+    def _some(self, rows: npt.NDArray[np.intp], weights: npt.NDArray[np.float64]) -> AnyDraws:
         starts = np.concatenate([[0], np.cumsum(self._draws.n_clusters[rows])])
-        return self._kind(self._draws.labels[rows], starts, times[rows] / quantiles.size)
+        return self._kind(self._draws.labels[rows], starts, weights)
 
     def _settle(
         self, draws: AnyDraws, labels: Labels, order: npt.NDArray[Any], effort: int, exactly: bool = False

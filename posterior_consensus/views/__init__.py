@@ -1,1 +1,1 @@
-"""A posterior with more than one answer: several partitions, a density, and what is sure."""
+"""More than one answer: what a single partition hides."""

@@ -1,4 +1,4 @@
-"""Which chains visit which particle: whether a posterior has several answers, or a sampler does not mix."""
+"""Which chains visit which mode: whether a posterior has several answers, or a sampler does not mix."""
 
 from __future__ import annotations
 
@@ -20,37 +20,44 @@ _WORDS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", 
 
 
 class Visits(NamedTuple):
-    """Each chain's share of its draws at each particle, and where this is no accident."""
+    """Each chain's share of its draws at each mode, and where this is no accident."""
 
     names: list[object]
-    shares: Floats  # (C, L); NaN for a chain without weight
-    differs: npt.NDArray[np.bool_]  # (C, L), from the other chains by more than Monte Carlo error
+    shares: Floats  # (C, M); NaN for a chain without weight
+    differs: npt.NDArray[np.bool_]  # (C, M), from the other chains by more than Monte Carlo error
 
     @property
     def apart(self) -> npt.NDArray[np.bool_]:
-        """Where (C, L) a chain that differs has nearly all or nearly none of a particle."""
+        """Where (C, M) a chain that differs has nearly all or nearly none of its draws at a mode."""
         extreme = (self.shares < NEARLY_NONE) | (self.shares > 1 - NEARLY_NONE)
         return self.differs & extreme
 
     @property
     def staying(self) -> list[tuple[int, list[object]]]:
-        """The particles in which chains stay, with the names of these chains."""
+        """The modes in which chains stay, with the names of these chains."""
         where = self.shares > 1 - NEARLY_NONE
         return [(k, self._named(where[:, k])) for k in range(where.shape[1]) if where[:, k].any()]
 
     @property
     def missing(self) -> list[tuple[int, list[object]]]:
-        """The particles that chains never visit, though they stay in no single other one."""
+        """The modes that chains never visit, though they stay in no single other one."""
         free = ~(self.shares > 1 - NEARLY_NONE).any(axis=1, keepdims=True)
         where = free & (self.shares == 0)
         return [(k, self._named(where[:, k])) for k in range(where.shape[1]) if where[:, k].any()]
 
     def _named(self, chains: npt.NDArray[np.bool_]) -> list[object]:
-        return [name for name, is_in in zip(self.names, chains.tolist(), strict=True) if is_in]
+        return [self.names[c] for c in np.flatnonzero(chains)]
 
 
 def visits(draws: PartitionDraws, indicators: Floats) -> Visits:
-    """Shares of each chain's draws at each particle, from the indicators (L, N) of the draws that it is nearest to."""
+    """Shares of each chain's draws at each mode, from the indicators (M, N) of the draws at each.
+
+    A chain differs from the others where its share does by more than Monte Carlo error at level 0.01, shared among
+    all chains and modes (Bonferroni). With p the share over all chains and m and m' the effective numbers of draws of
+    the chain and of the others, the error's variance is p (1 - p) (1 / m + 1 / m'). The effective numbers follow from
+    the autocorrelation of the indicator in each chain. A chain that never moves takes the mean of those that do, and
+    none counts for fewer than ten: so slow a chain does not mix, and that is what is to be found.
+    """
     chains = draws.samples.chains
     names = draws.samples.chain[[rows[0] for rows in chains]].tolist()
     shares = np.full((len(chains), len(indicators)), np.nan)
@@ -67,7 +74,7 @@ def visits(draws: PartitionDraws, indicators: Floats) -> Visits:
 
 
 def _differs(shares: Floats, worth: Floats, lengths: Floats) -> npt.NDArray[np.bool_]:
-    """Where (C, L) a chain's share differs from that of the others by more than Monte Carlo error."""
+    """Where (C, M) a chain's share differs from that of the others by more than Monte Carlo error."""
     known = np.flatnonzero(~np.isnan(shares).any(axis=1))
     differs = np.zeros(shares.shape, bool)
     if known.size < 2:
@@ -89,51 +96,51 @@ def _differs(shares: Floats, worth: Floats, lengths: Floats) -> npt.NDArray[np.b
 
 
 def judged(found: Visits, weights: Floats, errors: Floats) -> tuple[str, tuple[object, ...], str]:
-    """Return the status, the chains that belong to particles, and what to report, in words."""
+    """Return the status, the chains that belong to modes, and what to report, in words.
+
+    Parameters
+    ----------
+    found : Visits
+        Of each chain to each of at least two modes.
+    weights, errors : ndarray of shape (M,)
+        Posterior probability of each mode and its Monte Carlo standard error.
+    """
     number = weights.size
-    if number == 1:
-        return "one answer", (), "One answer: report the consensus partition."
-    answers = f"{_WORDS[number] if number < len(_WORDS) else number} answers"
     apart = found.apart.any(axis=1)
     if apart.any():
         stays = [f"{_chains(names)} {_verb(names, 'stay')} in answer {k + 1}" for k, names in found.staying]
         stays += [f"{_chains(names)} never {_verb(names, 'visit')} answer {k + 1}" for k, names in found.missing]
         told = ", ".join(stays)
-        return (
-            "chains in different modes",
-            tuple(name for name, is_in in zip(found.names, apart.tolist(), strict=True) if is_in),
-            f"{told[:1].upper()}{told[1:]}: the sampler does not mix and the weights mean nothing.",
-        )
-    listed = [f"{weight:.2f} ({error:.2g})" for weight, error in zip(weights, errors, strict=True)]
-    weighted = f"{', '.join(listed[:-1])} and {listed[-1]}"
+        belonging = tuple(found.names[c] for c in np.flatnonzero(apart))
+        verdict = f"{told[:1].upper()}{told[1:]}: the sampler does not mix and the weights mean nothing."
+        return "chains in different modes", belonging, verdict
+    answers = f"{_WORDS[number] if number < len(_WORDS) else number} answers"
+    known = [
+        f"{weight:.2f}" if np.isnan(error) else f"{weight:.2f} ({error:.2g})"
+        for weight, error in zip(weights, errors, strict=True)
+    ]
+    weighted = f"{', '.join(known[:-1])} and {known[-1]}"
+    absent = np.argwhere(found.shares == 0)
     if len(found.names) == 1:
-        return (
-            "several answers",
-            (),
+        verdict = (
             f"{answers} in one chain, with weights {weighted}. Nothing says whether another chain would find the "
-            "same: run at least four from different starts.",
+            "same: run at least four from different starts."
         )
-    if (found.shares == 0).any():
-        chain, k = (int(at[0]) for at in np.nonzero(found.shares == 0))
-        return (
-            "several answers",
-            (),
+    elif absent.size:
+        chain, k = absent[0]
+        verdict = (
             f"{answers}, with weights {weighted}. Chain {found.names[chain]} has not visited answer {k + 1}, which "
-            "may be chance: run longer chains.",
+            "may be chance: run longer chains."
         )
-    visited = "both" if number == 2 else "all of them"
-    if found.differs.any():
-        return (
-            "several answers",
-            (),
-            f"{answers}: every chain visits {visited}, but for different shares of its draws. Run longer chains "
-            f"before reporting the weights {weighted}.",
-        )
-    return (
-        "several answers",
-        (),
-        f"{answers}: every chain visits {visited}; report them with their weights {weighted}.",
-    )
+    else:
+        visited = f"{answers}: every chain visits {'both' if number == 2 else 'all of them'}"
+        verdict = f"{visited}; report them with their weights {weighted}."
+        if found.differs.any():
+            verdict = (
+                f"{visited}, but for different shares of its draws. Run longer chains: the weights {weighted} are not "
+                "settled."
+            )
+    return "several answers", (), verdict
 
 
 def _chains(names: Sequence[object]) -> str:

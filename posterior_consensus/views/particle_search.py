@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,102 +12,108 @@ from posterior_consensus.consensus.problems import Limits, OnDraws, OnRatios
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.executor import Executor
-from posterior_consensus.expectation import loss_matrix
+from posterior_consensus.expectation import Floats, unscaled_losses
 from posterior_consensus.kernels.loss import LinearLoss
 from posterior_consensus.loss_record import PartitionLoss
 from posterior_consensus.partitions import Labels
 
-Floats = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.intp]
 
-_EACH = 50  # draws for each particle in the samples on which a run begins
-_SAMPLES = 1, 1, 2  # sizes of these samples, times that
+_EACH = 60  # draws for each particle in the samples on which a run begins
+_SAMPLES = 1, 2  # sizes of these samples, times that
 _STEPS = 2  # on each of them
-_ENDS = 4  # runs that go on to all draws
-_WARM = 3  # draws that are tried beside the particles of one number less
-_SWAPS = 8  # of a particle for another, tried before the best is taken
-_TINY = 1e-12
+_WARM = 4  # draws that are tried beside the particles of one number less
+_AT_ONCE = 4  # changes of the best particles, of each kind, between two looks at what they led to
+_TINY = 1e-10  # relative: what is smaller is rounding
 
 
 class Placed(NamedTuple):
     """Particles and how far the draws are from them."""
 
     partitions: Labels  # (L, n)
-    losses: Floats  # (L, N), of each draw
+    losses: Floats  # (L, N) of each draw, but for the scale
     value: float  # mean over the draws of the least
 
     @property
-    def nearest(self) -> npt.NDArray[np.intp]:
+    def nearest(self) -> Rows:
         """The particle (N,) nearest to each draw, the first of equals."""
         return self.losses.argmin(axis=0)
+
+
+class _Draws(NamedTuple):
+    """Some of the draws, with weights of their own."""
+
+    rows: Rows
+    labels: npt.NDArray[Any]
+    n_clusters: npt.NDArray[np.int64]
+    weights: Floats
 
 
 class ParticleSearch:
     """Search for L partitions S_l of least mean over draws of min_l d(S_l, z_t), one number L after the other."""
 
     def __init__(self, draws: PartitionDraws, loss: PartitionLoss, executor: Executor) -> None:
-        self._draws = merged(draws)
-        self._loss = loss
+        draws = merged(draws)
+        self._loss = loss.arrays(draws.n_items)
         self._executor = executor
-        is_linear = isinstance(loss.arrays(draws.n_items), LinearLoss)
-        self._problem = OnDraws if is_linear else OnRatios
+        kind = OnDraws if isinstance(self._loss, LinearLoss) else OnRatios
+        self._problem = kind(draws, loss, Limits(1, draws.n_items), executor.stop)
+        self._all = _Draws(np.arange(draws.n_draws), draws.labels, draws.n_clusters, draws.weights)
 
     @property
     def n_distinct(self) -> int:
         """Number of partitions among the draws."""
-        return self._draws.n_draws
+        return self._all.rows.size
 
     def one(self, labels: Labels) -> Placed:
         """Begin with the consensus."""
-        return self._placed(labels[np.newaxis])
+        return self._placed(self._all, labels[np.newaxis])
 
     def one_more(self, fewer: Placed, n_starts: int, rng: np.random.Generator) -> Placed:
         """Find particles that are one more than these, and never farther from the draws."""
         number = len(fewer.partitions) + 1
-        found = self._executor.results(self._descended, [(start,) for start in self._beside(fewer, rng)])
-        runs = self._executor.results(self._explored, [(None, number, seed) for seed in _seeds(rng, n_starts)])
-        runs.sort(key=lambda run: run.value)
-        found += self._executor.results(self._descended, [(run.partitions,) for run in runs[:_ENDS]])
+        found = self._results(self._descend, [(self._all, start) for start in self._beside(fewer, rng)])
+        found += self._results(self._run, [(number, None, seed) for seed in _seeds(rng, n_starts)])
         best = min(found, key=lambda one: one.value)
-        while not self._executor.stopped:
-            swaps = [
-                (start, number, seed) for start, seed in zip(self._swaps(best, rng), _seeds(rng, _SWAPS), strict=True)
-            ]
-            runs = self._executor.results(self._explored, swaps)
-            found = self._executor.results(self._descended, [(run.partitions,) for run in runs])
-            better = min(found, key=lambda one: one.value)
-            if not better.value < best.value - _TINY:
-                break
-            best = better
+        in_vain = 0  # changes since one led to something better
+        while in_vain < n_starts and not self._executor.stopped:
+            starts = [best.partitions] * _AT_ONCE + [self._swapped(best, rng) for _ in range(_AT_ONCE)]
+            calls = [(number, start, seed) for start, seed in zip(starts, _seeds(rng, len(starts)), strict=True)]
+            better = min(self._results(self._run, calls), key=lambda one: one.value)
+            in_vain += len(calls)
+            if better.value < best.value - _TINY * abs(best.value):
+                best, in_vain = better, 0
         return best
+
+    def from_groups(self, placed: Placed, group: npt.NDArray[np.int64]) -> Placed:
+        """Go on from the heaviest particle of each group."""
+        weights = np.bincount(placed.nearest, self._all.weights, len(group))
+        heaviest = [max(np.flatnonzero(group == g), key=lambda k: weights[k]) for g in range(group.max() + 1)]
+        (found,) = self._results(self._descend, [(self._all, placed.partitions[heaviest])])
+        return found
+
+    def _results(self, function: Callable[..., Placed], calls: list[tuple[Any, ...]]) -> list[Placed]:
+        return self._executor.results(function, calls)
 
     def _beside(self, fewer: Placed, rng: np.random.Generator) -> list[Labels]:
         """These particles, each time with another draw: those that lower the distance most."""
-        near = fewer.losses.min(axis=0)
-        rows = self._some_rows(self._draws.weights * near, _EACH, rng)
-        losses = loss_matrix(self._draws.labels[rows], self._draws, self._loss)
-        values = np.minimum(losses, near) @ self._draws.weights
-        order = np.argsort(values, kind="stable")[:_WARM]
-        return [self._with(fewer.partitions, rows[k]) for k in order]
+        near, weights = fewer.losses.min(axis=0), self._all.weights
+        rows = np.unique(_at_quantiles(weights * near, (np.arange(_EACH) + rng.random(_EACH)) / _EACH))
+        values = np.minimum(self._losses(self._all.labels[rows], self._all), near) @ weights
+        return [self._with(fewer.partitions, rows[k]) for k in np.argsort(values, kind="stable")[:_WARM]]
 
-    def _swaps(self, placed: Placed, rng: np.random.Generator) -> list[Labels]:
-        """Put draws, more often far ones, in the places of particles."""
-        starts = []
-        for left_out in rng.integers(len(placed.partitions), size=_SWAPS):
-            near = np.delete(placed.losses, left_out, axis=0).min(axis=0)
-            row = self._some_rows(self._draws.weights * near, 1, rng)[0]
-            starts.append(self._with(np.delete(placed.partitions, left_out, axis=0), row))
-        return starts
+    def _swapped(self, placed: Placed, rng: np.random.Generator) -> Labels:
+        """Put a draw, more often a far one, in the place of a particle."""
+        left_out = rng.integers(len(placed.partitions))
+        near = np.delete(placed.losses, left_out, axis=0).min(axis=0)
+        row = _at_quantiles(self._all.weights * near, rng.random(1))[0]
+        return self._with(np.delete(placed.partitions, left_out, axis=0), row)
 
     def _with(self, partitions: Labels, row: np.intp) -> Labels:
-        return np.vstack([partitions, self._draws.labels[row].astype(np.int32)])
+        return np.vstack([partitions, self._all.labels[row].astype(np.int32)])
 
-    def _some_rows(self, shares: Floats, number: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
-        """Rows of draws at random by these shares, each once."""
-        quantiles = (np.arange(number) + rng.random(number)) / number
-        return np.unique(_at_quantiles(shares, quantiles))
-
-    def _explored(self, partitions: Labels | None, number: int, seed: int) -> Placed:
-        """Begin on samples of the draws, if nowhere else with draws far from each other."""
+    def _run(self, number: int, partitions: Labels | None, seed: int) -> Placed:
+        """Begin on samples of the draws, if nowhere else with draws far from each other, and end on all."""
         rng = np.random.default_rng(seed)
         for times in _SAMPLES:
             sample = self._sample(times * _EACH * number, rng)
@@ -116,67 +121,63 @@ class ParticleSearch:
                 partitions = self._far_apart(sample, number, rng)
             partitions = self._descend(sample, partitions, _STEPS).partitions
         assert partitions is not None
-        return self._placed(partitions)
+        return self._descend(self._all, partitions)
 
-    def _sample(self, size: int, rng: np.random.Generator) -> PartitionDraws:
+    def _sample(self, size: int, rng: np.random.Generator) -> _Draws:
         """So many draws at random by their weights."""
-        draws = self._draws
-        if draws.n_draws <= size:
-            return draws
-        order = rng.permutation(draws.n_draws)
+        rows, labels, n_clusters, weights = self._all
+        if rows.size <= size:
+            return self._all
+        order = rng.permutation(rows.size)
         quantiles = (np.arange(size) + rng.random()) / size
-        rows, times = np.unique(order[_at_quantiles(draws.weights[order], quantiles)], return_counts=True)
-        taken = draws.take(rows)
-        return replace(taken, samples=taken.samples.weighted(times.astype(np.float64)))
+        times = np.bincount(order[_at_quantiles(weights[order], quantiles)])
+        rows = np.flatnonzero(times)
+        return _Draws(rows, labels[rows], n_clusters[rows], times[rows] / size)
 
-    def _far_apart(self, draws: PartitionDraws, number: int, rng: np.random.Generator) -> Labels:
+    def _far_apart(self, draws: _Draws, number: int, rng: np.random.Generator) -> Labels:
         """Draws at random, each in proportion to its distance from those before (k-means++)."""
-        shares, near, rows = draws.weights, np.full(draws.n_draws, np.inf), []
+        shares, near, rows = draws.weights, np.full(draws.rows.size, np.inf), []
         for _ in range(number):
             rows.append(_at_quantiles(shares, rng.random(1))[0])
-            near = np.minimum(near, loss_matrix(draws.labels[rows[-1:]], draws, self._loss)[0])
+            near = np.minimum(near, self._losses(draws.labels[rows[-1:]], draws)[0])
             shares = draws.weights * near
         return draws.labels[rows].astype(np.int32)
 
-    def _placed(self, partitions: Labels) -> Placed:
-        losses = loss_matrix(partitions, self._draws, self._loss)
-        return Placed(partitions, losses, float(losses.min(axis=0) @ self._draws.weights))
+    def _losses(self, partitions: npt.NDArray[Any], draws: _Draws) -> Floats:
+        return unscaled_losses(partitions, draws.labels, draws.n_clusters, self._loss)
 
-    def _descended(self, partitions: Labels) -> Placed:
-        return self._descend(self._draws, partitions)
+    def _placed(self, draws: _Draws, partitions: Labels) -> Placed:
+        losses = self._losses(partitions, draws)
+        return Placed(partitions, losses, float(losses.min(axis=0) @ draws.weights))
 
-    def _descend(self, draws: PartitionDraws, partitions: Labels, most: int | None = None) -> Placed:
-        """Assign the draws to the nearest particle, improve each for its draws, and so on while the distance falls."""
-        partitions = partitions.copy()
-        losses = loss_matrix(partitions, draws, self._loss)
-        nearest, value = losses.argmin(axis=0), float(losses.min(axis=0) @ draws.weights)
+    def _descend(self, draws: _Draws, partitions: Labels, most: int | None = None) -> Placed:
+        """Assign the draws to the nearest particle, improve each for its draws, and so on while that changes."""
+        placed = self._placed(draws, partitions.copy())
+        nearest = placed.nearest
         changed = set(range(len(partitions)))
         steps = 0
         while changed and steps != most and not self._executor.stop[0]:
             for k in sorted(changed):
-                self._improve(draws, partitions, losses, k, np.flatnonzero(nearest == k))
-            before, nearest = nearest, losses.argmin(axis=0)
+                self._improve(draws, placed, k, np.flatnonzero(nearest == k))
+            before, nearest = nearest, placed.nearest
             moved = before != nearest
             changed = {*before[moved].tolist(), *nearest[moved].tolist()}
-            value = float(losses.min(axis=0) @ draws.weights)
             steps += 1
-        return Placed(partitions, losses, value)
+        return placed._replace(value=float(placed.losses.min(axis=0) @ draws.weights))
 
-    def _improve(
-        self, draws: PartitionDraws, partitions: Labels, losses: Floats, k: int, rows: npt.NDArray[np.intp]
-    ) -> None:
-        """Search from a particle for one nearer to its draws; one without draws takes the draw farthest from all."""
-        if rows.size:
-            problem = self._problem(draws.take(rows), self._loss, Limits(1, draws.n_items), self._executor.stop)
-            found = problem.polish(partitions[k]).labels
+    def _improve(self, draws: _Draws, placed: Placed, k: int, own: Rows) -> None:
+        """Search from a particle for one nearer to its own draws; one without any takes the draw farthest from all."""
+        if own.size:
+            found = self._problem.polish_for(placed.partitions[k], draws.rows[own], draws.weights[own])
+            if np.array_equal(found, placed.partitions[k]):
+                return
         else:
-            rows = np.arange(draws.n_draws)
-            found = draws.labels[np.argmax(draws.weights * losses.min(axis=0))].astype(np.int32)
-        own = loss_matrix(found[np.newaxis], draws, self._loss)[0]
-        best = losses[:, rows].min(axis=0)
-        losses_then = np.minimum(own[rows], np.delete(losses, k, axis=0)[:, rows].min(axis=0, initial=np.inf))
-        if losses_then @ draws.weights[rows] < best @ draws.weights[rows] - _TINY:
-            partitions[k], losses[k] = found, own
+            found = draws.labels[np.argmax(draws.weights * placed.losses.min(axis=0))].astype(np.int32)
+        losses = placed.losses.copy()
+        losses[k] = self._losses(found[np.newaxis], draws)[0]
+        value, before = losses.min(axis=0) @ draws.weights, placed.losses.min(axis=0) @ draws.weights
+        if value < before - _TINY * abs(before):
+            placed.partitions[k], placed.losses[k] = found, losses[k]
 
 
 def merged(draws: PartitionDraws) -> PartitionDraws:
@@ -185,13 +186,12 @@ def merged(draws: PartitionDraws) -> PartitionDraws:
     labels, inverse = np.unique(draws.labels, axis=0, return_inverse=True)
     rows = np.empty(len(labels), np.intp)
     rows[inverse.ravel()] = np.arange(draws.n_draws)
-    numbers = np.arange(len(labels))
-    samples = Samples(np.zeros(len(labels), np.int64), numbers, np.ones(len(labels)))
-    weights = np.bincount(inverse.ravel(), draws.weights)
-    return PartitionDraws(draws.items, samples.weighted(weights.astype(np.float64)), draws.drawn.take(rows))
+    samples = Samples(np.zeros(len(labels), np.int64), np.arange(len(labels)), np.ones(len(labels)))
+    weights = np.bincount(inverse.ravel(), draws.weights).astype(np.float64)
+    return PartitionDraws(draws.items, samples.weighted(weights), draws.drawn.take(rows))
 
 
-def _at_quantiles(shares: Floats, quantiles: Floats) -> npt.NDArray[np.intp]:
+def _at_quantiles(shares: Floats, quantiles: Floats) -> Rows:
     reached = np.cumsum(shares)
     return np.searchsorted(reached[:-1], quantiles * reached[-1], side="right")
 
