@@ -56,7 +56,6 @@ from .views.compare import PosteriorComparison as PosteriorComparison
 from .views.compare import compare_posteriors as compare_posteriors
 from .views.n_clusters import LossByNClusters as LossByNClusters
 from .views.n_clusters import loss_by_n_clusters as loss_by_n_clusters
-from .views.particles import Particles as Particles
 from .views.particle_record import Particles as Particles
 from .views.particles import particles as particles
 

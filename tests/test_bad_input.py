@@ -22,6 +22,8 @@ TAKES_DRAWS = {
     "refine_partition": lambda draws: pc.consensus.refine_partition(draws, CENTER),
     "credible_ball": lambda draws: pc.credible_ball(draws, CENTER),
     "item_uncertainty": lambda draws: pc.item_uncertainty(draws, CENTER),
+    "loss_by_n_clusters": lambda draws: pc.loss_by_n_clusters(draws, n_clusters=[2]),
+    "compare_posteriors": lambda draws: pc.compare_posteriors(GOOD, draws, n_particles=1),
     "plot_psm": lambda draws: pc.plot_psm(draws, CENTER),
     "plot_n_clusters": lambda draws: pc.plot_n_clusters(draws, CENTER),
 }

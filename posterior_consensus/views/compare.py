@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -138,7 +138,7 @@ def compare_posteriors(
     *,
     loss: str | PartitionLoss | None = None,
     n_draws: int = 500,
-    n_particles: int = 3,
+    n_particles: int | Literal["auto"] = "auto",
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
     progressbar: bool = True,
 ) -> PosteriorComparison:
@@ -152,8 +152,8 @@ def compare_posteriors(
         A loss that is a metric, by default "vi".
     n_draws : int
         Largest number of draws of each posterior that are matched, evenly spaced by weight; at most half of either's.
-    n_particles : int
-        Number of particles of each posterior.
+    n_particles : int or "auto"
+        Number of particles of each posterior; "auto" for as many as it has separated modes, see :func:`particles`.
     random_seed : int, Generator, SeedSequence or None
         Seed of the search for particles.
     progressbar : bool
@@ -187,9 +187,9 @@ def compare_posteriors(
 
     The similarity matrices differ by D_ij. Standard errors come from batches of the draws as
     :func:`diagnostics.similarity_mcse` has them, with the signs of D held fixed. By chance alone, |D_ij| has the mean
-    sqrt(2 / pi) s_ij, where s_ij^2 is the sum of the two squared errors of the pair. The standard errors of the means of
-    |D_ij| are too large, if anything, where most pairs do not differ: there the signs are chance. All errors take a and
-    b for independent runs.
+    sqrt(2 / pi) s_ij, where s_ij^2 is the sum of the two squared errors of the pair. The standard errors of the means
+    of |D_ij| are too large, if anything, where most pairs do not differ: there the signs are chance. All errors take a
+    and b for independent runs.
 
     References
     ----------
