@@ -140,7 +140,7 @@ class _Regions:
     def evidence(self, pairs: list[tuple[Group, Group]], groups: list[Group]) -> dict[tuple[Group, Group], float]:
         """Probability of so empty a valley, for each of these pairs of groups; 1 where one cannot tell."""
         found = dict.fromkeys(pairs, 1.0)
-        member = np.empty(len(self.weights), np.intp)
+        member = np.full(self.weights.size, len(groups))  # none: a region of draws without weight
         for g, group in enumerate(groups):
             member[list(group)] = g
         group_of = member[self._nearest]

@@ -67,8 +67,8 @@ def visits(draws: PartitionDraws, indicators: Floats) -> Visits:
             samples = draws.samples.take(rows)
             shares[c] = samples.mean(indicators[:, rows])
             error = samples.mcse(indicators[:, rows])
-            known = error > 0
-            worth[c, known] = (shares[c] * (1 - shares[c]))[known] / np.square(error[known]) / samples.effective_draws
+            moves = error > 0
+            worth[c, moves] = (shares[c] * (1 - shares[c]))[moves] / np.square(error[moves]) / samples.effective_draws
     lengths = np.array([draws.samples.take(rows).effective_draws for rows in chains])
     return Visits(names, shares, _differs(shares, worth, lengths))
 

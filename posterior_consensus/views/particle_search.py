@@ -22,8 +22,10 @@ Rows = npt.NDArray[np.intp]
 _EACH = 60  # draws for each particle in the samples on which a run begins
 _SAMPLES = 1, 2  # sizes of these samples, times that
 _STEPS = 2  # on each of them
+_MOST = 1000  # draws on which runs end and are compared
+_ENDS = 3  # runs that then go on to all
 _WARM = 4  # draws that are tried beside the particles of one number less
-_AT_ONCE = 4  # changes of the best particles, of each kind, between two looks at what they led to
+_AT_ONCE = 5  # best particles that are changed, in each of two ways, between two looks at what that led to
 _TINY = 1e-10  # relative: what is smaller is rounding
 
 
@@ -72,18 +74,23 @@ class ParticleSearch:
     def one_more(self, fewer: Placed, n_starts: int, rng: np.random.Generator) -> Placed:
         """Find particles that are one more than these, and never farther from the draws."""
         number = len(fewer.partitions) + 1
-        found = self._results(self._descend, [(self._all, start) for start in self._beside(fewer, rng)])
-        found += self._results(self._run, [(number, None, seed) for seed in _seeds(rng, n_starts)])
-        best = min(found, key=lambda one: one.value)
+        some = self._sample(_MOST, rng)
+        beside = self._beside(fewer, rng)
+        found = self._results(self._descend, [(some, start) for start in beside])
+        found += self._results(self._run, [(some, number, None, seed) for seed in _seeds(rng, n_starts)])
+        found = _best(found)
         in_vain = 0  # changes since one led to something better
         while in_vain < n_starts and not self._executor.stopped:
-            starts = [best.partitions] * _AT_ONCE + [self._swapped(best, rng) for _ in range(_AT_ONCE)]
-            calls = [(number, start, seed) for start, seed in zip(starts, _seeds(rng, len(starts)), strict=True)]
-            better = min(self._results(self._run, calls), key=lambda one: one.value)
-            in_vain += len(calls)
-            if better.value < best.value - _TINY * abs(best.value):
-                best, in_vain = better, 0
-        return best
+            best = found[0]
+            starts = [one.partitions for one in found[:_AT_ONCE]]
+            starts += [self._swapped(some, one, rng) for one in found[:_AT_ONCE]]
+            calls = [(some, number, start, seed) for start, seed in zip(starts, _seeds(rng, len(starts)), strict=True)]
+            found = _best(found + self._results(self._run, calls))
+            in_vain = 0 if found[0].value < best.value - _TINY * abs(best.value) else in_vain + len(calls)
+        if some is self._all:
+            return found[0]
+        ends = [beside[0], *(one.partitions for one in found[:_ENDS])]
+        return min(self._results(self._descend, [(self._all, end) for end in ends]), key=_value)
 
     def from_groups(self, placed: Placed, group: npt.NDArray[np.int64]) -> Placed:
         """Go on from the heaviest particle of each group."""
@@ -102,18 +109,18 @@ class ParticleSearch:
         values = np.minimum(self._losses(self._all.labels[rows], self._all), near) @ weights
         return [self._with(fewer.partitions, rows[k]) for k in np.argsort(values, kind="stable")[:_WARM]]
 
-    def _swapped(self, placed: Placed, rng: np.random.Generator) -> Labels:
+    def _swapped(self, draws: _Draws, placed: Placed, rng: np.random.Generator) -> Labels:
         """Put a draw, more often a far one, in the place of a particle."""
         left_out = rng.integers(len(placed.partitions))
         near = np.delete(placed.losses, left_out, axis=0).min(axis=0)
-        row = _at_quantiles(self._all.weights * near, rng.random(1))[0]
+        row = draws.rows[_at_quantiles(draws.weights * near, rng.random(1))[0]]
         return self._with(np.delete(placed.partitions, left_out, axis=0), row)
 
     def _with(self, partitions: Labels, row: np.intp) -> Labels:
         return np.vstack([partitions, self._all.labels[row].astype(np.int32)])
 
-    def _run(self, number: int, partitions: Labels | None, seed: int) -> Placed:
-        """Begin on samples of the draws, if nowhere else with draws far from each other, and end on all."""
+    def _run(self, draws: _Draws, number: int, partitions: Labels | None, seed: int) -> Placed:
+        """Begin on samples of all draws, if nowhere else with some far from each other, and end on `draws`."""
         rng = np.random.default_rng(seed)
         for times in _SAMPLES:
             sample = self._sample(times * _EACH * number, rng)
@@ -121,7 +128,7 @@ class ParticleSearch:
                 partitions = self._far_apart(sample, number, rng)
             partitions = self._descend(sample, partitions, _STEPS).partitions
         assert partitions is not None
-        return self._descend(self._all, partitions)
+        return self._descend(draws, partitions)
 
     def _sample(self, size: int, rng: np.random.Generator) -> _Draws:
         """So many draws at random by their weights."""
@@ -194,6 +201,19 @@ def merged(draws: PartitionDraws) -> PartitionDraws:
 def _at_quantiles(shares: Floats, quantiles: Floats) -> Rows:
     reached = np.cumsum(shares)
     return np.searchsorted(reached[:-1], quantiles * reached[-1], side="right")
+
+
+def _best(found: list[Placed]) -> list[Placed]:
+    """The best few, by value, each once."""
+    best: list[Placed] = []
+    for one in sorted(found, key=_value):
+        if not best or one.value > best[-1].value + _TINY * abs(best[-1].value):
+            best.append(one)
+    return best[:_AT_ONCE]
+
+
+def _value(placed: Placed) -> float:
+    return placed.value
 
 
 def _seeds(rng: np.random.Generator, number: int) -> Sequence[int]:

@@ -1,0 +1,195 @@
+"""How often the rule for separated modes gives the number of modes that simulated posteriors have.
+
+100 posteriors a family. The random perturbation model has 100 items in 4 clusters and 400 draws, unless the row says
+otherwise. The Gibbs sampler is that of benchmarks.mixtures, on 60 observations or, with two structures, 40. The rule
+sees two, three, ... particles of each posterior, until they are two more than the modes found.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+import posterior_consensus as pc
+from benchmarks._timing import is_smallest, print_table
+from benchmarks.mixtures import dirichlet_process_draws
+from posterior_consensus.expectation import loss_matrix
+from posterior_consensus.losses import LOSSES, PartitionLoss
+from posterior_consensus.views.modes import FURTHER, separated_modes
+
+N_POSTERIORS = 100
+N_ITEMS, N_CLUSTERS, N_DRAWS = 100, 4, 400
+BURN_IN = 100
+MEDOIDS_FROM = 200  # draws
+LOSSES_SHOWN = ("vi", "binder")
+MOST = 8
+
+
+@dataclass(frozen=True)
+class Family:
+    """Posteriors of the same kind: a name, the modes they have, and how to draw the labels of one."""
+
+    name: str
+    n_modes: int
+    draw: Callable[[np.random.Generator], np.ndarray]
+
+
+def main() -> None:
+    """Print one row per family."""
+    smallest = is_smallest()
+    rows = []
+    for family in families():
+        posteriors = [family.draw(np.random.default_rng([k, 1])) for k in range(1 if smallest else N_POSTERIORS)]
+        found = {loss: [n_modes(labels, loss) for labels in posteriors] for loss in LOSSES_SHOWN}
+        right = [sum(number == family.n_modes for number in found[loss]) for loss in LOSSES_SHOWN]
+        rows.append([family.name, family.n_modes, *right])
+        if len(rows) == 1:
+            print_table(["posterior", "modes", *(f"right under {loss}" for loss in LOSSES_SHOWN)], [])
+        print("| " + " | ".join(map(str, rows[-1])) + " |", flush=True)
+
+
+def families() -> list[Family]:
+    """Return all families, in the order of the table."""
+    one = [
+        *(Family(f"random perturbation, noise {p}", 1, _perturbed([1.0], p)) for p in (0.03, 0.1, 0.2, 0.45, 0.7)),
+        Family("noise from 0.02 to 0.6, another for each draw", 1, _perturbed([1.0], (0.02, 0.6))),
+        Family("noise 0.15, 20 items", 1, _perturbed([1.0], 0.15, n_items=20)),
+        Family("noise 0.1, 25 draws", 1, _perturbed([1.0], 0.1, n_draws=25)),
+        Family("noise 0.1, 5,000 draws of 40 items", 1, _perturbed([1.0], 0.1, n_items=40, n_draws=5_000)),
+        Family("noise 0.2, an item keeps its cluster for 10 draws on average", 1, _perturbed([1.0], 0.2, kept=0.9)),
+        Family("Gibbs sampler, clusters apart", 1, _gibbs(spread=5.0)),
+        Family("Gibbs sampler, clusters overlap", 1, _gibbs(spread=2.0)),
+        Family("Gibbs sampler, clusters overlap on a line", 1, _gibbs(spread=2.0, n_coordinates=1)),
+    ]
+    two = [
+        Family("noise 0.1, 5 items move, weights 0.6 0.4", 2, _perturbed([0.6, 0.4], 0.1, moved=5)),
+        Family("noise 0.15, 20 items move, weights 0.9 0.1", 2, _perturbed([0.9, 0.1], 0.15, moved=20)),
+        Family("noise 0.2, 50 items move, weights 0.7 0.3", 2, _perturbed([0.7, 0.3], 0.2, moved=50)),
+        Family("noise 0.1, a cluster splits in two, weights 0.7 0.3", 2, _splitting([0.7, 0.3], 0.1)),
+        Family("noise 0.1, 60 draws, 20 items move, 0.7 0.3", 2, _perturbed([0.7, 0.3], 0.1, moved=20, n_draws=60)),
+        Family("Gibbs sampler, two structures in long stretches, 0.5 0.5", 2, _two_structures(0.5, 0.97)),
+        Family("Gibbs sampler, two structures, weights 0.9 0.1", 2, _two_structures(0.1, 0.0)),
+    ]
+    three = [
+        Family("noise 0.1, 20 items move, weights 0.5 0.3 0.2", 3, _perturbed([0.5, 0.3, 0.2], 0.1, moved=20)),
+        Family("noise 0.15, 40 items move, weights 0.8 0.1 0.1", 3, _perturbed([0.8, 0.1, 0.1], 0.15, moved=40)),
+    ]
+    hard = [
+        Family("noise 0.45, 50 items move, weights 0.6 0.4", 2, _perturbed([0.6, 0.4], 0.45, moved=50)),
+        Family("noise 0.1, 60 draws, 20 items move, 0.9 0.1", 2, _perturbed([0.9, 0.1], 0.1, moved=20, n_draws=60)),
+    ]
+    return one + two + three + hard
+
+
+def n_modes(labels: np.ndarray, loss: str) -> int:
+    """Count the separated modes of draws (n_draws, n_items)."""
+    draws = pc.as_partition_draws(labels)
+    record = LOSSES[loss]()
+    found, number = 1, 2
+    while number <= min(found + FURTHER, MOST):
+        partitions = particles(draws, record, number)
+        modes = separated_modes(partitions, loss_matrix(partitions, draws, record), draws.samples, record)
+        found = max(found, modes.n_modes)
+        number += 1
+    return found
+
+
+def particles(draws: pc.PartitionDraws, loss: PartitionLoss, number: int) -> np.ndarray:
+    """Find so many partitions to which the draws are near: medoids of some draws, then consensus of their regions."""
+    rng = np.random.default_rng(0)
+    some = draws.take(np.linspace(0, draws.n_draws - 1, min(draws.n_draws, MEDOIDS_FROM)).astype(np.intp))
+    losses = loss_matrix(some.labels, some, loss)
+    starts = [_medoids(losses, number, rng) for _ in range(8)]
+    medoids = min(starts, key=lambda rows: losses[rows].min(axis=0).sum())
+    best, least = some.labels[medoids].astype(np.int32), np.inf
+    while True:
+        to_all = loss_matrix(best, draws, loss)
+        if to_all.min(axis=0).mean() >= least:
+            return best
+        least = to_all.min(axis=0).mean()
+        nearest = to_all.argmin(axis=0)
+        for k in np.unique(nearest):
+            region = draws.take(np.flatnonzero(nearest == k))
+            found = pc.consensus_partition(region, loss, n_starts=2, random_seed=0, progressbar=False)
+            best[k] = found.labels
+
+
+def _medoids(losses, number, rng):
+    rows = [rng.integers(len(losses))]
+    while len(rows) < number:
+        least = losses[rows].min(axis=0)
+        rows.append(rng.choice(len(losses), p=least / least.sum()) if least.any() else rng.integers(len(losses)))
+    while True:
+        nearest = losses[rows].argmin(axis=0)
+        before, rows = rows, []
+        for k in range(number):
+            region = np.flatnonzero(nearest == k)
+            rows.append(region[losses[np.ix_(region, region)].sum(axis=1).argmin()] if region.size else before[k])
+        if losses[rows].min(axis=0).sum() >= losses[before].min(axis=0).sum():
+            return before
+
+
+def _perturbed(weights, noise, *, moved=0, n_items=N_ITEMS, n_draws=N_DRAWS, kept=0.0):
+    def draw(rng):
+        truth = rng.integers(N_CLUSTERS, size=n_items)
+        truths = [truth]
+        for _ in weights[1:]:
+            other = truth.copy()
+            items = rng.permutation(n_items)[:moved]
+            other[items] = (other[items] + rng.integers(1, N_CLUSTERS, size=moved)) % N_CLUSTERS
+            truths.append(other)
+        p = rng.uniform(*noise, n_draws) if isinstance(noise, tuple) else noise
+        made = pc.simulate.random_perturbation(
+            n_items, N_CLUSTERS, n_draws, p, modes=weights, truth=truths, random_seed=rng
+        )
+        labels = made.aligned_labels()
+        for t in range(1, n_draws if kept else 0):
+            labels[t] = np.where(rng.random(n_items) < kept, labels[t - 1], labels[t])
+        return labels
+
+    return draw
+
+
+def _splitting(weights, noise):
+    def draw(rng):
+        whole = rng.integers(N_CLUSTERS, size=N_ITEMS)
+        split = whole.copy()
+        first = np.flatnonzero(whole == 0)
+        split[first[: first.size // 2]] = N_CLUSTERS
+        truths = [whole, split]
+        return pc.simulate.random_perturbation(
+            N_ITEMS, N_CLUSTERS + 1, N_DRAWS, noise, modes=weights, truth=truths, random_seed=rng
+        ).draws.labels
+
+    return draw
+
+
+def _gibbs(spread, n_coordinates=2, n_items=60):
+    def draw(rng):
+        means = rng.normal(0, spread, (N_CLUSTERS, n_coordinates))
+        observations = means[rng.integers(N_CLUSTERS, size=n_items)] + rng.normal(size=(n_items, n_coordinates))
+        return dirichlet_process_draws(observations, spread, 1.0, BURN_IN + N_DRAWS, rng)[BURN_IN:]
+
+    return draw
+
+
+def _two_structures(weight, stay, n_items=40):
+    """Partitions of the observations' first coordinate, with probability `weight` of their second."""
+
+    def draw(rng):
+        observations = 5.0 * rng.integers(-1, 2, size=(n_items, 2)) + rng.normal(size=(n_items, 2))
+        draws = [
+            dirichlet_process_draws(column, 4.0, 1.0, BURN_IN + 2 * N_DRAWS, rng)
+            for column in (observations[:, :1], observations[:, 1:])
+        ]
+        structure = (rng.random(N_DRAWS) < weight).astype(int)
+        for t in range(1, N_DRAWS):
+            if rng.random() < stay:
+                structure[t] = structure[t - 1]
+        return np.stack(draws)[structure, BURN_IN + 2 * np.arange(N_DRAWS)]
+
+    return draw
+
+
+if __name__ == "__main__":
+    main()
