@@ -2,11 +2,12 @@
 
 The data are made up: two traits of 96 plants from four places. The plants of the coast, of the mountains and of the
 island differ clearly. Those of the valley lie between coast and mountains, and close together. The model knows of three
-species, so that the plants of the valley are of the coast's species or of the mountains', all of them at once.
+species, so that the plants of the valley are of the coast's species or of the mountains', all of them at once. A second
+posterior is that of the same model with four species, which has room for the valley.
 
-Run ``python sample_two_answers.py`` to write ``data/two_answers.nc`` with the groups ``posterior`` and
-``observed_data``. It needs NumPy and xarray only, takes some ten seconds, and ends with a table that tells how often
-each chain visits either answer. Seeds are fixed.
+Run ``python sample_two_answers.py`` to write ``data/two_answers.nc`` with the groups ``posterior``, ``four_species`` and
+``observed_data``. It needs NumPy and xarray only, takes half a minute, and ends with a table that tells how often each
+chain visits either answer. Seeds are fixed.
 """
 
 import argparse
@@ -25,7 +26,6 @@ PLACES = {  # plants, center and spread of the traits
     "mountain": (28, (4.5, 0.0), 0.75),
     "island": (28, (2.0, 6.0), 0.75),
 }
-N_SPECIES = 3
 
 
 def make_plants():
@@ -52,7 +52,7 @@ def make_plants():
 def sweep(labels, means, y, rng):
     """One step of the Gibbs sampler, in all chains at once: weights, variances, means, then labels.
 
-    The priors are w ~ Dirichlet(2, 2, 2), mean ~ Normal(mean of the data, 4), 1 / variance ~ Gamma(6, rate 4).
+    The priors are w ~ Dirichlet(2, ..., 2), mean ~ Normal(mean of the data, 4), 1 / variance ~ Gamma(6, rate 4).
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def sweep(labels, means, y, rng):
     labels, means
         The next ones.
     """
-    member = (labels[:, np.newaxis] == np.arange(N_SPECIES)[:, np.newaxis]).astype(np.float64)
+    member = (labels[:, np.newaxis] == np.arange(means.shape[1])[:, np.newaxis]).astype(np.float64)
     size = member.sum(axis=-1)[..., np.newaxis]
     squares = (member[..., np.newaxis] * np.square(y - means[:, :, np.newaxis])).sum(axis=2)
     precision = rng.gamma(6.0 + size / 2) / (4.0 + squares / 2)
@@ -79,20 +79,21 @@ def sweep(labels, means, y, rng):
     return (scores + rng.gumbel(size=scores.shape)).argmax(axis=1), means
 
 
-def sample(y):
+def sample(y, n_species):
     """Run the chains from random labels.
 
     Parameters
     ----------
     y : ndarray of shape (plant, trait)
+    n_species : int
 
     Returns
     -------
     ndarray of shape (chain, draw, plant), dtype uint8
     """
     rng = np.random.default_rng(SEED)
-    labels = rng.integers(N_SPECIES, size=(CHAINS, len(y)))
-    means = rng.normal(y.mean(axis=0), 2.0, size=(CHAINS, N_SPECIES, 2))
+    labels = rng.integers(n_species, size=(CHAINS, len(y)))
+    means = rng.normal(y.mean(axis=0), 2.0, size=(CHAINS, n_species, 2))
     draws = np.empty((CHAINS, DRAWS, len(y)), np.uint8)
     for step in range(BURN_IN + DRAWS * THIN):
         labels, means = sweep(labels, means, y, rng)
@@ -110,7 +111,7 @@ def report_visits(z, place):
     place : ndarray of shape (plant,)
     """
     usual = {
-        name: (z[..., place == name, np.newaxis] == np.arange(N_SPECIES)).sum(axis=2).argmax(axis=-1)
+        name: (z[..., place == name, np.newaxis] == np.arange(3)).sum(axis=2).argmax(axis=-1)
         for name in ("coast", "mountain")
     }
     valley = z[..., place == "valley"]
@@ -123,6 +124,33 @@ def report_visits(z, place):
         print(f"chain {chain}: coast {coast.mean():.2f}, mountain {mountain.mean():.2f}, {n_changes} changes")
 
 
+def as_dataset(z, plants, n_species):
+    """Draws with what made them.
+
+    Parameters
+    ----------
+    z : ndarray of shape (chain, draw, plant)
+    plants : ndarray of shape (plant,)
+    n_species : int
+
+    Returns
+    -------
+    xarray.Dataset
+    """
+    return xr.Dataset(
+        {"species": (("chain", "draw", "plant"), z)},
+        coords={"chain": np.arange(CHAINS), "draw": np.arange(DRAWS), "plant": plants},
+        attrs={
+            "model": f"mixture of {n_species} normals with a variance for each trait, labels explicit",
+            "priors": "w ~ Dirichlet(2, ..., 2); mean ~ Normal(mean of the data, 4); 1 / variance ~ Gamma(6, rate 4)",
+            "sampler": (
+                f"Gibbs, {CHAINS} chains, {BURN_IN} sweeps of burn-in, {DRAWS} draws each of which every {THIN}th is "
+                f"kept, seed {SEED}"
+            ),
+        },
+    )
+
+
 def main(out):
     """Sample, write the file and print the table of visits.
 
@@ -132,24 +160,15 @@ def main(out):
         The NetCDF file to write.
     """
     traits = make_plants()
-    z = sample(traits.values)
-    posterior = xr.Dataset(
-        {"species": (("chain", "draw", "plant"), z)},
-        coords={"chain": np.arange(CHAINS), "draw": np.arange(DRAWS), "plant": traits["plant"].values},
-        attrs={
-            "model": "mixture of 3 normals with a variance for each trait, labels explicit",
-            "priors": "w ~ Dirichlet(2, 2, 2); mean ~ Normal(mean of the data, 4); 1 / variance ~ Gamma(6, rate 4)",
-            "sampler": (
-                f"Gibbs, {CHAINS} chains, {BURN_IN} sweeps of burn-in, {DRAWS} draws each of which every {THIN}th is "
-                f"kept, seed {SEED}"
-            ),
-        },
-    )
+    plants = traits["plant"].values
+    three, four = (sample(traits.values, n_species) for n_species in (3, 4))
+    groups = {"posterior": as_dataset(three, plants, 3), "four_species": as_dataset(four, plants, 4)}
     observed = traits.to_dataset()
     observed.attrs = {"source": "made up, see examples/sample_two_answers.py"}
-    tree = xr.DataTree.from_dict({"posterior": posterior, "observed_data": observed})
-    tree.to_netcdf(out, engine="h5netcdf", encoding={"/posterior": {"species": {"zlib": True, "complevel": 9}}})
-    report_visits(z, np.array([name.split()[0] for name in traits["plant"].values]))
+    compressed = {f"/{group}": {"species": {"zlib": True, "complevel": 9}} for group in groups}
+    tree = xr.DataTree.from_dict(groups | {"observed_data": observed})
+    tree.to_netcdf(out, engine="h5netcdf", encoding=compressed)
+    report_visits(three, np.array([name.split()[0] for name in plants]))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,8 @@ from posterior_consensus.partitions import canonical_rows
 from posterior_consensus.similarity import batch_shifts
 from posterior_consensus.sources.containers import Stored, stored
 from posterior_consensus.sources.labels import as_partition_draws
-from posterior_consensus.views.particles import Particles, particles
+from posterior_consensus.views.particle_record import Particles
+from posterior_consensus.views.particles import particles
 from posterior_consensus.views.transport import matched, transported
 
 Floats = npt.NDArray[np.float64]
