@@ -5,9 +5,9 @@ island differ clearly. Those of the valley lie between coast and mountains, and 
 species, so that the plants of the valley are of the coast's species or of the mountains', all of them at once. A second
 posterior is that of the same model with four species, which has room for the valley.
 
-Run ``python sample_two_answers.py`` to write ``data/two_answers.nc`` with the groups ``posterior``, ``four_species`` and
-``observed_data``. It needs NumPy and xarray only, takes half a minute, and ends with a table that tells how often each
-chain visits either answer. Seeds are fixed.
+Run ``python sample_two_answers.py`` to write ``data/two_answers.nc`` with the groups ``posterior``, ``four_species``
+and ``observed_data``. It needs NumPy and xarray only, takes half a minute, and ends with a table that tells how often
+each chain visits either answer. Seeds are fixed.
 """
 
 import argparse

@@ -1,10 +1,10 @@
 # %% [markdown]
 # # A posterior with two answers
 #
-# A consensus partition is one answer. Some posteriors have two, and no single partition says so. Here are 96 plants from
-# four places, with two measured traits. A mixture of three normals is to sort them into species. The plants of the
-# valley lie between those of the coast and those of the mountains: they could be of either species, all of them at once.
-# The data are made up, and `examples/sample_two_answers.py` samples the posterior in half a minute.
+# A consensus partition is one answer. Some posteriors have two, and no single partition says so. Here are 96 plants
+# from four places, with two measured traits. A mixture of three normals is to sort them into species. The plants of
+# the valley lie between those of the coast and those of the mountains: they could be of either species, all of them
+# at once. The data are made up, and `examples/sample_two_answers.py` samples the posterior in half a minute.
 
 # %%
 import xarray as xr
@@ -21,8 +21,8 @@ best
 ax = pc.plot_data(tree["observed_data"]["traits"], best, items=pc.item_uncertainty(draws, best))
 
 # %% [markdown]
-# `clusters` has the plants of each cluster by name, `members(k)` those of one. Here are the places that they are from. The
-# valley goes with the coast.
+# `clusters` has the plants of each cluster by name, `members(k)` those of one. Here are the places that they are
+# from. The valley goes with the coast.
 
 # %%
 [sorted({name.split()[0] for name in plants}) for plants in best.clusters.values()]
@@ -36,8 +36,8 @@ ax = pc.plot_data(tree["observed_data"]["traits"], best, items=pc.item_uncertain
 pc.diagnose(draws, best)
 
 # %% [markdown]
-# The credible ball is large, and that is all it says. It is centred on one answer and reaches to the other, so that it
-# holds both, and everything that is no farther from the first than the second is.
+# The credible ball is large, and that is all it says. It is centred on one answer and reaches to the other, so that
+# it holds both, and everything that is no farther from the first than the second is.
 
 # %%
 ball = pc.credible_ball(draws, best)
@@ -51,8 +51,9 @@ ball
 axes = ball.distances.plot.hist(bins=40)
 
 # %% [markdown]
-# The similarity matrix shows who is in doubt: the plants of the valley are with those of the coast in more than half of
-# the draws, and with those of the mountains in the others. It cannot tell whether each plant decides for itself or all of them go together.
+# The similarity matrix shows who is in doubt: the plants of the valley are with those of the coast in more than half
+# of the draws, and with those of the mountains in the others. It cannot tell whether each plant decides for itself or
+# all of them go together.
 
 # %%
 ax = pc.plot_psm(draws, best)
@@ -60,8 +61,8 @@ ax = pc.plot_psm(draws, best)
 # %% [markdown]
 # ## Particles
 #
-# `particles` finds the few weighted partitions that are nearest to the posterior. Their number is that of the separated
-# modes.
+# `particles` finds the few weighted partitions that are nearest to the posterior. Their number is that of the
+# separated modes.
 
 # %%
 found = pc.particles(draws, random_seed=1)
@@ -75,8 +76,8 @@ found
 found.by_chain.to_pandas().round(2)
 
 # %% [markdown]
-# What differs is the valley. Here is what a plant of each place contributes to the distance between the two answers, in
-# bits. Those of coast and mountains contribute too, because their company changes.
+# What differs is the valley. Here is what a plant of each place contributes to the distance between the two answers,
+# in bits. Those of coast and mountains contribute too, because their company changes.
 
 # %%
 shares = found.contributions(0, 1)
@@ -101,9 +102,9 @@ ax = pc.plot_draws_map(draws, best)
 # %% [markdown]
 # ## Would another number of species help?
 #
-# The model has three species in every draw, and three is the best number. A fourth cluster would cost little, but it is
-# one plant alone: under this model the valley never stands by itself. With three clusters the search ends a little below
-# the consensus above, as it also begins from the answers for the numbers beside.
+# The model has three species in every draw, and three is the best number. A fourth cluster would cost little, but it
+# is one plant alone: under this model the valley never stands by itself. With three clusters the search ends a little
+# below the consensus above, as it also begins from the answers for the numbers beside.
 
 # %%
 numbers = pc.loss_by_n_clusters(draws, n_clusters=range(1, 7), random_seed=1)
@@ -124,8 +125,8 @@ comparison = pc.compare_posteriors(draws, four, random_seed=1)
 comparison
 
 # %% [markdown]
-# The plants of the valley lose more than twenty companions each. Both answers of the first model become the one of the
-# second, in which the valley is a species of its own.
+# The plants of the valley lose more than twenty companions each. Both answers of the first model become the one of
+# the second, in which the valley is a species of its own.
 
 # %%
 comparison.transport.to_pandas().round(2)

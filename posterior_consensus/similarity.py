@@ -85,6 +85,20 @@ def group_planes(
     return np.concatenate(packed), words, np.array([len(rows) for rows in groups])
 
 
+def similarity_errors(draws: PartitionDraws) -> Floats:
+    """Monte Carlo standard error (n, n) of every entry of the similarity matrix; NaN for fewer than four draws."""
+    if min(rows.size for rows in draws.samples.chains) < 4:
+        return np.full((draws.n_items, draws.n_items), np.nan)
+    if not draws.is_counted:
+        squares = np.zeros((draws.n_items, draws.n_items))
+        for shift in batch_shifts(draws):
+            squares += np.square(shift)
+        return np.sqrt(squares)
+    batches = draws.samples.batches
+    spread = coclustering.spread_of_batches(*group_planes(draws, batches), draws.n_items) / draws.n_draws**2
+    return np.sqrt(len(batches) / (len(batches) - 1) * spread)
+
+
 def similarity_operator(source: PairSource) -> LinearOperator:
     """Return the posterior similarity matrix as an operator: of draws, products cost n x N and no n x n array."""
     n = source.n_items

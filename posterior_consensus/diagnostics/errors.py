@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import xarray as xr
 
-from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.kernels import coclustering
-from posterior_consensus.similarity import batch_shifts, group_planes
+from posterior_consensus.similarity import similarity_errors
 from posterior_consensus.sources.labels import as_partition_draws
 
 
@@ -66,17 +62,4 @@ def similarity_mcse(draws: Any) -> xr.DataArray:
     """
     draws = as_partition_draws(draws)
     attrs = {"long_name": "Monte Carlo standard error of the probability of the same cluster", "n_draws": draws.n_draws}
-    return draws.items.pair_array(_errors(draws), "psm_mcse").assign_attrs(attrs)
-
-
-def _errors(draws: PartitionDraws) -> npt.NDArray[np.float64]:
-    if min(rows.size for rows in draws.samples.chains) < 4:
-        return np.full((draws.n_items, draws.n_items), np.nan)
-    if not draws.is_counted:
-        squares = np.zeros((draws.n_items, draws.n_items))
-        for shift in batch_shifts(draws):
-            squares += np.square(shift)
-        return np.sqrt(squares)
-    batches = draws.samples.batches
-    spread = coclustering.spread_of_batches(*group_planes(draws, batches), draws.n_items) / draws.n_draws**2
-    return np.sqrt(len(batches) / (len(batches) - 1) * spread)
+    return draws.items.pair_array(similarity_errors(draws), "psm_mcse").assign_attrs(attrs)

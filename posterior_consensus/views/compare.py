@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import xarray as xr
+from scipy.special import erf
 
 from posterior_consensus import display, memory
 from posterior_consensus.arguments import as_generator, check_count
@@ -18,7 +19,7 @@ from posterior_consensus.ensemble.labels import DrawnLabels
 from posterior_consensus.expectation import loss_matrix
 from posterior_consensus.losses import LOSSES, PartitionLoss, as_loss, loss_attrs, loss_from
 from posterior_consensus.partitions import canonical_rows
-from posterior_consensus.similarity import batch_shifts
+from posterior_consensus.similarity import batch_shifts, similarity_errors
 from posterior_consensus.sources.containers import Stored, stored
 from posterior_consensus.sources.labels import as_partition_draws
 from posterior_consensus.views.particle_record import Particles
@@ -186,11 +187,11 @@ def compare_posteriors(
     posteriors differ. Halves that lie far apart tell that chains disagree. The standard error is that of the mean
     potentials of the dual problem [1]_; it holds where the two posteriors differ.
 
-    The similarity matrices differ by D_ij. Standard errors come from batches of the draws as
-    :func:`diagnostics.similarity_mcse` has them, with the signs of D held fixed. By chance alone, |D_ij| has the mean
-    sqrt(2 / pi) s_ij, where s_ij^2 is the sum of the two squared errors of the pair. The standard errors of the means
-    of |D_ij| are too large, if anything, where most pairs do not differ: there the signs are chance. All errors take a
-    and b for independent runs.
+    The similarity matrices differ by D_ij, with the standard error s_ij from batches of the draws, as
+    :func:`diagnostics.similarity_mcse` has them. By chance alone, |D_ij| has the mean sqrt(2 / pi) s_ij. The errors of
+    means of |D_ij| are those of the means of erf(D_ij / (s_ij sqrt(2))) D_ij with the factors held fixed: they are the
+    signs where a pair clearly differs, and smaller where it does not, as the absolute value of what is about 0 varies
+    less. All errors take a and b for independent runs.
 
     References
     ----------
@@ -332,28 +333,29 @@ class _Pairs(NamedTuple):
 def _similarities(a: PartitionDraws, b: PartitionDraws, order: Rows) -> _Pairs:
     both = a.shared_similarity, b.shared_similarity[np.ix_(order, order)]
     difference, n = both[1] - both[0], a.n_items
-    signs, others = np.sign(difference), max(1, n - 1)
-    of_pairs, of_items = np.zeros((n, n)), np.zeros(n)
-    of_mean = of_square = 0.0
+    others = max(1, n - 1)
+    errors = np.hypot(similarity_errors(a), similarity_errors(b)[np.ix_(order, order)])
+    with np.errstate(divide="ignore", invalid="ignore"):  # a pair that is together always or never
+        signs = np.where((errors == 0) | np.isnan(errors), np.sign(difference), erf(difference / errors / np.sqrt(2)))
+    of_items, of_mean, of_square = np.zeros(n), 0.0, 0.0
     for draws, places in ((a, np.arange(n)), (b, order)):
         if min(rows.size for rows in draws.samples.chains) < 4:
-            of_pairs[:], of_items[:], of_mean, of_square = np.nan, np.nan, np.nan, np.nan
+            of_items[:], of_mean, of_square = np.nan, np.nan, np.nan
             continue
         for shift in batch_shifts(draws):
             moved = shift[np.ix_(places, places)]
             along = (signs * moved).sum(axis=1) / others
-            of_pairs += np.square(moved)
             of_items += np.square(along)
             of_mean += along.mean() ** 2
             of_square += float((difference * moved).sum() / (n * others)) ** 2
     items = np.abs(difference).sum(axis=1) / others
     rms = float(np.sqrt(np.square(difference).sum() / (n * others)))
-    chance = _OF_NORMAL * np.sqrt(of_pairs).sum(axis=1) / others
+    chance = _OF_NORMAL * errors.sum(axis=1) / others
     return _Pairs(
         both=both,
         values=[float(items.mean()), rms],
         errors=[float(np.sqrt(of_mean)), float(np.sqrt(of_square)) / rms if rms > 0 else 0.0],
-        by_chance=[float(chance.mean()), float(np.sqrt(of_pairs.sum() / (n * others)))],
+        by_chance=[float(chance.mean()), float(np.sqrt(np.square(errors).sum() / (n * others)))],
         items={
             "difference": items,
             "mcse": np.sqrt(of_items),
