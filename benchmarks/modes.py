@@ -55,6 +55,7 @@ def families() -> list[Family]:
         Family("noise from 0.02 to 0.6, another for each draw", 1, _perturbed([1.0], (0.02, 0.6))),
         Family("noise 0.15, 20 items", 1, _perturbed([1.0], 0.15, n_items=20)),
         Family("noise 0.1, 25 draws", 1, _perturbed([1.0], 0.1, n_draws=25)),
+        Family("noise 0.3, 30 draws of 400 items", 1, _perturbed([1.0], 0.3, n_items=400, n_draws=30)),
         Family("noise 0.1, 5,000 draws of 40 items", 1, _perturbed([1.0], 0.1, n_items=40, n_draws=5_000)),
         Family("noise 0.2, an item keeps its cluster for 10 draws on average", 1, _perturbed([1.0], 0.2, kept=0.9)),
         Family("Gibbs sampler, clusters apart", 1, _gibbs(spread=5.0)),

@@ -93,3 +93,7 @@ def plot_near_independence():
 
 def plot_draws_map():
     pc.plot_draws_map(summary().draws, summary().consensus, ball=summary().ball)
+
+
+def plot_particles():
+    pc.plot_particles(pc.particles(iris().draws, 3, random_seed=1, progressbar=False))

@@ -37,6 +37,7 @@ from .plots import plot_loss_by_n_clusters as plot_loss_by_n_clusters
 from .plots import plot_loss_path as plot_loss_path
 from .plots import plot_n_clusters as plot_n_clusters
 from .plots import plot_near_independence as plot_near_independence
+from .plots import plot_particles as plot_particles
 from .plots import plot_posterior_comparison as plot_posterior_comparison
 from .plots import plot_psm as plot_psm
 from .plots import plot_psm_by_chain as plot_psm_by_chain

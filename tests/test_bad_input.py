@@ -24,6 +24,7 @@ TAKES_DRAWS = {
     "item_uncertainty": lambda draws: pc.item_uncertainty(draws, CENTER),
     "loss_by_n_clusters": lambda draws: pc.loss_by_n_clusters(draws, n_clusters=[2]),
     "compare_posteriors": lambda draws: pc.compare_posteriors(GOOD, draws, n_particles=1),
+    "particles": lambda draws: pc.particles(draws, random_seed=1, progressbar=False),
     "plot_psm": lambda draws: pc.plot_psm(draws, CENTER),
     "plot_n_clusters": lambda draws: pc.plot_n_clusters(draws, CENTER),
 }

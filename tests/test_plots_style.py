@@ -22,10 +22,12 @@ BALL = pc.credible_ball(DRAWS, LABELS)
 QUIET = {"random_seed": 1, "progressbar": False}
 BY_N_CLUSTERS = pc.loss_by_n_clusters(DRAWS, n_clusters=[2, 3, 4], **QUIET)
 COMPARED = pc.compare_posteriors(DRAWS, draws_of(4, 40, 12), n_particles=1, **QUIET)
+SEVERAL = pc.particles(DRAWS, 3, random_seed=1, progressbar=False)
 PLOTS = {
     "psm": lambda **kw: pc.plot_psm(DRAWS, LABELS, **kw),
     "psm_by_chain": lambda **kw: pc.plot_psm_by_chain(DRAWS, LABELS, **kw),
     "credible_ball": lambda **kw: pc.plot_credible_ball(BALL, **kw),
+    "particles": lambda **kw: pc.plot_particles(SEVERAL, **kw),
     "n_clusters": lambda **kw: pc.plot_n_clusters(DRAWS, LABELS, **kw),
     "loss_path": lambda **kw: pc.plot_loss_path(pc.loss_path(DRAWS, "binder", [0.3, 0.6], method="best_draw"), **kw),
     "loss_by_n_clusters": lambda **kw: pc.plot_loss_by_n_clusters(BY_N_CLUSTERS, **kw),

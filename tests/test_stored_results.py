@@ -48,6 +48,14 @@ RESULTS = {
     "certificate, better": certified,
     "ball": lambda: pc.credible_ball(Z, best(), prob=0.9),
     "ball, weights": lambda: pc.credible_ball(pc.as_partition_draws(Z, weights=np.arange(60)), best(), loss="nvi"),
+    "particles": lambda: pc.particles(Z, random_seed=1, progressbar=False),
+    "particles, weights": lambda: pc.particles(
+        pc.as_partition_draws(posterior_of(chain=["left", "right"]), weights=np.arange(60)),
+        3,
+        loss=pc.vi(a=0.6),
+        random_seed=1,
+        progressbar=False,
+    ),
     "items": lambda: pc.item_uncertainty(Z, best()),
     "items, names": lambda: pc.item_uncertainty(Z, best(n_clusters=3).with_names(["a", "b", "c"])),
     "diagnosis": lambda: pc.diagnose(Z, best(loss="binder"), references={"one": np.zeros(8, int)}),
@@ -145,6 +153,7 @@ def test_a_result_comes_back_from_a_posterior_of_arviz(posterior, result):
 def test_results_come_back_from_one_group(tmp_path):
     kinds = ["consensus, names", "certificate", "ball", "items, names", "diagnosis", "comparison", "sequence"]
     kinds += ["by number", "posteriors", "independence", "threshold", "perturbation", "modes"]
+    kinds += ["particles, weights"]
     results = [RESULTS[kind]() for kind in kinds]
     tree = attach(xr.DataTree(), *results)
     with xr.open_datatree(written(tree, tmp_path / "a.nc"), engine="h5netcdf") as stored:
@@ -154,6 +163,11 @@ def test_results_come_back_from_one_group(tmp_path):
 
 PLOTS = {
     "ball": lambda found: pc.plot_credible_ball(found),
+    "particles, weights": lambda found: [
+        pc.plot_particles(found),
+        pc.plot_alluvial(found),
+        pc.plot_draws_map(Z, particles=found),
+    ],
     "items, names": lambda found: pc.plot_item_uncertainty(found),
     "diagnosis, names": lambda found: pc.plot_traces(found),
     "sequence": lambda found: pc.plot_sequence(found),

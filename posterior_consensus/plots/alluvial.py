@@ -15,6 +15,7 @@ from posterior_consensus.ensemble.items import Items, cluster_names
 from posterior_consensus.partitions import Labels, canonical_labels, contingency_table
 from posterior_consensus.plots.axes import extent, matched, new_axes, shortened
 from posterior_consensus.plots.colours import colours_of, ink_on, is_patterned, patch_style, repeats
+from posterior_consensus.views.particle_record import Particles
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,10 +34,10 @@ def plot_alluvial(partitions: Any, *, figsize: tuple[float, float] | None = None
 
     Parameters
     ----------
-    partitions : dict, sequence or CredibleBall
+    partitions : dict, sequence, CredibleBall or Particles
         At least two partitions of the same items, each a result object, DataArray or label vector of shape (n_items,),
         by name in a dict; in a sequence they are numbered. Of a credible ball, the upper vertical bound, the center and
-        the lower vertical bound.
+        the lower vertical bound; of particles each with its weight, the heaviest first.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
@@ -101,13 +102,17 @@ def _columns(partitions: Any) -> tuple[list[str], list[Labels], list[list[str]]]
             "center": ball.center,
             "lower vertical": ball.lower_vertical[0],
         }
+    if isinstance(partitions, Particles):
+        weights = partitions.weights.values
+        partitions = {f"particle {k}\nweight {w:.2f}": partitions.partitions[k] for k, w in enumerate(weights)}
     if isinstance(partitions, Mapping):
         names, given = [str(name) for name in partitions], list(partitions.values())
     elif isinstance(partitions, (list, tuple)):
         names, given = [str(j + 1) for j in range(len(partitions))], list(partitions)
     else:
         raise TypeError(
-            f"`partitions` must be a dict or a list of partitions, or a CredibleBall; got {type(partitions).__name__}."
+            "`partitions` must be a dict or a list of partitions, a CredibleBall or Particles; "
+            f"got {type(partitions).__name__}."
         )
     if len(given) < 2:
         raise ValueError(f"`partitions` must hold at least two partitions; got {len(given)}.")

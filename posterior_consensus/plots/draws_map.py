@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +12,19 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.expectation import loss_matrix
 from posterior_consensus.losses import PartitionLoss, vi
 from posterior_consensus.plots.axes import new_axes
-from posterior_consensus.plots.colours import MARK, MOST_CHAINS, chain_colour, chain_marker, ink
+from posterior_consensus.plots.colours import (
+    MARK,
+    MARKERS,
+    MOST_CHAINS,
+    chain_colour,
+    chain_marker,
+    colours_of,
+    ink,
+    ink_on,
+    patterns_of,
+)
 from posterior_consensus.sources.labels import as_partition_draws
+from posterior_consensus.views.particle_record import Particles
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,11 +38,12 @@ def plot_draws_map(
     partition: Any = None,
     *,
     ball: CredibleBall | None = None,
+    particles: Particles | None = None,
     n_draws: int = 400,
     figsize: tuple[float, float] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a map of the draws by their distances, coloured by chain, with the estimate and its credible ball in it.
+    """Draw a map of the draws by their distances, coloured by chain or particle, with estimate and credible ball in it.
 
     Parameters
     ----------
@@ -41,6 +53,9 @@ def plot_draws_map(
     ball : CredibleBall, optional
         Its bounds are marked, and the draws outside of it are hollow. Distances are then in its metric, else in
         variation of information.
+    particles : Particles, optional
+        The draws then have a colour for the particle nearest to each, and the particles are marked by their numbers.
+        Distances are in their loss, if there is no ball.
     n_draws : int
         At most so many draws are shown, evenly spaced along each chain.
     figsize : (float, float), optional
@@ -56,7 +71,7 @@ def plot_draws_map(
     ValueError
         If `n_draws` is below 2, or draws or partition are invalid.
     TypeError
-        If `ball` is not a CredibleBall.
+        If `ball` is not a CredibleBall, or `particles` are no Particles.
 
     Notes
     -----
@@ -85,8 +100,10 @@ def plot_draws_map(
         raise TypeError(f"`ball` must be what credible_ball() returns; got {type(ball).__name__}.")
     if isinstance(n_draws, bool) or not isinstance(n_draws, (int, np.integer)) or n_draws < 2:
         raise ValueError(f"`n_draws` must be a whole number from 2; got {n_draws!r}.")
-    marks = _marks(draws, partition, ball)
-    metric = vi() if ball is None else ball.loss
+    if particles is not None and not isinstance(particles, Particles):
+        raise TypeError(f"`particles` must be what particles() returns; got {type(particles).__name__}.")
+    marks = _marks(draws, partition, ball, particles)
+    metric = next((known.loss for known in (ball, particles) if known is not None), vi())
     shown = draws.take(_evenly(draws, n_draws))
     placed, added, shares = _scaled(shown, [labels for _, labels in marks.values()], metric)
     ax = new_axes(ax, figsize, 5.8, 4.4)
@@ -94,11 +111,14 @@ def plot_draws_map(
     if ball is not None:
         reached = loss_matrix(draws.as_labels(ball.center)[np.newaxis], shown, metric)[0]
         inside = reached <= ball.radius * (1 + 1e-9) + 1e-12
-    _draw_chains(ax, shown, placed, inside)
+    _draw_groups(ax, _by_chain(shown) if particles is None else _by_particle(shown, particles), placed, inside)
     if ball is not None and not inside.all():
         text = f"outside of the {ball.prob:.0%} ball"
         ax.scatter([], [], s=14, linewidth=0.7, facecolor="none", edgecolor=ink(), label=text)
     for (name, (symbol, _)), point in zip(marks.items(), added, strict=True):
+        if isinstance(symbol, int):
+            _draw_number(ax, symbol, point)
+            continue
         size = 190 if symbol == "*" else 80
         ax.scatter(
             point[0],
@@ -127,14 +147,18 @@ def plot_draws_map(
 
 
 def _marks(
-    draws: PartitionDraws, partition: Any, ball: CredibleBall | None
-) -> dict[str, tuple[str, npt.NDArray[np.int32]]]:
-    """What is to be marked: by name its symbol and its labels."""
+    draws: PartitionDraws, partition: Any, ball: CredibleBall | None, particles: Particles | None
+) -> dict[str, tuple[str | int, npt.NDArray[np.int32]]]:
+    """What is to be marked: by name its symbol, or the number of a particle, and its labels."""
     if partition is None and ball is not None:
         partition = ball.center
-    marks = {} if partition is None else {"estimate": ("*", draws.as_labels(partition))}
+    marks: dict[str, tuple[str | int, npt.NDArray[np.int32]]] = {}
+    if partition is not None:
+        marks["estimate"] = "*", draws.as_labels(partition)
     for name in BOUNDS if ball is not None else ():
         marks[f"{name.replace('_', ' ')} bound"] = _SYMBOLS[name], draws.as_labels(getattr(ball, name)[0], "ball")
+    for k, labels in enumerate([] if particles is None else particles.partitions):
+        marks[f"particle {k}"] = k, draws.as_labels(labels, "particles")
     return marks
 
 
@@ -170,13 +194,47 @@ def _scaled(
     return places, (means - to_draws) @ places * scale / 2, shares
 
 
-def _draw_chains(
-    ax: Axes, shown: PartitionDraws, places: npt.NDArray[np.float64], inside: npt.NDArray[np.bool_]
+def _draw_number(ax: Axes, k: int, point: npt.NDArray[np.float64]) -> None:
+    (colour,) = colours_of(np.array([k]))
+    box = {"boxstyle": "circle", "facecolor": colour, "edgecolor": ink()}
+    ax.text(
+        point[0], point[1], str(k), ha="center", va="center", fontsize=8, color=ink_on([colour])[0], bbox=box, zorder=5
+    )
+
+
+class _Group(NamedTuple):
+    """Draws that look alike."""
+
+    rows: npt.NDArray[np.intp]
+    colour: str
+    marker: str
+    name: str | None
+
+
+def _by_chain(shown: PartitionDraws) -> list[_Group]:
+    chains = shown.samples.chains
+    groups = []
+    for k, rows in enumerate(chains):
+        name = f"chain {shown.samples.chain[rows[0]]}" if len(chains) <= MOST_CHAINS else "draws" if k == 0 else None
+        groups.append(_Group(rows, chain_colour(k, len(chains)), chain_marker(k, len(chains)), name))
+    return groups
+
+
+def _by_particle(shown: PartitionDraws, particles: Particles) -> list[_Group]:
+    partitions = np.stack([shown.as_labels(partition, "particles") for partition in particles.partitions])
+    nearest = loss_matrix(partitions, shown, particles.loss).argmin(axis=0)
+    numbers = np.arange(len(partitions))
+    looks = zip(numbers, colours_of(numbers), patterns_of(numbers), strict=True)
+    return [
+        _Group(np.flatnonzero(nearest == k), colour, MARKERS[pattern], f"nearest to particle {k}")
+        for k, colour, pattern in looks
+    ]
+
+
+def _draw_groups(
+    ax: Axes, groups: list[_Group], places: npt.NDArray[np.float64], inside: npt.NDArray[np.bool_]
 ) -> None:
-    n_chains = len(shown.samples.chains)
-    for k, rows in enumerate(shown.samples.chains):
-        colour, marker = chain_colour(k, n_chains), chain_marker(k, n_chains)
-        name = f"chain {shown.samples.chain[rows[0]]}" if n_chains <= MOST_CHAINS else "draws" if k == 0 else None
+    for rows, colour, marker, name in groups:
         for within in (True, False):
             at = rows[inside[rows] == within]
             face = colour if within else "none"

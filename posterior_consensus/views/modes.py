@@ -28,6 +28,7 @@ _LEVEL = 0.05
 _WINDOWS = np.array([0.06, 0.09, 0.135, 0.2, 0.3])  # half-widths; the axis is 2 long
 _AXIS = np.linspace(-1.0, 1.0, 161)
 _STRAY = 0.2  # of the lighter region's weight, that may lie on the wrong side of a valley
+_PULL = 3.0  # by which a few draws draw apart the partitions found from them
 _TIE = 1e-9
 
 
@@ -88,7 +89,9 @@ def separated_modes(partitions: npt.NDArray[np.int32], losses: Floats, samples: 
     small if the density at v is below half that at both peaks by more than chance. G and H are separated if it is at
     most 0.05 for a v and an e. Windows are no narrower than 1/m, where m is the least number of items that change
     their cluster from a partition of G to one of H, and nothing separates partitions with m < 3. The valley must be the
-    border of the two regions: at most a fifth of the lighter region may lie between v and 0.
+    border of the two regions: at most a fifth of the lighter region may lie between v and 0. The means of x in the two
+    regions must be 3 / sqrt(k) apart, k the effective draws of the lighter one: each draw pulls the partition found
+    from it and others towards itself, and few noisy draws of many items seem to have modes for that reason alone.
 
     The effective number of draws is the least that follows from the weights (Kish), from the autocorrelation of x and
     from that of the loss of the nearest partition, less the mean of each region. Chains that stay in one mode each thus
@@ -194,7 +197,10 @@ def _evidence(x: Floats, weights: Floats, least: float) -> float:
     below = np.concatenate([[0.0], np.cumsum(weights[order])])
     border = below[np.searchsorted(places, 0.0)]
     lighter = min(border, below[-1] - border)
-    if lighter == 0:
+    if lighter <= 0:
+        return 1.0
+    means = [np.average(x[side], weights=weights[side]) for side in (x < 0, x >= 0)]
+    if means[1] - means[0] < _PULL / np.sqrt(lighter):
         return 1.0
     at_border = np.abs(below[np.searchsorted(places, _AXIS)] - border) <= _STRAY * lighter
     evidence = 1.0
@@ -202,11 +208,11 @@ def _evidence(x: Floats, weights: Floats, least: float) -> float:
         first = np.searchsorted(places, _AXIS - width - _TIE)
         last = np.searchsorted(places, _AXIS + width + _TIE, side="right")
         inside = below[last] - below[first]
-        apart = int(np.ceil(2 * width / (_AXIS[1] - _AXIS[0]) - _TIE))
-        left = np.maximum.accumulate(inside)[: -2 * apart]
-        right = np.maximum.accumulate(inside[::-1])[::-1][2 * apart :]
-        peak, valley = np.minimum(left, right), inside[apart:-apart]
-        usable = at_border[apart:-apart] & (peak > 0)
+        step = int(np.ceil(2 * width / (_AXIS[1] - _AXIS[0]) - _TIE))
+        left = np.maximum.accumulate(inside)[: -2 * step]
+        right = np.maximum.accumulate(inside[::-1])[::-1][2 * step :]
+        peak, valley = np.minimum(left, right), inside[step:-step]
+        usable = at_border[step:-step] & (peak > 0)
         if np.any(usable):
             chances = betainc(peak[usable], valley[usable] + 1, 1 / (1 + _DEPTH))
             evidence = min(evidence, float(chances.min()))

@@ -83,9 +83,8 @@ def _differs(shares: Floats, worth: Floats, lengths: Floats) -> npt.NDArray[np.b
     for k in range(shares.shape[1]):
         found = worth[known, k]
         moving = ~np.isnan(found)
-        typical = float(found[moving].mean()) if moving.any() else 0.0
-        ess = np.where(moving, found, typical) * lengths[known]
-        ess = np.minimum(np.maximum(ess, _LEAST_ESS), lengths[known])
+        each = 1 / float(np.mean(1 / found[moving])) if moving.any() else 0.0
+        ess = np.minimum(np.maximum(each * lengths[known], _LEAST_ESS), lengths[known])
         for at, c in enumerate(known):
             others = np.delete(np.arange(known.size), at)
             elsewhere = float(shares[known[others], k] @ ess[others] / ess[others].sum())

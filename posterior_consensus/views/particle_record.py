@@ -117,33 +117,30 @@ class Particles(Stored):
             log2(n_k m_l / n_kl^2) / n,
 
         0 where its company is the same in both [1]_. For Binder's loss it is half the cost of its pairs. Of a
-        ratio, the denominator is that of all items. A loss with a maximum, minimum or root of B and C in its numerator
-        is refused.
+        ratio, the denominator is that of all items. A loss with a product or root of sums in its numerator, such as
+        "nmi", is refused.
 
         References
         ----------
         .. [1] Meila (2007), Journal of Multivariate Analysis 98(5), 873-895. https://doi.org/10.1016/j.jmva.2006.11.013
         """
-        for name, value in (("k", k), ("other", other)):
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 0 <= value < self.n_particles:
-                raise ValueError(f"`{name}` must be a particle from 0 to {self.n_particles - 1}; got {value!r}.")
-        if not set(self.loss.numerator) <= {"top", "A", "B", "C"}:
+        self._check_number("k", k)
+        self._check_number("other", other)
+        one, two = self.partitions.values[k], self.partitions.values[other]
+        n = one.size
+        per_item = self.loss.h(n)[1:] / np.arange(1, n + 1)  # by the size of a cell
+        cells = np.unique(one.astype(np.int64) * n + two, return_inverse=True)[1].ravel()
+        terms = {name: per_item[np.bincount(x)[x] - 1] for name, x in (("A", cells), ("B", one), ("C", two))}
+        terms["top"] = np.full(n, per_item[-1])
+        terms["min(B, C)"], terms["max(B, C)"] = sorted((terms["B"], terms["C"]), key=np.sum)
+        if not set(self.loss.numerator) <= set(terms):
             raise ValueError(
                 "`contributions` needs a loss that is a sum over items; "
                 f"loss {self.loss.name!r} is {self.loss.formula}."
             )
-        one, two = self.partitions.values[k], self.partitions.values[other]
-        n = one.size
-        h = self.loss.h(n)
-        per_item = h[1:] / np.arange(1, n + 1)  # by the size of a cell
-        cells = np.unique(one.astype(np.int64) * n + two, return_inverse=True)[1].ravel()
-        sizes = {"A": np.bincount(cells)[cells], "B": np.bincount(one)[one], "C": np.bincount(two)[two]}
-        sizes["top"] = np.full(n, n)
-        shares = sum(weight * per_item[sizes[term] - 1] for term, weight in self.loss.numerator.items())
-        total = float(np.sum(shares))
-        whole = float(self.losses()[k, other])
-        scale = whole / total if self.loss.denominator and total > 0 else self.loss.scale(n)
-        return self._items.copy(data=np.asarray(scale * shares)).rename("contribution")
+        shares = np.sum([weight * terms[term] for term, weight in self.loss.numerator.items()], axis=0)
+        total, whole = float(shares.sum()), float(self.losses()[k, other])
+        return self._items.copy(data=shares * (whole / total if whole > 0 else 0.0)).rename("contribution")
 
     def similarity(self, draws: Any, k: int) -> xr.DataArray:
         """Posterior similarity matrix of the draws in one particle's region.
@@ -167,9 +164,12 @@ class Particles(Stored):
         draws = as_partition_draws(draws)
         if draws.n_draws != self.assignment.size:
             raise ValueError(f"`draws` must be those of the particles, {self.assignment.size}; got {draws.n_draws}.")
-        if k not in range(self.n_particles):
-            raise ValueError(f"`k` must be a particle from 0 to {self.n_particles - 1}; got {k!r}.")
+        self._check_number("k", k)
         return posterior_similarity_matrix(draws.take(np.flatnonzero(self.assignment.values == k)))
+
+    def _check_number(self, name: str, k: Any) -> None:
+        if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 0 <= k < self.n_particles:
+            raise ValueError(f"`{name}` must be a particle from 0 to {self.n_particles - 1}; got {k!r}.")
 
     def to_dataset(self) -> xr.Dataset:
         """Particles and all that belongs to them as a Dataset that any file format holds."""

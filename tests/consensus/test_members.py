@@ -63,7 +63,9 @@ def test_given_names_are_keys_and_numbers_stay_positions():
 
 @pytest.mark.parametrize("k", ["large", 1.0, None, True])
 def test_a_cluster_is_asked_for_by_number(k):
-    check(best_of().members, k, TypeError, [f"`k` must be the number of a cluster in `labels`; got {k!r}", "`clusters`"])
+    check(
+        best_of().members, k, TypeError, [f"`k` must be the number of a cluster in `labels`; got {k!r}", "`clusters`"]
+    )
 
 
 @pytest.mark.parametrize("k", [-1, 3])

@@ -135,6 +135,19 @@ def test_few_draws_cannot_tell(n_draws):
     assert modes_of(pc.as_partition_draws(rows), [WHOLE]).n_modes == 1
 
 
+def test_partitions_drawn_apart_by_few_draws_are_no_modes():
+    x = np.array([-0.3] * 20 + [0.2] * 20)
+    assert _evidence(x, np.ones(40), 0.1) == 1.0
+    assert _evidence(3 * x, np.ones(40), 0.1) < 0.001
+    found = [n_modes(noisy(seed), "binder") for seed in (2, 6)]
+    assert found == [1, 1]
+
+
+def noisy(seed):
+    rng = np.random.default_rng(seed)
+    return np.where(rng.random((40, 200)) < 0.3, rng.integers(4, size=(40, 200)), np.arange(200) // 50)
+
+
 def test_names_and_order_do_not_matter():
     draws = copies([WHOLE, SPLIT, MIXED], [0.5, 0.3, 0.2], noise=0.05)
     first = modes_of(draws, [WHOLE, SPLIT, MIXED])

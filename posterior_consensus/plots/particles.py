@@ -1,0 +1,106 @@
+"""Particles as a picture: the partitions one under another, their weights, and where they differ."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus.display import counted, quantity
+from posterior_consensus.ensemble.items import Items
+from posterior_consensus.partitions import Labels
+from posterior_consensus.plots.axes import matched, new_axes
+from posterior_consensus.plots.colours import ink
+from posterior_consensus.plots.strips import HEIGHT, draw_strips
+from posterior_consensus.views.particle_record import Particles
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def plot_particles(particles: Particles, *, figsize: tuple[float, float] | None = None, ax: Axes | None = None) -> Axes:
+    """Draw the particles one under another, a strip of items for each, with their weights and where they differ.
+
+    Parameters
+    ----------
+    particles : Particles
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    TypeError
+        If `particles` is no such result.
+
+    Notes
+    -----
+    Items are ordered by their cluster in the heaviest particle, then in each of the others. Clusters have the colour of
+    the heaviest particle's cluster with which they are matched (most items in common over all one-to-one matchings).
+    The bars below tell how much of an item's company changes from particle to particle: with C_k(i) the cluster of item
+    i in particle k, the mean over pairs of particles, weighted by the product of their weights, of
+
+        1 - |C_k(i) and C_l(i)| / |C_k(i) or C_l(i)|,
+
+    0 where it is the same in all.
+
+    See Also
+    --------
+    plot_alluvial, plot_draws_map : which take particles too.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> found = pc.particles([[0, 0, 1, 1]] * 6 + [[0, 1, 0, 1]] * 4, 2, random_seed=1, progressbar=False)
+    >>> ax = pc.plot_particles(found)
+    >>> [tick.get_text().replace(chr(10), ", ") for tick in ax.get_yticklabels()]
+    ['weight 0.60 (0.14), 2 clusters', 'weight 0.40 (0.14), 2 clusters', 'company, that changes']
+    """
+    if not isinstance(particles, Particles):
+        raise TypeError(f"`particles` must be what particles() returns; got {type(particles).__name__}.")
+    partitions = particles.partitions.values
+    strips = [partitions[0], *(matched(labels, partitions[0]) for labels in partitions[1:])]
+    errors = ["" if np.isnan(error) else f" ({error:.2g})" for error in particles.weights_mcse.values]
+    captions = [
+        f"weight {weight:.2f}{error}\n{counted(int(labels.max()) + 1, 'cluster')}"
+        for labels, weight, error in zip(partitions, particles.weights.values, errors, strict=True)
+    ]
+    several = len(strips) > 1
+    if several:
+        captions.append("company\nthat changes")
+    ax = new_axes(ax, figsize, 7.2, 1.2 + 0.5 * len(captions))
+    items = Items.along(particles.partitions[0].reset_coords(drop=True), str(particles.partitions.dims[1]))
+    order = draw_strips(ax, strips, captions, items, "heaviest particle", len(captions))
+    if several:
+        floor = len(strips) + HEIGHT
+        changes = _changes(partitions, particles.weights.values)[order]
+        edges = np.arange(order.size + 1) - 0.5
+        ax.stairs(floor - 2 * HEIGHT * changes, edges, baseline=floor, fill=True, color=ink(), alpha=0.6)
+        ax.hlines([floor], -0.5, order.size - 0.5, colors=ink(), linewidths=0.8)
+    distance = quantity(particles.distance, particles.loss.unit, 3)
+    kind = "Wasserstein distance" if particles.loss.metric else "mean loss"
+    ax.set_title(f"{kind} from the posterior {distance} ({particles.loss.name})", fontsize="medium")
+    return ax
+
+
+def _changes(partitions: npt.NDArray[np.int32], weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Share (n,) of each item's company that changes from particle to particle."""
+    total, changes = 0.0, np.zeros(partitions.shape[1])
+    for k, other in itertools.combinations(range(len(partitions)), 2):
+        weight = weights[k] * weights[other]
+        total += weight
+        changes += weight * _change(partitions[k], partitions[other])
+    return changes / total if total > 0 else changes
+
+
+def _change(one: Labels, other: Labels) -> npt.NDArray[np.float64]:
+    cells = np.unique(one.astype(np.int64) * other.size + other, return_inverse=True)[1].ravel()
+    common = np.bincount(cells)[cells]
+    change: npt.NDArray[np.float64] = 1 - common / (np.bincount(one)[one] + np.bincount(other)[other] - common)
+    return change

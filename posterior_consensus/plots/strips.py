@@ -1,0 +1,68 @@
+"""Partitions as strips of items one under another, a colour for each cluster."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus.ensemble.items import Items
+from posterior_consensus.partitions import Labels
+from posterior_consensus.plots.axes import extent, label_items
+from posterior_consensus.plots.colours import colours_of, ink, is_patterned, patch_style, patterns_of, repeats
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+HEIGHT = 0.36  # of half a strip, where strips are 1 apart
+_MOST_CLUSTERS = 50  # parted by lines; the lines of more would cover the strips
+
+
+def draw_strips(
+    ax: Axes, strips: Sequence[Labels], captions: Sequence[str], items: Items, by: str, n_rows: int
+) -> npt.NDArray[np.intp]:
+    """Draw partitions, whose clusters are matched, in the first of `n_rows` rows; return the order of the items.
+
+    Items are ordered by their cluster in the first partition, then in each of the others. Lines part the clusters of
+    the first, which the axis calls `by`. There is a caption for each row.
+    """
+    from matplotlib.colors import to_rgb
+    from matplotlib.patches import Rectangle
+
+    first = strips[0]
+    order = np.lexsort(list(reversed(strips)))
+    patterned = is_patterned(extent(ax)[0], int(first.max()) + 1)
+    for row, labels in enumerate(strips):
+        colours = np.array([to_rgb(colour) for colour in colours_of(labels[order])])
+        ax.imshow(
+            colours[np.newaxis],
+            extent=(-0.5, order.size - 0.5, row + HEIGHT, row - HEIGHT),
+            aspect="auto",
+            interpolation="nearest",
+        )
+        for start, end in _runs(labels[order]) if patterned else []:
+            cluster = int(labels[order[start]])
+            if patterns_of(np.array([cluster]))[0]:
+                ax.add_patch(Rectangle((start - 0.5, row - HEIGHT), end - start, 2 * HEIGHT, **patch_style(cluster)))
+    more = repeats(max(int(labels.max()) + 1 for labels in strips), patterned)
+    if first.max() < _MOST_CLUSTERS:
+        edges = np.flatnonzero(np.diff(first[order])) + 0.5
+        ax.vlines(edges, -0.5, n_rows - 0.5, colors=ink(), linewidths=0.8, linestyles=":")
+    ax.set(
+        xlim=(-0.5, order.size - 0.5), ylim=(n_rows - 0.5, -0.5), xlabel=f"{items.dim}, by cluster of the {by}{more}"
+    )
+    ax.set_yticks(range(n_rows), captions)
+    if not label_items(ax, "x", items.names[order]):
+        ax.set_xticks([])
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    return order
+
+
+def _runs(labels: npt.NDArray[np.integer]) -> list[tuple[int, int]]:
+    """Where each run of equal labels starts and ends."""
+    edges = [0, *(np.flatnonzero(np.diff(labels)) + 1).tolist(), labels.size]
+    return list(itertools.pairwise(edges))
