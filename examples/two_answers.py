@@ -7,6 +7,8 @@
 # at once. The data are made up, and `examples/sample_two_answers.py` samples the posterior in half a minute.
 
 # %%
+from collections import Counter
+
 import xarray as xr
 
 import posterior_consensus as pc
@@ -21,11 +23,11 @@ best
 ax = pc.plot_data(tree["observed_data"]["traits"], best, items=pc.item_uncertainty(draws, best))
 
 # %% [markdown]
-# `clusters` has the plants of each cluster by name, `members(k)` those of one. Here are the places that they are
-# from. The valley goes with the coast.
+# `clusters` has the plants of each cluster by name, `members(k)` those of one. Here are the places that they are from.
+# The valley goes with the coast.
 
 # %%
-[sorted({name.split()[0] for name in plants}) for plants in best.clusters.values()]
+[dict(Counter(name.split()[0] for name in plants)) for plants in best.clusters.values()]
 
 # %% [markdown]
 # ## Nothing warns
@@ -48,7 +50,7 @@ ball
 # centre or near the edge.
 
 # %%
-axes = ball.distances.plot.hist(bins=40)
+axes = ball.distances.plot.hist(bins=20)
 
 # %% [markdown]
 # The similarity matrix shows who is in doubt: the plants of the valley are with those of the coast in more than half
@@ -85,7 +87,10 @@ place = xr.DataArray([name.split()[0] for name in shares["plant"].values], dims=
 shares.groupby(place).mean().to_series().round(3)
 
 # %%
-ax = pc.plot_alluvial({f"{float(w):.0%}": p for w, p in zip(found.weights, found.partitions, strict=True)})
+axes = pc.plot_particles(found)
+
+# %%
+ax = pc.plot_alluvial(found)
 
 # %% [markdown]
 # Within each answer, little is open. Here is the similarity matrix of the draws nearest to the second.
@@ -94,10 +99,10 @@ ax = pc.plot_alluvial({f"{float(w):.0%}": p for w, p in zip(found.weights, found
 ax = pc.plot_psm(found.similarity(draws, 1), found.partitions[1])
 
 # %% [markdown]
-# The map of the draws has two clouds, around the two answers. The consensus is in one of them.
+# The map of the draws has two clouds, here in the colours of the answers.
 
 # %%
-ax = pc.plot_draws_map(draws, best)
+ax = pc.plot_draws_map(draws, particles=found)
 
 # %% [markdown]
 # ## Would another number of species help?
