@@ -54,6 +54,17 @@ def plot_loss_path():
     pc.plot_loss_path(pc.loss_path(summary().draws, "binder", random_seed=1, progressbar=False))
 
 
+def plot_loss_by_n_clusters():
+    pc.plot_loss_by_n_clusters(pc.loss_by_n_clusters(summary().draws, random_seed=1, progressbar=False))
+
+
+def plot_posterior_comparison():
+    """The galaxies under two models."""
+    other = pc.as_allocation_probabilities(posterior("galaxies_numpyro"), random_seed=1)
+    found = pc.compare_posteriors(summary().draws, other, random_seed=1, progressbar=False)
+    pc.plot_posterior_comparison(found, summary().consensus)
+
+
 def plot_item_uncertainty():
     pc.plot_item_uncertainty(summary().items)
 

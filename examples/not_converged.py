@@ -70,6 +70,16 @@ axes = pc.plot_traces(diagnosis)
 ax = pc.plot_draws_map(draws, best)
 
 # %% [markdown]
+# ## Particles by chain
+#
+# A few weighted partitions can stand for the posterior, as in [a posterior with two answers](two_answers.py). There
+# every chain visits both answers about equally often. Here each chain has a partition of its own, and is seldom at
+# the other. Then the weights mean nothing.
+
+# %%
+pc.particles(draws, 2, random_seed=1, progressbar=False).by_chain.to_pandas().round(2)
+
+# %% [markdown]
 # ## What to do
 #
 # Do not take the chain that looks better. More draws help where chains visit the same partitions, if slowly. Where they

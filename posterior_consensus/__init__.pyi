@@ -34,10 +34,12 @@ from .plots import plot_data as plot_data
 from .plots import plot_density_peaks as plot_density_peaks
 from .plots import plot_draws_map as plot_draws_map
 from .plots import plot_item_uncertainty as plot_item_uncertainty
+from .plots import plot_loss_by_n_clusters as plot_loss_by_n_clusters
 from .plots import plot_loss_path as plot_loss_path
 from .plots import plot_n_clusters as plot_n_clusters
 from .plots import plot_near_independence as plot_near_independence
 from .plots import plot_particles as plot_particles
+from .plots import plot_posterior_comparison as plot_posterior_comparison
 from .plots import plot_psm as plot_psm
 from .plots import plot_psm_by_chain as plot_psm_by_chain
 from .plots import plot_sequence as plot_sequence
@@ -52,9 +54,13 @@ from .sources.matrices import as_pair_similarity as as_pair_similarity
 from .sources.probabilities import as_allocation_probabilities as as_allocation_probabilities
 from .summary import Summary as Summary
 from .summary import summarize as summarize
+from .views.compare import PosteriorComparison as PosteriorComparison
+from .views.compare import compare_posteriors as compare_posteriors
 from .views.density import PartitionDensity as PartitionDensity
 from .views.density import partition_density as partition_density
 from .views.distances import pairwise_losses as pairwise_losses
+from .views.n_clusters import LossByNClusters as LossByNClusters
+from .views.n_clusters import loss_by_n_clusters as loss_by_n_clusters
 from .views.particle_record import Particles as Particles
 from .views.particles import particles as particles
 

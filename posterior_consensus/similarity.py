@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -59,6 +59,23 @@ def posterior_similarity_matrix(draws: Any) -> xr.DataArray:
     return source.items.pair_array(source.similarity(), "psm").assign_attrs(attrs)
 
 
+def batch_shifts(draws: PartitionDraws) -> Iterator[Floats]:
+    """How far each batch of the draws moves the similarity matrix (n, n), multiplied so that squares add up.
+
+    With K batches the square of an entry's standard error is the sum over them of the squares of what comes out here;
+    see :func:`similarity_mcse`. NaN where one batch has all the weight.
+    """
+    psm, batches = draws.shared_similarity, draws.samples.batches
+    inflation = np.sqrt(len(batches) / (len(batches) - 1)) if len(batches) > 1 else np.nan
+    for batch in batches:
+        weight = moved = float(draws.weights[batch].sum())
+        if draws.weights.sum() == weight:
+            moved = np.nan
+        elif draws.samples.is_weighted:
+            moved = weight * (1 - batch.size / draws.n_draws) / (1 - weight)
+        yield inflation * moved * (draws.take(batch).shared_similarity - psm)
+
+
 def group_planes(
     draws: PartitionDraws, groups: Sequence[npt.NDArray[np.intp]]
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -66,6 +83,20 @@ def group_planes(
     packed = [coclustering.pack_bit_planes(draws.labels[rows], draws.drawn.n_planes) for rows in groups]
     words = np.cumsum([0, *(len(planes) for planes in packed)])
     return np.concatenate(packed), words, np.array([len(rows) for rows in groups])
+
+
+def similarity_errors(draws: PartitionDraws) -> Floats:
+    """Monte Carlo standard error (n, n) of every entry of the similarity matrix; NaN for fewer than four draws."""
+    if min(rows.size for rows in draws.samples.chains) < 4:
+        return np.full((draws.n_items, draws.n_items), np.nan)
+    if not draws.is_counted:
+        squares = np.zeros((draws.n_items, draws.n_items))
+        for shift in batch_shifts(draws):
+            squares += np.square(shift)
+        return np.sqrt(squares)
+    batches = draws.samples.batches
+    spread = coclustering.spread_of_batches(*group_planes(draws, batches), draws.n_items) / draws.n_draws**2
+    return np.sqrt(len(batches) / (len(batches) - 1) * spread)
 
 
 def similarity_operator(source: PairSource) -> LinearOperator:

@@ -22,6 +22,8 @@ TAKES_DRAWS = {
     "refine_partition": lambda draws: pc.consensus.refine_partition(draws, CENTER),
     "credible_ball": lambda draws: pc.credible_ball(draws, CENTER),
     "item_uncertainty": lambda draws: pc.item_uncertainty(draws, CENTER),
+    "loss_by_n_clusters": lambda draws: pc.loss_by_n_clusters(draws, n_clusters=[2]),
+    "compare_posteriors": lambda draws: pc.compare_posteriors(GOOD, draws, n_particles=1),
     "particles": lambda draws: pc.particles(draws, random_seed=1, progressbar=False),
     "partition_density": pc.partition_density,
     "pairwise_losses": pc.pairwise_losses,

@@ -19,6 +19,9 @@ from tests.test_plots import draws_of
 DRAWS = draws_of(3, 40, 12)
 LABELS = np.arange(12) % 3
 BALL = pc.credible_ball(DRAWS, LABELS)
+QUIET = {"random_seed": 1, "progressbar": False}
+BY_N_CLUSTERS = pc.loss_by_n_clusters(DRAWS, n_clusters=[2, 3, 4], **QUIET)
+COMPARED = pc.compare_posteriors(DRAWS, draws_of(4, 40, 12), n_particles=1, **QUIET)
 SEVERAL = pc.particles(DRAWS, 3, random_seed=1, progressbar=False)
 PLOTS = {
     "psm": lambda **kw: pc.plot_psm(DRAWS, LABELS, **kw),
@@ -28,6 +31,8 @@ PLOTS = {
     "density_peaks": lambda **kw: pc.plot_density_peaks(pc.partition_density(DRAWS, random_seed=1), **kw),
     "n_clusters": lambda **kw: pc.plot_n_clusters(DRAWS, LABELS, **kw),
     "loss_path": lambda **kw: pc.plot_loss_path(pc.loss_path(DRAWS, "binder", [0.3, 0.6], method="best_draw"), **kw),
+    "loss_by_n_clusters": lambda **kw: pc.plot_loss_by_n_clusters(BY_N_CLUSTERS, **kw),
+    "posterior_comparison": lambda **kw: pc.plot_posterior_comparison(COMPARED, LABELS, **kw),
     "item_uncertainty": lambda **kw: pc.plot_item_uncertainty(pc.item_uncertainty(DRAWS, LABELS), **kw),
     "data": lambda **kw: pc.plot_data(np.arange(24.0).reshape(12, 2), LABELS, **kw),
     "cluster_profiles": lambda **kw: pc.plot_cluster_profiles(np.arange(24.0).reshape(12, 2) ** 2, LABELS, **kw),
@@ -37,7 +42,8 @@ PLOTS = {
     "near_independence": lambda **kw: pc.plot_near_independence(pc.diagnostics.near_independence(DRAWS), **kw),
     "draws_map": lambda **kw: pc.plot_draws_map(DRAWS, LABELS, ball=BALL, **kw),
 }
-WITH_CMAP = ("psm", "psm_by_chain", "cluster_profiles", "loss_path")
+OVER_A_MATRIX = ("psm_by_chain", "posterior_comparison")
+WITH_CMAP = ("psm", "psm_by_chain", "cluster_profiles", "loss_path", "posterior_comparison")
 
 
 def figure_of(drawn):
@@ -57,7 +63,7 @@ def test_ink_is_that_of_the_style(name):
         inside = [t for t in texts if t.get_bbox_patch() is not None]  # of a cluster's colour, on which it is read
         assert texts and {to_hex(text.get_color()) for text in texts if text not in inside} == {"#ffffff"}
         lines = [line for ax in figure.axes for line in ax.lines]
-        assert "#222222" not in {to_hex(line.get_color()) for line in lines} or name == "psm_by_chain"  # over a matrix
+        assert "#222222" not in {to_hex(line.get_color()) for line in lines} or name in OVER_A_MATRIX
         edges = [spine for ax in figure.axes for spine in ax.spines.values() if spine.get_visible()]
         assert {to_hex(spine.get_edgecolor()) for spine in edges} <= {to_hex(rcParams["axes.edgecolor"])}
     plt.close("all")
@@ -71,7 +77,8 @@ def test_figures_have_the_size_that_is_asked_for(name):
             PLOTS[name](figsize=wrong)
     with pytest.raises(TypeError, match="`figsize` must be numbers"):
         PLOTS[name](figsize="large")
-    where = "axes" if name in ("psm_by_chain", "traces", "sequence") else "ax"
+    several = ("psm_by_chain", "traces", "sequence", "loss_by_n_clusters", "posterior_comparison")
+    where = "axes" if name in several else "ax"
     with pytest.raises(ValueError, match=f"`figsize` is for a new figure, and `{where}` has one"):
         PLOTS[name](figsize=(3, 3), **{where: plt.subplots()[1]})
     plt.close("all")

@@ -67,6 +67,11 @@ RESULTS = {
     "diagnosis, one chain": lambda: pc.diagnose(Z[:1]),
     "comparison": lambda: pc.compare_partitions(Z, {"one": np.zeros(8, int), "best": best()}),
     "comparison, numbers": lambda: pc.compare_partitions(Z, [np.zeros(8, int), best().labels], pc.binder(a=1.3)),
+    "by number": lambda: pc.loss_by_n_clusters(Z, n_clusters=[1, 2, 4], random_seed=1),
+    "by number, pairs": lambda: pc.loss_by_n_clusters(
+        pc.as_pair_similarity(pc.posterior_similarity_matrix(Z)), loss="pear", n_clusters=[2, 3], random_seed=1
+    ),
+    "posteriors": lambda: pc.compare_posteriors(Z, Z[:1], loss=pc.binder(), n_particles=2, random_seed=1),
     "sequence": lambda: pc.diagnostics.sequential_distances(Z, "nid", lag=2),
     "independence": lambda: pc.diagnostics.near_independence(Z, n_permutations=19),
     "threshold": lambda: pc.consensus.pair_threshold(Z, random_seed=1),
@@ -151,7 +156,8 @@ def test_a_result_comes_back_from_a_posterior_of_arviz(posterior, result):
 
 def test_results_come_back_from_one_group(tmp_path):
     kinds = ["consensus, names", "certificate", "ball", "items, names", "diagnosis", "comparison", "sequence"]
-    kinds += ["independence", "threshold", "perturbation", "modes", "particles, weights", "density"]
+    kinds += ["independence", "threshold", "perturbation", "modes"]
+    kinds += ["by number", "posteriors", "particles, weights", "density"]
     results = [RESULTS[kind]() for kind in kinds]
     tree = attach(xr.DataTree(), *results)
     with xr.open_datatree(written(tree, tmp_path / "a.nc"), engine="h5netcdf") as stored:
@@ -171,6 +177,8 @@ PLOTS = {
     "diagnosis, names": lambda found: pc.plot_traces(found),
     "sequence": lambda found: pc.plot_sequence(found),
     "independence": lambda found: pc.plot_near_independence(found),
+    "by number": lambda found: [found.best, pc.plot_loss_by_n_clusters(found)],
+    "posteriors": lambda found: [found.to_dataframe(), pc.plot_posterior_comparison(found)],
     "comparison": lambda found: [found.best, found.to_dataframe()],
 }
 

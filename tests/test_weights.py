@@ -107,6 +107,8 @@ def functions_of(draws, partition):
         "refine_partition": lambda: consensus.refine_partition(draws, partition),
         "random_perturbation_em": lambda: consensus.random_perturbation_em(draws, 3, n_starts=1, **seeded),
         "fit_modes": lambda: consensus.fit_modes(draws, 1, n_clusters=3, n_starts=1, **seeded),
+        "loss_by_n_clusters": lambda: pc.loss_by_n_clusters(draws, n_clusters=[2, 3], **seeded, **quiet),
+        "compare_posteriors": lambda: pc.compare_posteriors(draws, draws, n_particles=2, **seeded, **quiet),
         "plot_psm": lambda: pc.plot_psm(draws, partition),
         "plot_psm_by_chain": lambda: pc.plot_psm_by_chain(draws),
         "plot_n_clusters": lambda: pc.plot_n_clusters(draws, partition),
@@ -123,7 +125,9 @@ WITHOUT_WEIGHTS = {
     *("as_partition_draws", "as_allocation_probabilities", "allocation_probabilities", "attach"),  # make or store draws
     *("partition_loss", "binder", "vi", "plot_alluvial", "plot_cluster_profiles", "plot_data"),  # know no draws
     *("relabel", "predict_allocation"),  # have a test of their own below
-    *("plot_loss_path", "plot_sequence", "plot_near_independence"),  # draw what others have computed
+    # draw what others have computed
+    *("plot_loss_path", "plot_loss_by_n_clusters", "plot_sequence", "plot_near_independence"),
+    "plot_posterior_comparison",
 }
 
 

@@ -150,6 +150,47 @@ class ConsensusPartition(HasLabels, Stored):
         names = pd.Index(self.given_names)
         return sizes.assign_coords(consensus_cluster=names.astype(str) if names.dtype == object else names)
 
+    @property
+    def clusters(self) -> dict[Hashable, list[Any]]:
+        """Items of each cluster by its name, as their coordinate names them; without one, their positions."""
+        dim = str(self.labels.dims[0])
+        items = self.labels.indexes[dim] if dim in self.labels.indexes else pd.RangeIndex(self.labels.size)
+        return {name: items[self.labels.values == k].tolist() for k, name in enumerate(self.names)}
+
+    def members(self, k: int) -> list[Any]:
+        """Items of one cluster, as their coordinate names them; without one, their positions.
+
+        Parameters
+        ----------
+        k : int
+            Number of the cluster in `labels`, from 0, whatever name it was given.
+
+        Returns
+        -------
+        list
+
+        Raises
+        ------
+        TypeError
+            If `k` is not a whole number.
+        ValueError
+            If there is no such cluster.
+
+        Examples
+        --------
+        >>> import posterior_consensus as pc
+        >>> best = pc.consensus_partition([[0, 0, 1], [0, 0, 1], [0, 1, 1]], random_seed=1, progressbar=False)
+        >>> best.members(0)
+        [0, 1]
+        >>> best.with_names(["small", "large"]).clusters
+        {'small': [0, 1], 'large': [2]}
+        """
+        if isinstance(k, bool) or not isinstance(k, (int, np.integer)):
+            raise TypeError(f"`k` must be the number of a cluster in `labels`; got {k!r}. `clusters` has them by name.")
+        if not 0 <= k < self.n_clusters:
+            raise ValueError(f"`k` must lie between 0 and {self.n_clusters - 1}; got {k}.")
+        return list(self.clusters.values())[k]
+
     def to_dataset(self) -> xr.Dataset:
         """Labels, cluster sizes, expected loss, its error and bound as a Dataset that any file format holds."""
         measure = {"loss": self.loss.name, "unit": self.loss.unit}
@@ -188,9 +229,7 @@ class ConsensusPartition(HasLabels, Stored):
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each cluster: its size, its share of the items, and the first few of them."""
-        dim = str(self.labels.dims[0])
-        names = self.labels[dim].values if dim in self.labels.coords else np.arange(self.labels.size)
-        members = [names[self.labels.values == k] for k in range(self.n_clusters)]
+        dim, members = str(self.labels.dims[0]), list(self.clusters.values())
         return pd.DataFrame(
             {
                 "size": [len(m) for m in members],

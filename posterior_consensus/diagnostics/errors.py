@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import xarray as xr
 
-from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.kernels import coclustering
-from posterior_consensus.similarity import group_planes
+from posterior_consensus.similarity import similarity_errors
 from posterior_consensus.sources.labels import as_partition_draws
 
 
@@ -66,29 +62,4 @@ def similarity_mcse(draws: Any) -> xr.DataArray:
     """
     draws = as_partition_draws(draws)
     attrs = {"long_name": "Monte Carlo standard error of the probability of the same cluster", "n_draws": draws.n_draws}
-    return draws.items.pair_array(_errors(draws), "psm_mcse").assign_attrs(attrs)
-
-
-def _errors(draws: PartitionDraws) -> npt.NDArray[np.float64]:
-    if min(rows.size for rows in draws.samples.chains) < 4:
-        return np.full((draws.n_items, draws.n_items), np.nan)
-    batches = [batch for rows in draws.samples.chains for batch in np.array_split(rows, int(np.sqrt(rows.size)))]
-    if draws.is_counted:
-        packed = group_planes(draws, batches)
-        spread = coclustering.spread_of_batches(*packed, draws.n_items) / draws.n_draws**2
-    else:
-        spread = _spread(draws, batches)
-    return np.sqrt(len(batches) / (len(batches) - 1) * spread)
-
-
-def _spread(draws: PartitionDraws, batches: list[npt.NDArray[np.intp]]) -> npt.NDArray[np.float64]:
-    """Sum of b_k^2 over the batches, for any weights and for allocation probabilities."""
-    psm = draws.shared_similarity
-    spread = np.zeros(psm.shape)
-    for batch in batches:
-        weight = draws.weights[batch].sum()
-        if draws.weights.sum() == weight:
-            return np.full(psm.shape, np.nan)
-        moved = weight * (1 - batch.size / draws.n_draws) / (1 - weight) if draws.samples.is_weighted else weight
-        spread += np.square(moved * (draws.take(batch).shared_similarity - psm))
-    return spread
+    return draws.items.pair_array(similarity_errors(draws), "psm_mcse").assign_attrs(attrs)

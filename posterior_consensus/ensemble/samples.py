@@ -51,6 +51,11 @@ class Samples:
         return [np.flatnonzero(inverse == k) for k in np.argsort(first)]
 
     @property
+    def batches(self) -> list[npt.NDArray[np.intp]]:
+        """Row numbers of floor(sqrt(L)) successive batches of nearly equal length of each chain of L draws."""
+        return [batch for rows in self.chains for batch in np.array_split(rows, int(np.sqrt(rows.size)))]
+
+    @property
     def effective_draws(self) -> float:
         """Kish's effective number of draws: a mean of so many equally weighted ones has the same variance.
 

@@ -1,0 +1,83 @@
+"""Least expected loss and posterior probability for each number of clusters as a picture."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus.plots.axes import grid_axes
+from posterior_consensus.plots.colours import MARK, NEUTRAL, ink
+from posterior_consensus.views.n_clusters import LossByNClusters
+
+_ERRORS = 2.0  # standard errors that a bar reaches to either side
+
+
+def plot_loss_by_n_clusters(
+    found: LossByNClusters, *, figsize: tuple[float, float] | None = None, axes: Any = None
+) -> npt.NDArray[np.object_]:
+    """Draw the least expected loss against the number of clusters, and the posterior probability of each number below.
+
+    Parameters
+    ----------
+    found : LossByNClusters
+        What :func:`loss_by_n_clusters` gives.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
+    axes : array of matplotlib.axes.Axes, optional
+        Two, for the losses and for the probabilities; one for the losses alone where there are no draws.
+
+    Returns
+    -------
+    ndarray of matplotlib.axes.Axes, shape (2,), or (1,) for a similarity matrix alone
+
+    Raises
+    ------
+    TypeError
+        If `found` is something else, or `axes` holds other things.
+    ValueError
+        If there are not as many `axes` as needed, or `figsize` is invalid.
+
+    Notes
+    -----
+    Error bars reach two Monte Carlo standard errors of the difference to the least loss to either side. That is what
+    two points of the curve are to be compared by: the errors of the losses themselves are larger, and nearly the same
+    for all numbers.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> draws = [[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 2]]
+    >>> axes = pc.plot_loss_by_n_clusters(pc.loss_by_n_clusters(draws, random_seed=1))
+    >>> [float(bar.get_height()) for bar in axes[1].patches]
+    [0.0, 0.75, 0.25, 0.0]
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    if not isinstance(found, LossByNClusters):
+        raise TypeError(f"`found` must be what loss_by_n_clusters() returns; got {type(found).__name__}.")
+    table = found.table
+    numbers, drawn = table["n_clusters"].values, found.n_draws is not None
+    grid = grid_axes(axes, figsize, 1 + drawn, 1, 5.6, 4.6 if drawn else 3.2, height_ratios=(2.0, 1.0)[: 1 + drawn])
+    grid = grid.ravel()
+    errors = _ERRORS * table["difference_mcse"].fillna(0.0).values
+    grid[0].errorbar(
+        numbers, table["expected_loss"].values, errors, color=ink(), marker="o", markersize=4, linewidth=1.0, capsize=2
+    )
+    grid[0].set_ylabel(f"expected {found.loss.name}{f' ({found.loss.unit})' if found.loss.unit else ''}")
+    if drawn:
+        height, error = table["probability"].values, _ERRORS * table["probability_mcse"].fillna(0.0).values
+        style = {"ecolor": NEUTRAL, "capsize": 2, "error_kw": {"linewidth": 1.0}}
+        grid[1].bar(
+            numbers, height, width=0.8, color="#C9D3DF", yerr=np.stack([np.minimum(error, height), error]), **style
+        )
+        grid[1].set_ylabel("posterior\nprobability")
+    for ax in grid:
+        ax.axvline(found.best, color=MARK, linewidth=1.3, linestyle="--", label=f"least: {found.best}", zorder=0.5)
+        ax.set_xlim(numbers[0] - 1, numbers[-1] + 1)
+        ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
+        ax.spines[["top", "right"]].set_visible(False)
+    grid[0].legend(frameon=False, fontsize="small")
+    grid[-1].set_xlabel("number of clusters")
+    return grid

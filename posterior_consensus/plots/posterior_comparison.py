@@ -1,0 +1,124 @@
+"""What differs between two posteriors as a picture: pairs of items, and the items whose company differs most."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus.arguments import check_count
+from posterior_consensus.ensemble.items import Items, cluster_names
+from posterior_consensus.plots.axes import grid_axes, label_clusters, label_items, shortened
+from posterior_consensus.plots.colours import NEUTRAL, as_cmap, ink, ink_on
+from posterior_consensus.plots.psm import item_order
+from posterior_consensus.views.compare import PosteriorComparison
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_ERRORS = 2.0  # standard errors that a bar reaches to either side
+_MOST_CLUSTERS = 30  # parted by lines
+_LONGEST = 18  # letters of an item's name
+_LEAST_SCALE = 0.05  # differences below it are not to look large
+
+
+def plot_posterior_comparison(
+    found: PosteriorComparison,
+    partition: Any = None,
+    *,
+    n_items: int = 12,
+    cmap: Any = "RdBu_r",
+    figsize: tuple[float, float] | None = None,
+    axes: Any = None,
+) -> npt.NDArray[np.object_]:
+    """Draw the difference between two posterior similarity matrices, and the items whose company differs most.
+
+    Parameters
+    ----------
+    found : PosteriorComparison
+        What :func:`compare_posteriors` gives.
+    partition : result object, DataArray or label vector of shape (n_items,), optional
+        Orders the items, as a rule the consensus of one of the two; its clusters, up to 30, are parted by lines.
+        Without it items are ordered by average linkage of the mean of the two matrices.
+    n_items : int
+        Number of items to name.
+    cmap : str or matplotlib.colors.Colormap
+        From pairs that are together more often in a, by those without difference, to pairs that are so in b.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
+    axes : array of matplotlib.axes.Axes, optional
+        Two, for the matrix and for the items.
+
+    Returns
+    -------
+    ndarray of matplotlib.axes.Axes, shape (2,)
+        The colour bar is ``axes[0].images[0].colorbar``.
+
+    Raises
+    ------
+    TypeError
+        If `found` is something else, or `axes` holds other things.
+    ValueError
+        If `partition`, `n_items`, `cmap` or `figsize` are invalid, or there are not two `axes`.
+
+    Notes
+    -----
+    Error bars reach two Monte Carlo standard errors to either side. The strokes are what Monte Carlo errors alone would
+    give.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> a, b = [[0, 0, 0, 1], [0, 0, 1, 1]] * 8, [[0, 0, 1, 1]] * 16
+    >>> axes = pc.plot_posterior_comparison(pc.compare_posteriors(a, b, n_particles=1, random_seed=1))
+    >>> [text.get_text() for text in axes[1].get_yticklabels()]
+    ['2', '0', '1', '3']
+    """
+    if not isinstance(found, PosteriorComparison):
+        raise TypeError(f"`found` must be what compare_posteriors() returns; got {type(found).__name__}.")
+    check_count("n_items", n_items)
+    colours = as_cmap(cmap)
+    difference = found.difference
+    items = Items.along(difference, str(difference.dims[0]))
+    labels = np.zeros(items.n_items, np.int32) if partition is None else items.as_labels(partition)
+    grid = grid_axes(axes, figsize, 1, 2, 9.6, 4.4, width_ratios=(1.25, 1.0)).ravel()
+    order = item_order(found.similarity.mean("posterior").values, labels)
+    _draw_matrix(grid[0], difference.values[np.ix_(order, order)], labels[order], colours)
+    named = label_items(grid[0], "xy", items.names[order])
+    grid[0].set(xlabel=items.dim, ylabel=items.dim)
+    if partition is not None and not named:
+        names = cluster_names(partition, items.in_order(partition))
+        label_clusters(grid[0], "xy", np.bincount(labels), list(map(str, names)))
+    elif not named:
+        grid[0].set(xticks=[], yticks=[])
+    grid[0].tick_params(length=0)
+    _draw_items(grid[1], found, n_items)
+    return grid
+
+
+def _draw_matrix(ax: Axes, values: npt.NDArray[np.float64], labels: npt.NDArray[np.int32], colours: Any) -> None:
+    most = max(_LEAST_SCALE, float(np.abs(values).max()))
+    image = ax.imshow(values, cmap=colours, vmin=-most, vmax=most, interpolation="nearest")
+    edges = np.flatnonzero(np.diff(labels)) + 0.5
+    for edge in edges if edges.size < _MOST_CLUSTERS else ():
+        for line in (ax.axhline, ax.axvline):
+            line(edge, color=ink_on([colours(0.5)])[0], linewidth=0.4)
+    colour_bar = ax.figure.colorbar(image, ax=ax, fraction=0.046, pad=0.03)
+    colour_bar.set_label("probability of the same cluster,\nb less a")
+    colour_bar.outline.set_visible(False)
+
+
+def _draw_items(ax: Axes, found: PosteriorComparison, n_items: int) -> None:
+    table = found.to_dataframe().head(n_items)
+    places = np.arange(len(table))
+    errors = _ERRORS * table["mcse"].fillna(0.0).to_numpy()
+    ax.errorbar(table["difference"], places, xerr=errors, fmt="o", color=ink(), elinewidth=1.0, capsize=2, markersize=4)
+    ax.plot(table["by_chance"], places, "|", color=NEUTRAL, markersize=9, markeredgewidth=2.0, label="by chance alone")
+    ax.set_yticks(places, [shortened(str(name), _LONGEST) for name in table.index], fontsize="small")
+    ax.invert_yaxis()
+    ax.set_xlim(left=0)
+    ax.set_xlabel("mean difference of its probabilities\nof being with the others")
+    ax.set_ylabel(str(table.index.name or ""))
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False, fontsize="small", loc="lower right", bbox_to_anchor=(1.0, 1.0))

@@ -1,0 +1,73 @@
+"""The items of each consensus cluster, by the names that they have."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import posterior_consensus as pc
+from tests.helpers import array, check
+
+GROUPS = np.array([0, 1, 0, 2, 1, 0])
+SPLIT = [[0, 2, 5], [1, 4], [3]]
+
+
+def best_of(**coords):
+    draws = array(np.tile(GROUPS, (1, 5, 1)), ("chain", "draw", "obs"), **coords)
+    return pc.consensus_partition(draws, random_seed=1, progressbar=False)
+
+
+def test_items_without_names_are_positions():
+    best = best_of()
+    assert best.clusters == dict(enumerate(SPLIT))
+    assert [best.members(k) for k in range(3)] == SPLIT
+    assert all(type(item) is int for members in best.clusters.values() for item in members)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        list("abcdef"),
+        [10, 20, 30, 40, 50, 60],
+        pd.date_range("2026-01-01", periods=6).tolist(),
+        pd.MultiIndex.from_product([["x", "y"], [1, 2, 3]], names=["letter", "number"]).tolist(),
+    ],
+    ids=["text", "numbers", "dates", "pairs"],
+)
+def test_items_have_the_names_of_their_coordinate(names):
+    if isinstance(names[0], tuple):
+        index = pd.MultiIndex.from_tuples(names, names=["letter", "number"])
+        best = best_of(**xr.Coordinates.from_pandas_multiindex(index, "obs"))
+    else:
+        best = best_of(obs=names)
+    assert list(best.clusters.values()) == [[names[i] for i in rows] for rows in SPLIT]
+    assert best.members(1) == [names[1], names[4]]
+    shown = best.to_dataframe()["obs"].tolist()
+    assert shown == [", ".join(str(names[i]) for i in rows) for rows in SPLIT]
+
+
+def test_every_item_is_in_one_list(rng):
+    z = rng.integers(4, size=(30, 25))
+    best = pc.consensus_partition(z, random_seed=1, progressbar=False)
+    assert sorted(item for members in best.clusters.values() for item in members) == list(range(25))
+    assert [len(members) for members in best.clusters.values()] == best.cluster_sizes.values.tolist()
+    long = best.to_dataframe()["item"].str.endswith(", ...")
+    assert (long == (best.cluster_sizes.values > 4)).all()
+
+
+def test_given_names_are_keys_and_numbers_stay_positions():
+    best = best_of().with_names({0: "large", 2: "alone"}, first=1)
+    assert best.clusters == {"large": [0, 2, 5], 2: [1, 4], "alone": [3]}
+    assert best.members(2) == [3] and best.members(np.int64(0)) == [0, 2, 5]
+
+
+@pytest.mark.parametrize("k", ["large", 1.0, None, True])
+def test_a_cluster_is_asked_for_by_number(k):
+    check(
+        best_of().members, k, TypeError, [f"`k` must be the number of a cluster in `labels`; got {k!r}", "`clusters`"]
+    )
+
+
+@pytest.mark.parametrize("k", [-1, 3])
+def test_clusters_that_are_not_there(k):
+    check(best_of().members, k, ValueError, [f"`k` must lie between 0 and 2; got {k}"])
