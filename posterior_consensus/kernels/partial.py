@@ -97,31 +97,34 @@ def _weigh_both(words, others, tables):
 
 
 @inner
-def _set_apart(planes, i, j, words):
-    """Write the draws in which two items are apart."""
-    words[:] = 0
+def _lead(planes, apart, k, head):
+    """Write the draws in which each item is not with the head of a cluster."""
+    q, h = planes, head
+    for i in range(apart.shape[0]):
+        for w in range(apart.shape[2]):
+            apart[i, k, w] = 0
+        for p in range(0, planes.shape[1], 4):
+            for w in range(apart.shape[2]):
+                apart[i, k, w] |= (
+                    (q[i, p, w] ^ q[h, p, w])
+                    | (q[i, p + 1, w] ^ q[h, p + 1, w])
+                    | (q[i, p + 2, w] ^ q[h, p + 2, w])
+                    | (q[i, p + 3, w] ^ q[h, p + 3, w])
+                )
+
+
+@inner
+def _keep_together(planes, i, j, words):
+    """Leave the draws in which two items are together."""
+    q = planes
     for p in range(0, planes.shape[1], 4):
-        a, b, c, d = planes[i, p], planes[i, p + 1], planes[i, p + 2], planes[i, p + 3]
-        e, f, g, h = planes[j, p], planes[j, p + 1], planes[j, p + 2], planes[j, p + 3]
         for w in range(words.size):
-            words[w] |= (a[w] ^ e[w]) | (b[w] ^ f[w]) | (c[w] ^ g[w]) | (d[w] ^ h[w])
-
-
-@inner
-def _lead(bits, state, k, head):
-    """Make an item the head of a cluster."""
-    state.heads[k] = head
-    for i in range(state.cluster.size):
-        _set_apart(bits.planes, i, head, state.apart[i, k])
-
-
-@inner
-def _clear(bits, state):
-    """Open all items."""
-    state.cluster[:] = -1
-    state.sizes[:] = 0
-    state.numbers[:] = 0
-    state.agree[:] = bits.present
+            words[w] &= ~(
+                (q[i, p, w] ^ q[j, p, w])
+                | (q[i, p + 1, w] ^ q[j, p + 1, w])
+                | (q[i, p + 2, w] ^ q[j, p + 2, w])
+                | (q[i, p + 3, w] ^ q[j, p + 3, w])
+            )
 
 
 @inner
@@ -143,53 +146,53 @@ def _add(bits, state, item, k):
             k += 1
         state.used[n_used] = k
         state.numbers[0] += 1
-        _lead(bits, state, k, item)
+        state.heads[k] = item
+        _lead(bits.planes, state.apart, k, item)
     state.cluster[item] = k
     state.sizes[k] += 1
     state.numbers[1] += 1
 
 
 @inner
-def _best_place(bits, state, item, weight):
+def _best_place(agree, apart, tables, used, n_used, item, weight):
     """The weight of the draws that still agree with an item in the cluster that suits it best, and that cluster.
 
     A cluster of its own is -1.
     """
     most, place, left = np.int64(-1), np.int64(-1), weight
-    n_used = state.numbers[0]
-    for k in state.used[:n_used]:
-        away = _weigh_both(state.agree, state.apart[item, k], bits.tables)
-        kept = weight - away
+    for s in range(n_used):
+        k = used[s]
+        kept = weight - _weigh_both(agree, apart[item, k], tables)
         left -= kept
         if kept > most:
             most, place = kept, k
         if left <= most:
             return most, place
-    if n_used < state.sizes.size:
-        return left, np.int64(-1)
-    return most, place
+    return left, np.int64(-1)
 
 
 @inner
 def _next(bits, state, weight, order, bounds):
     """The open item that costs least, the first of them in this order, with its cluster and the weight left.
 
-    What an item would leave falls while others enter: what was computed before bounds it from above.
+    What an item would leave falls while others enter: what was computed before bounds it from above. That of a member
+    is below 0.
     """
-    item = -1
+    # Each array that a function takes out of a tuple is counted, which costs more than what is computed here.
+    agree, apart, tables, used, n_used = state.agree, state.apart, bits.tables, state.used, state.numbers[0]
+    item, place, most = order[0], np.int64(-1), np.int64(-1)
     for i in order:
-        if state.cluster[i] < 0 and (item < 0 or bounds[i] > bounds[item]):
+        if bounds[i] > bounds[item]:
             item = i
-    if item < 0:
-        return item, np.int64(-1), np.int64(-1)
-    most, place = _best_place(bits, state, item, weight)
+    if bounds[item] < 0:
+        return -1, place, most
+    most, place = _best_place(agree, apart, tables, used, n_used, item, weight)
     bounds[item] = most
     for i in order:
-        if bounds[i] > most and state.cluster[i] < 0:
-            kept, where = _best_place(bits, state, i, weight)
-            bounds[i] = kept
-            if kept > most:
-                item, most, place = i, kept, where
+        if bounds[i] > most:
+            bounds[i], where = _best_place(agree, apart, tables, used, n_used, i, weight)
+            if bounds[i] > most:
+                item, most, place = i, bounds[i], where
     return item, place, most
 
 
@@ -200,7 +203,7 @@ def _cheapest(bits, state, last, target, rows):
     A draw agrees once a member leaves if nothing else is amiss in it. Where a head leaves, another member takes its
     place, and what is amiss is another matter.
     """
-    cluster, apart = state.cluster, state.apart
+    cluster, apart, planes = state.cluster, state.apart, bits.planes
     n_words, most = state.agree.size, state.sizes.size
     n_used = state.numbers[0]
     once, twice = rows[1], rows[2]
@@ -228,12 +231,10 @@ def _cheapest(bits, state, last, target, rows):
     for i in range(cluster.size):
         k = cluster[i]
         if k >= 0 and state.heads[k] != i:
-            row, all_away = apart[i, k], away[k]
             for w in range(n_words):
-                word = row[w]
-                twice[w] |= once[w] & word
-                once[w] |= word
-                all_away[w] |= word
+                twice[w] |= once[w] & apart[i, k, w]
+                once[w] |= apart[i, k, w]
+                away[k, w] |= apart[i, k, w]
     for w in range(n_words):
         once[w] &= ~twice[w]
     member = -1
@@ -249,7 +250,7 @@ def _cheapest(bits, state, last, target, rows):
             row = apart[member, cluster[member]]
             for w in range(n_words):
                 rows[0, w] = state.agree[w] | (once[w] & row[w])
-    without, differ = rows[3], twice
+    without = rows[3]
     for s in range(n_used):
         k = state.used[s]
         if state.heads[k] == last:
@@ -276,9 +277,7 @@ def _cheapest(bits, state, last, target, rows):
                             for w in range(n_words):
                                 without[w] &= row[w]
                 else:
-                    _set_apart(bits.planes, i, heir, differ)
-                    for w in range(n_words):
-                        without[w] &= ~differ[w]
+                    _keep_together(planes, i, heir, without)
                 kept = _weigh(without, bits.tables)
         if kept > target:
             target, member = kept, state.heads[k]
@@ -305,7 +304,8 @@ def _drop(bits, state, item, agree):
         heir = 0
         while state.cluster[heir] != k:
             heir += 1
-        _lead(bits, state, k, heir)
+        state.heads[k] = heir
+        _lead(bits.planes, state.apart, k, heir)
     return False
 
 
@@ -324,6 +324,7 @@ def _grow(bits, state, order, enough, beyond, last_size, curve, labels, bounds, 
     item, place = order[0], np.int64(-1)
     while item >= 0:
         _add(bits, state, item, place)
+        bounds[item] = -1
         while True:
             size = state.numbers[1]
             if weight > curve[size]:
@@ -343,7 +344,8 @@ def _grow(bits, state, order, enough, beyond, last_size, curve, labels, bounds, 
             else:
                 for i in range(order.size):
                     bounds[i] = min(bounds[i] + gained, weight)
-                bounds[member] = weight
+            bounds[state.cluster >= 0] = -1
+            bounds[member] = weight
         if state.numbers[1] >= largest + beyond:
             break
         item, place, weight = _next(bits, state, weight, order, bounds)
