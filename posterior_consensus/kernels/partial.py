@@ -154,46 +154,49 @@ def _add(bits, state, item, k):
 
 
 @inner
-def _best_place(agree, apart, tables, used, n_used, item, weight):
+def _best_place(agree, apart, tables, used, n_used, item, weight, hint, floor):
     """The weight of the draws that still agree with an item in the cluster that suits it best, and that cluster.
 
-    A cluster of its own is -1.
+    A cluster of its own is -1. The cluster `hint` is looked at first. Where no weight above `floor` is left, a bound of
+    it will do.
     """
     most, place, left = np.int64(-1), np.int64(-1), weight
-    for s in range(n_used):
-        k = used[s]
+    for s in range(-1, n_used):
+        k = hint if s < 0 else used[s]
+        if k < 0 or (s >= 0 and k == hint):
+            continue
         kept = weight - _weigh_both(agree, apart[item, k], tables)
         left -= kept
         if kept > most:
             most, place = kept, k
-        if left <= most:
-            return most, place
+        if left <= most or max(left, most) <= floor:
+            return max(left, most), place
     return left, np.int64(-1)
 
 
 @inner
-def _next(bits, state, weight, order, bounds):
-    """The open item that costs least, the first of them in this order, with its cluster and the weight left.
+def _next(bits, state, weight, order, bounds, places):
+    """The open item that costs least, the first of them in this order, with the weight left and, in `places`, where.
 
     What an item would leave falls while others enter: what was computed before bounds it from above. That of a member
     is below 0.
     """
     # Each array that a function takes out of a tuple is counted, which costs more than what is computed here.
     agree, apart, tables, used, n_used = state.agree, state.apart, bits.tables, state.used, state.numbers[0]
-    item, place, most = order[0], np.int64(-1), np.int64(-1)
+    item, most = order[0], np.int64(-1)
     for i in order:
         if bounds[i] > bounds[item]:
             item = i
     if bounds[item] < 0:
-        return -1, place, most
-    most, place = _best_place(agree, apart, tables, used, n_used, item, weight)
+        return -1, most
+    most, places[item] = _best_place(agree, apart, tables, used, n_used, item, weight, places[item], most)
     bounds[item] = most
     for i in order:
         if bounds[i] > most:
-            bounds[i], where = _best_place(agree, apart, tables, used, n_used, i, weight)
+            bounds[i], places[i] = _best_place(agree, apart, tables, used, n_used, i, weight, places[i], most)
             if bounds[i] > most:
-                item, most, place = i, bounds[i], where
-    return item, place, most
+                item, most = i, bounds[i]
+    return item, most
 
 
 @inner
@@ -219,9 +222,8 @@ def _cheapest(bits, state, last, target, rows):
         two = rows[0]
         two[:] = 0
         for other in state.used[:s]:
-            row = apart[head, other]
             for w in range(n_words):
-                word = ~row[w] & bits.present[w]
+                word = ~apart[head, other, w] & bits.present[w]
                 two[w] |= met[k, w] & word
                 met[k, w] |= word
         for w in range(n_words):
@@ -250,21 +252,30 @@ def _cheapest(bits, state, last, target, rows):
             row = apart[member, cluster[member]]
             for w in range(n_words):
                 rows[0, w] = state.agree[w] | (once[w] & row[w])
-    without = rows[3]
+    some, several, without = rows[1], rows[2], rows[3]  # draws in which one, or more, of the clusters is not whole
+    some[:] = 0
+    several[:] = 0
+    for k in state.used[:n_used]:
+        for w in range(n_words):
+            several[w] |= some[w] & away[k, w]
+            some[w] |= away[k, w]
     for s in range(n_used):
         k = state.used[s]
         if state.heads[k] == last:
             continue
-        without[:] = bits.present
+        for w in range(n_words):
+            without[w] = bits.present[w] & ~several[w] & ~(some[w] & ~away[k, w])
+        if _weigh(without, bits.tables) <= target:
+            continue
         for r in range(n_used):
             other = state.used[r]
-            row = apart[state.heads[other], k]
+            head = state.heads[other]
             if r < s:
                 for w in range(n_words):
-                    without[w] &= ~(away[other, w] | met[other, w])
+                    without[w] &= ~met[other, w]
             elif r > s:
                 for w in range(n_words):
-                    without[w] &= ~(away[other, w] | (met[other, w] & (~single[other, w] | row[w])))
+                    without[w] &= ~(met[other, w] & (~single[other, w] | apart[head, k, w]))
         kept = _weigh(without, bits.tables)
         heir = -1
         for i in range(cluster.size):
@@ -273,9 +284,8 @@ def _cheapest(bits, state, last, target, rows):
                     heir = i
                     for other in state.used[:n_used]:
                         if other != k:
-                            row = apart[heir, other]
                             for w in range(n_words):
-                                without[w] &= row[w]
+                                without[w] &= apart[heir, other, w]
                 else:
                     _keep_together(planes, i, heir, without)
                 kept = _weigh(without, bits.tables)
@@ -309,21 +319,54 @@ def _drop(bits, state, item, agree):
     return False
 
 
-@inner
-def _grow(bits, state, order, enough, beyond, last_size, curve, labels, bounds, rows):
-    """One run of :func:`grow`, from the first item of `order`; the number of items of `labels`."""
-    state.cluster[:] = -1
-    state.sizes[:] = 0
-    state.numbers[:] = 0
-    state.agree[:] = bits.present
+@jit
+def grow(bits, order, enough, last_size, n_clusters, stop):
+    """Let the items enter one by one, first that of `order[0]`, then always the one that costs least.
+
+    Whenever what is left without one member is better than anything of that size before, the member leaves again: a
+    sequential floating forward search.
+
+    Parameters
+    ----------
+    bits : Bits
+    order : integer array of shape (n,)
+        All items; of several that cost the same, the first enters.
+    enough : int
+        Weight that the partition wanted has.
+    last_size : int
+        Number of items above which no member leaves.
+    n_clusters : int
+        The largest number of clusters of a draw.
+    stop : uint8 array of shape (1,)
+        Another thread may set it to 1 to have what was found by then.
+
+    Returns
+    -------
+    int64 array of shape (n,)
+        The largest partition of at least the weight `enough`, of several that of most weight; -1 where open.
+    int64 array of shape (n + 1,)
+        The largest weight by the number of items.
+    """
+    n_items, _, n_words = bits.planes.shape
+    state = Partial(
+        np.full(n_items, -1),
+        np.empty(n_clusters, np.int64),
+        np.zeros(n_clusters, np.int64),
+        np.empty(n_clusters, np.int64),
+        np.zeros(2, np.int64),
+        np.empty((n_items, n_clusters, n_words), np.uint64),
+        bits.present.copy(),
+    )
+    rows = np.empty((4 + 3 * n_clusters, n_words), np.uint64)
+    labels, curve = np.full(n_items, -1), np.zeros(n_items + 1, np.int64)
     weight = _weigh(bits.present, bits.tables)
-    bounds[:] = weight
-    curve[:] = 0
+    bounds = np.full(n_items, weight)
     curve[0] = weight
     largest = 0
-    item, place = order[0], np.int64(-1)
+    places = np.full(n_items, -1)
+    item = order[0]
     while item >= 0:
-        _add(bits, state, item, place)
+        _add(bits, state, item, places[item])
         bounds[item] = -1
         while True:
             size = state.numbers[1]
@@ -339,50 +382,66 @@ def _grow(bits, state, order, enough, beyond, last_size, curve, labels, bounds, 
                 break
             gained = kept - weight
             weight = kept
+            k = state.cluster[member]
             if _drop(bits, state, member, rows[0]):
                 bounds[:] = weight
-            else:
-                for i in range(order.size):
-                    bounds[i] = min(bounds[i] + gained, weight)
-            bounds[state.cluster >= 0] = -1
+                places[places == k] = -1
+            for i in range(n_items):
+                bounds[i] = -1 if state.cluster[i] >= 0 else min(bounds[i] + gained, weight)
             bounds[member] = weight
-        if state.numbers[1] >= largest + beyond:
+        if stop[0]:
             break
-        item, place, weight = _next(bits, state, weight, order, bounds)
-    return largest
+        item, weight = _next(bits, state, weight, order, bounds, places)
+    return labels, curve
+
+
+@inner
+def _n_colours(possible, items, colour, last):
+    """Number of colours that the items get from the last to the first, each the first that no neighbour has."""
+    n_colours = 0
+    last[: items.size] = -1  # the item that found a colour taken
+    for a in range(items.size - 1, -1, -1):
+        i = items[a]
+        for b in range(a + 1, items.size):
+            if possible[i, items[b]]:
+                last[colour[items[b]]] = i
+        c = 0
+        while last[c] == i:
+            c += 1
+        colour[i] = c
+        n_colours = max(n_colours, c + 1)
+    return n_colours
 
 
 @jit
-def grow(bits, n_slots, orders, beyond, enough, last_size, stop):
-    """Grow a partition of some items from the first item of each of the `orders` (S, n), by the item that costs least.
+def clique_bound(possible, finely):
+    """An upper bound of the number of items of which every two are `possible` (n, n), False on the diagonal.
 
-    Whenever one member without the others' company makes it better than any of its size before, that member leaves. A
-    run ends `beyond` (S,) items above the largest partition of weight `enough`, and no member leaves one of more than
-    `last_size` items. There are at most `n_slots` clusters.
-
-    Returns the largest partition of at least this weight (n,), -1 where open, of several that of the largest weight,
-    and the largest weight at each number of items (n + 1,). The first run is finished even if `stop` holds 1.
+    Such a set has at most one item of each colour, where neighbours have different ones. Items are taken away, always
+    one of least degree: with `finely`, colours are counted for each item among those that are its neighbours when it
+    goes, since the first item of the set to go has all others there; else among all items.
     """
-    n_items, _, n_words = bits.planes.shape
-    state = Partial(
-        np.empty(n_items, np.int64),
-        np.empty(n_slots, np.int64),
-        np.empty(n_slots, np.int64),
-        np.empty(n_slots, np.int64),
-        np.empty(2, np.int64),
-        np.empty((n_items, n_slots, n_words), np.uint64),
-        np.empty(n_words, np.uint64),
-    )
-    rows = np.empty((4 + 3 * n_slots, n_words), np.uint64)
-    bounds, labels, best = np.empty(n_items, np.int64), np.empty(n_items, np.int64), np.full(n_items, -1)
-    curve, highest = np.empty(n_items + 1, np.int64), np.zeros(n_items + 1, np.int64)
-    found = 0
-    for s in range(orders.shape[0]):
-        if s > 0 and stop[0]:
-            break
-        largest = _grow(bits, state, orders[s], enough, beyond[s], last_size, curve, labels, bounds, rows)
-        if largest > found or (largest == found and curve[largest] > highest[largest]):
-            found = largest
-            best[:] = labels
-        highest = np.maximum(highest, curve)
-    return best, highest
+    n_items = possible.shape[0]
+    degree = np.empty(n_items, np.int64)
+    for i in range(n_items):
+        degree[i] = possible[i].sum()
+    here = np.ones(n_items, np.bool_)
+    colour, last = np.empty(n_items, np.int64), np.empty(n_items + 1, np.int64)
+    order, near = np.empty(n_items, np.int64), np.empty(n_items, np.int64)
+    bound = 1
+    for gone in range(n_items):
+        item = -1
+        for i in range(n_items):
+            if here[i] and (item < 0 or degree[i] < degree[item]):
+                item = i
+        here[item] = False
+        order[gone] = item
+        n_near = 0
+        for i in range(n_items):
+            if here[i] and possible[item, i]:
+                degree[i] -= 1
+                near[n_near] = i
+                n_near += 1
+        if finely and n_near + 1 > bound:
+            bound = max(bound, 1 + _n_colours(possible, near[:n_near], colour, last))
+    return bound if finely else _n_colours(possible, order, colour, last)
