@@ -50,5 +50,7 @@ from .sources.matrices import as_pair_similarity as as_pair_similarity
 from .sources.probabilities import as_allocation_probabilities as as_allocation_probabilities
 from .summary import Summary as Summary
 from .summary import summarize as summarize
+from .views.partial_partition import PartialPartition as PartialPartition
+from .views.partial_partition import partial_partition as partial_partition
 
 __version__: str

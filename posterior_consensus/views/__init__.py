@@ -1,0 +1,1 @@
+"""More than one answer: what a single partition hides."""

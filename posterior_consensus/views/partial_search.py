@@ -8,14 +8,15 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus import memory
+from posterior_consensus.consensus.partition import consensus_partition
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.executor import Executor, n_threads
 from posterior_consensus.kernels import coclustering, partial
 from posterior_consensus.kernels.cells import Draws
-from posterior_consensus.kernels.completion import complete
+from posterior_consensus.kernels.completion import settle_some
 from posterior_consensus.losses import PartitionLoss
-from posterior_consensus.partitions import Labels, canonical_labels
+from posterior_consensus.partitions import Labels, canonical_labels, contingency_table
 
 ROUNDING = 1e-9  # weights such as 1 / N do not add up exactly
 
@@ -27,7 +28,6 @@ _LAST_SIZE = 128  # items up to which members may leave again: later that finds 
 _MOST_WEIGHT = 2**40
 _LITTLE = 500 * 60  # labels up to which threads cost more than they save
 _FINELY = 400  # items up to which the bound looks at each item's neighbours
-_ORDERS = 8  # in which open items are allocated
 _MOST_PAIRS = 0.25  # of the memory budget, that the bound may take
 
 
@@ -122,21 +122,30 @@ def size_bound(draws: PartitionDraws, prob: float) -> int:
 def completed(
     draws: PartitionDraws, labels: Labels, loss: PartitionLoss, rng: np.random.Generator, seconds: float | None
 ) -> Labels:
-    """Put the open items where the expected loss is least, the others held, from several orders; the best of these."""
-    most = max(draws.most_clusters, int(labels.max()) + 1)
-    memory.check(4.0 * int(draws.starts[-1]) * most * n_threads(), f"A search among {most} clusters", "Thin the draws.")
-    open_items = np.flatnonzero(labels < 0)
-    if open_items.size == 0:
-        return labels
+    """Put the open items where the expected loss is least while the others keep their clusters.
+
+    From the consensus of all items, changed so that it agrees with the sure clusters, open items move one by one.
+    """
+    free = consensus_partition(draws, loss, random_seed=rng, seconds=seconds, progressbar=False).labels.values
+    partition = _agreeing(free, labels)
+    most = max(draws.most_clusters, int(partition.max()) + 1)
+    memory.check(4.0 * int(draws.starts[-1]) * most, f"A search among {most} clusters", "Thin the draws.")
     ensemble = Draws(draws.labels, draws.starts, draws.weights)
-    orders = [rng.permutation(open_items) for _ in range(_ORDERS)]
-    partitions = [labels.copy() for _ in orders]
-    with Executor(0 if draws.labels.size <= _LITTLE else -1, seconds) as executor:
-        values = executor.results(
-            complete,
-            [
-                (ensemble, loss.arrays(labels.size), partition, order, most, executor.stop)
-                for partition, order in zip(partitions, orders, strict=True)
-            ],
-        )
-    return numbered(partitions[int(np.argmin(values))])
+    settle_some(ensemble, loss.arrays(labels.size), partition, np.flatnonzero(labels < 0), most)
+    return canonical_labels(partition)
+
+
+def _agreeing(partition: Labels, sure: Labels) -> Labels:
+    """Change a partition so that it agrees with the sure clusters; other items follow the one that has their cluster.
+
+    A sure cluster has the cluster in which most of its items are, if no other one has more items there.
+    """
+    members = np.flatnonzero(sure >= 0)
+    table = contingency_table(sure[members], partition[members])
+    home = table.argmax(axis=1)
+    agreeing: Labels = partition + np.int32(table.shape[0])
+    for cluster in np.unique(home):
+        living = np.flatnonzero(home == cluster)
+        agreeing[partition == cluster] = living[table[living, cluster].argmax()]
+    agreeing[members] = sure[members]
+    return canonical_labels(agreeing)
