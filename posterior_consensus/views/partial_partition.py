@@ -18,7 +18,7 @@ from posterior_consensus.losses import PartitionLoss, as_loss, loss_attrs, loss_
 from posterior_consensus.partitions import HasLabels, Labels, canonical_rows
 from posterior_consensus.sources.containers import Stored, stored
 from posterior_consensus.sources.labels import as_partition_draws
-from posterior_consensus.views.partial_search import completed, search, size_bound
+from posterior_consensus.views.partial_search import completed, search
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -197,7 +197,7 @@ def partial_partition(
     of the items is more probable than anything of that size before, the item leaves again [2]_. The answer is the
     largest set found, of several the most probable. That none is larger is not proven, unless `n_items_bound` says so:
     every two items of Q must be together, or apart, with at least probability `prob`, and the colours of a graph bound
-    how many such items there are.
+    how many such items there are. Of up to eight items all sets are looked at.
 
     The set was chosen because it is probable in these draws, so its probability is somewhat too high, by more than its
     standard error if the draws are few. Other draws of the same posterior give a fair estimate.
@@ -231,11 +231,11 @@ def partial_partition(
     draws = as_partition_draws(draws)
     prob = check_between("prob", prob, 1)
     n_starts = check_count("n_starts", n_starts)
-    loss = None if complete is None else as_loss(complete)
+    loss = None if complete is None else _loss(complete)
     if seconds is not None:
         check_seconds(seconds)
     rng = as_generator(random_seed)
-    labels, curve = search(draws, prob, n_starts, rng, seconds)
+    labels, curve, bound = search(draws, prob, n_starts, rng, seconds)
     agrees = _agreement(draws, labels)
     completion, expected, error = None, np.nan, np.nan
     if loss is not None:
@@ -247,13 +247,20 @@ def partial_partition(
         probability=float(draws.samples.mean(agrees)),
         mcse=float(draws.samples.mcse(agrees)),
         prob=prob,
-        n_items_bound=size_bound(draws, prob),
+        n_items_bound=bound,
         curve=_curve(curve),
         completion=completion,
         loss=loss,
         expected_loss=expected,
         expected_loss_mcse=error,
     )
+
+
+def _loss(complete: Any) -> PartitionLoss:
+    try:
+        return as_loss(complete)
+    except (TypeError, ValueError) as error:
+        raise type(error)(str(error).replace("`loss`", "`complete`")) from None
 
 
 def _agreement(draws: PartitionDraws, labels: Labels) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,9 @@ from posterior_consensus.kernels import coclustering, partial
 from posterior_consensus.kernels.cells import Draws
 from posterior_consensus.kernels.completion import settle_some
 from posterior_consensus.losses import PartitionLoss
-from posterior_consensus.partitions import Labels, canonical_labels, contingency_table
+from posterior_consensus.partitions import Labels, canonical_labels, canonical_rows, contingency_table
 
-ROUNDING = 1e-9  # weights such as 1 / N do not add up exactly
+_ROUNDING = 1e-9  # weights such as 1 / N do not add up exactly
 
 _DRAWS_AT_ONCE = 4096  # a multiple of the 64 draws in a word
 _AT_ONCE = 8  # starts between two looks at whether to end: not the number of threads, on which nothing may depend
@@ -26,6 +27,7 @@ _AGREE = 5  # starts that must have reached the largest number of items
 _GAIN = 1e-3  # share of the area that the last starts must add, else the search ends
 _LAST_SIZE = 128  # items up to which members may leave again: later that finds little and takes most of the time
 _MOST_WEIGHT = 2**40
+_ALL_SUBSETS = 8  # items of which every set is looked at
 _LITTLE = 500 * 60  # labels up to which threads cost more than they save
 _FINELY = 400  # items up to which the bound looks at each item's neighbours
 _MOST_PAIRS = 0.25  # of the memory budget, that the bound may take
@@ -33,12 +35,20 @@ _MOST_PAIRS = 0.25  # of the memory budget, that the bound may take
 
 def search(
     draws: PartitionDraws, prob: float, n_starts: int, rng: np.random.Generator, seconds: float | None
-) -> tuple[Labels, Floats]:
-    """Find labels (n,), -1 where open, of the most items, and the probabilities (n + 1,) of the best of each size."""
+) -> tuple[Labels, Floats, int]:
+    """Find the most items that the posterior clusters alike with at least this probability.
+
+    Returns
+    -------
+    Labels (n,), -1 where open; the largest probability found by number of items (n + 1,); a bound of that number.
+    """
     draws = draws.without_zero_weights()
     weights = _whole(draws.weights) if draws.samples.is_weighted else np.ones(draws.n_draws, np.int64)
     total = int(weights.sum())
-    enough = max(int(np.ceil((prob - ROUNDING) * total)), 1)
+    enough = max(int(np.ceil((prob - _ROUNDING) * total)), 1)
+    if draws.n_items <= _ALL_SUBSETS:
+        labels, curve = _among_all(draws, weights, enough)
+        return labels, curve / total, int((labels >= 0).sum())
     _check_memory(draws)
     bits = _bits(draws, weights)
     orders = _orders(draws.n_items, n_starts, rng)
@@ -51,15 +61,38 @@ def search(
             curve = np.max([one for _, one in found], axis=0)
             sizes = np.array([int((labels >= 0).sum()) for labels, _ in found])
             before, area = area, float(curve.mean())
-            enough_agree = np.sum(sizes == sizes.max()) >= _AGREE and area <= before * (1 + _GAIN)
-            if executor.stopped or enough_agree:
+            agreed = np.sum(sizes == sizes.max()) >= _AGREE and area <= before * (1 + _GAIN)
+            if executor.stopped or agreed:
                 break
     best = max(range(len(found)), key=lambda one: (sizes[one], found[one][1][sizes[one]]))
     # Without any one item, a partition holds in at least as many draws.
-    return numbered(found[best][0]), np.maximum.accumulate(curve[::-1])[::-1] / total
+    curve = np.maximum.accumulate(curve[::-1])[::-1]
+    return _numbered(found[best][0]), curve / total, _size_bound(draws, prob)
 
 
-def numbered(labels: npt.NDArray[Any]) -> Labels:
+def _among_all(
+    draws: PartitionDraws, weights: npt.NDArray[np.int64], enough: int
+) -> tuple[Labels, npt.NDArray[np.int64]]:
+    """The best by looking at every set of items and every partition of it that a draw has."""
+    n_items = draws.n_items
+    curve = np.zeros(n_items + 1, np.int64)
+    curve[0] = weights.sum()
+    best = np.full(n_items, -1, np.int32)
+    for size in range(1, n_items + 1):
+        for chosen in itertools.combinations(range(n_items), size):
+            rows, _ = canonical_rows(draws.labels[:, chosen], draws.most_clusters)
+            _, first, which = np.unique(rows @ n_items ** np.arange(size), return_index=True, return_inverse=True)
+            sums = np.zeros(first.size, np.int64)
+            np.add.at(sums, which, weights)
+            if sums.max() > curve[size]:
+                curve[size] = sums.max()
+                if sums.max() >= enough:
+                    best[:] = -1
+                    best[list(chosen)] = rows[first[sums.argmax()]]
+    return best, curve
+
+
+def _numbered(labels: npt.NDArray[Any]) -> Labels:
     """Number the clusters by first appearance; open items keep -1."""
     sure = labels >= 0
     numbers = np.full(labels.size, -1, np.int32)
@@ -81,7 +114,7 @@ def _whole(weights: Floats) -> npt.NDArray[np.int64]:
     """Weights as whole numbers: as multiples of the least where they are such, as repeated draws would count."""
     multiples = weights / weights.min()
     whole: npt.NDArray[np.int64] = np.rint(np.minimum(multiples, _MOST_WEIGHT)).astype(np.int64)
-    if multiples.sum() < _MOST_WEIGHT and np.all(np.abs(multiples - whole) <= ROUNDING * multiples):
+    if multiples.sum() < _MOST_WEIGHT and np.all(np.abs(multiples - whole) <= _ROUNDING * multiples):
         return whole
     return np.maximum(np.rint(weights * _MOST_WEIGHT), 1).astype(np.int64)
 
@@ -108,13 +141,13 @@ def _bits(draws: PartitionDraws, weights: npt.NDArray[np.int64]) -> partial.Bits
     return partial.Bits(by_item, present, tables)
 
 
-def size_bound(draws: PartitionDraws, prob: float) -> int:
+def _size_bound(draws: PartitionDraws, prob: float) -> int:
     """Upper bound of the number of items: every two of them are together, or apart, with at least this probability."""
     n_items = draws.n_items
     if prob <= 0.5 or not memory.fits(8 * n_items**2 / _MOST_PAIRS):
         return n_items
     similarity = draws.shared_similarity
-    possible = (similarity >= prob - ROUNDING) | (similarity <= 1 - prob + ROUNDING)
+    possible = (similarity >= prob - _ROUNDING) | (similarity <= 1 - prob + _ROUNDING)
     np.fill_diagonal(possible, False)
     return int(partial.clique_bound(possible, n_items <= _FINELY))
 
