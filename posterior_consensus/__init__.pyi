@@ -36,6 +36,7 @@ from .plots import plot_item_uncertainty as plot_item_uncertainty
 from .plots import plot_loss_path as plot_loss_path
 from .plots import plot_n_clusters as plot_n_clusters
 from .plots import plot_near_independence as plot_near_independence
+from .plots import plot_partial_partition as plot_partial_partition
 from .plots import plot_psm as plot_psm
 from .plots import plot_psm_by_chain as plot_psm_by_chain
 from .plots import plot_sequence as plot_sequence

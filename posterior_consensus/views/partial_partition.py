@@ -78,7 +78,7 @@ class PartialPartition(Stored, HasLabels):
         """One sentence for people."""
         n_open = self.labels.size - self.n_items
         dim = self.labels.dims[0]
-        others = "none is open" if n_open == 0 else f"the other {n_open} {'are' if n_open > 1 else 'is'} open"
+        others = {0: "none is open", 1: "the other is open"}.get(n_open, f"the other {n_open} are open")
         these = f"These {self.n_items} of {self.labels.size} items ({dim}) are" if self.n_items > 1 else "One item is"
         probability = display.with_error(f"{self.probability:.3g}", self.mcse)
         return f"{these} clustered like this with probability {probability}; {others}."
@@ -120,14 +120,14 @@ class PartialPartition(Stored, HasLabels):
         )
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for each cluster of sure items: how many there are, and which."""
+        """A row for each cluster of sure items: how many there are, and the first few of them."""
         dim = str(self.labels.dims[0])
         names = self.labels[dim].values if dim in self.labels.coords else np.arange(self.labels.size)
         members = [names[self.labels.values == k] for k in range(self.n_clusters)]
         return pd.DataFrame(
             {
                 "size": [len(m) for m in members],
-                dim: [", ".join(map(str, m[:8])) + (", ..." if len(m) > 8 else "") for m in members],
+                dim: [", ".join(map(str, m[:4])) + (", ..." if len(m) > 4 else "") for m in members],
             },
             index=pd.RangeIndex(len(members), name="cluster"),
         )
