@@ -22,6 +22,7 @@ TAKES_DRAWS = {
     "refine_partition": lambda draws: pc.consensus.refine_partition(draws, CENTER),
     "credible_ball": lambda draws: pc.credible_ball(draws, CENTER),
     "item_uncertainty": lambda draws: pc.item_uncertainty(draws, CENTER),
+    "partial_partition": pc.partial_partition,
     "plot_psm": lambda draws: pc.plot_psm(draws, CENTER),
     "plot_n_clusters": lambda draws: pc.plot_n_clusters(draws, CENTER),
 }

@@ -19,6 +19,7 @@ from tests.test_plots import draws_of
 DRAWS = draws_of(3, 40, 12)
 LABELS = np.arange(12) % 3
 BALL = pc.credible_ball(DRAWS, LABELS)
+PARTIAL = pc.partial_partition(DRAWS, 0.3, random_seed=1)
 PLOTS = {
     "psm": lambda **kw: pc.plot_psm(DRAWS, LABELS, **kw),
     "psm_by_chain": lambda **kw: pc.plot_psm_by_chain(DRAWS, LABELS, **kw),
@@ -26,6 +27,7 @@ PLOTS = {
     "n_clusters": lambda **kw: pc.plot_n_clusters(DRAWS, LABELS, **kw),
     "loss_path": lambda **kw: pc.plot_loss_path(pc.loss_path(DRAWS, "binder", [0.3, 0.6], method="best_draw"), **kw),
     "item_uncertainty": lambda **kw: pc.plot_item_uncertainty(pc.item_uncertainty(DRAWS, LABELS), **kw),
+    "partial_partition": lambda **kw: pc.plot_partial_partition(PARTIAL, **kw),
     "data": lambda **kw: pc.plot_data(np.arange(24.0).reshape(12, 2), LABELS, **kw),
     "cluster_profiles": lambda **kw: pc.plot_cluster_profiles(np.arange(24.0).reshape(12, 2) ** 2, LABELS, **kw),
     "alluvial": lambda **kw: pc.plot_alluvial([LABELS, DRAWS.labels[0]], **kw),

@@ -91,6 +91,7 @@ def functions_of(draws, partition):
         "compare_partitions": lambda: pc.compare_partitions(draws, [partition, np.arange(N_ITEMS)]),
         "credible_ball": lambda: pc.credible_ball(draws, partition),
         "item_uncertainty": lambda: pc.item_uncertainty(draws, partition),
+        "partial_partition": lambda: pc.partial_partition(draws, complete="vi", **seeded),
         "certify": lambda: [pc.certify(draws, partition, loss, seconds=0.1, **quiet) for loss in ("binder", "vi")],
         "loss_path": lambda: pc.loss_path(draws, "vi", [0.5, 1.0], **seeded, **quiet),
         "consensus_partition": lambda: pc.consensus_partition(draws, **seeded, **quiet),
@@ -110,6 +111,7 @@ def functions_of(draws, partition):
         "plot_draws_map": lambda: pc.plot_draws_map(draws, partition),
         "plot_credible_ball": lambda: pc.plot_credible_ball(pc.credible_ball(draws, partition)),
         "plot_item_uncertainty": lambda: pc.plot_item_uncertainty(pc.item_uncertainty(draws, partition)),
+        "plot_partial_partition": lambda: pc.plot_partial_partition(pc.partial_partition(draws, **seeded)),
         "plot_traces": lambda: pc.plot_traces(pc.diagnose(draws, partition)),
     }
 

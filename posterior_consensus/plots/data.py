@@ -201,7 +201,8 @@ def _draw_points(ax: Axes, x: Floats, y: Floats, labels: Labels, probability: Fl
     colours = np.array(colours_of(labels))
     patterns = patterns_of(labels)
     is_open = labels < 0
-    ax.scatter(x[is_open], y[is_open], s=_SMALLEST, c=colours[is_open], alpha=_PALE, linewidths=0.0)
+    if is_open.any():
+        ax.scatter(x[is_open], y[is_open], s=_SMALLEST, c=OPEN, alpha=_PALE, linewidths=0.0)
     for pattern in np.unique(patterns):
         for full in (True, False):
             at = (patterns == pattern) & (full == (sure >= 0.5)) & ~alone & ~is_open
