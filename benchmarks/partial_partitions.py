@@ -101,9 +101,9 @@ def _area(name, labels, seeds, has_salso):
 
 
 def _seconds(draws, prob, seeds, repeat, **options):
-    """Median over the seeds, begun with draws that are read."""
+    """Median of half of the seeds, begun with draws that are read."""
     runs = []
-    for seed in seeds:
+    for seed in seeds[: len(seeds) // 2]:
         began = time.perf_counter()
         pc.partial_partition(draws, prob, random_seed=len(seeds) * repeat + seed, **options)
         runs.append(time.perf_counter() - began)

@@ -83,5 +83,14 @@ def test_matrix_has_open_items_at_the_end_and_paler(partial):
     assert [patch.get_width() for patch in ax.patches] == [2, 3]
     shown = [tick.get_text() for tick in ax.get_xticklabels()]
     assert set(shown[5:]) == {"item 0", "item 4", "item 7"}
-    narrow = pc.plot_psm(psm, partial, figsize=(1.2, 1.0))
-    assert "open" in [tick.get_text() for tick in narrow.get_xticklabels()]
+
+
+def test_open_is_named_where_items_are_not():
+    labels = np.arange(120) % 2
+    draws = np.tile(labels, (40, 1))
+    draws[:, 60:] = np.random.default_rng(0).integers(2, size=(40, 60))
+    partial = pc.partial_partition(draws, 0.9, random_seed=1)
+    assert partial.n_items >= 60
+    ax = pc.plot_psm(draws, partial)
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["0", "1", "open"]
+    plt.close("all")
