@@ -69,6 +69,10 @@ def plot_item_uncertainty():
     pc.plot_item_uncertainty(summary().items)
 
 
+def plot_partial_partition():
+    pc.plot_partial_partition(pc.partial_partition(summary().draws, random_seed=1))
+
+
 def plot_data():
     pc.plot_data(posterior("iris")["observed_data"]["petal"], iris().consensus, items=iris().items)
 

@@ -38,6 +38,7 @@ from .plots import plot_loss_by_n_clusters as plot_loss_by_n_clusters
 from .plots import plot_loss_path as plot_loss_path
 from .plots import plot_n_clusters as plot_n_clusters
 from .plots import plot_near_independence as plot_near_independence
+from .plots import plot_partial_partition as plot_partial_partition
 from .plots import plot_particles as plot_particles
 from .plots import plot_posterior_comparison as plot_posterior_comparison
 from .plots import plot_psm as plot_psm
@@ -61,6 +62,8 @@ from .views.density import partition_density as partition_density
 from .views.distances import pairwise_losses as pairwise_losses
 from .views.n_clusters import LossByNClusters as LossByNClusters
 from .views.n_clusters import loss_by_n_clusters as loss_by_n_clusters
+from .views.partial_partition import PartialPartition as PartialPartition
+from .views.partial_partition import partial_partition as partial_partition
 from .views.particle_record import Particles as Particles
 from .views.particles import particles as particles
 

@@ -27,6 +27,7 @@ TAKES_DRAWS = {
     "particles": lambda draws: pc.particles(draws, random_seed=1, progressbar=False),
     "partition_density": pc.partition_density,
     "pairwise_losses": pc.pairwise_losses,
+    "partial_partition": pc.partial_partition,
     "plot_psm": lambda draws: pc.plot_psm(draws, CENTER),
     "plot_n_clusters": lambda draws: pc.plot_n_clusters(draws, CENTER),
 }

@@ -9,6 +9,7 @@ from tests.helpers import written
 RESULTS = {
     "consensus": lambda z, best: best,
     "ball": lambda z, best: pc.credible_ball(z, best),
+    "partial": lambda z, best: pc.partial_partition(z, complete="vi", random_seed=1),
     "items": lambda z, best: pc.item_uncertainty(z, best),
 }
 

@@ -23,6 +23,7 @@ QUIET = {"random_seed": 1, "progressbar": False}
 BY_N_CLUSTERS = pc.loss_by_n_clusters(DRAWS, n_clusters=[2, 3, 4], **QUIET)
 COMPARED = pc.compare_posteriors(DRAWS, draws_of(4, 40, 12), n_particles=1, **QUIET)
 SEVERAL = pc.particles(DRAWS, 3, random_seed=1, progressbar=False)
+PARTIAL = pc.partial_partition(DRAWS, 0.3, random_seed=1)
 PLOTS = {
     "psm": lambda **kw: pc.plot_psm(DRAWS, LABELS, **kw),
     "psm_by_chain": lambda **kw: pc.plot_psm_by_chain(DRAWS, LABELS, **kw),
@@ -34,6 +35,7 @@ PLOTS = {
     "loss_by_n_clusters": lambda **kw: pc.plot_loss_by_n_clusters(BY_N_CLUSTERS, **kw),
     "posterior_comparison": lambda **kw: pc.plot_posterior_comparison(COMPARED, LABELS, **kw),
     "item_uncertainty": lambda **kw: pc.plot_item_uncertainty(pc.item_uncertainty(DRAWS, LABELS), **kw),
+    "partial_partition": lambda **kw: pc.plot_partial_partition(PARTIAL, **kw),
     "data": lambda **kw: pc.plot_data(np.arange(24.0).reshape(12, 2), LABELS, **kw),
     "cluster_profiles": lambda **kw: pc.plot_cluster_profiles(np.arange(24.0).reshape(12, 2) ** 2, LABELS, **kw),
     "alluvial": lambda **kw: pc.plot_alluvial([LABELS, DRAWS.labels[0]], **kw),

@@ -60,6 +60,8 @@ RESULTS = {
     "density, weights": lambda: pc.partition_density(
         pc.as_partition_draws(Z, weights=np.arange(60)), loss=pc.vi(a=0.7), bandwidth=0.5, random_seed=1
     ),
+    "partial": lambda: pc.partial_partition(Z, 0.6, random_seed=1),
+    "partial, complete": lambda: pc.partial_partition(Z, 0.4, complete=pc.binder(0.7), random_seed=1),
     "items": lambda: pc.item_uncertainty(Z, best()),
     "items, names": lambda: pc.item_uncertainty(Z, best(n_clusters=3).with_names(["a", "b", "c"])),
     "diagnosis": lambda: pc.diagnose(Z, best(loss="binder"), references={"one": np.zeros(8, int)}),
@@ -155,7 +157,16 @@ def test_a_result_comes_back_from_a_posterior_of_arviz(posterior, result):
 
 
 def test_results_come_back_from_one_group(tmp_path):
-    kinds = ["consensus, names", "certificate", "ball", "items, names", "diagnosis", "comparison", "sequence"]
+    kinds = [
+        "consensus, names",
+        "certificate",
+        "ball",
+        "partial, complete",
+        "items, names",
+        "diagnosis",
+        "comparison",
+        "sequence",
+    ]
     kinds += ["independence", "threshold", "perturbation", "modes"]
     kinds += ["by number", "posteriors", "particles, weights", "density"]
     results = [RESULTS[kind]() for kind in kinds]

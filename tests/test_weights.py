@@ -94,6 +94,7 @@ def functions_of(draws, partition):
         "pairwise_losses": lambda: pc.pairwise_losses(draws),
         "item_uncertainty": lambda: pc.item_uncertainty(draws, partition),
         "particles": lambda: [pc.particles(draws, **seeded, **quiet), pc.particles(draws, 3, **seeded, **quiet)],
+        "partial_partition": lambda: pc.partial_partition(draws, complete="vi", **seeded),
         "certify": lambda: [pc.certify(draws, partition, loss, seconds=0.1, **quiet) for loss in ("binder", "vi")],
         "loss_path": lambda: pc.loss_path(draws, "vi", [0.5, 1.0], **seeded, **quiet),
         "consensus_partition": lambda: pc.consensus_partition(draws, **seeded, **quiet),
@@ -117,6 +118,7 @@ def functions_of(draws, partition):
         "plot_density_peaks": lambda: pc.plot_density_peaks(pc.partition_density(draws, **seeded)),
         "plot_item_uncertainty": lambda: pc.plot_item_uncertainty(pc.item_uncertainty(draws, partition)),
         "plot_particles": lambda: pc.plot_particles(pc.particles(draws, 2, **seeded, **quiet)),
+        "plot_partial_partition": lambda: pc.plot_partial_partition(pc.partial_partition(draws, **seeded)),
         "plot_traces": lambda: pc.plot_traces(pc.diagnose(draws, partition)),
     }
 

@@ -28,6 +28,7 @@ MOST_CHAINS = len(_CHAIN_COLOURS) * len(_CHAIN_LINES)  # that are told apart
 
 MARK = "#C1272D"  # the estimate, a default, what is pointed at
 NEUTRAL = "#888888"  # legends that stand for any cluster
+OPEN = "#BDBDBD"  # items that a partial partition leaves open
 
 
 def ink() -> str:
@@ -54,20 +55,20 @@ def _luminance(colours: Any) -> npt.NDArray[np.float64]:
 
 
 def colours_of(clusters: npt.NDArray[np.integer]) -> list[str]:
-    """A colour for each cluster number."""
-    return [COLOURS[k % len(COLOURS)] for k in clusters]
+    """A colour for each cluster number; below 0 stand open items."""
+    return [COLOURS[k % len(COLOURS)] if k >= 0 else OPEN for k in clusters]
 
 
 def patterns_of(clusters: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:
     """Number of each cluster's pattern, in `HATCHES` and `MARKERS`; it changes where the colours start again."""
-    return clusters // len(COLOURS) % len(HATCHES)
+    return np.maximum(clusters, 0) // len(COLOURS) % len(HATCHES)
 
 
 def patch_style(cluster: int, patterned: bool = True) -> dict[str, Any]:
     """Face and, where it can be seen, pattern of a cluster's areas."""
     from matplotlib.colors import to_rgba
 
-    colour = COLOURS[cluster % len(COLOURS)]
+    colour = colours_of(np.array([cluster]))[0]
     pattern = HATCHES[patterns_of(np.array([cluster]))[0]] if patterned else ""
     return {"facecolor": colour, "hatch": pattern, "edgecolor": to_rgba(ink_on([colour])[0], 0.6), "linewidth": 0.0}
 

@@ -16,6 +16,7 @@ from posterior_consensus.plots.colours import (
     COLOURS,
     MARKERS,
     NEUTRAL,
+    OPEN,
     colours_of,
     ink,
     is_patterned,
@@ -23,6 +24,7 @@ from posterior_consensus.plots.colours import (
     patterns_of,
 )
 from posterior_consensus.plots.observed import Observed, observed_table
+from posterior_consensus.views.partial_partition import PartialPartition
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,6 +34,7 @@ Floats = npt.NDArray[np.float64]
 
 _MOST_NAMED = 12  # clusters in the legend
 _MOST_BINS = 60
+_PALE = 0.5  # opacity of open items
 _SMALLEST, _LARGEST = 14.0, 44.0  # areas of points, in square points, from probability 0 to 1
 
 
@@ -51,7 +54,7 @@ def plot_data(
     data : array_like, Series, DataFrame or DataArray of shape (n_items,) or (n_items, n_features)
         Numbers, NaN where missing. A DataFrame has a row for each item; a DataArray may have the items second.
     partition : result object, DataArray or label vector of shape (n_items,)
-        As a rule the consensus.
+        As a rule the consensus. Of a :class:`PartialPartition`, the sure items are solid and the open ones pale.
     items : ItemUncertainty, optional
         What :func:`item_uncertainty` gives for this partition. A point is then the smaller the less probably its item
         is with the rest of its cluster, and hollow where that probability is below 1/2. A cross is an item on its own.
@@ -88,7 +91,9 @@ def plot_data(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['small (n = 2)', 'large (n = 1)']
     """
-    found = observed_table(data, partition)
+    found = (
+        _partial_table(data, partition) if isinstance(partition, PartialPartition) else observed_table(data, partition)
+    )
     probability = np.ones(found.labels.size) if items is None else _probability(items, partition, found)
     values, titles = _shown(found, features)
     present: npt.NDArray[np.bool_] = np.isfinite(values.sum(axis=1))
@@ -113,6 +118,13 @@ def plot_data(
         bbox_to_anchor=(1.0, 1.0),
     )
     return ax
+
+
+def _partial_table(data: Any, partial: PartialPartition) -> Observed:
+    """The data with the labels of a partial partition, -1 where open."""
+    found = observed_table(data, partial.labels + 1)
+    numbers = np.array([int(name) for name in found.names]) - 1
+    return found._replace(labels=numbers[found.labels], names=[str(k) for k in range(partial.n_clusters)])
 
 
 def _probability(items: Any, partition: Any, found: Observed) -> Floats:
@@ -166,9 +178,11 @@ def _draw_histogram(ax: Axes, values: Floats, labels: Labels) -> Floats:
     edges = np.histogram_bin_edges(values, n_bins if np.ptp(values) > 0 else 1)
     patterned = is_patterned(extent(ax)[1], int(labels.max()) + 1)
     floor = np.zeros(edges.size - 1)
-    for k in np.unique(labels):
+    present = np.unique(labels)
+    for k in np.roll(present, -int(present[0] < 0)):  # open items on top
         top = floor + np.histogram(values[labels == k], edges)[0]
-        ax.stairs(top, edges, baseline=floor, fill=True, alpha=0.7, **patch_style(int(k), patterned))
+        alpha = 0.7 if k >= 0 else _PALE
+        ax.stairs(top, edges, baseline=floor, fill=True, alpha=alpha, **patch_style(int(k), patterned))
         floor = top
     depth = 0.3 * floor.max()
     ax.axhline(0.0, color=ink(), linewidth=0.8)
@@ -186,9 +200,12 @@ def _draw_points(ax: Axes, x: Floats, y: Floats, labels: Labels, probability: Fl
     area = _area(sure) * (0.4 if x.size > 500 else 1.0)
     colours = np.array(colours_of(labels))
     patterns = patterns_of(labels)
+    is_open = labels < 0
+    if is_open.any():
+        ax.scatter(x[is_open], y[is_open], s=_SMALLEST, c=OPEN, alpha=_PALE, linewidths=0.0)
     for pattern in np.unique(patterns):
         for full in (True, False):
-            at = (patterns == pattern) & (full == (sure >= 0.5)) & ~alone
+            at = (patterns == pattern) & (full == (sure >= 0.5)) & ~alone & ~is_open
             face = colours[at] if full else "none"
             style = {"marker": MARKERS[pattern], "edgecolors": colours[at], "facecolors": face}
             ax.scatter(x[at], y[at], s=area[at], alpha=0.8, linewidths=0.8, **style)
@@ -207,7 +224,7 @@ def _entries(found: Observed, probability: Floats, with_items: bool) -> list[Lin
     def point(label: str, marker: str, colour: Any, **style: Any) -> Line2D:
         return Line2D([], [], linestyle="", marker=marker, color=colour, label=label, **style)
 
-    sizes = np.bincount(found.labels)
+    sizes = np.bincount(found.labels[found.labels >= 0])
     largest = np.sort(np.argsort(-sizes, kind="stable")[:_MOST_NAMED])
     entries = [
         point(f"{shortened(found.names[k], 24)} (n = {sizes[k]})", MARKERS[patterns_of(k)], COLOURS[k % len(COLOURS)])
@@ -215,6 +232,8 @@ def _entries(found: Observed, probability: Floats, with_items: bool) -> list[Lin
     ]
     if sizes.size > _MOST_NAMED:
         entries.append(point(f"and {sizes.size - _MOST_NAMED} smaller ones", "", ink()))
+    if np.any(found.labels < 0):
+        entries.append(point(f"open (n = {np.sum(found.labels < 0)})", "o", OPEN, alpha=_PALE, markersize=4))
     if not with_items:
         return entries
     entries.append(point("with its cluster", "", ink()))

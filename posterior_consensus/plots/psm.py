@@ -15,10 +15,12 @@ from posterior_consensus.partitions import canonical_labels
 from posterior_consensus.plots.axes import label_clusters, label_items, new_axes
 from posterior_consensus.plots.colours import MARK, as_cmap
 from posterior_consensus.similarity import posterior_similarity_matrix
+from posterior_consensus.views.partial_partition import PartialPartition
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_PALE = 0.35  # opacity of open items
 _MOST_CLUSTERS = 50  # outlined boldly
 _MOST_FOR_OPTIMAL_ORDER = 1000  # items; its cubic time would be felt beyond
 
@@ -39,7 +41,8 @@ def plot_psm(
         What :func:`posterior_similarity_matrix` or :func:`as_pair_similarity` gives, or draws, as
         :func:`as_partition_draws` takes them, to compute it from.
     partition : result object, DataArray or label vector of shape (n_items,), optional
-        As a rule the consensus. Without it items are ordered by average linkage and nothing is outlined.
+        As a rule the consensus. Without it items are ordered by average linkage and nothing is outlined. Of a
+        :class:`PartialPartition` the open items stand at the end, paler.
     cmap : str or matplotlib.colors.Colormap
         Colours of the probabilities from 0 to 1.
     figsize : (float, float), optional
@@ -76,10 +79,15 @@ def plot_psm(
     matrix = _as_matrix(psm)
     values, dim = matrix.values, str(matrix.dims[0])
     given = None if partition is None else _labels(partition, matrix)
-    labels = None if given is None else canonical_labels(given)
+    is_partial = isinstance(partition, PartialPartition)
+    labels = given if given is None or is_partial else canonical_labels(given)
+    n_sure = partition.n_clusters if is_partial else None  # clusters to outline
     order = item_order(values, np.zeros(len(values), np.int32) if labels is None else labels)
     ax = new_axes(ax, figsize, 5.6, 4.8)
     image = ax.imshow(values[np.ix_(order, order)], cmap=as_cmap(cmap), vmin=0.0, vmax=1.0, interpolation="nearest")
+    if labels is not None and n_sure is not None:
+        sure = labels[order] < n_sure
+        image.set_alpha(np.where(np.logical_and.outer(sure, sure), 1.0, _PALE))
     colour_bar = ax.figure.colorbar(image, ax=ax, fraction=0.046, pad=0.03)
     colour_bar.set_label("posterior probability of the same cluster")
     colour_bar.outline.set_visible(False)
@@ -95,12 +103,13 @@ def plot_psm(
     sizes = np.bincount(labels)
     ends = np.cumsum(sizes)
     width = 1.3 if sizes.size <= _MOST_CLUSTERS else 0.5
-    for size, end in zip(sizes, ends, strict=True):
+    for size, end in list(zip(sizes, ends, strict=True))[:n_sure]:
         ax.add_patch(
             Rectangle((end - size - 0.5, end - size - 0.5), size, size, fill=False, edgecolor=MARK, linewidth=width)
         )
     if not named:
-        label_clusters(ax, "xy", sizes, list(map(str, cluster_names(partition, given))))
+        names = [*range(n_sure), "open"] if n_sure is not None else cluster_names(partition, given)
+        label_clusters(ax, "xy", sizes, list(map(str, names))[: sizes.size])
     return ax
 
 
@@ -122,6 +131,8 @@ def _as_matrix(psm: Any) -> xr.DataArray:
 def _labels(partition: Any, matrix: xr.DataArray) -> npt.NDArray[Any]:
     """The partition's own labels in the order of the matrix."""
     items = Items.along(matrix, str(matrix.dims[0]))
+    if isinstance(partition, PartialPartition):
+        partition = partition.labels.where(partition.labels >= 0, partition.n_clusters)
     items.as_labels(partition)  # complains of what is none
     return np.asarray(items.in_order(partition))
 

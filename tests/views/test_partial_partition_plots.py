@@ -1,0 +1,96 @@
+"""Pictures of partial partitions: the curve, and sure items solid where open ones are pale."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex
+
+import posterior_consensus as pc
+from posterior_consensus.plots.colours import COLOURS, MARK, OPEN
+from tests.helpers import array
+
+NAMES = [f"item {k}" for k in range(8)]
+SURE = [-1, 0, 0, 1, -1, 1, 1, -1]
+
+
+@pytest.fixture
+def partial():
+    """Items 1 and 2 are together, 3, 5 and 6 are, and the others are anywhere."""
+    rng = np.random.default_rng(0)
+    labels = np.where(np.array(SURE) >= 0, SURE, 5)
+    draws = np.where(labels == 5, rng.integers(4, size=(1, 60, 8)), labels)
+    found = pc.partial_partition(array(draws, ("chain", "draw", "obs"), obs=NAMES), 0.9, random_seed=1)
+    np.testing.assert_array_equal(found.labels, SURE)
+    yield found
+    plt.close("all")
+
+
+def test_curve_and_what_was_asked_for(partial):
+    ax = pc.plot_partial_partition(partial)
+    curve, asked, found = ax.lines
+    np.testing.assert_array_equal(curve.get_ydata(), partial.curve)
+    np.testing.assert_array_equal(asked.get_ydata(), [0.9, 0.9])
+    assert (found.get_xdata()[0], found.get_ydata()[0]) == (5, 1.0)
+    assert to_hex(found.get_color()) == MARK.lower()
+    filled = ax.collections[0].get_paths()[0]
+    corners = filled.vertices
+    area = abs(np.sum(corners[:-1, 0] * corners[1:, 1] - corners[1:, 0] * corners[:-1, 1])) / 2
+    assert area / 8 == pytest.approx(partial.area)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["asked for, 0.9", "5 items, 1"]
+    with pytest.raises(TypeError, match="`partial` must be what partial_partition\\(\\) returns; got list"):
+        pc.plot_partial_partition([0, 1])
+
+
+def test_open_items_are_pale_among_the_data(partial):
+    values = np.arange(16.0).reshape(8, 2)
+    ax = pc.plot_data(values, partial)
+    shown = {}
+    for points in ax.collections:
+        for place, colour in zip(
+            points.get_offsets(), np.resize(points.get_facecolors(), (len(points.get_offsets()), 4)), strict=True
+        ):
+            shown[int(place[0]) // 2] = (to_hex(colour[:3]), points.get_alpha())
+    assert len(shown) == 8
+    for i, k in enumerate(SURE):
+        assert shown[i] == ((COLOURS[k].lower(), 0.8) if k >= 0 else (OPEN.lower(), 0.5))
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert texts == ["0 (n = 2)", "1 (n = 3)", "open (n = 3)"]
+    single = pc.plot_data(values[:, 0], partial)
+    faces = [to_hex(patch.get_facecolor()[:3]) for patch in single.patches]
+    assert faces == [COLOURS[0].lower(), COLOURS[1].lower(), OPEN.lower()]
+
+
+def test_data_are_put_in_the_order_of_the_items(partial):
+    order = np.random.default_rng(1).permutation(8)
+    data = array(np.arange(8.0)[order], ("obs",), obs=np.array(NAMES)[order])
+    one, other = pc.plot_data(np.arange(8.0), partial), pc.plot_data(data, partial)
+    for points, others in zip(one.collections, other.collections, strict=True):
+        np.testing.assert_allclose(points.get_offsets(), others.get_offsets())
+
+
+def test_uncertainty_is_of_whole_partitions(partial):
+    items = pc.item_uncertainty(np.zeros((3, 8), int), np.zeros(8, int))
+    with pytest.raises(ValueError, match="`items` must be of this partition"):
+        pc.plot_data(np.arange(8.0), partial, items=items)
+
+
+def test_matrix_has_open_items_at_the_end_and_paler(partial):
+    draws = np.where(np.array(SURE) < 0, np.arange(8) + 5, SURE)[np.newaxis, np.newaxis]
+    psm = pc.posterior_similarity_matrix(array(draws, ("chain", "draw", "obs"), obs=NAMES))
+    ax = pc.plot_psm(psm, partial)
+    alpha = ax.images[0].get_alpha()
+    assert np.all(alpha[:5, :5] == 1.0) and np.all(alpha[5:] < 0.5) and np.all(alpha[:, 5:] < 0.5)
+    assert [patch.get_width() for patch in ax.patches] == [2, 3]
+    shown = [tick.get_text() for tick in ax.get_xticklabels()]
+    assert set(shown[5:]) == {"item 0", "item 4", "item 7"}
+
+
+def test_open_is_named_where_items_are_not():
+    labels = np.arange(120) % 2
+    draws = np.tile(labels, (40, 1))
+    draws[:, 60:] = np.random.default_rng(0).integers(2, size=(40, 60))
+    partial = pc.partial_partition(draws, 0.9, random_seed=1)
+    assert partial.n_items >= 60
+    ax = pc.plot_psm(draws, partial)
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["0", "1", "open"]
+    plt.close("all")
