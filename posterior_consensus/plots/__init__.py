@@ -10,9 +10,9 @@ from posterior_consensus.plots.loss_by_n_clusters import plot_loss_by_n_clusters
 from posterior_consensus.plots.loss_path import plot_loss_path
 from posterior_consensus.plots.n_clusters import plot_n_clusters
 from posterior_consensus.plots.near_independence import plot_near_independence
+from posterior_consensus.plots.partial_partition import plot_partial_partition
 from posterior_consensus.plots.particles import plot_particles
 from posterior_consensus.plots.posterior_comparison import plot_posterior_comparison
-from posterior_consensus.plots.partial_partition import plot_partial_partition
 from posterior_consensus.plots.profiles import plot_cluster_profiles
 from posterior_consensus.plots.psm import plot_psm
 from posterior_consensus.plots.psm_by_chain import plot_psm_by_chain
@@ -31,9 +31,9 @@ __all__ = [
     "plot_loss_path",
     "plot_n_clusters",
     "plot_near_independence",
+    "plot_partial_partition",
     "plot_particles",
     "plot_posterior_comparison",
-    "plot_partial_partition",
     "plot_psm",
     "plot_psm_by_chain",
     "plot_sequence",

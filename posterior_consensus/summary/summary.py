@@ -47,7 +47,10 @@ from posterior_consensus.views.particles import Particles, particles
 Result = TypeVar("Result")
 
 _SECONDS_TO_BOUND = 0.3  # estimated time of the work
-_QUICK_LOOK: dict[str, Any] = {"max_particles": 3, "n_starts": 4}  # for further answers: `particles` itself looks longer
+_QUICK_LOOK: dict[str, Any] = {
+    "max_particles": 3,
+    "n_starts": 4,
+}  # for further answers: `particles` itself looks longer
 
 
 @dataclass(frozen=True, eq=False, repr=False)

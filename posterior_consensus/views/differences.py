@@ -52,7 +52,7 @@ def differences(reference: Labels, partition: Labels, names: Sequence[Hashable])
         after = np.flatnonzero(component[n_reference:] == c)
         if max(before.size, after.size) > 1:
             part = table[np.ix_(before, after)]
-            changes.append((int(part.sum() - part.max()), _change([names[k] for k in before], part)))
+            changes.append((int(part.sum() - part.max()), _change([names[k] for k in before.tolist()], part)))
     told = [text for _, text in sorted(changes, key=lambda change: -change[0])]
     moved = int(table[~overlap].sum())
     return [*told, f"{counted(moved, 'item')} change{'s' * (moved == 1)} clusters"] if moved else told
