@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from posterior_consensus.kernels._jit import inner, jit
-from posterior_consensus.kernels.coclustering import _population_count
+from posterior_consensus.kernels.coclustering import population_count
 
 
 class Bits(NamedTuple):
@@ -76,7 +76,7 @@ def _weigh(words, tables):
     total = np.int64(0)
     if tables.shape[0] == 0:
         for w in range(words.size):
-            total += np.int64(_population_count(words[w]))
+            total += np.int64(population_count(words[w]))
     else:
         for w in range(words.size):
             total += _of_bytes(words[w], w, tables)
@@ -89,7 +89,7 @@ def _weigh_both(words, others, tables):
     total = np.int64(0)
     if tables.shape[0] == 0:
         for w in range(words.size):
-            total += np.int64(_population_count(words[w] & others[w]))
+            total += np.int64(population_count(words[w] & others[w]))
     else:
         for w in range(words.size):
             total += _of_bytes(words[w] & others[w], w, tables)
