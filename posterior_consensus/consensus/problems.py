@@ -89,13 +89,14 @@ class OnDraws:
         return self._settle(self._all, labels, np.arange(labels.size), effort)
 
     def polish_for(self, labels: Labels, rows: npt.NDArray[np.intp], weights: npt.NDArray[np.float64]) -> Labels:
-        """Search from a partition, on some draws with weights of any sum; without chains of moves where they are many.
+        """Search from a partition, on some draws with weights of any sum; chains of moves only where the loss has traps.
 
-        What it loses with a loss that is not linear is not compared exactly: the partition may be no better than
-        `labels`.
+        With such a loss, one that is not linear, the partition may be no better than `labels`: they are not compared
+        exactly.
         """
-        effort = 1 if rows.size <= _CHAINED else 0
-        return self._settle(self._some(rows, weights / weights.sum()), labels, np.arange(labels.size), effort).labels
+        effort = 0 if isinstance(self._loss, LinearLoss) else 1
+        draws = self._some(rows, weights / weights.sum())
+        return self._settle(draws, labels, np.arange(labels.size), effort).labels
 
     def rearrange(self, labels: Labels, order: npt.NDArray[Any], random: npt.NDArray[np.float64]) -> Found:
         """Dissolve and split clusters of a partition, on a sample of the draws."""
