@@ -89,7 +89,7 @@ class OnDraws:
         return self._settle(self._all, labels, np.arange(labels.size), effort)
 
     def polish_for(self, labels: Labels, rows: npt.NDArray[np.intp], weights: npt.NDArray[np.float64]) -> Labels:
-        """Search from a partition, on some draws with weights of any sum; chains of moves only where the loss has traps.
+        """Search from a partition, on some draws with weights of any sum; with chains of moves where a loss has traps.
 
         With such a loss, one that is not linear, the partition may be no better than `labels`: they are not compared
         exactly.
