@@ -29,7 +29,8 @@ _WINDOWS = np.array([0.06, 0.09, 0.135, 0.2, 0.3])  # half-widths; the axis is 2
 _AXIS = np.linspace(-1.0, 1.0, 161)
 _STRAY = 0.2  # of the lighter region's weight, that may lie on the wrong side of a valley
 _PULL = 3.0  # by which a few draws draw apart the partitions found from them
-_TIE = 1e-9
+_DECIMALS = 9
+_TIE = 10.0**-_DECIMALS
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +154,8 @@ class _Regions:
             if moved < _LEAST_MOVED or self.distance(*pair) == 0:
                 continue
             to_one, to_other = (self._losses[list(group)].min(axis=0) for group in pair)
-            x = np.clip((to_one - to_other) / self.distance(*pair), -1.0, 1.0)
+            # Draws in the middle are there whatever the rounding, so that the order of the two does not matter.
+            x = np.clip(np.round((to_one - to_other) / self.distance(*pair), _DECIMALS), -1.0, 1.0)
             between = np.isin(self._nearest, pair[0] + pair[1])
             axes.append((pair, x, between, 1 / moved))
             spread.append(np.where(between, self._within(x, group_of), 0.0))
@@ -195,23 +197,27 @@ def _evidence(x: Floats, weights: Floats, least: float) -> float:
     order = np.argsort(x, kind="stable")
     places = x[order]
     below = np.concatenate([[0.0], np.cumsum(weights[order])])
-    border = below[np.searchsorted(places, 0.0)]
-    lighter = min(border, below[-1] - border)
+
+    def weight_below(place: npt.ArrayLike) -> Floats:  # half of what lies there counts
+        return (below[np.searchsorted(places, place)] + below[np.searchsorted(places, place, side="right")]) / 2
+
+    left, right = weight_below(0.0), below[-1] - weight_below(0.0)
+    lighter = min(left, right)
     if lighter <= 0:
         return 1.0
-    means = [np.average(x[side], weights=weights[side]) for side in (x < 0, x >= 0)]
-    if means[1] - means[0] < _PULL / np.sqrt(lighter):
+    apart = weights[x > 0] @ x[x > 0] / right - weights[x < 0] @ x[x < 0] / left
+    if apart < _PULL / np.sqrt(lighter):
         return 1.0
-    at_border = np.abs(below[np.searchsorted(places, _AXIS)] - border) <= _STRAY * lighter
+    at_border = np.abs(weight_below(_AXIS) - left) <= _STRAY * lighter
     evidence = 1.0
     for width in [max(least, _WINDOWS[0]), *_WINDOWS[_WINDOWS > max(least, _WINDOWS[0])]]:
         first = np.searchsorted(places, _AXIS - width - _TIE)
         last = np.searchsorted(places, _AXIS + width + _TIE, side="right")
         inside = below[last] - below[first]
         step = int(np.ceil(2 * width / (_AXIS[1] - _AXIS[0]) - _TIE))
-        left = np.maximum.accumulate(inside)[: -2 * step]
-        right = np.maximum.accumulate(inside[::-1])[::-1][2 * step :]
-        peak, valley = np.minimum(left, right), inside[step:-step]
+        before = np.maximum.accumulate(inside)[: -2 * step]
+        after = np.maximum.accumulate(inside[::-1])[::-1][2 * step :]
+        peak, valley = np.minimum(before, after), inside[step:-step]
         usable = at_border[step:-step] & (peak > 0)
         if np.any(usable):
             chances = betainc(peak[usable], valley[usable] + 1, 1 / (1 + _DEPTH))
