@@ -89,12 +89,11 @@ class OnDraws:
         return self._settle(self._all, labels, np.arange(labels.size), effort)
 
     def polish_for(self, labels: Labels, rows: npt.NDArray[np.intp], weights: npt.NDArray[np.float64]) -> Labels:
-        """Search from a partition, on some draws with weights of any sum; with chains of moves where a loss has traps.
+        """Search from a partition, on some draws with weights of any sum.
 
-        With such a loss, one that is not linear, the partition may be no better than `labels`: they are not compared
-        exactly.
+        With a loss that is not linear the partition may be no better than `labels`: they are not compared exactly.
         """
-        effort = 0 if isinstance(self._loss, LinearLoss) else 1
+        effort = 1 if rows.size <= _CHAINED else 0
         draws = self._some(rows, weights / weights.sum())
         return self._settle(draws, labels, np.arange(labels.size), effort).labels
 
