@@ -20,7 +20,7 @@ from posterior_consensus.partitions import Labels, canonical_rows, smallest_dtyp
 _SMALL = 40  # draws on which a run begins, and on which the best partition is taken apart again
 _MIDDLE = 128  # draws between the small sample and all of them
 _MANY = 1024  # draws above which a linear loss has this middle, too
-_CHAINED = 2000  # draws up to which chains of moves are tried on all of them
+_CHAINED = 5000  # draws up to which chains of moves are tried on all of them
 _MOST_IN_TREE = 2000  # items of which a tree is made
 _CUTS = 16  # numbers of clusters into which it is cut
 _PAIRS_OF_DRAWS = 8  # from which is estimated how many cells of a search's tables are not zero
@@ -89,13 +89,13 @@ class OnDraws:
         return self._settle(self._all, labels, np.arange(labels.size), effort)
 
     def polish_for(self, labels: Labels, rows: npt.NDArray[np.intp], weights: npt.NDArray[np.float64]) -> Labels:
-        """Search from a partition, on some draws with weights of any sum; without chains of moves where they are many.
+        """Search from a partition, on some draws with weights of any sum.
 
-        What it loses with a loss that is not linear is not compared exactly: the partition may be no better than
-        `labels`.
+        With a loss that is not linear the partition may be no better than `labels`: they are not compared exactly.
         """
         effort = 1 if rows.size <= _CHAINED else 0
-        return self._settle(self._some(rows, weights / weights.sum()), labels, np.arange(labels.size), effort).labels
+        draws = self._some(rows, weights / weights.sum())
+        return self._settle(draws, labels, np.arange(labels.size), effort).labels
 
     def rearrange(self, labels: Labels, order: npt.NDArray[Any], random: npt.NDArray[np.float64]) -> Found:
         """Dissolve and split clusters of a partition, on a sample of the draws."""

@@ -60,7 +60,7 @@ def plot_particles(particles: Particles, *, figsize: tuple[float, float] | None 
     >>> found = pc.particles([[0, 0, 1, 1]] * 6 + [[0, 1, 0, 1]] * 4, 2, random_seed=1, progressbar=False)
     >>> ax = pc.plot_particles(found)
     >>> [tick.get_text().replace(chr(10), ", ") for tick in ax.get_yticklabels()]
-    ['weight 0.60 (0.14), 2 clusters', 'weight 0.40 (0.14), 2 clusters', 'company, that changes']
+    ['weight 0.60 (0.29), 2 clusters', 'weight 0.40 (0.29), 2 clusters', 'company, that changes']
     """
     if not isinstance(particles, Particles):
         raise TypeError(f"`particles` must be what particles() returns; got {type(particles).__name__}.")
