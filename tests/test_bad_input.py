@@ -24,6 +24,7 @@ TAKES_DRAWS = {
     "item_uncertainty": lambda draws: pc.item_uncertainty(draws, CENTER),
     "partition_density": pc.partition_density,
     "pairwise_losses": pc.pairwise_losses,
+    "particles": lambda draws: pc.particles(draws, random_seed=1, progressbar=False),
     "plot_psm": lambda draws: pc.plot_psm(draws, CENTER),
     "plot_n_clusters": lambda draws: pc.plot_n_clusters(draws, CENTER),
 }

@@ -238,8 +238,12 @@ def test_columns_have_names_and_items_are_aligned():
         ([CENTER, CENTER[1:]], ValueError, "label the same items; got 4 labels of '1' and 3 of '2'"),
         ({"a": CENTER, "b": 3}, ValueError, "`partitions\\['b'\\]` must be a vector of labels"),
         ([LABELS, LABELS.assign_coords(city=list("abcd"))], ValueError, "`partitions\\['2'\\]` must label the same"),
-        (CENTER[0], TypeError, "`partitions` must be a dict or a list of partitions, or a CredibleBall; got int"),
-        ("ab", TypeError, "`partitions` must be a dict or a list of partitions, or a CredibleBall; got str"),
+        (
+            CENTER[0],
+            TypeError,
+            "`partitions` must be a dict or a list of partitions, a CredibleBall or Particles; got int",
+        ),
+        ("ab", TypeError, "`partitions` must be a dict or a list of partitions, a CredibleBall or Particles; got str"),
     ],
 )
 def test_partitions_that_cannot_be_compared_are_refused(partitions, error, message):

@@ -19,11 +19,13 @@ from tests.test_plots import draws_of
 DRAWS = draws_of(3, 40, 12)
 LABELS = np.arange(12) % 3
 BALL = pc.credible_ball(DRAWS, LABELS)
+SEVERAL = pc.particles(DRAWS, 3, random_seed=1, progressbar=False)
 PLOTS = {
     "psm": lambda **kw: pc.plot_psm(DRAWS, LABELS, **kw),
     "psm_by_chain": lambda **kw: pc.plot_psm_by_chain(DRAWS, LABELS, **kw),
     "credible_ball": lambda **kw: pc.plot_credible_ball(BALL, **kw),
     "density_peaks": lambda **kw: pc.plot_density_peaks(pc.partition_density(DRAWS, random_seed=1), **kw),
+    "particles": lambda **kw: pc.plot_particles(SEVERAL, **kw),
     "n_clusters": lambda **kw: pc.plot_n_clusters(DRAWS, LABELS, **kw),
     "loss_path": lambda **kw: pc.plot_loss_path(pc.loss_path(DRAWS, "binder", [0.3, 0.6], method="best_draw"), **kw),
     "item_uncertainty": lambda **kw: pc.plot_item_uncertainty(pc.item_uncertainty(DRAWS, LABELS), **kw),

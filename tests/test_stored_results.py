@@ -52,6 +52,14 @@ RESULTS = {
     "density, weights": lambda: pc.partition_density(
         pc.as_partition_draws(Z, weights=np.arange(60)), loss=pc.vi(a=0.7), bandwidth=0.5, random_seed=1
     ),
+    "particles": lambda: pc.particles(Z, random_seed=1, progressbar=False),
+    "particles, weights": lambda: pc.particles(
+        pc.as_partition_draws(posterior_of(chain=["left", "right"]), weights=np.arange(60)),
+        3,
+        loss=pc.vi(a=0.6),
+        random_seed=1,
+        progressbar=False,
+    ),
     "items": lambda: pc.item_uncertainty(Z, best()),
     "items, names": lambda: pc.item_uncertainty(Z, best(n_clusters=3).with_names(["a", "b", "c"])),
     "diagnosis": lambda: pc.diagnose(Z, best(loss="binder"), references={"one": np.zeros(8, int)}),
@@ -143,7 +151,7 @@ def test_a_result_comes_back_from_a_posterior_of_arviz(posterior, result):
 
 def test_results_come_back_from_one_group(tmp_path):
     kinds = ["consensus, names", "certificate", "ball", "items, names", "diagnosis", "comparison", "sequence"]
-    kinds += ["independence", "threshold", "perturbation", "modes", "density"]
+    kinds += ["independence", "threshold", "perturbation", "modes", "density", "particles, weights"]
     results = [RESULTS[kind]() for kind in kinds]
     tree = attach(xr.DataTree(), *results)
     with xr.open_datatree(written(tree, tmp_path / "a.nc"), engine="h5netcdf") as stored:
@@ -154,6 +162,11 @@ def test_results_come_back_from_one_group(tmp_path):
 PLOTS = {
     "ball": lambda found: pc.plot_credible_ball(found),
     "density": lambda found: [pc.plot_density_peaks(found), found.p_value(found.modes)],
+    "particles, weights": lambda found: [
+        pc.plot_particles(found),
+        pc.plot_alluvial(found),
+        pc.plot_draws_map(Z, particles=found),
+    ],
     "items, names": lambda found: pc.plot_item_uncertainty(found),
     "diagnosis, names": lambda found: pc.plot_traces(found),
     "sequence": lambda found: pc.plot_sequence(found),

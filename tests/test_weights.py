@@ -93,6 +93,7 @@ def functions_of(draws, partition):
         "partition_density": lambda: pc.partition_density(draws, **seeded),
         "pairwise_losses": lambda: pc.pairwise_losses(draws),
         "item_uncertainty": lambda: pc.item_uncertainty(draws, partition),
+        "particles": lambda: [pc.particles(draws, **seeded, **quiet), pc.particles(draws, 3, **seeded, **quiet)],
         "certify": lambda: [pc.certify(draws, partition, loss, seconds=0.1, **quiet) for loss in ("binder", "vi")],
         "loss_path": lambda: pc.loss_path(draws, "vi", [0.5, 1.0], **seeded, **quiet),
         "consensus_partition": lambda: pc.consensus_partition(draws, **seeded, **quiet),
@@ -113,6 +114,7 @@ def functions_of(draws, partition):
         "plot_credible_ball": lambda: pc.plot_credible_ball(pc.credible_ball(draws, partition)),
         "plot_density_peaks": lambda: pc.plot_density_peaks(pc.partition_density(draws, **seeded)),
         "plot_item_uncertainty": lambda: pc.plot_item_uncertainty(pc.item_uncertainty(draws, partition)),
+        "plot_particles": lambda: pc.plot_particles(pc.particles(draws, 2, **seeded, **quiet)),
         "plot_traces": lambda: pc.plot_traces(pc.diagnose(draws, partition)),
     }
 
@@ -143,6 +145,9 @@ def test_every_function_and_figure_takes_them(weights, tmp_path):
     summary.plot()
     assert summary.to_html(tmp_path / "report.html").exists()
     plt.close("all")
+    for several in found["particles"]:
+        assert is_probability(several.weights) and is_probability(several.by_chain)
+        assert several.weights.sum() == pytest.approx(1) and type(several.verdict) is str
     assert is_probability(found["item_uncertainty"].probability) and is_probability(found["credible_ball"].coverage)
     psm = reference.similarity(labels, weights)
     np.testing.assert_allclose(found["posterior_similarity_matrix"], psm, atol=1e-14)

@@ -197,7 +197,9 @@ def _scaled(
 def _draw_number(ax: Axes, k: int, point: npt.NDArray[np.float64]) -> None:
     (colour,) = colours_of(np.array([k]))
     box = {"boxstyle": "circle", "facecolor": colour, "edgecolor": ink()}
-    ax.text(*point, str(k), ha="center", va="center", fontsize=8, color=ink_on([colour])[0], bbox=box, zorder=5)
+    ax.text(
+        point[0], point[1], str(k), ha="center", va="center", fontsize=8, color=ink_on([colour])[0], bbox=box, zorder=5
+    )
 
 
 class _Group(NamedTuple):

@@ -124,9 +124,8 @@ class Particles(Stored):
         ----------
         .. [1] Meila (2007), Journal of Multivariate Analysis 98(5), 873-895. https://doi.org/10.1016/j.jmva.2006.11.013
         """
-        for name, value in (("k", k), ("other", other)):
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 0 <= value < self.n_particles:
-                raise ValueError(f"`{name}` must be a particle from 0 to {self.n_particles - 1}; got {value!r}.")
+        self._check_number("k", k)
+        self._check_number("other", other)
         one, two = self.partitions.values[k], self.partitions.values[other]
         n = one.size
         per_item = self.loss.h(n)[1:] / np.arange(1, n + 1)  # by the size of a cell
@@ -165,9 +164,12 @@ class Particles(Stored):
         draws = as_partition_draws(draws)
         if draws.n_draws != self.assignment.size:
             raise ValueError(f"`draws` must be those of the particles, {self.assignment.size}; got {draws.n_draws}.")
-        if k not in range(self.n_particles):
-            raise ValueError(f"`k` must be a particle from 0 to {self.n_particles - 1}; got {k!r}.")
+        self._check_number("k", k)
         return posterior_similarity_matrix(draws.take(np.flatnonzero(self.assignment.values == k)))
+
+    def _check_number(self, name: str, k: Any) -> None:
+        if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 0 <= k < self.n_particles:
+            raise ValueError(f"`{name}` must be a particle from 0 to {self.n_particles - 1}; got {k!r}.")
 
     def to_dataset(self) -> xr.Dataset:
         """Particles and all that belongs to them as a Dataset that any file format holds."""
