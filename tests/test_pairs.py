@@ -303,6 +303,8 @@ ZEROS = np.zeros(20, int)
     "function",
     [
         lambda pairs: pc.credible_ball(pairs, ZEROS),
+        lambda pairs: pc.partition_density(pairs),
+        lambda pairs: pc.pairwise_losses(pairs),
         lambda pairs: pc.diagnose(pairs),
         lambda pairs: pc.compare_partitions(pairs, {"one": ZEROS}),
         lambda pairs: pc.loss_path(pairs),
