@@ -383,11 +383,11 @@ def grow(bits, order, enough, last_size, n_clusters, stop):
             gained = kept - weight
             weight = kept
             k = state.cluster[member]
-            if _drop(bits, state, member, rows[0]):
-                bounds[:] = weight
-                places[places == k] = -1
+            gone = _drop(bits, state, member, rows[0])
             for i in range(n_items):
-                bounds[i] = -1 if state.cluster[i] >= 0 else min(bounds[i] + gained, weight)
+                bounds[i] = -1 if state.cluster[i] >= 0 else weight if gone else min(bounds[i] + gained, weight)
+                if gone and places[i] == k:
+                    places[i] = -1
             bounds[member] = weight
         if stop[0]:
             break

@@ -187,7 +187,7 @@ def partial_partition(
         If `prob` is not between 0 and 1, `n_starts` or `seconds` are not positive, the loss is unknown, or draws are
         invalid.
     MemoryError
-        If the draws are too many for the memory budget.
+        If items times clusters times draws are too many for the memory budget.
 
     Notes
     -----
