@@ -34,8 +34,8 @@ pc.summarize(idata, random_seed=1, progressbar=False).findings()[-1]
 # %% [markdown]
 # ## Side by side
 #
-# Here is one similarity matrix for each chain, in the same order and on the same scale. The circles mark the pair
-# with the largest gap.
+# Here is one similarity matrix for each chain, in the same order and on the same scale. The circles mark the pair with
+# the largest gap.
 
 # %%
 axes = pc.plot_psm_by_chain(draws, best)
@@ -82,9 +82,9 @@ pc.particles(draws, 2, random_seed=1, progressbar=False).by_chain.to_pandas().ro
 # %% [markdown]
 # ## What to do
 #
-# Do not take the chain that looks better. More draws help where chains visit the same partitions, if slowly. Where
-# they do not, as here, use another sampler. For the galaxies that is NUTS on the marginalised mixture, with the
-# labels drawn from their probabilities afterwards. `examples/sample_galaxies.py` did that, with four long chains.
+# Do not take the chain that looks better. More draws help where chains visit the same partitions, if slowly. Where they
+# do not, as here, use another sampler. For the galaxies that is NUTS on the marginalised mixture, with the labels drawn
+# from their probabilities afterwards. `examples/sample_galaxies.py` did that, with four long chains.
 
 # %%
 with xr.open_datatree("data/galaxies.nc", engine="h5netcdf") as file:
