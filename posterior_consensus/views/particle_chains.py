@@ -40,9 +40,9 @@ class Visits(NamedTuple):
 
     @property
     def missing(self) -> list[tuple[int, list[object]]]:
-        """The modes that chains never visit, though they stay in no single other one."""
+        """The modes that chains hardly visit, though they stay in no single other one."""
         free = ~(self.shares > 1 - NEARLY_NONE).any(axis=1, keepdims=True)
-        where = free & (self.shares == 0)
+        where = free & self.apart
         return [(k, self._named(where[:, k])) for k in range(where.shape[1]) if where[:, k].any()]
 
     def _named(self, chains: npt.NDArray[np.bool_]) -> list[object]:
@@ -55,8 +55,8 @@ def visits(draws: PartitionDraws, indicators: Floats) -> Visits:
     A chain differs from the others where its share does by more than Monte Carlo error at level 0.01, shared among
     all chains and modes (Bonferroni). With p the share over all chains and m and m' the effective numbers of draws of
     the chain and of the others, the error's variance is p (1 - p) (1 / m + 1 / m'). The effective numbers follow from
-    the autocorrelation of the indicator in each chain. A chain that never moves takes the mean of those that do, and
-    none counts for fewer than ten: so slow a chain does not mix, and that is what is to be found.
+    the autocorrelation of the indicator, the mean over the chains in which it moves. None counts for fewer than ten
+    draws: a chain so slow does not mix, and that is what is to be found.
     """
     chains = draws.samples.chains
     names = draws.samples.chain[[rows[0] for rows in chains]].tolist()
@@ -108,7 +108,7 @@ def judged(found: Visits, weights: Floats, errors: Floats) -> tuple[str, tuple[o
     apart = found.apart.any(axis=1)
     if apart.any():
         stays = [f"{_chains(names)} {_verb(names, 'stay')} in answer {k + 1}" for k, names in found.staying]
-        stays += [f"{_chains(names)} never {_verb(names, 'visit')} answer {k + 1}" for k, names in found.missing]
+        stays += [f"{_chains(names)} hardly ever {_verb(names, 'visit')} answer {k + 1}" for k, names in found.missing]
         told = ", ".join(stays)
         belonging = tuple(found.names[c] for c in np.flatnonzero(apart))
         verdict = f"{told[:1].upper()}{told[1:]}: the sampler does not mix and the weights mean nothing."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from typing import Any, Literal
 
 import numpy as np
@@ -121,7 +122,8 @@ def particles(
     rng = as_generator(random_seed)
     began = time.monotonic()
     asked: dict[str, Any] = {"n_clusters": None, "max_clusters": None, "rng": rng, "progressbar": False}
-    consensus = greedy(PartitionDraws(draws.items, draws.samples, draws.drawn), record, seconds=seconds, **asked)
+    labels = PartitionDraws(draws.items, draws.samples, draws.drawn)  # without probabilities: they have no regions
+    consensus = greedy(labels, record, seconds=seconds, **asked)
     left = None if seconds is None else max(seconds - (time.monotonic() - began), _TINY)
     with Executor(-1, left) as executor:
         search = ParticleSearch(draws, record, executor)
@@ -137,6 +139,8 @@ def particles(
             path.append(search.one_more(path[-1], n_starts, rng))
             if n_particles == "auto":
                 found = _at_modes(search, path, found, draws, record)
+    if executor.stopped == "interrupted":
+        warnings.warn(f"The search was interrupted at {len(path)} particles.", stacklevel=2)
     return _as_particles(draws, record, path, found if n_particles == "auto" else path[-1], n_particles == "auto")
 
 
