@@ -59,10 +59,11 @@ def plot_loss_by_n_clusters():
 
 
 def plot_posterior_comparison():
-    """The galaxies under two models."""
-    other = pc.as_allocation_probabilities(posterior("galaxies_numpyro"), random_seed=1)
-    found = pc.compare_posteriors(summary().draws, other, random_seed=1, progressbar=False)
-    pc.plot_posterior_comparison(found, summary().consensus)
+    """The plants of a tutorial, under a model with three species and one with four."""
+    groups = ("posterior", "four_species")
+    three, four = (pc.as_partition_draws(posterior("two_answers"), group=group) for group in groups)
+    best = pc.consensus_partition(three, random_seed=1, progressbar=False)
+    pc.plot_posterior_comparison(pc.compare_posteriors(three, four, random_seed=1, progressbar=False), best)
 
 
 def plot_item_uncertainty():

@@ -188,10 +188,10 @@ def compare_posteriors(
     potentials of the dual problem [1]_; it holds where the two posteriors differ.
 
     The similarity matrices differ by D_ij, with the standard error s_ij from batches of the draws, as
-    :func:`diagnostics.similarity_mcse` has them. By chance alone, |D_ij| has the mean sqrt(2 / pi) s_ij. The errors of
-    means of |D_ij| are those of the means of erf(D_ij / (s_ij sqrt(2))) D_ij with the factors held fixed: they are the
-    signs where a pair clearly differs, and smaller where it does not, as the absolute value of what is about 0 varies
-    less. All errors take a and b for independent runs.
+    :func:`diagnostics.similarity_mcse` has them. By chance alone, abs(D_ij) has the mean sqrt(2 / pi) s_ij. The errors
+    of means of abs(D_ij) are those of the means of erf(D_ij / (s_ij sqrt(2))) D_ij with the factors held fixed: they
+    are the signs where a pair clearly differs, and smaller where it does not, as the absolute value of what is about 0
+    varies less. All errors take a and b for independent runs.
 
     References
     ----------
