@@ -1,8 +1,8 @@
 # %% [markdown]
 # # What is sure: partial partitions
 #
-# A consensus puts every item into a cluster, also those that the posterior cannot place. The other way round: which items
-# are clustered so surely that one can say so and leave the rest open?
+# A consensus puts every item into a cluster, also those that the posterior cannot place. The other way round: which
+# items are clustered so surely that one can say so and leave the rest open?
 #
 # The posterior is that of a Dirichlet process mixture for the velocities of 82 galaxies, as in
 # [the tutorial on losses](galaxies). No partition of all 82 galaxies is probable: there are too many.
@@ -40,8 +40,8 @@ ax = pc.plot_data(velocity, partial)
 ax.set_xlabel("velocity (1,000 km/s)")
 
 # %% [markdown]
-# The seven slow galaxies are one cluster, and no other sure galaxy is in it. A dozen of those near 20 are one as well. Where
-# this cluster ends, and whether those above 22 are one cluster with it, the posterior leaves open.
+# The seven slow galaxies are one cluster, and no other sure galaxy is in it. A dozen of those near 20 are one as well.
+# Where this cluster ends, and whether those above 22 are one cluster with it, the posterior leaves open.
 #
 # In the similarity matrix the sure galaxies come first, outlined by cluster. The open ones are paler.
 
@@ -51,8 +51,8 @@ ax = pc.plot_psm(draws, partial)
 # %% [markdown]
 # ## How fast does it become unsure?
 #
-# The curve has the largest probability found for each number of galaxies. Its area is one number for how sure a posterior
-# is: 1 if all draws are the same partition.
+# The curve has the largest probability found for each number of galaxies. Its area is one number for how sure a
+# posterior is: 1 if all draws are the same partition.
 
 # %%
 ax = pc.plot_partial_partition(partial)
