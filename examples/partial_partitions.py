@@ -40,8 +40,8 @@ ax = pc.plot_data(velocity, partial)
 ax.set_xlabel("velocity (1,000 km/s)")
 
 # %% [markdown]
-# The seven slow galaxies are one cluster, and no other sure galaxy is in it. A dozen of those near 20 are one as
-# well. Where this cluster ends, and whether those above 22 are one cluster with it, the posterior leaves open.
+# The seven slow galaxies are one cluster, and no other sure galaxy is in it. A dozen of those near 20 are one as well.
+# Where this cluster ends, and whether those above 22 are one cluster with it, the posterior leaves open.
 #
 # In the similarity matrix the sure galaxies come first, outlined by cluster. The open ones are paler.
 
