@@ -1,6 +1,7 @@
 """Particles: the least distance on tiny ensembles, what the record says, weights, chains, and words."""
 
 import itertools
+from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
@@ -13,6 +14,7 @@ from tests import reference
 from tests.ensembles import DEGENERATE, noisy_draws, random_draws
 from tests.helpers import array, check
 
+GOLDEN = Path(__file__).parents[1] / "golden"
 ONE, OTHER, THIRD = np.repeat([0, 1, 2], 4), np.repeat([0, 1], 6), np.tile([0, 1, 2, 3], 3)
 
 
@@ -158,6 +160,12 @@ def test_seconds_end_the_search(rng):
     labels = random_draws(rng, 3000, 60, 9)
     found = particles(labels, 6, seconds=0.05)
     assert found.n_particles == 6 and np.all(np.diff(found.path["distance"]) <= 0)
+
+
+def test_at_or_below_wasabi_on_the_golden_posterior():
+    """Its distance, the best of five starts, took 510 seconds."""
+    labels = np.load(GOLDEN / "dpmm_draws.npz")["labels"]
+    assert particles(labels, 2, random_seed=3).distance <= 2.043481398
 
 
 def test_two_answers_that_every_chain_visits():
