@@ -74,7 +74,15 @@ def test_results_are_those_of_the_functions(summary):
     assert summary.diagnosis.verdict == pc.diagnose(draws, best).verdict
     assert summary.certificate.expected_loss == pytest.approx(best.expected_loss)
     assert summary.observed.name == "y"
-    assert set(summary.seconds) == {"draws", "consensus", "certificate", "credible ball", "items", "diagnosis"}
+    assert set(summary.seconds) == {
+        "draws",
+        "consensus",
+        "certificate",
+        "credible ball",
+        "items",
+        "diagnosis",
+        "answers",
+    }
 
 
 def test_a_loss_that_is_no_metric_has_a_ball_under_vi(posterior_tree):
