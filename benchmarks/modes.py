@@ -1,9 +1,7 @@
-"""How often the rule for separated modes gives the number of modes that simulated posteriors have.
+"""How often `particles` finds as many answers as simulated posteriors have modes.
 
 100 posteriors a family. The random perturbation model has 100 items in 4 clusters and 400 draws, unless the row says
-otherwise. The Gibbs sampler is that of benchmarks.mixtures, on 60 observations or, with two structures, 40. The rule
-sees two, three, ... particles of each posterior, until they are two more than the modes found.
-"""
+otherwise. The Gibbs sampler is that of benchmarks.mixtures, on 60 observations or, with two structures, 40."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,16 +11,11 @@ import numpy as np
 import posterior_consensus as pc
 from benchmarks._timing import is_smallest, print_table
 from benchmarks.mixtures import dirichlet_process_draws
-from posterior_consensus.expectation import loss_matrix
-from posterior_consensus.losses import LOSSES, PartitionLoss
-from posterior_consensus.views.modes import FURTHER, separated_modes
 
 N_POSTERIORS = 100
 N_ITEMS, N_CLUSTERS, N_DRAWS = 100, 4, 400
 BURN_IN = 100
-MEDOIDS_FROM = 200  # draws
 LOSSES_SHOWN = ("vi", "binder")
-MOST = 8
 
 
 @dataclass(frozen=True)
@@ -80,50 +73,7 @@ def families() -> list[Family]:
 
 def n_modes(labels: np.ndarray, loss: str) -> int:
     """Count the separated modes of draws (n_draws, n_items)."""
-    draws = pc.as_partition_draws(labels)
-    record = LOSSES[loss]()
-    found, number = 1, 2
-    while number <= min(found + FURTHER, MOST):
-        partitions = particles(draws, record, number)
-        modes = separated_modes(partitions, loss_matrix(partitions, draws, record), draws.samples, record)
-        found = max(found, modes.n_modes)
-        number += 1
-    return found
-
-
-def particles(draws: pc.PartitionDraws, loss: PartitionLoss, number: int) -> np.ndarray:
-    """Find so many partitions to which the draws are near: medoids of some draws, then consensus of their regions."""
-    rng = np.random.default_rng(0)
-    some = draws.take(np.linspace(0, draws.n_draws - 1, min(draws.n_draws, MEDOIDS_FROM)).astype(np.intp))
-    losses = loss_matrix(some.labels, some, loss)
-    starts = [_medoids(losses, number, rng) for _ in range(8)]
-    medoids = min(starts, key=lambda rows: losses[rows].min(axis=0).sum())
-    best, least = some.labels[medoids].astype(np.int32), np.inf
-    while True:
-        to_all = loss_matrix(best, draws, loss)
-        if to_all.min(axis=0).mean() >= least:
-            return best
-        least = to_all.min(axis=0).mean()
-        nearest = to_all.argmin(axis=0)
-        for k in np.unique(nearest):
-            region = draws.take(np.flatnonzero(nearest == k))
-            found = pc.consensus_partition(region, loss, n_starts=2, random_seed=0, progressbar=False)
-            best[k] = found.labels
-
-
-def _medoids(losses, number, rng):
-    rows = [rng.integers(len(losses))]
-    while len(rows) < number:
-        least = losses[rows].min(axis=0)
-        rows.append(rng.choice(len(losses), p=least / least.sum()) if least.any() else rng.integers(len(losses)))
-    while True:
-        nearest = losses[rows].argmin(axis=0)
-        before, rows = rows, []
-        for k in range(number):
-            region = np.flatnonzero(nearest == k)
-            rows.append(region[losses[np.ix_(region, region)].sum(axis=1).argmin()] if region.size else before[k])
-        if losses[rows].min(axis=0).sum() >= losses[before].min(axis=0).sum():
-            return before
+    return pc.particles(labels, loss=loss, random_seed=0, progressbar=False).n_particles
 
 
 def _perturbed(weights, noise, *, moved=0, n_items=N_ITEMS, n_draws=N_DRAWS, kept=0.0):
