@@ -96,7 +96,7 @@ ax = pc.plot_alluvial(found)
 # Within each answer, little is open. Here is the similarity matrix of the draws nearest to the second.
 
 # %%
-ax = pc.plot_psm(found.similarity(draws, 1), found.partitions[1])
+ax = pc.plot_psm(found.similarity(1), found.partitions[1])
 
 # %% [markdown]
 # The map of the draws has two clouds, here in the colours of the answers.

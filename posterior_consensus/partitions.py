@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from posterior_consensus.kernels import canonical, contingency
+from posterior_consensus.kernels import canonical
 
 Labels = npt.NDArray[np.int32]
 
@@ -182,7 +182,9 @@ def contingency_table(labels: Labels, others: Labels) -> npt.NDArray[np.int64]:
     -------
     ndarray of shape (n_clusters, n_other_clusters), dtype int64
     """
-    return contingency.contingency_table(labels, others, int(labels.max()) + 1, int(others.max()) + 1)
+    shape = int(labels.max()) + 1, int(others.max()) + 1
+    cells = labels.astype(np.int64) * shape[1] + others
+    return np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
 
 
 def distinct_rows(partitions: npt.NDArray[Any]) -> npt.NDArray[np.intp]:

@@ -12,15 +12,6 @@ _ROWS, _COLUMNS = 512, 256  # clusters of a block of partitions and of draws, wh
 _MOST_BITS = 1 << 26  # of a block
 
 
-@jit
-def contingency_table(labels, others, n_rows, n_columns):
-    """Counts (n_rows, n_columns) of two label vectors (n,)."""
-    table = np.zeros((n_rows, n_columns), np.int64)
-    for i in range(labels.size):
-        table[labels[i], others[i]] += 1
-    return table
-
-
 @inner
 def _joint_sum(partition, draw, n_clusters, width, h, cells, sizes):
     """Sum of h over a contingency table, visiting every cell; `sizes` receives the sizes of the draw's clusters.

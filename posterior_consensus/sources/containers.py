@@ -124,8 +124,8 @@ class Stored(display.Shown):
         Returns
         -------
         result of this class
-            Equal to the stored one in every attribute. Names of clusters and chains that are neither text nor numbers
-            come back as text.
+            Equal to the stored one in every attribute but draws, which are not stored. Names of clusters and chains
+            that are neither text nor numbers come back as text.
 
         Raises
         ------

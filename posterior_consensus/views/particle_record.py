@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -10,6 +10,7 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus import display
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.expectation import Floats, loss_matrix
 from posterior_consensus.losses import PartitionLoss, loss_attrs, loss_from
 from posterior_consensus.partitions import canonical_labels
@@ -50,6 +51,8 @@ class Particles(Stored):
         Names of the chains that belong to particles; empty unless the status says that there are some.
     verdict : str
         What to report.
+    draws : PartitionDraws or None
+        The draws that the particles are of; None for particles that come back from where they were stored.
     """
 
     partitions: xr.DataArray
@@ -66,6 +69,7 @@ class Particles(Stored):
     status: str
     chains: tuple[Any, ...]
     verdict: str
+    draws: PartitionDraws | None = field(default=None, compare=False)
 
     @property
     def n_particles(self) -> int:
@@ -142,15 +146,15 @@ class Particles(Stored):
         total, whole = float(shares.sum()), float(self.losses()[k, other])
         return self._items.copy(data=shares * (whole / total if whole > 0 else 0.0)).rename("contribution")
 
-    def similarity(self, draws: Any, k: int) -> xr.DataArray:
+    def similarity(self, k: int, draws: Any = None) -> xr.DataArray:
         """Posterior similarity matrix of the draws in one particle's region.
 
         Parameters
         ----------
-        draws : PartitionDraws or anything :func:`as_partition_draws` takes
-            Those that the particles are of.
         k : int
             Number of the particle, from 0.
+        draws : PartitionDraws or anything :func:`as_partition_draws` takes, optional
+            The draws that the particles are of, for particles that come from where they were stored, without draws.
 
         Returns
         -------
@@ -159,13 +163,17 @@ class Particles(Stored):
         Raises
         ------
         ValueError
-            If there is no such particle, or these are other draws.
+            If there is no such particle, draws are needed, or these are others.
         """
-        draws = as_partition_draws(draws)
-        if draws.n_draws != self.assignment.size:
-            raise ValueError(f"`draws` must be those of the particles, {self.assignment.size}; got {draws.n_draws}.")
         self._check_number("k", k)
-        return posterior_similarity_matrix(draws.take(np.flatnonzero(self.assignment.values == k)))
+        if draws is None and self.draws is None:
+            raise ValueError(
+                "`draws` must be given, the ones that the particles are of: they are not stored with results."
+            )
+        given = as_partition_draws(self.draws if draws is None else draws)
+        if given.n_draws != self.assignment.size:
+            raise ValueError(f"`draws` must be those of the particles, {self.assignment.size}; got {given.n_draws}.")
+        return posterior_similarity_matrix(given.take(np.flatnonzero(self.assignment.values == k)))
 
     def _check_number(self, name: str, k: Any) -> None:
         if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 0 <= k < self.n_particles:

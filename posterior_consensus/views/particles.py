@@ -211,6 +211,7 @@ def _as_particles(
         status=status,
         chains=chains,
         verdict=verdict,
+        draws=draws,
     )
 
 

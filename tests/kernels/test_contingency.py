@@ -27,13 +27,6 @@ def some_case(n_rows, n_items, n_clusters, n_draws):
     return partitions, partitions.max(axis=1) + 1, labels, labels.max(axis=1) + np.int64(1)
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_contingency_table(case):
-    partitions, ours, labels, theirs = some_case(*case)
-    table, _ = run(contingency.contingency_table, partitions[0], labels[0], int(ours[0]), int(theirs[0]))
-    np.testing.assert_array_equal(table, table_of(partitions[0], labels[0], (ours[0], theirs[0])))
-
-
 @pytest.mark.usefixtures("_either_way")
 @pytest.mark.parametrize("case", CASES)
 def test_joint_sums_are_sums_over_the_cells_of_every_table(case):

@@ -63,7 +63,11 @@ def test_the_record_is_what_the_definitions_give(rng, loss):
         for c, rows in enumerate((slice(30), slice(30, 60))):
             assert found.by_chain[c, k] == pytest.approx(share[rows][own[rows]].sum() / share[rows].sum())
         region = pc.as_partition_draws(labels.reshape(60, 8)[own], weights=weights[own])
-        similarity = found.similarity(pc.as_partition_draws(labels, weights=weights), k)
+        similarity = found.similarity(k)
+        restored = pc.Particles.from_dataset(found.to_dataset())
+        np.testing.assert_array_equal(
+            restored.similarity(k, pc.as_partition_draws(labels, weights=weights)), similarity
+        )
         np.testing.assert_allclose(similarity, pc.posterior_similarity_matrix(region), atol=1e-12)
     assert np.all(np.diff(found.weights) <= 0) and found.weights.sum() == pytest.approx(1)
     assert np.all(np.diff(found.path["distance"]) <= 0)
@@ -98,8 +102,10 @@ def test_a_loss_that_is_no_sum_is_refused(rng):
         check(
             lambda k: found.contributions(0, k), bad, ValueError, ["`other` must be a particle from 0 to 1", str(bad)]
         )
-        check(lambda k: found.similarity(random_draws(rng, 40, 9, 2), k), bad, ValueError, ["`k` must be a particle"])
-    check(lambda z: found.similarity(z, 0), random_draws(rng, 9, 9, 2), ValueError, ["must be those of", "40; got 9"])
+        check(found.similarity, bad, ValueError, ["`k` must be a particle"])
+    check(lambda z: found.similarity(0, z), random_draws(rng, 9, 9, 2), ValueError, ["must be those of", "40; got 9"])
+    restored = pc.Particles.from_dataset(found.to_dataset())
+    check(restored.similarity, 0, ValueError, ["`draws` must be given", "not stored"])
 
 
 def test_whole_weights_are_repeated_draws(rng):
@@ -280,7 +286,7 @@ def test_allocation_probabilities_are_taken_and_a_matrix_alone_is_not(rng):
     np.testing.assert_array_equal(
         found.partitions, particles(soft.labels.reshape(2, 40, 6), 2, loss="binder").partitions
     )
-    similarity = found.similarity(soft, 0)
+    similarity = found.similarity(0)
     np.testing.assert_allclose(similarity, soft.take(np.flatnonzero(found.assignment == 0)).shared_similarity)
     check(particles, soft.as_pairs(), ValueError, ["needs posterior draws; got a similarity matrix alone"])
 
