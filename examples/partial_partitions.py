@@ -2,7 +2,8 @@
 # # What is sure: partial partitions
 #
 # A consensus puts every item into a cluster, also those that the posterior cannot place. The other way round: which
-# items are clustered so surely that one can say so and leave the rest open?
+# items are clustered so surely that one can say so, and leave the rest open? That is a partial partition: sure items
+# in clusters, the others open.
 #
 # The posterior is that of a Dirichlet process mixture for the velocities of 82 galaxies, as in
 # [the tutorial on losses](galaxies). No partition of all 82 galaxies is probable: there are too many.

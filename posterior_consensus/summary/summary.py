@@ -197,7 +197,7 @@ class Summary(HasLabels, display.Shown):
         return findings(self)
 
     def methods_text(self) -> str:
-        """Four sentences for a paper's section on methods, with these numbers, and their references.
+        """Sentences for a paper's section on methods, with these numbers, and their references.
 
         Where the chains disagree it begins by saying that nothing of this must be reported.
         """

@@ -92,7 +92,7 @@ def findings(summary: Summary) -> list[str]:
 
 
 def methods_text(summary: Summary) -> str:
-    """Four sentences for a section on methods, and the references they cite."""
+    """Sentences for a section on methods, and the references they cite."""
     best, diagnosis = summary.consensus, summary.diagnosis
     first = (
         f"The posterior distribution of the partition of {counted(summary.draws.n_items, 'item')} was represented "
