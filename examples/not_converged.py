@@ -80,14 +80,14 @@ pc.particles(draws, random_seed=1, progressbar=False).verdict
 # %% [markdown]
 # That is no sign of convergence. An answer of its own needs a valley, few draws between it and the others. The two
 # chains live in different places but overlap, as the map shows, so that there is no valley; and draws that creep are
-# worth too few to show one. With two particles asked for, each chain has one where it is most of the time.
+# worth too few to show one. With two particles asked for, each chain is at one of them most of the time.
 
 # %%
 two = pc.particles(draws, 2, random_seed=1, progressbar=False)
 two.by_chain.to_pandas().round(2)
 
 # %% [markdown]
-# The weights say how long which chain was run, and their standard errors say that nothing is known about them.
+# The weights tell how many draws each chain has, and nothing of the posterior. Their standard errors say so.
 
 # %%
 two.weights.values.round(2), two.weights_mcse.values.round(2)

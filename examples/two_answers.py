@@ -24,7 +24,7 @@ ax = pc.plot_data(tree["observed_data"]["traits"], best, items=pc.item_uncertain
 
 # %% [markdown]
 # `clusters` has the plants of each cluster by name, `members(k)` those of one. Here are the places that they are from.
-# The valley goes with the coast.
+# The valley goes with the coast, and so do four plants of the mountains.
 
 # %%
 [dict(Counter(name.split()[0] for name in plants)) for plants in best.clusters.values()]
@@ -78,8 +78,8 @@ found
 found.by_chain.to_pandas().round(2)
 
 # %% [markdown]
-# What differs is the valley. Here is what a plant of each place contributes to the distance between the two answers,
-# in bits. Those of coast and mountains contribute too, because their company changes.
+# What differs is the valley, and those four. Here is what a plant of each place contributes to the distance between
+# the two answers, in bits, on average. The other plants of coast and mountains contribute too: their company changes.
 
 # %%
 shares = found.contributions(0, 1)

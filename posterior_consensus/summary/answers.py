@@ -58,9 +58,9 @@ def answers_reported(summary: Summary) -> list[str]:
     n_draws = answers.assignment.size
     few = "" if n_draws == summary.draws.n_draws else f", over {n_draws} draws evenly spaced along the chains,"
     return [
-        f"The posterior has more than one mode: it was also represented{few} by {answers.n_particles} partitions, nearest "
-        f"to it in Wasserstein distance [balocchi2025], of weights {weights} (Monte Carlo standard error at most "
-        f"{np.max(answers.weights_mcse.values):.2g}), at a mean distance of "
+        f"The posterior has more than one mode: it was also represented{few} by {answers.n_particles} partitions, "
+        f"nearest to it in Wasserstein distance [balocchi2025], of weights {weights} (Monte Carlo standard error at "
+        f"most {np.max(answers.weights_mcse.values):.2g}), at a mean distance of "
         f"{display.quantity(answers.distance, unit, 3)} ({answers.loss.name}) where one partition has "
         f"{display.quantity(float(answers.path['distance'][0]), unit, 3)}."
     ]

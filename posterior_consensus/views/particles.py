@@ -233,5 +233,5 @@ def _of_one(draws: PartitionDraws, number: int, looked: bool) -> str:
     if number > 1:
         return f"One answer: no valley lies between the {number} particles, which divide one mode."
     if looked:
-        return "One answer: no second mode is found. If the chains agree, see `diagnose`, report the consensus partition."
+        return "One answer: no second mode is found. If the chains agree (`diagnose`), report the consensus partition."
     return "One particle was asked for, the consensus partition: whether there are other answers is not looked at."
