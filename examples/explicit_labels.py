@@ -68,7 +68,7 @@ summary.items.to_dataframe().sort_values("margin").head()
 # %% [markdown]
 # ## Report it
 #
-# There are three ways to report the results: four sentences for the section on methods, with their references; a page
+# There are three ways to report the results: sentences for the section on methods, with their references; a page
 # with all figures, tables and findings, which needs no network; and a group stored with the posterior.
 
 # %%

@@ -70,14 +70,31 @@ axes = pc.plot_traces(diagnosis)
 ax = pc.plot_draws_map(draws, best)
 
 # %% [markdown]
-# ## Particles by chain
+# ## What particles say, and what they do not
 #
-# A few weighted partitions can stand for the posterior, as in [a posterior with two answers](two_answers.py). There
-# every chain visits both answers about equally often. Here each chain has a partition of its own, and is seldom at
-# the other. Then the weights mean nothing.
+# `particles` looks for several answers, as in [a posterior with two answers](two_answers.py). Here it finds one.
 
 # %%
-pc.particles(draws, 2, random_seed=1, progressbar=False).by_chain.to_pandas().round(2)
+pc.particles(draws, random_seed=1, progressbar=False).verdict
+
+# %% [markdown]
+# That is no sign of convergence. An answer of its own needs a valley, few draws between it and the others. The two
+# chains live in different places but overlap, as the map shows, so that there is no valley; and draws that creep are
+# worth too few to show one. With two particles asked for, each chain is at one of them most of the time.
+
+# %%
+two = pc.particles(draws, 2, random_seed=1, progressbar=False)
+two.by_chain.to_pandas().round(2)
+
+# %% [markdown]
+# The weights tell how many draws each chain has, and nothing of the posterior. Their standard errors say so.
+
+# %%
+two.weights.values.round(2), two.weights_mcse.values.round(2)
+
+# %% [markdown]
+# So ask `diagnose` first. Where chains stay in modes of their own, without overlap, `particles` names them as well,
+# and its status is "chains in different modes". Where they overlap, as here, only `diagnose` tells.
 
 # %% [markdown]
 # ## What to do

@@ -2,7 +2,8 @@
 # # What is sure: partial partitions
 #
 # A consensus puts every item into a cluster, also those that the posterior cannot place. The other way round: which
-# items are clustered so surely that one can say so and leave the rest open?
+# items are clustered so surely that one can say so, and leave the rest open? That is a partial partition: sure items
+# in clusters, the others open.
 #
 # The posterior is that of a Dirichlet process mixture for the velocities of 82 galaxies, as in
 # [the tutorial on losses](galaxies). No partition of all 82 galaxies is probable: there are too many.
@@ -40,7 +41,7 @@ ax = pc.plot_data(velocity, partial)
 ax.set_xlabel("velocity (1,000 km/s)")
 
 # %% [markdown]
-# The seven slow galaxies are one cluster, and no other sure galaxy is in it. A dozen of those near 20 are one as well.
+# The seven slow galaxies are one cluster, and no other sure galaxy is in it. Thirteen of those near 20 are one as well.
 # Where this cluster ends, and whether those above 22 are one cluster with it, the posterior leaves open.
 #
 # In the similarity matrix the sure galaxies come first, outlined by cluster. The open ones are paler.
@@ -59,7 +60,8 @@ ax = pc.plot_partial_partition(partial)
 partial.area
 
 # %% [markdown]
-# With more probability asked for, fewer galaxies are left. At 0.95 a bound shows that no set is larger.
+# With more probability asked for, fewer galaxies are left. At 0.95 there are five, each in a cluster of its own: all
+# that is as sure as this is that no two of them are together. A bound shows that no set is larger.
 
 # %%
 for prob in (0.5, 0.8, 0.95):

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # A posterior with two answers
 #
-# A consensus partition is one answer. Some posteriors have two, and no single partition says so. Here are 96 plants
+# A consensus partition is one answer. Some posteriors have two, and no one partition says so. Here are 96 plants
 # from four places, with two measured traits. A mixture of three normals is to sort them into species. The plants of
 # the valley lie between those of the coast and those of the mountains: they could be of either species, all of them
 # at once. The data are made up, and `examples/sample_two_answers.py` samples the posterior in half a minute.
@@ -24,7 +24,7 @@ ax = pc.plot_data(tree["observed_data"]["traits"], best, items=pc.item_uncertain
 
 # %% [markdown]
 # `clusters` has the plants of each cluster by name, `members(k)` those of one. Here are the places that they are from.
-# The valley goes with the coast.
+# The valley goes with the coast, and so do four plants of the mountains.
 
 # %%
 [dict(Counter(name.split()[0] for name in plants)) for plants in best.clusters.values()]
@@ -46,8 +46,8 @@ ball = pc.credible_ball(draws, best)
 ball
 
 # %% [markdown]
-# The distances of the draws from its centre have two humps and a valley between them. Most draws are either near the
-# centre or near the edge.
+# The distances of the draws from its center have two humps and a valley between them. Most draws are either near the
+# center or near the edge.
 
 # %%
 axes = ball.distances.plot.hist(bins=20)
@@ -63,8 +63,8 @@ ax = pc.plot_psm(draws, best)
 # %% [markdown]
 # ## Particles
 #
-# `particles` finds the few weighted partitions that are nearest to the posterior. Their number is that of the
-# separated modes.
+# `particles` finds the few weighted partitions that are nearest to the posterior. Their number is that of the modes:
+# groups of draws with a valley between them. Each mode is an answer.
 
 # %%
 found = pc.particles(draws, random_seed=1)
@@ -78,8 +78,8 @@ found
 found.by_chain.to_pandas().round(2)
 
 # %% [markdown]
-# What differs is the valley. Here is what a plant of each place contributes to the distance between the two answers,
-# in bits. Those of coast and mountains contribute too, because their company changes.
+# What differs is the valley, and those four. Here is what a plant of each place contributes to the distance between
+# the two answers, in bits, on average. The other plants of coast and mountains contribute too: their company changes.
 
 # %%
 shares = found.contributions(0, 1)
@@ -108,8 +108,7 @@ ax = pc.plot_draws_map(draws, particles=found)
 # ## Would another number of species help?
 #
 # The model has three species in every draw, and three is the best number. A fourth cluster would cost little, but it
-# is one plant alone: under this model the valley never stands by itself. With three clusters the search ends a little
-# below the consensus above, as it also begins from the answers for the numbers beside.
+# is one plant alone: under this model the valley never stands by itself.
 
 # %%
 numbers = pc.loss_by_n_clusters(draws, n_clusters=range(1, 7), random_seed=1)

@@ -71,7 +71,8 @@ def plot_density_peaks(
             ax.text(least, 1.0, f" {prob:.0%} set", transform=ax.get_xaxis_transform(), va="top", fontsize="small")
     unit = f", {density.loss.unit}" if density.loss.unit else ""
     ax.set(xlabel="score", ylabel=f"{density.loss.name} to the nearest\ndraw of higher score{unit}")
-    ax.set_ylim(bottom=0.0)
+    highest = max(heights.max(), density.to_higher.values.max())
+    ax.set_ylim(0.0, 1.15 * highest or 1.0)  # with room for the names of the sets
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False, fontsize="small", loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)
     return ax

@@ -46,9 +46,9 @@ def plot_particles(particles: Particles, *, figsize: tuple[float, float] | None 
     The bars below tell how much of an item's company changes from particle to particle: with C_k(i) the cluster of item
     i in particle k, the mean over pairs of particles, weighted by the product of their weights, of
 
-        1 - |C_k(i) and C_l(i)| / |C_k(i) or C_l(i)|,
+        1 - n_kl(i) / m_kl(i),
 
-    0 where it is the same in all.
+    where n_kl(i) items are in both clusters and m_kl(i) in either. It is 0 where an item's company is the same in all.
 
     See Also
     --------

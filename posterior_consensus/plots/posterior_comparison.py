@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _ERRORS = 2.0  # standard errors that a bar reaches to either side
 _MOST_CLUSTERS = 30  # parted by lines
-_LONGEST = 18  # letters of an item's name
+_LONGEST = 24  # letters of an item's name
 _LEAST_SCALE = 0.05  # differences below it are not to look large
 
 

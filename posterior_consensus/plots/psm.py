@@ -87,6 +87,7 @@ def plot_psm(
     image = ax.imshow(values[np.ix_(order, order)], cmap=as_cmap(cmap), vmin=0.0, vmax=1.0, interpolation="nearest")
     if labels is not None and n_sure is not None:
         sure = labels[order] < n_sure
+        ax.set_facecolor(image.cmap(0.0))  # pale is towards no similarity, whatever Matplotlib's style
         image.set_alpha(np.where(np.logical_and.outer(sure, sure), 1.0, _PALE))
     colour_bar = ax.figure.colorbar(image, ax=ax, fraction=0.046, pad=0.03)
     colour_bar.set_label("posterior probability of the same cluster")

@@ -21,9 +21,9 @@ def answers_in_short(summary: Summary) -> str:
     answers = summary.answers
     if answers.n_particles == 1:
         return "no second one was found"
-    weights = ", ".join(f"{weight:.0%}" for weight in answers.weights.values)
+    *weights, last = (f"{weight:.0%}" for weight in answers.weights.values)
     chains = "; they belong to chains" if answers.status == "chains in different modes" else ""
-    return f"{answers.n_particles}, of {weights} of the draws{chains}"
+    return f"{answers.n_particles}, of {', '.join(weights)} and {last} of the draws{chains}"
 
 
 def further_answers(summary: Summary) -> list[str]:
@@ -55,10 +55,12 @@ def answers_reported(summary: Summary) -> list[str]:
         return []
     weights = ", ".join(f"{weight:.2g}" for weight in answers.weights.values)
     unit = answers.loss.unit
+    n_draws = answers.assignment.size
+    few = "" if n_draws == summary.draws.n_draws else f", over {n_draws} draws evenly spaced along the chains,"
     return [
-        f"The posterior has more than one mode: it was also represented by {answers.n_particles} partitions, nearest "
-        f"to it in Wasserstein distance [balocchi2025], of weights {weights} (Monte Carlo standard error at most "
-        f"{np.max(answers.weights_mcse.values):.2g}), at a mean distance of "
+        f"The posterior has more than one mode: it was also represented{few} by {answers.n_particles} partitions, "
+        f"nearest to it in Wasserstein distance [balocchi2025], of weights {weights} (Monte Carlo standard error at "
+        f"most {np.max(answers.weights_mcse.values):.2g}), at a mean distance of "
         f"{display.quantity(answers.distance, unit, 3)} ({answers.loss.name}) where one partition has "
         f"{display.quantity(float(answers.path['distance'][0]), unit, 3)}."
     ]

@@ -79,6 +79,7 @@ def _figures(summary: Summary) -> dict[str, list[str]]:
         )
     if summary.answers.n_particles > 1:
         found["Further answers"] = [
+            _table(summary.answers.to_dataframe()),
             _figure(plots.plot_particles, summary.answers, text="The answers, one under another, with their weights."),
         ]
     if summary.observed is not None:

@@ -67,7 +67,7 @@ def _change(names: Sequence[Hashable], part: npt.NDArray[Any]) -> str:
         parts = f"clusters of {_joined(sizes)}"
     if len(names) == 1:
         return f"cluster {names[0]} splits into {parts}"
-    return f"clusters {_joined(names)} are {'one' if len(sizes) == 1 else f'divided into {parts}'}"
+    return f"clusters {_joined(names)} are {'one' if len(sizes) == 1 else f'divided otherwise, into {parts}'}"
 
 
 def _joined(values: Sequence[Hashable]) -> str:

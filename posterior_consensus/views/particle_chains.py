@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
+from posterior_consensus.display import ordinal
 from posterior_consensus.ensemble.draws import PartitionDraws
 
 Floats = npt.NDArray[np.float64]
@@ -107,8 +108,11 @@ def judged(found: Visits, weights: Floats, errors: Floats) -> tuple[str, tuple[o
     number = weights.size
     apart = found.apart.any(axis=1)
     if apart.any():
-        stays = [f"{_chains(names)} {_verb(names, 'stay')} in answer {k + 1}" for k, names in found.staying]
-        stays += [f"{_chains(names)} hardly ever {_verb(names, 'visit')} answer {k + 1}" for k, names in found.missing]
+        stays = [f"{_chains(names)} {_verb(names, 'stay')} in the {ordinal(k)} answer" for k, names in found.staying]
+        stays += [
+            f"{_chains(names)} hardly ever {_verb(names, 'visit')} the {ordinal(k)} answer"
+            for k, names in found.missing
+        ]
         told = ", ".join(stays)
         belonging = tuple(found.names[c] for c in np.flatnonzero(apart))
         verdict = f"{told[:1].upper()}{told[1:]}: the sampler does not mix and the weights mean nothing."
@@ -128,8 +132,8 @@ def judged(found: Visits, weights: Floats, errors: Floats) -> tuple[str, tuple[o
     elif absent.size:
         chain, k = absent[0]
         verdict = (
-            f"{answers}, with weights {weighted}. Chain {found.names[chain]} has not visited answer {k + 1}, which "
-            "may be chance: run longer chains."
+            f"{answers}, with weights {weighted}. Chain {found.names[chain]} has not visited the {ordinal(k)} answer, "
+            "which may be chance: run longer chains."
         )
     else:
         visited = f"{answers}: every chain visits {'both' if number == 2 else 'all of them'}"

@@ -68,6 +68,12 @@ def particles(
     ValueError
         If there are more particles than distinct draws, or an argument is out of its range.
 
+    See Also
+    --------
+    plot_particles : the particles one under another.
+    partition_density : how typical any partition is.
+    compare_posteriors : how far two posteriors are apart.
+
     Notes
     -----
     With weights w_t of the draws z_t, the particles S_1, ..., S_L minimise
@@ -227,5 +233,5 @@ def _of_one(draws: PartitionDraws, number: int, looked: bool) -> str:
     if number > 1:
         return f"One answer: no valley lies between the {number} particles, which divide one mode."
     if looked:
-        return "One answer: no other mode is found. Report the consensus partition."
+        return "One answer: no second mode is found. If the chains agree (`diagnose`), report the consensus partition."
     return "One particle was asked for, the consensus partition: whether there are other answers is not looked at."

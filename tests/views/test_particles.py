@@ -194,11 +194,12 @@ def test_answers_that_belong_to_chains_are_named():
     found = particles(names)
     assert found.status == "chains in different modes" and found.chains == ("a", "b", "c")
     assert found.verdict == (
-        "Chains a and c stay in answer 1, chain b stays in answer 2: the sampler does not mix and the weights mean "
-        "nothing."
+        "Chains a and c stay in the first answer, chain b stays in the second answer: the sampler does not mix "
+        "and the weights mean nothing."
     )
     found = particles(chains_of(0.5, 0.5, 0))
-    assert found.chains == (2,) and found.verdict.startswith("Chain 2 stays in answer 1: the sampler does not mix")
+    assert found.chains == (2,)
+    assert found.verdict.startswith("Chain 2 stays in the first answer: the sampler does not mix")
 
 
 def test_a_chain_that_misses_one_of_three_answers_is_named():
@@ -206,7 +207,7 @@ def test_a_chain_that_misses_one_of_three_answers_is_named():
     labels[2, 200:] = chains_of(0.5, seed=2)
     found = particles(labels[:, np.random.default_rng(1).permutation(400)])
     assert found.n_particles == 3 and found.chains == (2,)
-    assert found.verdict.startswith("Chain 2 hardly ever visits answer ")
+    assert found.verdict.startswith("Chain 2 hardly ever visits the second answer")
 
 
 def test_one_chain_has_several_answers_at_most():
