@@ -153,14 +153,15 @@ def _check_number(n_particles: Any) -> int:
 def _at_modes(
     search: ParticleSearch, path: list[Placed], found: Placed, draws: PartitionDraws, loss: PartitionLoss
 ) -> Placed:
-    """Particles of as many modes as the last of a path shows, if those are more than `found` has."""
+    """Particles of as many modes as the last of a path shows, if those are more than `found` has and show them too."""
     modes = _modes(path[-1].partitions, draws, loss)
     if modes.n_modes <= len(found.partitions):
         return found
     one_each = path[modes.n_modes - 1]
     if modes.n_modes == len(path) or _modes(one_each.partitions, draws, loss).n_modes == modes.n_modes:
         return one_each
-    return search.from_groups(path[-1], modes.mode)
+    heaviest = search.from_groups(path[-1], modes.mode)
+    return heaviest if _modes(heaviest.partitions, draws, loss).n_modes == modes.n_modes else found
 
 
 def _modes(partitions: npt.NDArray[np.int32], draws: PartitionDraws, loss: PartitionLoss) -> Modes:
