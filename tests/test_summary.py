@@ -211,9 +211,17 @@ def test_further_answers_honour_weights(rng):
     assert answers.n_particles == 1 and answers.distance == 0
     assert_array_equal(answers.partitions[0], other)
     heavy = np.where(np.arange(400) % 4 == 0, 6.0, rng.random((4, 400)))
-    answers = pc.summarize(draws, weights=heavy, random_seed=1).answers
+    summary = pc.summarize(draws, weights=heavy, random_seed=1)
+    answers = summary.answers
+    assert "% of the weight) is the clustering above" in " ".join(summary.findings())
+    assert "of the draws" not in " ".join(summary.findings())
     assert_array_equal(answers.partitions, [one, other])
     assert answers.weights[0] == pytest.approx(heavy[:, ::4].sum() / heavy.sum(), abs=0.01)
+
+
+def test_few_draws_cannot_tell_of_further_answers():
+    facts = dict(pc.summarize([[0, 0, 1, 1, 1], [0, 1, 0, 1, 0]], random_seed=1)._parts()[1])
+    assert facts["answers"] == "a chain has too few draws to tell"
 
 
 @pytest.mark.parametrize("lengths", [(10,) * 200, (1500, 12)])
