@@ -350,7 +350,7 @@ def _answers(draws: PartitionDraws, **options: Any) -> Particles:
 
 
 def _some(draws: PartitionDraws) -> PartitionDraws:
-    """Draws that are evenly spaced in each chain; of weighted ones as many by their weight, the heavy more than once."""
+    """Draws that are evenly spaced in each chain; of weighted ones some by weight, the heavy counted more than once."""
     if draws.n_draws > _DRAWS_LOOKED_AT and draws.samples.is_weighted:
         shares = (np.arange(_DRAWS_LOOKED_AT) + 0.5) / _DRAWS_LOOKED_AT
         rows, times = np.unique(np.searchsorted(np.cumsum(draws.weights)[:-1], shares), return_counts=True)

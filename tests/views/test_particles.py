@@ -309,7 +309,7 @@ def test_items_keep_their_names_and_tables_have_a_row_for_each():
 
 @pytest.mark.parametrize("seed", [13, 106, 117])
 def test_auto_gives_a_particle_for_each_mode(seed):
-    """Three particles show two modes here, one particle for each of these shows one."""
+    """Three particles show two modes here, of which one particle for each shows no valley."""
     rng = np.random.default_rng(seed)
     modes = rng.integers(4, size=(3, 9))
     draws = modes[rng.choice(3, p=[0.4, 0.4, 0.2], size=(3, 80))]
