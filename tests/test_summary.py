@@ -203,6 +203,36 @@ def test_weights_and_item_dim(rng):
     assert "weighted draws" in repr(summary)
 
 
+def test_further_answers_honour_weights(rng):
+    one, other = np.repeat([0, 1, 2], 5), np.repeat([0, 1], [8, 7])
+    draws = np.where((np.arange(1600) % 4 == 0)[:, np.newaxis], one, other).reshape(4, 400, 15)
+    without_weight = np.where(np.arange(400) % 4 == 0, 0.0, 1.0)  # of all draws at one answer
+    answers = pc.summarize(draws, weights=np.tile(without_weight, (4, 1)), random_seed=1).answers
+    assert answers.n_particles == 1 and answers.distance == 0
+    assert_array_equal(answers.partitions[0], other)
+    heavy = np.where(np.arange(400) % 4 == 0, 6.0, rng.random((4, 400)))
+    summary = pc.summarize(draws, weights=heavy, random_seed=1)
+    answers = summary.answers
+    assert "% of the weight) is the clustering above" in " ".join(summary.findings())
+    assert "of the draws" not in " ".join(summary.findings())
+    assert_array_equal(answers.partitions, [one, other])
+    assert answers.weights[0] == pytest.approx(heavy[:, ::4].sum() / heavy.sum(), abs=0.01)
+
+
+def test_few_draws_cannot_tell_of_further_answers():
+    facts = dict(pc.summarize([[0, 0, 1, 1, 1], [0, 1, 0, 1, 0]], random_seed=1)._parts()[1])
+    assert facts["answers"] == "a chain has too few draws to tell"
+
+
+@pytest.mark.parametrize("lengths", [(10,) * 200, (1500, 12)])
+def test_further_answers_are_looked_for_where_chains_are_short(lengths, rng):
+    total = sum(lengths)
+    modes = np.array([np.repeat([0, 1, 2], 5), np.repeat([0, 1], [8, 7])])
+    at = {"chain": ("sample", np.repeat(np.arange(len(lengths)), lengths)), "draw": ("sample", np.arange(total))}
+    draws = xr.DataArray(modes[rng.integers(2, size=total)], dims=("sample", "obs"), coords=at)
+    assert pc.summarize(draws, random_seed=1).answers.n_particles == 2
+
+
 def test_stacked_draws_that_hold_both(posterior_tree, summary):
     stacked = posterior_tree["posterior"].to_dataset().stack(sample=("chain", "draw"))
     assert pc.summarize(stacked, random_seed=1).source == summary.source

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from posterior_consensus import display
+from posterior_consensus.diagnostics.verdict import FEWEST_DRAWS
 from posterior_consensus.ensemble.items import cluster_names
 from posterior_consensus.views.differences import differences
 
@@ -19,11 +20,13 @@ _MOST_CHANGES = 3
 def answers_in_short(summary: Summary) -> str:
     """How many answers there are, with their weights."""
     answers = summary.answers
+    if min(rows.size for rows in summary.draws.samples.chains) < FEWEST_DRAWS:
+        return "a chain has too few draws to tell"
     if answers.n_particles == 1:
         return "no second one was found"
     *weights, last = (f"{weight:.0%}" for weight in answers.weights.values)
     chains = "; they belong to chains" if answers.status == "chains in different modes" else ""
-    return f"{answers.n_particles}, of {', '.join(weights)} and {last} of the draws{chains}"
+    return f"{answers.n_particles}, of {', '.join(weights)} and {last} of {_draws(summary)}{chains}"
 
 
 def further_answers(summary: Summary) -> list[str]:
@@ -35,7 +38,7 @@ def further_answers(summary: Summary) -> list[str]:
     names = cluster_names(summary.consensus, own)
     said = [answers.verdict]
     for k, weight in enumerate(answers.weights.values):
-        answer = f"the {display.ordinal(k)} answer ({weight:.0%} of the draws)"
+        answer = f"the {display.ordinal(k)} answer ({weight:.0%} of {_draws(summary)})"
         changes = differences(own, answers.partitions.values[k], names)
         if changes:
             more = len(changes) - _MOST_CHANGES
@@ -46,6 +49,11 @@ def further_answers(summary: Summary) -> list[str]:
         else:
             said.append(f"{answer[0].upper()}{answer[1:]} is the clustering above.")
     return said
+
+
+def _draws(summary: Summary) -> str:
+    """What shares are shares of."""
+    return "the weight" if summary.draws.samples.is_weighted else "the draws"
 
 
 def answers_reported(summary: Summary) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -23,6 +23,7 @@ from posterior_consensus.consensus import ConsensusPartition, consensus_partitio
 from posterior_consensus.consensus.partition import check_options
 from posterior_consensus.credible import CredibleBall, credible_ball
 from posterior_consensus.diagnostics import Diagnosis, diagnose
+from posterior_consensus.diagnostics.verdict import FEWEST_DRAWS
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import positions
 from posterior_consensus.items import ItemUncertainty, item_uncertainty
@@ -72,8 +73,8 @@ class Summary(HasLabels, display.Shown):
         probability below 5% and was not asked for.
     answers : Particles
         Partitions that groups of draws are nearest to, under the ball's loss: one, or two or three where the posterior
-        has several modes. They are looked for on about 500 draws, evenly spaced in each chain; :func:`particles` looks
-        longer, on all draws.
+        has several modes. They are looked for on about 500 draws, evenly spaced in each chain, or of weighted ones at
+        even quantiles of the weights; :func:`particles` looks longer, on all draws.
     observed : xarray.DataArray or None
         Data of the items, of shape (n_items,) or (n_items, n_features), where the posterior came with some.
     seconds : dict of str to float
@@ -344,9 +345,21 @@ def summarize(
 
 
 def _answers(draws: PartitionDraws, **options: Any) -> Particles:
-    """Look for a few answers, on draws that are evenly spaced in each chain."""
-    few = draws.isel(draw=slice(None, None, -(-draws.n_draws // _DRAWS_LOOKED_AT)))
-    return particles(few, max_particles=_MOST_ANSWERS, n_starts=1, **options)
+    """Look for a few answers on some of the draws."""
+    return particles(_some(draws), max_particles=_MOST_ANSWERS, n_starts=1, **options)
+
+
+def _some(draws: PartitionDraws) -> PartitionDraws:
+    """Draws that are evenly spaced in each chain; of weighted ones some by weight, the heavy counted more than once."""
+    if draws.n_draws > _DRAWS_LOOKED_AT and draws.samples.is_weighted:
+        shares = (np.arange(_DRAWS_LOOKED_AT) + 0.5) / _DRAWS_LOOKED_AT
+        rows, times = np.unique(np.searchsorted(np.cumsum(draws.weights)[:-1], shares), return_counts=True)
+        some = draws.take(rows)
+        return replace(some, samples=some.samples.weighted(times.astype(np.float64)))
+    # Every chain keeps as many draws as tell anything, if it has them.
+    shortest = min(rows.size for rows in draws.samples.chains)
+    step = min(-(-draws.n_draws // _DRAWS_LOOKED_AT), max(1, shortest // FEWEST_DRAWS))
+    return draws.isel(draw=slice(None, None, step))
 
 
 _ALTERNATIVE = "alternative_"

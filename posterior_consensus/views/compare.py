@@ -217,13 +217,13 @@ def compare_posteriors(
     check_count("n_draws", n_draws)
     memory.check(64 * a.n_items**2, f"The similarity matrices of {a.n_items} items and what they are compared by")
     order = _order(a, b)
-    rng = as_generator(random_seed)
+    seed = int(as_generator(random_seed).integers(2**63))  # one for both: equal posteriors have equal particles
     ours, theirs = a.drawn, DrawnLabels(*canonical_rows(b.labels[:, order], int(b.n_clusters.max())))
     plain = PartitionDraws(a.items, a.samples, ours), PartitionDraws(a.items, b.samples, theirs)
     n_matched = max(1, min(n_draws, a.n_draws // 2, b.n_draws // 2))
     value, error = _distance(_evenly(plain[0], n_matched), _evenly(plain[1], n_matched), metric)
     within = np.array([_within(draws, n_matched, metric) for draws in plain])
-    seen = [particles(draws, n_particles, loss=metric, random_seed=rng, progressbar=progressbar) for draws in plain]
+    seen = [particles(draws, n_particles, loss=metric, random_seed=seed, progressbar=progressbar) for draws in plain]
     moved = _between_particles(plain, seen, metric)
     pairs = _similarities(a, b, order)
     measured = {

@@ -185,15 +185,17 @@ def _as_particles(
     nearest, least = losses.argmin(axis=0), losses.min(axis=0)
     at_each = _indicators(nearest, len(losses))
     weights = draws.samples.mean(at_each)
-    modes = separated_modes(partitions, losses, draws.samples, loss)
-    at_modes = _indicators(modes.mode[nearest], modes.n_modes)
+    # Particles that stand for modes each do so, also where only more of them showed the valley between two.
+    mode = np.arange(len(losses)) if looked else separated_modes(partitions, losses, draws.samples, loss).mode
+    n_modes = int(mode.max()) + 1
+    at_modes = _indicators(mode[nearest], n_modes)
     chains: tuple[object, ...] = ()
-    if modes.n_modes == 1:
+    if n_modes == 1:
         status, verdict = "one answer", _of_one(draws, len(losses), looked)
     else:
         errors_of_modes = draws.samples.mcse(at_modes)
         status, chains, verdict = judged(visits(draws, at_modes), draws.samples.mean(at_modes), errors_of_modes)
-        if modes.n_modes < len(losses):
+        if n_modes < len(losses):
             verdict += f" The {len(losses)} particles divide them."
     measure = {"loss": loss.name, "unit": loss.unit}
     within = np.divide(draws.samples.mean(losses * at_each), weights, out=np.zeros_like(weights), where=weights > 0)
@@ -203,7 +205,7 @@ def _as_particles(
         partitions=draws.items.partition_array(partitions, "particle", "partitions"),
         weights=xr.DataArray(weights, dims="particle", name="weights"),
         weights_mcse=xr.DataArray(draws.samples.mcse(at_each), dims="particle", name="weights_mcse"),
-        mode=xr.DataArray(modes.mode, dims="particle", name="mode"),
+        mode=xr.DataArray(mode, dims="particle", name="mode"),
         distance=float(draws.samples.mean(least)),
         distance_mcse=float(draws.samples.mcse(least)),
         expected_loss=xr.DataArray(within, dims="particle", name="expected_loss", attrs=measure),

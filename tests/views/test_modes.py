@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binom
 
 import posterior_consensus as pc
-from benchmarks.modes import n_modes, particles
+from benchmarks.modes import n_modes
 from posterior_consensus.expectation import loss_matrix
 from posterior_consensus.losses import LOSSES
 from posterior_consensus.views.modes import _evidence, _items_moved, separated_modes
@@ -39,7 +39,8 @@ def test_two_truths_are_two_modes_and_one_truth_is_one(loss):
     assert two.weights == pytest.approx(np.bincount(simulated.mode) / 300)
     assert two.p_value < 0.05
     one = copies([WHOLE], [1.0])
-    assert modes_of(one, particles(one, LOSSES[loss](), 2), loss).n_modes == 1
+    two_particles = pc.particles(one, 2, loss=loss, random_seed=1, progressbar=False)
+    assert modes_of(one, two_particles.partitions.values, loss).n_modes == 1
 
 
 @pytest.mark.parametrize("noise", [0.03, 0.1, 0.3, 0.6])

@@ -306,3 +306,14 @@ def test_items_keep_their_names_and_tables_have_a_row_for_each():
     table = found.to_dataframe()
     assert len(table) == 2 and table.loc[1, "from_first"] == pytest.approx(reference.vi(ONE, OTHER))
     assert found._repr_html_().startswith("<div>")
+
+
+@pytest.mark.parametrize("seed", [13, 106, 117])
+def test_auto_gives_a_particle_for_each_mode(seed):
+    """Three particles show two modes here, of which one particle for each shows no valley."""
+    rng = np.random.default_rng(seed)
+    modes = rng.integers(4, size=(3, 9))
+    draws = modes[rng.choice(3, p=[0.4, 0.4, 0.2], size=(3, 80))]
+    draws = np.where(rng.random(draws.shape) < 0.1, rng.integers(5, size=draws.shape), draws)
+    found = particles(draws, loss="binder", n_starts=3)
+    assert found.n_particles == int(found.mode.max()) + 1
