@@ -64,7 +64,7 @@ def answers_reported(summary: Summary) -> list[str]:
     weights = ", ".join(f"{weight:.2g}" for weight in answers.weights.values)
     unit = answers.loss.unit
     n_draws = answers.assignment.size
-    few = "" if n_draws == summary.draws.n_draws else f", over {n_draws} draws evenly spaced along the chains,"
+    few = "" if n_draws == summary.draws.n_draws else f", over {n_draws} of the draws,"
     return [
         f"The posterior has more than one mode: it was also represented{few} by {answers.n_particles} partitions, "
         f"nearest to it in Wasserstein distance [balocchi2025], of weights {weights} (Monte Carlo standard error at "
