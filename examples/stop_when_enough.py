@@ -18,8 +18,8 @@ y = np.concatenate([rng.normal(centre, 1.0, 20) for centre in (-6.0, 0.0, 3.5)])
 # %% [markdown]
 # ## The sampler
 #
-# The model is a Dirichlet process mixture of normals with variance 1, whose means have the prior N(0, 25). The means are
-# integrated out. One sweep removes each item from its cluster, and puts it into one of the clusters or a new one.
+# The model is a Dirichlet process mixture of normals with variance 1, whose means have the prior N(0, 25). The means
+# are integrated out. One sweep removes each item from its cluster, and puts it into one of the clusters or a new one.
 
 # %%
 CONCENTRATION, PRIOR_VARIANCE = 0.5, 25.0
@@ -44,8 +44,8 @@ def sweep(labels, rng):
 # ## Run until it is enough
 #
 # The chains start from partitions that differ, one cluster up to one for each item, and run in turns. After every 100
-# sweeps of each chain, `diagnose` takes the draws so far; their first fifth is burn-in. The loop ends when the effective
-# sample size is large enough and the chains agree, or after 2,000 sweeps.
+# sweeps of each chain, `diagnose` takes the draws so far; their first fifth is burn-in. The loop ends when the
+# effective sample size is large enough and the chains agree, or after 2,000 sweeps.
 
 # %%
 chains = [np.random.default_rng(seed).integers(most, size=y.size) for seed, most in enumerate((1, 3, 10, 60))]
@@ -64,8 +64,8 @@ for n_sweeps in range(1, 2001):
 
 # %% [markdown]
 # The partition had its 400 effective draws long before the end. But `status` also asks that no summary's R-hat is above
-# 1.01, and that takes longer. A rule that looks at the draws stops at a moment at which they look good, so it is wise to
-# ask for both.
+# 1.01, and that takes longer. A rule that looks at the draws stops at a moment at which they look good, so it is wise
+# to ask for both.
 #
 # ## The answer
 

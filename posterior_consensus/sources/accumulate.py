@@ -58,10 +58,10 @@ class PartitionAccumulator:
 
     Notes
     -----
-    A batch in a store is a Zarr array of draws x items with a checksum. It gets its name when it is complete, so that
-    a batch is there or it is not. The store is locked as long as the accumulator is open; the system ends the lock of
-    a process that has died. Labels are numbered by first appearance before they are kept. The store must lie on a file
-    system of this machine.
+    :meth:`close`, or the end of a ``with`` block, writes what makes up no complete batch. A batch in a store is a Zarr
+    array of draws x items with a checksum. It gets its name when it is complete, so that a batch is there or it is not.
+    The store is locked as long as the accumulator is open; the system ends the lock of a process that has died. Labels
+    are numbered by first appearance before they are kept. The store must lie on a file system of this machine.
 
     Examples
     --------
