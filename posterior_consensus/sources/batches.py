@@ -120,7 +120,7 @@ class OnDisk(Batches):
             array[:] = labels
             array.attrs["crc32"] = _checksum(labels)
             self._at(chain, number).parent.mkdir(exist_ok=True)
-            # Ctrl-C between the next line and the count below leaves a batch that was not counted, and comes here again.
+            # Ctrl-C between the next line and the count below leaves a batch uncounted, which then comes here again.
             shutil.rmtree(self._at(chain, number), ignore_errors=True)
             new.replace(self._at(chain, number))
         finally:
