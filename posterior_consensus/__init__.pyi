@@ -49,6 +49,7 @@ from .prediction import predict_allocation as predict_allocation
 from .relabelling import relabel as relabel
 from .sensitivity import loss_path as loss_path
 from .similarity import posterior_similarity_matrix as posterior_similarity_matrix
+from .sources.accumulate import PartitionAccumulator as PartitionAccumulator
 from .sources.containers import attach as attach
 from .sources.labels import as_partition_draws as as_partition_draws
 from .sources.matrices import as_pair_similarity as as_pair_similarity

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
+from scipy.sparse import csr_array
 from scipy.sparse.linalg import LinearOperator
 
+from posterior_consensus import memory
+from posterior_consensus.arguments import check_count
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.kernels import coclustering
@@ -18,31 +21,64 @@ from posterior_consensus.sources.labels import as_pair_source
 Floats = npt.NDArray[np.float64]
 
 
-def posterior_similarity_matrix(draws: Any) -> xr.DataArray:
-    """Posterior probability that two items are in the same cluster, for every pair.
+@overload
+def posterior_similarity_matrix(draws: Any, *, items: Any = None) -> xr.DataArray: ...
+
+
+@overload
+def posterior_similarity_matrix(draws: Any, *, nearest: int) -> csr_array: ...
+
+
+@overload
+def posterior_similarity_matrix(draws: Any, *, above: float) -> csr_array: ...
+
+
+def posterior_similarity_matrix(
+    draws: Any, *, items: Any = None, nearest: int | None = None, above: float | None = None
+) -> xr.DataArray | csr_array:
+    """Posterior probability that two items are in the same cluster, for every pair or for a part of them.
 
     Parameters
     ----------
     draws : PairSimilarity, PartitionDraws or anything :func:`as_partition_draws` takes
+    items : array_like or slice, optional
+        The pairs of these items only: names, as xarray's ``sel`` takes them, where the items have a coordinate, and
+        else positions, as ``isel`` takes them. Booleans, one for each item, are positions in both cases.
+    nearest : int, optional
+        For each item its most similar others, so many.
+    above : float, optional
+        The pairs of two different items whose similarity is larger than this, from 0 and below 1. 0 gives all that
+        are ever together.
 
     Returns
     -------
     xarray.DataArray of shape (n_items, n_items), dtype float64
         Named ``psm``; its dimensions are the items' and the same with ``_bis`` appended, both with the items'
         coordinate. Symmetric, in [0, 1], and 1 where items are always together. Without weights entries are exact: each
-        is a count of draws, divided once.
+        is a count of draws, divided once. With `items` they are the rows and columns.
+    scipy.sparse.csr_array of shape (n_items, n_items), dtype float64
+        With `nearest` or `above`; row and column k are the k-th item, ``draws.items.names[k]``. The diagonal is empty.
+        With `nearest` each row has that many entries, also where they are 0, and the array is not symmetric; of
+        equally similar items the first ones are taken. With `above` it is symmetric.
 
     Raises
     ------
     MemoryError
-        If the matrix takes more than the memory budget, 4 GB or what the environment variable
+        If what is asked for takes more than the memory budget, 4 GB or what the environment variable
         POSTERIOR_CONSENSUS_MEMORY says.
+    ValueError
+        If more than one of `items`, `nearest` and `above` is given, one of them is out of its range, and as
+        :func:`as_partition_draws`.
+    KeyError, IndexError
+        If there is no such item.
 
     Notes
     -----
     PSM_ij = sum_t w_t 1{z_ti = z_tj}; of allocation probabilities sum_t w_t p_ti' p_tj, with ones on the diagonal.
     Without weights the time is that of n^2 N / 64 x log2(clusters) bit operations;
-    the memory beyond the result is a few percent of it.
+    the memory beyond the result is a few percent of it. `nearest` and `above` go through rows of the matrix, some at a
+    time, and take memory for those, the labels once more and the result. Their entries are those of the matrix, bit
+    for bit; of allocation probabilities they are so but for rounding, and so are those of `items`.
 
     Examples
     --------
@@ -51,12 +87,64 @@ def posterior_similarity_matrix(draws: Any) -> xr.DataArray:
     array([[1.  , 0.75, 0.25],
            [0.75, 1.  , 0.5 ],
            [0.25, 0.5 , 1.  ]])
+    >>> pc.posterior_similarity_matrix([[0, 0, 1], [0, 1, 1], [0, 0, 1], [2, 2, 2]], above=0.4).toarray()
+    array([[0.  , 0.75, 0.  ],
+           [0.75, 0.  , 0.5 ],
+           [0.  , 0.5 , 0.  ]])
     """
+    parts = {"items": items, "nearest": nearest, "above": above}
+    given = [name for name, value in parts.items() if value is not None]
+    if len(given) > 1:
+        raise ValueError(f"Only one of `items`, `nearest` and `above` can be given; got {' and '.join(given)}.")
     source = as_pair_source(draws)
+    if nearest is not None:
+        return _nearest(source, check_count("nearest", nearest))
+    if above is not None:
+        return _above(source, above)
+    if items is not None:
+        source = source.of_items(source.items.positions_of(items))
+    if source.n_draws is not None:
+        source.check_memory("Ask for a part of it by `items`, `nearest` or `above`.")
     attrs: dict[str, Any] = {"long_name": "posterior probability of being in the same cluster"}
     if source.n_draws is not None:
         attrs["n_draws"] = source.n_draws
     return source.items.pair_array(source.similarity(), "psm").assign_attrs(attrs)
+
+
+def _nearest(source: PairSource, n_others: int) -> csr_array:
+    n = source.n_items
+    if n_others >= n:
+        raise ValueError(f"`nearest` must be at most the number of other items, {n - 1}; got {n_others}.")
+    memory.check(32 * n * n_others, f"The {n_others} nearest of each of {n} items", "Ask for fewer.")
+    columns, values = np.empty((n, n_others), np.int64), np.empty((n, n_others))
+    for first, rows in source.row_blocks():
+        own = slice(first, first + len(rows))
+        columns[own], values[own] = coclustering.nearest_in_rows(rows, first, n_others)
+    found = csr_array((values.ravel(), columns.ravel(), n_others * np.arange(n + 1)), shape=(n, n))
+    found.sort_indices()
+    return found
+
+
+def _above(source: PairSource, threshold: Any) -> csr_array:
+    if isinstance(threshold, bool) or not isinstance(threshold, (int, float, np.integer, np.floating)):
+        raise TypeError(f"`above` must be a number; got {threshold!r}.")
+    if not 0 <= threshold < 1:
+        raise ValueError(f"`above` must be a similarity from 0 and below 1; got {threshold!r}.")
+    n, n_pairs = source.n_items, 0
+    columns, values, counts = [], [], np.zeros(n + 1, np.int64)
+    for first, rows in source.row_blocks():
+        # Pairs of these items and later ones: where entries are rounded, both of a pair must come from one sum.
+        later = rows[:, first:]
+        row, column = np.nonzero(np.triu(later > threshold, 1))
+        n_pairs += row.size
+        memory.check(
+            64 * n_pairs, f"More than {n_pairs} pairs of similarity above {threshold}", "Take a larger `above`."
+        )
+        columns.append((column + first).astype(np.min_scalar_type(-n)))
+        values.append(later[row, column])
+        counts[first + 1 : first + 1 + len(rows)] = np.bincount(row, minlength=len(rows))
+    upper = csr_array((np.concatenate(values), np.concatenate(columns), np.cumsum(counts)), shape=(n, n))
+    return upper + upper.T
 
 
 def batch_shifts(draws: PartitionDraws) -> Iterator[Floats]:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from posterior_consensus import memory
 from posterior_consensus.arguments import as_generator
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats
@@ -70,6 +71,10 @@ class AllocationProbabilities(PartitionDraws):
     def take(self, rows: npt.NDArray[np.intp]) -> Self:
         """Keep some draws, by row number; their weights sum to 1 again, and equal ones where all of them were 0."""
         return replace(super().take(rows), probabilities=self.probabilities[rows], components=self.components[rows])
+
+    def of_items(self, at: npt.NDArray[np.intp]) -> Self:
+        """Return the probabilities of some items, by position."""
+        return replace(super().of_items(at), probabilities=self.probabilities[:, at], components=self.components[:, at])
 
     def sample(self, random_seed: int | np.random.Generator | np.random.SeedSequence | None = None) -> PartitionDraws:
         """Draw one partition from the probabilities of each draw.
@@ -159,7 +164,7 @@ class AllocationProbabilities(PartitionDraws):
     @cached_property
     def shared_similarity(self) -> Floats:
         """Mean probability of being together (n, n), sum_t w_t p_ti' p_tj, with ones on the diagonal."""
-        self._check_memory()
+        self.check_memory()
         total = np.zeros((self.n_items, self.n_items))
         for block, weights in self._blocks():
             rows = np.ascontiguousarray((block * np.sqrt(weights)[:, np.newaxis, np.newaxis]).transpose(1, 0, 2))
@@ -167,6 +172,16 @@ class AllocationProbabilities(PartitionDraws):
             total += rows @ rows.T
         np.fill_diagonal(total, 1.0)
         return np.minimum(total, 1.0, out=total)
+
+    def row_blocks(self) -> Iterator[tuple[int, Floats]]:
+        """Rows (m, n) of the similarity matrix, but for rounding."""
+        for part in memory.parts(self.n_items, 16 * self.n_items):
+            rows = np.zeros((part.stop - part.start, self.n_items))
+            for block, weights in self._blocks():
+                columns = np.ascontiguousarray(block.transpose(0, 2, 1)).reshape(-1, self.n_items)
+                rows += (columns[:, part] * np.repeat(weights, self.n_components)[:, np.newaxis]).T @ columns
+            rows[np.arange(len(rows)), np.arange(part.start, part.stop)] = 1.0
+            yield part.start, np.minimum(rows, 1.0, out=rows)
 
     def row(self, item: int) -> Floats:
         """Similarities (n,) of one item to all, at n x N x components cost."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -9,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus import display
+from posterior_consensus import display, memory
 from posterior_consensus.ensemble.items import Floats, Items
 from posterior_consensus.ensemble.labels import DrawnLabels
 from posterior_consensus.ensemble.pairs import PairSource
@@ -158,7 +159,7 @@ class PartitionDraws(PairSource):
         """Share of draws (n, n) that have two items together, as an array of the caller's own."""
         if not self.is_counted:
             return super().similarity()
-        self._check_memory()
+        self.check_memory()
         similarity = np.empty((self.n_items, self.n_items))
         for rows, block in self.drawn.blocks(_DRAWS_AT_ONCE):
             planes = coclustering.pack_bit_planes(block, self.drawn.n_planes)
@@ -168,12 +169,33 @@ class PartitionDraws(PairSource):
 
     @cached_property
     def _weighted_similarity(self) -> Floats:
-        self._check_memory()
+        self.check_memory()
         similarity = np.zeros((self.n_items, self.n_items))
         for rows, block in self.drawn.blocks(_DRAWS_AT_ONCE):
             coclustering.add_coclustering_weights(block, self.weights[rows], similarity)
         similarity /= similarity[0, 0]  # the sum of all weights in the same order: rounding takes none above it
         return similarity
+
+    def of_items(self, at: npt.NDArray[np.intp]) -> Self:
+        """Return the draws of some items, by position."""
+        return replace(self, items=self.items.take(at), drawn=self.drawn.of_items(at))
+
+    def row_blocks(self) -> Iterator[tuple[int, Floats]]:
+        """Rows (m, n) of the similarity matrix, with the bits that they have there."""
+        n, n_rows, addends = self.n_items, coclustering.ROWS, self.samples.addends[0]
+        counted = self.drawn.blocks(_DRAWS_AT_ONCE) if self.is_counted else ()
+        packed = [(len(block), coclustering.pack_bit_planes(block, self.drawn.n_planes)) for _, block in counted]
+        for part in memory.parts(-(-n // n_rows), 8 * n * n_rows):
+            first, last = n_rows * part.start, min(n, n_rows * part.stop)
+            if packed:
+                rows = np.empty((last - first, n))
+                for number, (n_draws, planes) in enumerate(packed, 1):
+                    divisor = float(self.n_draws) if number == len(packed) else 1.0
+                    coclustering.add_row_counts(planes, n_draws, first, rows, number == 1, divisor)
+            else:
+                rows = ensemble.similarity_rows(self.labels, addends, np.arange(first, last))
+                rows /= rows[0, first]
+            yield first, rows
 
     def without_zero_weights(self) -> Self:
         """Return the draws whose weight is not 0."""

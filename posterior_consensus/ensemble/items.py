@@ -40,6 +40,28 @@ class Items:
         others = [name for name, coord in values.coords.items() if coord.dims != (dim,)]
         return cls(values.sizes[dim], str(dim), values.coords.to_dataset().drop_vars(others).coords)
 
+    @property
+    def _positions(self) -> xr.DataArray:
+        return xr.DataArray(np.arange(self.n_items), coords=self.coords, dims=self.dim)
+
+    def positions_of(self, wanted: Any) -> npt.NDArray[np.intp]:
+        """Let xarray choose some items: by name where they have a coordinate, else and by booleans by position."""
+        by_name = self.dim in self.coords and np.asarray(wanted).dtype.kind != "b"
+        try:
+            choose = self._positions.sel if by_name else self._positions.isel
+            found = np.atleast_1d(choose({self.dim: wanted}).values)
+        except (IndexError, KeyError, TypeError, ValueError) as error:
+            names = self.names
+            some = f"names of items, {names[0]} to {names[-1]}" if by_name else f"positions below {self.n_items}"
+            raise type(error)(f"`items` must be {some}; got {wanted!r}.") from None
+        if found.ndim != 1 or not found.size or np.unique(found).size < found.size:
+            raise ValueError(f"`items` must be at least one item, and each of them once; got {wanted!r}.")
+        return found
+
+    def take(self, at: npt.NDArray[np.intp]) -> Items:
+        """Keep some items, by position."""
+        return Items.along(self._positions[{self.dim: at}], self.dim)
+
     def array(self, values: npt.ArrayLike, name: str) -> xr.DataArray:
         """Dress one value per item, shape (n_items,), in the user's item coordinates."""
         return xr.DataArray(np.asarray(values), dims=(self.dim,), coords=self.coords, name=name)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.kernels import coclustering
+from posterior_consensus.partitions import canonical_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +49,10 @@ class DrawnLabels:
     def columns(self, items: slice | npt.NDArray[np.intp]) -> npt.NDArray[Any]:
         """Labels (n_items, n_draws) of some items, those of each in one piece of memory."""
         return np.ascontiguousarray(self.values[:, items].T)
+
+    def of_items(self, at: npt.NDArray[np.intp]) -> DrawnLabels:
+        """Keep some items, by position."""
+        return DrawnLabels(*canonical_rows(self.values[:, at], int(self.n_clusters.max())))
 
     def take(self, rows: npt.NDArray[np.intp]) -> DrawnLabels:
         """Keep some draws, by row number."""

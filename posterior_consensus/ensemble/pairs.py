@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -77,8 +78,9 @@ class PairSource(ABC):
         """Return the posterior similarity matrix (n, n) as an array of the caller's own."""
         return self.shared_similarity.copy()
 
-    def _check_memory(self) -> None:
-        memory.check(8 * self.n_items**2, f"The similarity matrix of {self.n_items} items")
+    def check_memory(self, hint: str = "") -> None:
+        """Raise an error where the similarity matrix takes more than the budget; `hint` names a way out."""
+        memory.check(8 * self.n_items**2, f"The similarity matrix of {self.n_items} items", hint)
 
     def without_zero_weights(self) -> Self:
         """Return the same posterior without draws of weight 0."""
@@ -87,6 +89,14 @@ class PairSource(ABC):
     def some_labels(self, most: int) -> npt.NDArray[Any]:
         """Canonical labels (at most `most`, n) of different draws; none where there are no draws."""
         return np.empty((0, self.n_items), np.int32)
+
+    @abstractmethod
+    def of_items(self, at: npt.NDArray[np.intp]) -> Self:
+        """Return the posterior of some items, by position."""
+
+    @abstractmethod
+    def row_blocks(self) -> Iterator[tuple[int, Floats]]:
+        """Rows (m, n) of the similarity matrix of some items at a time, and the position of the first; to be read."""
 
     @abstractmethod
     def row(self, item: int) -> Floats:
@@ -138,6 +148,15 @@ class PairSimilarity(PairSource):
     def shared_similarity(self) -> Floats:
         """The matrix."""
         return self.values
+
+    def of_items(self, at: npt.NDArray[np.intp]) -> Self:
+        """Return the similarities of some items, by position."""
+        return replace(self, items=self.items.take(at), values=self.values[np.ix_(at, at)])
+
+    def row_blocks(self) -> Iterator[tuple[int, Floats]]:
+        """Rows of the matrix."""
+        for rows in memory.parts(self.n_items, 8 * self.n_items):
+            yield rows.start, self.values[rows]
 
     def row(self, item: int) -> Floats:
         """Similarities (n,) of one item to all."""

@@ -12,6 +12,7 @@ from posterior_consensus.executor import in_blocks
 from posterior_consensus.kernels._jit import inner, jit
 
 _TILE = 64
+ROWS = _TILE  # rows of the similarity matrix that are counted at once
 PLANES_AT_ONCE = 4
 
 
@@ -140,6 +141,55 @@ def add_coclustering_counts(planes, n_draws, out, first, divisor):
     A block's divisor is 1 but for the last one's: counts stay whole numbers, and exact, until they are divided once.
     """
     in_blocks(_add_tiles, 0, _n_tiles(planes), planes, n_draws, out, first, divisor, work=_work(planes))
+
+
+@jit
+def _add_row_tiles(first, last, planes, n_draws, top, out, is_first, divisor):
+    n_rows, n_items = out.shape
+    n_columns = planes.shape[2] // _TILE
+    apart, differ = np.empty((_TILE, _TILE), np.int64), np.empty(_TILE, np.uint64)
+    for tile in range(first, last):
+        row, column = tile // n_columns * _TILE, tile % n_columns * _TILE
+        _count_draws_apart(planes, top + row, column, differ, apart)
+        for i in range(min(n_rows - row, _TILE)):
+            line = out[row + i, column : min(n_items, column + _TILE)]
+            for j in range(line.size):
+                before = 0.0 if is_first else line[j]
+                line[j] = (before + (n_draws - apart[i, j])) / divisor
+
+
+def add_row_counts(planes, n_draws, top, out, first, divisor):
+    """As :func:`add_coclustering_counts` for the rows `out` (m, n) of the items from `top`, a multiple of ROWS."""
+    n_tiles = -(-out.shape[0] // _TILE) * (planes.shape[2] // _TILE)
+    in_blocks(_add_row_tiles, 0, n_tiles, planes, n_draws, top, out, first, divisor, work=_work(planes))
+
+
+@jit
+def _keep_nearest(first, last, similarities, top, columns, values):
+    k = columns.shape[1]
+    for i in range(first, last):
+        row, nearest, best = similarities[i], columns[i], values[i]
+        found = 0
+        for j in range(row.size):
+            if j == top + i or (found == k and row[j] <= best[k - 1]):
+                continue
+            at = min(found, k - 1)
+            while at > 0 and best[at - 1] < row[j]:
+                best[at], nearest[at] = best[at - 1], nearest[at - 1]
+                at -= 1
+            best[at], nearest[at] = row[j], j
+            found = min(found + 1, k)
+
+
+def nearest_in_rows(similarities, top, k):
+    """Columns and values (m, k) of the k largest in each of the rows (m, n) of items from `top`, but the item itself.
+
+    The largest come first; of equal ones those of the first columns.
+    """
+    n_rows, n_items = similarities.shape
+    columns, values = np.empty((n_rows, k), np.int64), np.empty((n_rows, k))
+    in_blocks(_keep_nearest, 0, n_rows, similarities, top, columns, values, work=n_items)
+    return columns, values
 
 
 @jit

@@ -12,6 +12,7 @@ from posterior_consensus.ensemble.labels import DrawnLabels
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.loss_record import Need
 from posterior_consensus.partitions import as_codes, canonical_rows
+from posterior_consensus.sources.accumulate import PartitionAccumulator
 from posterior_consensus.sources.samples import samples_of, weighted
 from posterior_consensus.sources.variables import label_array
 
@@ -34,7 +35,7 @@ def as_partition_draws(
         switch from draw to draw. Arrays and lists are draws x items or chains x draws x items, a DataFrame has a row
         for each draw and a column for each item, a dict has arrays of chains x draws x items by name. A path leads
         to a NetCDF or Zarr file, a NumPy file or a table of text, see Notes; a list of tables has one for each chain.
-        PartitionDraws pass as they are.
+        PartitionDraws pass as they are, and a PartitionAccumulator gives its draws so far.
     var_name : str, optional
         Name of the label variable. By default the only variable that can be one: it has the sample dimensions, one
         more, and labels. Of a table, the columns of that name: ``z`` for ``z[1]``, ``z[2]``, ...
@@ -78,6 +79,8 @@ def as_partition_draws(
     >>> draws.n_clusters
     array([2, 1])
     """
+    if isinstance(data, PartitionAccumulator):
+        data = data.draws()
     if isinstance(data, PairSource):
         draws = data.as_draws()
         if var_name is not None or item_dim is not None:

@@ -1,0 +1,89 @@
+# %% [markdown]
+# # Stop a sampler when it has drawn enough
+#
+# How many draws does a partition need? A sampler that you have written yourself need not guess. It gives each draw to a
+# `PartitionAccumulator`, which answers at any time as the draws so far would. Here four chains of a Gibbs sampler run
+# until the partition's effective sample size is 400, a hundred for each chain, and nothing speaks against the chains.
+#
+# The data are 60 values around three centres, two of them close to each other.
+
+# %%
+import numpy as np
+
+import posterior_consensus as pc
+
+rng = np.random.default_rng(1)
+y = np.concatenate([rng.normal(centre, 1.0, 20) for centre in (-6.0, 0.0, 3.5)])
+
+# %% [markdown]
+# ## The sampler
+#
+# The model is a Dirichlet process mixture of normals with variance 1, whose means have the prior N(0, 25). The means
+# are integrated out. One sweep removes each item from its cluster, and puts it into one of the clusters or a new one.
+
+# %%
+CONCENTRATION, PRIOR_VARIANCE = 0.5, 25.0
+
+
+def sweep(labels, rng):
+    """Draw the cluster of each item in turn, given those of all others (Neal 2000, algorithm 3)."""
+    for i in rng.permutation(y.size):
+        labels[i] = -1
+        labels[labels >= 0] = np.unique(labels[labels >= 0], return_inverse=True)[1]
+        others = labels >= 0
+        sizes = np.append(np.bincount(labels[others]), 0)
+        sums = np.append(np.bincount(labels[others], weights=y[others]), 0.0)
+        variance = 1.0 / (1.0 / PRIOR_VARIANCE + sizes)
+        prior = np.where(sizes > 0, sizes, CONCENTRATION)
+        log_density = -0.5 * (np.log(1.0 + variance) + (y[i] - variance * sums) ** 2 / (1.0 + variance))
+        weights = prior * np.exp(log_density - log_density.max())
+        labels[i] = rng.choice(sizes.size, p=weights / weights.sum())
+
+
+# %% [markdown]
+# ## Run until it is enough
+#
+# The chains start from partitions that differ, one cluster up to one for each item, and run in turns. After every 100
+# sweeps of each chain, `diagnose` takes the draws so far; their first fifth is burn-in. The loop ends when the
+# effective sample size is large enough and the chains agree, or after 2,000 sweeps.
+
+# %%
+chains = [np.random.default_rng(seed).integers(most, size=y.size) for seed, most in enumerate((1, 3, 10, 60))]
+generators = np.random.default_rng(2).spawn(4)
+kept = pc.PartitionAccumulator()
+
+for n_sweeps in range(1, 2001):
+    for chain, labels in enumerate(chains):
+        sweep(labels, generators[chain])
+        kept.add(labels, chain)
+    if n_sweeps % 100 == 0:
+        diagnosis = pc.diagnose(kept.draws().isel(draw=slice(n_sweeps // 5, None)))
+        print(n_sweeps, "sweeps:", round(diagnosis.partition_ess), "effective draws,", diagnosis.status)
+        if diagnosis.partition_ess >= 400 and diagnosis.status == "agree":
+            break
+
+# %% [markdown]
+# The partition had its 400 effective draws long before the end. But `status` also asks that no summary's R-hat is above
+# 1.01, and that takes longer. A rule that looks at the draws stops at a moment at which they look good, so it is wise
+# to ask for both.
+#
+# ## The answer
+
+# %%
+draws = kept.draws().isel(draw=slice(n_sweeps // 5, None))
+pc.summarize(draws, random_seed=1, progressbar=False)
+
+# %% [markdown]
+# ## Where the process may be killed
+#
+# With a path the accumulator writes every hundred draws of a chain to a Zarr store. If the process is killed, at most
+# the draws since then are lost. The same call opens the store again, and goes on from the draws that it has.
+
+# %%
+import tempfile
+
+with tempfile.TemporaryDirectory() as folder:
+    with pc.PartitionAccumulator(f"{folder}/draws", batch_size=100) as stored:
+        stored.add(draws.labels[:250])
+    with pc.PartitionAccumulator(f"{folder}/draws") as again:
+        print(again)

@@ -1,0 +1,266 @@
+"""Draws of a sampler that still runs: kept in memory or in a Zarr store, and to be had at any time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from posterior_consensus import display
+from posterior_consensus.arguments import check_count
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.items import Items
+from posterior_consensus.ensemble.labels import DrawnLabels
+from posterior_consensus.ensemble.samples import Samples
+from posterior_consensus.partitions import as_array, as_codes, canonical_rows, smallest_dtype
+from posterior_consensus.sources.batches import InMemory, OnDisk
+
+
+class PartitionAccumulator:
+    """Take draws from a sampler while it runs, and give those so far at any time.
+
+    Every function that takes draws takes the accumulator, and sees the draws so far.
+
+    Parameters
+    ----------
+    store : path, optional
+        Directory of a Zarr store for the draws. One that exists goes on from the draws that it has; one that does not
+        is made. By default the draws are kept in memory.
+    batch_size : int
+        Number of a chain's draws that are written at once. A process that is killed loses at most the draws after the
+        last complete batch, fewer than this for each chain.
+    items : array_like of shape (n_items,), optional
+        Names of the items, text or whole numbers. By default they have none, or those in the store.
+    item_dim : str, optional
+        Name of the items' dimension, by default "item" or that in the store.
+
+    Attributes
+    ----------
+    store : Path or None
+        Where the draws are written.
+    batch_size : int
+        Number of draws in a batch.
+
+    Raises
+    ------
+    ValueError
+        If `store` is no such store, its items are others, or a batch in it is damaged.
+    BlockingIOError
+        If another process, or another accumulator of this one, writes to the store.
+    ImportError
+        If `store` is given and the package zarr is missing.
+
+    Notes
+    -----
+    :meth:`close`, or the end of a ``with`` block, writes what makes up no complete batch. A batch in a store is a Zarr
+    array of draws x items with a checksum. It gets its name when it is complete, so that a batch is there or it is not.
+    The store is locked as long as the accumulator is open; the system ends the lock of a process that has died. Labels
+    are numbered by first appearance before they are kept. The store must lie on a file system of this machine.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> kept = pc.PartitionAccumulator(items=["Ann", "Bob", "Eve"])
+    >>> kept.add([5, 5, 2])
+    >>> kept.add([["x", "x", "x"], ["x", "y", "y"]], chain=1)
+    >>> kept.n_draws
+    3
+    >>> kept.draws().labels
+    array([[0, 0, 1],
+           [0, 0, 0],
+           [0, 1, 1]], dtype=uint8)
+    >>> len(pc.as_partition_draws(kept))
+    3
+    """
+
+    def __init__(
+        self,
+        store: str | os.PathLike[str] | None = None,
+        *,
+        batch_size: int = 100,
+        items: Any = None,
+        item_dim: str | None = None,
+    ) -> None:
+        if not (item_dim is None or (isinstance(item_dim, str) and item_dim not in ("", "chain", "draw", "sample"))):
+            raise ValueError(f"`item_dim` must be a name other than those of the draws' dimensions; got {item_dim!r}.")
+        self.batch_size = check_count("batch_size", batch_size)
+        self.store = None if store is None else Path(store)
+        self._names, self._item_dim = _as_names(items), item_dim
+        self._n_items = None if self._names is None else len(self._names)
+        self._rest: dict[int, list[npt.NDArray[Any]]] = {}
+        self._is_open = True
+        self._batches = InMemory() if self.store is None else OnDisk(self.store)
+        if isinstance(self._batches, OnDisk) and self._batches.about:
+            try:
+                self._go_on(**self._batches.about)
+            except BaseException:
+                self._batches.close()
+                raise
+
+    @property
+    def n_draws(self) -> int:
+        """Number of draws so far, of all chains."""
+        return sum(self._lengths().values())
+
+    def add(self, labels: Any, chain: int = 0) -> None:
+        """Take one draw or several of a chain.
+
+        Parameters
+        ----------
+        labels : array_like of shape (n_items,) or (n_draws, n_items)
+            In the order of the items; of any names that :func:`as_partition_draws` takes.
+        chain : int
+            Number of the chain, from 0. Chains may be of different lengths.
+
+        Raises
+        ------
+        ValueError
+            If there are no labels or invalid ones, not one for each item, or the accumulator is closed. Nothing of
+            `labels` is kept then.
+        OSError
+            If a batch cannot be written. The draws are kept, and written with the next ones.
+        """
+        self._check_open()
+        if isinstance(chain, bool) or not isinstance(chain, (int, np.integer)) or chain < 0:
+            raise ValueError(f"`chain` must be a whole number from 0; got {chain!r}.")
+        if isinstance(labels, (xr.DataArray, xr.Dataset, xr.DataTree)):
+            raise TypeError(f"`labels` must be an array in the order of the items; got {type(labels).__name__}.")
+        values = as_array(labels, "`labels`")
+        if values.ndim not in (1, 2) or not values.size:
+            raise ValueError(
+                f"`labels` must be of shape (n_items,) or (n_draws, n_items), and not empty; got {values.shape}."
+            )
+        values = np.atleast_2d(values)
+        if self._n_items not in (None, values.shape[1]):
+            raise ValueError(f"`labels` must label all {self._n_items} items; got {values.shape[1]} labels.")
+        rows, _ = canonical_rows(*as_codes(values, "`labels`"))
+        if self._n_items is None:
+            self._n_items = values.shape[1]
+        rest = self._rest.setdefault(int(chain), [])
+        rest.append(rows)
+        if sum(map(len, rest)) >= self.batch_size:
+            self._write(int(chain), self.batch_size)
+
+    def draws(self) -> PartitionDraws:
+        """Give the draws so far, chain after chain.
+
+        Returns
+        -------
+        PartitionDraws
+
+        Raises
+        ------
+        ValueError
+            If there are none yet, or a batch in the store is damaged.
+        """
+        lengths = self._lengths()
+        if self._n_items is None or not lengths:
+            raise ValueError("There must be at least one draw; the accumulator has none yet.")
+        labels = np.concatenate([block for chain in lengths for block in self._blocks(chain)])
+        n_clusters = labels.max(axis=1).astype(np.int64) + 1
+        chain = np.repeat(list(lengths), list(lengths.values()))
+        draw = np.concatenate([np.arange(length) for length in lengths.values()])
+        dim = self._item_dim or "item"
+        items = Items(self._n_items, dim, xr.Dataset(coords={} if self._names is None else {dim: self._names}).coords)
+        drawn = DrawnLabels(labels.astype(smallest_dtype(int(n_clusters.max())), copy=False), n_clusters)
+        return PartitionDraws(items, Samples(chain, draw, np.full(len(labels), 1 / len(labels))), drawn)
+
+    def flush(self) -> None:
+        """Write all draws so far to the store, also those that make up no complete batch.
+
+        Raises
+        ------
+        ValueError
+            If the accumulator is closed.
+        OSError
+            If they cannot be written.
+        """
+        self._check_open()
+        for chain in self._rest:
+            self._write(chain, 1)
+
+    def close(self) -> None:
+        """Write the rest and let go of the store; the draws can still be asked for."""
+        if self._is_open:
+            try:
+                self.flush()
+            finally:
+                self._is_open = False
+                if isinstance(self._batches, OnDisk):
+                    self._batches.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def _check_open(self) -> None:
+        if not self._is_open:
+            raise ValueError("The accumulator is closed. To go on, make another one of the same store.")
+
+    def _go_on(self, n_items: int, names: list[Any] | None, item_dim: str) -> None:
+        """Take over what the store says of the items, which must be the user's."""
+        if self._names not in (None, names):
+            raise ValueError("`items` must be those of the store, or None; they differ.")
+        if self._item_dim not in (None, item_dim):
+            raise ValueError(f"`item_dim` must be that of the store, {item_dim!r}, or None; got {self._item_dim!r}.")
+        self._n_items, self._names, self._item_dim = n_items, names, item_dim
+
+    def _lengths(self) -> dict[int, int]:
+        """Number of draws of each chain, in the order of the chains' numbers."""
+        rest = {chain: sum(map(len, blocks)) for chain, blocks in self._rest.items() if blocks}
+        written = self._batches.lengths
+        return {chain: written.get(chain, 0) + rest.get(chain, 0) for chain in sorted({*written, *rest})}
+
+    def _blocks(self, chain: int) -> Iterator[npt.NDArray[Any]]:
+        yield from self._batches.read(chain)
+        yield from self._rest.get(chain, ())
+
+    def _write(self, chain: int, least: int) -> None:
+        """Write a chain's draws in batches, as long as at least so many are left."""
+        if isinstance(self._batches, OnDisk) and not self._batches.about:
+            about = {"n_items": self._n_items, "names": self._names, "item_dim": self._item_dim or "item"}
+            self._batches.describe(about)
+        labels, first = np.concatenate(self._rest[chain]), 0
+        try:
+            while len(labels) - first >= least:
+                self._batches.append(chain, labels[first : first + self.batch_size])
+                first += self.batch_size
+        finally:
+            self._rest[chain] = [labels[first:]]
+
+    def __repr__(self) -> str:
+        return display.as_text(type(self).__name__, self._facts())
+
+    def _repr_html_(self) -> str:
+        return display.as_html(type(self).__name__, self._facts())
+
+    def _facts(self) -> list[tuple[str, str]]:
+        lengths = self._lengths()
+        return [
+            ("draws", f"{self.n_draws} of chains {', '.join(map(str, lengths))}" if lengths else "none yet"),
+            ("items", "not known yet" if self._n_items is None else str(self._n_items)),
+            ("kept", "in memory" if self.store is None else f"in {self.store}, {self.batch_size} draws at a time"),
+        ]
+
+
+def _as_names(items: Any) -> list[Any] | None:
+    if items is None:
+        return None
+    names = np.asarray(items)
+    if (
+        names.ndim != 1
+        or not names.size
+        or names.dtype.kind not in "iuUT" + "O" * all(isinstance(name, str) for name in names.flat)
+    ):
+        raise ValueError(f"`items` must be names, text or whole numbers; got {items!r}.")
+    if np.unique(names).size < names.size:
+        raise ValueError("`items` must have a name of its own for each item.")
+    return names.tolist()

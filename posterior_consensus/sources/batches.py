@@ -1,0 +1,218 @@
+"""Where an accumulator keeps complete batches of draws: in memory, or as Zarr arrays in a directory."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+Rows = npt.NDArray[Any]
+
+_FORMAT = "posterior_consensus draws 1"
+_ABOUT, _LOCK, _UNFINISHED = "about.json", "lock", "unfinished"
+
+
+class Batches(ABC):
+    """Batches of canonical labels (n_draws, n_items) of several chains.
+
+    Attributes
+    ----------
+    lengths : dict of int to int
+        Number of draws of each chain.
+    """
+
+    def __init__(self) -> None:
+        self.lengths: dict[int, int] = {}
+
+    @abstractmethod
+    def append(self, chain: int, labels: Rows) -> None:
+        """Keep one more batch of a chain."""
+
+    @abstractmethod
+    def read(self, chain: int) -> Iterator[Rows]:
+        """Give the batches of a chain in their order."""
+
+
+class InMemory(Batches):
+    """Batches as arrays."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._kept: dict[int, list[Rows]] = {}
+
+    def append(self, chain: int, labels: Rows) -> None:
+        """Keep one more batch of a chain."""
+        self._kept.setdefault(chain, []).append(labels)
+        self.lengths[chain] = self.lengths.get(chain, 0) + len(labels)
+
+    def read(self, chain: int) -> Iterator[Rows]:
+        """Give the batches of a chain in their order."""
+        yield from self._kept.get(chain, ())
+
+
+class OnDisk(Batches):
+    """Batches as Zarr arrays in a directory, which no other process can write to meanwhile.
+
+    An array is written under another name, and gets its own by one call of the system once it is complete.
+
+    Attributes
+    ----------
+    about : dict
+        What is to be known of the store beside its labels; empty before there are any.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        if find_spec("zarr") is None:
+            raise ImportError("`store` needs the package zarr: pip install 'posterior-consensus[zarr]'.")
+        if path.exists() and not _is_store(path):
+            raise ValueError(f"`store` must be a new or empty directory, or one of draws; got {str(path)!r}.")
+        path.mkdir(parents=True, exist_ok=True)
+        self.path = path
+        self._n_batches: dict[int, int] = {}
+        self._lock = _locked(path)
+        try:
+            shutil.rmtree(path / _UNFINISHED, ignore_errors=True)  # of a process that was killed
+            self.about = self._read_about()
+            self._count()
+        except BaseException:
+            self.close()
+            raise
+
+    def describe(self, about: dict[str, Any]) -> None:
+        """Write what is to be known of the store."""
+        new = self.path / _UNFINISHED / _ABOUT
+        new.parent.mkdir(exist_ok=True)
+        try:
+            new.write_text(json.dumps({"format": _FORMAT, **about}), encoding="utf-8")
+            new.replace(self.path / _ABOUT)
+        finally:
+            shutil.rmtree(new.parent, ignore_errors=True)
+        self.about = about
+
+    def append(self, chain: int, labels: Rows) -> None:
+        """Write one more batch of a chain, or leave the store as it is."""
+        import zarr
+
+        number = self._n_batches.get(chain, 0)
+        new = self.path / _UNFINISHED / "batch"
+        new.parent.mkdir(exist_ok=True)
+        try:
+            # No canonical row consists of the fill value, so that a chunk is never left out as one that is empty.
+            array = zarr.open_array(
+                str(new),
+                mode="w",
+                shape=labels.shape,
+                chunks=labels.shape,
+                dtype=labels.dtype,
+                fill_value=np.iinfo(labels.dtype).max,
+            )
+            array[:] = labels
+            array.attrs["crc32"] = _checksum(labels)
+            self._at(chain, number).parent.mkdir(exist_ok=True)
+            # Ctrl-C between the next line and the count below leaves a batch uncounted, which then comes here again.
+            shutil.rmtree(self._at(chain, number), ignore_errors=True)
+            new.replace(self._at(chain, number))
+        finally:
+            shutil.rmtree(new.parent, ignore_errors=True)
+        self._n_batches[chain] = number + 1
+        self.lengths[chain] = self.lengths.get(chain, 0) + len(labels)
+
+    def read(self, chain: int) -> Iterator[Rows]:
+        """Give the batches of a chain in their order."""
+        for number in range(self._n_batches.get(chain, 0)):
+            array = self._opened(chain, number)
+            try:
+                labels, checksum = np.asarray(array[:]), array.attrs["crc32"]
+            except Exception as error:  # what a codec raises for bytes that are not its own is of many kinds
+                raise self._damaged(chain, number) from error
+            if _checksum(labels) != checksum:
+                raise self._damaged(chain, number)
+            yield labels
+
+    def close(self) -> None:
+        """Let another process write to the store."""
+        self._lock.close()
+
+    def _at(self, chain: int, number: int) -> Path:
+        return self.path / f"chain_{chain}" / f"batch_{number:06d}"
+
+    def _opened(self, chain: int, number: int) -> Any:
+        import zarr
+
+        try:
+            return zarr.open_array(str(self._at(chain, number)), mode="r")
+        except Exception as error:
+            raise self._damaged(chain, number) from error
+
+    def _damaged(self, chain: int, number: int) -> ValueError:
+        where = self._at(chain, number)
+        return ValueError(
+            f"`store` is damaged: batch {number} of chain {chain} is missing or not as it was written. "
+            f"Restore {where}, or remove it and the later batches of this chain, whose draws are then lost."
+        )
+
+    def _read_about(self) -> dict[str, Any]:
+        file = self.path / _ABOUT
+        if not file.exists():
+            return {}
+        about = json.loads(file.read_text(encoding="utf-8"))
+        if about.pop("format", None) != _FORMAT:
+            raise ValueError(f"`store` must hold draws as this version writes them; {file} says otherwise.")
+        return about
+
+    def _count(self) -> None:
+        for folder in self.path.glob("chain_*"):
+            chain = int(folder.name.removeprefix("chain_"))
+            numbers = {int(batch.name.removeprefix("batch_")) for batch in folder.glob("batch_*")}
+            for number in range(max(numbers, default=-1) + 1):
+                self.lengths[chain] = self.lengths.get(chain, 0) + self._opened(chain, number).shape[0]
+                self._n_batches[chain] = number + 1
+
+
+def _is_store(path: Path) -> bool:
+    if not path.is_dir():
+        return False
+    return (path / _ABOUT).exists() or {file.name for file in path.iterdir()} <= {_LOCK, _UNFINISHED}
+
+
+def _checksum(labels: Rows) -> int:
+    return zlib.crc32(f"{labels.shape} {labels.dtype.str}".encode() + np.ascontiguousarray(labels).tobytes())
+
+
+def _locked(path: Path) -> IO[str]:
+    """Lock the store until the file is closed, also by the end of the process, however it ends."""
+    file = (path / _LOCK).open("a+", encoding="utf-8")
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            file.seek(1 << 20)  # beyond the text, which others may read
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        file.seek(0)
+        writer = file.read().strip() or "unknown"
+        file.close()
+        raise BlockingIOError(
+            f"`store` {str(path)!r} is open in process {writer}, and one process at a time can write to it. Close the "
+            "accumulator there, or end that process."
+        ) from None
+    file.seek(0)
+    file.truncate()
+    file.write(str(os.getpid()))
+    file.flush()
+    return file
