@@ -62,7 +62,7 @@ def _joint_sum_by_items(partition, order, sizes, h, counts):
 
 
 @jit
-def _joint_sums(first, last, partitions, n_clusters, most, labels, n_draw_clusters, widest, h, same, sums):
+def _joint_sums(first, last, partitions, n_clusters, most, labels, n_draw_clusters, widest, h, same, sums, drawn):
     n_items = labels.shape[1]
     counts, sizes = np.zeros(most, np.int64), np.zeros(widest, np.int64)
     order = np.empty(n_items, np.int64)
@@ -77,6 +77,8 @@ def _joint_sums(first, last, partitions, n_clusters, most, labels, n_draw_cluste
             _sort_items(draw, width, sizes, order)
             for p in range(end):
                 sums[p, t] = _joint_sum_by_items(partitions[p], order, sizes[:width], h, counts)
+        for size in sizes[:width]:
+            drawn[t] += h[size]
         if same:
             for p in range(t):
                 sums[t, p] = sums[p, t]
@@ -124,7 +126,9 @@ def _count_common(rows, k, columns, counts):
 
 
 @jit
-def _joint_sums_by_bits(first, last, partitions, n_clusters, most, labels, n_draw_clusters, widest, h, same, sums):
+def _joint_sums_by_bits(
+    first, last, partitions, n_clusters, most, labels, n_draw_clusters, widest, h, same, sums, drawn
+):
     n_words = (labels.shape[1] + 255) // 256 * 4
     rows = np.empty((n_words, max(most, _ROWS)), np.uint64)
     columns = np.empty((n_words, max(widest, _COLUMNS)), np.uint64)
@@ -153,10 +157,18 @@ def _joint_sums_by_bits(first, last, partitions, n_clusters, most, labels, n_dra
                         sums[column + t, p] = totals[t]
             column = column_end
         row = row_end
+    for t in range(first, last):
+        counts[: n_draw_clusters[t]] = 0
+        for label in labels[t]:
+            counts[label] += 1
+        for size in counts[: n_draw_clusters[t]]:
+            drawn[t] += h[size]
 
 
 def _fill_joint_sums(partitions, n_clusters, labels, n_draw_clusters, h, same, sums):
     """Write the sums over the tables of partitions (P, n) with draws (N, n) to `sums` (P, N); `same`: they are equal.
+
+    Return those over the draws' clusters (N,).
 
     Counts of items, and so the sums, are the same whichever way the tables are made: by bits if many have few cells.
     """
@@ -168,8 +180,10 @@ def _fill_joint_sums(partitions, n_clusters, labels, n_draw_clusters, h, same, s
         and labels.shape[1] * max(most, widest) <= _MOST_BITS
     )
     kernel = _joint_sums_by_bits if by_bits else _joint_sums
-    arguments = partitions, n_clusters, most, labels, n_draw_clusters, widest, h, same, sums
+    drawn = np.zeros(labels.shape[0])
+    arguments = partitions, n_clusters, most, labels, n_draw_clusters, widest, h, same, sums, drawn
     in_blocks(kernel, 0, labels.shape[0], *arguments, work=partitions.size // (2 if same else 1))
+    return drawn
 
 
 def joint_sums(partitions, n_clusters, labels, n_draw_clusters, h):
@@ -178,8 +192,7 @@ def joint_sums(partitions, n_clusters, labels, n_draw_clusters, h):
     Those over the joint cells (P, N) and those over the draws' clusters (N,).
     """
     sums = np.empty((partitions.shape[0], labels.shape[0]))
-    _fill_joint_sums(partitions, n_clusters, labels, n_draw_clusters, h, False, sums)
-    return sums, size_sums(labels, n_draw_clusters, h)
+    return sums, _fill_joint_sums(partitions, n_clusters, labels, n_draw_clusters, h, False, sums)
 
 
 def all_joint_sums(labels, n_clusters, h):
