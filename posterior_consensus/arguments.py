@@ -56,13 +56,6 @@ def check_between(name: str, value: float, upper: int) -> float:
     return float(value)
 
 
-def check_prob(prob: Any) -> float:
-    """Take a number between 0 and 1, both excluded."""
-    if not isinstance(prob, (int, float, np.integer, np.floating)) or isinstance(prob, bool) or not 0 < prob < 1:
-        raise ValueError(f"`prob` must be a number between 0 and 1, both excluded; got {prob!r}.")
-    return float(prob)
-
-
 def check_seconds(seconds: float) -> None:
     """Take a positive number of seconds."""
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float, np.integer, np.floating)):

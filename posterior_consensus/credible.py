@@ -11,10 +11,10 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus import display
-from posterior_consensus.arguments import check_prob
+from posterior_consensus.arguments import check_between
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.expectation import loss_matrix
-from posterior_consensus.losses import LOSSES, PartitionLoss, loss_attrs, loss_from, loss_of
+from posterior_consensus.losses import PartitionLoss, as_metric, loss_attrs, loss_from, loss_of
 from posterior_consensus.partitions import distinct_rows
 from posterior_consensus.sources.containers import Stored, stored
 from posterior_consensus.sources.labels import as_partition_draws
@@ -155,8 +155,8 @@ def credible_ball(
     array([[0, 0, 0, 0]], dtype=int32)
     """
     draws = as_partition_draws(draws)
-    metric = _metric(loss_of(loss, partition))
-    prob = check_prob(prob)
+    metric = as_metric(loss_of(loss, partition), "a ball")
+    prob = check_between("prob", prob, 1)
     center = draws.as_labels(partition)
     distances = loss_matrix(center[np.newaxis], draws, metric)[0]
     tie = _TIE * float(distances.max(initial=0.0))
@@ -177,13 +177,6 @@ def credible_ball(
         distances=_distance_array(draws, distances, metric),
         loss=metric,
     )
-
-
-def _metric(record: PartitionLoss) -> PartitionLoss:
-    if not record.metric:
-        metrics = ", ".join(repr(name) for name, factory in LOSSES.items() if factory().metric)
-        raise ValueError(f"`loss` must be a metric, as a ball needs; got {record.name!r}, metrics are {metrics}.")
-    return record
 
 
 def _quantile(distances: npt.NDArray[np.float64], draws: PartitionDraws, prob: float, tie: float) -> float:

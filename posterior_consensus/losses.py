@@ -570,6 +570,20 @@ def objective_of(loss: str | Objective | None, *partitions: Any) -> Objective:
     return own[0] if own else vi()
 
 
+def as_metric(loss: PartitionLoss, needed_by: str) -> PartitionLoss:
+    """Take a loss that is a metric.
+
+    Raises
+    ------
+    ValueError
+        If it is not one; the message lists those there are.
+    """
+    if not loss.metric:
+        metrics = ", ".join(repr(name) for name, factory in LOSSES.items() if factory().metric)
+        raise ValueError(f"`loss` must be a metric, as {needed_by} needs; got {loss.name!r}, metrics are {metrics}.")
+    return loss
+
+
 def loss_attrs(loss: Objective, prefix: str = "") -> dict[str, str]:
     """Name and parameters of a loss as attributes of a Dataset; :func:`objective_from` reads them."""
     return {f"{prefix}loss": loss.name, f"{prefix}loss_parameters": json.dumps(dict(loss.parameters))}

@@ -89,9 +89,16 @@ def test_seed(seed, error):
 
 @pytest.mark.parametrize("prob", [0, 1, -0.1, 1.5, "0.9", None, True, np.nan])
 def test_prob(prob):
-    parts = [f"`prob` must be a number between 0 and 1, both excluded; got {prob!r}"]
-    check(lambda p: pc.credible_ball(GOOD, CENTER, prob=p), prob, ValueError, parts)
-    check(lambda p: pc.partition_density(GOOD).contains(CENTER, p), prob, ValueError, parts)
+    is_number = isinstance(prob, (int, float)) and not isinstance(prob, bool)
+    text = f"lie between 0 and 1, both excluded; got {prob!r}" if is_number else "be a number"
+    error = ValueError if is_number else TypeError
+    for function in (
+        lambda p: pc.credible_ball(GOOD, CENTER, prob=p),
+        lambda p: pc.partition_density(GOOD).contains(CENTER, p),
+        lambda p: pc.partial_partition(GOOD, p),
+        lambda p: pc.summarize(GOOD, prob=p, progressbar=False),
+    ):
+        check(function, prob, error, [f"`prob` must {text}"])
 
 
 def test_ball_wants_a_metric():

@@ -14,14 +14,12 @@ from scipy.special import erf
 from posterior_consensus import display, memory
 from posterior_consensus.arguments import as_generator, check_count
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.items import positions
-from posterior_consensus.ensemble.labels import DrawnLabels
 from posterior_consensus.expectation import loss_matrix
-from posterior_consensus.losses import LOSSES, PartitionLoss, as_loss, loss_attrs, loss_from
-from posterior_consensus.partitions import canonical_rows
+from posterior_consensus.losses import PartitionLoss, as_metric, loss_attrs, loss_from, loss_of
 from posterior_consensus.similarity import batch_shifts, similarity_errors
 from posterior_consensus.sources.containers import Stored, stored
 from posterior_consensus.sources.labels import as_partition_draws
+from posterior_consensus.views.distances import same_order
 from posterior_consensus.views.particle_record import Particles
 from posterior_consensus.views.particles import particles
 from posterior_consensus.views.transport import matched, transported
@@ -213,13 +211,13 @@ def compare_posteriors(
     3          0.167     0.5   0.0
     """
     a, b = as_partition_draws(a), as_partition_draws(b)
-    metric = _metric(as_loss("vi" if loss is None else loss))
+    metric = as_metric(loss_of(loss), "a distance")
     check_count("n_draws", n_draws)
     memory.check(64 * a.n_items**2, f"The similarity matrices of {a.n_items} items and what they are compared by")
-    order = _order(a, b)
+    order = same_order(b, a.items, "b")
     seed = int(as_generator(random_seed).integers(2**63))  # one for both: equal posteriors have equal particles
-    ours, theirs = a.drawn, DrawnLabels(*canonical_rows(b.labels[:, order], int(b.n_clusters.max())))
-    plain = PartitionDraws(a.items, a.samples, ours), PartitionDraws(a.items, b.samples, theirs)
+    theirs = PartitionDraws(a.items, b.samples, b.drawn.of_items(order))
+    plain = PartitionDraws(a.items, a.samples, a.drawn), theirs
     n_matched = max(1, min(n_draws, a.n_draws // 2, b.n_draws // 2))
     value, error = _distance(_evenly(plain[0], n_matched), _evenly(plain[1], n_matched), metric)
     within = np.array([_within(draws, n_matched, metric) for draws in plain])
@@ -247,26 +245,6 @@ def compare_posteriors(
         loss=metric,
         n_matched=n_matched,
     )
-
-
-def _metric(record: PartitionLoss) -> PartitionLoss:
-    if not record.metric:
-        metrics = ", ".join(repr(name) for name, factory in LOSSES.items() if factory().metric)
-        raise ValueError(f"`loss` must be a metric, as a distance needs; got {record.name!r}, metrics are {metrics}.")
-    return record
-
-
-def _order(a: PartitionDraws, b: PartitionDraws) -> Rows:
-    """Where in b each item of a is; by position where a coordinate lacks."""
-    if a.n_items != b.n_items:
-        raise ValueError(f"`b` must have the same items as `a`; got {b.n_items} items and {a.n_items}.")
-    dim = a.items.dim
-    if b.items.dim != dim or dim not in a.items.coords or dim not in b.items.coords:
-        return np.arange(a.n_items)
-    order = positions(a.items.coords[dim].to_index(), b.items.coords[dim].to_index())
-    if order is None:
-        raise ValueError(f"`b` must have the same items as `a`; the coordinates of {dim!r} differ.")
-    return order
 
 
 def _dressed(a: PartitionDraws, found: Particles, name: str) -> xr.DataArray:

@@ -12,7 +12,7 @@ import xarray as xr
 from scipy.stats import spearmanr
 
 from posterior_consensus import display
-from posterior_consensus.arguments import as_generator, check_above, check_prob
+from posterior_consensus.arguments import as_generator, check_above, check_between
 from posterior_consensus.consensus.greedy import greedy
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items
@@ -24,8 +24,8 @@ from posterior_consensus.partitions import HasLabels, Labels
 from posterior_consensus.sources.containers import Stored, stored, without_cluster_names
 from posterior_consensus.sources.labels import as_partition_draws
 from posterior_consensus.views.density_search import Ascent, kernel_of, to_higher
-from posterior_consensus.views.density_split import checked_losses, default_bandwidth, draws_worth_one, halves
-from posterior_consensus.views.distances import same_items
+from posterior_consensus.views.density_split import default_bandwidth, draws_worth_one, halves
+from posterior_consensus.views.distances import checked_losses, same_items
 from posterior_consensus.views.modes import separated_modes
 
 _SAMPLE = ("sample", "chain", "draw", "weight")
@@ -130,7 +130,7 @@ class PartitionDensity(HasLabels, Stored):
         xarray.DataArray of bool
             Over the dimension ``partition``, or without dimension for a single one.
         """
-        return (self.p_value(partitions) > 1.0 - check_prob(prob) + _TIE).rename("contains")
+        return (self.p_value(partitions) > 1.0 - check_between("prob", prob, 1) + _TIE).rename("contains")
 
     def least_score(self, prob: float) -> float:
         """Score from which on the credible set of posterior probability `prob` holds partitions; -inf if it holds all.
@@ -143,7 +143,7 @@ class PartitionDensity(HasLabels, Stored):
         -------
         float
         """
-        level = 1.0 - check_prob(prob) + _TIE
+        level = 1.0 - check_between("prob", prob, 1) + _TIE
         tried = np.concatenate([[-np.inf], np.unique(self.scores.values)])
         inside = _p_values(tried, self.scores.values, _samples(self.scores)) > level
         return float(tried[inside.argmax()])
@@ -326,10 +326,10 @@ def partition_density(
         training, held_out, step = halves(all_draws, record, given)
     else:
         held_out = _labels_only(same_items(as_partition_draws(calibration), all_draws.items, "calibration"))
-    between = checked_losses(training, record)
+    between = checked_losses(training, training, record)
     h = given or default_bandwidth(between, training.samples)
     best = int(training.samples.mean(np.exp(-between / h)).argmax())
-    to_training, among = loss_matrix(held_out.labels, training, record), checked_losses(held_out, record)
+    to_training, among = loss_matrix(held_out.labels, training, record), checked_losses(held_out, held_out, record)
     scores = training.samples.mean(np.exp(-to_training / h))
     separations = to_higher(scores, among)
     peaks = held_out.labels[np.argsort(-scores * separations, kind="stable")[:_PEAKS]]

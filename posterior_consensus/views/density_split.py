@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus import memory
 from posterior_consensus.ensemble.autocorrelation import autocorrelation_time
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.samples import Samples
-from posterior_consensus.expectation import Floats, all_losses
+from posterior_consensus.expectation import Floats
 from posterior_consensus.loss_record import PartitionLoss
+from posterior_consensus.views.distances import checked_losses
 
 MOST_DRAWS = 2000
 _FEWEST = 100  # draws that thinning leaves, if there are as many
@@ -32,7 +32,7 @@ def halves(
     step = -(-draws.n_draws // MOST_DRAWS)
     rows = _every(draws, step)
     some = draws.take(rows)
-    losses = checked_losses(some, loss)
+    losses = checked_losses(some, some, loss)
     times = draws_worth_one(losses, some.samples, bandwidth or default_bandwidth(losses, some.samples))
     step = min(step * max(1, round(times)), max(step, draws.n_draws // _FEWEST))
     rows = _every(draws, step)
@@ -42,16 +42,6 @@ def halves(
 
 def _every(draws: PartitionDraws, step: int) -> npt.NDArray[np.intp]:
     return np.concatenate([rows[::step] for rows in draws.samples.chains])
-
-
-def checked_losses(draws: PartitionDraws, loss: PartitionLoss) -> Floats:
-    """Losses (N, N) of all pairs of draws, if there is memory for them."""
-    memory.check(
-        8 * draws.n_draws**2,
-        f"The matrix of losses between {draws.n_draws} draws",
-        "Take fewer draws, such as draws.isel(draw=slice(None, None, 10)).",
-    )
-    return all_losses(draws, loss)
 
 
 def default_bandwidth(losses: Floats, samples: Samples) -> float:

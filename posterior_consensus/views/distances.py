@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus import memory
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items, positions
-from posterior_consensus.ensemble.labels import DrawnLabels
-from posterior_consensus.expectation import all_losses, loss_matrix
+from posterior_consensus.expectation import Floats, all_losses, loss_matrix
 from posterior_consensus.losses import PartitionLoss, loss_of
-from posterior_consensus.partitions import canonical_rows
 from posterior_consensus.sources.labels import as_partition_draws
 
 
@@ -62,12 +62,7 @@ def pairwise_losses(draws: Any, others: Any = None, *, loss: str | PartitionLoss
     draws = as_partition_draws(draws)
     record = loss_of(loss)
     columns = draws if others is None else same_items(as_partition_draws(others), draws.items, "others")
-    memory.check(
-        8 * draws.n_draws * columns.n_draws,
-        f"The matrix of losses of {draws.n_draws} partitions against {columns.n_draws}",
-        "Take fewer draws, such as draws.isel(draw=slice(None, None, 10)).",
-    )
-    values = all_losses(draws, record) if others is None else loss_matrix(draws.labels, columns, record)
+    values = checked_losses(draws, columns, record)
     bis = {f"{name}_bis": ("sample_bis", along) for name, (_, along) in columns.samples.coords.items()}
     return xr.DataArray(
         values,
@@ -78,15 +73,32 @@ def pairwise_losses(draws: Any, others: Any = None, *, loss: str | PartitionLoss
     )
 
 
+def checked_losses(draws: PartitionDraws, others: PartitionDraws, loss: PartitionLoss) -> Floats:
+    """Losses (N, M) of draws against others, which may be the same, if there is memory for them."""
+    memory.check(
+        8 * draws.n_draws * others.n_draws,
+        f"The matrix of losses of {draws.n_draws} draws against {others.n_draws}",
+        "Take fewer draws, such as draws.isel(draw=slice(None, None, 10)).",
+    )
+    return all_losses(draws, loss) if others is draws else loss_matrix(draws.labels, others, loss)
+
+
 def same_items(draws: PartitionDraws, items: Items, name: str) -> PartitionDraws:
     """Take draws of the same items in the order of `items`, by position where a coordinate lacks."""
+    order = same_order(draws, items, name)
+    if np.array_equal(order, np.arange(items.n_items)):
+        return draws
+    return PartitionDraws(items, draws.samples, draws.drawn.of_items(order))
+
+
+def same_order(draws: PartitionDraws, items: Items, name: str) -> npt.NDArray[np.intp]:
+    """Where among the draws' items each of `items` is, by position where a coordinate lacks."""
     if draws.n_items != items.n_items:
         raise ValueError(f"`{name}` must label the same {items.n_items} items; got {draws.n_items}.")
     dim = draws.items.dim
     if dim != items.dim or dim not in draws.items.coords or dim not in items.coords:
-        return draws
+        return np.arange(items.n_items)
     order = positions(items.coords[dim].to_index(), draws.items.coords[dim].to_index())
     if order is None:
         raise ValueError(f"`{name}` must label the same items; the coordinates of {dim!r} differ.")
-    labels = canonical_rows(draws.labels[:, order], int(draws.n_clusters.max()))
-    return PartitionDraws(items, draws.samples, DrawnLabels(*labels))
+    return order

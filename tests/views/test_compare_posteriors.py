@@ -227,12 +227,12 @@ def test_the_plot(two):
 @pytest.mark.parametrize(
     ("other", "arguments", "error", "part"),
     [
-        (GOOD[:, :3], {}, ValueError, "`b` must have the same items as `a`; got 3 items and 4"),
+        (GOOD[:, :3], {}, ValueError, "`b` must label the same 4 items; got 3"),
         (
             named(GOOD[np.newaxis], "abce"),
             {},
             ValueError,
-            "`b` must have the same items as `a`; the coordinates of 'obs'",
+            "`b` must label the same items; the coordinates of 'obs'",
         ),
         (GOOD, {"loss": "omari"}, ValueError, "`loss` must be a metric, as a distance needs; got 'omari'"),
         (GOOD, {"loss": "pear"}, ValueError, "pear"),

@@ -20,7 +20,7 @@ from posterior_consensus.views.density_search import Ascent, kernel_of, to_highe
 from posterior_consensus.views.density_split import default_bandwidth, draws_worth_one
 from tests import reference
 from tests.ensembles import DEGENERATE, noisy_draws, random_draws, sticky_chains
-from tests.helpers import CENTER, GOOD, ROWS, check
+from tests.helpers import GOOD, ROWS, check
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 ONE, OTHER = np.repeat([0, 1, 2, 3], 8), np.where(np.arange(32) < 16, np.arange(32) % 2, 2)
@@ -314,8 +314,8 @@ def test_bad_input():
         lambda z: build(GOOD, calibration=z), [[0, 1]], ValueError, ["`calibration` must label the same 4 items; got 2"]
     )
     density = build(GOOD, random_seed=1)
-    for prob in (0, 1, 1.5, "0.9"):
-        check(lambda p: density.contains(CENTER, p), prob, ValueError, ["`prob` must be a number between 0 and 1"])
+    for prob in (0, 1, 1.5):
+        check(density.least_score, prob, ValueError, ["`prob` must lie between 0 and 1, both excluded"])
     check(density.p_value, [], ValueError, ["`partitions"])
     check(density.score, [0, 1], ValueError, ["`partitions` must label all 4 items; got 2"])
     check(lambda one: pc.plot_density_peaks(one), 3, TypeError, ["`density` must be what partition_density() returns"])
@@ -323,7 +323,7 @@ def test_bad_input():
 
 def test_a_matrix_beyond_the_budget_is_refused(monkeypatch):
     monkeypatch.setenv("POSTERIOR_CONSENSUS_MEMORY", "100B")
-    check(pc.partition_density, GOOD, MemoryError, ["The matrix of losses between 4 draws would take 128 B"])
+    check(pc.partition_density, GOOD, MemoryError, ["The matrix of losses of 4 draws against 4 would take 128 B"])
 
 
 def test_what_it_shows():

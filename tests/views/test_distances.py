@@ -70,7 +70,7 @@ def test_other_items_are_refused():
 
 def test_a_matrix_beyond_the_budget_is_refused(monkeypatch):
     monkeypatch.setenv("POSTERIOR_CONSENSUS_MEMORY", "100B")
-    parts = ["The matrix of losses of 4 partitions against 4 would take 128 B", "Take fewer draws"]
+    parts = ["The matrix of losses of 4 draws against 4 would take 128 B", "Take fewer draws"]
     check(pc.pairwise_losses, GOOD, MemoryError, parts)
 
 
