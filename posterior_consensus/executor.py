@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from itertools import count
-from threading import Event, Lock
+from threading import Event, Lock, current_thread
 from typing import Any, TypeVar
 
 import numba
@@ -21,6 +22,8 @@ Result = TypeVar("Result")
 
 _WORTH = 1 << 19  # elementary steps, about half a millisecond of them, below which a thread costs more than it saves
 _BLOCKS_PER_THREAD = 12  # so that threads end at about the same time
+_AHEAD = 2  # calls of each thread whose results may wait to be taken
+_NAME = "posterior_consensus"
 
 _pool: ThreadPoolExecutor | None = None
 _lock = Lock()
@@ -60,6 +63,26 @@ def in_blocks(kernel: Callable[..., None], first: int, last: int, *arguments: An
         wait(begun)
     for helper in begun:
         helper.result()
+
+
+def in_order(function: Callable[..., Result], calls: Iterable[tuple[Any, ...]]) -> Iterator[Result]:
+    """Give the results of these calls in their order; threads work a few calls ahead.
+
+    A call from one of the threads is served by that thread alone: all others may be waiting in the same way.
+    """
+    if n_threads() == 1 or current_thread().name.startswith(_NAME):
+        yield from (function(*call) for call in calls)
+        return
+    ahead: deque[Future[Result]] = deque()
+    try:
+        for call in calls:
+            ahead.append(_threads().submit(function, *call))
+            if len(ahead) >= _AHEAD * n_threads():
+                yield ahead.popleft().result()
+        while ahead:
+            yield ahead.popleft().result()
+    finally:  # after Ctrl-C or an error nothing may go on reading what the caller has given up
+        wait([future for future in ahead if not future.cancel()])
 
 
 class Executor:
@@ -129,7 +152,7 @@ def _threads() -> ThreadPoolExecutor:
     global _pool
     with _lock:
         if _pool is None:
-            _pool = ThreadPoolExecutor(n_threads(), "posterior_consensus")
+            _pool = ThreadPoolExecutor(n_threads(), _NAME)
             ready = Event()  # a thread that starts beside busy ones waits its turn for milliseconds
             for _ in range(n_threads()):
                 _pool.submit(ready.wait)

@@ -15,7 +15,7 @@ from posterior_consensus import memory
 from posterior_consensus.arguments import as_generator
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats
-from posterior_consensus.ensemble.labels import DrawnLabels
+from posterior_consensus.ensemble.labels import LabelsInMemory
 from posterior_consensus.loss_record import PartitionLoss
 from posterior_consensus.losses import is_binder, pairs
 from posterior_consensus.partitions import canonical_rows
@@ -95,7 +95,7 @@ class AllocationProbabilities(PartitionDraws):
         array([[0, 1, 1]], dtype=uint8)
         """
         components = sampled_components(self.probabilities, random_seed)
-        return PartitionDraws(self.items, self.samples, DrawnLabels(*canonical_rows(components, self.n_components)))
+        return PartitionDraws(self.items, self.samples, LabelsInMemory(*canonical_rows(components, self.n_components)))
 
     def membership(self, partition: Any) -> xr.DataArray:
         """Posterior probability of each item to belong to each cluster of a partition.

@@ -239,7 +239,7 @@ class PartitionDraws(PairSource):
             *self.samples.facts(),
             ("items", f"{self.n_items} ({self.items.dim})"),
             ("clusters", f"{clusters.min()} to {clusters.max()}; 5%, 50%, 95%: {', '.join(str(q) for q in quantiles)}"),
-            ("labels", f"{self.labels.dtype}, {self.labels.nbytes / 1e6:.1f} MB"),
+            ("labels", f"{self.drawn.dtype}, {self.n_draws * self.n_items * self.drawn.dtype.itemsize / 1e6:.1f} MB"),
         ]
 
     def __repr__(self) -> str:

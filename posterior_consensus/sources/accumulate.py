@@ -16,7 +16,7 @@ from posterior_consensus import display
 from posterior_consensus.arguments import check_count
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items
-from posterior_consensus.ensemble.labels import DrawnLabels
+from posterior_consensus.ensemble.labels import LabelsInMemory
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.partitions import as_array, as_codes, canonical_rows, smallest_dtype
 from posterior_consensus.sources.batches import InMemory, OnDisk
@@ -168,7 +168,7 @@ class PartitionAccumulator:
         draw = np.concatenate([np.arange(length) for length in lengths.values()])
         dim = self._item_dim or "item"
         items = Items(self._n_items, dim, xr.Dataset(coords={} if self._names is None else {dim: self._names}).coords)
-        drawn = DrawnLabels(labels.astype(smallest_dtype(int(n_clusters.max())), copy=False), n_clusters)
+        drawn = LabelsInMemory(labels.astype(smallest_dtype(int(n_clusters.max())), copy=False), n_clusters)
         return PartitionDraws(items, Samples(chain, draw, np.full(len(labels), 1 / len(labels))), drawn)
 
     def flush(self) -> None:

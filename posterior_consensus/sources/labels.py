@@ -8,7 +8,7 @@ from typing import Any
 
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items
-from posterior_consensus.ensemble.labels import DrawnLabels
+from posterior_consensus.ensemble.labels import LabelsInMemory
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.loss_record import Need
 from posterior_consensus.partitions import as_codes, canonical_rows
@@ -90,7 +90,7 @@ def as_partition_draws(
     name = f"the labels of {labels.name!r}" if labels.name is not None else "`data`"
     samples, items = samples_of(labels, dims, weights, name), Items.along(labels, item_dim)
     codes, n_codes = as_codes(labels.values.reshape(samples.n_draws, items.n_items), name)
-    return PartitionDraws(items, samples, DrawnLabels(*canonical_rows(codes, n_codes)))
+    return PartitionDraws(items, samples, LabelsInMemory(*canonical_rows(codes, n_codes)))
 
 
 def as_pair_source(data: Any, needs: Mapping[str, Need] | None = None) -> PairSource:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from posterior_consensus.ensemble.allocations import AllocationProbabilities, sampled_components
 from posterior_consensus.ensemble.items import Items
-from posterior_consensus.ensemble.labels import DrawnLabels
+from posterior_consensus.ensemble.labels import LabelsInMemory
 from posterior_consensus.partitions import canonical_rows
 from posterior_consensus.sources.samples import samples_of, weighted
 from posterior_consensus.sources.variables import ROUNDING, probability_array
@@ -91,7 +91,7 @@ def as_allocation_probabilities(
     return AllocationProbabilities(
         Items.along(values, item_dim),
         samples,
-        DrawnLabels(*canonical_rows(components, probabilities.shape[2])),
+        LabelsInMemory(*canonical_rows(components, probabilities.shape[2])),
         probabilities=probabilities,
         components=components,
         component_dim=component_dim,

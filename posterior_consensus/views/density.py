@@ -16,7 +16,7 @@ from posterior_consensus.arguments import as_generator, check_above, check_betwe
 from posterior_consensus.consensus.greedy import greedy
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items
-from posterior_consensus.ensemble.labels import DrawnLabels
+from posterior_consensus.ensemble.labels import LabelsInMemory
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.expectation import Floats, loss_matrix, one_or_many
 from posterior_consensus.losses import PartitionLoss, loss_attrs, loss_from, loss_of
@@ -413,7 +413,7 @@ def _as_draws(training: xr.DataArray) -> PartitionDraws:
     labels = training.values
     n_clusters = labels.max(axis=1).astype(np.int64) + 1
     items = Items.along(training, str(training.dims[1]))
-    return PartitionDraws(items, _samples(training), DrawnLabels(labels, n_clusters))
+    return PartitionDraws(items, _samples(training), LabelsInMemory(labels, n_clusters))
 
 
 def _samples(values: xr.DataArray) -> Samples:
