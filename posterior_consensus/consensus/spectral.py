@@ -155,7 +155,7 @@ def leading_of(operator: LinearOperator, number: int) -> Leading:
     whole = (values[:number] > tolerance) | (np.arange(1, number + 1) == ends[space])
     widths = np.where(whole, ends[space], begins[space])
     parts = [_basis(vectors[:, begin:end]) for begin, end in zip(begins, ends, strict=True) if begin < widths.max()]
-    return Leading(np.hstack(parts), widths)
+    return Leading(np.hstack([np.empty((n, 0)), *parts]), widths)
 
 
 def _basis(space: Floats) -> Floats:
