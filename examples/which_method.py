@@ -4,7 +4,8 @@
 # The package has more than a dozen methods that turn draws into one partition. They answer different questions. Greedy
 # search minimises an expected loss, k-means on similarities minimises squared distances, a threshold on similarities
 # looks at pairs, and cuts of graphs look at items, clusters or both. EM for the random perturbation model takes the
-# draws for noisy copies of one true partition. Which partitions do they find in three posteriors, and at what expected loss?
+# draws for noisy copies of one true partition. Which partitions do they find in three posteriors, and at what expected
+# loss?
 
 # %%
 import time

@@ -98,42 +98,50 @@ class _Graph(NamedTuple):
 
 
 def _graph(draws: PartitionDraws) -> _Graph:
-    labels, starts = draws.labels, draws.starts
     # Two random sums over the members, in the order of the items: they are equal for equal sets, and for no others.
-    marks = np.random.default_rng(0).random((draws.n_items, 3))
-    marks[:, 2] = 1.0
-    sums = ensemble.scatter(labels, starts, marks)
+    marks = np.random.default_rng(0).random((draws.n_items, 2))
+    sums = ensemble.scatter(draws.labels, draws.starts, marks)
     _, first, number = np.unique(sums[:, 0] + 1j * sums[:, 1], return_index=True, return_inverse=True)
-    sizes = sums[first, 2].astype(np.float32)
     drawn = np.repeat(np.arange(draws.n_draws), draws.n_clusters)  # the draw of each cluster
-    held = np.bincount(number, draws.weights[drawn]).astype(np.float64)
-    weights = draws.weights
-    if first.size > _MOST_VERTICES:
-        n_rows = max(1, _MOST_VERTICES * draws.n_draws // starts[-1])
-        at = np.searchsorted(np.cumsum(weights)[:-1], (np.arange(n_rows) + 0.5) / n_rows)
-        weights = np.bincount(at, minlength=draws.n_draws) / n_rows
-    counts = np.bincount(number, weights[drawn]).astype(np.float64)
+    weights = draws.weights if first.size <= _MOST_VERTICES else _sampled(draws)
+    held, counts = (np.bincount(number, w[drawn]).astype(np.float64) for w in (draws.weights, weights))
     vertices = np.flatnonzero(counts)
+    return _Graph(number, held, vertices, counts[vertices], _jaccard(draws, first, number, drawn, vertices))
+
+
+def _sampled(draws: PartitionDraws) -> Floats:
+    """Weights (N,) of as many draws as together have about so many clusters, at even quantiles; 0 for the others."""
+    number = max(1, _MOST_VERTICES * draws.n_draws // int(draws.starts[-1]))
+    rows = np.searchsorted(np.cumsum(draws.weights)[:-1], (np.arange(number) + 0.5) / number)
+    return np.bincount(rows, minlength=draws.n_draws) / number
+
+
+def _jaccard(
+    draws: PartitionDraws,
+    first: npt.NDArray[np.intp],
+    number: npt.NDArray[np.intp],
+    drawn: npt.NDArray[np.intp],
+    vertices: npt.NDArray[np.intp],
+) -> npt.NDArray[np.float32]:
+    """Similarities (C, m) of all clusters to those that are vertices; `first` (C,) says where each of them is."""
     memory.check(
         4 * first.size * vertices.size,
         f"Similarities of {first.size} clusters to {vertices.size}",
         "Give fewer draws, such as `draws.isel(draw=slice(None, None, 10))`.",
     )
     rows = np.unique(drawn[first])  # draws that have all clusters among them
-    at = np.searchsorted(rows, drawn[first])
-    begins = np.concatenate([[0], np.cumsum(draws.n_clusters[rows])])
-    at = begins[at] + first - starts[drawn[first]]
-    some = np.ascontiguousarray(labels[rows])
-    similarity = np.empty((first.size, vertices.size), np.float32)
+    some = draws.drawn.take(rows)
+    at = some.starts[np.searchsorted(rows, drawn[first])] + first - draws.starts[drawn[first]]
+    sizes = ensemble.scatter(some.values, some.starts, np.ones((draws.n_items, 1)))[at].astype(np.float32)
     place = np.full(first.size, -1)
     place[vertices] = np.arange(vertices.size)
+    similarity = np.empty((first.size, vertices.size), np.float32)
     for t in np.unique(drawn[first[vertices]]):
-        columns = number[starts[t] : starts[t + 1]]
-        common = ensemble.joint_counts(some, begins, labels[t], columns.size)[at].astype(np.float32)
-        common /= sizes[:, np.newaxis] + sizes[columns] - common
-        kept = place[columns] >= 0
-        similarity[:, place[columns[kept]]] = common[:, kept]
-    return _Graph(number, held, vertices, counts[vertices], similarity)
+        columns = number[draws.starts[t] : draws.starts[t + 1]]
+        common = ensemble.joint_counts(some.values, some.starts, draws.labels[t], columns.size)[at].astype(np.float32)
+        common /= sizes + sizes[columns, 0] - common
+        similarity[:, place[columns[place[columns] >= 0]]] = common[:, place[columns] >= 0]
+    return similarity
 
 
 def _joined(graph: _Graph, meta: Labels) -> npt.NDArray[np.int64]:
