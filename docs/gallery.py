@@ -104,5 +104,13 @@ def plot_draws_map():
     pc.plot_draws_map(summary().draws, summary().consensus, ball=summary().ball)
 
 
+def plot_items_map():
+    pc.plot_items_map(summary().draws, summary().consensus)
+
+
+def plot_dendrogram():
+    pc.plot_dendrogram(pc.cluster_merges(summary().draws, summary().consensus, progressbar=False))
+
+
 def plot_particles():
     pc.plot_particles(pc.particles(iris().draws, 3, random_seed=1, progressbar=False))

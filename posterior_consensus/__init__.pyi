@@ -13,6 +13,7 @@ from .diagnostics import Diagnosis as Diagnosis
 from .diagnostics import PartitionComparison as PartitionComparison
 from .diagnostics import compare_partitions as compare_partitions
 from .diagnostics import diagnose as diagnose
+from .embedding import item_embedding as item_embedding
 from .ensemble.allocations import AllocationProbabilities as AllocationProbabilities
 from .ensemble.draws import PartitionDraws as PartitionDraws
 from .ensemble.items import Items as Items
@@ -26,14 +27,18 @@ from .losses import LOSSES as LOSSES
 from .losses import PAIR_LOSSES as PAIR_LOSSES
 from .losses import binder as binder
 from .losses import vi as vi
+from .merges import ClusterMerges as ClusterMerges
+from .merges import cluster_merges as cluster_merges
 from .mixtures import allocation_probabilities as allocation_probabilities
 from .plots import plot_alluvial as plot_alluvial
 from .plots import plot_cluster_profiles as plot_cluster_profiles
 from .plots import plot_credible_ball as plot_credible_ball
 from .plots import plot_data as plot_data
+from .plots import plot_dendrogram as plot_dendrogram
 from .plots import plot_density_peaks as plot_density_peaks
 from .plots import plot_draws_map as plot_draws_map
 from .plots import plot_item_uncertainty as plot_item_uncertainty
+from .plots import plot_items_map as plot_items_map
 from .plots import plot_loss_by_n_clusters as plot_loss_by_n_clusters
 from .plots import plot_loss_path as plot_loss_path
 from .plots import plot_n_clusters as plot_n_clusters

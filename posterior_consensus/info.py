@@ -129,7 +129,7 @@ class FitInfo(NumbersInfo):
     ----------
     objective : float
         Its value for the answer: expected distance ("align_and_vote"), expected Binder loss ("boem"), utility ("kcc"),
-        log-likelihood ("lange_buhmann"), log-posterior density ("rpm_em").
+        log-likelihood ("lange_buhmann"), log-posterior density ("rpm_em"), squared distance to the PSM ("nmf").
     n_iter : int
         Steps to the answer.
     converged : bool

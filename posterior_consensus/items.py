@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
@@ -46,6 +47,15 @@ class ItemUncertainty(Stored):
     def margin(self) -> xr.DataArray:
         """`probability` less `nearest_probability`: below 0 the item is more often there. NaN where either is NaN."""
         return (self.probability - self.nearest_probability).rename("margin")
+
+    @property
+    def exemplars(self) -> npt.NDArray[np.intp]:
+        """Position of each cluster's exemplar: its item of greatest `probability`, the first one of equals."""
+        items = np.arange(self.cluster.size)
+        # Equal but for rounding; an item on its own is its cluster's exemplar.
+        order = np.lexsort([items, -np.nan_to_num(self.probability.values).round(12), self.cluster.values])
+        first = np.unique(self.cluster.values[order], return_index=True)[1]
+        return items[order][first]
 
     def to_dataset(self) -> xr.Dataset:
         """The five columns as a Dataset over the items."""

@@ -190,6 +190,8 @@ TAKES_PARTITION = {
     "PartitionDensity.p_value": lambda draws, p: pc.partition_density(draws).p_value(p),
     "certify": pc.certify,
     "item_uncertainty": pc.item_uncertainty,
+    "cluster_merges": pc.cluster_merges,
+    "plot_items_map": pc.plot_items_map,
     "plot_psm": pc.plot_psm,
     "plot_n_clusters": pc.plot_n_clusters,
     "diagnose": pc.diagnose,

@@ -42,6 +42,8 @@ PLOTS = {
     "traces": lambda **kw: pc.plot_traces(pc.diagnose(DRAWS, LABELS), **kw),
     "sequence": lambda **kw: pc.plot_sequence(pc.diagnostics.sequential_distances(DRAWS), **kw),
     "near_independence": lambda **kw: pc.plot_near_independence(pc.diagnostics.near_independence(DRAWS), **kw),
+    "items_map": lambda **kw: pc.plot_items_map(DRAWS, LABELS, **kw),
+    "dendrogram": lambda **kw: pc.plot_dendrogram(pc.cluster_merges(DRAWS, LABELS), **kw),
     "draws_map": lambda **kw: pc.plot_draws_map(DRAWS, LABELS, ball=BALL, **kw),
 }
 OVER_A_MATRIX = ("psm_by_chain", "posterior_comparison")

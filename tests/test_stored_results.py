@@ -73,6 +73,10 @@ RESULTS = {
     "by number, pairs": lambda: pc.loss_by_n_clusters(
         pc.as_pair_similarity(pc.posterior_similarity_matrix(Z)), loss="pear", n_clusters=[2, 3], random_seed=1
     ),
+    "merges": lambda: pc.cluster_merges(Z, best(n_clusters=3).with_names(["a", "b", "c"])),
+    "merges, pairs": lambda: pc.cluster_merges(
+        pc.as_pair_similarity(pc.posterior_similarity_matrix(Z)), np.arange(8) % 4, loss="pear"
+    ),
     "posteriors": lambda: pc.compare_posteriors(Z, Z[:1], loss=pc.binder(), n_particles=2, random_seed=1),
     "sequence": lambda: pc.diagnostics.sequential_distances(Z, "nid", lag=2),
     "independence": lambda: pc.diagnostics.near_independence(Z, n_permutations=19),
@@ -168,7 +172,7 @@ def test_results_come_back_from_one_group(tmp_path):
         "sequence",
     ]
     kinds += ["independence", "threshold", "perturbation", "modes"]
-    kinds += ["by number", "posteriors", "particles, weights", "density"]
+    kinds += ["by number", "merges", "posteriors", "particles, weights", "density"]
     results = [RESULTS[kind]() for kind in kinds]
     tree = attach(xr.DataTree(), *results)
     with xr.open_datatree(written(tree, tmp_path / "a.nc"), engine="h5netcdf") as stored:
@@ -189,6 +193,7 @@ PLOTS = {
     "sequence": lambda found: pc.plot_sequence(found),
     "independence": lambda found: pc.plot_near_independence(found),
     "by number": lambda found: [found.best, pc.plot_loss_by_n_clusters(found)],
+    "merges": lambda found: pc.plot_dendrogram(found),
     "posteriors": lambda found: [found.to_dataframe(), pc.plot_posterior_comparison(found)],
     "comparison": lambda found: [found.best, found.to_dataframe()],
 }

@@ -48,8 +48,14 @@ def basic(
     return best_number(draws, loss, numbers, fit, title="Basic aggregation", progressbar=progressbar)
 
 
-def k_means(points: npt.NDArray[np.float64], n_clusters: int, n_starts: int, rng: np.random.Generator) -> Labels:
-    """Cluster points (n, d) into at most `n_clusters` groups by k-means++."""
+def k_means(
+    points: npt.NDArray[np.float64],
+    n_clusters: int,
+    n_starts: int,
+    rng: np.random.Generator,
+    weights: npt.NDArray[np.float64] | None = None,
+) -> Labels:
+    """Cluster points (n, d) with these weights (n,) into at most `n_clusters` groups by k-means++."""
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
 
@@ -58,7 +64,7 @@ def k_means(points: npt.NDArray[np.float64], n_clusters: int, n_starts: int, rng
     with thread_pools().limit(limits=1), warnings.catch_warnings():
         # Fewer distinct points than clusters: the caller sees it from the labels.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return canonical_labels(model.fit_predict(points))
+        return canonical_labels(model.fit_predict(points, sample_weight=weights))
 
 
 @cache  # looking through the loaded libraries takes longer than a small k-means

@@ -10,12 +10,16 @@ from posterior_consensus.consensus.basic import basic
 from posterior_consensus.consensus.best_draw import best_draw
 from posterior_consensus.consensus.boem import boem
 from posterior_consensus.consensus.cc_pivot import cc_pivot
+from posterior_consensus.consensus.cspa import cspa
 from posterior_consensus.consensus.enumeration import enumeration
 from posterior_consensus.consensus.exact import exact
 from posterior_consensus.consensus.greedy import greedy
+from posterior_consensus.consensus.hbgf import hbgf
 from posterior_consensus.consensus.hierarchical import hierarchical
 from posterior_consensus.consensus.kcc import kcc
 from posterior_consensus.consensus.lange_buhmann import lange_buhmann
+from posterior_consensus.consensus.mcla import mcla
+from posterior_consensus.consensus.nmf import nmf
 from posterior_consensus.consensus.rpm_em import rpm_em
 from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.consensus.spectral import spectral
@@ -41,6 +45,10 @@ METHODS: dict[str, Method] = {
     "align_and_vote": Method(align_and_vote, "draws"),
     "lange_buhmann": Method(lange_buhmann, "pairs"),
     "rpm_em": Method(rpm_em, "draws"),
+    "cspa": Method(cspa, "pairs"),
+    "mcla": Method(mcla, "draws"),
+    "hbgf": Method(hbgf, "draws"),
+    "nmf": Method(nmf, "pairs"),
     "enumeration": Method(enumeration, "pairs"),
     "exact": Method(exact, "pairs"),
 }

@@ -286,10 +286,10 @@ def consensus_partition(
         that the posterior similarity matrix gives, by its name in PAIR_LOSSES: "vi_lower_bound", "pear".
     method : str or callable
         A name in METHODS, or a function of the same signature. "greedy" searches for the least expected loss;
-        "hierarchical", "basic", "spectral", "kcc" and "lange_buhmann" choose the number of clusters by it; "cc_pivot",
-        "boem" and "align_and_vote" find that number themselves, by criteria of their own; "rpm_em" takes the partition
-        around which the draws are noise, whatever the loss; "best_draw" takes a draw; "enumeration" tries every
-        partition of at most ten items; "exact" proves its answer, for Binder's loss.
+        "hierarchical", "basic", "spectral", "kcc", "lange_buhmann", "cspa", "mcla", "hbgf" and "nmf" choose the number
+        of clusters by it; "cc_pivot", "boem" and "align_and_vote" find that number themselves, by criteria of their
+        own; "rpm_em" takes the partition around which the draws are noise, whatever the loss; "best_draw" takes a draw;
+        "enumeration" tries every partition of at most ten items; "exact" proves its answer, for Binder's loss.
     n_clusters : int, optional
         Number of clusters of the answer. By default it is found by the expected loss.
     max_clusters : int or "draws", optional
@@ -310,11 +310,11 @@ def consensus_partition(
         Whether to show progress where the work takes more than a second.
     **options
         Further arguments of the method: ``n_starts`` for "greedy", "basic", "spectral", "kcc", "cc_pivot",
-        "align_and_vote", "lange_buhmann" and "rpm_em"; ``seconds`` for "greedy" and "exact"; ``n_agree``, ``starts``
-        and ``n_jobs`` for "greedy" (see Notes); ``linkage`` ("average", "complete") for "hierarchical"; ``affinity``
-        (None, "association", "rbf") and ``gamma`` for "spectral"; ``utility`` ("category", "entropy", "cosine", "lp")
-        and ``p`` for "kcc"; ``threshold`` for "cc_pivot"; ``max_iter`` and ``tol`` for "lange_buhmann"; ``noise`` and
-        ``max_steps`` for "rpm_em".
+        "align_and_vote", "lange_buhmann", "rpm_em", "cspa", "mcla", "hbgf" and "nmf"; ``seconds`` for "greedy" and
+        "exact"; ``n_agree``, ``starts`` and ``n_jobs`` for "greedy" (see Notes); ``linkage`` ("average", "complete")
+        for "hierarchical"; ``affinity`` (None, "association", "rbf") and ``gamma`` for "spectral"; ``utility``
+        ("category", "entropy", "cosine", "lp") and ``p`` for "kcc"; ``threshold`` for "cc_pivot"; ``max_iter`` and
+        ``tol`` for "lange_buhmann" and "nmf"; ``noise`` and ``max_steps`` for "rpm_em"; ``balanced`` for "cspa".
 
     Returns
     -------
@@ -346,17 +346,17 @@ def consensus_partition(
     the best partition so far. `info` has the number of runs, how many of them ended at the best loss, the scans and the
     moves of each kind, the seconds, the loss of every run and the least loss so far.
 
-    "basic", "spectral", "kcc" and "lange_buhmann" fit every number of clusters up to 30. Where more are allowed, they
-    fit 1 to 8 and a grid that grows by the root of 2, and halve the gaps beside the best number until these are at most
-    a thirtieth of it, or 1. Beyond 30 clusters such a fit has fewer starts and iterations, in proportion. `info` lists
-    the numbers as ``n_clusters_tried``.
+    "basic", "spectral", "kcc", "lange_buhmann", "cspa", "mcla", "hbgf" and "nmf" fit every number of clusters up to 30.
+    Where more are allowed, they fit 1 to 8 and a grid that grows by the root of 2, and halve the gaps beside the best
+    number until these are at most a thirtieth of it, or 1. Beyond 30 clusters such a fit has fewer starts and
+    iterations, in proportion. `info` lists the numbers as ``n_clusters_tried``.
 
     A similarity matrix alone is enough for "greedy", "hierarchical", "basic", "spectral", "cc_pivot", "boem",
-    "lange_buhmann", "enumeration" and "exact" with Binder's loss of any costs. All but "exact" also take the two losses
-    of PAIR_LOSSES. Methods that try numbers of clusters then go up to the number of items, unless `max_clusters` is
-    smaller, and "boem" starts from the best cut of the tree of average linkage. For "pear", greedy search is repeated
-    for Binder's loss, each time at the pair threshold that the best PEAR so far gives (Dinkelbach's method); `info` has
-    the last threshold and, as ``expected_losses``, the value after each search.
+    "lange_buhmann", "cspa", "nmf", "enumeration" and "exact" with Binder's loss of any costs. All but "exact" also take
+    the two losses of PAIR_LOSSES. Methods that try numbers of clusters then go up to the number of items, unless
+    `max_clusters` is smaller, and "boem" starts from the best cut of the tree of average linkage. For "pear", greedy
+    search is repeated for Binder's loss, each time at the pair threshold that the best PEAR so far gives (Dinkelbach's
+    method); `info` has the last threshold and, as ``expected_losses``, the value after each search.
 
     The expected loss is recomputed from the labels, whatever the method reports. The least expected loss is what the
     posterior and the loss make it: for very noisy draws VI's is one cluster.

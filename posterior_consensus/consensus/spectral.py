@@ -94,7 +94,7 @@ class Leading(NamedTuple):
 
 def leading_eigenvectors(draws: PairSource, number: int) -> Leading:
     """Return the leading eigenvectors of the posterior similarity matrix for up to `number` clusters."""
-    return _leading(similarity_operator(draws), number)
+    return leading_of(similarity_operator(draws), number)
 
 
 def random_walk_vectors(draws: PairSource, number: int, affinity: Affinity, gamma: float) -> Leading:
@@ -117,7 +117,7 @@ def random_walk_vectors(draws: PairSource, number: int, affinity: Affinity, gamm
         return np.where(alone[:, np.newaxis], columns, walked).reshape(vectors.shape)
 
     walk = LinearOperator((n, n), dtype=np.float64, matvec=product, matmat=product)
-    leading = _leading(walk, number)
+    leading = leading_of(walk, number)
     return leading._replace(vectors=leading.vectors / roots[:, np.newaxis])
 
 
@@ -135,8 +135,8 @@ def _gaussian(rows: Floats, gamma: float) -> Floats:
     return weights
 
 
-def _leading(operator: LinearOperator, number: int) -> Leading:
-    """Leading eigenvectors of a symmetric operator, in a basis that it alone decides."""
+def leading_of(operator: LinearOperator, number: int) -> Leading:
+    """Return the leading eigenvectors of a symmetric operator for up to `number` clusters, in a basis of its own."""
     n = operator.shape[0]
     asked = number + _SPARE
     if n <= max(_DENSE, 2 * asked):
@@ -155,7 +155,7 @@ def _leading(operator: LinearOperator, number: int) -> Leading:
     whole = (values[:number] > tolerance) | (np.arange(1, number + 1) == ends[space])
     widths = np.where(whole, ends[space], begins[space])
     parts = [_basis(vectors[:, begin:end]) for begin, end in zip(begins, ends, strict=True) if begin < widths.max()]
-    return Leading(np.hstack(parts), widths)
+    return Leading(np.hstack([np.empty((n, 0)), *parts]), widths)
 
 
 def _basis(space: Floats) -> Floats:

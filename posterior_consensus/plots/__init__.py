@@ -3,9 +3,11 @@
 from posterior_consensus.plots.alluvial import plot_alluvial
 from posterior_consensus.plots.credible_ball import plot_credible_ball
 from posterior_consensus.plots.data import plot_data
+from posterior_consensus.plots.dendrogram import plot_dendrogram
 from posterior_consensus.plots.density_peaks import plot_density_peaks
 from posterior_consensus.plots.draws_map import plot_draws_map
 from posterior_consensus.plots.items import plot_item_uncertainty
+from posterior_consensus.plots.items_map import plot_items_map
 from posterior_consensus.plots.loss_by_n_clusters import plot_loss_by_n_clusters
 from posterior_consensus.plots.loss_path import plot_loss_path
 from posterior_consensus.plots.n_clusters import plot_n_clusters
@@ -24,9 +26,11 @@ __all__ = [
     "plot_cluster_profiles",
     "plot_credible_ball",
     "plot_data",
+    "plot_dendrogram",
     "plot_density_peaks",
     "plot_draws_map",
     "plot_item_uncertainty",
+    "plot_items_map",
     "plot_loss_by_n_clusters",
     "plot_loss_path",
     "plot_n_clusters",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,10 +12,13 @@ from scipy.optimize import linear_sum_assignment
 
 from posterior_consensus.arguments import as_numbers
 from posterior_consensus.partitions import Labels, contingency_table
+from posterior_consensus.plots.colours import COLOURS, MARKERS, ink, patterns_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
 
+MOST_NAMED = 12  # clusters in a legend
 _SMALLEST_FONT = 5.0  # points; smaller is not read
 
 
@@ -119,6 +123,26 @@ def label_clusters(ax: Axes, sides: str, sizes: npt.NDArray[np.intp], names: lis
         axis.set_ticks(centers[named], [shown[k] for k in named], fontsize=9.0)
         axis.set_ticks(centers, minor=True)
         axis.set_label_text(f"{axis.get_label_text()}, by cluster")
+
+
+def point(label: str, marker: str, colour: Any, **style: Any) -> Line2D:
+    """An entry of a legend."""
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], linestyle="", marker=marker, color=colour, label=label, **style)
+
+
+def cluster_entries(labels: npt.NDArray[np.integer], names: Sequence[Any]) -> list[Line2D]:
+    """Entries of a legend for the largest clusters; items of a label below 0 are in none."""
+    sizes = np.bincount(labels[labels >= 0])
+    largest = np.sort(np.argsort(-sizes, kind="stable")[:MOST_NAMED])
+    entries = [
+        point(f"{shortened(str(names[k]), 24)} (n = {sizes[k]})", MARKERS[patterns_of(k)], COLOURS[k % len(COLOURS)])
+        for k in largest
+    ]
+    if sizes.size > MOST_NAMED:
+        entries.append(point(f"and {sizes.size - MOST_NAMED} smaller ones", "", ink()))
+    return entries
 
 
 def shortened(name: str, longest: int) -> str:

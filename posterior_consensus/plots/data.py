@@ -11,9 +11,8 @@ import numpy.typing as npt
 from posterior_consensus.ensemble.items import aligned
 from posterior_consensus.items import ItemUncertainty
 from posterior_consensus.partitions import Labels, canonical_labels
-from posterior_consensus.plots.axes import extent, new_axes, shortened
+from posterior_consensus.plots.axes import cluster_entries, extent, new_axes, point
 from posterior_consensus.plots.colours import (
-    COLOURS,
     MARKERS,
     NEUTRAL,
     OPEN,
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 
-_MOST_NAMED = 12  # clusters in the legend
 _MOST_BINS = 60
 _PALE = 0.5  # opacity of open items
 _SMALLEST, _LARGEST = 14.0, 44.0  # areas of points, in square points, from probability 0 to 1
@@ -219,19 +217,7 @@ def _area(probability: Any) -> Any:
 
 def _entries(found: Observed, probability: Floats, with_items: bool) -> list[Line2D]:
     """Entries of the legend: the largest clusters, and what the points' sizes mean."""
-    from matplotlib.lines import Line2D
-
-    def point(label: str, marker: str, colour: Any, **style: Any) -> Line2D:
-        return Line2D([], [], linestyle="", marker=marker, color=colour, label=label, **style)
-
-    sizes = np.bincount(found.labels[found.labels >= 0])
-    largest = np.sort(np.argsort(-sizes, kind="stable")[:_MOST_NAMED])
-    entries = [
-        point(f"{shortened(found.names[k], 24)} (n = {sizes[k]})", MARKERS[patterns_of(k)], COLOURS[k % len(COLOURS)])
-        for k in largest
-    ]
-    if sizes.size > _MOST_NAMED:
-        entries.append(point(f"and {sizes.size - _MOST_NAMED} smaller ones", "", ink()))
+    entries = cluster_entries(found.labels, found.names)
     if np.any(found.labels < 0):
         entries.append(point(f"open (n = {np.sum(found.labels < 0)})", "o", OPEN, alpha=_PALE, markersize=4))
     if not with_items:

@@ -1,0 +1,156 @@
+"""CSPA: a normalised cut of the graph of the items, with or without clusters of equal size."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus.arguments import check_count
+from posterior_consensus.consensus.basic import k_means, thread_pools
+from posterior_consensus.consensus.selection import Candidate, best_number, cluster_range, effort
+from posterior_consensus.consensus.spectral import random_walk_vectors
+from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.loss_record import Objective
+from posterior_consensus.partitions import Labels, canonical_labels
+
+Floats = npt.NDArray[np.float64]
+
+_MOST_ROUNDS = 50
+_TINY = 1e-12
+
+
+def cspa(
+    draws: PairSource,
+    loss: Objective,
+    *,
+    n_clusters: int | None,
+    max_clusters: int | None,
+    rng: np.random.Generator,
+    progressbar: bool,
+    balanced: bool = False,
+    n_starts: int = 10,
+) -> Candidate:
+    """Cut the graph whose vertices are the items and whose weights are their similarities.
+
+    Parameters
+    ----------
+    balanced : bool
+        Whether clusters must be of equal size, but for one item.
+    n_starts : int
+        Number of k-means++ starts; fewer beyond 30 clusters unless `n_clusters` is given.
+
+    Notes
+    -----
+    The Cluster-based Similarity Partitioning Algorithm [1]_. Its authors cut the graph by METIS, which makes clusters
+    of nearly equal size. Here the cut is the spectral one of ``method="spectral", affinity="association"``: k-means on
+    the leading eigenvectors of the random walk on the graph, which puts no condition on the sizes.
+
+    With `balanced`, Lloyd's iterations go on from there, in each of which the items are allocated to the centroids at
+    the least sum of squared distances that sizes of n / K, rounded down or up, allow. That is a transport problem: from
+    the nearest centroids, items move along the cheapest paths from clusters that are too large to those that are too
+    small. If clusters of a posterior differ in size, as they mostly do, it splits the large ones.
+
+    References
+    ----------
+    .. [1] Strehl and Ghosh (2002), Journal of Machine Learning Research 3, 583-617.
+       https://www.jmlr.org/papers/v3/strehl02a.html
+    """
+    if not isinstance(balanced, bool | np.bool_):
+        raise TypeError(f"`balanced` must be True or False; got {balanced!r}.")
+    check_count("n_starts", n_starts)
+    numbers = cluster_range(draws, n_clusters, max_clusters)
+    with thread_pools().limit(limits=1):  # the sums must not depend on the number of threads
+        leading = random_walk_vectors(draws, numbers[-1], "association", 1.0)
+
+    def fit(k: int) -> Candidate:
+        points = leading.vectors[:, : leading.widths[k - 1]]
+        labels = k_means(points, k, n_starts if n_clusters else effort(n_starts, k), rng)
+        return Candidate(canonical_labels(balanced_labels(points, labels, k)) if balanced else labels)
+
+    return best_number(draws, loss, numbers, fit, title="Cuts of the items' graph", progressbar=progressbar)
+
+
+def balanced_labels(points: Floats, labels: Labels, n_clusters: int) -> Labels:
+    """Lloyd's iterations (n,) from these labels of points (n, d), with clusters of equal size but for one point."""
+    best, least = labels, np.inf
+    for _ in range(_MOST_ROUNDS):
+        squares = np.stack([np.square(points - c).sum(axis=1) for c in _centroids(points, labels, n_clusters)], axis=1)
+        labels = transported(squares, labels.size)
+        value = squares[np.arange(labels.size), labels].sum()
+        if value >= least - _TINY:
+            break
+        best, least = labels, value
+    return best
+
+
+def _centroids(points: Floats, labels: Labels, n_clusters: int) -> Floats:
+    """Means (K, d) of the points of each cluster; of a cluster without any, the point farthest from the others'."""
+    centroids = np.empty((n_clusters, points.shape[1]))
+    for k in range(n_clusters):
+        if np.any(labels == k):
+            centroids[k] = points[labels == k].mean(axis=0)
+        else:
+            away = np.square(points[:, np.newaxis] - centroids[:k]).sum(axis=2).min(axis=1)
+            centroids[k] = points[away.argmax()]
+    return centroids
+
+
+def transported(costs: Floats, n_items: int) -> Labels:
+    """Columns (n,) of a table of costs (n, K), each taken n / K times, rounded down or up, at the least total cost."""
+    n_clusters = costs.shape[1]
+    fewest, most = n_items // n_clusters, -(-n_items // n_clusters)
+    labels = costs.argmin(axis=1).astype(np.int32)
+    sizes = np.bincount(labels, minlength=n_clusters)
+    moves = _Moves(costs, labels)
+    while sizes.max() > most:
+        moves.make(sizes > most, sizes < most, sizes)
+    while sizes.min() < fewest:
+        moves.make(sizes > fewest, sizes < fewest, sizes)
+    return labels
+
+
+class _Moves:
+    """The cheapest moves of single items between clusters, kept up to date as they are made."""
+
+    def __init__(self, costs: Floats, labels: Labels) -> None:
+        self.costs, self.labels = costs, labels
+        self.extra = np.full((costs.shape[1],) * 2, np.inf)  # cost of the cheapest move from one cluster to another
+        self.items = np.zeros(self.extra.shape, np.intp)
+        for k in range(len(self.extra)):
+            self._look(k)
+
+    def _look(self, k: int) -> None:
+        members = np.flatnonzero(self.labels == k)
+        self.extra[k] = np.inf
+        if members.size:
+            extra = self.costs[members] - self.costs[members, k, np.newaxis]
+            at = extra.argmin(axis=0)
+            self.extra[k], self.items[k] = extra[at, np.arange(at.size)], members[at]
+        self.extra[k, k] = np.inf
+
+    def make(self, sources: npt.NDArray[np.bool_], targets: npt.NDArray[np.bool_], sizes: npt.NDArray[np.intp]) -> None:
+        """Move an item along each step of the cheapest path from one of the sources to one of the targets."""
+        reached = np.where(sources, 0.0, np.inf)  # Bellman and Ford: moves can gain, but no circle of them does
+        before = np.full(sizes.size, -1)
+        while True:
+            through = reached[:, np.newaxis] + self.extra
+            at = through.argmin(axis=0)
+            cheapest = through[at, np.arange(at.size)]
+            better = cheapest < reached - _TINY
+            if not better.any():
+                break
+            reached[better], before[better] = cheapest[better], at[better]
+        k = int(np.where(targets, reached, np.inf).argmin())
+        sizes[k] += 1
+        path = [k]
+        while before[k] >= 0:
+            k = int(before[k])
+            path.append(k)
+        sizes[k] -= 1
+        steps = [(one, other, self.items[one, other]) for other, one in pairwise(path)]
+        for _, other, item in steps:
+            self.labels[item] = other
+        for k in path:
+            self._look(k)

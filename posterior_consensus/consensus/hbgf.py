@@ -1,0 +1,80 @@
+"""HBGF: a spectral cut of the graph that joins every item with its clusters in all draws."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse.linalg import LinearOperator
+
+from posterior_consensus.arguments import check_count
+from posterior_consensus.consensus.basic import k_means, thread_pools
+from posterior_consensus.consensus.selection import Candidate, best_number, cluster_range, effort
+from posterior_consensus.consensus.spectral import leading_of
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.kernels import ensemble
+from posterior_consensus.loss_record import Objective
+
+Floats = npt.NDArray[np.float64]
+
+
+def hbgf(
+    draws: PartitionDraws,
+    loss: Objective,
+    *,
+    n_clusters: int | None,
+    max_clusters: int | None,
+    rng: np.random.Generator,
+    progressbar: bool,
+    n_starts: int = 10,
+) -> Candidate:
+    """Cut the bipartite graph of the items and the clusters of all draws.
+
+    Parameters
+    ----------
+    n_starts : int
+        Number of k-means++ starts; fewer beyond 30 clusters unless `n_clusters` is given.
+
+    Notes
+    -----
+    The Hybrid Bipartite Graph Formulation [1]_: item i and cluster c of draw t have an edge of weight w_t if i is in c.
+    With B these weights, every item's degree is sum_t w_t = 1, and a cluster of s items has the degree w_t s. The
+    spectral cut takes the leading left singular vectors of B D^(-1/2), D the clusters' degrees [2]_, as the items'
+    coordinates for k-means. They are eigenvectors of the matrix with entries
+
+        sum_t w_t 1{z_ti = z_tj} / (size of their cluster in draw t),
+
+    in which being together in a small cluster counts for more than in a large one. Products with it cost
+    n_items x n_draws; no graph is formed. Clusters lie at the means of their items, but for a scale, and are left out
+    of k-means, as are the unit lengths to which [1]_ brings all coordinates: among noisy copies of a partition with
+    one large cluster these find it less often.
+
+    References
+    ----------
+    .. [1] Fern and Brodley (2004), Proceedings of the 21st International Conference on Machine Learning, 36.
+       https://doi.org/10.1145/1015330.1015414
+    .. [2] Dhillon (2001), Proceedings of the 7th ACM SIGKDD Conference, 269-274. https://doi.org/10.1145/502512.502550
+    """
+    check_count("n_starts", n_starts)
+    numbers = cluster_range(draws, n_clusters, max_clusters)
+    with thread_pools().limit(limits=1):  # the sums must not depend on the number of threads
+        leading = leading_of(_walk(draws), numbers[-1])
+
+    def fit(k: int) -> Candidate:
+        points = leading.vectors[:, : leading.widths[k - 1]]
+        return Candidate(k_means(points, k, n_starts if n_clusters else effort(n_starts, k), rng))
+
+    return best_number(draws, loss, numbers, fit, title="Cuts of the bipartite graph", progressbar=progressbar)
+
+
+def _walk(draws: PartitionDraws) -> LinearOperator:
+    """Two steps of the random walk (n, n), from an item to a cluster that it is in and to one of its items."""
+    n, labels, starts = draws.n_items, draws.labels, draws.starts
+    sizes = ensemble.scatter(labels, starts, np.ones((n, 1)))
+
+    def product(vectors: Floats) -> Floats:
+        columns = np.ascontiguousarray(vectors.reshape(n, -1), dtype=np.float64)
+        means = ensemble.scatter(labels, starts, columns) / sizes
+        walked: Floats = ensemble.gather(labels, starts, draws.weights, means)
+        return walked.reshape(vectors.shape)
+
+    return LinearOperator((n, n), dtype=np.float64, matvec=product, matmat=product)

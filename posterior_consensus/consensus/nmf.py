@@ -1,0 +1,119 @@
+"""NMF: the similarity matrix as a product of nonnegative matrices, by multiplicative updates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus import memory
+from posterior_consensus.arguments import check_above, check_count
+from posterior_consensus.consensus.basic import k_means, thread_pools
+from posterior_consensus.consensus.selection import Candidate, best_number, cluster_range, effort, filled
+from posterior_consensus.consensus.spectral import leading_eigenvectors
+from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.info import FitInfo
+from posterior_consensus.loss_record import Objective
+from posterior_consensus.partitions import Labels, canonical_labels
+
+Floats = npt.NDArray[np.float64]
+
+_ITEMS_IN_MATRIX = 4000  # of which products with the matrix take less time than those with the draws
+_LIFT = 0.2  # above zero, from which multiplication cannot leave
+_SAME = 1e-9  # relative difference below which two memberships are equal
+_LEAST = np.finfo(float).tiny
+
+
+def nmf(
+    draws: PairSource,
+    loss: Objective,
+    *,
+    n_clusters: int | None,
+    max_clusters: int | None,
+    rng: np.random.Generator,
+    progressbar: bool,
+    max_iter: int = 100,
+    tol: float = 1e-4,
+    n_starts: int = 10,
+) -> Candidate:
+    """Factorise the similarity matrix as Q S Q' with nonnegative factors, and read the clusters off Q.
+
+    Parameters
+    ----------
+    max_iter : int
+        Largest number of updates; fewer beyond 30 clusters unless `n_clusters` is given.
+    tol : float above 0
+        The updates end where one lowers the objective by less than this share of it.
+    n_starts : int
+        Number of k-means++ starts for the partition from which the updates start.
+
+    Notes
+    -----
+    The consensus clustering of [1]_ minimises |PSM - Q S Q'|^2 over nonnegative Q (n, K) with orthonormal columns and
+    S (K, K). Products and roots are entry by entry in its updates:
+
+        Q <- Q sqrt( PSM Q S / (Q Q' PSM Q S) ),    S <- S sqrt( Q' PSM Q / (Q' Q S Q' Q) ).
+
+    An item's label is the largest entry of its row of Q sqrt(S_kk); the first one of those that are equal but for
+    rounding. The updates start at the partition that ``method="spectral"`` finds, its one-hot matrix plus 0.2, and at
+    S = Q' PSM Q. `objective` is the squared distance, and `trace` has it before every update. Up to 4,000 items the
+    similarity matrix is formed; else an update costs n_items x n_draws x K. With `n_clusters`, a label without items
+    takes the item that loses least by it.
+
+    References
+    ----------
+    .. [1] Li, Ding and Jordan (2007), Seventh IEEE International Conference on Data Mining, 577-582.
+       https://doi.org/10.1109/ICDM.2007.98
+    """
+    check_count("max_iter", max_iter)
+    check_above("tol", tol, 0)
+    check_count("n_starts", n_starts)
+    numbers = cluster_range(draws, n_clusters, max_clusters)
+    product, squares = _products(draws)
+    with thread_pools().limit(limits=1):  # the sums must not depend on the number of threads
+        leading = leading_eigenvectors(draws, numbers[-1])
+
+    def fit(k: int) -> Candidate:
+        points = leading.vectors[:, : leading.widths[k - 1]]
+        start = k_means(points, k, n_starts if n_clusters else effort(n_starts, k), rng)
+        with thread_pools().limit(limits=1):
+            memberships, info = _factorised(
+                product, squares, start, k, max_iter if n_clusters else effort(max_iter, k), tol
+            )
+        largest = memberships.max(axis=1, keepdims=True)
+        labels: Labels = (memberships >= (1 - _SAME) * largest).argmax(axis=1).astype(np.int32)
+        return Candidate(canonical_labels(filled(memberships, labels) if n_clusters else labels), info)
+
+    return best_number(draws, loss, numbers, fit, title="Nonnegative factors", progressbar=progressbar)
+
+
+def _products(draws: PairSource) -> tuple[Callable[[Floats], Floats], float]:
+    """What multiplies the similarity matrix with columns (n, c), and the sum of its squares."""
+    if draws.n_items <= _ITEMS_IN_MATRIX and memory.fits(8 * draws.n_items**2):
+        matrix = draws.shared_similarity
+        return matrix.__matmul__, float(np.square(matrix).sum())
+    return draws.product, float(sum(np.square(rows).sum() for _, rows in draws.row_blocks()))
+
+
+def _factorised(
+    product: Callable[[Floats], Floats], squares: float, start: Labels, n_clusters: int, max_iter: int, tol: float
+) -> tuple[Floats, FitInfo]:
+    """Each item's memberships (n, K), and the record of the updates."""
+    q = np.eye(n_clusters)[start] + _LIFT
+    q /= np.linalg.norm(q, axis=0)
+    moved = product(q)
+    s = q.T @ moved
+    trace, converged = list[float](), False
+    for _ in range(max_iter):
+        gram = q.T @ q
+        trace.append(float(squares - 2 * np.sum((q.T @ moved) * s) + np.sum((gram @ s) * (s @ gram))))
+        converged = len(trace) > 1 and trace[-2] - trace[-1] <= tol * abs(trace[-1])
+        if converged:
+            break
+        pulled = moved @ s
+        q = q * np.sqrt(pulled / np.maximum(q @ (q.T @ pulled), _LEAST))
+        moved, gram = product(q), q.T @ q
+        s = s * np.sqrt((q.T @ moved) / np.maximum(gram @ s @ gram, _LEAST))
+    info = FitInfo(objective=trace[-1], n_iter=len(trace), converged=converged, trace=trace)
+    return q * np.sqrt(np.diag(s)), info

@@ -1,0 +1,106 @@
+"""A partition's clusters as a tree, joined where their union costs least."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus.merges import ClusterMerges
+from posterior_consensus.plots.axes import MOST_NAMED, label_items, new_axes, shortened
+from posterior_consensus.plots.colours import MARKERS, colours_of, ink, patterns_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Floats = npt.NDArray[np.float64]
+
+
+def plot_dendrogram(
+    merges: ClusterMerges, *, figsize: tuple[float, float] | None = None, ax: Axes | None = None
+) -> Axes:
+    r"""Draw a partition's clusters as a tree: two branches meet at the expected loss of the partition that joins them.
+
+    Parameters
+    ----------
+    merges : ClusterMerges
+        What :func:`cluster_merges` gives.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    TypeError
+        If `merges` is something else.
+    ValueError
+        If `figsize` is invalid.
+
+    Notes
+    -----
+    The leaves are the clusters of the partition, at its expected loss. Clusters that meet far down are nearly one to
+    the posterior; a long branch is a cluster that no other is like. Where a merge lowers the loss, its bar is below the
+    one before, and branches cross it.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> draws = [[0, 0, 1, 1, 2], [0, 0, 0, 1, 1], [0, 0, 1, 1, 1], [0, 0, 1, 1, 2]]
+    >>> ax = pc.plot_dendrogram(pc.cluster_merges(draws, [0, 0, 1, 1, 2], loss="binder"))
+    >>> [label.get_text() for label in ax.get_xticklabels()]
+    ['0\n(n = 2)', '1\n(n = 2)', '2\n(n = 1)']
+    """
+    from matplotlib.collections import LineCollection
+    from matplotlib.ticker import NullLocator
+
+    if not isinstance(merges, ClusterMerges):
+        raise TypeError(f"`merges` must be what cluster_merges() returns; got {type(merges).__name__}.")
+    joined = merges.table[["first", "second"]].to_array().values.T[1:]
+    losses = merges.table["expected_loss"].values
+    leaves = _leaves(joined)
+    x, y, bars = _places(joined, losses, leaves)
+    ax = new_axes(ax, figsize, 5.8, 3.8)
+    ax.add_collection(LineCollection(bars, colors=ink(), linewidths=1.2))
+    for k, colour, pattern in zip(leaves, colours_of(leaves), patterns_of(leaves), strict=True):
+        ax.scatter(x[k], y[k], s=50, color=colour, marker=MARKERS[pattern], zorder=3, clip_on=False)
+    ax.autoscale_view()
+    ax.set_xlim(-0.7, leaves.size - 0.3)
+    ax.set_ylabel(f"expected {merges.loss.name}{f' ({merges.loss.unit})' if merges.loss.unit else ''}")
+    ax.set_xlabel("clusters")
+    ax.spines[["top", "right", "bottom"]].set_visible(False)
+    sizes = np.bincount(merges.partitions[0].values)
+    if leaves.size <= MOST_NAMED:
+        names = [f"{shortened(str(merges.names[k]), 12)}\n(n = {sizes[k]})" for k in leaves]
+        ax.set_xticks(range(leaves.size), names, fontsize="small")
+    elif not label_items(ax, "x", np.array([shortened(str(merges.names[k]), 12) for k in leaves])):
+        ax.xaxis.set_major_locator(NullLocator())
+    ax.tick_params("x", length=0)
+    return ax
+
+
+def _leaves(joined: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The clusters in an order in which no branches cross."""
+    n_clusters = len(joined) + 1
+    below = [[k] for k in range(n_clusters)]
+    for first, second in joined:
+        below.append(below[first] + below[second])
+    return np.array(below[-1])
+
+
+def _places(
+    joined: npt.NDArray[np.int64], losses: Floats, leaves: npt.NDArray[np.int64]
+) -> tuple[Floats, Floats, list[Floats]]:
+    """Where each cluster and each union is, and the lines that join them."""
+    x, y = np.empty(2 * leaves.size - 1), np.empty(2 * leaves.size - 1)
+    x[leaves], y[: leaves.size] = np.arange(leaves.size), losses[0]
+    bars = []
+    for made, ((first, second), loss) in enumerate(zip(joined, losses[1:], strict=True), leaves.size):
+        x[made], y[made] = (x[first] + x[second]) / 2, loss
+        ends = [(x[first], y[first]), (x[first], loss), (x[second], loss), (x[second], y[second])]
+        bars.append(np.array(ends))
+    return x, y, bars

@@ -1,0 +1,175 @@
+"""Coordinates of the items, and the map of them."""
+
+import tracemalloc
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import xarray as xr
+from sklearn.decomposition import PCA
+
+import posterior_consensus as pc
+from tests import reference
+from tests.ensembles import DEGENERATE, noisy_draws
+from tests.kernels.checks import one_hot
+
+
+def drawn(seed, weighted=True, n_items=30):
+    rng = np.random.default_rng(seed)
+    labels = noisy_draws(rng, 25, n_items, 4, 0.3)
+    return pc.as_partition_draws(labels, weights=rng.exponential(size=25) if weighted else None)
+
+
+def rooted(draws):
+    """The one-hot matrix, each draw's columns by the root of its weight."""
+    return one_hot(draws.labels, draws.starts) * np.sqrt(np.repeat(draws.weights, draws.n_clusters))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_without_centre_it_is_the_svd_of_the_one_hot_matrix(weighted):
+    draws = drawn(1, weighted)
+    found = pc.item_embedding(draws, n_axes=30, center=False)
+    left, values, _ = np.linalg.svd(rooted(draws))
+    np.testing.assert_allclose(np.abs(found[:, :4]), np.abs(left[:, :4] * values[:4]), atol=1e-8)
+    np.testing.assert_allclose(found["share"], values[:30] ** 2 / 30, atol=1e-9)
+    np.testing.assert_allclose(
+        found.values @ found.values.T, reference.similarity(draws.labels, draws.weights), atol=1e-8
+    )
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_with_centre_it_is_principal_components(weighted):
+    draws = drawn(2, weighted)
+    pca = PCA(4).fit(rooted(draws))
+    found = pc.item_embedding(draws, n_axes=4)
+    np.testing.assert_allclose(np.abs(found), np.abs(pca.transform(rooted(draws))), atol=1e-8)
+    np.testing.assert_allclose(found["share"], pca.explained_variance_ratio_, atol=1e-10)
+    np.testing.assert_allclose(found.mean("item"), 0, atol=1e-9)
+    assert np.all(found.values[np.abs(found.values).argmax(axis=0), range(4)] > 0)
+
+
+def test_all_axes_have_the_distances():
+    draws = drawn(3)
+    found = pc.item_embedding(draws, n_axes=30).values
+    squares = np.sum((found[:, np.newaxis] - found) ** 2, axis=2)
+    np.testing.assert_allclose(squares, 2 * (1 - reference.similarity(draws.labels, draws.weights)), atol=1e-8)
+
+
+@pytest.mark.parametrize("center", [True, False])
+def test_matrix_and_probabilities_and_coordinates(center):
+    draws = drawn(4)
+    pairs = pc.as_pair_similarity(draws)
+    np.testing.assert_allclose(*(pc.item_embedding(d, center=center) for d in (draws, pairs)), atol=1e-9)
+    soft = pc.as_allocation_probabilities(np.random.default_rng(5).dirichlet(np.full(3, 0.3), size=(20, 12)))
+    every = pc.item_embedding(soft, n_axes=12, center=False).values
+    np.testing.assert_allclose(every @ every.T, soft.similarity(), atol=1e-8)
+    names = xr.DataArray(draws.labels, dims=("sample", "star"), coords={"star": [f"s{i}" for i in range(30)]})
+    found = pc.item_embedding(names, center=center)
+    assert found.dims == ("star", "axis") and found["star"][3] == "s3" and found.name == "embedding"
+
+
+def test_a_matrix_with_negative_eigenvalues():
+    pairs = pc.as_pair_similarity([[1.0, 0.9, 0.0], [0.9, 1.0, 0.9], [0.0, 0.9, 1.0]])
+    found = pc.item_embedding(pairs, n_axes=3, center=False)
+    assert np.linalg.eigvalsh(pairs.values)[0] < 0
+    assert found["share"][-1] == 0 and np.all(found[:, -1] == 0) and np.isfinite(found).all()
+
+
+@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize("name", DEGENERATE)
+def test_degenerate_draws(name, center):
+    draws = DEGENERATE[name]
+    n = draws.shape[1]
+    found = pc.item_embedding(draws, n_axes=n, center=center)
+    squares = np.sum((found.values[:, np.newaxis] - found.values) ** 2, axis=2)
+    np.testing.assert_allclose(squares, 2 * (1 - reference.similarity(draws)), atol=1e-9)
+    assert found["share"].sum() == pytest.approx(float(center is False or np.ptp(reference.similarity(draws)) > 0))
+    ax = pc.plot_items_map(draws, draws[0], center=center)
+    ax.figure.canvas.draw()
+    plt.close("all")
+
+
+def test_many_items_take_no_matrix():
+    rng = np.random.default_rng(6)
+    truth = rng.integers(3, size=20_000)
+    labels = np.where(rng.random((10, 20_000)) < 0.1, rng.integers(3, size=(10, 20_000)), truth)
+    tracemalloc.start()
+    found = pc.item_embedding(labels)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 20_000**2 / 10
+    centres = np.array([found.values[truth == k].mean(axis=0) for k in range(3)])
+    nearest = np.sum((found.values[:, np.newaxis] - centres) ** 2, axis=2).argmin(axis=1)
+    assert np.mean(nearest == truth) > 0.99
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"n_axes": 31}, ValueError, "`n_axes` must be at most the number of items, 30; got 31"),
+        ({"n_axes": 0}, ValueError, "`n_axes` must be"),
+        ({"n_axes": 1.5}, TypeError, "`n_axes` must be"),
+        ({"center": "yes"}, TypeError, "`center` must be True or False; got 'yes'"),
+    ],
+)
+def test_bad_options(options, error, message):
+    with pytest.raises(error, match=message):
+        pc.item_embedding(drawn(1), **options)
+
+
+def test_exemplars_are_most_similar_to_the_rest_of_their_clusters():
+    draws = drawn(7)
+    labels = reference.canonical(np.random.default_rng(8).integers(4, size=30))
+    labels[3] = labels.max() + 1
+    labels = reference.canonical(labels)
+    similarity = reference.similarity(draws.labels, draws.weights)
+    found = pc.item_uncertainty(draws, labels).exemplars
+    for k, item in enumerate(found):
+        members = np.flatnonzero(labels == k)
+        means = [similarity[i, members[members != i]].mean() if members.size > 1 else 0 for i in members]
+        assert item == members[np.argmax(np.round(means, 12))]
+    assert found[labels[3]] == 3
+
+
+def test_the_map_shows_items_clusters_and_exemplars():
+    labels = xr.DataArray(noisy_draws(np.random.default_rng(1), 40, 60, 3, 0.15), dims=("sample", "star"))
+    labels = labels.assign_coords(star=[f"star {i}" for i in range(60)])
+    best = pc.consensus_partition(labels, random_seed=1).with_names(["red", "green", "blue"])
+    ax = pc.plot_items_map(labels, best)
+    exemplars = pc.item_uncertainty(labels, best).exemplars
+    assert {text.get_text() for text in ax.texts} == {f"star {i}" for i in exemplars}
+    sizes = np.bincount(best.labels)
+    names = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert names == [f"{name} (n = {n})" for name, n in zip(["red", "green", "blue"], sizes, strict=True)] + [
+        "exemplar"
+    ]
+    places = pc.item_embedding(labels).values
+    marked = np.concatenate([c.get_offsets() for c in ax.collections[1:]])
+    np.testing.assert_allclose(np.sort(marked, axis=0), np.sort(places[exemplars], axis=0))
+    share = pc.item_embedding(labels)["share"].values
+    assert ax.get_xlabel() == f"first axis: {share[0]:.0%} of the variation"
+    plt.close("all")
+
+
+def test_items_that_are_always_together_are_one_larger_point():
+    ax = pc.plot_items_map([[0, 0, 0, 0, 1], [0, 0, 0, 0, 1]], [0, 0, 0, 0, 1])
+    points = ax.collections[0]
+    assert len(points.get_offsets()) == 2
+    assert points.get_sizes().max() == pytest.approx(2 * points.get_sizes().min())
+    assert not ax.get_title(loc="left")
+    plt.close("all")
+
+
+def test_a_map_of_little_says_so():
+    draws = np.random.default_rng(1).integers(8, size=(60, 40))
+    ax = pc.plot_items_map(draws, draws[0])
+    assert "Items that are near on it can be far apart" in ax.get_title(loc="left")
+    plt.close("all")
+
+
+def test_names_that_have_no_room_are_left_out():
+    draws = np.tile(np.arange(40), (3, 1))
+    ax = pc.plot_items_map(draws, np.arange(40))
+    assert 1 <= len(ax.texts) < 40
+    assert ax.get_legend().get_texts()[12].get_text() == "and 28 smaller ones"
+    plt.close("all")
