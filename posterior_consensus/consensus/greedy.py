@@ -17,7 +17,7 @@ from posterior_consensus.consensus.best_draw import best_draw
 from posterior_consensus.consensus.hierarchical import hierarchical
 from posterior_consensus.consensus.item_terms import OnItemTerms
 from posterior_consensus.consensus.problems import Found, Limits, OnDraws, OnPairs, OnRatios, is_sparse
-from posterior_consensus.consensus.scale import OnBlocks, Sample, is_large, sample_of
+from posterior_consensus.consensus.scale import OnBlocks, sample_of
 from posterior_consensus.consensus.selection import Candidate, least_loss
 from posterior_consensus.consensus.spectral import spectral
 from posterior_consensus.ensemble.draws import PartitionDraws
@@ -26,7 +26,7 @@ from posterior_consensus.executor import Executor
 from posterior_consensus.expectation import mean_loss
 from posterior_consensus.info import SearchInfo
 from posterior_consensus.kernels.loss import LinearLoss
-from posterior_consensus.kernels.search import MERGES, MOVES, SCANS, ZEALOUS
+from posterior_consensus.kernels.search import ZEALOUS
 from posterior_consensus.loss_record import Objective, PairLoss, PartitionLoss
 from posterior_consensus.losses import binder, is_binder
 from posterior_consensus.partitions import Labels, canonical_rows
@@ -98,6 +98,11 @@ def greedy(
     Losses that are not linear in the cells of the contingency table, such as the ratios, take longer and have more
     traps. Three more runs then start from cuts of the tree of average linkage (up to 2,000 items), and a run is given
     up on 128 draws if it had to gain more than any other did to become the best.
+
+    From 131,072 items on, or where the labels take more than the memory budget, all this is done on 65,536 items and at
+    most 1,024 draws. The partition found is extended to the other items, and items move and clusters merge, by all
+    draws, until neither lowers the expected loss: see `scale.py`. Where few items share a draw's cluster, as in record
+    linkage, there is no sample.
     """
     began = time.monotonic()
     if n_starts is not None:
@@ -118,7 +123,7 @@ def greedy(
     limits = Limits(n_clusters, n_clusters) if n_clusters is not None else Limits(1, max_clusters or draws.n_items)
     if isinstance(loss, PairLoss):
         starts = ["hierarchical", *starts]
-    sample = sample_of(draws, rng) if is_large(draws, loss, limits) else None
+    sample = sample_of(draws, loss, limits, rng)
     searched = draws if sample is None else sample.draws
     if n_starts is None:
         n_labels = n_labels if sample is None else sample.labels.size
@@ -139,35 +144,31 @@ def greedy(
         if few and not executor.stopped:
             search.try_also([np.arange(searched.n_items), *searched.some_labels(_DRAWS_TRIED)])
         search.finish(rng, searched.n_items, by_twos=few)
-        info, best = search.info(searched, loss, time.monotonic() - began), search.best
+        best: Found = search.best
+        ended: OnDraws | OnPairs | OnItemTerms | OnBlocks = problem
         if sample is not None:
-            problem = OnBlocks(draws, loss, limits, executor, progressbar)
-            best, info = _on_all(problem, sample, best, given, info)
-    if isinstance(problem, OnDraws | OnBlocks) and best.labels.max() + 1 == problem.limits.most < limits.most:
-        problem.check_memory(problem.limits.most + 1)  # more clusters may be better, but their tables are too large
+            ended = OnBlocks(sample, limits, executor, progressbar)
+            best = _on_all(ended, best, given)
+            search.tally += best.tally
+    if isinstance(ended, OnDraws | OnBlocks) and best.labels.max() + 1 == ended.limits.most < limits.most:
+        ended.check_memory(ended.limits.most + 1)  # more clusters may be better, but their tables are too large
     if executor.stopped == "interrupted":
         warnings.warn(f"The search was interrupted; the answer is the best of {len(search.values)} runs.", stacklevel=3)
-    return Candidate(best.labels, replace(info, seconds=time.monotonic() - began))
-
-
-def _on_all(
-    problem: OnBlocks, sample: Sample, best: Found, given: list[Labels], info: SearchInfo
-) -> tuple[Found, SearchInfo]:
-    """Go on from the sample's best partition, and from the given ones of all items, over all items and draws."""
-    ends = [problem.extend(sample, best.labels)]
-    ends += [problem.polish(labels) for labels in given if problem.takes(labels)]
-    found = min(ends, key=lambda end: end.value)
-    if problem.limits.fewest == 1 and _is_less(found.in_one, found.value):
-        ends.append(problem.polish(np.zeros_like(found.labels)))
-        found = min(ends, key=lambda end: end.value)
-    tally = sum(end.tally for end in ends)
-    return found, replace(
-        info,
-        n_scans=info.n_scans + int(tally[SCANS]),
-        n_moves=info.n_moves + int(tally[MOVES]),
-        n_merges=info.n_merges + int(tally[MERGES]),
-        sample=[sample.items.size, sample.rows.size],
+    info = search.info(searched, loss, time.monotonic() - began)
+    return Candidate(
+        best.labels, info if sample is None else replace(info, sample=[sample.items.size, sample.rows.size])
     )
+
+
+def _on_all(problem: OnBlocks, best: Found, given: list[Labels]) -> Found:
+    """Go on from the sample's best partition, and from the given ones of all items, over all items and draws."""
+    ends = [problem.extend(best.labels)]
+    ends += [problem.polish(labels) for labels in given if problem.takes(labels)]
+    least = min(ends, key=lambda end: end.value)
+    if problem.limits.fewest == 1 and _is_less(least.in_one, least.value):
+        ends.append(problem.polish(np.zeros_like(least.labels)))
+        least = min(ends, key=lambda end: end.value)
+    return least._replace(tally=sum((end.tally for end in ends), np.zeros(6, np.int64)))
 
 
 class _Search:
@@ -177,7 +178,7 @@ class _Search:
         self.problem, self.executor = problem, executor
         self.ratios = problem if isinstance(problem, OnRatios) else None
         self.values: list[float] = []
-        self._tally = np.zeros(6, np.int64)
+        self.tally = np.zeros(6, np.int64)
         self._ends: dict[bytes, Found] = {}  # where searches from these partitions end
         self._begun: dict[bytes, float] = {}  # expected losses of partitions that searches on some of the draws led to
 
@@ -282,7 +283,7 @@ class _Search:
 
     def info(self, draws: PairSource, loss: Objective, seconds: float) -> SearchInfo:
         """What there is to tell, with expected losses in the loss's unit."""
-        scans, moves, merges, chains, zealous, splits = self._tally.tolist()
+        scans, moves, merges, chains, zealous, splits = self.tally.tolist()
         scale = loss.scale(draws.n_items) if isinstance(loss, PartitionLoss) else 1.0
         losses = [scale * value for value in self.values]
         return SearchInfo(
@@ -312,7 +313,7 @@ class _Search:
 
     def _results(self, function: Callable[..., Found], calls: list[tuple[Any, ...]]) -> list[Found]:
         found = self.executor.results(function, calls)
-        self._tally += sum(one.tally for one in found)
+        self.tally += sum(one.tally for one in found)
         return found
 
 

@@ -51,6 +51,7 @@ def _first_free(state):
 
 @inner
 def count_clusters(state):
+    """How many clusters have items."""
     n_clusters = 0
     for size in state.sizes:
         n_clusters += size > 0
