@@ -100,7 +100,7 @@ def _functions(draws, partition) -> dict[str, Callable[[], object]]:
         "nvi": lambda: pc.consensus_partition(draws, "nvi", **shown),
         "rpm_em": lambda: pc.consensus_partition(draws, "vi", "rpm_em", **shown),
         "ball": lambda: pc.credible_ball(draws, partition),
-        "items": lambda: pc.item_confidence(draws, partition),
+        "items": lambda: pc.item_uncertainty(draws, partition),
         "diagnose": lambda: pc.diagnose(draws),
     }
 
