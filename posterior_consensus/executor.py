@@ -127,23 +127,29 @@ class Executor:
         try:
             left = None if np.isinf(self._deadline) else max(0.0, self._deadline - time.monotonic())
             if wait(helpers, left, return_when=FIRST_EXCEPTION).not_done:
-                self._halt("seconds")
+                self.halt("seconds")
         except KeyboardInterrupt:
-            self._halt("interrupted")
+            self.halt("interrupted")
         for helper in helpers:
             helper.result()
         return [found[number] for number in range(len(calls))]
 
     def _result(self, function: Callable[..., Result], call: tuple[Any, ...]) -> Result:
-        if time.monotonic() > self._deadline:
-            self._halt("seconds")
+        self.is_over()
         try:
             return function(*call)
         except KeyboardInterrupt:
-            self._halt("interrupted")
+            self.halt("interrupted")
             return function(*call)
 
-    def _halt(self, reason: str) -> None:
+    def is_over(self) -> bool:
+        """Whether work of the calling thread is to end, as the time is over or Ctrl-C was pressed."""
+        if time.monotonic() > self._deadline:
+            self.halt("seconds")
+        return bool(self.stop[0])
+
+    def halt(self, reason: str) -> None:
+        """Stop, for the first of such reasons."""
         self.stopped = self.stopped or reason
         self.stop[0] = 1
 

@@ -70,6 +70,9 @@ class SearchInfo(Info):
     seconds : float
     pair_threshold : float or None
         Of the Binder loss that the last search for "pear" went by.
+    sample : list of int or None
+        Items and draws on which the runs were, where these were a sample: their losses are those on it, and the best
+        of them was then extended to all.
     """
 
     n_starts: int
@@ -84,10 +87,12 @@ class SearchInfo(Info):
     trace: list[float]
     seconds: float
     pair_threshold: float | None = None
+    sample: list[int] | None = None
 
     def agreement(self) -> str:
         """How many runs ended at the best partition, in words."""
-        return f"{self.n_starts_at_best} of {self.n_starts} searches ended here"
+        where = "here" if self.sample is None else f"at its part, a sample of {self.sample[0]:,} items"
+        return f"{self.n_starts_at_best} of {self.n_starts} searches ended {where}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,6 +17,7 @@ from posterior_consensus.consensus.best_draw import best_draw
 from posterior_consensus.consensus.hierarchical import hierarchical
 from posterior_consensus.consensus.item_terms import OnItemTerms
 from posterior_consensus.consensus.problems import Found, Limits, OnDraws, OnPairs, OnRatios, is_sparse
+from posterior_consensus.consensus.scale import OnBlocks, sample_of
 from posterior_consensus.consensus.selection import Candidate, least_loss
 from posterior_consensus.consensus.spectral import spectral
 from posterior_consensus.ensemble.draws import PartitionDraws
@@ -97,11 +98,15 @@ def greedy(
     Losses that are not linear in the cells of the contingency table, such as the ratios, take longer and have more
     traps. Three more runs then start from cuts of the tree of average linkage (up to 2,000 items), and a run is given
     up on 128 draws if it had to gain more than any other did to become the best.
+
+    From 131,072 items on, or where the labels take more than the memory budget, all this is done on 65,536 items and at
+    most 1,024 draws. The partition found is extended to the other items, and items move and clusters merge, by all
+    draws, until neither lowers the expected loss: see `scale.py`. Where few items share a draw's cluster, as in record
+    linkage, there is no sample.
     """
     began = time.monotonic()
-    if n_starts is None:
-        n_starts = max(_LEAST_STARTS, min(_MOST_STARTS, _LABELS_READ // (draws.n_items * (draws.n_draws or 1))))
-    check_count("n_starts", n_starts)
+    if n_starts is not None:
+        check_count("n_starts", n_starts)
     check_count("n_agree", n_agree)
     if n_jobs != -1:
         check_count("n_jobs", n_jobs)
@@ -113,30 +118,57 @@ def greedy(
         own = {"n_starts": n_starts, "n_agree": n_agree, "seconds": seconds, "n_jobs": n_jobs}
         asked = {"n_clusters": n_clusters, "max_clusters": max_clusters, "rng": rng}
         return _along_thresholds(draws, loss, loss.pair_threshold, starts, own, progressbar=progressbar, **asked)
+    n_labels = draws.n_items * (draws.n_draws or 1)
     draws = draws.without_zero_weights()  # which must not take a place in the samples
     limits = Limits(n_clusters, n_clusters) if n_clusters is not None else Limits(1, max_clusters or draws.n_items)
     if isinstance(loss, PairLoss):
         starts = ["hierarchical", *starts]
-    given = [_start(start, draws, loss, n_clusters=n_clusters, max_clusters=max_clusters, rng=rng) for start in starts]
-    is_little = draws.n_items <= _LITTLE[0] and draws.n_items * (draws.n_draws or 0) <= _LITTLE[1]
+    sample = sample_of(draws, loss, limits, rng)
+    searched = draws if sample is None else sample.draws
+    if n_starts is None:
+        n_labels = n_labels if sample is None else sample.labels.size
+        n_starts = max(_LEAST_STARTS, min(_MOST_STARTS, _LABELS_READ // n_labels))
+    asked = {"n_clusters": n_clusters, "max_clusters": max_clusters, "rng": rng}
+    given = [_start(start, draws, searched, loss, **asked) for start in starts]
+    is_little = searched.n_items <= _LITTLE[0] and searched.n_items * (searched.n_draws or 0) <= _LITTLE[1]
     with Executor(0 if is_little else n_jobs, seconds) as executor:
-        problem = _problem(draws, loss, limits, executor.stop)
+        problem = _problem(searched, loss, limits, executor.stop)
         search = _Search(problem, executor)
-        search.start_from(given)
+        search.start_from(given if sample is None else [sample.part_of(labels) for labels in given])
         search.start_from_trees()
         for first in track(range(0, n_starts, problem.at_once), "Greedy search", progressbar=progressbar):
-            search.run(min(problem.at_once, n_starts - first), rng, draws.n_items)
+            search.run(min(problem.at_once, n_starts - first), rng, searched.n_items)
             if executor.stopped or search.n_at_best >= n_agree or (search.ratios and search.n_in_vain >= n_agree):
                 break
-        few = _few(draws)
+        few = _few(searched)
         if few and not executor.stopped:
-            search.try_also([np.arange(draws.n_items), *draws.some_labels(_DRAWS_TRIED)])
-        search.finish(rng, draws.n_items, by_twos=few)
-    if isinstance(problem, OnDraws) and search.best.labels.max() + 1 == problem.limits.most < limits.most:
-        problem.check_memory(problem.limits.most + 1)  # more clusters may be better, but their tables are too large
+            search.try_also([np.arange(searched.n_items), *searched.some_labels(_DRAWS_TRIED)])
+        search.finish(rng, searched.n_items, by_twos=few)
+        best: Found = search.best
+        ended: OnDraws | OnPairs | OnItemTerms | OnBlocks = problem
+        if sample is not None:
+            ended = OnBlocks(sample, limits, executor, progressbar)
+            best = _on_all(ended, best, given)
+            search.tally += best.tally
+    if isinstance(ended, OnDraws | OnBlocks) and best.labels.max() + 1 == ended.limits.most < limits.most:
+        ended.check_memory(ended.limits.most + 1)  # more clusters may be better, but their tables are too large
     if executor.stopped == "interrupted":
         warnings.warn(f"The search was interrupted; the answer is the best of {len(search.values)} runs.", stacklevel=3)
-    return Candidate(search.best.labels, search.info(draws, loss, time.monotonic() - began))
+    info = search.info(searched, loss, time.monotonic() - began)
+    return Candidate(
+        best.labels, info if sample is None else replace(info, sample=[sample.items.size, sample.rows.size])
+    )
+
+
+def _on_all(problem: OnBlocks, best: Found, given: list[Labels]) -> Found:
+    """Go on from the sample's best partition, and from the given ones of all items, over all items and draws."""
+    ends = [problem.extend(best.labels)]
+    ends += [problem.polish(labels) for labels in given if problem.takes(labels)]
+    least = min(ends, key=lambda end: end.value)
+    if problem.limits.fewest == 1 and _is_less(least.in_one, least.value):
+        ends.append(problem.polish(np.zeros_like(least.labels)))
+        least = min(ends, key=lambda end: end.value)
+    return least._replace(tally=sum((end.tally for end in ends), np.zeros(6, np.int64)))
 
 
 class _Search:
@@ -146,7 +178,7 @@ class _Search:
         self.problem, self.executor = problem, executor
         self.ratios = problem if isinstance(problem, OnRatios) else None
         self.values: list[float] = []
-        self._tally = np.zeros(6, np.int64)
+        self.tally = np.zeros(6, np.int64)
         self._ends: dict[bytes, Found] = {}  # where searches from these partitions end
         self._begun: dict[bytes, float] = {}  # expected losses of partitions that searches on some of the draws led to
 
@@ -251,7 +283,7 @@ class _Search:
 
     def info(self, draws: PairSource, loss: Objective, seconds: float) -> SearchInfo:
         """What there is to tell, with expected losses in the loss's unit."""
-        scans, moves, merges, chains, zealous, splits = self._tally.tolist()
+        scans, moves, merges, chains, zealous, splits = self.tally.tolist()
         scale = loss.scale(draws.n_items) if isinstance(loss, PartitionLoss) else 1.0
         losses = [scale * value for value in self.values]
         return SearchInfo(
@@ -281,7 +313,7 @@ class _Search:
 
     def _results(self, function: Callable[..., Found], calls: list[tuple[Any, ...]]) -> list[Found]:
         found = self.executor.results(function, calls)
-        self._tally += sum(one.tally for one in found)
+        self.tally += sum(one.tally for one in found)
         return found
 
 
@@ -323,7 +355,7 @@ def _along_thresholds(
     pairs = as_pair_similarity(source)
     n_pairs = max(1, source.n_items * (source.n_items - 1))
     mean = (pairs.values.sum() - source.n_items) / n_pairs
-    given = [_start(start, source, loss, **asked) for start in ("hierarchical", *starts)]
+    given = [_start(start, source, source, loss, **asked) for start in ("hierarchical", *starts)]
     best, values = least_loss(pairs, loss, [np.stack(given)])
     rounds = [min(values)]
     ends = None if own["seconds"] is None else time.monotonic() + own["seconds"]
@@ -363,11 +395,12 @@ def _randomness(rng: np.random.Generator, n_items: int) -> tuple[npt.NDArray[np.
     return rng.permutation(n_items), rng.random(128)
 
 
-def _start(start: Any, draws: PairSource, loss: Objective, **options: Any) -> Labels:
+def _start(start: Any, draws: PairSource, searched: PairSource, loss: Objective, **options: Any) -> Labels:
+    """A partition to start from: of all items if it is given, by name what a method finds for those searched."""
     if isinstance(start, str):
         if start not in STARTS:
             raise ValueError(f"`starts` must be partitions or names among {', '.join(STARTS)}; got {start!r}.")
         method = STARTS[start]
-        source = as_partition_draws(draws) if method is best_draw else draws
-        start = method(source, loss, progressbar=False, **options).labels
+        source = as_partition_draws(searched) if method is best_draw else searched
+        return searched.as_labels(method(source, loss, progressbar=False, **options).labels, "starts")
     return draws.as_labels(start, "starts")

@@ -130,17 +130,18 @@ class OnDraws:
         value, in_one, tally = search.settle(
             draws, self._loss, partition, order, *self.limits, exactly, effort, self._stop
         )
-        return Found(_numbered(partition), value, in_one, tally)
+        return Found(numbered(partition), value, in_one, tally)
 
 
 def is_sparse(draws: PartitionDraws) -> bool:
     """Whether few enough cells of the tables are not zero: those of a draw with another one tell how many."""
     rows = np.linspace(0, draws.n_draws - 1, 2 * _PAIRS_OF_DRAWS).astype(np.intp)
+    labels, n_clusters = draws.drawn.take(rows).values, draws.n_clusters[rows]
     cells = 0.0
-    for one, other in rows.reshape(-1, 2):
-        pairs = draws.labels[one].astype(np.int64) * int(draws.n_clusters[other]) + draws.labels[other]
-        met = np.bincount(np.unique(pairs) // int(draws.n_clusters[other]))
-        cells += met[draws.labels[one]].mean() / _PAIRS_OF_DRAWS  # of an item's row
+    for one, other in np.arange(rows.size).reshape(-1, 2):
+        pairs = labels[one].astype(np.int64) * int(n_clusters[other]) + labels[other]
+        met = np.bincount(np.unique(pairs) // int(n_clusters[other]))
+        cells += met[labels[one]].mean() / _PAIRS_OF_DRAWS  # of an item's row
     return bool(_SPARSE_ROW + _SPARSE_CELL * cells < draws.n_clusters.mean())
 
 
@@ -196,7 +197,7 @@ class OnRatios(OnDraws):
         return value
 
 
-def _numbered(partition: Labels) -> Labels:
+def numbered(partition: Labels) -> Labels:
     """Number the clusters by first appearance, without the checks that a user's labels need."""
     codes = partition[np.newaxis].astype(smallest_dtype(partition.size))
     return canonical_rows(codes, partition.size)[0][0].astype(np.int32)
@@ -235,4 +236,4 @@ class OnPairs:
         value, tally = pair_search.settle_pairs(
             self._similarity, self._costs, partition, order, *self.limits, self._stop
         )
-        return Found(_numbered(partition), self._apart + value, self._in_one, tally)
+        return Found(numbered(partition), self._apart + value, self._in_one, tally)

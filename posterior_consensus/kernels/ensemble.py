@@ -71,8 +71,13 @@ def _joint_counts(first, last, labels, starts, partition, counts):
 def joint_counts(labels, starts, partition, n_clusters):
     """B' Z of a partition's one-hot matrix Z: contingency counts (R, n_clusters) with every draw, draw below draw."""
     counts = np.zeros((starts[-1], n_clusters), np.int32)
-    in_blocks(_joint_counts, 0, labels.shape[0], labels, starts, partition, counts, work=labels.shape[1])
+    add_joint_counts(labels, starts, partition, counts)
     return counts
+
+
+def add_joint_counts(labels, starts, partition, counts):
+    """Add them to `counts` (R, n_clusters): blocks of items, one after the other, give what all items give at once."""
+    in_blocks(_joint_counts, 0, labels.shape[0], labels, starts, partition, counts, work=labels.shape[1])
 
 
 @jit

@@ -10,6 +10,8 @@ from scipy.optimize import linear_sum_assignment
 from scipy.special import gammaln, logsumexp, softmax
 
 from posterior_consensus import memory
+from posterior_consensus.consensus.perturbation import blocks
+from posterior_consensus.ensemble.labels import DrawnLabels
 from posterior_consensus.kernels import ensemble, perturbation
 
 Floats = npt.NDArray[np.float64]
@@ -22,12 +24,18 @@ _HALVINGS = 60  # of the interval of the noise, down to rounding
 class Draws(NamedTuple):
     """What the model sees of the draws."""
 
-    labels: npt.NDArray[Any]  # (N, n)
+    labels: Any  # (N, n), as an array, or DrawnLabels to be read in blocks
     starts: npt.NDArray[np.int64]  # (N + 1,)
     n_clusters: npt.NDArray[np.int64]  # (N,)
     n_labels: npt.NDArray[np.int64]  # (N,), at least as many as it has clusters: some may have had no item by chance
     counts: Floats  # (N,), as how many independent draws each one counts
     per_draw: bool  # whether each draw has a noise of its own
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        n_items: int = self.labels.n_items if isinstance(self.labels, DrawnLabels) else self.labels.shape[1]
+        return n_items
 
 
 class Parameters(NamedTuple):
@@ -47,6 +55,7 @@ class State(NamedTuple):
     parameters: Parameters
     log_likelihood: float  # its lower bound, which the steps raise together with the logarithm of the prior
     objective: float  # the sum of the two
+    table: Floats | None  # (R, K), sums of the memberships over the draws' clusters, where they are known already
 
     @property
     def labels(self) -> npt.NDArray[np.intp]:
@@ -59,15 +68,18 @@ def agreement_gain(noise: Floats, n_labels: npt.NDArray[np.int64]) -> Floats:
     return np.log1p(n_labels * (1 - noise) / noise)
 
 
-def maximise(draws: Draws, memberships: Floats, noise: Floats | None) -> Parameters:
-    """Find matches, noise and shares given the memberships of the items of `draws`.
+def maximise(draws: Draws, memberships: Floats, noise: Floats | None, table: Floats | None = None) -> Parameters:
+    """Find matches, noise and shares given the memberships of the items of `draws`, and their table if it is known.
 
     With a noise (N,) the matches are averages over all matchings, else the one of most agreement alone.
     """
     n_items, n_clusters = memberships.shape
     size = _BYTES_A_CELL * int(draws.starts[-1]) * n_clusters
     memory.check(size, f"The perturbation model of {n_clusters} clusters", "Thin the draws, or ask for fewer clusters.")
-    table = ensemble.scatter(draws.labels, draws.starts, memberships)
+    if table is None and isinstance(draws.labels, DrawnLabels):
+        table = blocks.table(draws.labels, memberships)
+    elif table is None:
+        table = ensemble.scatter(draws.labels, draws.starts, memberships)
     matches, entropies, agreement = _matches(draws, table, noise)
     n_labels = np.maximum(draws.n_labels, n_clusters)
     noise = _noise(draws, np.minimum(agreement, n_items), n_labels, n_items)
@@ -78,14 +90,20 @@ def maximise(draws: Draws, memberships: Floats, noise: Floats | None) -> Paramet
 def expect(draws: Draws, parameters: Parameters) -> State:
     """Find the memberships of all items given the parameters."""
     matches, entropies, _, noise, shares = parameters
-    n_items = draws.labels.shape[1]
+    n_items = draws.n_items
     n_labels = np.maximum(draws.n_labels, shares.size)
-    votes = ensemble.gather(draws.labels, draws.starts, draws.counts * agreement_gain(noise, n_labels), matches)
-    votes += np.log(shares)
-    totals = logsumexp(votes, axis=1, keepdims=True)
+    weights = draws.counts * agreement_gain(noise, n_labels)
+    table = None
+    if isinstance(draws.labels, DrawnLabels):
+        memberships, totals, table = blocks.expectation(draws.labels, weights, matches, np.log(shares))
+    else:
+        votes = ensemble.gather(draws.labels, draws.starts, weights, matches)
+        votes += np.log(shares)
+        totals = logsumexp(votes, axis=1, keepdims=True)
+        memberships = np.exp(votes - totals)
     log_likelihood = float(totals.sum() + draws.counts @ (n_items * np.log(noise / n_labels) + entropies))
     objective = log_likelihood + float(0.5 * np.log(shares).sum() + log_prior(draws, noise))
-    return State(np.exp(votes - totals), parameters, log_likelihood, objective)
+    return State(memberships, parameters, log_likelihood, objective, table)
 
 
 def climb(
@@ -96,12 +114,12 @@ def climb(
     Without a noise the steps take the best matching of each draw, with one the average over all.
     """
     trace: list[float] = []
-    ended = False
+    ended, table = False, None
     while not ended and len(trace) < most_steps:
-        state = expect(draws, maximise(draws, memberships, noise))
+        state = expect(draws, maximise(draws, memberships, noise, table))
         trace.append(state.objective)
         ended = bool(np.abs(state.memberships - memberships).max() < tolerance)
-        memberships = state.memberships
+        memberships, table = state.memberships, state.table
         noise = None if noise is None else state.parameters.noise
     return state, trace, ended
 
@@ -112,11 +130,13 @@ def held_out_memberships(draws: Draws, state: State) -> Floats:
     The memberships of the steps are too sure, as an item draws the matchings to its own labels. A cluster that loses
     all its items here is left out.
     """
-    parameters = maximise(draws, state.memberships, state.parameters.noise)
+    parameters = maximise(draws, state.memberships, state.parameters.noise, state.table)
     gains = agreement_gain(parameters.noise, np.maximum(draws.n_labels, parameters.shares.size))
-    votes = perturbation.held_out_votes(
-        draws.labels, draws.starts, draws.counts, gains, parameters.matches, state.memberships
-    )
+    arguments = draws.counts, gains, parameters.matches, state.memberships
+    if isinstance(draws.labels, DrawnLabels):
+        votes = blocks.held_out_votes(draws.labels, *arguments)
+    else:
+        votes = perturbation.held_out_votes(draws.labels, draws.starts, *arguments)
     logits = votes + np.log(parameters.shares)
     clusters, first = np.unique(logits.argmax(axis=1), return_index=True)
     return softmax(logits[:, clusters[np.argsort(first)]], axis=1)
@@ -127,7 +147,7 @@ def draw_log_likelihoods(draws: Draws, parameters: Parameters) -> Floats:
     n_labels = np.maximum(draws.n_labels, parameters.shares.size)
     noise = parameters.noise
     gains = agreement_gain(noise, n_labels) * parameters.agreement
-    return draws.labels.shape[1] * np.log(noise / n_labels) + gains + parameters.entropies
+    return draws.n_items * np.log(noise / n_labels) + gains + parameters.entropies
 
 
 def _matches(draws: Draws, table: Floats, noise: Floats | None) -> tuple[Floats, Floats, Floats]:

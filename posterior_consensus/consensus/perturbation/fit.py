@@ -11,10 +11,11 @@ import xarray as xr
 
 from posterior_consensus import display
 from posterior_consensus.arguments import as_generator, check_clusters, check_count
+from posterior_consensus.consensus.perturbation import blocks
 from posterior_consensus.consensus.perturbation.em import Draws
 from posterior_consensus.consensus.perturbation.search import Search, search
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.partitions import HasLabels, distinct_rows
+from posterior_consensus.partitions import HasLabels
 from posterior_consensus.sources.containers import Stored, stored, without_cluster_names
 from posterior_consensus.sources.labels import as_partition_draws
 
@@ -229,26 +230,27 @@ def fit(
     """Fit the model with as many clusters as are asked for, or as the draws support."""
     if noise not in NOISES:
         raise ValueError(f"`noise` must be one of {', '.join(map(repr, NOISES))}; got {noise!r}.")
-    used = model_draws(draws, n_clusters, noise)
+    used = draws.without_zero_weights()
     most = int(used.n_clusters.max())
+    most = min(n_clusters or max_clusters or most, most)
     return search(
-        used,
-        min(n_clusters or max_clusters or most, most),
-        fewer=n_clusters is None and distinct_rows(used.labels).size > 1,  # equal draws show no noise
+        model_draws(used, n_clusters, noise, by_blocks=blocks.is_large(used.drawn, most)),
+        most,
+        fewer=n_clusters is None and blocks.differ(used.drawn),  # equal draws show no noise
         n_starts=check_count("n_starts", n_starts),
         most_steps=check_count("max_steps", max_steps),
         rng=rng,
     )
 
 
-def model_draws(draws: PartitionDraws, n_clusters: int | None, noise: Noise) -> Draws:
+def model_draws(draws: PartitionDraws, n_clusters: int | None, noise: Noise, by_blocks: bool = False) -> Draws:
     """The draws as the model sees them; those of weight 0 take no part.
 
     Weighted draws count as 1 / sum(weights^2) equal ones (Kish). A draw has as many labels as clusters are asked for,
     by default as many as the median draw. Some of them may have no item by chance: otherwise a draw of one cluster
     would not be evidence of little noise.
     """
-    used = draws if draws.weights.all() else draws.take(np.flatnonzero(draws.weights))
+    used = draws.without_zero_weights()
     counts = used.weights / np.square(used.weights).sum()
     if used.samples.is_weighted:
         median = np.quantile(used.n_clusters, 0.5, weights=used.weights, method="inverted_cdf")
@@ -256,7 +258,8 @@ def model_draws(draws: PartitionDraws, n_clusters: int | None, noise: Noise) -> 
         median = np.median(used.n_clusters)
     typical = min(n_clusters or int(median), int(used.n_clusters.max()))
     n_labels = np.maximum(used.n_clusters, typical)
-    return Draws(used.labels, used.starts, used.n_clusters, n_labels, counts, noise == "per_draw")
+    labels = used.drawn if by_blocks else used.labels
+    return Draws(labels, used.starts, used.n_clusters, n_labels, counts, noise == "per_draw")
 
 
 def as_fit(draws: PartitionDraws, found: Search) -> PerturbationFit:

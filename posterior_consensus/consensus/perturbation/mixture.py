@@ -69,7 +69,7 @@ def mixture(
     rng: np.random.Generator,
 ) -> Mixture:
     """Climb from several groupings of the draws, on a sample of the items where there are many; then from the best."""
-    sample = some_items(draws, sample_of_items(draws, rng))
+    sample = some_items(draws, sample_of_items(draws, np.arange(draws.counts.size), rng))
     tried = []
     for groups in _groupings(sample, n_modes, n_starts, rng):
         states = [explore(part, n_clusters, fewer=fewer, n_starts=_MODE_STARTS, rng=rng)[0] for part in groups]
@@ -95,7 +95,7 @@ def _groupings(draws: Draws, n_modes: int, n_starts: int, rng: np.random.Generat
 
 def _coordinates(draws: Draws, number: int) -> Floats:
     """Leading principal coordinates (N, number) of the draws' association matrices, each of unit norm."""
-    squares = np.square(np.arange(draws.labels.shape[1] + 1.0))
+    squares = np.square(np.arange(draws.n_items + 1.0))
     products = contingency.all_joint_sums(draws.labels, draws.n_clusters, squares)
     norms = contingency.size_sums(draws.labels, draws.n_clusters, squares)
     products /= np.sqrt(np.outer(norms, norms))

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from posterior_consensus.consensus.perturbation import blocks
 from posterior_consensus.consensus.perturbation.em import (
     Draws,
     Floats,
@@ -16,6 +17,8 @@ from posterior_consensus.consensus.perturbation.em import (
     held_out_memberships,
     maximise,
 )
+from posterior_consensus.consensus.scale import some_labels
+from posterior_consensus.ensemble.labels import DrawnLabels
 from posterior_consensus.kernels import ensemble
 
 _ITEMS, _DRAWS = 500, 200  # on which starts are tried
@@ -43,11 +46,12 @@ def search(
 
     With `fewer`, clusters are left out as long as that raises the log-likelihood; else those that have no items.
     """
-    some = some_draws(draws, np.sort(random_rows(draws, _DRAWS, rng)))
-    items = sample_of_items(some, rng)
-    state, objectives = explore(some_items(some, items), n_clusters, fewer=fewer, n_starts=n_starts, rng=rng)
-    noise = np.full(len(draws.labels), state.parameters.noise.mean())
-    state = expect(draws, maximise(some_items(draws, items), state.memberships, noise))
+    rows = np.sort(random_rows(draws, _DRAWS, rng))
+    items = sample_of_items(draws, rows, rng)
+    part = some_items(draws, items)
+    state, objectives = explore(some_draws(part, rows), n_clusters, fewer=fewer, n_starts=n_starts, rng=rng)
+    noise = np.full(draws.counts.size, state.parameters.noise.mean())
+    state = expect(draws, maximise(part, state.memberships, noise))
     while True:
         occupied = np.unique(state.labels)
         state, trace, converged = climb(draws, kept(state, occupied), state.parameters.noise, most_steps, _SAME)
@@ -77,26 +81,31 @@ def random_rows(draws: Draws, number: int, rng: np.random.Generator) -> npt.NDAr
     return np.argsort(np.log(rng.exponential(size=draws.counts.size)) - np.log(draws.counts))[:number]
 
 
-def sample_of_items(draws: Draws, rng: np.random.Generator) -> npt.NDArray[np.intp]:
-    """Some items, or all if there are few; those of small clusters are more likely to be among them."""
-    n_items = draws.labels.shape[1]
-    if n_items <= _ITEMS:
-        return np.arange(n_items)
-    sizes = ensemble.scatter(draws.labels, draws.starts, np.ones((n_items, 1)))
-    rarity = ensemble.gather(draws.labels, draws.starts, draws.counts, 1 / sizes).ravel()
-    return np.sort(rng.choice(n_items, _ITEMS, replace=False, p=rarity / rarity.sum()))
+def sample_of_items(draws: Draws, rows: npt.NDArray[np.intp], rng: np.random.Generator) -> npt.NDArray[np.intp]:
+    """Some items, or all if there are few; those of small clusters in draws `rows` are more likely to be among them."""
+    if draws.n_items <= _ITEMS:
+        return np.arange(draws.n_items)
+    if isinstance(draws.labels, DrawnLabels):
+        rarity = blocks.rarity(draws.labels, rows, draws.counts[rows])
+    else:
+        labels, starts, _, _, counts, _ = some_draws(draws, rows)
+        sizes = ensemble.scatter(labels, starts, np.ones((draws.n_items, 1)))
+        rarity = ensemble.gather(labels, starts, counts, 1 / sizes).ravel()
+    return np.sort(rng.choice(draws.n_items, _ITEMS, replace=False, p=rarity / rarity.sum()))
 
 
 def some_items(draws: Draws, items: npt.NDArray[np.intp]) -> Draws:
     """Some items of all draws; clusters may be empty there."""
-    if items.size == draws.labels.shape[1]:
+    if items.size == draws.n_items:
         return draws
+    if isinstance(draws.labels, DrawnLabels):
+        return draws._replace(labels=some_labels(draws.labels, items, np.arange(draws.counts.size)))
     return draws._replace(labels=np.ascontiguousarray(draws.labels[:, items]))
 
 
 def some_draws(draws: Draws, rows: npt.NDArray[np.intp]) -> Draws:
     """Some draws of all items."""
-    if rows.size == len(draws.labels):
+    if rows.size == draws.counts.size:
         return draws
     _, _, n_clusters, n_labels, counts, per_draw = draws
     starts = np.concatenate([[0], np.cumsum(n_clusters[rows])])
