@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -14,7 +14,7 @@ from scipy.sparse.linalg import LinearOperator
 from posterior_consensus import memory
 from posterior_consensus.arguments import check_count
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.ensemble.pairs import PairSource, Result
 from posterior_consensus.kernels import coclustering
 from posterior_consensus.sources.labels import as_pair_source
 
@@ -168,7 +168,7 @@ def group_planes(
     draws: PartitionDraws, groups: Sequence[npt.NDArray[np.intp]]
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Pack groups of draws, given by row numbers, for the kernels: bit planes, first word and size of each group."""
-    packed = [coclustering.pack_bit_planes(draws.labels[rows], draws.drawn.n_planes) for rows in groups]
+    packed = [coclustering.pack_bit_planes(draws.drawn.of_draws(rows), draws.drawn.n_planes) for rows in groups]
     words = np.cumsum([0, *(len(planes) for planes in packed)])
     return np.concatenate(packed), words, np.array([len(rows) for rows in groups])
 
@@ -207,11 +207,25 @@ def similarity_operator(source: PairSource) -> LinearOperator:
     )
 
 
-def mean_similarity(source: PairSource, labels: npt.NDArray[Any]) -> Floats:
-    """Mean similarity of every item to the other members of each cluster (n, K); NaN where there are none."""
-    sizes = np.bincount(labels)
+def mean_similarities(
+    source: PairSource, labels: npt.NDArray[Any], function: Callable[[Floats, npt.NDArray[Any]], Result]
+) -> Iterator[tuple[slice, Result]]:
+    """Call ``function(means, labels)`` for blocks of items, in their order.
+
+    `means` (m, K) are the mean similarities of every item of a block to the other members of each cluster; NaN where
+    there are none.
+    """
+    return source.map_links(labels, _means, np.bincount(labels), function)
+
+
+def _means(
+    links: Floats,
+    labels: npt.NDArray[Any],
+    total: float,
+    sizes: npt.NDArray[np.intp],
+    function: Callable[[Floats, npt.NDArray[Any]], Result],
+) -> Result:
     others = np.tile(sizes, (labels.size, 1))
     others[np.arange(labels.size), labels] -= 1
-    links, total = source.links(labels)
     means = np.divide(links, total * others, out=np.full(links.shape, np.nan), where=others > 0)
-    return np.clip(means, 0.0, 1.0)
+    return function(np.clip(means, 0.0, 1.0), labels)

@@ -15,7 +15,7 @@ from posterior_consensus.arguments import as_generator, check_count
 from posterior_consensus.diagnostics.agreement import partition_ess, partition_variance
 from posterior_consensus.diagnostics.discrepancy import gaussian_kernel, squared_discrepancies
 from posterior_consensus.diagnostics.matching import matched_labels
-from posterior_consensus.diagnostics.traces import as_sampled, size_traces
+from posterior_consensus.diagnostics.traces import as_sampled, pairs_together
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.partitions import canonical_rows
 from posterior_consensus.sources.containers import Stored
@@ -216,7 +216,7 @@ def near_independence(
 
 
 def _effective_draws(draws: PartitionDraws) -> float:
-    together = size_traces(draws)[1]
+    together = pairs_together(draws)
     return partition_ess(draws, together, partition_variance(draws, together))
 
 
