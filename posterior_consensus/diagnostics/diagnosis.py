@@ -26,7 +26,6 @@ from posterior_consensus.diagnostics.traces import (
     as_sampled,
     central_draw,
     far_distances,
-    on_some_items,
     pairs_together,
     size_traces,
     still_chains,
@@ -292,7 +291,7 @@ def diagnose(
     center = central_draw(plain, record) if partition is None else draws.as_labels(partition)
     name = "distance to central draw" if partition is None else "distance to consensus"
     followed = size_traces(plain)
-    at, some = on_some_items(plain)
+    at, some = plain.of_some_items()
     together = pairs_together(some)
     distances = _distances(plain, {name: center} | _references(draws, references), record, references is None)
     traces = _trace_array(draws, followed | distances)

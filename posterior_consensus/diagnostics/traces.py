@@ -28,12 +28,6 @@ def as_sampled(draws: PartitionDraws) -> PartitionDraws:
     return PartitionDraws(draws.items, draws.samples.weighted(np.ones(draws.n_draws)), draws.drawn)
 
 
-def on_some_items(draws: PartitionDraws) -> tuple[npt.NDArray[np.intp], PartitionDraws]:
-    """Positions of all items, or of 10,000 by a fixed rule, and the draws of these: for what is a sum over pairs."""
-    at, some = draws.drawn.some_items
-    return at, draws if some is draws.drawn else PartitionDraws(draws.items.take(at), draws.samples, some)
-
-
 def pairs_together(draws: PartitionDraws) -> Floats:
     """Number of pairs of items together in each draw, (n_draws,)."""
     together: Floats = np.add.reduceat(pairs(draws.n_items)[draws.drawn.sizes], draws.starts[:-1])
@@ -57,7 +51,7 @@ def size_traces(draws: PartitionDraws) -> dict[str, tuple[Floats, str]]:
 def central_draw(draws: PartitionDraws, loss: PartitionLoss) -> npt.NDArray[np.int32]:
     """Labels of the draw of least expected loss among 64 evenly spaced ones, of many items judged by some of them."""
     tried = np.unique(np.linspace(0, draws.n_draws - 1, _CENTERS).astype(np.intp))
-    losses = draws.samples.mean(losses_of_draws(tried, on_some_items(draws)[1], loss))
+    losses = draws.samples.mean(losses_of_draws(tried, draws.of_some_items()[1], loss))
     return draws.drawn.of_draws(tried[[losses.argmin()]])[0].astype(np.int32)
 
 
@@ -69,14 +63,16 @@ def far_distances(draws: PartitionDraws, distances: Floats, loss: PartitionLoss)
 
 def still_chains(draws: PartitionDraws) -> tuple[bool, npt.NDArray[np.bool_]]:
     """Whether all draws are the same partition, and whether (n_chains,) those of each chain are."""
-    chains, n_draws = draws.samples.chains, draws.n_draws
+    chains = draws.samples.chains
     rows = np.concatenate([*chains, [chain[0] for chain in chains]])
     others = np.concatenate([*(np.full(chain.size, chain[0]) for chain in chains), np.zeros(len(chains), np.intp)])
-    apart = _apart(on_some_items(draws)[1].drawn, rows, others)
-    if not apart[:n_draws].all():  # most draws differ among a few items
-        apart = _apart(draws.drawn, rows, others)
-    ends = np.cumsum([chain.size for chain in chains])[:-1]
-    still = np.array([not part.any() for part in np.split(apart[:n_draws], ends)])
+    ends = np.cumsum([chain.size for chain in chains])
+    some = draws.drawn.some_items[1]
+    for drawn in (some, draws.drawn):
+        apart = _apart(drawn, rows, others)
+        still = np.array([not part.any() for part in np.split(apart, ends)[:-1]])
+        if some.n_items == draws.n_items or not still.any():
+            break  # chains that move do so among a few items, as a rule
     return not apart.any(), still
 
 

@@ -91,7 +91,14 @@ class PartitionDraws(PairSource):
 
     def take(self, rows: npt.NDArray[np.intp]) -> Self:
         """Keep some draws, by row number; their weights sum to 1 again, and equal ones where all of them were 0."""
-        return replace(self, samples=self.samples.take(rows), drawn=self.drawn.take(rows))
+        drawn = self.drawn.take(rows)
+        self.drawn.hand_on(drawn, rows)
+        return replace(self, samples=self.samples.take(rows), drawn=drawn)
+
+    def of_some_items(self) -> tuple[npt.NDArray[np.intp], PartitionDraws]:
+        """Positions of all items, or of 10,000 by a fixed rule, and the draws of their labels."""
+        at, some = self.drawn.some_items
+        return at, self if some is self.drawn else PartitionDraws(self.items.take(at), self.samples, some)
 
     def isel(self, *, chain: Any = slice(None), draw: Any = slice(None)) -> Self:
         """Keep some draws by their position, as xarray's ``isel`` does on a posterior.

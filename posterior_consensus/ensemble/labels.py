@@ -129,6 +129,16 @@ class DrawnLabels(ABC):
         at = np.sort(np.random.default_rng(0).choice(self.n_items, _SOME_ITEMS, replace=False))
         return at, LabelsInMemory(*canonical_rows(self.columns(at).T, int(self.n_clusters.max())))
 
+    def hand_on(self, taken: DrawnLabels, rows: npt.NDArray[np.intp]) -> None:
+        """Give what was read of these draws to what `take` makes of them, which need not read it again."""
+        last, counts = vars(self).get("_last_counts", (None, None))
+        if counts is not None:
+            parts = [np.arange(self.starts[row], self.starts[row + 1]) for row in rows]
+            vars(taken)["_last_counts"] = last, counts[np.concatenate(parts)]
+        at, some = vars(self).get("some_items", (None, self))
+        if some is not self:
+            vars(taken)["some_items"] = at, some.take(rows)
+
     def of_draws(self, rows: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
         """Labels (rows.size, n_items) of a few draws, in memory."""
         labels = np.empty((rows.size, self.n_items), self.dtype)

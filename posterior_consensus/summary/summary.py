@@ -43,7 +43,7 @@ from posterior_consensus.summary.finding import find_draws
 from posterior_consensus.summary.references import bibtex, cited_keys
 from posterior_consensus.summary.report import write_report
 from posterior_consensus.summary.text import facts, findings, improbable, methods_text, number_probabilities
-from posterior_consensus.views.particles import Particles, particles
+from posterior_consensus.views.particles import Particles, find_particles
 
 Result = TypeVar("Result")
 
@@ -338,15 +338,19 @@ def summarize(
         items=clock("items", item_uncertainty, draws, consensus),
         diagnosis=clock("diagnosis", diagnose, draws, consensus),
         alternative=alternative,
-        answers=clock("answers", _answers, draws, loss=metric, random_seed=random_seed, **quiet),
+        answers=clock("answers", _answers, draws, consensus, metric, random_seed=random_seed, **quiet),
         observed=observed,
         seconds=clock.seconds,
     )
 
 
-def _answers(draws: PartitionDraws, **options: Any) -> Particles:
-    """Look for a few answers on some of the draws."""
-    return particles(_some(draws), max_particles=_MOST_ANSWERS, n_starts=1, **options)
+def _answers(
+    draws: PartitionDraws, consensus: ConsensusPartition, metric: str | PartitionLoss, **options: Any
+) -> Particles:
+    """Look for a few answers on some of the draws; of very many items one answer is the consensus."""
+    one = draws.as_labels(consensus) if as_loss(metric) == consensus.loss else None
+    limits = {"max_particles": _MOST_ANSWERS, "n_starts": 1, "seconds": None, "one": one}
+    return find_particles(_some(draws), "auto", metric, **limits, **options)
 
 
 def _some(draws: PartitionDraws) -> PartitionDraws:
