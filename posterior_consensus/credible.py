@@ -189,9 +189,7 @@ def _quantile(distances: npt.NDArray[np.float64], draws: PartitionDraws, prob: f
     return float(distances[distances <= edge + tie].max())
 
 
-def _farthest(
-    distances: npt.NDArray[np.float64], among: npt.NDArray[np.bool_], tie: float
-) -> npt.NDArray[np.intp]:
+def _farthest(distances: npt.NDArray[np.float64], among: npt.NDArray[np.bool_], tie: float) -> npt.NDArray[np.intp]:
     """Return the rows of these draws that are farthest from the center."""
     return np.flatnonzero(among & (distances >= distances[among].max() - tie))
 
@@ -210,6 +208,7 @@ def _bounds(
         array = draws.items.partition_array(tied[distinct].astype(np.int32), dim, name)
         bounds[name] = array.assign_coords(distance=(dim, distances[ties[distinct]]))
     return bounds
+
 
 def _distance_array(draws: PartitionDraws, distances: npt.NDArray[np.float64], metric: PartitionLoss) -> xr.DataArray:
     return xr.DataArray(

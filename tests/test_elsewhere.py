@@ -55,9 +55,7 @@ def test_losses_are_the_same_bits(both, name):
     for one in (partitions, partitions[:1]):
         np.testing.assert_array_equal(loss_matrix(one, away, record), loss_matrix(one, draws, record))
     np.testing.assert_array_equal(losses_of_draws(rows, away, record), losses_of_draws(rows, draws, record))
-    np.testing.assert_array_equal(
-        paired_losses(away, rows, others, record), paired_losses(draws, rows, others, record)
-    )
+    np.testing.assert_array_equal(paired_losses(away, rows, others, record), paired_losses(draws, rows, others, record))
     np.testing.assert_array_equal(all_losses(away, record), all_losses(draws, record))
 
 
@@ -134,3 +132,40 @@ def test_passes_are_few():
     pc.diagnose(draws, center)
     assert isinstance(draws.drawn, DrawnLabels)
     assert draws.drawn.passes <= 6
+
+
+def test_a_summary_of_very_many_items_says_what_it_leaves_out(monkeypatch, tmp_path):
+    monkeypatch.setattr("posterior_consensus.ensemble.labels._SOME_ITEMS", 30)
+    monkeypatch.setattr("posterior_consensus.views.particles._MANY_LABELS", 1000)
+    limits = {"MOST_OF_PAIRS": 50, "SOME_OF_PAIRS": 20, "MOST_IN_ROW": 25}
+    for module in ("psm", "psm_by_chain", "items", "strips"):
+        for name, most in limits.items():
+            monkeypatch.setattr(f"posterior_consensus.plots.{module}.{name}", most, raising=False)
+    monkeypatch.setattr("posterior_consensus.summary.report._MOST_LISTED", 20)
+    for name, most in (limits | {"BYTES_A_PAIR": 1e9}).items():
+        monkeypatch.setattr(f"posterior_consensus.summary.text.{name}", most)
+    draws = draws_of("plain")
+    summary = pc.summarize(draws, random_seed=1, progressbar=False)
+    assert len(summary.left_out()) == 5
+    for text in (str(summary), " ".join(summary.findings()), summary.methods_text()):
+        words = " ".join(text.split())
+        assert "pairs of 30 items" in words and "Further answers were looked for on 30" in words
+    page = summary.to_html(tmp_path / "report.html").read_text()
+    assert "The first" in page and "certify" not in page
+    assert sum("of 70, at random" in ax.get_xlabel() for ax in summary.plot().ravel()) == 3
+    restored = pc.Summary.from_dataset(summary.to_dataset(), draws)
+    assert restored.left_out() == summary.left_out()
+
+
+def test_a_summary_reads_the_labels_six_times_beside_its_search(monkeypatch):
+    monkeypatch.setattr("posterior_consensus.ensemble.labels._SOME_ITEMS", 30)
+    monkeypatch.setattr("posterior_consensus.views.particles._MANY_LABELS", 1000)
+    monkeypatch.setattr("posterior_consensus.summary.summary._MOST_LABELS_TO_BOUND", 1000)
+    rng = np.random.default_rng(1)
+    draws = pc.as_partition_draws(noisy_draws(rng, 700, 70, 3, 0.1).reshape(4, 175, 70))
+    best = consensus.Candidate(pc.consensus_partition(draws, random_seed=1, progressbar=False).labels.values)
+    away = elsewhere(draws)
+    summary = pc.summarize(away, method=lambda *_, **__: best, random_seed=1, progressbar=False)
+    assert summary.answers.n_particles == 1
+    assert away.drawn.passes + away.drawn.reads <= 6
+    np.testing.assert_array_equal(summary.answers.partitions[0], summary.consensus.labels)

@@ -53,9 +53,11 @@ def paired_joint_sums(
     at_once = _parts(cells if dense else np.full(rows.size, 2 * drawn.n_items))
     for part in at_once:
         if dense:
-            total: Any = 0
-            for _, (found, offsets) in drawn.map_blocks(_pair_counts, drawn.n_clusters, rows[part], others[part]):
-                total = total + found
+            offsets = np.concatenate([[0], np.cumsum(cells[part])])
+            total = np.zeros(offsets[-1], np.int32)
+            given = drawn.n_clusters[others[part]], offsets, rows[part], others[part]
+            for _, found in drawn.map_blocks(_pair_counts, *given):
+                total += found
             sums[part] = contingency.sums_of_counts(total[:, np.newaxis], offsets, np.array([0, 1]), h)[0]
         else:
             needed, where = np.unique(np.concatenate([rows[part], others[part]]), return_inverse=True)
@@ -83,7 +85,8 @@ def size_sums(drawn: DrawnLabels, h: Floats) -> Floats:
 
 
 def _is_sparse(drawn: DrawnLabels, most: int) -> bool:
-    return most * int(drawn.n_clusters.max()) > _SPARSE * drawn.n_items or most * int(drawn.starts[-1]) > 4 * _MOST_CELLS
+    widest, all_clusters = int(drawn.n_clusters.max()), int(drawn.starts[-1])
+    return most * widest > _SPARSE * drawn.n_items or most * all_clusters > 4 * _MOST_CELLS
 
 
 def _sums(drawn: DrawnLabels, sizes: npt.NDArray[np.int64], estimates: Partitions, count: Any, h: Floats) -> Floats:
@@ -108,9 +111,7 @@ def _parts(cells: npt.NDArray[np.int64]) -> list[slice]:
     return parts
 
 
-def _sums_by_draws(
-    drawn: DrawnLabels, partitions: npt.NDArray[Any], sizes: npt.NDArray[np.int64], h: Floats
-) -> Floats:
+def _sums_by_draws(drawn: DrawnLabels, partitions: npt.NDArray[Any], sizes: npt.NDArray[np.int64], h: Floats) -> Floats:
     """Read some draws at a time, where the tables would take more memory than they do."""
     if sizes.max() - 1 <= np.iinfo(drawn.dtype).max:
         partitions = partitions.astype(drawn.dtype)
@@ -158,9 +159,12 @@ def _counts(
 def _pair_counts(
     labels: npt.NDArray[Any],
     items: slice,
-    n_clusters: npt.NDArray[np.int64],
+    widths: npt.NDArray[np.int64],
+    offsets: npt.NDArray[np.int64],
     rows: npt.NDArray[np.intp],
     others: npt.NDArray[np.intp],
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-    cells, offsets = contingency.paired_counts(np.ascontiguousarray(labels), n_clusters, rows, others)
-    return cells, offsets
+) -> npt.NDArray[np.int32]:
+    cells: npt.NDArray[np.int32] = contingency.paired_counts(
+        np.ascontiguousarray(labels), rows, others, widths, offsets
+    )
+    return cells

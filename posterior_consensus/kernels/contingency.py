@@ -286,10 +286,11 @@ def _paired_counts(first, last, labels, rows, others, widths, offsets, cells):
             own[np.int64(partition[i]) * widths[p] + np.int64(draw[i])] += 1
 
 
-def paired_counts(labels, n_clusters, rows, others):
-    """Cells of the contingency tables of draws `rows[p]` with draws `others[p]` of (N, m), and where each begins."""
-    widths = n_clusters[others]
-    offsets = np.concatenate([[0], np.cumsum(n_clusters[rows] * widths)])
+def paired_counts(labels, rows, others, widths, offsets):
+    """Cells of the contingency tables of draws `rows[p]` with draws `others[p]` of (N, m), from `offsets[p]` on.
+
+    The latter have `widths[p]` clusters.
+    """
     cells = np.zeros(offsets[-1], np.int32)
     in_blocks(_paired_counts, 0, rows.size, labels, rows, others, widths, offsets, cells, work=labels.shape[1])
-    return cells, offsets
+    return cells

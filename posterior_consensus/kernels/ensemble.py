@@ -129,7 +129,7 @@ def _similarity_rows(first, last, labels, weights, chosen, out):
 
 def similarity_rows(labels, weights, chosen):
     """Rows of B W B': the weight of the draws in which items of labels `chosen` (c, N) are with every item, (c, n)."""
-    n_draws, n_items = labels.shape
+    n_items = labels.shape[1]
     out = np.zeros((chosen.shape[0], n_items))
     in_blocks(_similarity_rows, 0, n_items, labels, weights, chosen, out, work=chosen.size)
     return out
