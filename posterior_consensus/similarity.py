@@ -77,7 +77,8 @@ def posterior_similarity_matrix(
     PSM_ij = sum_t w_t 1{z_ti = z_tj}; of allocation probabilities sum_t w_t p_ti' p_tj, with ones on the diagonal.
     Without weights the time is that of n^2 N / 64 x log2(clusters) bit operations;
     the memory beyond the result is a few percent of it. `nearest` and `above` go through rows of the matrix, some at a
-    time, and take memory for those, the labels once more and the result. Their entries are those of the matrix, bit
+    time, and take memory for those, the labels once more and the result; their time, too, grows with the square of the
+    number of items. Their entries are those of the matrix, bit
     for bit; of allocation probabilities they are so but for rounding, and so are those of `items`.
 
     Examples
@@ -175,6 +176,7 @@ def group_planes(
 
 def similarity_errors(draws: PartitionDraws) -> Floats:
     """Monte Carlo standard error (n, n) of every entry of the similarity matrix; NaN for fewer than four draws."""
+    draws.check_memory("Take the errors of some items: `of_items`.")
     if min(rows.size for rows in draws.samples.chains) < 4:
         return np.full((draws.n_items, draws.n_items), np.nan)
     if not draws.is_counted:

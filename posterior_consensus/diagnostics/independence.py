@@ -216,8 +216,9 @@ def near_independence(
 
 
 def _effective_draws(draws: PartitionDraws) -> float:
-    together = pairs_together(draws)
-    return partition_ess(draws, together, partition_variance(draws, together))
+    some = draws.of_some_items()[1]
+    together = pairs_together(some)
+    return partition_ess(some, together, partition_variance(some, together))
 
 
 def _uncorrelated(draws: PartitionDraws, ess: float, max_draws: int) -> npt.NDArray[np.intp]:

@@ -57,8 +57,8 @@ def central_draw(draws: PartitionDraws, loss: PartitionLoss) -> npt.NDArray[np.i
 
 def far_distances(draws: PartitionDraws, distances: Floats, loss: PartitionLoss) -> tuple[Floats, Floats]:
     """Distances of all draws from the one farthest by `distances` from some partition, and from the farthest of it."""
-    far = losses_of_draws(distances.argmax(keepdims=True), draws, loss)[0]
-    return far, losses_of_draws(far.argmax(keepdims=True), draws, loss)[0]
+    far = losses_of_draws(np.array([distances.argmax()]), draws, loss)[0]
+    return far, losses_of_draws(np.array([far.argmax()]), draws, loss)[0]
 
 
 def still_chains(draws: PartitionDraws) -> tuple[bool, npt.NDArray[np.bool_]]:

@@ -25,7 +25,7 @@ Partitions = npt.NDArray[Any] | npt.NDArray[np.intp]
 def joint_sums(drawn: DrawnLabels, partitions: npt.NDArray[Any], h: Floats) -> Floats:
     """Sums of h (P, N) over the tables of partitions (P, n) with all draws; several go through the blocks at once."""
     sizes = partitions.max(axis=1).astype(np.int64) + 1
-    if _is_sparse(drawn, int(sizes.max())):
+    if drawn.are_in_memory or _is_sparse(drawn, int(sizes.max())):
         return _sums_by_draws(drawn, partitions, sizes, h)
     if len(partitions) == 1:
         counts = drawn.joint_counts(partitions[0].astype(np.int32))
@@ -112,10 +112,12 @@ def _parts(cells: npt.NDArray[np.int64]) -> list[slice]:
 
 
 def _sums_by_draws(drawn: DrawnLabels, partitions: npt.NDArray[Any], sizes: npt.NDArray[np.int64], h: Floats) -> Floats:
-    """Read some draws at a time, where the tables would take more memory than they do."""
+    """Read some draws at a time, where the tables would take more memory than they do, or all in memory."""
     if sizes.max() - 1 <= np.iinfo(drawn.dtype).max:
         partitions = partitions.astype(drawn.dtype)
-    at_once = max(1, memory.budget() // (4 * drawn.n_items * drawn.dtype.itemsize))
+    at_once = drawn.n_draws
+    if not drawn.are_in_memory:
+        at_once = max(1, memory.budget() // (4 * drawn.n_items * drawn.dtype.itemsize))
     parts = [
         contingency.joint_sums(partitions, sizes, labels, drawn.n_clusters[rows], h)[0]
         for rows, labels in drawn.blocks(at_once)

@@ -191,6 +191,7 @@ class PartitionDraws(PairSource):
         """Rows (m, n) of the similarity matrix, with the bits that they have there."""
         n, n_rows, addends = self.n_items, coclustering.ROWS, self.samples.addends[0]
         counted = self.drawn.blocks(_DRAWS_AT_ONCE) if self.is_counted else ()
+        memory.check(n * self.n_draws * self.drawn.n_planes / 8, "Rows of the similarity matrix from packed labels")
         packed = [(len(block), coclustering.pack_bit_planes(block, self.drawn.n_planes)) for _, block in counted]
         for part in memory.parts(-(-n // n_rows), 8 * n * n_rows):
             first, last = n_rows * part.start, min(n, n_rows * part.stop)

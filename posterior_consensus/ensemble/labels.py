@@ -107,7 +107,7 @@ class DrawnLabels(ABC):
                 counts = np.zeros((self.starts[-1], n_clusters), np.int32)
                 for _, found in self.map_blocks(_joint_counts, self.starts, partition, n_clusters):
                     counts += found
-            vars(self)["_last_counts"] = partition, counts
+            vars(self)["_last_counts"] = partition.copy(), counts
         return counts
 
     @cached_property

@@ -360,7 +360,7 @@ def _answers(
 ) -> Particles:
     """Look for a few answers on some of the draws; of very many items one answer is the consensus."""
     one = draws.as_labels(consensus) if as_loss(metric) == consensus.loss else None
-    limits = {"max_particles": _MOST_ANSWERS, "n_starts": 1, "seconds": None, "one": one}
+    limits: dict[str, Any] = {"max_particles": _MOST_ANSWERS, "n_starts": 1, "seconds": None, "one": one}
     return find_particles(_some(draws), "auto", metric, **limits, **options)
 
 

@@ -123,7 +123,7 @@ def particles(
     >>> found.meet().values
     array([0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 3, 3], dtype=int32)
     """
-    options = {"max_particles": max_particles, "n_starts": n_starts, "seconds": seconds}
+    options: dict[str, Any] = {"max_particles": max_particles, "n_starts": n_starts, "seconds": seconds}
     return find_particles(draws, n_particles, loss, **options, random_seed=random_seed, progressbar=progressbar)
 
 
