@@ -227,7 +227,9 @@ def certificate_within(
     bound = family.bound(source, record, labels, budget=budget, progressbar=progressbar)
     took = time.monotonic() - began
     found = labels if bound.partition is None else bound.partition
-    expected, best = mean_loss(source, np.stack([labels, found]), record)
+    expected = best = mean_loss(source, labels[np.newaxis], record)[0]
+    if found is not labels:
+        best = mean_loss(source, found[np.newaxis], record)[0]
     is_better = best < expected * (1 - _SAME)
     return Certificate(
         partition=source.items.array(labels, "partition"),

@@ -173,7 +173,7 @@ def credible_ball(
         radius=radius,
         prob=prob,
         coverage=float(draws.samples.mean(inside.astype(np.float64))),
-        **{name: _farthest(draws, distances, rows, tie, name) for name, rows in among.items()},
+        **_bounds(draws, distances, {name: _farthest(distances, rows, tie) for name, rows in among.items()}),
         distances=_distance_array(draws, distances, metric),
         loss=metric,
     )
@@ -189,16 +189,25 @@ def _quantile(distances: npt.NDArray[np.float64], draws: PartitionDraws, prob: f
     return float(distances[distances <= edge + tie].max())
 
 
-def _farthest(
-    draws: PartitionDraws, distances: npt.NDArray[np.float64], rows: npt.NDArray[np.bool_], tie: float, name: str
-) -> xr.DataArray:
-    """Return the distinct partitions among these draws that are farthest from the center, in the order of the draws."""
-    largest = distances[rows].max()
-    ties = np.flatnonzero(rows & (distances >= largest - tie))
-    chosen = ties[distinct_rows(draws.labels[ties])]
-    dim = f"{name}_bound"
-    bounds = draws.items.partition_array(draws.labels[chosen].astype(np.int32), dim, name)
-    return bounds.assign_coords(distance=(dim, distances[chosen]))
+def _farthest(distances: npt.NDArray[np.float64], among: npt.NDArray[np.bool_], tie: float) -> npt.NDArray[np.intp]:
+    """Return the rows of these draws that are farthest from the center."""
+    return np.flatnonzero(among & (distances >= distances[among].max() - tie))
+
+
+def _bounds(
+    draws: PartitionDraws, distances: npt.NDArray[np.float64], farthest: dict[str, npt.NDArray[np.intp]]
+) -> dict[str, xr.DataArray]:
+    """Return the distinct partitions among these rows, in the order of the draws; all rows are read at once."""
+    rows = np.unique(np.concatenate(list(farthest.values())))
+    labels = draws.drawn.of_draws(rows)
+    bounds = {}
+    for name, ties in farthest.items():
+        tied = labels[np.searchsorted(rows, ties)]
+        distinct = distinct_rows(tied)
+        dim = f"{name}_bound"
+        array = draws.items.partition_array(tied[distinct].astype(np.int32), dim, name)
+        bounds[name] = array.assign_coords(distance=(dim, distances[ties[distinct]]))
+    return bounds
 
 
 def _distance_array(draws: PartitionDraws, distances: npt.NDArray[np.float64], metric: PartitionLoss) -> xr.DataArray:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from posterior_consensus.ensemble import counting
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items, aligned, labelled
 from posterior_consensus.ensemble.pairs import PairSource
@@ -28,8 +29,27 @@ _AT_ONCE = 256  # rows of a matrix of losses
 
 def loss_matrix(partitions: npt.NDArray[Any], draws: PartitionDraws, loss: PartitionLoss) -> Floats:
     """Return the loss of every partition (P, n) against every draw, (P, N)."""
-    n_items = draws.n_items
-    return loss.scale(n_items) * unscaled_losses(partitions, draws.labels, draws.n_clusters, loss.arrays(n_items))
+    n_items, arrays = draws.n_items, loss.arrays(draws.n_items)
+    if draws.drawn.are_in_memory:
+        return loss.scale(n_items) * unscaled_losses(partitions, draws.labels, draws.n_clusters, arrays)
+    joint = counting.joint_sums(draws.drawn, partitions, arrays.h)
+    own = contingency.size_sums(partitions, partitions.max(axis=1).astype(np.int64) + 1, arrays.h)
+    return _scaled_losses(draws, loss, joint, own)
+
+
+def losses_of_draws(rows: npt.NDArray[np.intp], draws: PartitionDraws, loss: PartitionLoss) -> Floats:
+    """Return the loss of some draws, by row number, as estimates of every draw, (rows.size, N)."""
+    if draws.drawn.are_in_memory:
+        return loss_matrix(draws.labels[rows], draws, loss)
+    h = loss.arrays(draws.n_items).h
+    joint = counting.joint_sums_of_draws(draws.drawn, rows, h)
+    return _scaled_losses(draws, loss, joint, counting.size_sums(draws.drawn, h)[rows])
+
+
+def _scaled_losses(draws: PartitionDraws, loss: PartitionLoss, joint: Floats, own: Floats) -> Floats:
+    arrays = loss.arrays(draws.n_items)
+    losses: Floats = loss_kernels.combine(arrays, joint, own, counting.size_sums(draws.drawn, arrays.h))
+    return loss.scale(draws.n_items) * losses
 
 
 def unscaled_losses(
@@ -53,8 +73,8 @@ def paired_losses(
 ) -> Floats:
     """Return the loss (P,) of draw `rows[p]` as an estimate of draw `others[p]`, for each p."""
     arrays = loss.arrays(draws.n_items)
-    own = contingency.size_sums(draws.labels, draws.n_clusters, arrays.h)
-    joint = contingency.paired_joint_sums(draws.labels, draws.n_clusters, rows, others, arrays.h)
+    joint = counting.paired_joint_sums(draws.drawn, rows, others, arrays.h)
+    own = counting.size_sums(draws.drawn, arrays.h)
     losses: Floats = loss_kernels.combine_pairs(arrays, joint, own[rows], own[others])
     return loss.scale(draws.n_items) * losses
 
@@ -62,8 +82,8 @@ def paired_losses(
 def all_losses(draws: PartitionDraws, loss: PartitionLoss) -> Floats:
     """Return the loss (N, N) of every draw as an estimate of every draw; symmetric if B and C count alike."""
     arrays = loss.arrays(draws.n_items)
-    losses: Floats = contingency.all_joint_sums(draws.labels, draws.n_clusters, arrays.h)
-    own = contingency.size_sums(draws.labels, draws.n_clusters, arrays.h)
+    losses = counting.all_joint_sums(draws.drawn, arrays.h)
+    own = counting.size_sums(draws.drawn, arrays.h)
     for rows in (slice(first, first + _AT_ONCE) for first in range(0, draws.n_draws, _AT_ONCE)):
         losses[rows] = loss_kernels.combine(arrays, losses[rows], own[rows], own)
     losses *= loss.scale(draws.n_items)

@@ -48,9 +48,9 @@ def check(n_bytes: float, what: str, hint: str = "") -> None:
         If it takes more.
     """
     if not fits(n_bytes):
-        enough = f"{_VARIABLE}={_size(1.05 * n_bytes).replace(' ', '')}"
+        enough = f"{_VARIABLE}={in_words(1.05 * n_bytes).replace(' ', '')}"
         raise MemoryError(
-            f"{what} would take {_size(n_bytes)} of memory, and the budget is {_size(budget())}. "
+            f"{what} would take {in_words(n_bytes)} of memory, and the budget is {in_words(budget())}. "
             f"{hint + ' Or set' if hint else 'Set'} the environment variable {enough} if the machine has as much."
         )
 
@@ -61,6 +61,7 @@ def parts(length: int, bytes_each: float) -> Iterator[slice]:
     return (slice(first, min(first + step, length)) for first in range(0, length, step))
 
 
-def _size(n_bytes: float) -> str:
+def in_words(n_bytes: float) -> str:
+    """A number of bytes in a unit that leaves few digits, such as "4 GB"."""
     unit = max((unit for unit, size in _UNITS.items() if size <= n_bytes), key=_UNITS.__getitem__, default="B")
     return f"{n_bytes / _UNITS[unit]:.3g} {unit}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -14,7 +14,7 @@ from scipy.sparse.linalg import LinearOperator
 from posterior_consensus import memory
 from posterior_consensus.arguments import check_count
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.ensemble.pairs import PairSource, Result
 from posterior_consensus.kernels import coclustering
 from posterior_consensus.sources.labels import as_pair_source
 
@@ -77,7 +77,8 @@ def posterior_similarity_matrix(
     PSM_ij = sum_t w_t 1{z_ti = z_tj}; of allocation probabilities sum_t w_t p_ti' p_tj, with ones on the diagonal.
     Without weights the time is that of n^2 N / 64 x log2(clusters) bit operations;
     the memory beyond the result is a few percent of it. `nearest` and `above` go through rows of the matrix, some at a
-    time, and take memory for those, the labels once more and the result. Their entries are those of the matrix, bit
+    time, and take memory for those, the labels once more and the result; their time, too, grows with the square of the
+    number of items. Their entries are those of the matrix, bit
     for bit; of allocation probabilities they are so but for rounding, and so are those of `items`.
 
     Examples
@@ -168,13 +169,14 @@ def group_planes(
     draws: PartitionDraws, groups: Sequence[npt.NDArray[np.intp]]
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Pack groups of draws, given by row numbers, for the kernels: bit planes, first word and size of each group."""
-    packed = [coclustering.pack_bit_planes(draws.labels[rows], draws.drawn.n_planes) for rows in groups]
+    packed = [coclustering.pack_bit_planes(draws.drawn.of_draws(rows), draws.drawn.n_planes) for rows in groups]
     words = np.cumsum([0, *(len(planes) for planes in packed)])
     return np.concatenate(packed), words, np.array([len(rows) for rows in groups])
 
 
 def similarity_errors(draws: PartitionDraws) -> Floats:
     """Monte Carlo standard error (n, n) of every entry of the similarity matrix; NaN for fewer than four draws."""
+    draws.check_memory("Take the errors of some items: `of_items`.")
     if min(rows.size for rows in draws.samples.chains) < 4:
         return np.full((draws.n_items, draws.n_items), np.nan)
     if not draws.is_counted:
@@ -207,11 +209,25 @@ def similarity_operator(source: PairSource) -> LinearOperator:
     )
 
 
-def mean_similarity(source: PairSource, labels: npt.NDArray[Any]) -> Floats:
-    """Mean similarity of every item to the other members of each cluster (n, K); NaN where there are none."""
-    sizes = np.bincount(labels)
+def mean_similarities(
+    source: PairSource, labels: npt.NDArray[Any], function: Callable[[Floats, npt.NDArray[Any]], Result]
+) -> Iterator[tuple[slice, Result]]:
+    """Call ``function(means, labels)`` for blocks of items, in their order.
+
+    `means` (m, K) are the mean similarities of every item of a block to the other members of each cluster; NaN where
+    there are none.
+    """
+    return source.map_links(labels, _means, np.bincount(labels), function)
+
+
+def _means(
+    links: Floats,
+    labels: npt.NDArray[Any],
+    total: float,
+    sizes: npt.NDArray[np.intp],
+    function: Callable[[Floats, npt.NDArray[Any]], Result],
+) -> Result:
     others = np.tile(sizes, (labels.size, 1))
     others[np.arange(labels.size), labels] -= 1
-    links, total = source.links(labels)
     means = np.divide(links, total * others, out=np.full(links.shape, np.nan), where=others > 0)
-    return np.clip(means, 0.0, 1.0)
+    return function(np.clip(means, 0.0, 1.0), labels)

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from posterior_consensus.similarity import mean_similarities
+
 GOOD = np.array([[0, 0, 1, 1], [0, 0, 0, 1], [2, 2, 1, 1], [0, 1, 1, 2]])
 CENTER = [0, 0, 1, 1]
 
@@ -35,3 +37,12 @@ def written(data, path):
         warnings.simplefilter("ignore")
         data.to_zarr(path)
     return path
+
+
+def mean_similarity(source, labels):
+    """Mean similarity (n, K) of every item to the other members of each cluster."""
+    return np.concatenate([means for _, means in mean_similarities(source, np.asarray(labels), _as_they_are)])
+
+
+def _as_they_are(means, labels):
+    return means

@@ -10,9 +10,10 @@ import xarray as xr
 
 import posterior_consensus as pc
 from posterior_consensus import consensus, diagnostics
-from posterior_consensus.similarity import mean_similarity, similarity_operator
+from posterior_consensus.similarity import similarity_operator
 from tests import reference
 from tests.ensembles import noisy_draws, sticky_chains, unequal_chains
+from tests.helpers import mean_similarity
 
 N_CHAINS, LENGTH, N_ITEMS = 2, 40, 7
 N_DRAWS = N_CHAINS * LENGTH

@@ -19,7 +19,7 @@ from posterior_consensus.losses import PartitionLoss
 from posterior_consensus.partitions import Labels, canonical_labels
 from posterior_consensus.progress import track
 
-_BYTES_A_PAIR = 42  # of the costs, and of the packing of triangles
+BYTES_A_PAIR = 42  # of the costs, and of the packing of triangles
 
 
 def binder_bound(
@@ -68,7 +68,7 @@ def binder_bound(
     .. [3] Sonthalia and Gilbert (2022), Project and Forget: solving large-scale metric constrained problems, Journal
        of Machine Learning Research 23(326), 1-54.
     """
-    memory.check(_BYTES_A_PAIR * source.n_items**2, f"The bound for Binder's loss of {source.n_items} items")
+    memory.check(BYTES_A_PAIR * source.n_items**2, f"The bound for Binder's loss of {source.n_items} items")
     together, apart, signature = pair_costs(source, loss)
     _, first = np.unique(signature, return_index=True)
     search = Search(together, apart, incumbent[first], cost_step(source, loss), budget)

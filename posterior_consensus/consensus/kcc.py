@@ -161,7 +161,7 @@ def _best_run(draws: Draws, n_clusters: int, n_starts: int, tangent: Tangent, rn
 def _spread_start(draws: Draws, n_clusters: int, rng: np.random.Generator) -> Labels:
     """Allocate every item to the most similar of the items that greedy k-means++ draws, as scikit-learn does."""
     n_items = draws.labels.shape[1]
-    nearest = ensemble.similarity_rows(draws.labels, draws.weights, rng.integers(n_items, size=1))[0]
+    nearest = ensemble.similarity_rows(draws.labels, draws.weights, _of(draws, rng.integers(n_items, size=1)))[0]
     labels = np.zeros(n_items, np.int32)
     for k in range(1, n_clusters):
         distances = np.maximum(1.0 - nearest, 0.0)
@@ -170,11 +170,16 @@ def _spread_start(draws: Draws, n_clusters: int, rng: np.random.Generator) -> La
         if total[-1] == 0.0:  # no more items that differ
             break
         items = np.searchsorted(total, rng.random(2 + int(np.log(n_clusters))) * total[-1], side="right")
-        rows = ensemble.similarity_rows(draws.labels, draws.weights, np.minimum(items, n_items - 1))
+        rows = ensemble.similarity_rows(draws.labels, draws.weights, _of(draws, np.minimum(items, n_items - 1)))
         row = rows[np.maximum(rows, nearest).sum(axis=1).argmax()]
         labels[row > nearest + _TINY] = k
         nearest = np.maximum(row, nearest)
     return labels
+
+
+def _of(draws: Draws, items: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
+    """Labels of some items in all draws, (items.size, N)."""
+    return np.ascontiguousarray(draws.labels[:, items].T)
 
 
 def _lloyd(draws: Draws, labels: Labels, tangent: Tangent) -> _Run:

@@ -14,7 +14,7 @@ from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.partitions import Labels, canonical_labels
-from posterior_consensus.similarity import mean_similarity
+from posterior_consensus.similarity import mean_similarities
 from posterior_consensus.sources.labels import as_pair_source
 
 Order = Literal["jacobi", "gauss-seidel"]
@@ -93,7 +93,12 @@ def refined_labels(source: PairSource, labels: Labels, order: Order, passes: int
 
 
 def _jacobi_pass(source: PairSource, labels: Labels) -> Labels:
-    means = np.nan_to_num(mean_similarity(source, labels), nan=-np.inf)
+    return np.concatenate([moved for _, moved in mean_similarities(source, labels, _moved)])
+
+
+def _moved(means: Floats, labels: Labels) -> Labels:
+    """The cluster that each item is with most often, its own one of equals."""
+    means = np.nan_to_num(means, nan=-np.inf)
     best = means >= means.max(axis=1, keepdims=True) - 1e-12
     return np.where(best[np.arange(labels.size), labels], labels, best.argmax(axis=1)).astype(np.int32)
 

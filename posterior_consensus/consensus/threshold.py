@@ -14,9 +14,9 @@ import xarray as xr
 from posterior_consensus import display
 from posterior_consensus.arguments import as_generator, check_between
 from posterior_consensus.consensus.greedy import greedy
+from posterior_consensus.ensemble import counting
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.pairs import PairSource
-from posterior_consensus.kernels import contingency
 from posterior_consensus.loss_record import Objective
 from posterior_consensus.losses import binder, pairs
 from posterior_consensus.partitions import HasLabels, Labels
@@ -218,7 +218,9 @@ def _similarities(draws: PartitionDraws, rng: np.random.Generator) -> Floats:
     else:
         first = rng.integers(n, size=_PAIRS)
         second = (first + rng.integers(1, n, size=_PAIRS)) % n
-    items = np.ascontiguousarray(draws.labels.T)
+    needed, places = np.unique(np.stack([first, second]), return_inverse=True)
+    first, second = places.reshape(2, -1)
+    items = draws.drawn.columns(needed)
     blocks = [slice(at, at + _PAIRS_AT_ONCE) for at in range(0, first.size, _PAIRS_AT_ONCE)]
     return np.concatenate([[], *(draws.samples.mean(items[first[block]] == items[second[block]]) for block in blocks)])
 
@@ -252,9 +254,9 @@ def pair_means(source: PairSource, labels: Labels) -> tuple[float, float]:
     h = pairs(source.n_items)
     sizes = np.bincount(labels)
     if source.labels_are_sure:
-        draws, n_clusters = source.as_draws(), np.array([sizes.size])
-        sums, all_pairs = contingency.joint_sums(labels[np.newaxis], n_clusters, draws.labels, draws.n_clusters, h)
-        joint, drawn = draws.samples.mean(sums[0]), draws.samples.mean(all_pairs)
+        draws = source.as_draws()
+        joint = draws.samples.mean(counting.joint_sums(draws.drawn, labels[np.newaxis], h)[0])
+        drawn = draws.samples.mean(counting.size_sums(draws.drawn, h))
     else:
         links, total = source.links(labels)
         joint, drawn = links[np.arange(labels.size), labels].sum() / (2 * total), links.sum() / (2 * total)

@@ -9,9 +9,10 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from posterior_consensus.diagnostics.traces import together_trace
+from posterior_consensus.ensemble import counting
 from posterior_consensus.ensemble.autocorrelation import autocorrelation_time
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.kernels import coclustering, contingency
+from posterior_consensus.kernels import coclustering
 from posterior_consensus.losses import pairs
 from posterior_consensus.similarity import group_planes
 
@@ -154,7 +155,7 @@ def partition_ess(draws: PartitionDraws, pairs_together: npt.NDArray[np.float64]
         if lag == 0:
             return 1.0
         before, after = halves[:, :-lag].ravel(), halves[:, lag:].ravel()
-        joint = contingency.paired_joint_sums(draws.labels, draws.n_clusters, before, after, h)
+        joint = counting.paired_joint_sums(draws.drawn, before, after, h)
         apart = pairs_together[before] + pairs_together[after] - 2 * joint
         return 1.0 - float(apart.mean()) / (2 * variance.total)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -25,8 +25,10 @@ from posterior_consensus.diagnostics.traces import (
     arviz_statistics,
     as_sampled,
     central_draw,
-    far_draws,
+    far_distances,
+    pairs_together,
     size_traces,
+    still_chains,
     together_trace,
     uncertain_pairs,
 )
@@ -69,6 +71,8 @@ class Diagnosis(Stored):
         (positions), ``chains`` and ``shares``.
     gap_items : tuple of str
         Names of the gap's items.
+    n_compared : int
+        Number of items whose pairs `pairs`, `partition_rhat`, `partition_ess` and `gap` are of: all, or 10,000.
     odd_chain : object or None
         Name of the one chain that differs from all others while these agree; None where there is none.
     items : xarray.DataArray of shape (n_items,), dtype int32
@@ -89,6 +93,7 @@ class Diagnosis(Stored):
     partition_ess: float
     gap: Gap
     gap_items: tuple[str, str]
+    n_compared: int
     odd_chain: object | None
     items: xr.DataArray
     n_chains: int
@@ -127,6 +132,7 @@ class Diagnosis(Stored):
             "chain_gap_positions": as_json(self.gap.items),
             "chain_gap_chains": as_json(self.gap.chains),
             "chain_gap_shares": as_json(self.gap.shares),
+            "diagnosis_items_compared": self.n_compared,
             "odd_chain": as_json(self.odd_chain),
             "diagnosis_chains": self.n_chains,
             "diagnosis_draws": self.n_draws,
@@ -151,6 +157,7 @@ class Diagnosis(Stored):
             partition_ess=float(dataset["partition_ess"]),
             gap=Gap(size, mcse, (first, second), (low, high), (least, most)),
             gap_items=(one, other),
+            n_compared=int(attrs["diagnosis_items_compared"]),
             odd_chain=from_json(attrs["odd_chain"]),
             items=dataset["diagnosis_center"].rename("center"),
             n_chains=int(attrs["diagnosis_chains"]),
@@ -165,6 +172,8 @@ class Diagnosis(Stored):
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         facts = [("verdict", self.verdict)]
+        if self.n_compared < self.items.size:
+            facts.append(("pairs", f"of {self.n_compared:,} of the {self.items.size:,} items, chosen at random"))
         facts.append(
             ("partition", f"R-hat {self.partition_rhat:.3f}, ESS {self.partition_ess:.0f} of {self.n_draws} draws")
         )
@@ -250,6 +259,10 @@ def diagnose(
     the gap ignore them: they compare the chains as they were sampled. With allocation probabilities they compare the
     labels sampled from them.
 
+    What goes over all pairs of items (R-hat and effective sample size of the partition, the largest gap, the pairs
+    followed, the central draw) grows with the square of their number: of more than 10,000 items it is taken over the
+    pairs of 10,000, chosen at random and always the same. Sizes and distances are of all items.
+
     The chains *disagree* if an R-hat (of a summary, the partition or the worst pair) is above 1.05, or if the largest
     gap is above 0.1 and larger than chance explains among so many differences. They are *short* if any
     effective sample size is below 100 for each chain [1]_, or an R-hat above 1.01 [1]_. Nothing is *known* where the
@@ -277,30 +290,36 @@ def diagnose(
     plain = as_sampled(draws)
     center = central_draw(plain, record) if partition is None else draws.as_labels(partition)
     name = "distance to central draw" if partition is None else "distance to consensus"
-    followed, together = size_traces(plain)
+    followed = size_traces(plain)
+    at, some = plain.of_some_items()
+    together = pairs_together(some)
     distances = _distances(plain, {name: center} | _references(draws, references), record, references is None)
     traces = _trace_array(draws, followed | distances)
-    summaries, pairs = _statistics(draws, traces), _pair_statistics(draws, uncertain_pairs(plain, n_pairs, rng))
-    variance = partition_variance(plain, together)
-    ess = partition_ess(plain, together, variance) * draws.samples.effective_draws / draws.n_draws
-    gap = largest_gap(plain)
-    names = draws.items.names.tolist()
-    gap_items = (names[gap.items[0]], names[gap.items[1]])
+    chosen = uncertain_pairs(some, n_pairs, rng)
+    summaries = _statistics(draws, traces)
+    pairs = _pair_statistics(draws, at[chosen], together_trace(some, chosen))
+    variance = partition_variance(some, together)
+    ess = partition_ess(some, together, variance) * draws.samples.effective_draws / draws.n_draws
+    gap = largest_gap(some)
+    first, second = draws.items.named(at[list(gap.items)]).tolist()
+    all_still, still = still_chains(plain)
     rows = [str(name) for name in summaries["summary"].values]
     least = np.fmin(summaries["ess_bulk"].values, summaries["ess_tail"].values)
-    by_chain = [(draws.samples.chain.item(rows[0]), draws.labels[rows]) for rows in draws.samples.chains]
     evidence = Evidence(
         draws=draws,
+        n_compared=some.n_items,
         summed_out=not draws.labels_are_sure,
-        moves=bool(np.any(draws.labels != draws.labels[0])),
-        still=[name for name, labels in by_chain if not np.any(labels != labels[0])],
+        moves=not all_still,
+        still=[draws.samples.chain.item(draws.samples.chains[k][0]) for k in np.flatnonzero(still)],
         rhats={"partition": variance.rhat, **dict(zip(rows, summaries["rhat"].values, strict=True))},
         ess={"partition": ess, **dict(zip(rows, least, strict=True))},
         pair_rhat=float(pairs["rhat"].max()) if pairs.sizes["pair"] else np.nan,
         gap=gap,
-        odd_chain=odd_chain(plain, gap, together),
+        odd_chain=odd_chain(some, gap, together),
     )
-    status, verdict = judge(evidence, gap_items)
+    status, verdict = judge(evidence, (first, second))
+    if not np.isnan(gap.size):
+        gap = replace(gap, items=(int(at[gap.items[0]]), int(at[gap.items[1]])))
     return Diagnosis(
         status=status,
         verdict=verdict,
@@ -310,7 +329,8 @@ def diagnose(
         partition_rhat=variance.rhat,
         partition_ess=ess,
         gap=gap,
-        gap_items=gap_items,
+        gap_items=(first, second),
+        n_compared=some.n_items,
         odd_chain=evidence.odd_chain,
         items=draws.items.array(center, "center"),
         n_chains=len(draws.samples.chains),
@@ -339,7 +359,7 @@ def _distances(
     rows = loss_matrix(np.stack(list(named.values())), draws, loss)
     traces = dict(zip(named, rows, strict=True))
     if far:
-        two = loss_matrix(np.stack(far_draws(draws, rows[0], loss)), draws, loss)
+        two = far_distances(draws, rows[0], loss)
         traces |= dict(zip(("distance to far draw", "distance to opposite draw"), two, strict=True))
     return {name: (row, loss.unit) for name, row in traces.items()}
 
@@ -365,9 +385,8 @@ def _statistics(draws: PartitionDraws, traces: xr.DataArray) -> xr.Dataset:
     return xr.Dataset({name: ("summary", column) for name, column in columns.items()}, coords)
 
 
-def _pair_statistics(draws: PartitionDraws, chosen: npt.NDArray[np.intp]) -> xr.Dataset:
-    values = together_trace(draws, chosen)
+def _pair_statistics(draws: PartitionDraws, chosen: npt.NDArray[np.intp], values: Floats) -> xr.Dataset:
     columns = {"mean": draws.samples.mean(values), **arviz_statistics(draws, values)}
-    names = draws.items.names
-    coords = {"pair_first": ("pair", names[chosen[:, 0]]), "pair_second": ("pair", names[chosen[:, 1]])}
+    first, second = (draws.items.named(items) for items in chosen.T)
+    coords = {"pair_first": ("pair", first), "pair_second": ("pair", second)}
     return xr.Dataset({name: ("pair", column) for name, column in columns.items()}, coords)

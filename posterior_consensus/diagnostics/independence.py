@@ -15,7 +15,7 @@ from posterior_consensus.arguments import as_generator, check_count
 from posterior_consensus.diagnostics.agreement import partition_ess, partition_variance
 from posterior_consensus.diagnostics.discrepancy import gaussian_kernel, squared_discrepancies
 from posterior_consensus.diagnostics.matching import matched_labels
-from posterior_consensus.diagnostics.traces import as_sampled, size_traces
+from posterior_consensus.diagnostics.traces import as_sampled, pairs_together
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.partitions import canonical_rows
 from posterior_consensus.sources.containers import Stored
@@ -216,8 +216,9 @@ def near_independence(
 
 
 def _effective_draws(draws: PartitionDraws) -> float:
-    together = size_traces(draws)[1]
-    return partition_ess(draws, together, partition_variance(draws, together))
+    some = draws.of_some_items()[1]
+    together = pairs_together(some)
+    return partition_ess(some, together, partition_variance(some, together))
 
 
 def _uncorrelated(draws: PartitionDraws, ess: float, max_draws: int) -> npt.NDArray[np.intp]:

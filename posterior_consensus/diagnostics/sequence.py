@@ -14,7 +14,7 @@ from posterior_consensus.arguments import check_count
 from posterior_consensus.diagnostics.burn_in import FEWEST_DRAWS, end_of_burn_in
 from posterior_consensus.diagnostics.traces import Floats, as_sampled
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.expectation import loss_matrix, paired_losses
+from posterior_consensus.expectation import losses_of_draws, paired_losses
 from posterior_consensus.losses import PartitionLoss, as_loss, loss_attrs, loss_from
 from posterior_consensus.sources.containers import Stored
 from posterior_consensus.sources.labels import as_partition_draws
@@ -208,7 +208,7 @@ def sequential_distances(draws: Any, loss: str | PartitionLoss = "vi", *, lag: i
 def _to_second_half(draws: PartitionDraws, rows: npt.NDArray[np.intp], loss: PartitionLoss) -> tuple[Floats, ...]:
     """Mean distance of each draw of a chain from some draws of its second half, its third and its last quarter."""
     places = np.unique(np.linspace(rows.size // 2, rows.size - 1, _REFERENCES).astype(np.intp))
-    distances = loss_matrix(draws.labels[rows[places]], draws.take(rows), loss)
+    distances = losses_of_draws(places, draws.take(rows), loss)
     middle = places.size // 2
     traces = []
     for part in (slice(None), slice(middle), slice(middle, None)):

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.expectation import loss_matrix
-from posterior_consensus.kernels import ensemble
+from posterior_consensus.ensemble.labels import DrawnLabels
+from posterior_consensus.expectation import losses_of_draws
 from posterior_consensus.losses import PartitionLoss, information, pairs
 
 Floats = npt.NDArray[np.float64]
@@ -26,34 +28,66 @@ def as_sampled(draws: PartitionDraws) -> PartitionDraws:
     return PartitionDraws(draws.items, draws.samples.weighted(np.ones(draws.n_draws)), draws.drawn)
 
 
-def size_traces(draws: PartitionDraws) -> tuple[dict[str, tuple[Floats, str]], Floats]:
-    """Traces (n_draws,) of what the cluster sizes say, each with its unit, and the number of pairs together."""
-    n = draws.n_items
-    sizes = ensemble.joint_counts(draws.labels, draws.starts, np.zeros(n, np.int32), 1)[:, 0]
+def pairs_together(draws: PartitionDraws) -> Floats:
+    """Number of pairs of items together in each draw, (n_draws,)."""
+    together: Floats = np.add.reduceat(pairs(draws.n_items)[draws.drawn.sizes], draws.starts[:-1])
+    return together
+
+
+def size_traces(draws: PartitionDraws) -> dict[str, tuple[Floats, str]]:
+    """Traces (n_draws,) of what the cluster sizes say, each with its unit."""
+    n, sizes = draws.n_items, draws.drawn.sizes
     first = draws.starts[:-1]
-    together = np.add.reduceat(pairs(n)[sizes], first)
+    together = pairs_together(draws)
     entropy = (information(n)[n] - np.add.reduceat(information(n)[sizes], first)) / n
-    traces = {
+    return {
         "number of clusters": (draws.n_clusters.astype(np.float64), ""),
         "entropy of sizes": (np.maximum(entropy, 0.0), "bits"),
         "largest cluster": (np.maximum.reduceat(sizes, first) / n, "share of items"),
         "mean co-clustering": (together / pairs(n)[n] if n > 1 else np.full(draws.n_draws, np.nan), "share of pairs"),
     }
-    return traces, together
 
 
 def central_draw(draws: PartitionDraws, loss: PartitionLoss) -> npt.NDArray[np.int32]:
-    """Labels of the draw of least expected loss among 64 evenly spaced ones."""
+    """Labels of the draw of least expected loss among 64 evenly spaced ones, of many items judged by some of them."""
     tried = np.unique(np.linspace(0, draws.n_draws - 1, _CENTERS).astype(np.intp))
-    losses = draws.samples.mean(loss_matrix(draws.labels[tried], draws, loss))
-    return draws.labels[tried[losses.argmin()]].astype(np.int32)
+    losses = draws.samples.mean(losses_of_draws(tried, draws.of_some_items()[1], loss))
+    return draws.drawn.of_draws(tried[[losses.argmin()]])[0].astype(np.int32)
 
 
-def far_draws(draws: PartitionDraws, distances: Floats, loss: PartitionLoss) -> list[npt.NDArray[np.int32]]:
-    """The draw that lies farthest by `distances` from some partition, and the draw farthest from it."""
-    far = draws.labels[int(distances.argmax())].astype(np.int32)
-    opposite = draws.labels[int(loss_matrix(far[np.newaxis], draws, loss)[0].argmax())].astype(np.int32)
-    return [far, opposite]
+def far_distances(draws: PartitionDraws, distances: Floats, loss: PartitionLoss) -> tuple[Floats, Floats]:
+    """Distances of all draws from the one farthest by `distances` from some partition, and from the farthest of it."""
+    far = losses_of_draws(np.array([distances.argmax()]), draws, loss)[0]
+    return far, losses_of_draws(np.array([far.argmax()]), draws, loss)[0]
+
+
+def still_chains(draws: PartitionDraws) -> tuple[bool, npt.NDArray[np.bool_]]:
+    """Whether all draws are the same partition, and whether (n_chains,) those of each chain are."""
+    chains = draws.samples.chains
+    rows = np.concatenate([*chains, [chain[0] for chain in chains]])
+    others = np.concatenate([*(np.full(chain.size, chain[0]) for chain in chains), np.zeros(len(chains), np.intp)])
+    ends = np.cumsum([chain.size for chain in chains])
+    some = draws.drawn.some_items[1]
+    for drawn in (some, draws.drawn):
+        apart = _apart(drawn, rows, others)
+        still = np.array([not part.any() for part in np.split(apart, ends)[:-1]])
+        if some.n_items == draws.n_items or not still.any():
+            break  # chains that move do so among a few items, as a rule
+    return not apart.any(), still
+
+
+def _apart(drawn: DrawnLabels, rows: npt.NDArray[np.intp], others: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
+    """Whether draws `rows[p]` and `others[p]` differ."""
+    apart = np.zeros(rows.size, bool)
+    for _, found in drawn.map_blocks(_differ, rows, others):
+        apart |= found
+    return apart
+
+
+def _differ(
+    labels: npt.NDArray[Any], items: slice, rows: npt.NDArray[np.intp], others: npt.NDArray[np.intp]
+) -> npt.NDArray[np.bool_]:
+    return np.array([not np.array_equal(labels[row], labels[other]) for row, other in zip(rows, others, strict=True)])
 
 
 def uncertain_pairs(draws: PartitionDraws, n_pairs: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
@@ -68,7 +102,7 @@ def uncertain_pairs(draws: PartitionDraws, n_pairs: int, rng: np.random.Generato
         return candidates
     n_looked_at = max(1, min(draws.n_draws, _COMPARISONS // len(candidates)))
     rows = np.unique(np.linspace(0, draws.n_draws - 1, n_looked_at).astype(np.intp))
-    labels = draws.labels[rows]
+    labels = draws.drawn.of_draws(rows)
     counts = np.zeros(len(candidates), np.int64)
     for draw in labels:
         counts += draw[candidates[:, 0]] == draw[candidates[:, 1]]

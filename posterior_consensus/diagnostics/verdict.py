@@ -22,6 +22,8 @@ class Evidence:
     ----------
     draws : PartitionDraws
         What is judged.
+    n_compared : int
+        Number of items whose pairs are compared between chains.
     summed_out : bool
         Whether the sampler had no labels, which were drawn afterwards.
     moves : bool
@@ -38,6 +40,7 @@ class Evidence:
     """
 
     draws: PartitionDraws
+    n_compared: int
     summed_out: bool
     moves: bool
     still: list[object]
@@ -64,7 +67,7 @@ def judge(evidence: Evidence, names: tuple[str, str]) -> tuple[str, str]:
         )
     found = _disagreements(evidence, names)
     if found:
-        real = gap_is_real(evidence.gap, draws.n_items, n_chains)
+        real = gap_is_real(evidence.gap, evidence.n_compared, n_chains)
         start = "The chains disagree" if real else "The chains do not agree yet"
         better = "tempering" if evidence.summed_out else "the labels summed out"
         return "disagree", (
@@ -97,8 +100,14 @@ def judge(evidence: Evidence, names: tuple[str, str]) -> tuple[str, str]:
         )
     return "agree", (
         f"The chains agree: R-hat is at most {max(rhat, 1.0):.3f}, the effective sample size at least {ess:.0f}, and "
-        f"no pair's probability of being together differs by more than {evidence.gap.size:.2f} between chains.{weights}"
+        f"no pair's probability of being together differs by more than {evidence.gap.size:.2f} between chains"
+        f"{about_sample(evidence.n_compared, draws.n_items)}.{weights}"
     )
+
+
+def about_sample(n_compared: int, n_items: int) -> str:
+    """Which pairs of items are meant, where those of all would be too many."""
+    return "" if n_compared == n_items else f" (pairs of {n_compared:,} of the {n_items:,} items, chosen at random)"
 
 
 def _about_weights(draws: PartitionDraws) -> str:
@@ -113,7 +122,7 @@ def _about_weights(draws: PartitionDraws) -> str:
 def _disagreements(evidence: Evidence, names: tuple[str, str]) -> list[str]:
     found = []
     gap, odd = evidence.gap, evidence.odd_chain
-    if gap_is_real(gap, evidence.draws.n_items, len(evidence.draws.samples.chains)):
+    if gap_is_real(gap, evidence.n_compared, len(evidence.draws.samples.chains)):
         if odd is None:
             where = f"between chains {gap.chains[0]} and {gap.chains[1]}"
         else:

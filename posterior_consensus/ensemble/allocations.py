@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -16,6 +16,7 @@ from posterior_consensus.arguments import as_generator
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.labels import LabelsInMemory
+from posterior_consensus.ensemble.pairs import PairSource, Result
 from posterior_consensus.loss_record import PartitionLoss
 from posterior_consensus.losses import is_binder, pairs
 from posterior_consensus.partitions import canonical_rows
@@ -196,6 +197,12 @@ class AllocationProbabilities(PartitionDraws):
     def links(self, labels: npt.NDArray[Any]) -> tuple[Floats, float]:
         """Sums (n, K) of every item's similarities to the other members of each cluster, and 1."""
         return self._product_with_others(np.eye(labels.max() + 1)[labels]), 1.0
+
+    def map_links(
+        self, labels: npt.NDArray[Any], function: Callable[..., Result], *arguments: Any
+    ) -> Iterator[tuple[slice, Result]]:
+        """Call ``function(links, labels, total, *arguments)`` with the links of all items."""
+        return PairSource.map_links(self, labels, function, *arguments)
 
     def signatures(self) -> npt.NDArray[np.intp]:
         """A number for each item: allocation probabilities have no labels in common over all draws."""

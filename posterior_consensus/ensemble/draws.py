@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from posterior_consensus import display, memory
 from posterior_consensus.ensemble.items import Floats, Items
 from posterior_consensus.ensemble.labels import DrawnLabels
-from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.ensemble.pairs import PairSource, Result
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.kernels import coclustering, ensemble
 from posterior_consensus.loss_record import PartitionLoss
@@ -91,7 +91,14 @@ class PartitionDraws(PairSource):
 
     def take(self, rows: npt.NDArray[np.intp]) -> Self:
         """Keep some draws, by row number; their weights sum to 1 again, and equal ones where all of them were 0."""
-        return replace(self, samples=self.samples.take(rows), drawn=self.drawn.take(rows))
+        drawn = self.drawn.take(rows)
+        self.drawn.hand_on(drawn, rows)
+        return replace(self, samples=self.samples.take(rows), drawn=drawn)
+
+    def of_some_items(self) -> tuple[npt.NDArray[np.intp], PartitionDraws]:
+        """Positions of all items, or of 10,000 by a fixed rule, and the draws of their labels."""
+        at, some = self.drawn.some_items
+        return at, self if some is self.drawn else PartitionDraws(self.items.take(at), self.samples, some)
 
     def isel(self, *, chain: Any = slice(None), draw: Any = slice(None)) -> Self:
         """Keep some draws by their position, as xarray's ``isel`` does on a posterior.
@@ -184,6 +191,7 @@ class PartitionDraws(PairSource):
         """Rows (m, n) of the similarity matrix, with the bits that they have there."""
         n, n_rows, addends = self.n_items, coclustering.ROWS, self.samples.addends[0]
         counted = self.drawn.blocks(_DRAWS_AT_ONCE) if self.is_counted else ()
+        memory.check(n * self.n_draws * self.drawn.n_planes / 8, "Rows of the similarity matrix from packed labels")
         packed = [(len(block), coclustering.pack_bit_planes(block, self.drawn.n_planes)) for _, block in counted]
         for part in memory.parts(-(-n // n_rows), 8 * n * n_rows):
             first, last = n_rows * part.start, min(n, n_rows * part.stop)
@@ -193,7 +201,10 @@ class PartitionDraws(PairSource):
                     divisor = float(self.n_draws) if number == len(packed) else 1.0
                     coclustering.add_row_counts(planes, n_draws, first, rows, number == 1, divisor)
             else:
-                rows = ensemble.similarity_rows(self.labels, addends, np.arange(first, last))
+                rows = np.empty((last - first, n))
+                chosen = self.drawn.columns(slice(first, last))
+                for items, found in self.drawn.map_blocks(_similarity_rows, addends, chosen):
+                    rows[:, items] = found
                 rows /= rows[0, first]
             yield first, rows
 
@@ -207,23 +218,45 @@ class PartitionDraws(PairSource):
 
     def row(self, item: int) -> Floats:
         """Similarities (n,) of one item to all, at n x N cost."""
-        row: Floats = ensemble.similarity_rows(self.labels, self.samples.addends[0], np.array([item]))[0]
+        row = np.empty(self.n_items)
+        chosen = self.drawn.columns(np.array([item]))
+        for items, found in self.drawn.map_blocks(_similarity_rows, self.samples.addends[0], chosen):
+            row[items] = found[0]
         return row / row[item]
 
     def product(self, columns: Floats) -> Floats:
         """Product (n, c) of the similarity matrix with `columns` (n, c), at n x N x c cost."""
         addends, total = self.samples.addends
-        table = ensemble.scatter(self.labels, self.starts, np.ascontiguousarray(columns))
-        product: Floats = ensemble.gather(self.labels, self.starts, addends, table)
-        return product / total
+        columns, table = np.ascontiguousarray(columns), np.zeros((self.starts[-1], columns.shape[1]))
+        for items, block in self._whole_blocks():
+            ensemble.scatter_more(block, self.starts, columns[items], table)
+        product = np.empty(columns.shape)
+        for items, found in self.drawn.map_blocks(_gather, self.starts, addends, table):
+            product[items] = found
+        product /= total
+        return product
+
+    def _whole_blocks(self) -> Iterator[tuple[slice, npt.NDArray[Any]]]:
+        """Labels of all items, or block by block: sums of floats must be taken item by item to be the same."""
+        if self.drawn.are_in_memory:
+            return iter([(slice(None), self.labels)])
+        return self.drawn.map_blocks(_labels)
 
     def links(self, labels: npt.NDArray[Any]) -> tuple[Floats, float]:
         """Sums (n, K) of every item's similarities to the other members of each cluster, and what to divide them by."""
+        links = np.empty((self.n_items, int(labels.max()) + 1))
+        for items, found in self.map_links(labels, _links_alone):
+            links[items] = found
+        return links, self.samples.addends[1]
+
+    def map_links(
+        self, labels: npt.NDArray[Any], function: Callable[..., Result], *arguments: Any
+    ) -> Iterator[tuple[slice, Result]]:
+        """Call ``function(links, labels, total, *arguments)`` with :meth:`links` of blocks of items, in their order."""
         addends, total = self.samples.addends
-        counts = ensemble.joint_counts(self.labels, self.starts, labels, int(labels.max()) + 1)
-        links: Floats = ensemble.gather(self.labels, self.starts, addends, counts)
-        links[np.arange(labels.size), labels] -= total
-        return links, total
+        counts = self.drawn.joint_counts(labels)
+        given = self.starts, addends, counts, labels, total, function, arguments
+        return self.drawn.map_blocks(_apply_to_links, *given)
 
     def signatures(self) -> npt.NDArray[np.intp]:
         """Number (n,) of each item's labels over all draws."""
@@ -247,3 +280,39 @@ class PartitionDraws(PairSource):
 
     def _repr_html_(self) -> str:
         return display.as_html(type(self).__name__, self._facts())
+
+
+def _labels(labels: npt.NDArray[Any], items: slice) -> npt.NDArray[Any]:
+    return np.ascontiguousarray(labels)
+
+
+def _similarity_rows(labels: npt.NDArray[Any], items: slice, weights: Floats, chosen: npt.NDArray[Any]) -> Floats:
+    rows: Floats = ensemble.similarity_rows(np.ascontiguousarray(labels), weights, chosen)
+    return rows
+
+
+def _gather(
+    labels: npt.NDArray[Any], items: slice, starts: npt.NDArray[np.int64], weights: Floats, table: npt.NDArray[Any]
+) -> Floats:
+    sums: Floats = ensemble.gather(np.ascontiguousarray(labels), starts, weights, table)
+    return sums
+
+
+def _apply_to_links(
+    labels: npt.NDArray[Any],
+    items: slice,
+    starts: npt.NDArray[np.int64],
+    weights: Floats,
+    counts: npt.NDArray[np.int32],
+    partition: npt.NDArray[Any],
+    total: float,
+    function: Callable[..., Result],
+    arguments: tuple[Any, ...],
+) -> Result:
+    links, own = _gather(labels, items, starts, weights, counts), partition[items]
+    links[np.arange(own.size), own] -= total
+    return function(links, own, total, *arguments)
+
+
+def _links_alone(links: Floats, labels: npt.NDArray[Any], total: float) -> Floats:
+    return links

@@ -81,8 +81,12 @@ class Items:
     @property
     def names(self) -> npt.NDArray[np.str_]:
         """Their coordinate as text, or their numbers."""
-        names = self.coords[self.dim].values if self.dim in self.coords else range(self.n_items)
-        return np.array([str(name) for name in names])
+        return self.named(slice(None))
+
+    def named(self, at: npt.NDArray[np.intp] | slice) -> npt.NDArray[np.str_]:
+        """Names of some items, by position."""
+        names = self.coords[self.dim].values if self.dim in self.coords else np.arange(self.n_items)
+        return np.array([str(name) for name in names[at]], dtype=np.str_)
 
     def in_order(self, partition: Any, name: str = "partition") -> Any:
         """Take a partition's own labels in the order of these items; by position where a coordinate lacks."""

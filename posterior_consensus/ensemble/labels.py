@@ -6,19 +6,21 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from posterior_consensus import memory
 from posterior_consensus.executor import in_order
-from posterior_consensus.kernels import coclustering
+from posterior_consensus.kernels import coclustering, ensemble
 from posterior_consensus.partitions import canonical_rows
 
 Result = TypeVar("Result")
 
 _LABELS_IN_BLOCK = 2**24
 _ALIGNED = 256  # items that a search scores against the same tables
+_SOME_ITEMS = 10_000
 
 
 class DrawnLabels(ABC):
@@ -28,9 +30,12 @@ class DrawnLabels(ABC):
     ----------
     n_clusters : ndarray of shape (n_draws,), dtype int64
         Number of clusters of each draw.
+    are_in_memory : bool
+        Whether `values` costs nothing.
     """
 
     n_clusters: npt.NDArray[np.int64]
+    are_in_memory: ClassVar[bool] = False
 
     @property
     def n_draws(self) -> int:
@@ -86,6 +91,61 @@ class DrawnLabels(ABC):
             rows = slice(first, first + n_draws)
             yield rows, self.values[rows]
 
+    def joint_counts(self, partition: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        """Items (R, K) that the clusters of all draws have in common with those of a partition (n,).
+
+        Those of the last partition are kept: losses, ball, items and diagnosis are of the same one.
+        """
+        last, counts = vars(self).get("_last_counts", (None, None))
+        if counts is None or not np.array_equal(last, partition):
+            n_clusters = int(partition.max()) + 1
+            size = 4 * int(self.starts[-1]) * n_clusters
+            memory.check(size, f"The table of the clusters of all draws with {n_clusters} clusters", "Thin the draws.")
+            if self.are_in_memory:
+                counts = ensemble.joint_counts(self.values, self.starts, partition, n_clusters)
+            else:
+                counts = np.zeros((self.starts[-1], n_clusters), np.int32)
+                for _, found in self.map_blocks(_joint_counts, self.starts, partition, n_clusters):
+                    counts += found
+            vars(self)["_last_counts"] = partition.copy(), counts
+        return counts
+
+    @cached_property
+    def sizes(self) -> npt.NDArray[np.int32]:
+        """Number of items (R,) of each cluster of each draw."""
+        _, counts = vars(self).get("_last_counts", (None, None))
+        if counts is None:
+            counts = self.joint_counts(np.zeros(self.n_items, np.int32))
+        return counts.sum(axis=1, dtype=np.int32)
+
+    @cached_property
+    def some_items(self) -> tuple[npt.NDArray[np.intp], DrawnLabels]:
+        """Positions and labels of all items, or of 10,000 at random, the same ones for all draws of as many items."""
+        if self.n_items <= _SOME_ITEMS:
+            at = np.arange(self.n_items)
+            if self.are_in_memory or not memory.fits(4 * self.n_draws * self.n_items * self.dtype.itemsize):
+                return at, self
+            return at, LabelsInMemory(self.of_draws(np.arange(self.n_draws)), self.n_clusters)
+        at = np.sort(np.random.default_rng(0).choice(self.n_items, _SOME_ITEMS, replace=False))
+        return at, LabelsInMemory(*canonical_rows(self.columns(at).T, int(self.n_clusters.max())))
+
+    def hand_on(self, taken: DrawnLabels, rows: npt.NDArray[np.intp]) -> None:
+        """Give what was read of these draws to what `take` makes of them, which need not read it again."""
+        last, counts = vars(self).get("_last_counts", (None, None))
+        if counts is not None:
+            parts = [np.arange(self.starts[row], self.starts[row + 1]) for row in rows]
+            vars(taken)["_last_counts"] = last, counts[np.concatenate(parts)]
+        at, some = vars(self).get("some_items", (None, self))
+        if some is not self:
+            vars(taken)["some_items"] = at, some.take(rows)
+
+    def of_draws(self, rows: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
+        """Labels (rows.size, n_items) of a few draws, in memory."""
+        labels = np.empty((rows.size, self.n_items), self.dtype)
+        for items, found in self.map_blocks(_rows, rows):
+            labels[:, items] = found
+        return labels
+
     @abstractmethod
     def columns(self, items: slice | npt.NDArray[np.intp]) -> npt.NDArray[Any]:
         """Labels (n_items, n_draws) of some items, those of each in one piece of memory."""
@@ -113,6 +173,7 @@ class LabelsInMemory(DrawnLabels):
 
     array: npt.NDArray[Any]
     n_clusters: npt.NDArray[np.int64]
+    are_in_memory: ClassVar[bool] = True
 
     @property
     def values(self) -> npt.NDArray[Any]:
@@ -137,6 +198,10 @@ class LabelsInMemory(DrawnLabels):
         results = in_order(function, [(self.array[:, items], items, *arguments) for items in chosen])
         return zip(chosen, results, strict=True)
 
+    def of_draws(self, rows: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
+        """Labels (rows.size, n_items) of a few draws."""
+        return self.array[rows]
+
     def columns(self, items: slice | npt.NDArray[np.intp]) -> npt.NDArray[Any]:
         """Labels (n_items, n_draws) of some items, those of each in one piece of memory."""
         return np.ascontiguousarray(self.array[:, items].T)
@@ -148,3 +213,20 @@ class LabelsInMemory(DrawnLabels):
     def take(self, rows: npt.NDArray[np.intp]) -> LabelsInMemory:
         """Keep some draws, by row number."""
         return LabelsInMemory(self.array[rows], self.n_clusters[rows])
+
+
+def _joint_counts(
+    labels: npt.NDArray[Any],
+    items: slice,
+    starts: npt.NDArray[np.int64],
+    partition: npt.NDArray[np.int32],
+    n_clusters: int,
+) -> npt.NDArray[np.int32]:
+    counts: npt.NDArray[np.int32] = ensemble.joint_counts(
+        np.ascontiguousarray(labels), starts, partition[items], n_clusters
+    )
+    return counts
+
+
+def _rows(labels: npt.NDArray[Any], items: slice, rows: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
+    return labels[rows]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,8 @@ from posterior_consensus.partitions import Labels
 
 if TYPE_CHECKING:
     from posterior_consensus.ensemble.draws import PartitionDraws
+
+Result = TypeVar("Result")
 
 
 class PairSource(ABC):
@@ -109,6 +111,13 @@ class PairSource(ABC):
     @abstractmethod
     def links(self, labels: npt.NDArray[Any]) -> tuple[Floats, float]:
         """Sums (n, K) of every item's similarities to the other members of each cluster, and what to divide them by."""
+
+    def map_links(
+        self, labels: npt.NDArray[Any], function: Callable[..., Result], *arguments: Any
+    ) -> Iterator[tuple[slice, Result]]:
+        """Call ``function(links, labels, total, *arguments)`` with :meth:`links` of blocks of items, in their order."""
+        links, total = self.links(labels)
+        yield slice(0, self.n_items), function(links, labels, total, *arguments)
 
     @abstractmethod
     def signatures(self) -> npt.NDArray[np.intp]:

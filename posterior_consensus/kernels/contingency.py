@@ -240,3 +240,57 @@ def size_sums(labels, n_clusters, h):
         for size in sizes:
             sums[t] += h[size]
     return sums
+
+
+@jit
+def _stacked_counts(first, last, labels, starts, columns, counts):
+    for t in range(first, last):
+        block = counts[starts[t] : starts[t + 1]]
+        for p in range(columns.shape[0]):
+            column = columns[p]
+            for i in range(labels.shape[1]):
+                block[labels[t, i], column[i]] += 1
+
+
+def stacked_counts(labels, starts, columns, n_columns):
+    """Contingency counts (R, n_columns) of draws (N, m) with partitions whose labels are `columns` (P, m) of it."""
+    counts = np.zeros((starts[-1], n_columns), np.int32)
+    in_blocks(_stacked_counts, 0, labels.shape[0], labels, starts, columns, counts, work=columns.size)
+    return counts
+
+
+@jit
+def _sums_of_counts(first, last, counts, starts, offsets, h, sums):
+    for t in range(first, last):
+        for p in range(sums.shape[0]):
+            total = 0.0  # in the order of _joint_sum, so that sums have the same last bit
+            for column in range(offsets[p], offsets[p + 1]):
+                for cluster in range(starts[t], starts[t + 1]):
+                    total += h[counts[cluster, column]]
+            sums[p, t] = total
+
+
+def sums_of_counts(counts, starts, offsets, h):
+    """What :func:`joint_sums` gives (P, N), from counts (R, S) whose columns from `offsets[p]` are those of p."""
+    sums = np.empty((offsets.size - 1, starts.size - 1))
+    work = counts.size // max(sums.shape[1], 1)
+    in_blocks(_sums_of_counts, 0, sums.shape[1], counts, starts, offsets, h, sums, work=work)
+    return sums
+
+
+@jit
+def _paired_counts(first, last, labels, rows, others, widths, offsets, cells):
+    for p in range(first, last):
+        partition, draw, own = labels[rows[p]], labels[others[p]], cells[offsets[p] : offsets[p + 1]]
+        for i in range(draw.size):
+            own[np.int64(partition[i]) * widths[p] + np.int64(draw[i])] += 1
+
+
+def paired_counts(labels, rows, others, widths, offsets):
+    """Cells of the contingency tables of draws `rows[p]` with draws `others[p]` of (N, m), from `offsets[p]` on.
+
+    The latter have `widths[p]` clusters.
+    """
+    cells = np.zeros(offsets[-1], np.int32)
+    in_blocks(_paired_counts, 0, rows.size, labels, rows, others, widths, offsets, cells, work=labels.shape[1])
+    return cells

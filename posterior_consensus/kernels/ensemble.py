@@ -28,8 +28,13 @@ def _scatter(first, last, labels, starts, values, table):
 def scatter(labels, starts, values):
     """B' V of values (n, c): the sum of an item's row over each cluster of each draw, (R, c)."""
     table = np.zeros((starts[-1], values.shape[1]))
-    in_blocks(_scatter, 0, labels.shape[0], labels, starts, values, table, work=values.size)
+    scatter_more(labels, starts, values, table)
     return table
+
+
+def scatter_more(labels, starts, values, table):
+    """Add B' V to `table` (R, c): blocks of items, one after the other, give what all items give at once."""
+    in_blocks(_scatter, 0, labels.shape[0], labels, starts, values, table, work=values.size)
 
 
 @jit
@@ -115,23 +120,23 @@ def refine_in_place(labels, starts, weights, partition, counts, sizes):
 
 
 @jit
-def _similarity_rows(first, last, labels, weights, items, out):
+def _similarity_rows(first, last, labels, weights, chosen, out):
     for lower in range(first, last, _ITEMS_IN_ROW):
         upper = min(last, lower + _ITEMS_IN_ROW)
         for t in range(labels.shape[0]):
             others = labels[t, lower:upper]
-            for c in range(items.size):
-                label = labels[t, items[c]]
+            for c in range(chosen.shape[0]):
+                label = chosen[c, t]
                 total = out[c, lower:upper]
                 for i in range(upper - lower):
                     total[i] += weights[t] * (others[i] == label)
 
 
-def similarity_rows(labels, weights, items):
-    """Rows of B W B': the weight of the draws in which each of these items is with every item, (items.size, n)."""
-    n_draws, n_items = labels.shape
-    out = np.zeros((items.size, n_items))
-    in_blocks(_similarity_rows, 0, n_items, labels, weights, items, out, work=n_draws * items.size)
+def similarity_rows(labels, weights, chosen):
+    """Rows of B W B': the weight of the draws in which items of labels `chosen` (c, N) are with every item, (c, n)."""
+    n_items = labels.shape[1]
+    out = np.zeros((chosen.shape[0], n_items))
+    in_blocks(_similarity_rows, 0, n_items, labels, weights, chosen, out, work=chosen.size)
     return out
 
 

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 MOST_NAMED = 12  # clusters in a legend
 _SMALLEST_FONT = 5.0  # points; smaller is not read
+MOST_OF_PAIRS = 10_000  # items of which every pair is drawn; of more, some
+SOME_OF_PAIRS = 2_000
+MOST_IN_ROW = 20_000  # items that stand in a row; of more, so many
 
 
 def new_axes(ax: Any, figsize: Any, width: float, height: float) -> Axes:
@@ -85,6 +88,18 @@ def grid_axes(
     if grid.size != n_rows * n_columns:
         raise ValueError(f"`axes` must hold {n_rows * n_columns} matplotlib Axes; got {grid.size}.")
     return grid.reshape(n_rows, n_columns)
+
+
+def some_of(n_items: int, most: int, shown: int) -> npt.NDArray[np.intp]:
+    """Positions of the items to draw: all, or of more than `most` so many at random, always the same ones."""
+    if n_items <= most:
+        return np.arange(n_items)
+    return np.sort(np.random.default_rng(0).choice(n_items, shown, replace=False))
+
+
+def with_share(name: str, shown: int, n_items: int) -> str:
+    """The name of an axis of items, which says so where not all of them are shown."""
+    return name if shown == n_items else f"{name} ({shown:,} of {n_items:,}, at random)"
 
 
 def extent(ax: Axes) -> tuple[float, float]:

@@ -42,7 +42,7 @@ def plot_credible_ball(
     Items are ordered by their cluster in the center, then in each bound from the top. Clusters of a bound have the
     colour of the center's cluster with which they are matched (most items in common over all one-to-one matchings);
     those left over have the next. After twenty colours come patterns. Of several bounds at the same
-    distance the first is drawn.
+    distance the first is drawn. Of more than 20,000 items so many are drawn, at random, and the axis says so.
 
     Examples
     --------

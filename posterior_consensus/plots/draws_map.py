@@ -9,8 +9,9 @@ import numpy.typing as npt
 
 from posterior_consensus.credible import BOUNDS, CredibleBall
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.expectation import loss_matrix
+from posterior_consensus.expectation import loss_matrix, losses_of_draws
 from posterior_consensus.losses import PartitionLoss, vi
+from posterior_consensus.partitions import canonical_labels
 from posterior_consensus.plots.axes import new_axes
 from posterior_consensus.plots.colours import (
     MARK,
@@ -79,6 +80,7 @@ def plot_draws_map(
     and J the centring matrix. The estimate and the bounds are placed among the draws by Gower's formula [1]_, so that
     they do not change the map. The axes' labels tell the share of the sum of positive eigenvalues; where both
     together have less than half, a title says that draws far apart can fall together. Equal partitions always do.
+    Of more than 10,000 items the distances are of so many, chosen at random, and the second axis says so.
 
     References
     ----------
@@ -105,7 +107,9 @@ def plot_draws_map(
     marks = _marks(draws, partition, ball, particles)
     metric = next((known.loss for known in (ball, particles) if known is not None), vi())
     shown = draws.take(_evenly(draws, n_draws))
-    placed, added, shares = _scaled(shown, [labels for _, labels in marks.values()], metric)
+    at, compared = PartitionDraws(shown.items, shown.samples, shown.drawn).of_some_items()
+    marked = [canonical_labels(labels[at]) for _, labels in marks.values()]
+    placed, added, shares = _scaled(compared, marked, metric)
     ax = new_axes(ax, figsize, 5.8, 4.4)
     inside = np.ones(shown.n_draws, bool)
     if ball is not None:
@@ -133,7 +137,8 @@ def plot_draws_map(
         )
     unit = f", {metric.unit}" if metric.unit else ""
     ax.set_xlabel(f"first axis ({metric.name}{unit}): {shares[0]:.0%} of the variation")
-    ax.set_ylabel(f"second axis: {shares[1]:.0%} of it")
+    some = f"\ndistances over {at.size:,} of {draws.n_items:,} items" if at.size < draws.n_items else ""
+    ax.set_ylabel(f"second axis: {shares[1]:.0%} of it{some}")
     if 0 < shares.sum() < _LITTLE:
         text = f"The map shows {shares.sum():.0%} of the variation.\nDraws that are near on it can be far apart."
         ax.set_title(text, loc="left", fontsize="small")
@@ -174,7 +179,7 @@ def _scaled(
     shown: PartitionDraws, extra: list[npt.NDArray[np.int32]], metric: PartitionLoss
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Places (N, 2) of the draws and of further partitions (P, 2), and the two axes' shares of the variation."""
-    squares = loss_matrix(shown.labels, shown, metric) ** 2
+    squares = losses_of_draws(np.arange(shown.n_draws), shown, metric) ** 2
     means = squares.mean(axis=0)
     values, vectors = np.linalg.eigh(-(squares - means - means[:, np.newaxis] + means.mean()) / 2)
     positive = np.maximum(values, 0.0)

@@ -8,7 +8,15 @@ import numpy as np
 
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.items import ItemUncertainty
-from posterior_consensus.plots.axes import extent, label_clusters, label_items, new_axes
+from posterior_consensus.plots.axes import (
+    MOST_IN_ROW,
+    extent,
+    label_clusters,
+    label_items,
+    new_axes,
+    some_of,
+    with_share,
+)
 from posterior_consensus.plots.colours import (
     MARKERS,
     NEUTRAL,
@@ -54,7 +62,7 @@ def plot_item_uncertainty(
     of being with the rest of the cluster; an item on its own has none. The point, in the other cluster's colour, is the
     probability of being there: above the bar, the item would rather be there. After twenty colours come
     patterns, of points other shapes. Items are named where their names can be read at the size of the axes, else
-    clusters are.
+    clusters are. Of more than 20,000 items so many are drawn, at random, and the axis says so.
 
     Examples
     --------
@@ -66,13 +74,14 @@ def plot_item_uncertainty(
     """
     if not isinstance(items, ItemUncertainty):
         raise TypeError(f"`items` must be what item_uncertainty() returns; got {type(items).__name__}.")
-    cluster, dim = items.cluster.values, str(items.cluster.dims[0])
-    own = np.nan_to_num(items.probability.values)
-    order = np.lexsort([np.nan_to_num(items.nearest_probability.values), -own, cluster])
+    n_items, dim = items.cluster.size, str(items.cluster.dims[0])
+    at = some_of(n_items, MOST_IN_ROW, MOST_IN_ROW)
+    cluster, own = items.cluster.values, np.nan_to_num(items.probability.values)
+    order = at[np.lexsort([np.nan_to_num(items.nearest_probability.values[at]), -own[at], cluster[at]])]
     ax = new_axes(ax, figsize, 7.2, 3.4)
     room = extent(ax)[0] / order.size  # points an item
     edges = np.arange(order.size + 1) - 0.5
-    sizes = np.bincount(cluster)
+    sizes = np.bincount(cluster[at], minlength=int(cluster.max()) + 1)
     ends = np.cumsum(sizes)
     patterned = is_patterned(extent(ax)[0], sizes.size)
     for k, (size, end) in enumerate(zip(sizes, ends, strict=True)):
@@ -95,9 +104,10 @@ def plot_item_uncertainty(
             zorder=2.5,
             clip_on=False,
         )
-    ax.set(xlim=(-0.5, order.size - 0.5), ylim=(0, 1.02), xlabel=dim, ylabel="posterior probability")
+    ax.set(xlim=(-0.5, order.size - 0.5), ylim=(0, 1.02), ylabel="posterior probability")
+    ax.set_xlabel(with_share(dim, order.size, n_items))
     ax.tick_params(axis="x", length=0)
-    if not label_items(ax, "x", Items.along(items.cluster, dim).names[order]):
+    if not label_items(ax, "x", Items.along(items.cluster, dim).named(order)):
         label_clusters(ax, "x", sizes, [str(name) for name in items.names])
     ax.set_xlabel(ax.get_xlabel() + repeats(sizes.size, patterned))
     _add_legend(ax)

@@ -50,6 +50,8 @@ def plot_particles(particles: Particles, *, figsize: tuple[float, float] | None 
 
     where n_kl(i) items are in both clusters and m_kl(i) in either. It is 0 where an item's company is the same in all.
 
+    Of more than 20,000 items so many are drawn, at random, and the axis says so.
+
     See Also
     --------
     plot_alluvial, plot_draws_map : which take particles too.

@@ -12,9 +12,18 @@ from scipy.spatial.distance import squareform
 
 from posterior_consensus.ensemble.items import Items, cluster_names
 from posterior_consensus.partitions import canonical_labels
-from posterior_consensus.plots.axes import label_clusters, label_items, new_axes
+from posterior_consensus.plots.axes import (
+    MOST_OF_PAIRS,
+    SOME_OF_PAIRS,
+    label_clusters,
+    label_items,
+    new_axes,
+    some_of,
+    with_share,
+)
 from posterior_consensus.plots.colours import MARK, as_cmap
 from posterior_consensus.similarity import posterior_similarity_matrix
+from posterior_consensus.sources.labels import as_pair_source
 from posterior_consensus.views.partial_partition import PartialPartition
 
 if TYPE_CHECKING:
@@ -64,7 +73,8 @@ def plot_psm(
     -----
     Clusters stand in the order of their labels, items within a cluster in that of an average linkage tree of 1 - PSM.
     Items are named where their names can be read at the size of the axes. Else clusters have a tick each, and their
-    names, as the user gave them, where there is room.
+    names, as the user gave them, where there is room. Of draws of more than 10,000 items 2,000 are drawn, at random,
+    and the axis says so.
 
     Examples
     --------
@@ -76,9 +86,9 @@ def plot_psm(
     """
     from matplotlib.patches import Rectangle
 
-    matrix = _as_matrix(psm)
+    matrix, items, at = _as_matrix(psm)
     values, dim = matrix.values, str(matrix.dims[0])
-    given = None if partition is None else _labels(partition, matrix)
+    given = None if partition is None else _labels(partition, items)[at]
     is_partial = isinstance(partition, PartialPartition)
     labels = given if given is None or is_partial else canonical_labels(given)
     n_sure = partition.n_clusters if is_partial else None  # clusters to outline
@@ -92,8 +102,8 @@ def plot_psm(
     colour_bar = ax.figure.colorbar(image, ax=ax, fraction=0.046, pad=0.03)
     colour_bar.set_label("posterior probability of the same cluster")
     colour_bar.outline.set_visible(False)
-    named = label_items(ax, "xy", Items.along(matrix, dim).names[order])
-    ax.set_xlabel(dim)
+    named = label_items(ax, "xy", items.named(at[order]))
+    ax.set_xlabel(with_share(dim, at.size, items.n_items))
     ax.set_ylabel(dim)
     ax.tick_params(length=0)
     if labels is None:
@@ -114,9 +124,13 @@ def plot_psm(
     return ax
 
 
-def _as_matrix(psm: Any) -> xr.DataArray:
+def _as_matrix(psm: Any) -> tuple[xr.DataArray, Items, npt.NDArray[np.intp]]:
+    """Similarities, all items, and the positions of those that the similarities are of."""
     if not (isinstance(psm, xr.DataArray) and any(str(dim).endswith("_bis") for dim in psm.dims)):
-        return posterior_similarity_matrix(psm)
+        source = as_pair_source(psm)
+        at = some_of(source.n_items, MOST_OF_PAIRS, SOME_OF_PAIRS)
+        shown = source if at.size == source.n_items else source.of_items(at)
+        return posterior_similarity_matrix(shown), source.items, at
     dim = str(psm.dims[0])
     square = psm.dims == (dim, f"{dim}_bis") and psm.shape[0] == psm.shape[1]
     coords = [psm[name].values if name in psm.coords else np.arange(len(psm)) for name in psm.dims]
@@ -126,12 +140,11 @@ def _as_matrix(psm: Any) -> xr.DataArray:
         )
     if not (np.all(psm.values >= 0) and np.all(psm.values <= 1) and np.allclose(psm.values, psm.values.T)):
         raise ValueError("`psm` must be a symmetric matrix of probabilities; got other values.")
-    return psm
+    return psm, Items.along(psm, dim), np.arange(len(psm))
 
 
-def _labels(partition: Any, matrix: xr.DataArray) -> npt.NDArray[Any]:
-    """The partition's own labels in the order of the matrix."""
-    items = Items.along(matrix, str(matrix.dims[0]))
+def _labels(partition: Any, items: Items) -> npt.NDArray[Any]:
+    """The partition's own labels in the order of these items."""
     if isinstance(partition, PartialPartition):
         partition = partition.labels.where(partition.labels >= 0, partition.n_clusters)
     items.as_labels(partition)  # complains of what is none

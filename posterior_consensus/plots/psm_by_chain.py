@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from posterior_consensus.diagnostics.agreement import largest_gap
 from posterior_consensus.diagnostics.traces import as_sampled
-from posterior_consensus.plots.axes import grid_axes
+from posterior_consensus.partitions import canonical_labels
+from posterior_consensus.plots.axes import MOST_OF_PAIRS, SOME_OF_PAIRS, grid_axes, some_of, with_share
 from posterior_consensus.plots.colours import MARK, as_cmap, ink_on
 from posterior_consensus.plots.psm import item_order
 from posterior_consensus.sources.labels import as_partition_draws
@@ -56,7 +57,8 @@ def plot_psm_by_chain(
     Notes
     -----
     The title tells the largest gap between two chains, as :func:`diagnose` does; circles mark its pair of items.
-    Weights are ignored, as the chains are to be compared as they were sampled.
+    Weights are ignored, as the chains are to be compared as they were sampled. Of more than 10,000 items 2,000 are
+    drawn, at random, and the first axis says so; the gap is the largest among their pairs.
 
     Examples
     --------
@@ -68,7 +70,10 @@ def plot_psm_by_chain(
     """
     draws, colours = as_partition_draws(draws), as_cmap(cmap)
     labels = np.zeros(draws.n_items, np.int32) if partition is None else draws.as_labels(partition)
-    plain = as_sampled(draws)
+    at = some_of(draws.n_items, MOST_OF_PAIRS, SOME_OF_PAIRS)
+    plain, labels = as_sampled(draws), canonical_labels(labels[at])
+    if at.size < draws.n_items:
+        plain = plain.of_items(at)
     order = item_order(plain.shared_similarity, labels)
     n_chains = len(draws.samples.chains)
     n_columns = min(n_chains, _MOST_COLUMNS)
@@ -96,12 +101,13 @@ def plot_psm_by_chain(
             ax.axvline(edge, color=line, linewidth=0.4)
         if marked:
             ax.plot(marked, marked[::-1], "o", markersize=9, markerfacecolor="none", markeredgecolor=MARK)
+    if at.size < draws.n_items:
+        axes[0].set_xlabel(with_share(draws.items.dim, at.size, draws.n_items), fontsize="small")
     colour_bar = axes[0].figure.colorbar(image, ax=list(axes), fraction=0.046, pad=0.02)
     colour_bar.set_label("probability of\nthe same cluster")
     colour_bar.outline.set_visible(False)
     if marked:
-        names = draws.items.names
-        first, second = (names[item] for item in gap.items)
+        first, second = draws.items.named(at[list(gap.items)])
         title = f"largest gap {gap.size:.2f}: {draws.items.dim} {first} and {second}, "
         title += f"chains {gap.chains[0]} and {gap.chains[1]}"
         axes[0].figure.suptitle(title, fontsize="medium", wrap=True)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.partitions import Labels
-from posterior_consensus.plots.axes import extent, label_items
+from posterior_consensus.plots.axes import MOST_IN_ROW, extent, label_items, some_of, with_share
 from posterior_consensus.plots.colours import colours_of, ink, is_patterned, patch_style, patterns_of, repeats
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _MOST_CLUSTERS = 50  # parted by lines; the lines of more would cover the strips
 def draw_strips(
     ax: Axes, strips: Sequence[Labels], captions: Sequence[str], items: Items, by: str, n_rows: int
 ) -> npt.NDArray[np.intp]:
-    """Draw partitions, whose clusters are matched, in the first of `n_rows` rows; return the order of the items.
+    """Draw partitions, whose clusters are matched, in the first of `n_rows` rows; return the order of the items drawn.
 
     Items are ordered by their cluster in the first partition, then in each of the others. Lines part the clusters of
     the first, which the axis calls `by`. There is a caption for each row.
@@ -33,7 +33,8 @@ def draw_strips(
     from matplotlib.patches import Rectangle
 
     first = strips[0]
-    order = np.lexsort(list(reversed(strips)))
+    at = some_of(first.size, MOST_IN_ROW, MOST_IN_ROW)
+    order = at[np.lexsort([labels[at] for labels in reversed(strips)])]
     patterned = is_patterned(extent(ax)[0], int(first.max()) + 1)
     for row, labels in enumerate(strips):
         colours = np.array([to_rgb(colour) for colour in colours_of(labels[order])])
@@ -51,11 +52,10 @@ def draw_strips(
     if first.max() < _MOST_CLUSTERS:
         edges = np.flatnonzero(np.diff(first[order])) + 0.5
         ax.vlines(edges, -0.5, n_rows - 0.5, colors=ink(), linewidths=0.8, linestyles=":")
-    ax.set(
-        xlim=(-0.5, order.size - 0.5), ylim=(n_rows - 0.5, -0.5), xlabel=f"{items.dim}, by cluster of the {by}{more}"
-    )
+    ax.set(xlim=(-0.5, order.size - 0.5), ylim=(n_rows - 0.5, -0.5))
+    ax.set_xlabel(f"{with_share(items.dim, order.size, first.size)}, by cluster of the {by}{more}")
     ax.set_yticks(range(n_rows), captions)
-    if not label_items(ax, "x", items.names[order]):
+    if not label_items(ax, "x", items.named(order)):
         ax.set_xticks([])
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)

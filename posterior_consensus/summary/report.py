@@ -9,15 +9,19 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 import posterior_consensus
 from posterior_consensus import display, plots
+from posterior_consensus.ensemble.items import Items
 from posterior_consensus.plots.axes import as_png
 
 if TYPE_CHECKING:
     from posterior_consensus.summary.summary import Summary
 
+_MOST_LISTED = 20_000  # items by name
 _MOST_CHAINS = 8  # similarity matrices side by side
 
 
@@ -109,18 +113,22 @@ def _table(frame: pd.DataFrame) -> str:
 
 
 def _members(summary: Summary) -> str:
-    """All items of each cluster, folded away."""
+    """The items of each cluster, folded away."""
     labels = summary.consensus.labels
-    dim = summary.draws.items.dim
-    names = labels[dim].values if dim in labels.coords else range(labels.size)
-    by_cluster: dict[int, list[str]] = {}
-    for name, label in zip(names, labels.values, strict=True):
-        by_cluster.setdefault(int(label), []).append(str(name))
+    items = summary.draws.items
+    order = np.argsort(labels.values, kind="stable")
+    clusters = np.split(order, np.cumsum(np.bincount(labels.values))[:-1])
+    most = labels.size if labels.size <= _MOST_LISTED else max(1, _MOST_LISTED // len(clusters))
     rows = "".join(
-        f"<tr><th>{k}</th><td style='text-align:left'>{html.escape(', '.join(by_cluster[k]))}</td></tr>"
-        for k in sorted(by_cluster)
+        f"<tr><th>{k}</th><td style='text-align:left'>{html.escape(_named(items, members, most))}</td></tr>"
+        for k, members in enumerate(clusters)
     )
-    return f"<details><summary>All items by cluster</summary><table>{rows}</table></details>"
+    title = "All items by cluster" if most == labels.size else f"The first {most:,} items of each cluster"
+    return f"<details><summary>{title}</summary><table>{rows}</table></details>"
+
+
+def _named(items: Items, members: npt.NDArray[np.intp], most: int) -> str:
+    return ", ".join(items.named(members[:most])) + (", ..." if members.size > most else "")
 
 
 def _uncertain(summary: Summary) -> pd.DataFrame:

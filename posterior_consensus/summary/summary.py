@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -42,12 +43,13 @@ from posterior_consensus.sources.containers import (
 from posterior_consensus.summary.finding import find_draws
 from posterior_consensus.summary.references import bibtex, cited_keys
 from posterior_consensus.summary.report import write_report
-from posterior_consensus.summary.text import facts, findings, improbable, methods_text, number_probabilities
-from posterior_consensus.views.particles import Particles, particles
+from posterior_consensus.summary.text import facts, findings, improbable, left_out, methods_text, number_probabilities
+from posterior_consensus.views.particles import Particles, find_particles
 
 Result = TypeVar("Result")
 
 _SECONDS_TO_BOUND = 0.3  # estimated time of the work
+_MOST_LABELS_TO_BOUND = 500_000_000  # of more, that time matches too few draws for a bound of any use
 _DRAWS_LOOKED_AT = 500  # for further answers, so that they take a small part of the time
 _MOST_ANSWERS = 3
 
@@ -63,7 +65,8 @@ class Summary(HasLabels, display.Shown):
     draws : PartitionDraws or AllocationProbabilities
     consensus : ConsensusPartition
     certificate : Certificate or None
-        How far the consensus can be from the least expected loss; None for a loss without a bound.
+        How far the consensus can be from the least expected loss; None for a loss without a bound, where its matrices
+        of items x items would take more than the memory budget, and of more than 500 million labels.
     ball : CredibleBall
         Under the consensus's loss where that is a metric, else under VI.
     items : ItemUncertainty
@@ -197,6 +200,13 @@ class Summary(HasLabels, display.Shown):
         """What the posterior says, in plain sentences."""
         return findings(self)
 
+    def left_out(self) -> list[str]:
+        """What was not computed of all items, because it grows with the square of their number, in plain sentences.
+
+        None for 9,000 items or fewer.
+        """
+        return left_out(self)
+
     def methods_text(self) -> str:
         """Sentences for a paper's section on methods, with these numbers, and their references.
 
@@ -317,9 +327,10 @@ def summarize(
     quiet = {"progressbar": progressbar}
     consensus = clock("consensus", consensus_partition, draws, loss, random_seed=random_seed, **quiet, **options)
     certificate = None
-    if family_of(consensus.loss) is not None:
+    if family_of(consensus.loss) is not None and draws.n_items * draws.n_draws <= _MOST_LABELS_TO_BOUND:
         budget = Foreseen(_SECONDS_TO_BOUND)
-        certificate = clock("certificate", certificate_within, budget, draws, consensus, consensus.loss, **quiet)
+        with suppress(MemoryError):  # the summary says that it is left out
+            certificate = clock("certificate", certificate_within, budget, draws, consensus, consensus.loss, **quiet)
     alternative = None
     if improbable(draws, consensus):
         number = int(number_probabilities(draws).argmax())
@@ -338,15 +349,19 @@ def summarize(
         items=clock("items", item_uncertainty, draws, consensus),
         diagnosis=clock("diagnosis", diagnose, draws, consensus),
         alternative=alternative,
-        answers=clock("answers", _answers, draws, loss=metric, random_seed=random_seed, **quiet),
+        answers=clock("answers", _answers, draws, consensus, metric, random_seed=random_seed, **quiet),
         observed=observed,
         seconds=clock.seconds,
     )
 
 
-def _answers(draws: PartitionDraws, **options: Any) -> Particles:
-    """Look for a few answers on some of the draws."""
-    return particles(_some(draws), max_particles=_MOST_ANSWERS, n_starts=1, **options)
+def _answers(
+    draws: PartitionDraws, consensus: ConsensusPartition, metric: str | PartitionLoss, **options: Any
+) -> Particles:
+    """Look for a few answers on some of the draws; of very many items one answer is the consensus."""
+    one = draws.as_labels(consensus) if as_loss(metric) == consensus.loss else None
+    limits: dict[str, Any] = {"max_particles": _MOST_ANSWERS, "n_starts": 1, "seconds": None, "one": one}
+    return find_particles(_some(draws), "auto", metric, **limits, **options)
 
 
 def _some(draws: PartitionDraws) -> PartitionDraws:

@@ -9,10 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 import posterior_consensus
-from posterior_consensus import display
+from posterior_consensus import display, memory
+from posterior_consensus.bounds.binder import BYTES_A_PAIR
+from posterior_consensus.bounds.methods import family_of
 from posterior_consensus.display import counted
 from posterior_consensus.info import Asked, SearchInfo
 from posterior_consensus.losses import is_binder
+from posterior_consensus.plots.axes import MOST_IN_ROW, MOST_OF_PAIRS, SOME_OF_PAIRS
 from posterior_consensus.summary.answers import answers_in_short, answers_reported, further_answers
 from posterior_consensus.summary.references import REFERENCES, cited_keys, loss_key
 
@@ -54,6 +57,8 @@ def facts(summary: Summary) -> list[tuple[str, str]]:
         ("answers", answers_in_short(summary)),
         ("chains", summary.diagnosis.verdict),
     ]
+    if sentences := left_out(summary):
+        rows.append(("left out", " ".join(sentences)))
     return [*rows, ("time", f"{sum(summary.seconds.values()):.2g} s")]
 
 
@@ -88,7 +93,34 @@ def findings(summary: Summary) -> list[str]:
             f"The {samples.n_draws:,} draws are weighted: they are worth {samples.effective_draws:.4g} draws of equal "
             f"weight, and one of them has {samples.weights.max():.2%} of the weight."
         )
-    return [*sentences, summary.diagnosis.verdict]
+    return [*sentences, *left_out(summary), summary.diagnosis.verdict]
+
+
+def left_out(summary: Summary) -> list[str]:
+    """What was not computed of all items, and why."""
+    n, diagnosis, answers = summary.draws.n_items, summary.diagnosis, summary.answers
+    sentences = []
+    size = BYTES_A_PAIR * n**2
+    if not memory.fits(size) and family_of(summary.loss) is not None:
+        sentences.append(
+            f"No bound of the least expected loss was computed from pairs of items, as this would take "
+            f"{memory.in_words(size)} of memory."
+        )
+    if n > MOST_OF_PAIRS:
+        sentences.append(
+            f"The similarity matrix was not formed, as it would take {memory.in_words(8 * n**2)}: figures show that of "
+            f"{SOME_OF_PAIRS:,} items, chosen at random."
+        )
+    if n > MOST_IN_ROW:
+        sentences.append(f"Figures of single items show {MOST_IN_ROW:,} of them.")
+    if diagnosis.n_compared < n:
+        sentences.append(
+            f"Chains are compared by the pairs of {diagnosis.n_compared:,} items, chosen at random, and by the sizes "
+            "and distances of whole partitions."
+        )
+    if answers.n_searched < n:
+        sentences.append(f"Further answers were looked for on {answers.n_searched:,} items, chosen at random.")
+    return sentences
 
 
 def methods_text(summary: Summary) -> str:
@@ -119,7 +151,7 @@ def methods_text(summary: Summary) -> str:
         f"vertical bounds of {least} and {counted(most, 'cluster')}; {counted(ambiguous, 'item')} {_are(ambiguous)} "
         f"with a posterior probability below {_HALF:g}."
     )
-    text = " ".join([first, second, third, *answers_reported(summary), _convergence(summary)])
+    text = " ".join([first, second, third, *answers_reported(summary), _convergence(summary), *left_out(summary)])
     if diagnosis.status == "disagree":
         text = f"These results must not be reported. {diagnosis.verdict}\n\n{text}"
     cited = [f"{REFERENCES[key]} [{key}]" for key in cited_keys(text)]
@@ -269,13 +301,23 @@ def _optimality(summary: Summary) -> str:
     certificate = summary.certificate
     agreement = _agreement(summary)
     if certificate is None:
-        return agreement or "no bound is known for this loss"
+        return agreement or _no_bound(summary)
     if certificate.status == "optimal":
         return "proven, no partition has a smaller expected loss"
     if _is_loose(certificate):
-        return "; ".join(filter(None, [agreement, "not proven, `certify` spends longer on a bound"]))
+        longer = ", `certify` spends longer on a bound" if _can_certify(summary) else ""
+        return "; ".join(filter(None, [agreement, f"not proven{longer}"]))
     gap = f"no partition's expected loss is more than {_at_most(certificate.gap)} smaller"
     return "; ".join(filter(None, [gap, agreement]))
+
+
+def _no_bound(summary: Summary) -> str:
+    return "no bound is known for this loss" if family_of(summary.loss) is None else "no bound was computed"
+
+
+def _can_certify(summary: Summary) -> bool:
+    """Whether matrices of items x items have room."""
+    return memory.fits(BYTES_A_PAIR * summary.draws.n_items**2)
 
 
 def _is_loose(certificate: Certificate) -> bool:
@@ -295,9 +337,10 @@ def _proof(summary: Summary) -> str:
     agreement = _agreement(summary)
     found = f"{agreement.capitalize()}." if agreement else ""
     if certificate is None:
-        return found or "No bound is known for this loss."
+        return found or f"{_no_bound(summary).capitalize()}."
     if _is_loose(certificate):
-        return f"{found} It is not proven that no other is much better; `certify` spends longer on a proof.".strip()
+        longer = "; `certify` spends longer on a proof" if _can_certify(summary) else ""
+        return f"{found} It is not proven that no other is much better{longer}.".strip()
     return f"{found} No clustering has an expected loss more than {_at_most(certificate.gap)} smaller.".strip()
 
 

@@ -51,6 +51,9 @@ class Particles(Stored):
         Names of the chains that belong to particles; empty unless the status says that there are some.
     verdict : str
         What to report.
+    n_searched : int
+        Number of items on which they were looked for: all, or 10,000 of more than 50 million labels. `path` is of
+        these items.
     draws : PartitionDraws or None
         The draws that the particles are of; None for particles that come back from where they were stored.
     """
@@ -69,6 +72,7 @@ class Particles(Stored):
     status: str
     chains: tuple[Any, ...]
     verdict: str
+    n_searched: int
     draws: PartitionDraws | None = field(default=None, compare=False)
 
     @property
@@ -199,6 +203,7 @@ class Particles(Stored):
             "particle_chains": as_json(self.by_chain["chain"].values.tolist()),
             "particle_status": self.status,
             "particle_verdict": self.verdict,
+            "particle_items_searched": self.n_searched,
             "particle_chains_apart": as_json(self.chains),
         }
         return stored(self._items, variables, attrs | loss_attrs(self.loss, "particle_"))
@@ -224,6 +229,7 @@ class Particles(Stored):
             status=attrs["particle_status"],
             chains=names_from_json(attrs["particle_chains_apart"]),
             verdict=attrs["particle_verdict"],
+            n_searched=int(attrs["particle_items_searched"]),
         )
 
     def to_dataframe(self) -> pd.DataFrame:
@@ -244,8 +250,11 @@ class Particles(Stored):
         distance = display.with_error(display.quantity(self.distance, self.loss.unit), self.distance_mcse)
         before = "; ".join(f"{k + 1}: {value:.4g}" for k, value in enumerate(self.path["distance"].values))
         kind = "distance" if self.loss.metric else "mean loss"
+        n_items = self.partitions.shape[1]
+        some = [("items", f"looked for on {self.n_searched:,} of {n_items:,}")] if self.n_searched < n_items else []
         facts = [
             ("verdict", self.verdict),
+            *some,
             (kind, f"{distance} ({self.loss.name})"),
             ("path", before),
             ("together", f"{int(self.meet().max()) + 1} sets of items that all particles keep"),

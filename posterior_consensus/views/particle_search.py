@@ -13,9 +13,10 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.executor import Executor
 from posterior_consensus.expectation import Floats, unscaled_losses
+from posterior_consensus.kernels import ensemble
 from posterior_consensus.kernels.loss import LinearLoss
 from posterior_consensus.loss_record import PartitionLoss
-from posterior_consensus.partitions import Labels
+from posterior_consensus.partitions import Labels, canonical_labels
 
 Rows = npt.NDArray[np.intp]
 
@@ -185,6 +186,38 @@ class ParticleSearch:
         value, before = losses.min(axis=0) @ draws.weights, placed.losses.min(axis=0) @ draws.weights
         if value < before - _TINY * abs(before):
             placed.partitions[k], placed.losses[k] = found, losses[k]
+
+
+def extended(
+    draws: PartitionDraws, at: Rows, partitions: npt.NDArray[np.int32], nearest: npt.NDArray[np.intp]
+) -> npt.NDArray[np.int32]:
+    """Partitions (P, n) of all items from partitions (P, m) of those `at` these positions, in one pass over all labels.
+
+    Every other item joins the cluster with which it is most often, on average over the cluster's members, in the draws
+    that are `nearest` to a partition.
+    """
+    drawn = np.ascontiguousarray(draws.drawn.columns(at).T)
+    sizes = [np.bincount(partition) for partition in partitions]
+    counts = [ensemble.joint_counts(drawn, draws.starts, one, k.size) for one, k in zip(partitions, sizes, strict=True)]
+    weights = [draws.weights * (nearest == k) for k in range(len(partitions))]
+    found = np.empty((len(partitions), draws.n_items), np.int32)
+    for items, joined in draws.drawn.map_blocks(_joined, draws.starts, counts, sizes, weights):
+        found[:, items] = joined
+    found[:, at] = partitions
+    return np.stack([canonical_labels(one) for one in found])
+
+
+def _joined(
+    labels: npt.NDArray[Any],
+    items: slice,
+    starts: npt.NDArray[np.int64],
+    counts: list[npt.NDArray[np.int32]],
+    sizes: list[npt.NDArray[np.intp]],
+    weights: list[Floats],
+) -> npt.NDArray[np.intp]:
+    labels = np.ascontiguousarray(labels)
+    links = (ensemble.gather(labels, starts, w, table) / k for w, table, k in zip(weights, counts, sizes, strict=True))
+    return np.stack([one.argmax(axis=1) for one in links])
 
 
 def merged(draws: PartitionDraws) -> PartitionDraws:

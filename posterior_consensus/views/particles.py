@@ -16,15 +16,17 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.executor import Executor
 from posterior_consensus.expectation import Floats, loss_matrix
 from posterior_consensus.losses import PartitionLoss, as_loss
+from posterior_consensus.partitions import Labels
 from posterior_consensus.progress import track
 from posterior_consensus.sources.labels import as_partition_draws
 from posterior_consensus.views.modes import FURTHER, Modes, separated_modes
 from posterior_consensus.views.particle_chains import judged, visits
 from posterior_consensus.views.particle_record import Particles, chain_shares
-from posterior_consensus.views.particle_search import ParticleSearch, Placed
+from posterior_consensus.views.particle_search import ParticleSearch, Placed, extended
 
 _FEWEST = 4  # draws of each chain, that say anything at all
 _TINY = 1e-9
+_MANY_LABELS = 50_000_000
 
 
 def particles(
@@ -95,6 +97,10 @@ def particles(
     of the others by more than Monte Carlo error (level 0.01 over all chains and modes, effective numbers of draws from
     the autocorrelation of the visits, ten at least), and is below 0.05 or above 0.95.
 
+    Of more than 50 million labels the search is on 10,000 items, chosen at random and always the same, and `path` is
+    of these. The other items then join the cluster with which they are most often, on average over its members in the
+    sample and the draws of the particle's region; weights, distance and losses are of all items.
+
     References
     ----------
     .. [1] Balocchi and Wade (2025), Interpreting uncertainty in Bayesian cluster analysis.
@@ -117,6 +123,23 @@ def particles(
     >>> found.meet().values
     array([0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 3, 3], dtype=int32)
     """
+    options: dict[str, Any] = {"max_particles": max_particles, "n_starts": n_starts, "seconds": seconds}
+    return find_particles(draws, n_particles, loss, **options, random_seed=random_seed, progressbar=progressbar)
+
+
+def find_particles(
+    draws: Any,
+    n_particles: Any,
+    loss: Any,
+    *,
+    max_particles: Any,
+    n_starts: Any,
+    seconds: Any,
+    random_seed: Any,
+    progressbar: bool,
+    one: Labels | None = None,
+) -> Particles:
+    """Do what :func:`particles` does; `one`, a partition of all items, is the answer if a sample of them has one."""
     draws = as_partition_draws(draws)
     record = as_loss("vi" if loss is None else loss)
     check_count("n_starts", n_starts)
@@ -129,10 +152,13 @@ def particles(
     began = time.monotonic()
     asked: dict[str, Any] = {"n_clusters": None, "max_clusters": None, "rng": rng, "progressbar": False}
     labels = PartitionDraws(draws.items, draws.samples, draws.drawn)  # without probabilities: they have no regions
+    at = np.arange(draws.n_items)
+    if draws.n_items * draws.n_draws > _MANY_LABELS:
+        at, labels = labels.of_some_items()
     consensus = greedy(labels, record, seconds=seconds, **asked)
     left = None if seconds is None else max(seconds - (time.monotonic() - began), _TINY)
     with Executor(-1, left) as executor:
-        search = ParticleSearch(draws, record, executor)
+        search = ParticleSearch(labels, record, executor)
         if n_particles != "auto" and most > search.n_distinct:
             raise ValueError(
                 f"`n_particles` must be at most the number of distinct draws, {search.n_distinct}; got {most}."
@@ -144,10 +170,17 @@ def particles(
                 break
             path.append(search.one_more(path[-1], n_starts, rng))
             if n_particles == "auto":
-                found = _at_modes(search, path, found, draws, record)
+                found = _at_modes(search, path, found, labels, record)
     if executor.stopped == "interrupted":
         warnings.warn(f"The search was interrupted at {len(path)} particles.", stacklevel=2)
-    return _as_particles(draws, record, path, found if n_particles == "auto" else path[-1], n_particles == "auto")
+    looked = n_particles == "auto"
+    near = np.stack([loss_matrix(placed.partitions, labels, record).min(axis=0) for placed in path])
+    partitions = (found if looked else path[-1]).partitions
+    if at.size < draws.n_items and one is not None and len(partitions) == 1:
+        partitions = one[np.newaxis]
+    elif at.size < draws.n_items:
+        partitions = extended(draws, at, partitions, loss_matrix(partitions, labels, record).argmin(axis=0))
+    return _as_particles(draws, record, near, partitions, looked, at.size)
 
 
 def _check_number(n_particles: Any) -> int:
@@ -174,14 +207,18 @@ def _modes(partitions: npt.NDArray[np.int32], draws: PartitionDraws, loss: Parti
 
 
 def _as_particles(
-    draws: PartitionDraws, loss: PartitionLoss, path: list[Placed], found: Placed, looked: bool
+    draws: PartitionDraws,
+    loss: PartitionLoss,
+    near: Floats,
+    partitions: npt.NDArray[np.int32],
+    looked: bool,
+    n_searched: int,
 ) -> Particles:
-    """Dress particles in the user's coordinates, the heaviest first, and their path."""
-    near = np.stack([loss_matrix(placed.partitions, draws, loss).min(axis=0) for placed in path])
+    """Dress particles in the user's coordinates, the heaviest first, and their path, from the least losses along it."""
     distances, errors = draws.samples.mean(near), draws.samples.mcse(near)
-    losses = loss_matrix(found.partitions, draws, loss)
+    losses = loss_matrix(partitions, draws, loss)
     order = np.argsort(-draws.samples.mean(_indicators(losses.argmin(axis=0), len(losses))), kind="stable")
-    partitions, losses = found.partitions[order], losses[order]
+    partitions, losses = partitions[order], losses[order]
     nearest, least = losses.argmin(axis=0), losses.min(axis=0)
     at_each = _indicators(nearest, len(losses))
     weights = draws.samples.mean(at_each)
@@ -213,12 +250,13 @@ def _as_particles(
         by_chain=chain_shares(by_chain.shares, by_chain.names),
         path=xr.Dataset(
             {"distance": ("n_particles", distances, measure), "mcse": ("n_particles", errors, measure)},
-            {"n_particles": np.arange(1, len(path) + 1)},
+            {"n_particles": np.arange(1, len(near) + 1)},
         ),
         loss=loss,
         status=status,
         chains=chains,
         verdict=verdict,
+        n_searched=n_searched,
         draws=draws,
     )
 

@@ -40,7 +40,7 @@ def test_joint_counts_are_contingency_tables_one_below_the_other(size):
 def test_similarity_rows_are_those_of_the_matrix(size):
     labels, _, weights = some_draws(*size)
     items = np.random.default_rng(7).integers(size[0], size=3)
-    rows, _ = run(ensemble.similarity_rows, labels, weights, items)
+    rows, _ = run(ensemble.similarity_rows, labels, weights, np.ascontiguousarray(labels[:, items].T))
     together = labels[:, items, np.newaxis] == labels[:, np.newaxis]
     np.testing.assert_allclose(rows, np.tensordot(weights, together, 1), rtol=1e-14)
 
