@@ -21,6 +21,11 @@ _LABELS_IN_BLOCK = 2**24
 _ALIGNED = 256  # items that a search scores against the same tables
 
 
+def block_width(n_draws: int) -> int:
+    """Number of items whose labels in so many draws are worked on at once."""
+    return max(1, _LABELS_IN_BLOCK // (n_draws * _ALIGNED)) * _ALIGNED
+
+
 class DrawnLabels(ABC):
     """Labels of every item in every draw, numbered by first appearance, wherever they lie.
 
@@ -66,7 +71,7 @@ class DrawnLabels(ABC):
     @property
     def item_blocks(self) -> list[slice]:
         """Items whose labels are worked on at once; of all draws they make up a small part of the memory."""
-        size = max(1, _LABELS_IN_BLOCK // (self.n_draws * _ALIGNED)) * _ALIGNED
+        size = block_width(self.n_draws)
         return [slice(first, min(first + size, self.n_items)) for first in range(0, self.n_items, size)]
 
     @abstractmethod
