@@ -53,6 +53,11 @@ class DrawnLabels(ABC):
         """The smallest unsigned type that holds all labels."""
 
     @property
+    def place(self) -> str:
+        """Where they lie, for people, or nothing where that is memory."""
+        return ""
+
+    @property
     @abstractmethod
     def values(self) -> npt.NDArray[Any]:
         """Cluster (n_draws, n_items) of each item in each draw, from 0 in order of first appearance, in memory."""

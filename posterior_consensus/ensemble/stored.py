@@ -144,8 +144,8 @@ class StoredLabels(DrawnLabels):
 
     @property
     def place(self) -> str:
-        """Where they are, for people."""
-        return f"in {self.folder.parent}"
+        """Where they lie, for people."""
+        return f" in {self.folder.parents[1]}"
 
     @cached_property
     def values(self) -> npt.NDArray[Any]:
