@@ -1,7 +1,7 @@
 """A posterior that does not fit in memory: time, peak memory and reads of the store, of the door and of a summary.
 
 The draws are made in a NetCDF file first. A process whose memory is limited then puts their labels in a store and works
-on that. `--items 20000000` makes 20 GB of labels; where the disk has no room for the file and the store, a tenth is made.
+on that. `--items 20000000` makes 20 GB of labels, or a tenth where the disk has no room for the file and the store.
 """
 
 import argparse

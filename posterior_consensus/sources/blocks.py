@@ -19,6 +19,7 @@ from posterior_consensus.partitions import canonical_rows, is_text, plain_labels
 Put = Callable[[npt.NDArray[Any]], None]
 
 SHARE_OF_BLOCK = 1 / 16  # of the memory budget, which a few threads work on and copy
+_LITTLE = 2**24
 _BYTES_OF_NUMBER = 4
 
 
@@ -42,6 +43,8 @@ class LabelBlocks:
         *self._shape, self.n_items = labels.shape
         self.n_draws = int(np.prod(self._shape))
         self._most = SHARE_OF_BLOCK * memory.budget()
+        if self._labels._in_memory:  # no chunks to be read, and memory that is used again takes less time
+            self._most = min(self._most, _LITTLE)
         self._codes = self._names_in_all()
         self.dtype = smallest_dtype(min(self._codes.n_codes, self.n_items))
 

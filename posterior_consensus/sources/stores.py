@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import sys
 import tempfile
 import weakref
 import zlib
@@ -169,9 +170,9 @@ class Temporary:
         for left in place.glob(f"{_TEMPORARY}*"):  # by processes that were killed
             _remove_left(left)
         new = Path(tempfile.mkdtemp(prefix=f"new_{_TEMPORARY}", dir=place))
-        self.path = new.with_name(new.name.removeprefix("new_"))
         self.lock = locked(new)
-        new.rename(self.path)  # now it has a name by which another process may find it, and is locked
+        # Only a directory that is locked gets the name by which others find it; Windows renames none of an open file.
+        self.path = new if sys.platform == "win32" else new.rename(new.with_name(new.name.removeprefix("new_")))
         weakref.finalize(self, _remove, self.path, self.lock, os.getpid())
 
 
