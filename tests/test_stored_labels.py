@@ -18,6 +18,7 @@ import pytest
 import xarray as xr
 
 import posterior_consensus as pc
+from posterior_consensus import progress
 from posterior_consensus.ensemble.labels import LabelsInMemory
 from posterior_consensus.ensemble.stored import StoredLabels
 from posterior_consensus.sources import stores
@@ -438,6 +439,25 @@ def test_large_draws_of_an_accumulator_stay_on_disk(tmp_path, monkeypatch):
         del draws
         gc.collect()
         assert {path.name for path in (tmp_path / "draws").iterdir()} <= {"about.json", "lock", "chain_0", "chain_1"}
+
+
+def test_a_bar_counts_bytes(stored, monkeypatch):
+    from rich import progress as shown
+
+    bars = []
+
+    class Bar(shown.Progress):
+        def update(self, task, **what):
+            bars.append((self.tasks[task].total, what["completed"]))
+            super().update(task, **what)
+
+    monkeypatch.setattr(shown, "Progress", Bar)
+    monkeypatch.setattr(progress, "_PATIENCE", -1.0)
+    monkeypatch.setattr(progress, "_can_be_seen", lambda: True)
+    for _ in dataclasses.replace(stored.drawn, progressbar=True).map_blocks(total, blocks=[slice(0, 256)] * 3):
+        pass
+    assert bars == [(3 * 60 * 256, 60 * 256), (3 * 60 * 256, 2 * 60 * 256)]
+    assert not progress._screen.locked()
 
 
 def test_chains_of_different_lengths_in_a_store(tmp_path):

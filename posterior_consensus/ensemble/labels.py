@@ -18,12 +18,12 @@ from posterior_consensus.partitions import canonical_rows
 Result = TypeVar("Result")
 
 _LABELS_IN_BLOCK = 2**24
-_ALIGNED = 256  # items that a search scores against the same tables
+ALIGNED = 256  # items that a search scores against the same tables
 
 
 def block_width(n_draws: int) -> int:
     """Number of items whose labels in so many draws are worked on at once."""
-    return max(1, _LABELS_IN_BLOCK // (n_draws * _ALIGNED)) * _ALIGNED
+    return max(1, _LABELS_IN_BLOCK // (n_draws * ALIGNED)) * ALIGNED
 
 
 class DrawnLabels(ABC):
