@@ -62,6 +62,18 @@ def as_codes(values: npt.NDArray[Any], name: str) -> tuple[npt.NDArray[Any], int
     TypeError
         If the labels are of another kind.
     """
+    values, highest = plain_labels(values, name)
+    if is_text(values) or highest >= max(2**16, 2 * values.size):  # too wide for a table of codes
+        distinct, codes = np.unique(values, return_inverse=True)
+        return codes.reshape(values.shape).astype(smallest_dtype(distinct.size)), distinct.size
+    return values.astype(smallest_dtype(highest + 1), copy=False), highest + 1
+
+
+def plain_labels(values: npt.NDArray[Any], name: str) -> tuple[npt.NDArray[Any], int]:
+    """Turn labels of any kind into text or whole numbers from 0, checked as by :func:`as_codes`, and give the largest.
+
+    That of text or of no labels is -1.
+    """
     kind = values.dtype.kind
     if kind == "T":
         values, kind = values.astype(object), "O"
@@ -69,30 +81,28 @@ def as_codes(values: npt.NDArray[Any], name: str) -> tuple[npt.NDArray[Any], int
         if pd.isna(values).any():
             raise _missing(name, int(pd.isna(values).sum()))
         if not all(isinstance(value, str) for value in values.flat):
-            return as_codes(_from_objects(values, name), name)
+            return plain_labels(_from_objects(values, name), name)
         values, kind = values.astype(str), "U"
     if kind in "US":
-        _, codes = np.unique(values, return_inverse=True)
-        n_codes = int(codes.max(initial=-1)) + 1
-        return codes.reshape(values.shape).astype(smallest_dtype(n_codes)), n_codes
+        return values, -1
     if kind == "b":
-        return values.astype(np.uint8), 2
+        return values.astype(np.uint8), 1
     if kind == "f":
         values = _from_floats(values, name)
     elif kind not in "iu":
         raise TypeError(f"{name} must be integers, strings or whole-number floats; got dtype {values.dtype}.")
-    if values.size == 0:
-        return values.astype(np.uint8), 0
-    lowest, highest = int(values.min()), int(values.max())
+    lowest = int(values.min(initial=0)) if kind != "u" else 0
     if lowest < 0:
         raise ValueError(
             f"{name} must not be negative; got {lowest}. "
             "A negative label usually marks a missing value: drop those items or draws first."
         )
-    if highest >= max(2**16, 2 * values.size):  # too wide for a table of codes
-        distinct, codes = np.unique(values, return_inverse=True)
-        return codes.reshape(values.shape).astype(smallest_dtype(distinct.size)), distinct.size
-    return values.astype(smallest_dtype(highest + 1), copy=False), highest + 1
+    return values, int(values.max()) if values.size else -1
+
+
+def is_text(labels: npt.NDArray[Any]) -> bool:
+    """Whether what `plain_labels` gave is text."""
+    return labels.dtype.kind in "US"
 
 
 def _from_objects(values: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:

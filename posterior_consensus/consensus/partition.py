@@ -346,23 +346,16 @@ def consensus_partition(
     the best partition so far. `info` has the number of runs, how many of them ended at the best loss, the scans and the
     moves of each kind, the seconds, the loss of every run and the least loss so far.
 
-<<<<<<< HEAD
-    "basic", "spectral", "kcc", "lange_buhmann", "cspa", "mcla", "hbgf" and "nmf" fit every number of clusters up to 30.
-    Where more are allowed, they fit 1 to 8 and a grid that grows by the root of 2, and halve the gaps beside the best
-    number until these are at most a thirtieth of it, or 1. Beyond 30 clusters such a fit has fewer starts and
-    iterations, in proportion. `info` lists the numbers as ``n_clusters_tried``.
-=======
     From 131,072 items on, or where the labels take more than the memory budget, the runs are on a sample of 65,536
     items and at most 1,024 draws (`info.sample`). The best of them is extended to all items, which move one by one, by
     all draws, until no such move and no merge of two clusters lowers the expected loss. Given ``starts`` are searched
     from on the sample and on all items. Posteriors of many small clusters, as of record linkage, are searched as a
     whole.
 
-    "basic", "spectral", "kcc" and "lange_buhmann" fit every number of clusters up to 30. Where more are allowed, they
-    fit 1 to 8 and a grid that grows by the root of 2, and halve the gaps beside the best number until these are at most
-    a thirtieth of it, or 1. Beyond 30 clusters such a fit has fewer starts and iterations, in proportion. `info` lists
-    the numbers as ``n_clusters_tried``.
->>>>>>> f39c984ce7a237fe39c84363f9d4780e2c9dc722
+    "basic", "spectral", "kcc", "lange_buhmann", "cspa", "mcla", "hbgf" and "nmf" fit every number of clusters up to 30.
+    Where more are allowed, they fit 1 to 8 and a grid that grows by the root of 2, and halve the gaps beside the best
+    number until these are at most a thirtieth of it, or 1. Beyond 30 clusters such a fit has fewer starts and
+    iterations, in proportion. `info` lists the numbers as ``n_clusters_tried``.
 
     A similarity matrix alone is enough for "greedy", "hierarchical", "basic", "spectral", "cc_pivot", "boem",
     "lange_buhmann", "cspa", "nmf", "enumeration" and "exact" with Binder's loss of any costs. All but "exact" also take

@@ -266,13 +266,14 @@ class PartitionDraws(PairSource):
         return np.array([numbers.setdefault(column.tobytes(), len(numbers)) for block in blocks for column in block])
 
     def _facts(self) -> list[tuple[str, str]]:
-        clusters = self.n_clusters
+        clusters, drawn = self.n_clusters, self.drawn
+        size = f"{self.n_draws * self.n_items * drawn.dtype.itemsize / 1e6:.1f} MB"
         quantiles = np.quantile(clusters, [0.05, 0.5, 0.95], method="inverted_cdf", weights=self.weights)
         return [
             *self.samples.facts(),
             ("items", f"{self.n_items} ({self.items.dim})"),
             ("clusters", f"{clusters.min()} to {clusters.max()}; 5%, 50%, 95%: {', '.join(str(q) for q in quantiles)}"),
-            ("labels", f"{self.drawn.dtype}, {self.n_draws * self.n_items * self.drawn.dtype.itemsize / 1e6:.1f} MB"),
+            ("labels", f"{drawn.dtype}, {size}{drawn.place}"),
         ]
 
     def __repr__(self) -> str:

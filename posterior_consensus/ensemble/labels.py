@@ -19,8 +19,13 @@ from posterior_consensus.partitions import canonical_rows
 Result = TypeVar("Result")
 
 _LABELS_IN_BLOCK = 2**24
-_ALIGNED = 256  # items that a search scores against the same tables
 _SOME_ITEMS = 10_000
+ALIGNED = 256  # items that a search scores against the same tables
+
+
+def block_width(n_draws: int) -> int:
+    """Number of items whose labels in so many draws are worked on at once."""
+    return max(1, _LABELS_IN_BLOCK // (n_draws * ALIGNED)) * ALIGNED
 
 
 class DrawnLabels(ABC):
@@ -53,6 +58,11 @@ class DrawnLabels(ABC):
         """The smallest unsigned type that holds all labels."""
 
     @property
+    def place(self) -> str:
+        """Where they lie, for people, or nothing where that is memory."""
+        return ""
+
+    @property
     @abstractmethod
     def values(self) -> npt.NDArray[Any]:
         """Cluster (n_draws, n_items) of each item in each draw, from 0 in order of first appearance, in memory."""
@@ -71,7 +81,7 @@ class DrawnLabels(ABC):
     @property
     def item_blocks(self) -> list[slice]:
         """Items whose labels are worked on at once; of all draws they make up a small part of the memory."""
-        size = max(1, _LABELS_IN_BLOCK // (self.n_draws * _ALIGNED)) * _ALIGNED
+        size = block_width(self.n_draws)
         return [slice(first, min(first + size, self.n_items)) for first in range(0, self.n_items, size)]
 
     @abstractmethod

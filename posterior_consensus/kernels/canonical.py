@@ -26,3 +26,22 @@ def canonicalise(codes, n_codes, out):
             out[t, i] = number_of[code]
         n_clusters[t] = found
     return n_clusters
+
+
+@jit
+def canonicalise_on(codes, number_of, n_clusters, out):
+    """Write every row of `codes` (N, m), some of its items, to `out` numbered by first appearance among all items.
+
+    `number_of` (N, n_codes), at first -1, and `n_clusters` (N,), at first 0, hold what the items before have made
+    of them, and are brought up to date.
+    """
+    n_rows, n_items = codes.shape
+    for t in range(n_rows):
+        found = n_clusters[t]
+        for i in range(n_items):
+            code = codes[t, i]
+            if number_of[t, code] < 0:
+                number_of[t, code] = found
+                found += 1
+            out[t, i] = number_of[t, code]
+        n_clusters[t] = found

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -16,10 +17,10 @@ from posterior_consensus import display
 from posterior_consensus.arguments import check_count
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items
-from posterior_consensus.ensemble.labels import LabelsInMemory
 from posterior_consensus.ensemble.samples import Samples
-from posterior_consensus.partitions import as_array, as_codes, canonical_rows, smallest_dtype
+from posterior_consensus.partitions import as_array, as_codes, canonical_rows
 from posterior_consensus.sources.batches import InMemory, OnDisk
+from posterior_consensus.sources.stores import Part, are_large, in_memory, written
 
 
 class PartitionAccumulator:
@@ -162,14 +163,17 @@ class PartitionAccumulator:
         lengths = self._lengths()
         if self._n_items is None or not lengths:
             raise ValueError("There must be at least one draw; the accumulator has none yet.")
-        labels = np.concatenate([block for chain in lengths for block in self._blocks(chain)])
-        n_clusters = labels.max(axis=1).astype(np.int64) + 1
         chain = np.repeat(list(lengths), list(lengths.values()))
         draw = np.concatenate([np.arange(length) for length in lengths.values()])
+        samples = Samples(chain, draw, np.full(chain.size, 1 / chain.size))
         dim = self._item_dim or "item"
         items = Items(self._n_items, dim, xr.Dataset(coords={} if self._names is None else {dim: self._names}).coords)
-        drawn = LabelsInMemory(labels.astype(smallest_dtype(int(n_clusters.max())), copy=False), n_clusters)
-        return PartitionDraws(items, Samples(chain, draw, np.full(len(labels), 1 / len(labels))), drawn)
+        parts, rest = list(self._parts()), [block for blocks in self._rest.values() for block in blocks]
+        dtype = np.result_type(self._batches.dtype, *(block.dtype for block in rest))
+        shape = chain.size, self._n_items
+        if self.store is not None and are_large(shape, dtype):
+            return written(parts, shape, dtype, items, samples, store=None, beside=self.store)
+        return PartitionDraws(items, samples, in_memory(parts, shape, dtype))
 
     def flush(self) -> None:
         """Write all draws so far to the store, also those that make up no complete batch.
@@ -219,9 +223,18 @@ class PartitionAccumulator:
         written = self._batches.lengths
         return {chain: written.get(chain, 0) + rest.get(chain, 0) for chain in sorted({*written, *rest})}
 
-    def _blocks(self, chain: int) -> Iterator[npt.NDArray[Any]]:
-        yield from self._batches.read(chain)
-        yield from self._rest.get(chain, ())
+    def _parts(self) -> Iterator[Part]:
+        """All draws, chain after chain, batch by batch."""
+        first = 0
+        for chain in self._lengths():
+            batches = [(size, partial(self._batches.read, chain, k)) for k, size in enumerate(self._sizes(chain))]
+            rest = [(len(block), partial(np.asarray, block)) for block in self._rest.get(chain, ()) if len(block)]
+            for size, read in batches + rest:
+                yield np.arange(first, first + size), partial(_give, read)
+                first += size
+
+    def _sizes(self, chain: int) -> list[int]:
+        return self._batches.sizes.get(chain, [])
 
     def _write(self, chain: int, least: int) -> None:
         """Write a chain's draws in batches, as long as at least so many are left."""
@@ -249,6 +262,12 @@ class PartitionAccumulator:
             ("items", "not known yet" if self._n_items is None else str(self._n_items)),
             ("kept", "in memory" if self.store is None else f"in {self.store}, {self.batch_size} draws at a time"),
         ]
+
+
+def _give(read: Callable[[], npt.NDArray[Any]], put: Callable[[npt.NDArray[Any]], None]) -> npt.NDArray[np.int64]:
+    labels = read()
+    put(labels)
+    return labels.max(axis=1).astype(np.int64) + 1
 
 
 def _as_names(items: Any) -> list[Any] | None:

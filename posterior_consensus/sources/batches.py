@@ -8,7 +8,6 @@ import shutil
 import sys
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
@@ -27,20 +26,32 @@ class Batches(ABC):
 
     Attributes
     ----------
-    lengths : dict of int to int
-        Number of draws of each chain.
+    sizes : dict of int to list of int
+        Number of draws in each batch of each chain.
+    dtype : dtype
+        Type that holds the labels of all batches.
     """
 
     def __init__(self) -> None:
-        self.lengths: dict[int, int] = {}
+        self.sizes: dict[int, list[int]] = {}
+        self.dtype = np.dtype(np.uint8)
+
+    @property
+    def lengths(self) -> dict[int, int]:
+        """Number of draws of each chain."""
+        return {chain: sum(sizes) for chain, sizes in self.sizes.items()}
+
+    def _count(self, chain: int, labels: Any) -> None:
+        self.sizes.setdefault(chain, []).append(labels.shape[0])
+        self.dtype = np.promote_types(self.dtype, labels.dtype)
 
     @abstractmethod
     def append(self, chain: int, labels: Rows) -> None:
         """Keep one more batch of a chain."""
 
     @abstractmethod
-    def read(self, chain: int) -> Iterator[Rows]:
-        """Give the batches of a chain in their order."""
+    def read(self, chain: int, number: int) -> Rows:
+        """Give one batch of a chain, by number."""
 
 
 class InMemory(Batches):
@@ -53,11 +64,11 @@ class InMemory(Batches):
     def append(self, chain: int, labels: Rows) -> None:
         """Keep one more batch of a chain."""
         self._kept.setdefault(chain, []).append(labels)
-        self.lengths[chain] = self.lengths.get(chain, 0) + len(labels)
+        self._count(chain, labels)
 
-    def read(self, chain: int) -> Iterator[Rows]:
-        """Give the batches of a chain in their order."""
-        yield from self._kept.get(chain, ())
+    def read(self, chain: int, number: int) -> Rows:
+        """Give one batch of a chain, by number."""
+        return self._kept[chain][number]
 
 
 class OnDisk(Batches):
@@ -79,12 +90,11 @@ class OnDisk(Batches):
             raise ValueError(f"`store` must be a new or empty directory, or one of draws; got {str(path)!r}.")
         path.mkdir(parents=True, exist_ok=True)
         self.path = path
-        self._n_batches: dict[int, int] = {}
-        self._lock = _locked(path)
+        self._lock = locked(path)
         try:
             shutil.rmtree(path / _UNFINISHED, ignore_errors=True)  # of a process that was killed
             self.about = self._read_about()
-            self._count()
+            self._count_all()
         except BaseException:
             self.close()
             raise
@@ -104,7 +114,7 @@ class OnDisk(Batches):
         """Write one more batch of a chain, or leave the store as it is."""
         import zarr
 
-        number = self._n_batches.get(chain, 0)
+        number = len(self.sizes.get(chain, ()))
         new = self.path / _UNFINISHED / "batch"
         new.parent.mkdir(exist_ok=True)
         try:
@@ -125,20 +135,18 @@ class OnDisk(Batches):
             new.replace(self._at(chain, number))
         finally:
             shutil.rmtree(new.parent, ignore_errors=True)
-        self._n_batches[chain] = number + 1
-        self.lengths[chain] = self.lengths.get(chain, 0) + len(labels)
+        self._count(chain, labels)
 
-    def read(self, chain: int) -> Iterator[Rows]:
-        """Give the batches of a chain in their order."""
-        for number in range(self._n_batches.get(chain, 0)):
-            array = self._opened(chain, number)
-            try:
-                labels, checksum = np.asarray(array[:]), array.attrs["crc32"]
-            except Exception as error:  # what a codec raises for bytes that are not its own is of many kinds
-                raise self._damaged(chain, number) from error
-            if _checksum(labels) != checksum:
-                raise self._damaged(chain, number)
-            yield labels
+    def read(self, chain: int, number: int) -> Rows:
+        """Give one batch of a chain, by number."""
+        array = self._opened(chain, number)
+        try:
+            labels, checksum = np.asarray(array[:]), array.attrs["crc32"]
+        except Exception as error:  # what a codec raises for bytes that are not its own is of many kinds
+            raise self._damaged(chain, number) from error
+        if _checksum(labels) != checksum:
+            raise self._damaged(chain, number)
+        return labels
 
     def close(self) -> None:
         """Let another process write to the store."""
@@ -171,13 +179,12 @@ class OnDisk(Batches):
             raise ValueError(f"`store` must hold draws as this version writes them; {file} says otherwise.")
         return about
 
-    def _count(self) -> None:
+    def _count_all(self) -> None:
         for folder in self.path.glob("chain_*"):
             chain = int(folder.name.removeprefix("chain_"))
             numbers = {int(batch.name.removeprefix("batch_")) for batch in folder.glob("batch_*")}
             for number in range(max(numbers, default=-1) + 1):
-                self.lengths[chain] = self.lengths.get(chain, 0) + self._opened(chain, number).shape[0]
-                self._n_batches[chain] = number + 1
+                self._count(chain, self._opened(chain, number))
 
 
 def _is_store(path: Path) -> bool:
@@ -190,7 +197,7 @@ def _checksum(labels: Rows) -> int:
     return zlib.crc32(f"{labels.shape} {labels.dtype.str}".encode() + np.ascontiguousarray(labels).tobytes())
 
 
-def _locked(path: Path) -> IO[str]:
+def locked(path: Path) -> IO[str]:
     """Lock the store until the file is closed, also by the end of the process, however it ends."""
     file = (path / _LOCK).open("a+", encoding="utf-8")
     try:
@@ -208,8 +215,8 @@ def _locked(path: Path) -> IO[str]:
         writer = file.read().strip() or "unknown"
         file.close()
         raise BlockingIOError(
-            f"`store` {str(path)!r} is open in process {writer}, and one process at a time can write to it. Close the "
-            "accumulator there, or end that process."
+            f"`store` {str(path)!r} is open in process {writer}, and one process at a time can write to it. Wait "
+            "for it, close the accumulator there, or end that process."
         ) from None
     file.seek(0)
     file.truncate()

@@ -151,10 +151,8 @@ def reading(data: Any, result: str) -> Iterator[xr.Dataset]:
             "Of a posterior that attach() added results to, take the group, idata['consensus']."
         )
     dataset = (data.to_dataset() if isinstance(data, xr.DataTree) else data).compute()
-    for dim, levels in from_json(dataset.attrs.get(_LEVELS, "{}")).items():
-        dataset = dataset.set_index({dim: levels})
     try:
-        yield dataset
+        yield restored_levels(dataset)
     except KeyError:
         raise ValueError(
             f"`dataset` must hold a {result} as its to_dataset() gives it; present: {listing(dataset.data_vars)}."
@@ -232,10 +230,20 @@ def attach(data: Container, *results: HasDataset, group: str = "consensus") -> C
         raise ValueError(
             f"`results` must agree where they store the same variable; attach them as separate groups. ({error})"
         ) from error
+    return with_groups(data, {group: without_levels(dataset)})
+
+
+def without_levels(dataset: xr.Dataset) -> xr.Dataset:
+    """Turn each MultiIndex, which no file format holds, into coordinates; `restored_levels` turns them back."""
     multi = {str(dim): list(dataset.indexes[dim].names) for dim in dataset.dims if _has_levels(dataset, dim)}
-    if multi:  # no file format holds a MultiIndex
-        dataset = dataset.reset_index(list(multi)).assign_attrs({_LEVELS: as_json(multi)})
-    return with_groups(data, {group: dataset})
+    return dataset.reset_index(list(multi)).assign_attrs({_LEVELS: as_json(multi)}) if multi else dataset
+
+
+def restored_levels(dataset: xr.Dataset) -> xr.Dataset:
+    """Make each MultiIndex again that `without_levels` took apart."""
+    for dim, levels in from_json(dataset.attrs.get(_LEVELS, "{}")).items():
+        dataset = dataset.set_index({dim: levels})
+    return dataset
 
 
 def _has_levels(dataset: xr.Dataset, dim: Hashable) -> bool:

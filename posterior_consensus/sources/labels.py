@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
+from posterior_consensus import memory
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.labels import LabelsInMemory
@@ -13,8 +17,10 @@ from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.loss_record import Need
 from posterior_consensus.partitions import as_codes, canonical_rows
 from posterior_consensus.sources.accumulate import PartitionAccumulator
+from posterior_consensus.sources.blocks import SHARE_OF_BLOCK, LabelBlocks
 from posterior_consensus.sources.samples import samples_of, weighted
-from posterior_consensus.sources.variables import label_array
+from posterior_consensus.sources.stores import are_large, in_memory, is_store, stored_draws, written
+from posterior_consensus.sources.variables import found_labels, is_elsewhere
 
 
 def as_partition_draws(
@@ -25,6 +31,8 @@ def as_partition_draws(
     sample_dims: str | Sequence[str] = ("chain", "draw"),
     item_dim: str | None = None,
     weights: Any = None,
+    store: str | os.PathLike[str] | None = None,
+    progressbar: bool = True,
 ) -> PartitionDraws:
     """Take posterior draws of cluster labels from whatever holds them.
 
@@ -48,6 +56,12 @@ def as_partition_draws(
         Dimension that runs over items; by default the one that is left.
     weights : array_like, optional
         Weight of each draw, of shape (n_draws,) or of the sample dimensions' shape; not negative, in any unit.
+    store : path, optional
+        New or empty directory for the labels, see Notes. By default they are in memory, or in a temporary directory
+        where they come from a file and are large.
+    progressbar : bool
+        Whether the bytes that are written to a store, and later those that are read of it, are shown with the time
+        left.
 
     Returns
     -------
@@ -60,9 +74,20 @@ def as_partition_draws(
         no draws or no items, or the weights do not fit. The message names the argument, what came and what is allowed.
     TypeError
         If `data` is of no kind listed above.
+    BlockingIOError
+        If another process writes to `store`.
+    OSError
+        If there is no room for the labels.
 
     Notes
     -----
+    Variables of Zarr or NetCDF files and of dask that take more than a quarter of the memory budget are read in blocks,
+    at most twice. Their labels are kept in memory if these take no more than a quarter of it, else in a store, of which
+    each function reads blocks of items. A store is a directory with a Zarr array and what else makes up draws; its path
+    as `data` gives them again. Checksums tell of damage. A store is there once it is finished: after an error, Ctrl-C
+    or the death of the process it is made anew. A temporary one goes when no draws need it any more, at the latest when
+    the process ends. Its place is that of the system's temporary files (``TMPDIR``).
+
     Tables (.csv, .tsv, .txt, also with .gz) have a row for each draw and a column for each item, as R's ``write.csv``
     makes them of a matrix of draws x items. A first line of names, quoted or not numbers, becomes the items'
     coordinate; names of rows are left out. Columns ``chain`` and ``draw`` (or ``.chain`` and ``.iteration``, as R's
@@ -79,18 +104,30 @@ def as_partition_draws(
     >>> draws.n_clusters
     array([2, 1])
     """
+    if store is not None and isinstance(data, (PartitionAccumulator, PairSource)):
+        raise ValueError(f"`store` must be None for {type(data).__name__}, whose labels have their place already.")
     if isinstance(data, PartitionAccumulator):
         data = data.draws()
+    elif is_store(data):
+        data = stored_draws(Path(data), progressbar=progressbar)
     if isinstance(data, PairSource):
         draws = data.as_draws()
         if var_name is not None or item_dim is not None:
             raise ValueError("`var_name` and `item_dim` must be None for PartitionDraws, which are made already.")
         return draws if weights is None else replace(draws, samples=weighted(draws.samples, weights))
-    labels, dims, item_dim = label_array(data, var_name, group, sample_dims, item_dim)
-    name = f"the labels of {labels.name!r}" if labels.name is not None else "`data`"
-    samples, items = samples_of(labels, dims, weights, name), Items.along(labels, item_dim)
-    codes, n_codes = as_codes(labels.values.reshape(samples.n_draws, items.n_items), name)
-    return PartitionDraws(items, samples, LabelsInMemory(*canonical_rows(codes, n_codes)))
+    with found_labels(data, var_name, group, sample_dims, item_dim, stay=store is not None) as (labels, dims, item_dim):
+        name = f"the labels of {labels.name!r}" if labels.name is not None else "`data`"
+        samples, items = samples_of(labels, dims, weights, name), Items.along(labels, item_dim)
+        shape = samples.n_draws, items.n_items
+        if store is None and memory.fits(labels.nbytes / SHARE_OF_BLOCK):
+            codes, n_codes = as_codes(labels.values.reshape(shape), name)
+            return PartitionDraws(items, samples, LabelsInMemory(*canonical_rows(codes, n_codes)))
+        blocks = LabelBlocks(labels, name)
+        parts = [(stripe.rows, partial(blocks.canonical, stripe)) for stripe in blocks.stripes()]
+        if store is None and not (is_elsewhere(labels) and are_large(shape, blocks.dtype)):
+            return PartitionDraws(items, samples, in_memory(parts, shape, blocks.dtype))
+        path = None if store is None else Path(store)
+        return written(parts, shape, blocks.dtype, items, samples, store=path, progressbar=progressbar)
 
 
 def as_pair_source(data: Any, needs: Mapping[str, Need] | None = None) -> PairSource:

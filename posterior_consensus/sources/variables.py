@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
+from posterior_consensus import memory
 from posterior_consensus.partitions import as_array
 from posterior_consensus.sources.containers import group_dataset, is_inference_data, listing, opened
 from posterior_consensus.sources.plain_files import is_plain, read_plain
 
 _AXES = {1: "draws x items", 2: "draws x items x components"}
+_SHARE_READ = 1 / 4  # of the memory budget: what takes no more is read at once
 ROUNDING = 1e-3  # of sums of probabilities: float32, and files that keep a few digits
 _SOFT_NAMES = re.compile(r"lp_|lps$|log_?(p|prob|theta|resp|lik|weight)|resp|gamma_z|p_z|prob_z", re.IGNORECASE)
 
@@ -26,9 +29,30 @@ def label_array(
     data: Any, var_name: str | None, group: str, sample_dims: Any, item_dim: str | None
 ) -> tuple[xr.DataArray, tuple[str, ...], str]:
     """Find the labels in `data`; return them with the names of their sample dimensions and of their item dimension."""
+    with found_labels(data, var_name, group, sample_dims, item_dim) as (labels, dims, item):
+        return _in_memory(labels), dims, item
+
+
+@contextmanager
+def found_labels(
+    data: Any, var_name: str | None, group: str, sample_dims: Any, item_dim: str | None, *, stay: bool = False
+) -> Iterator[tuple[xr.DataArray, tuple[str, ...], str]]:
+    """Find the labels as `label_array`; large ones, and those that are to, stay where they are and can be read here."""
     dims = dim_names(sample_dims)
-    labels, dims, (item,) = _orient(_read(data, var_name, group, dims, (item_dim,), _labels_in), dims, (item_dim,))
-    return labels, dims, item
+    with opened(data) as container:
+        labels = _find(container, var_name, group, dims, (item_dim,), _labels_in)
+        if stay or is_elsewhere(labels):
+            for coord in labels.coords.values():
+                coord.load()
+        else:
+            labels = _in_memory(labels)
+        labels, dims, (item,) = _orient(labels, dims, (item_dim,))
+        yield labels, dims, item
+
+
+def is_elsewhere(variable: xr.DataArray) -> bool:
+    """Whether a variable is in a file or of dask, and so large that it is read in blocks."""
+    return not variable.variable._in_memory and not memory.fits(variable.nbytes / _SHARE_READ)
 
 
 def probability_array(
@@ -149,17 +173,20 @@ def label_candidates(dataset: xr.Dataset, dims: tuple[str, ...], item_dim: str |
     if whole:
         return whole
     floats = _read_where(_is_whole, (v for v in shaped if v.dtype.kind == "f"), dims)
-    return [v for v in floats if v.size == 0 or np.isfinite(v.values).any()]
+    return [v for v in floats if v.size == 0 or is_elsewhere(v) or np.isfinite(v.values).any()]
 
 
 def _read_where(
     is_it: Callable[[xr.DataArray], bool], variables: Iterable[xr.DataArray], dims: tuple[str, ...]
 ) -> Iterator[xr.DataArray]:
-    """Yield the variables that qualify in every draw; of those that fail in the first one, no other draw is read."""
+    """Yield the variables that qualify in every draw; of those that fail in the first one, no other draw is read.
+
+    Of large ones only the first draw is read.
+    """
     for variable in variables:
         if is_it(variable.isel(dict.fromkeys(_sample_dims(variable, dims), slice(1))).compute()):
-            values = _in_memory(variable)
-            if is_it(values):
+            values = variable if is_elsewhere(variable) else _in_memory(variable)
+            if values is variable or is_it(values):
                 yield values
 
 

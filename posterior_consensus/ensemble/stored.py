@@ -1,0 +1,301 @@
+"""Labels on disk: a Zarr array of which blocks of items are read over all draws."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus import memory
+from posterior_consensus.ensemble.labels import DrawnLabels, LabelsInMemory, Result, block_width
+from posterior_consensus.executor import in_order
+from posterior_consensus.partitions import canonical_rows
+from posterior_consensus.progress import track
+
+_SHARE_OF_FEW = 1 / 8  # of the memory budget: draws that take no more are read when they are taken
+
+
+class Reads:
+    """How many bytes of labels were read from a store."""
+
+    def __init__(self) -> None:
+        self.n_bytes = 0
+        self._lock = Lock()
+
+    def add(self, n_bytes: int) -> None:
+        """Count so many more."""
+        with self._lock:
+            self.n_bytes += n_bytes
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """How labels lie in a folder: a Zarr array of format 2, whose chunks hold some items in all draws, uncompressed.
+
+    Draws that were written at once are a run of rows, with a checksum in each chunk.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Number of draws and of items.
+    width : int
+        Number of items in a chunk; the last one is filled up.
+    dtype : dtype
+        What the chunks hold: the type of the labels, or a larger one.
+    runs : ndarray of shape (n_runs + 1,), dtype int64
+        First row of each run, and the number of draws.
+    checksums : ndarray of shape (n_runs, n_chunks), dtype uint32
+    """
+
+    shape: tuple[int, int]
+    width: int
+    dtype: np.dtype[Any]
+    runs: npt.NDArray[np.int64]
+    checksums: npt.NDArray[np.uint32]
+
+    @property
+    def n_chunks(self) -> int:
+        """Number of chunks."""
+        return -(-self.shape[1] // self.width)
+
+    @property
+    def chunk_bytes(self) -> int:
+        """Bytes of a chunk."""
+        return self.shape[0] * self.width * self.dtype.itemsize
+
+    def metadata(self) -> str:
+        """What Zarr is to know of the array."""
+        about = {
+            "zarr_format": 2,
+            "shape": list(self.shape),
+            "chunks": [self.shape[0], self.width],
+            "dtype": self.dtype.newbyteorder("=").str,
+            "compressor": None,
+            "fill_value": None,
+            "order": "C",
+            "filters": None,
+            "dimension_separator": ".",
+        }
+        return json.dumps(about, indent=1)
+
+
+def chunk_file(folder: Path, number: int) -> Path:
+    """Where a chunk lies."""
+    return folder / f"0.{number}"
+
+
+@dataclass(frozen=True, eq=False)
+class StoredLabels(DrawnLabels):
+    """Labels in a folder; it can be sent to another process, which opens the same one.
+
+    Attributes
+    ----------
+    folder : Path
+        Folder of the Zarr array.
+    layout : Layout
+        How they lie there.
+    label_dtype : dtype
+        The smallest unsigned type that holds all labels.
+    n_clusters : ndarray of shape (n_draws,), dtype int64
+        Number of clusters of each draw.
+    rows : ndarray of shape (n_draws,), dtype int64, or None
+        Rows of the array that are the draws; by default all of them.
+    progressbar : bool
+        Whether a pass over the labels shows its bytes and the time left.
+    owner : object
+        What removes a temporary folder once nothing refers to it.
+    reads : Reads
+        What was read so far, also by what was made of these labels.
+    """
+
+    folder: Path
+    layout: Layout
+    label_dtype: np.dtype[Any]
+    n_clusters: npt.NDArray[np.int64]
+    rows: npt.NDArray[np.int64] | None = None
+    progressbar: bool = False
+    owner: Any = None
+    reads: Reads = field(default_factory=Reads)
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = {each.name: getattr(self, each.name) for each in fields(self)}
+        return kept | {"owner": None, "reads": None, "progressbar": False}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state | {"reads": Reads()})
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return self.layout.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The smallest unsigned type that holds all labels."""
+        return self.label_dtype
+
+    @property
+    def place(self) -> str:
+        """Where they lie, for people."""
+        return f" in {self.folder.parents[1]}"
+
+    @cached_property
+    def values(self) -> npt.NDArray[Any]:
+        """All labels, which stay in memory."""
+        memory.check(
+            self.n_draws * self.n_items * self.dtype.itemsize,
+            f"All labels of {self.n_draws:,} draws of {self.n_items:,} items, which are on disk,",
+            "Take fewer draws or items.",
+        )
+        values = np.empty((self.n_draws, self.n_items), self.dtype)
+        for _ in self._pass(_write, values):
+            pass
+        return values
+
+    @property
+    def item_blocks(self) -> list[slice]:
+        """Items of one chunk, or of several where all draws of theirs take a small part of the memory."""
+        size = max(1, block_width(self.n_draws) // self.layout.width) * self.layout.width
+        return [slice(first, min(first + size, self.n_items)) for first in range(0, self.n_items, size)]
+
+    def map_blocks(
+        self, function: Callable[..., Result], *arguments: Any, blocks: list[slice] | None = None
+    ) -> Iterator[tuple[slice, Result]]:
+        """Call a function for blocks of items, on threads that read them."""
+        if self._loaded is not None:
+            return self._loaded.map_blocks(function, *arguments, blocks=blocks)
+        return self._pass(function, *arguments, blocks=blocks)
+
+    def blocks(self, n_draws: int) -> Iterator[tuple[slice, npt.NDArray[Any]]]:
+        """Rows and labels of so many draws at a time, in their order."""
+        if n_draws >= self.n_draws or self._loaded is not None:
+            yield from super().blocks(n_draws)
+            return
+        for first in range(0, self.n_draws, n_draws):
+            rows = slice(first, first + n_draws)
+            yield rows, self._of_rows(np.arange(self.n_draws)[rows]).values
+
+    def columns(self, items: slice | npt.NDArray[np.intp]) -> npt.NDArray[Any]:
+        """Labels (n_items, n_draws) of some items, those of each in one piece of memory."""
+        if self._loaded is not None:
+            return self._loaded.columns(items)
+        wanted = np.arange(self.n_items)[items]
+        memory.check(wanted.size * self.n_draws * self.dtype.itemsize, f"All labels of {wanted.size:,} items")
+        columns = np.empty((wanted.size, self.n_draws), self.dtype)
+        chunk_of = wanted // self.layout.width
+        calls = [(self, number, wanted, np.flatnonzero(chunk_of == number), columns) for number in np.unique(chunk_of)]
+        for _ in in_order(_write_columns, calls):
+            pass
+        return columns
+
+    def of_items(self, at: npt.NDArray[np.intp]) -> LabelsInMemory:
+        """Read the labels of some items, by position."""
+        codes = np.ascontiguousarray(self.columns(np.asarray(at)).T)
+        return LabelsInMemory(*canonical_rows(codes, int(self.n_clusters.max())))
+
+    def take(self, rows: npt.NDArray[np.intp]) -> DrawnLabels:
+        """Keep some draws, by row number; few ones are read."""
+        if self._loaded is not None:
+            return self._loaded.take(rows)
+        taken = self._of_rows(rows)
+        is_few = taken.n_draws * taken.n_items * taken.dtype.itemsize <= _SHARE_OF_FEW * memory.budget()
+        return LabelsInMemory(taken.values, taken.n_clusters) if is_few else taken
+
+    @property
+    def _loaded(self) -> LabelsInMemory | None:
+        return LabelsInMemory(self.values, self.n_clusters) if "values" in vars(self) else None
+
+    def _of_rows(self, rows: npt.NDArray[np.intp]) -> StoredLabels:
+        at = np.arange(self.n_draws)[rows]
+        return replace(self, n_clusters=self.n_clusters[at], rows=at if self.rows is None else self.rows[at])
+
+    def _pass(
+        self, function: Callable[..., Result], *arguments: Any, blocks: list[slice] | None = None
+    ) -> Iterator[tuple[slice, Result]]:
+        chosen = self.item_blocks if blocks is None else blocks
+        results = in_order(_on_block, ((self, function, items, arguments) for items in chosen))
+        sizes = [self.n_draws * (items.stop - items.start) * self.layout.dtype.itemsize for items in chosen]
+        steps = zip(chosen, results, strict=True)
+        return track(steps, "Labels on disk", progressbar=self.progressbar, n_bytes=sizes)
+
+    def block(self, items: slice) -> npt.NDArray[Any]:
+        """Labels (n_draws, m) of successive items."""
+        width = self.layout.width
+        first, last = items.start // width, -(-items.stop // width)
+        if last - first == 1:
+            return self.chunk(first)[:, items.start - first * width : items.stop - first * width]
+        labels = np.empty((self.n_draws, items.stop - items.start), self.dtype)
+        for number in range(first, last):
+            begin, end = max(items.start, number * width), min(items.stop, (number + 1) * width)
+            found = self.chunk(number)[:, begin - number * width : end - number * width]
+            labels[:, begin - items.start : end - items.start] = found
+        return labels
+
+    def chunk(self, number: int) -> npt.NDArray[Any]:
+        """Labels (n_draws, width) of a chunk, checked."""
+        layout = self.layout
+        if self.rows is None:
+            return self._read(number, 0, layout.runs.size - 1).astype(self.dtype, copy=False)
+        run_of = np.searchsorted(layout.runs, self.rows, side="right") - 1
+        needed = np.unique(run_of)
+        labels = np.empty((self.n_draws, layout.width), self.dtype)
+        for runs in np.split(needed, np.flatnonzero(np.diff(needed) > 1) + 1):
+            read = self._read(number, int(runs[0]), int(runs[-1]) + 1)
+            here = np.flatnonzero((run_of >= runs[0]) & (run_of <= runs[-1]))
+            labels[here] = read[self.rows[here] - layout.runs[runs[0]]]
+        return labels
+
+    def _read(self, number: int, first: int, last: int) -> npt.NDArray[Any]:
+        """What is in a chunk of the runs from `first` to `last`."""
+        layout, file = self.layout, chunk_file(self.folder, number)
+        begin = layout.runs[first]
+        labels = np.empty((int(layout.runs[last] - begin), layout.width), layout.dtype)
+        try:
+            with file.open("rb", buffering=0) as opened:
+                is_whole = opened.seek(0, 2) == layout.chunk_bytes
+                opened.seek(int(begin) * layout.width * layout.dtype.itemsize)
+                unread = labels.data.cast("B")
+                while is_whole and len(unread):
+                    n_bytes = opened.readinto(unread)
+                    is_whole = n_bytes > 0
+                    unread = unread[n_bytes:]
+        except FileNotFoundError:
+            is_whole = False
+        self.reads.add(labels.nbytes)
+        ends = layout.runs[first : last + 1] - begin
+        if not is_whole or any(
+            zlib.crc32(labels[ends[k] : ends[k + 1]].data) != layout.checksums[first + k, number]
+            for k in range(last - first)
+        ):
+            what = "is not as it was written" if file.exists() else "is missing"
+            raise ValueError(
+                f"The store of labels is damaged: the chunk {file} {what}. Restore it, or remove the store and make "
+                "it again from the draws."
+            )
+        return labels
+
+
+def _on_block(drawn: StoredLabels, function: Callable[..., Result], items: slice, arguments: tuple[Any, ...]) -> Result:
+    return function(drawn.block(items), items, *arguments)
+
+
+def _write(labels: npt.NDArray[Any], items: slice, values: npt.NDArray[Any]) -> None:
+    values[:, items] = labels
+
+
+def _write_columns(
+    drawn: StoredLabels,
+    number: int,
+    wanted: npt.NDArray[np.intp],
+    at: npt.NDArray[np.intp],
+    columns: npt.NDArray[Any],
+) -> None:
+    columns[at] = drawn.chunk(number)[:, wanted[at] - number * drawn.layout.width].T

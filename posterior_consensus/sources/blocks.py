@@ -1,0 +1,170 @@
+"""Labels of an array made canonical by blocks of draws and items, whether it lies in memory, in a file or in dask."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from posterior_consensus import memory
+from posterior_consensus.executor import in_order
+from posterior_consensus.kernels import canonical
+from posterior_consensus.partitions import canonical_rows, is_text, plain_labels, smallest_dtype
+
+Put = Callable[[npt.NDArray[Any]], None]
+
+SHARE_OF_BLOCK = 1 / 16  # of the memory budget, which a few threads work on and copy
+_LITTLE = 2**24
+_BYTES_OF_NUMBER = 4
+
+
+class LabelBlocks:
+    """Labels, checked and numbered by first appearance a block at a time.
+
+    A block has some draws and, where one draw takes too much memory or lies in several chunks, some items. Blocks
+    follow the chunks in which the array lies, so that each chunk is read once. Blocks of the same draws come one after
+    another in the order of the items, and what their names have become is kept between them.
+
+    Attributes
+    ----------
+    n_draws, n_items : int
+    dtype : dtype
+        Smallest type that holds as many clusters as there may be.
+    """
+
+    def __init__(self, labels: xr.DataArray, name: str) -> None:
+        """Take labels over dimensions of draws and then over items; they are read once, unless they are bytes."""
+        self._labels, self._name = labels.variable, name
+        *self._shape, self.n_items = labels.shape
+        self.n_draws = int(np.prod(self._shape))
+        self._most = SHARE_OF_BLOCK * memory.budget()
+        if self._labels._in_memory:  # no chunks to be read, and memory that is used again takes less time
+            self._most = min(self._most, _LITTLE)
+        self._codes = self._names_in_all()
+        self.dtype = smallest_dtype(min(self._codes.n_codes, self.n_items))
+
+    def stripes(self) -> list[Stripe]:
+        """Draws whose blocks are worked on one after another; stripes are independent."""
+        labels = self._most / self._labels.dtype.itemsize
+        box = self._box(labels, self._most / (_BYTES_OF_NUMBER * self._codes.n_codes))
+        draws = itertools.product(*(_slices(size, step) for size, step in zip(self._shape, box[:-1], strict=True)))
+        numbers = np.arange(self.n_draws).reshape(self._shape)
+        return [Stripe(at, numbers[at].ravel(), _slices(self.n_items, box[-1])) for at in draws]
+
+    def canonical(self, stripe: Stripe, put: Put) -> npt.NDArray[np.int64]:
+        """Give the canonical labels of a stripe to `put`, block by block; return its numbers of clusters."""
+        n_rows, n_codes = stripe.rows.size, self._codes.n_codes
+        if len(stripe.items) == 1:
+            labels, n_clusters = canonical_rows(self._codes.of(self._block(stripe, stripe.items[0])), n_codes)
+            put(labels)
+            return n_clusters
+        n_clusters = np.zeros(n_rows, np.int64)
+        number_of = np.full((n_rows, n_codes), -1, np.int32)
+        for items in stripe.items:
+            codes = self._codes.of(self._block(stripe, items))
+            labels = np.empty(codes.shape, self.dtype)
+            canonical.canonicalise_on(np.ascontiguousarray(codes), number_of, n_clusters, labels)
+            put(labels)
+        return n_clusters
+
+    def _block(self, stripe: Stripe, items: slice) -> npt.NDArray[Any]:
+        values = self._labels[(*stripe.at, items)].values.reshape(stripe.rows.size, -1)
+        return plain_labels(values, self._name)[0]
+
+    def _names_in_all(self) -> Codes:
+        """Read all labels and find what their names become; those of a byte need not be read."""
+        if self._labels.dtype in (np.uint8, np.bool_):
+            return Codes(256)
+        table = max(2**16, 2 * self.n_items)
+        box = self._box(self._most / self._labels.dtype.itemsize, np.inf)
+        sizes = zip(self._labels.shape, box, strict=True)
+        calls = ((at, table) for at in itertools.product(*(_slices(size, step) for size, step in sizes)))
+        highest, others = -1, None
+        for highest_here, others_here in in_order(self._names_in, calls):
+            highest = max(highest, highest_here)
+            if others_here.size:
+                others = others_here if others is None else np.union1d(others_here, others)
+                memory.check(2 * others.nbytes, f"A list of the {others.size:,} names of clusters in all draws")
+            if others is not None and is_text(others) and highest >= 0:
+                raise TypeError(f"{self._name} must be all integers, all strings or all whole-number floats; got both.")
+        if others is None:
+            return Codes(highest + 1)
+        first = 0 if is_text(others) else table
+        return Codes(first + others.size, first, others)
+
+    def _names_in(self, at: tuple[slice, ...], table: int) -> tuple[int, npt.NDArray[Any]]:
+        """Largest label of a block, and all labels that are text or beyond a table of such length."""
+        values, highest = plain_labels(self._labels[at].values, self._name)
+        others = values if is_text(values) else values[values >= table] if highest >= table else values[:0]
+        return highest, np.unique(others)
+
+    def _box(self, most: float, most_draws_in_parts: float) -> list[int]:
+        """Length of a block along each dimension: whole chunks and, if possible, whole draws."""
+        labels = self._labels
+        chunks: dict[Any, int] = {dim: max(sizes) for dim, sizes in labels.chunksizes.items()}
+        chunks = chunks or labels.encoding.get("preferred_chunks", {})
+        *outer, item_dim = labels.dims
+        box = [min(chunks.get(dim, 1), size) for dim, size in zip(outer, self._shape, strict=True)]
+        least = min(chunks.get(item_dim, self.n_items), self.n_items)
+        if item_dim not in chunks:
+            least = max(1, min(least, int(most / np.prod(box))))
+        box = _grown([*box, least], [*self._shape, self.n_items], most)
+        if box[-1] < self.n_items:
+            for axis, length in enumerate(box[:-1]):
+                others = np.prod(box[:-1]) // length
+                box[axis] = max(1, min(length, int(min(most_draws_in_parts / others, length))))
+        return box
+
+
+@dataclass(frozen=True)
+class Stripe:
+    """Some draws, and the blocks of items in which they are read.
+
+    Attributes
+    ----------
+    at : tuple of slice
+        Where they are along the dimensions of draws.
+    rows : ndarray of int64
+        Their numbers among all draws.
+    items : list of slice
+    """
+
+    at: tuple[slice, ...]
+    rows: npt.NDArray[np.int64]
+    items: list[slice]
+
+
+@dataclass(frozen=True)
+class Codes:
+    """Whole numbers for names of clusters: numbers below `table` stay, and `others`, sorted, come after them."""
+
+    n_codes: int
+    table: int = 0
+    others: npt.NDArray[Any] | None = None
+
+    def of(self, names: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Numbers of these names."""
+        if self.others is not None:
+            numbers = self.table + np.searchsorted(self.others, names)
+            names = np.where(names < self.table, names.astype(np.int64), numbers) if self.table else numbers
+        return names.astype(smallest_dtype(self.n_codes), copy=False)
+
+
+def _grown(box: list[int], sizes: list[int], most: float) -> list[int]:
+    """Make a box longer by whole multiples, along the last dimension first, as long as it holds no more than `most`."""
+    box = list(box)
+    for axis in range(len(box) - 1, -1, -1):
+        times = min(-(-sizes[axis] // box[axis]), int(most // np.prod(box)))
+        box[axis] = min(sizes[axis], box[axis] * max(1, times))
+        if box[axis] < sizes[axis]:
+            break
+    return box
+
+
+def _slices(size: int, step: int) -> list[slice]:
+    return [slice(first, min(first + step, size)) for first in range(0, size, step)]

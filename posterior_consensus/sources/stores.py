@@ -1,0 +1,291 @@
+"""Stores of canonical labels: a directory with a Zarr array, written once, and what else makes up draws."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import sys
+import tempfile
+import weakref
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from posterior_consensus import memory
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.items import Items
+from posterior_consensus.ensemble.labels import LabelsInMemory, block_width
+from posterior_consensus.ensemble.samples import Samples
+from posterior_consensus.ensemble.stored import Layout, StoredLabels, chunk_file
+from posterior_consensus.executor import in_order
+from posterior_consensus.partitions import smallest_dtype
+from posterior_consensus.progress import track
+from posterior_consensus.sources.batches import locked
+from posterior_consensus.sources.containers import restored_levels, without_levels
+
+Labels = npt.NDArray[Any]
+# Draws by number, and what gives their canonical labels to a function, some items after others, and their clusters.
+Part = tuple[npt.NDArray[np.int64], Callable[[Callable[[Labels], None]], npt.NDArray[np.int64]]]
+
+_FORMAT = "posterior_consensus labels 1"
+_DRAWS, _UNFINISHED, _LOCK = "draws", "unfinished", "lock"  # in a store
+_LABELS, _ABOUT, _ITEMS = "labels", "about.nc", "items.nc"  # in its draws
+_SHARE_IN_MEMORY = 1 / 4  # of the memory budget: labels that take no more are kept there
+_TEMPORARY = "posterior_consensus_labels_"
+
+
+def are_large(shape: tuple[int, int], dtype: np.dtype[Any]) -> bool:
+    """Whether labels that come from a disk are kept there; a fixed rule, whatever the machine has free."""
+    return shape[0] * shape[1] * dtype.itemsize > _SHARE_IN_MEMORY * memory.budget()
+
+
+def in_memory(parts: Sequence[Part], shape: tuple[int, int], dtype: np.dtype[Any]) -> LabelsInMemory:
+    """Put the labels of all draws in one array."""
+    labels, n_clusters = np.empty(shape, dtype), np.empty(shape[0], np.int64)
+    for (rows, _), found in zip(parts, in_order(_fill, ((*part, labels) for part in parts)), strict=True):
+        n_clusters[rows] = found
+    return LabelsInMemory(labels.astype(smallest_dtype(int(n_clusters.max())), copy=False), n_clusters)
+
+
+def _fill(rows: npt.NDArray[np.int64], give: Any, labels: Labels) -> npt.NDArray[np.int64]:
+    n_put, runs = 0, list(_successive(rows))
+
+    def put(block: Labels) -> None:
+        nonlocal n_put
+        for at, run in runs:
+            labels[run, n_put : n_put + block.shape[1]] = block[at]
+        n_put += block.shape[1]
+
+    return np.asarray(give(put))
+
+
+def written(
+    parts: Sequence[Part],
+    shape: tuple[int, int],
+    dtype: np.dtype[Any],
+    items: Items,
+    samples: Samples,
+    *,
+    store: Path | None,
+    beside: Path | None = None,
+    progressbar: bool = False,
+) -> PartitionDraws:
+    """Write the labels of all draws to a store; `dtype` may be larger than needed.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+        All draws, each once.
+    store : Path or None
+        A new or empty directory. By default a temporary one, in the directory `beside` or where the system has such
+        ones, that goes when no draws need it any more, at the latest when the process ends. What a killed process has
+        left is removed by the next one that makes a store in the same place.
+    """
+    owner = Temporary(beside) if store is None else None
+    path = owner.path if owner is not None else store
+    assert path is not None
+    lock = owner.lock if owner is not None else _taken(path)
+    new = path / _UNFINISHED
+    try:
+        shutil.rmtree(new, ignore_errors=True)  # of a process that was killed
+        new.mkdir()
+        layout, n_clusters = _write_labels(parts, shape, dtype, new / _LABELS, progressbar)
+        folder, label_dtype = path / _DRAWS / _LABELS, smallest_dtype(int(n_clusters.max()))
+        drawn = StoredLabels(folder, layout, label_dtype, n_clusters, progressbar=progressbar, owner=owner)
+        draws = PartitionDraws(items, samples, drawn)
+        if owner is None:
+            _write_about(draws, drawn, new)
+        new.rename(path / _DRAWS)
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        size = f"{shape[0] * shape[1] * dtype.itemsize / 1e9:.3g} GB"
+        raise OSError(
+            errno.ENOSPC,
+            f"There is no room in {str(path)!r} for labels of {size}. Name a directory that has room by `store`.",
+        ) from error
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+        if owner is None:
+            lock.close()
+    return draws
+
+
+def is_store(path: Any) -> bool:
+    """Whether a path leads to a store, finished or not."""
+    if not isinstance(path, (str, Path)):
+        return False
+    return (Path(path) / _DRAWS / _ABOUT).exists() or (Path(path) / _UNFINISHED / _LABELS).exists()
+
+
+def stored_draws(path: Path, *, progressbar: bool) -> PartitionDraws:
+    """Open the draws in a store, of which the labels stay there.
+
+    Raises
+    ------
+    ValueError
+        If the store is unfinished or damaged.
+    """
+    folder = path / _DRAWS
+    if not folder.exists():
+        raise ValueError(
+            f"`data` must be a store that is finished; {str(path)!r} is being written, or its "
+            "process was killed. In the latter case make it again: as_partition_draws(data, store=...)."
+        )
+    try:
+        about = xr.load_dataset(folder / _ABOUT, engine="h5netcdf")
+        coords = restored_levels(xr.load_dataset(folder / _ITEMS, engine="h5netcdf")).coords
+        if about.attrs["format"] != _FORMAT:
+            raise ValueError(f"its format is {about.attrs['format']!r}, and this version reads {_FORMAT!r}")
+        n_clusters = about["n_clusters"].values.astype(np.int64)
+        shape = n_clusters.size, int(about.attrs["n_items"])
+        layout = Layout(
+            shape,
+            int(about.attrs["width"]),
+            np.dtype(about.attrs["dtype"]),
+            np.append(about["run"].values, shape[0]).astype(np.int64),
+            about["checksum"].values.astype(np.uint32),
+        )
+        if (folder / _LABELS / ".zarray").read_text(encoding="utf-8") != layout.metadata():
+            raise ValueError("its array is of another type or shape than when it was written")
+    except (OSError, KeyError, ValueError) as error:
+        raise ValueError(f"The store {str(path)!r} is damaged: {error}. Make it again from the draws.") from error
+    samples = Samples(about["chain"].values, about["draw"].values, about["weight"].values)
+    label_dtype = smallest_dtype(int(n_clusters.max()))
+    drawn = StoredLabels(folder / _LABELS, layout, label_dtype, n_clusters, progressbar=progressbar)
+    return PartitionDraws(Items(shape[1], about.attrs["item_dim"], coords), samples, drawn)
+
+
+class Temporary:
+    """A directory that goes with this object, or when the process ends."""
+
+    def __init__(self, beside: Path | None) -> None:
+        place = Path(tempfile.gettempdir()) if beside is None else beside
+        for left in place.glob(f"{_TEMPORARY}*"):  # by processes that were killed
+            _remove_left(left)
+        new = Path(tempfile.mkdtemp(prefix=f"new_{_TEMPORARY}", dir=place))
+        self.lock = locked(new)
+        # Only a directory that is locked gets the name by which others find it; Windows renames none of an open file.
+        self.path = new if sys.platform == "win32" else new.rename(new.with_name(new.name.removeprefix("new_")))
+        weakref.finalize(self, _remove, self.path, self.lock, os.getpid())
+
+
+def _remove(path: Path, lock: IO[str], pid: int) -> None:
+    if os.getpid() == pid:  # a forked process ends before the one that made the directory
+        lock.close()
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _remove_left(path: Path) -> None:
+    if not (path / _LOCK).exists():
+        return
+    try:
+        lock = locked(path)
+    except OSError:
+        return
+    _remove(path, lock, os.getpid())
+
+
+def _taken(path: Path) -> IO[str]:
+    """Lock a directory to write a store in it."""
+    if (path / _DRAWS / _ABOUT).exists():
+        raise ValueError(
+            f"`store` must be a new or empty directory; {str(path)!r} holds draws already. Give its path as "
+            "`data` to take them, or remove it."
+        )
+    if path.exists() and not (path.is_dir() and {file.name for file in path.iterdir()} <= {_LOCK, _UNFINISHED}):
+        raise ValueError(f"`store` must be a new or empty directory; got {str(path)!r}.")
+    path.mkdir(parents=True, exist_ok=True)
+    return locked(path)
+
+
+def _write_labels(
+    parts: Sequence[Part], shape: tuple[int, int], dtype: np.dtype[Any], folder: Path, progressbar: bool
+) -> tuple[Layout, npt.NDArray[np.int64]]:
+    runs = sorted(run.start for rows, _ in parts for _, run in _successive(rows))
+    width = min(block_width(shape[0]), shape[1])
+    n_chunks = -(-shape[1] // width)
+    checksums = np.empty((len(runs), n_chunks), np.uint32)
+    layout = Layout(shape, width, dtype, np.array([*runs, shape[0]], np.int64), checksums)
+    if shutil.disk_usage(folder.parent).free < n_chunks * layout.chunk_bytes:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    folder.mkdir()
+    (folder / ".zarray").write_text(layout.metadata(), encoding="utf-8")
+    for number in range(n_chunks):
+        with chunk_file(folder, number).open("wb") as file:
+            file.truncate(layout.chunk_bytes)
+    n_clusters = np.empty(shape[0], np.int64)
+    found = in_order(_write_part, ((*part, folder, layout) for part in parts))
+    sizes = [rows.size * shape[1] * dtype.itemsize for rows, _ in parts]
+    done = zip(parts, found, strict=True)
+    for (rows, _), numbers in track(done, "Labels to disk", progressbar=progressbar, n_bytes=sizes):
+        n_clusters[rows] = numbers
+    return layout, n_clusters
+
+
+def _write_part(rows: npt.NDArray[np.int64], give: Any, folder: Path, layout: Layout) -> npt.NDArray[np.int64]:
+    """Write some draws to all chunks, each as soon as all of its items are there."""
+    runs, width = list(_successive(rows)), layout.width
+    left, number = np.empty((rows.size, 0), layout.dtype), 0
+
+    def put(block: Labels) -> None:
+        nonlocal left, number
+        labels = np.concatenate([left, block], axis=1, dtype=layout.dtype) if left.size else block
+        for first in range(0, labels.shape[1] - width + 1, width):
+            _write_chunk(labels[:, first : first + width], runs, folder, number, layout)
+            number += 1
+        left = labels[:, labels.shape[1] // width * width :].copy()
+
+    n_clusters = np.asarray(give(put))
+    if left.size:
+        filled = np.zeros((rows.size, width), layout.dtype)
+        filled[:, : left.shape[1]] = left
+        _write_chunk(filled, runs, folder, number, layout)
+    return n_clusters
+
+
+def _write_chunk(
+    labels: Labels, runs: Sequence[tuple[slice, slice]], folder: Path, number: int, layout: Layout
+) -> None:
+    with chunk_file(folder, number).open("r+b") as file:
+        for at, run in runs:
+            piece = np.ascontiguousarray(labels[at], layout.dtype)
+            layout.checksums[np.searchsorted(layout.runs, run.start), number] = zlib.crc32(piece.data)
+            file.seek(run.start * layout.width * layout.dtype.itemsize)
+            file.write(piece.data)
+
+
+def _write_about(draws: PartitionDraws, drawn: StoredLabels, folder: Path) -> None:
+    """Write what makes up the draws beside their labels."""
+    layout, samples = drawn.layout, draws.samples
+    about = xr.Dataset(
+        {
+            "chain": ("sample", samples.chain),
+            "draw": ("sample", samples.draw),
+            "weight": ("sample", samples.weights),
+            "n_clusters": ("sample", drawn.n_clusters),
+            "run": ("run", layout.runs[:-1]),
+            "checksum": (("run", "chunk"), layout.checksums),
+        },
+        attrs={
+            "format": _FORMAT,
+            "dtype": layout.dtype.str,
+            "width": layout.width,
+            "n_items": drawn.n_items,
+            "item_dim": draws.items.dim,
+        },
+    )
+    about.to_netcdf(folder / _ABOUT, engine="h5netcdf")
+    without_levels(xr.Dataset(coords=draws.items.coords)).to_netcdf(folder / _ITEMS, engine="h5netcdf")
+
+
+def _successive(rows: npt.NDArray[np.int64]) -> list[tuple[slice, slice]]:
+    """Where ascending numbers follow one another: their positions, and the range that they make up."""
+    runs = np.split(np.arange(rows.size), np.flatnonzero(np.diff(rows) != 1) + 1)
+    return [(slice(int(at[0]), int(at[-1]) + 1), slice(int(rows[at[0]]), int(rows[at[-1]]) + 1)) for at in runs]
