@@ -2,6 +2,9 @@ from . import consensus as consensus
 from . import diagnostics as diagnostics
 from . import losses as losses
 from . import simulate as simulate
+from .agreement.path import agreement_path as agreement_path
+from .agreement.record import AgreementPath as AgreementPath
+from .agreement.stability import averaged_jaccard as averaged_jaccard
 from .certificate import Certificate as Certificate
 from .certificate import certify as certify
 from .consensus import METHODS as METHODS
@@ -67,5 +70,7 @@ from .views.partial_partition import PartialPartition as PartialPartition
 from .views.partial_partition import partial_partition as partial_partition
 from .views.particle_record import Particles as Particles
 from .views.particles import particles as particles
+from .views.stable import StableComponents as StableComponents
+from .views.stable import stable_components as stable_components
 
 __version__: str

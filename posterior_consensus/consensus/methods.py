@@ -17,6 +17,7 @@ from posterior_consensus.consensus.hierarchical import hierarchical
 from posterior_consensus.consensus.kcc import kcc
 from posterior_consensus.consensus.lange_buhmann import lange_buhmann
 from posterior_consensus.consensus.rpm_em import rpm_em
+from posterior_consensus.consensus.sccc import sccc
 from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.consensus.spectral import spectral
 from posterior_consensus.loss_record import Need
@@ -41,6 +42,7 @@ METHODS: dict[str, Method] = {
     "align_and_vote": Method(align_and_vote, "draws"),
     "lange_buhmann": Method(lange_buhmann, "pairs"),
     "rpm_em": Method(rpm_em, "draws"),
+    "sccc": Method(sccc, "pairs"),
     "enumeration": Method(enumeration, "pairs"),
     "exact": Method(exact, "pairs"),
 }
