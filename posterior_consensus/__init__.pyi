@@ -2,6 +2,8 @@ from . import consensus as consensus
 from . import diagnostics as diagnostics
 from . import losses as losses
 from . import simulate as simulate
+from .agreement.cocluster import Coclustering as Coclustering
+from .agreement.cocluster import cocluster as cocluster
 from .agreement.path import agreement_path as agreement_path
 from .agreement.record import AgreementPath as AgreementPath
 from .agreement.stability import averaged_jaccard as averaged_jaccard
