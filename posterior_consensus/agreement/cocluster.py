@@ -29,9 +29,9 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 _ALTERNATIONS = 10  # of rows and columns for each pair of clusterings by itself
-_PASSES = 3  # over all items, before it is the other side's turn
-_REARRANGED = 3  # clusterings tried in a round, each with a cluster dissolved and one split
-_MOST_WORK = 2e10  # elementary steps of a pass over all clusterings above which none is tried
+_PASSES = 3  # over all items, before it is the other side's turn; 1 where the table is large
+_REARRANGED = 3  # clusterings tried in a round, each with a cluster dissolved and one split; none where it is large
+_MOST_WORK = 1e8  # steps of a pass over all clusterings, above which a table is large
 _TRACE = ("mutual_information", "row_jaccard", "column_jaccard")
 _DIMS = {"clustering": "coclustering", "round": "coclustering_round"}  # where they are stored
 
@@ -240,8 +240,8 @@ class _Side:
             "Take fewer clusterings.",
         )
         width = n_others * n_clusterings
-        work = _PASSES * n_clusterings * n_clusters * min(self.n_items * width, shares.nnz * n_clusterings)
-        self._n_rearranged = _REARRANGED if work <= _MOST_WORK else 0
+        is_large = n_clusterings * n_clusters * self.n_items * width > _MOST_WORK
+        self._n_passes, self._n_rearranged = (1, 0) if is_large else (_PASSES, _REARRANGED)
 
     def random(self, rng: np.random.Generator) -> Integers:
         """A clustering (1, n) into random clusters of nearly equal size."""
@@ -261,10 +261,10 @@ class _Side:
     def agree(self, labels: Integers, others: Integers, rng: np.random.Generator) -> None:
         """Improve all clusterings (m, n), given all of the other side; changes `labels`."""
         profiles = self.profiles(others)
-        values = self.climb(labels, profiles, self._orders(rng, len(labels)), _PASSES)
+        values = self.climb(labels, profiles, self._orders(rng, len(labels)), self._n_passes)
         for _ in range(self._n_rearranged if 1 < self.n_clusters < self.n_items else 0):
             tried = np.stack([self._rearranged(one, rng) for one in labels])
-            found = self.climb(tried, profiles, self._orders(rng, len(labels)), _PASSES)
+            found = self.climb(tried, profiles, self._orders(rng, len(labels)), self._n_passes)
             better = found > values
             labels[better], values[better] = tried[better], found[better]
 

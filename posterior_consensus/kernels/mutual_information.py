@@ -29,10 +29,9 @@ def profiles_of(table, labels, n_clusters):
     """
     n_rows, m = table.shape[0], len(labels)
     profiles = np.zeros((n_rows, m * n_clusters))
-    begins, columns = table.indptr.astype(np.int64), table.indices.astype(np.int64)
     offsets = np.arange(m) * n_clusters
-    work = m * (1 + columns.size // max(n_rows, 1))
-    in_blocks(_add_profiles, 0, n_rows, begins, columns, table.data, labels, offsets, profiles, work=work)
+    arguments = table.indptr, table.indices, table.data, labels, offsets, profiles
+    in_blocks(_add_profiles, 0, n_rows, *arguments, work=m * (1 + table.nnz // n_rows))
     return profiles
 
 
