@@ -32,6 +32,7 @@ from .losses import PAIR_LOSSES as PAIR_LOSSES
 from .losses import binder as binder
 from .losses import vi as vi
 from .mixtures import allocation_probabilities as allocation_probabilities
+from .plots import plot_agreement_path as plot_agreement_path
 from .plots import plot_alluvial as plot_alluvial
 from .plots import plot_cluster_profiles as plot_cluster_profiles
 from .plots import plot_credible_ball as plot_credible_ball
@@ -49,6 +50,7 @@ from .plots import plot_posterior_comparison as plot_posterior_comparison
 from .plots import plot_psm as plot_psm
 from .plots import plot_psm_by_chain as plot_psm_by_chain
 from .plots import plot_sequence as plot_sequence
+from .plots import plot_stable_components as plot_stable_components
 from .plots import plot_traces as plot_traces
 from .prediction import predict_allocation as predict_allocation
 from .relabelling import relabel as relabel

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,6 @@ from posterior_consensus import display, memory
 from posterior_consensus.agreement.table import Table, as_table
 from posterior_consensus.arguments import as_generator, check_count
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.items import Items
 from posterior_consensus.executor import Executor
 from posterior_consensus.expectation import mean_between
 from posterior_consensus.kernels import mutual_information
@@ -130,7 +129,8 @@ def cocluster(
     n_clusterings : int
         Clusterings of each side. One pair is information-theoretic co-clustering [2]_.
     n_rounds : int
-        Rounds of agreement, after each pair of clusterings was improved by itself; fewer where nothing changes any more.
+        Rounds of agreement, after each pair of clusterings was improved by itself; fewer where nothing changes any
+        more, and 0 for the pairs alone.
     random_seed : int, Generator, SeedSequence or None
         The same seed gives the same answer.
     progressbar : bool
@@ -160,17 +160,17 @@ def cocluster(
 
         I(x; y) = sum_kl p_kl log2(p_kl / (p_k p_l)),
 
-    p_kl being the sum of p over cluster k of the rows and l of the columns. First each of m pairs (x_j, y_j) is improved
-    by itself, from random clusters. Then the clustering agreement process [1]_ raises the sum of I(x_i; y_j) over all
-    m^2 pairs: with the column clusterings fixed, each row clustering has the same objective, and moves its rows one by
-    one to the cluster that raises it most; then the columns have their turn. No move lowers the sum, and no cluster loses
-    its last item. Unless the table is large, a cluster is also dissolved and another one split, three times a round,
-    and what single moves make of that is kept where the objective is larger.
+    p_kl being the sum of p over cluster k of the rows and l of the columns. First each of m pairs (x_j, y_j) is
+    improved by itself, from random clusters. Then the clustering agreement process [1]_ raises the sum of I(x_i; y_j)
+    over all m^2 pairs: with the column clusterings fixed, each row clustering has the same objective, and moves its
+    rows one by one to the cluster that raises it most; then the columns have their turn. No move lowers the sum, and no
+    cluster loses its last item. Unless the table is large, a cluster is also dissolved and another one split, three
+    times a round, and what single moves make of that is kept where the objective is larger.
 
     Rows and columns of zeros carry no information. They go with the row, or column, of the smallest sum above 0.
 
-    A row pass takes about (rows) x (row clusters) x (column clusters) x n_clusterings^2 logarithms, less where the table
-    is sparse.
+    A pass over the rows takes about n_rows x n_row_clusters x n_column_clusters x n_clusterings^2 logarithms, less
+    where the table is sparse.
 
     References
     ----------
@@ -187,8 +187,8 @@ def cocluster(
     >>> found.row_labels.values
     array([[0, 0, 0, 1, 1, 1],
            [0, 0, 0, 1, 1, 1]], dtype=int32)
-    >>> float(found.trace["mutual_information"][-1]) == round(found.table_information, 12)
-    True
+    >>> round(float(found.trace["mutual_information"][-1]), 4), round(found.table_information, 4)
+    (0.7274, 0.7274)
     """
     given = as_table(table)
     check_count("n_clusterings", n_clusterings)
@@ -199,7 +199,7 @@ def cocluster(
         ("n_column_clusters", n_column_clusters, given.full_columns.size),
     ):
         if check_count(name, number) > full:
-            raise ValueError(f"`{name}` must not exceed the number of those that are not of zeros, {full}; got {number}.")
+            raise ValueError(f"`{name}` must be at most {full}, as many as are not of zeros; got {number}.")
     shares = given.shares
     rows = _Side(shares, n_row_clusters, n_column_clusters, n_clusterings)
     columns = _Side(sparse.csr_array(shares.T), n_column_clusters, n_row_clusters, n_clusterings)
@@ -213,16 +213,12 @@ def cocluster(
         told.append(_told(given, rows, labels))
         if all(np.array_equal(one, other) for one, other in zip(before, labels, strict=True)):
             break
-    dressed = [
-        side.partition_array(canonical, "clustering", name)
-        for side, canonical, name in zip((given.rows, given.columns), _whole(given, labels), ("row_labels", "column_labels"), strict=True)
-    ]
+    of_rows, of_columns = _whole(given, labels)
+    columns_told = {name: ("round", np.array(one)) for name, one in zip(_TRACE, zip(*told, strict=True), strict=True)}
     return Coclustering(
-        *dressed,
-        trace=xr.Dataset(
-            {name: ("round", np.array(column)) for name, column in zip(_TRACE, zip(*told, strict=True), strict=True)},
-            {"round": np.arange(len(told))},
-        ),
+        row_labels=given.rows.partition_array(of_rows, "clustering", "row_labels"),
+        column_labels=given.columns.partition_array(of_columns, "clustering", "column_labels"),
+        trace=xr.Dataset(columns_told, {"round": np.arange(len(told))}),
         table_information=_information(shares),
     )
 
@@ -254,9 +250,7 @@ class _Side:
     def climb(self, labels: Integers, profiles: Floats, orders: Integers, n_passes: int) -> Floats:
         """Move items while that pays; changes `labels`. The objective of each clustering but for a constant."""
         n_maps = profiles.shape[1] / self._n_others
-        return mutual_information.climb(
-            profiles, self._marginals, n_maps, self.n_clusters, orders, n_passes, labels
-        )
+        return mutual_information.climb(profiles, self._marginals, n_maps, self.n_clusters, orders, n_passes, labels)
 
     def agree(self, labels: Integers, others: Integers, rng: np.random.Generator) -> None:
         """Improve all clusterings (m, n), given all of the other side; changes `labels`."""
@@ -321,7 +315,8 @@ def _told(given: Table, rows: _Side, labels: list[Integers]) -> tuple[float, flo
     for clustering in labels[0]:
         table = sparse.csr_array((np.ones(clustering.size), (clustering, np.arange(clustering.size)))) @ profiles
         total += sum(_information(table[:, at : at + width]) for at in range(0, profiles.shape[1], width))
-    return total / m**2, *(1.0 - mean_between(one, jaccard()) for one in _whole(given, labels))
+    of_rows, of_columns = (1.0 - mean_between(one, jaccard()) for one in _whole(given, labels))
+    return total / m**2, of_rows, of_columns
 
 
 def _information(shares: Any) -> float:

@@ -55,13 +55,13 @@ def agreement_path(
         DataArrays or posteriors, or a dict of them by name. Items are matched by their coordinate where all have one,
         else by position.
     loss : str or PartitionLoss, optional
-        Name in LOSSES, or a record such as ``binder(tau=0.25)``; by default "vi". Between estimates ``binder`` and ``vi``
-        count with equal costs.
+        Name in LOSSES, or a record such as ``binder(tau=0.25)``; by default "vi". Between estimates ``binder`` and
+        ``vi`` count with equal costs.
     prices : iterable of float, optional
         Prices of disagreement, from 0. By default 17 from 0 to 2. 0 and 0.25 are always among them.
     n_starts : int, optional
-        Largest number of random starts of the search for each chain's own estimate, by default as ``method="greedy"`` of
-        :func:`consensus_partition` has it.
+        Largest number of random starts of the search for each chain's own estimate, by default as ``method="greedy"``
+        of :func:`consensus_partition` has it.
     random_seed : int, Generator, SeedSequence or None
         The same seed gives the same answer.
     progressbar : bool
@@ -92,14 +92,14 @@ def agreement_path(
     the price lambda times the mean loss against another chain's estimate being added to each one's own expected loss.
     It is the clustering agreement process [1]_ with a posterior expected loss in place of its mutual information. With
     all other estimates fixed, x_i is the consensus of the chain's own draws, of weight 1 in all, and of the m - 1 other
-    estimates, of weight lambda in all. At each price chain after chain takes a better estimate if a search finds one, so
-    that the sum never rises, until none does. A price starts from the estimates at the one before. `objective` is the
-    sum divided by m.
+    estimates, of weight lambda in all. At each price chain after chain takes a better estimate if a search finds one,
+    so that the sum never rises, until none does. A price starts from the estimates at the one before. `objective` is
+    the sum divided by m.
 
     Without a price each estimate is its chain's consensus. What the noise of few draws and of searches has put between
     two of them goes at a small price: it costs next to nothing. Chains in modes of their own keep to them, until the
-    price is so high that other chains' estimates outweigh their own draws. The process goes by single chains: it can stay
-    apart where all would gain if all moved at once.
+    price is so high that other chains' estimates outweigh their own draws. The process goes by single chains: it can
+    stay apart where all would gain if all moved at once.
 
     References
     ----------
@@ -124,7 +124,9 @@ def agreement_path(
     record = as_loss("vi" if loss is None else loss)
     _plain(record)
     given = _given(draws, {f"loss {record.name!r}": needed_by(record)})
-    chains = [_Chain(source, record) for source in given.sources]
+    n_matrices = len(given.sources) + 1
+    by_pairs = is_binder(record) and memory.fits(8 * n_matrices * given.sources[0].n_items ** 2)
+    chains = [_Chain(source, record, by_pairs) for source in given.sources]
     if n_starts is not None:
         check_count("n_starts", n_starts)
     rng, along = as_generator(random_seed), _checked(prices)
@@ -142,9 +144,8 @@ def agreement_path(
 class _Chain:
     """The draws of a chain, and the search for its estimate."""
 
-    def __init__(self, source: PairSource, loss: PartitionLoss) -> None:
-        self.source, self._loss = source, loss
-        self._by_pairs = is_binder(loss) and memory.fits(8 * source.n_items**2)
+    def __init__(self, source: PairSource, loss: PartitionLoss, by_pairs: bool) -> None:
+        self.source, self._loss, self._by_pairs = source, loss, by_pairs
 
     @cached_property
     def _similarity(self) -> Floats:
@@ -155,7 +156,7 @@ class _Chain:
         return self._search(self.source, self._loss, rng, [], n_starts)
 
     def pulled(self, own: Labels, others: npt.NDArray[Any], price: float, rng: np.random.Generator) -> Labels:
-        """A better estimate where the others (m - 1, n) have the weight `price` beside the chain's own, if one is found."""
+        """A better estimate where the others (m - 1, n) weigh `price` beside the chain's own draws, if one is found."""
         loss = _with_price(self._loss, price)
         source = self._with_estimates(others, price)
         found = self._search(source, loss, rng, [own, *np.unique(others, axis=0)], _STARTS)

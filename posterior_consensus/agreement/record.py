@@ -40,10 +40,10 @@ class AgreementPath(Stored):
     labels : xarray.DataArray of shape (price, chain, n_items), dtype int32
         Each chain's estimate at each price.
     table : xarray.Dataset
-        Over ``price``: ``averaged_jaccard`` between the chains' estimates; ``expected_loss``, the mean of what each loses
-        over its own chain's draws; ``disagreement``, the mean loss between two estimates; and the ``objective``. Over
-        ``price`` and ``chain``: ``own_loss`` and ``own_mcse``, the expected loss over the chain's own draws and its
-        Monte Carlo standard error.
+        Over ``price``: ``averaged_jaccard`` between the chains' estimates; ``expected_loss``, the mean of what each
+        loses over its own chain's draws; ``disagreement``, the mean loss between two estimates; and the ``objective``.
+        Over ``price`` and ``chain``: ``own_loss`` and ``own_mcse``, the expected loss over the chain's own draws and
+        its Monte Carlo standard error.
     loss : PartitionLoss
     of_chains : bool
         Whether these are the chains of one posterior, or analyses that were given one by one.
@@ -80,7 +80,7 @@ class AgreementPath(Stored):
 
     @property
     def status(self) -> Status:
-        """ "agreement", "search noise" or "different modes"."""
+        """Whether the chains agree, differ by search noise or are in different modes, as `verdict` says in words."""
         if len(self.groups) > 1:
             return "different modes"
         return "agreement" if self._early[0].max() <= _NEAR else "search noise"
@@ -107,8 +107,8 @@ class AgreementPath(Stored):
         between = group[pairs[0]] != group[pairs[1]]
         rise = f"from {1 - alone[pairs][between].mean():.2f} to {1 - early[pairs][between].mean():.2f}"
         return (
-            f"{what.capitalize()} in different modes, {_in_words(self.groups)}: a price of {EARLY:g} changes the averaged "
-            f"Jaccard index between these groups {rise} only."
+            f"{what.capitalize()} in different modes, {_in_words(self.groups)}: a price of {EARLY:g} changes the "
+            f"averaged Jaccard index between these groups {rise} only."
         )
 
     def to_dataset(self) -> xr.Dataset:

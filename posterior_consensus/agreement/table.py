@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +14,7 @@ from scipy import sparse
 
 from posterior_consensus.ensemble.items import Items
 
-Floats = npt.NDArray[np.float64]
+_Maker = Callable[[int], Items]
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,19 +70,17 @@ def as_table(table: Any) -> Table:
     return Table(shares, rows(values.shape[0]), columns(values.shape[1]), full_rows, full_columns)
 
 
-def _with_names(table: Any) -> tuple[Any, Any, Any]:
+def _with_names(table: Any) -> tuple[Any, _Maker, _Maker]:
     """Values, and what makes the rows and the columns when their number is known."""
     if isinstance(table, xr.DataArray) and table.ndim == 2:
         row, column = map(str, table.dims)
         return table.values, lambda _: Items.along(table, row), lambda _: Items.along(table, column)
     if isinstance(table, pd.DataFrame):
-        row = str(table.index.name or "row")
-        column = str(table.columns.name or "column")
+        row, column = str(table.index.name or "row"), str(table.columns.name or "column")
         column = f"{column}_bis" if column == row else column
-        is_sparse = all(isinstance(kind, pd.SparseDtype) for kind in table.dtypes) and table.shape[1] > 0
-        values = table.sparse.to_coo() if is_sparse else table.to_numpy()
-        named = [(row, table.index), (column, table.columns)]
-        return values, *(lambda n, d=dim, i=index: _named(n, d, i) for dim, index in named)
+        is_sparse = table.shape[1] > 0 and all(isinstance(kind, pd.SparseDtype) for kind in table.dtypes)
+        values: Any = cast(Any, table).sparse.to_coo() if is_sparse else table.to_numpy()
+        return values, lambda n: _named(n, row, table.index), lambda n: _named(n, column, table.columns)
     values = table if sparse.issparse(table) else np.asarray(table)
     return values, lambda n: _plain(n, "row"), lambda n: _plain(n, "column")
 

@@ -53,7 +53,7 @@ class ConsensusPartition(HasLabels, Stored):
         None where a similarity matrix alone was given.
     lower_bound : float or None
         No partition's expected loss is below it; for Binder's loss with any costs, None for others.
-    info : SearchInfo, NumbersInfo, FitInfo, CandidatesInfo, PivotInfo, BinderBoundInfo or None
+    info : SearchInfo, NumbersInfo, FitInfo, CandidatesInfo, PivotInfo, SeedsInfo, BinderBoundInfo or None
         The method's record of its search, :class:`SearchInfo` for "greedy".
     asked : Asked
         The ``n_clusters`` and ``max_clusters`` that were given.
@@ -287,15 +287,15 @@ def consensus_partition(
     method : str or callable
         A name in METHODS, or a function of the same signature. "greedy" searches for the least expected loss;
         "hierarchical", "basic", "spectral", "kcc" and "lange_buhmann" choose the number of clusters by it; "cc_pivot",
-        "boem" and "align_and_vote" find that number themselves, by criteria of their own; "rpm_em" takes the partition
-        around which the draws are noise, whatever the loss; "best_draw" takes a draw; "enumeration" tries every
-        partition of at most ten items; "exact" proves its answer, for Binder's loss.
+        "boem", "sccc" and "align_and_vote" find that number themselves, by criteria of their own; "rpm_em" takes the
+        partition around which the draws are noise, whatever the loss; "best_draw" takes a draw; "enumeration" tries
+        every partition of at most ten items; "exact" proves its answer, for Binder's loss.
     n_clusters : int, optional
         Number of clusters of the answer. By default it is found by the expected loss.
     max_clusters : int or "draws", optional
         Largest number of clusters of the answer; "draws" for the largest number in any draw, which is R's salso's
-        limit. By default "greedy", "exact", "enumeration", "cc_pivot" and "boem" have no limit, the others try up to
-        the largest number in any draw.
+        limit. By default "greedy", "exact", "enumeration", "cc_pivot", "boem" and "sccc" have no limit, the others try
+        up to the largest number in any draw.
     tau : float in (0, 1), "auto" or None
         Pair threshold of Binder's loss, ``binder(tau=...)``, with loss="binder" only; "auto" calibrates it as
         :func:`pair_threshold` does. The answer's `threshold` then has ``tau`` and the mean similarities ``within`` and
@@ -313,8 +313,8 @@ def consensus_partition(
         "align_and_vote", "lange_buhmann" and "rpm_em"; ``seconds`` for "greedy" and "exact"; ``n_agree``, ``starts``
         and ``n_jobs`` for "greedy" (see Notes); ``linkage`` ("average", "complete") for "hierarchical"; ``affinity``
         (None, "association", "rbf") and ``gamma`` for "spectral"; ``utility`` ("category", "entropy", "cosine", "lp")
-        and ``p`` for "kcc"; ``threshold`` for "cc_pivot"; ``max_iter`` and ``tol`` for "lange_buhmann"; ``noise`` and
-        ``max_steps`` for "rpm_em".
+        and ``p`` for "kcc"; ``threshold`` for "cc_pivot"; ``gap`` or ``threshold`` for "sccc"; ``max_iter`` and ``tol``
+        for "lange_buhmann"; ``noise`` and ``max_steps`` for "rpm_em".
 
     Returns
     -------

@@ -90,7 +90,7 @@ class Items:
         return aligned(values, self.dim, self.coords, name) if isinstance(values, xr.DataArray) else values
 
     def order_of(self, others: Items, name: str) -> npt.NDArray[np.intp]:
-        """Where among these items, those of `name`, each of the same `others` is; by position where a coordinate lacks."""
+        """Where among these items, those of `name`, each of the others is; by position where a coordinate lacks."""
         if self.n_items != others.n_items:
             raise ValueError(f"`{name}` must label the same {others.n_items} items; got {self.n_items}.")
         if self.dim != others.dim or self.dim not in self.coords or self.dim not in others.coords:
