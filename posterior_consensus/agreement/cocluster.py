@@ -237,7 +237,7 @@ class _Side:
         )
         width = n_others * n_clusterings
         is_large = n_clusterings * n_clusters * self.n_items * width > _MOST_WORK
-        self._n_passes, self._n_rearranged = (1, 0) if is_large else (_PASSES, _REARRANGED)
+        self._n_passes = 1 if is_large else _PASSES
 
     def random(self, rng: np.random.Generator) -> Integers:
         """A clustering (1, n) into random clusters of nearly equal size."""
@@ -256,7 +256,7 @@ class _Side:
         """Improve all clusterings (m, n), given all of the other side; changes `labels`."""
         profiles = self.profiles(others)
         values = self.climb(labels, profiles, self._orders(rng, len(labels)), self._n_passes)
-        for _ in range(self._n_rearranged if 1 < self.n_clusters < self.n_items else 0):
+        for _ in range(_REARRANGED if 1 < self.n_clusters < self.n_items else 0):
             tried = np.stack([self._rearranged(one, rng) for one in labels])
             found = self.climb(tried, profiles, self._orders(rng, len(labels)), self._n_passes)
             better = found > values

@@ -135,7 +135,7 @@ def agreement_path(
     for price in track(along, "Agreement path", progressbar=progressbar):
         if not estimates:
             estimates = [chain.alone(rng, n_starts) for chain in chains]
-        elif price > 0:
+        elif any(not np.array_equal(one, estimates[0]) for one in estimates[1:]):  # equal ones stay at a higher price
             _settle(chains, estimates, price, rng)
         found.append(np.stack(estimates))
     return _record(chains, np.stack(found), along, given, record)
