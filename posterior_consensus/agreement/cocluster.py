@@ -29,7 +29,7 @@ Integers = npt.NDArray[np.int64]
 
 _ALTERNATIONS = 10  # of rows and columns for each pair of clusterings by itself
 _PASSES = 3  # over all items, before it is the other side's turn; 1 where the table is large
-_REARRANGED = 3  # clusterings tried in a round, each with a cluster dissolved and one split; none where it is large
+_REARRANGED = 3  # times in a round that a cluster is dissolved and one split
 _MOST_WORK = 1e8  # steps of a pass over all clusterings, above which a table is large
 _TRACE = ("mutual_information", "row_jaccard", "column_jaccard")
 _DIMS = {"clustering": "coclustering", "round": "coclustering_round"}  # where they are stored
@@ -164,7 +164,7 @@ def cocluster(
     improved by itself, from random clusters. Then the clustering agreement process [1]_ raises the sum of I(x_i; y_j)
     over all m^2 pairs: with the column clusterings fixed, each row clustering has the same objective, and moves its
     rows one by one to the cluster that raises it most; then the columns have their turn. No move lowers the sum, and no
-    cluster loses its last item. Unless the table is large, a cluster is also dissolved and another one split, three
+    cluster loses its last item. Single moves get stuck. So a cluster is also dissolved and another one split, three
     times a round, and what single moves make of that is kept where the objective is larger.
 
     Rows and columns of zeros carry no information. They go with the row, or column, of the smallest sum above 0.
