@@ -55,7 +55,9 @@ def plot_agreement_path(
         raise TypeError(f"`path` must be what agreement_path() returns; got {type(path).__name__}.")
     grid = grid_axes(axes, figsize, 2, 1, 5.6, 5.0, height_ratios=(1.0, 1.0)).ravel()
     table, prices = path.table, path.table["price"].values
-    grid[0].plot(prices, table["averaged_jaccard"].values, color=ink(), marker="o", markersize=4, linewidth=1.2)
+    grid[0].plot(
+        prices, table["averaged_jaccard"].values, color=ink(), marker="o", markersize=4, linewidth=1.2, clip_on=False
+    )
     grid[0].set_ylabel("averaged Jaccard index")
     grid[0].set_ylim(0.0, 1.05)
     own = table["own_loss"].values
@@ -63,7 +65,8 @@ def plot_agreement_path(
     for at, name in enumerate(path.names):
         style = chain_line(at, n_chains)
         label = f"{what[0]} {name}" if path.of_chains or isinstance(name, int) else str(name)
-        grid[1].plot(prices, own[:, at] - own[0, at], label=label, marker="o", markersize=3, linewidth=1.2, **style)
+        line = {"marker": "o", "markersize": 3, "linewidth": 1.2, "clip_on": False}
+        grid[1].plot(prices, own[:, at] - own[0, at], label=label, **line, **style)
     unit = f" ({path.loss.unit})" if path.loss.unit else ""
     grid[1].set_ylabel(f"rise of own\nexpected {path.loss.name}{unit}")
     grid[1].set_xlabel("price of disagreement")
