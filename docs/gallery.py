@@ -112,5 +112,16 @@ def plot_dendrogram():
     pc.plot_dendrogram(pc.cluster_merges(summary().draws, summary().consensus, progressbar=False))
 
 
+def plot_stable_components():
+    pc.plot_stable_components(pc.stable_components(iris().draws, 0.95))
+
+
+def plot_agreement_path():
+    """The galaxies: chains that mix, and one of a sampler that has not converged."""
+    stray = pc.as_partition_draws(posterior("galaxies_not_converged")).isel(chain=1)
+    chains = {f"chain {c}": summary().draws.isel(chain=c) for c in range(4)} | {"another sampler": stray}
+    pc.plot_agreement_path(pc.agreement_path(chains, random_seed=1, progressbar=False))
+
+
 def plot_particles():
     pc.plot_particles(pc.particles(iris().draws, 3, random_seed=1, progressbar=False))

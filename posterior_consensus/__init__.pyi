@@ -2,6 +2,11 @@ from . import consensus as consensus
 from . import diagnostics as diagnostics
 from . import losses as losses
 from . import simulate as simulate
+from .agreement.cocluster import Coclustering as Coclustering
+from .agreement.cocluster import cocluster as cocluster
+from .agreement.path import agreement_path as agreement_path
+from .agreement.record import AgreementPath as AgreementPath
+from .agreement.stability import averaged_jaccard as averaged_jaccard
 from .certificate import Certificate as Certificate
 from .certificate import certify as certify
 from .consensus import METHODS as METHODS
@@ -30,6 +35,7 @@ from .losses import vi as vi
 from .merges import ClusterMerges as ClusterMerges
 from .merges import cluster_merges as cluster_merges
 from .mixtures import allocation_probabilities as allocation_probabilities
+from .plots import plot_agreement_path as plot_agreement_path
 from .plots import plot_alluvial as plot_alluvial
 from .plots import plot_cluster_profiles as plot_cluster_profiles
 from .plots import plot_credible_ball as plot_credible_ball
@@ -49,6 +55,7 @@ from .plots import plot_posterior_comparison as plot_posterior_comparison
 from .plots import plot_psm as plot_psm
 from .plots import plot_psm_by_chain as plot_psm_by_chain
 from .plots import plot_sequence as plot_sequence
+from .plots import plot_stable_components as plot_stable_components
 from .plots import plot_traces as plot_traces
 from .prediction import predict_allocation as predict_allocation
 from .relabelling import relabel as relabel
@@ -72,5 +79,7 @@ from .views.partial_partition import PartialPartition as PartialPartition
 from .views.partial_partition import partial_partition as partial_partition
 from .views.particle_record import Particles as Particles
 from .views.particles import particles as particles
+from .views.stable import StableComponents as StableComponents
+from .views.stable import stable_components as stable_components
 
 __version__: str

@@ -56,6 +56,15 @@ def check_between(name: str, value: float, upper: int) -> float:
     return float(value)
 
 
+def check_share(name: str, value: Any) -> float:
+    """Take a number above 0 and at most 1."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise TypeError(f"`{name}` must be a number; got {value!r}.")
+    if not 0 < value <= 1:
+        raise ValueError(f"`{name}` must lie between 0, excluded, and 1; got {value!r}.")
+    return float(value)
+
+
 def check_seconds(seconds: float) -> None:
     """Take a positive number of seconds."""
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float, np.integer, np.floating)):

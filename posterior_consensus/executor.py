@@ -61,6 +61,7 @@ def in_blocks(kernel: Callable[..., None], first: int, last: int, *arguments: An
         # Those that have not begun are not waited for: all threads may be busy with calls that wait here too.
         begun = [helper for helper in helping if not helper.cancel()]
         wait(begun)
+        arguments = ()  # those that have not begun stay in the queue of busy threads and would keep the arrays
     for helper in begun:
         helper.result()
 

@@ -18,7 +18,7 @@ from posterior_consensus.kernels import loss as loss_kernels
 from posterior_consensus.kernels.loss import LinearLoss, Loss
 from posterior_consensus.loss_record import Objective, PairLoss
 from posterior_consensus.losses import PartitionLoss, is_binder, loss_of, needed_by, objective_of
-from posterior_consensus.partitions import Labels, canonical_labels
+from posterior_consensus.partitions import Labels, canonical_labels, smallest_dtype
 from posterior_consensus.sources.labels import as_pair_source, as_partition_draws
 
 Floats = npt.NDArray[np.float64]
@@ -91,6 +91,21 @@ def all_losses(draws: PartitionDraws, loss: PartitionLoss) -> Floats:
         for row in range(draws.n_draws):  # a sum in another order may differ in its last digit
             losses[row + 1 :, row] = losses[row, row + 1 :]
     return losses
+
+
+def losses_between(partitions: npt.NDArray[Any], loss: PartitionLoss) -> Floats:
+    """Return the loss (P, P) of each of a few canonical partitions (P, n) as an estimate of each."""
+    n_clusters = partitions.max(axis=1).astype(np.int64) + 1
+    labels = partitions.astype(smallest_dtype(int(n_clusters.max())))
+    n_items = labels.shape[1]
+    return loss.scale(n_items) * unscaled_losses(labels, labels, n_clusters, loss.arrays(n_items))
+
+
+def mean_between(partitions: npt.NDArray[Any], loss: PartitionLoss) -> float:
+    """Return the mean of a symmetric loss over all pairs of canonical partitions (P, n); 0 for a single one."""
+    if len(partitions) == 1:
+        return 0.0
+    return float(losses_between(partitions, loss)[np.triu_indices(len(partitions), 1)].mean())
 
 
 def draw_losses(partitions: npt.NDArray[Any], draws: PartitionDraws, loss: PartitionLoss) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from statistics import fmean, pstdev
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,6 +182,47 @@ class PivotInfo(Info):
 
     threshold: float
     expected_losses: list[float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeedsInfo(Info):
+    """Record of "sccc".
+
+    Attributes
+    ----------
+    threshold : float
+        Largest similarity of two seeds of the answer: 1 - g / m for the gap g of m draws.
+    n_components : int
+        Number of stable components.
+    thresholds : list of float
+        Those tried with which there were enough seeds.
+    n_clusters : list of int
+        Number of clusters for each of them.
+    expected_losses : list of float
+        That of the partition for each of them.
+    n_infeasible : int
+        Number of those with which there were not.
+    stability : float
+        Averaged Jaccard index between the partitions of these thresholds.
+    """
+
+    threshold: float
+    n_components: int
+    thresholds: list[float]
+    n_clusters: list[int]
+    expected_losses: list[float]
+    n_infeasible: int
+    stability: float
+
+    @property
+    def mean_loss(self) -> float:
+        """Mean of the expected losses."""
+        return fmean(self.expected_losses)
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation of the expected losses."""
+        return pstdev(self.expected_losses)
 
 
 @dataclass(frozen=True, kw_only=True)

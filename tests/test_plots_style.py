@@ -24,11 +24,15 @@ BY_N_CLUSTERS = pc.loss_by_n_clusters(DRAWS, n_clusters=[2, 3, 4], **QUIET)
 COMPARED = pc.compare_posteriors(DRAWS, draws_of(4, 40, 12), n_particles=1, **QUIET)
 SEVERAL = pc.particles(DRAWS, 3, random_seed=1, progressbar=False)
 PARTIAL = pc.partial_partition(DRAWS, 0.3, random_seed=1)
+STABLE = pc.stable_components(DRAWS, 0.7)
+PATH = pc.agreement_path([DRAWS, draws_of(4, 40, 12)], prices=[0.5], **QUIET)
 PLOTS = {
     "psm": lambda **kw: pc.plot_psm(DRAWS, LABELS, **kw),
     "psm_by_chain": lambda **kw: pc.plot_psm_by_chain(DRAWS, LABELS, **kw),
     "credible_ball": lambda **kw: pc.plot_credible_ball(BALL, **kw),
     "particles": lambda **kw: pc.plot_particles(SEVERAL, **kw),
+    "stable_components": lambda **kw: pc.plot_stable_components(STABLE, **kw),
+    "agreement_path": lambda **kw: pc.plot_agreement_path(PATH, **kw),
     "density_peaks": lambda **kw: pc.plot_density_peaks(pc.partition_density(DRAWS, random_seed=1), **kw),
     "n_clusters": lambda **kw: pc.plot_n_clusters(DRAWS, LABELS, **kw),
     "loss_path": lambda **kw: pc.plot_loss_path(pc.loss_path(DRAWS, "binder", [0.3, 0.6], method="best_draw"), **kw),
@@ -81,7 +85,7 @@ def test_figures_have_the_size_that_is_asked_for(name):
             PLOTS[name](figsize=wrong)
     with pytest.raises(TypeError, match="`figsize` must be numbers"):
         PLOTS[name](figsize="large")
-    several = ("psm_by_chain", "traces", "sequence", "loss_by_n_clusters", "posterior_comparison")
+    several = ("psm_by_chain", "traces", "sequence", "loss_by_n_clusters", "posterior_comparison", "agreement_path")
     where = "axes" if name in several else "ax"
     with pytest.raises(ValueError, match=f"`figsize` is for a new figure, and `{where}` has one"):
         PLOTS[name](figsize=(3, 3), **{where: plt.subplots()[1]})

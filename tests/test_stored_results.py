@@ -78,6 +78,17 @@ RESULTS = {
         pc.as_pair_similarity(pc.posterior_similarity_matrix(Z)), np.arange(8) % 4, loss="pear"
     ),
     "posteriors": lambda: pc.compare_posteriors(Z, Z[:1], loss=pc.binder(), n_particles=2, random_seed=1),
+    "stable": lambda: pc.stable_components(Z),
+    "stable, complete": lambda: pc.stable_components(
+        pc.as_partition_draws(Z, weights=np.arange(60)), 0.7, linkage="complete"
+    ),
+    "agreement": lambda: pc.agreement_path(Z, prices=[0.5], random_seed=1, progressbar=False),
+    "agreement, analyses": lambda: pc.agreement_path(
+        {"mine": Z, "yours": Z[:1]}, loss=pc.binder(tau=0.3), random_seed=1, progressbar=False
+    ),
+    "coclustering": lambda: pc.cocluster(
+        xr.DataArray(np.arange(24).reshape(8, 3), {"obs": ITEMS}, ("obs", "feature")), 2, 2, 3, random_seed=1
+    ),
     "sequence": lambda: pc.diagnostics.sequential_distances(Z, "nid", lag=2),
     "independence": lambda: pc.diagnostics.near_independence(Z, n_permutations=19),
     "threshold": lambda: pc.consensus.pair_threshold(Z, random_seed=1),
@@ -173,6 +184,7 @@ def test_results_come_back_from_one_group(tmp_path):
     ]
     kinds += ["independence", "threshold", "perturbation", "modes"]
     kinds += ["by number", "merges", "posteriors", "particles, weights", "density"]
+    kinds += ["stable, complete", "agreement, analyses", "coclustering"]
     results = [RESULTS[kind]() for kind in kinds]
     tree = attach(xr.DataTree(), *results)
     with xr.open_datatree(written(tree, tmp_path / "a.nc"), engine="h5netcdf") as stored:
@@ -196,6 +208,9 @@ PLOTS = {
     "merges": lambda found: pc.plot_dendrogram(found),
     "posteriors": lambda found: [found.to_dataframe(), pc.plot_posterior_comparison(found)],
     "comparison": lambda found: [found.best, found.to_dataframe()],
+    "stable": lambda found: [pc.plot_stable_components(found), found.components],
+    "agreement, analyses": lambda found: [pc.plot_agreement_path(found), found.groups, found.verdict],
+    "coclustering": lambda found: [found.row_draws, found.column_draws],
 }
 
 

@@ -92,6 +92,9 @@ def functions_of(draws, partition):
         "compare_partitions": lambda: pc.compare_partitions(draws, [partition, np.arange(N_ITEMS)]),
         "credible_ball": lambda: pc.credible_ball(draws, partition),
         "partition_density": lambda: pc.partition_density(draws, **seeded),
+        "stable_components": lambda: [pc.stable_components(draws), pc.stable_components(draws, 0.6)],
+        "averaged_jaccard": lambda: pc.averaged_jaccard(draws),
+        "agreement_path": lambda: pc.agreement_path([draws, draws], prices=[0.5], **seeded, **quiet),
         "pairwise_losses": lambda: pc.pairwise_losses(draws),
         "item_uncertainty": lambda: pc.item_uncertainty(draws, partition),
         "particles": lambda: [pc.particles(draws, **seeded, **quiet), pc.particles(draws, 3, **seeded, **quiet)],
@@ -125,6 +128,7 @@ def functions_of(draws, partition):
         "plot_particles": lambda: pc.plot_particles(pc.particles(draws, 2, **seeded, **quiet)),
         "plot_partial_partition": lambda: pc.plot_partial_partition(pc.partial_partition(draws, **seeded)),
         "plot_traces": lambda: pc.plot_traces(pc.diagnose(draws, partition)),
+        "plot_stable_components": lambda: pc.plot_stable_components(pc.stable_components(draws)),
     }
 
 
@@ -134,7 +138,8 @@ WITHOUT_WEIGHTS = {
     *("relabel", "predict_allocation"),  # have a test of their own below
     # draw what others have computed
     *("plot_loss_path", "plot_loss_by_n_clusters", "plot_sequence", "plot_near_independence"),
-    "plot_posterior_comparison",
+    *("plot_posterior_comparison", "plot_agreement_path"),
+    "cocluster",  # takes a table
 }
 
 

@@ -20,6 +20,7 @@ from posterior_consensus.info import (
     PerturbationInfo,
     PivotInfo,
     SearchInfo,
+    SeedsInfo,
     Threshold,
     VIBoundInfo,
 )
@@ -43,6 +44,7 @@ __all__ = [
     "PerturbationInfo",
     "PivotInfo",
     "SearchInfo",
+    "SeedsInfo",
     "Threshold",
     "VIBoundInfo",
     "consensus_partition",

@@ -21,6 +21,7 @@ from posterior_consensus.consensus.lange_buhmann import lange_buhmann
 from posterior_consensus.consensus.mcla import mcla
 from posterior_consensus.consensus.nmf import nmf
 from posterior_consensus.consensus.rpm_em import rpm_em
+from posterior_consensus.consensus.sccc import sccc
 from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.consensus.spectral import spectral
 from posterior_consensus.loss_record import Need
@@ -49,6 +50,7 @@ METHODS: dict[str, Method] = {
     "mcla": Method(mcla, "draws"),
     "hbgf": Method(hbgf, "draws"),
     "nmf": Method(nmf, "pairs"),
+    "sccc": Method(sccc, "pairs"),
     "enumeration": Method(enumeration, "pairs"),
     "exact": Method(exact, "pairs"),
 }

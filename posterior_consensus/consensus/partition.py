@@ -53,7 +53,7 @@ class ConsensusPartition(HasLabels, Stored):
         None where a similarity matrix alone was given.
     lower_bound : float or None
         No partition's expected loss is below it; for Binder's loss with any costs, None for others.
-    info : SearchInfo, NumbersInfo, FitInfo, CandidatesInfo, PivotInfo, BinderBoundInfo or None
+    info : SearchInfo, NumbersInfo, FitInfo, CandidatesInfo, PivotInfo, SeedsInfo, BinderBoundInfo or None
         The method's record of its search, :class:`SearchInfo` for "greedy".
     asked : Asked
         The ``n_clusters`` and ``max_clusters`` that were given.
@@ -286,16 +286,17 @@ def consensus_partition(
         that the posterior similarity matrix gives, by its name in PAIR_LOSSES: "vi_lower_bound", "pear".
     method : str or callable
         A name in METHODS, or a function of the same signature. "greedy" searches for the least expected loss;
-        "hierarchical", "basic", "spectral", "kcc", "lange_buhmann", "cspa", "mcla", "hbgf" and "nmf" choose the number
-        of clusters by it; "cc_pivot", "boem" and "align_and_vote" find that number themselves, by criteria of their
-        own; "rpm_em" takes the partition around which the draws are noise, whatever the loss; "best_draw" takes a draw;
-        "enumeration" tries every partition of at most ten items; "exact" proves its answer, for Binder's loss.
+        "hierarchical", "basic", "spectral", "kcc", "sdp", "impurity", "lange_buhmann", "cspa", "mcla", "hbgf" and
+        "nmf" choose the number of clusters by it; "cc_pivot", "boem", "sccc" and "align_and_vote" find that number
+        themselves, by criteria of their own; "rpm_em" takes the partition around which the draws are noise, whatever
+        the loss; "best_draw" takes a draw; "enumeration" tries every partition of at most ten items; "exact" proves its
+        answer, for Binder's loss.
     n_clusters : int, optional
         Number of clusters of the answer. By default it is found by the expected loss.
     max_clusters : int or "draws", optional
         Largest number of clusters of the answer; "draws" for the largest number in any draw, which is R's salso's
-        limit. By default "greedy", "exact", "enumeration", "cc_pivot" and "boem" have no limit, the others try up to
-        the largest number in any draw.
+        limit. By default "greedy", "exact", "enumeration", "cc_pivot", "boem" and "sccc" have no limit, the others try
+        up to the largest number in any draw.
     tau : float in (0, 1), "auto" or None
         Pair threshold of Binder's loss, ``binder(tau=...)``, with loss="binder" only; "auto" calibrates it as
         :func:`pair_threshold` does. The answer's `threshold` then has ``tau`` and the mean similarities ``within`` and
@@ -309,12 +310,13 @@ def consensus_partition(
     progressbar : bool
         Whether to show progress where the work takes more than a second.
     **options
-        Further arguments of the method: ``n_starts`` for "greedy", "basic", "spectral", "kcc", "cc_pivot",
-        "align_and_vote", "lange_buhmann", "rpm_em", "cspa", "mcla", "hbgf" and "nmf"; ``seconds`` for "greedy" and
-        "exact"; ``n_agree``, ``starts`` and ``n_jobs`` for "greedy" (see Notes); ``linkage`` ("average", "complete")
-        for "hierarchical"; ``affinity`` (None, "association", "rbf") and ``gamma`` for "spectral"; ``utility``
-        ("category", "entropy", "cosine", "lp") and ``p`` for "kcc"; ``threshold`` for "cc_pivot"; ``max_iter`` and
-        ``tol`` for "lange_buhmann" and "nmf"; ``noise`` and ``max_steps`` for "rpm_em"; ``balanced`` for "cspa".
+        Further arguments of the method: ``n_starts`` for "greedy", "basic", "spectral", "kcc", "impurity", "cc_pivot",
+        "align_and_vote", "lange_buhmann", "rpm_em", "cspa", "mcla", "hbgf" and "nmf"; ``seconds`` for "greedy", "sdp"
+        and "exact"; ``n_agree``, ``starts`` and ``n_jobs`` for "greedy" (see Notes); ``linkage`` ("average",
+        "complete") for "hierarchical"; ``affinity`` (None, "association", "rbf") and ``gamma`` for "spectral";
+        ``utility`` ("category", "entropy", "cosine", "lp") and ``p`` for "kcc"; ``weighted`` for "impurity";
+        ``threshold`` for "cc_pivot"; ``gap`` or ``threshold`` for "sccc"; ``max_iter`` and ``tol`` for "lange_buhmann"
+        and "nmf"; ``noise`` and ``max_steps`` for "rpm_em"; ``balanced`` for "cspa".
 
     Returns
     -------
@@ -352,8 +354,8 @@ def consensus_partition(
     from on the sample and on all items. Posteriors of many small clusters, as of record linkage, are searched as a
     whole.
 
-    "basic", "spectral", "kcc", "lange_buhmann", "cspa", "mcla", "hbgf" and "nmf" fit every number of clusters up to 30.
-    Where more are allowed, they fit 1 to 8 and a grid that grows by the root of 2, and halve the gaps beside the best
+    "basic", "spectral", "kcc", "sdp", "impurity", "lange_buhmann", "cspa", "mcla", "hbgf" and "nmf" fit every number of
+    clusters up to 30. Where more are allowed, they fit 1 to 8 and a grid that grows by the root of 2, and halve the gaps beside the best
     number until these are at most a thirtieth of it, or 1. Beyond 30 clusters such a fit has fewer starts and
     iterations, in proportion. `info` lists the numbers as ``n_clusters_tried``.
 

@@ -93,6 +93,17 @@ class Items:
         values = labelled(partition, self.dim)
         return aligned(values, self.dim, self.coords, name) if isinstance(values, xr.DataArray) else values
 
+    def order_of(self, others: Items, name: str) -> npt.NDArray[np.intp]:
+        """Where among these items, those of `name`, each of the others is; by position where a coordinate lacks."""
+        if self.n_items != others.n_items:
+            raise ValueError(f"`{name}` must label the same {others.n_items} items; got {self.n_items}.")
+        if self.dim != others.dim or self.dim not in self.coords or self.dim not in others.coords:
+            return np.arange(others.n_items)
+        order = positions(others.coords[self.dim].to_index(), self.coords[self.dim].to_index())
+        if order is None:
+            raise ValueError(f"`{name}` must label the same items; the coordinates of {self.dim!r} differ.")
+        return order
+
     def as_labels(self, partition: Any, name: str = "partition") -> Labels:
         """Take the canonical labels (n_items,) of a result object, a DataArray or a label vector over these items."""
         labels = canonical_labels(self.in_order(partition, name), name)

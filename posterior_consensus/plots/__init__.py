@@ -1,5 +1,6 @@
 """Pictures. Each function draws one on Matplotlib axes and returns them."""
 
+from posterior_consensus.plots.agreement_path import plot_agreement_path
 from posterior_consensus.plots.alluvial import plot_alluvial
 from posterior_consensus.plots.credible_ball import plot_credible_ball
 from posterior_consensus.plots.data import plot_data
@@ -19,9 +20,11 @@ from posterior_consensus.plots.profiles import plot_cluster_profiles
 from posterior_consensus.plots.psm import plot_psm
 from posterior_consensus.plots.psm_by_chain import plot_psm_by_chain
 from posterior_consensus.plots.sequence import plot_sequence
+from posterior_consensus.plots.stable_components import plot_stable_components
 from posterior_consensus.plots.traces import plot_traces
 
 __all__ = [
+    "plot_agreement_path",
     "plot_alluvial",
     "plot_cluster_profiles",
     "plot_credible_ball",
@@ -41,5 +44,6 @@ __all__ = [
     "plot_psm",
     "plot_psm_by_chain",
     "plot_sequence",
+    "plot_stable_components",
     "plot_traces",
 ]

@@ -19,7 +19,6 @@ from posterior_consensus.losses import PartitionLoss, as_metric, loss_attrs, los
 from posterior_consensus.similarity import batch_shifts, similarity_errors
 from posterior_consensus.sources.containers import Stored, stored
 from posterior_consensus.sources.labels import as_partition_draws
-from posterior_consensus.views.distances import same_order
 from posterior_consensus.views.particle_record import Particles
 from posterior_consensus.views.particles import particles
 from posterior_consensus.views.transport import matched, transported
@@ -214,7 +213,7 @@ def compare_posteriors(
     metric = as_metric(loss_of(loss), "a distance")
     check_count("n_draws", n_draws)
     memory.check(64 * a.n_items**2, f"The similarity matrices of {a.n_items} items and what they are compared by")
-    order = same_order(b, a.items, "b")
+    order = b.items.order_of(a.items, "b")
     seed = int(as_generator(random_seed).integers(2**63))  # one for both: equal posteriors have equal particles
     theirs = PartitionDraws(a.items, b.samples, b.drawn.of_items(order))
     plain = PartitionDraws(a.items, a.samples, a.drawn), theirs

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus import memory
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.items import Items, positions
+from posterior_consensus.ensemble.items import Items
 from posterior_consensus.expectation import Floats, all_losses, loss_matrix
 from posterior_consensus.losses import PartitionLoss, loss_of
 from posterior_consensus.sources.labels import as_partition_draws
@@ -85,20 +84,7 @@ def checked_losses(draws: PartitionDraws, others: PartitionDraws, loss: Partitio
 
 def same_items(draws: PartitionDraws, items: Items, name: str) -> PartitionDraws:
     """Take draws of the same items in the order of `items`, by position where a coordinate lacks."""
-    order = same_order(draws, items, name)
+    order = draws.items.order_of(items, name)
     if np.array_equal(order, np.arange(items.n_items)):
         return draws
     return PartitionDraws(items, draws.samples, draws.drawn.of_items(order))
-
-
-def same_order(draws: PartitionDraws, items: Items, name: str) -> npt.NDArray[np.intp]:
-    """Where among the draws' items each of `items` is, by position where a coordinate lacks."""
-    if draws.n_items != items.n_items:
-        raise ValueError(f"`{name}` must label the same {items.n_items} items; got {draws.n_items}.")
-    dim = draws.items.dim
-    if dim != items.dim or dim not in draws.items.coords or dim not in items.coords:
-        return np.arange(items.n_items)
-    order = positions(items.coords[dim].to_index(), draws.items.coords[dim].to_index())
-    if order is None:
-        raise ValueError(f"`{name}` must label the same items; the coordinates of {dim!r} differ.")
-    return order

@@ -1,0 +1,166 @@
+"""Agreement: the random perturbation experiments, scikit-learn's digits as a table, and a large sparse table.
+
+Four tables. Paths of chains that share a truth, that have two, or of which one has another; how often the verdict is
+right. Co-clustering of 900 digits by 64 pixels, and what SCCC makes of the clusterings before and after; the same by
+single moves only. The time and memory of 20,000 rows by 5,000 columns.
+"""
+
+import argparse
+import resource
+import statistics
+import time
+from unittest.mock import patch
+
+import numpy as np
+from scipy import sparse
+from sklearn.datasets import load_digits
+from sklearn.metrics import adjusted_rand_score
+
+import posterior_consensus as pc
+from benchmarks._timing import print_table
+from posterior_consensus.agreement import cocluster
+
+N_ITEMS, NOISE, N_CLUSTERS = 100, 0.45, 6
+SETTINGS = {  # truth of each chain, draws of each
+    "one truth, 6 chains of 6 draws": ([0] * 6, 6),
+    "one truth, 6 chains of 30 draws": ([0] * 6, 30),
+    "two truths, 3 + 3 chains of 30 draws": ([0, 0, 0, 1, 1, 1], 30),
+    "two truths, 3 + 3 chains of 6 draws": ([0, 0, 0, 1, 1, 1], 6),
+    "two truths, 5 + 1 chains of 30 draws": ([0, 0, 0, 0, 0, 1], 30),
+}
+SHOWN = 0.0, 0.25, 0.5, 0.8, 1.0, 1.5, 2.0  # prices
+REPEATS = 20
+
+
+def main() -> None:
+    """Print the four tables."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--smallest", action="store_true", help="run at the smallest size only, as the tests do")
+    smallest = parser.parse_args().smallest
+    settings = list(SETTINGS.items())[: 1 if smallest else None]
+    header = ["chains", *(f"Jaccard at {price:g}" for price in SHOWN), "ARI at 0", "ARI at 0.5"]
+    header += ["verdict right", "groups right", "s"]
+    print_table(header, [_path(name, *setting, 1 if smallest else REPEATS) for name, setting in settings])
+    print()
+    header = ["seed", "rows, before", "after", "columns, before", "after", "SCCC, before", "after"]
+    header += ["components, before", "after", "accuracy, before", "after", "s", "CPU s"]
+    print_table(header, _digits(1 if smallest else 10))
+    print()
+    with patch.object(cocluster, "_REARRANGED", 0):  # single moves only, as in the paper
+        print_table(header, _digits(1 if smallest else 10)[-1:])
+    print()
+    sizes = [(400, 100, 4_000)] if smallest else [(20_000, 5_000, 2_000_000)]
+    header = [
+        "table",
+        "entries",
+        "clusters",
+        "s",
+        "CPU s",
+        "largest memory, MB",
+        "before, MB",
+        "rows' Jaccard",
+        "columns'",
+    ]
+    print_table(header, [_large(*size) for size in sizes])
+
+
+def _chains(truth_of, n_draws, seed):
+    """Draws of each chain (chains, draws, items) from the random perturbation model, and the chains' truths."""
+    rng = np.random.default_rng(seed)
+    truths = rng.integers(N_CLUSTERS, size=(max(truth_of) + 1, N_ITEMS))
+    made = [
+        pc.simulate.random_perturbation(N_ITEMS, N_CLUSTERS, n_draws, NOISE, truth=truths[k], random_seed=rng)
+        for k in truth_of
+    ]
+    return np.stack([one.draws.labels for one in made]), truths[list(truth_of)]
+
+
+def _path(name, truth_of, n_draws, repeats):
+    agreement, truth, verdicts, seconds = [], [], [], []
+    for seed in range(repeats):
+        draws, truths = _chains(truth_of, n_draws, seed)
+        own = [pc.consensus.pair_threshold(chain, random_seed=0, progressbar=False).tau for chain in draws]
+        began = time.perf_counter()
+        loss = pc.binder(tau=statistics.median(own))
+        path = pc.agreement_path(draws, loss=loss, prices=SHOWN, random_seed=0, progressbar=False)
+        seconds.append(time.perf_counter() - began)
+        agreement.append(path.table["averaged_jaccard"].sel(price=list(SHOWN)).values)
+        found = path.labels.sel(price=[0.0, 0.5]).values
+        truth.append([np.mean([adjusted_rand_score(t, x) for t, x in zip(truths, of, strict=True)]) for of in found])
+        groups = [sorted(group) for group in path.groups]
+        planted = [np.flatnonzero(np.array(truth_of) == k).tolist() for k in range(max(truth_of) + 1)]
+        verdicts.append([(path.status == "different modes") == (len(planted) > 1), sorted(groups) == planted])
+    means = [f"{value:.2f}" for value in (*np.mean(agreement, axis=0), *np.mean(truth, axis=0))]
+    return [
+        name,
+        *means,
+        *(f"{sum(of)} of {repeats}" for of in zip(*verdicts, strict=True)),
+        statistics.median(seconds),
+    ]
+
+
+def _accuracy(labels, truth):
+    """Share of the items that have the most frequent truth of their cluster, averaged over clusterings."""
+    return np.mean(
+        [sum(np.bincount(truth[one == k]).max() for k in range(one.max() + 1)) / truth.size for one in labels]
+    )
+
+
+def _digits(seeds):
+    digits = load_digits()
+    table, truth = digits.data[:900], digits.target[:900]
+    rows = []
+    for seed in range(seeds):
+        before = pc.cocluster(table, 10, 16, n_rounds=0, random_seed=seed, progressbar=False)
+        began, cpu = time.perf_counter(), time.process_time()
+        after = pc.cocluster(table, 10, 16, random_seed=seed, progressbar=False)
+        seconds = time.perf_counter() - began, time.process_time() - cpu
+        row = [float(after.trace[side][at]) for side in ("row_jaccard", "column_jaccard") for at in (0, -1)]
+        for measure in (_stability, _components, lambda one: _accuracy(one.row_labels.values, truth)):
+            row += [measure(before), measure(after)]
+        rows.append([seed, *row, *seconds])
+    mean = ["mean", *np.mean([row[1:] for row in rows], axis=0).tolist()]
+    return [*rows, mean]
+
+
+def _stability(found):
+    """Averaged Jaccard index of SCCC over its feasible gaps."""
+    return pc.consensus_partition(
+        found.row_draws, "binder", "sccc", n_clusters=10, random_seed=0, progressbar=False
+    ).info.stability
+
+
+def _components(found):
+    return float(pc.stable_components(found.row_draws).n_components)
+
+
+def _large(n_rows, n_columns, n_entries):
+    """A table with planted clusters, of ones; the largest memory is that of this process so far."""
+    k, m = (10, 16), 10
+    rng = np.random.default_rng(0)
+    of_rows, of_columns = rng.integers(k[0], size=n_rows), rng.integers(k[1], size=n_columns)
+    means = rng.gamma(0.5, size=k) + 0.05
+    means /= means.max()
+    cells = np.empty(0, np.int64)
+    while cells.size < n_entries:
+        row, column = rng.integers(n_rows, size=n_entries), rng.integers(n_columns, size=n_entries)
+        kept = rng.random(n_entries) < means[of_rows[row], of_columns[column]]
+        cells = np.union1d(cells, (row * n_columns + column)[kept])
+    chosen = np.sort(rng.permutation(cells)[:n_entries])
+    table = sparse.csr_array((np.ones(chosen.size), np.divmod(chosen, n_columns)), shape=(n_rows, n_columns))
+    pc.cocluster(np.eye(3), 2, 2, 2, random_seed=0)  # compiles
+    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+    began, cpu = time.perf_counter(), time.process_time()
+    found = pc.cocluster(table, *k, m, random_seed=0, progressbar=False)
+    seconds = time.perf_counter() - began, time.process_time() - cpu
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+    agreement = [
+        f"{float(found.trace[side][0]):.2f} to {float(found.trace[side][-1]):.2f}"
+        for side in ("row_jaccard", "column_jaccard")
+    ]
+    size = f"{n_rows:,} x {n_columns:,}"
+    return [size, f"{table.nnz:,}", f"{k[0]} and {k[1]}, {m} times", *seconds, round(most), round(used), *agreement]
+
+
+if __name__ == "__main__":
+    main()

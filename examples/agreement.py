@@ -1,0 +1,133 @@
+# %% [markdown]
+# # Do chains differ by noise, or are they in different modes?
+#
+# Several chains, or several analysts, each give a clustering of the same items, and the clusterings differ. Is that
+# the noise of searches and of few draws, or do they believe different things? This tutorial measures agreement, finds
+# what all draws keep together, and lets estimates come together at a price.
+#
+# The posterior is that of a Dirichlet process mixture for the velocities of 82 galaxies, as in [the tutorial on
+# losses](galaxies), with four long chains. A fifth chain comes from [a sampler that has not
+# converged](not_converged).
+
+# %%
+import xarray as xr
+
+import posterior_consensus as pc
+
+
+def draws_in(name, variable):
+    with xr.open_datatree(f"data/{name}.nc", engine="h5netcdf") as file:
+        return pc.as_partition_draws(file.load(), variable)
+
+
+draws = draws_in("galaxies", "z")
+stray = draws_in("galaxies_not_converged", "z").isel(chain=1)
+
+# %% [markdown]
+# ## What all draws keep together
+#
+# A stable component is a set of items that a share of the draws keep together. At level 1 it is one in all draws. Some
+# partition of least expected loss keeps these sets whole (Binder's loss, VI and the misclassification distance). With
+# 4,000 draws no two of these galaxies are together in all. With less agreement asked for there is more to see.
+
+# %%
+pc.stable_components(draws, 0.8)
+
+# %%
+ax = pc.plot_stable_components(pc.stable_components(draws, 0.8))
+
+# %% [markdown]
+# From level 0.04 to 0.47 four components stay as they are: the seven slow galaxies, the three fast ones, the two
+# near 16 and the 70 others. Above it these fall apart. `linkage="complete"` asks for the level between every two items
+# of a component, and not only along chains of them.
+
+# %%
+pc.stable_components(draws, 0.8, linkage="complete").n_components
+
+# %% [markdown]
+# ## How much do clusterings agree?
+#
+# The Jaccard index of two clusterings is the share of pairs together in both, among the pairs together in either.
+# Here is its mean over the consensus partitions of the five chains.
+
+# %%
+chains = {f"chain {c}": draws.isel(chain=c) for c in range(4)}
+five = chains | {"another sampler": stray}
+pc.averaged_jaccard([pc.consensus_partition(one, random_seed=1, progressbar=False) for one in five.values()])
+
+# %% [markdown]
+# One number does not tell why. `agreement_path` does: each chain has an estimate of its own, and disagreement with
+# the others costs a price. What noise has put between two estimates goes at a low price. Chains that believe
+# different things stay apart until the others outweigh their own draws.
+
+# %%
+pc.agreement_path(chains, random_seed=1, progressbar=False)
+
+# %% [markdown]
+# The four chains find the same partition by themselves. With the fifth it is different:
+
+# %%
+path = pc.agreement_path(five, random_seed=1, progressbar=False)
+path
+
+# %%
+axes = pc.plot_agreement_path(path)
+
+# %% [markdown]
+# The averaged index does not move up to a price of 0.5. Then it jumps, and the fifth chain alone pays: its own
+# expected loss about doubles. `path.groups` has the groups, and `path.labels` each chain's estimate at each price.
+
+# %%
+path.groups
+
+# %% [markdown]
+# Few draws look different. Take ten draws of each chain: the estimates differ, and a low price brings them together
+# at next to no cost.
+
+# %%
+few = pc.agreement_path(draws.isel(draw=slice(None, None, 100)), loss="binder", random_seed=1, progressbar=False)
+few.verdict
+
+# %% [markdown]
+# ## A few clusterings become one
+#
+# Stable component consensus clustering (`method="sccc"`) is made for few clusterings, such as those of the chains.
+# Large components that differ in many clusterings found clusters, and the others join the nearest. Its one parameter
+# is the number of clusterings in which two founders must differ, the gap. Without one, all gaps are tried, and `info`
+# says what each gave.
+
+# %%
+estimates = pc.as_partition_draws(path.labels.sel(price=0.0).values)
+best = pc.consensus_partition(estimates, "vi", "sccc", progressbar=False)
+best.info.n_clusters, best.info.expected_losses, best.info.stability
+
+# %% [markdown]
+# ## Co-clustering: rows and columns that explain each other
+#
+# The idea comes from a paper on tables of counts, such as words in documents. There the objective is the mutual
+# information between clusters of rows and clusters of columns. `cocluster` makes several clusterings of both sides
+# and lets them agree. Here the rows are 900 written digits, the columns 64 pixels, and the counts their ink.
+
+# %%
+from sklearn.datasets import load_digits
+
+digits = load_digits()
+found = pc.cocluster(digits.data[:900], 10, 16, random_seed=1, progressbar=False)
+found
+
+# %% [markdown]
+# Round 0 is ten pairs of clusterings, each improved by itself. Four rounds later they agree far better. The row
+# clusterings are draws like any others, so that everything else takes them:
+
+# %%
+rows = pc.consensus_partition(found.row_draws, "binder", "sccc", n_clusters=10, progressbar=False)
+pc.stable_components(found.row_draws).n_components, rows.info.stability
+
+# %% [markdown]
+# Most clusters of pixels are regions of the image, though nothing was said of which pixels are neighbours.
+
+# %%
+import matplotlib.pyplot as plt
+
+pixels = pc.consensus_partition(found.column_draws, "binder", "sccc", n_clusters=16, progressbar=False)
+image = plt.matshow(pixels.labels.values.reshape(8, 8), cmap="tab20")

@@ -1,0 +1,329 @@
+"""Co-clustering by agreement: several clusterings of the rows and of the columns of a table that explain each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import xarray as xr
+from scipy import sparse
+
+from posterior_consensus import display, memory
+from posterior_consensus.agreement.table import Table, as_table
+from posterior_consensus.arguments import as_generator, check_count
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.executor import Executor
+from posterior_consensus.expectation import mean_between
+from posterior_consensus.kernels import mutual_information
+from posterior_consensus.losses import jaccard
+from posterior_consensus.partitions import canonical_rows, smallest_dtype
+from posterior_consensus.progress import track
+from posterior_consensus.sources.containers import Stored, stored
+from posterior_consensus.sources.labels import as_partition_draws
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+_ALTERNATIONS = 10  # of rows and columns for each pair of clusterings by itself
+_PASSES = 3  # over all items, before it is the other side's turn; 1 where the table is large
+_REARRANGED = 3  # times in a round that a cluster is dissolved and one split
+_MOST_WORK = 1e8  # steps of a pass over all clusterings, above which a table is large
+_TRACE = ("mutual_information", "row_jaccard", "column_jaccard")
+_DIMS = {"clustering": "coclustering", "round": "coclustering_round"}  # where they are stored
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Coclustering(Stored):
+    """Clusterings of the rows and of the columns of a table; made by :func:`cocluster`.
+
+    Attributes
+    ----------
+    row_labels : xarray.DataArray of shape (clustering, n_rows), dtype int32
+        Cluster of each row in each clustering, numbered by first appearance.
+    column_labels : xarray.DataArray of shape (clustering, n_columns), dtype int32
+        The same for the columns.
+    trace : xarray.Dataset
+        Over ``round``, 0 being where each pair of clusterings stood for itself: ``mutual_information``, the mean over
+        all pairs of a row clustering and a column clustering, in bits; ``row_jaccard`` and ``column_jaccard``, the
+        Jaccard index averaged over all pairs of clusterings of one side.
+    table_information : float
+        Mutual information of the rows and columns themselves, in bits: what no clusterings exceed.
+    """
+
+    row_labels: xr.DataArray
+    column_labels: xr.DataArray
+    trace: xr.Dataset
+    table_information: float
+
+    @property
+    def row_draws(self) -> PartitionDraws:
+        """The row clusterings as draws, for :func:`consensus_partition` or :func:`stable_components`."""
+        return as_partition_draws(self.row_labels, sample_dims="clustering")
+
+    @property
+    def column_draws(self) -> PartitionDraws:
+        """The column clusterings as draws."""
+        return as_partition_draws(self.column_labels, sample_dims="clustering")
+
+    def to_dataset(self) -> xr.Dataset:
+        """Labels and trace as a Dataset that any file format holds."""
+        variables: dict[str, Any] = {
+            "cocluster_of_row": self.row_labels.rename(clustering=_DIMS["clustering"]),
+            "cocluster_of_column": self.column_labels.rename(clustering=_DIMS["clustering"]),
+        }
+        variables |= {f"coclustering_{name}": self.trace[name].rename(round=_DIMS["round"]) for name in _TRACE}
+        rows = self.row_labels.isel(clustering=0, drop=True)
+        return stored(rows, variables, {"coclustering_table_information": self.table_information})
+
+    @classmethod
+    def _restored(cls, dataset: xr.Dataset) -> Self:
+        def labels(name: str) -> xr.DataArray:
+            found = dataset[f"cocluster_of_{name}"].rename({_DIMS["clustering"]: "clustering"})
+            return found.rename(f"{name}_labels")
+
+        trace = {name: dataset[f"coclustering_{name}"].rename({_DIMS["round"]: "round"}) for name in _TRACE}
+        return cls(
+            row_labels=labels("row"),
+            column_labels=labels("column"),
+            trace=xr.Dataset(trace),
+            table_information=float(dataset.attrs["coclustering_table_information"]),
+        )
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """The trace, a row for each round."""
+        return self.trace.to_dataframe()
+
+    def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
+        (m, n_rows), n_columns = self.row_labels.shape, self.column_labels.shape[1]
+        row, column = (str(labels.dims[1]) for labels in (self.row_labels, self.column_labels))
+        kept = float(self.trace["mutual_information"][-1])
+        facts = [
+            ("rows", f"{n_rows} ({row}) in {int(self.row_labels.max()) + 1} clusters"),
+            ("columns", f"{n_columns} ({column}) in {int(self.column_labels.max()) + 1} clusters"),
+            ("information", f"{kept:.6g} of the table's {self.table_information:.6g} bits"),
+        ]
+        return f"Coclustering: {display.counted(m, 'clustering')} of each side", facts, self.to_dataframe()
+
+
+def cocluster(
+    table: Any,
+    n_row_clusters: int,
+    n_column_clusters: int,
+    n_clusterings: int = 10,
+    *,
+    n_rounds: int = 4,
+    random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+    progressbar: bool = True,
+) -> Coclustering:
+    """Cluster rows and columns of a contingency table several times, and let the clusterings come to agree.
+
+    Parameters
+    ----------
+    table : array_like, DataFrame, DataArray or SciPy sparse array of shape (n_rows, n_columns)
+        Counts or other amounts, not negative: words in documents, species at sites.
+    n_row_clusters, n_column_clusters : int
+        Numbers of clusters, at most as many as rows, or columns, that are not of zeros.
+    n_clusterings : int
+        Clusterings of each side. One pair is information-theoretic co-clustering [2]_.
+    n_rounds : int
+        Rounds of agreement, after each pair of clusterings was improved by itself; fewer where nothing changes any
+        more, and 0 for the pairs alone.
+    random_seed : int, Generator, SeedSequence or None
+        The same seed gives the same answer.
+    progressbar : bool
+        Whether to show progress where the work takes more than a second.
+
+    Returns
+    -------
+    Coclustering
+
+    Raises
+    ------
+    ValueError
+        If the table is not two-dimensional, an entry is negative, missing or infinite, or there are too many clusters.
+    TypeError
+        If the table has no numbers, or a number of clusters is not whole.
+    MemoryError
+        If the table by clusters of the other side takes more than the memory budget.
+
+    See Also
+    --------
+    agreement_path : the same idea for chains of a posterior.
+    averaged_jaccard : how much clusterings agree.
+
+    Notes
+    -----
+    With the table's shares p, the mutual information of a row clustering x and a column clustering y is
+
+        I(x; y) = sum_kl p_kl log2(p_kl / (p_k p_l)),
+
+    p_kl being the sum of p over cluster k of the rows and l of the columns. First each of m pairs (x_j, y_j) is
+    improved by itself, from random clusters. Then the clustering agreement process [1]_ raises the sum of I(x_i; y_j)
+    over all m^2 pairs: with the column clusterings fixed, each row clustering has the same objective, and moves its
+    rows one by one to the cluster that raises it most; then the columns have their turn. No move lowers the sum, and no
+    cluster loses its last item. Single moves get stuck. So a cluster is also dissolved and another one split, three
+    times a round, and what single moves make of that is kept where the objective is larger.
+
+    Rows and columns of zeros carry no information. They go with the row, or column, of the smallest sum above 0.
+
+    A pass over the rows takes about n_rows x n_row_clusters x n_column_clusters x n_clusterings^2 logarithms, less
+    where the table is sparse.
+
+    References
+    ----------
+    .. [1] Bekkerman, Scholz and Viswanathan (2009), Improving clustering stability with combinatorial MRFs, KDD 2009,
+       99-107; report HPL-2009-46 of HP Laboratories.
+    .. [2] Dhillon, Mallela and Modha (2003), Information-theoretic co-clustering, KDD 2003, 89-98.
+       https://doi.org/10.1145/956750.956764
+
+    Examples
+    --------
+    >>> import numpy as np, posterior_consensus as pc
+    >>> table = np.kron([[5, 0, 1], [0, 4, 4]], np.ones((3, 2), int))
+    >>> found = pc.cocluster(table, 2, 3, n_clusterings=2, random_seed=1)
+    >>> found.row_labels.values
+    array([[0, 0, 0, 1, 1, 1],
+           [0, 0, 0, 1, 1, 1]], dtype=int32)
+    >>> round(float(found.trace["mutual_information"][-1]), 4), round(found.table_information, 4)
+    (0.7274, 0.7274)
+    """
+    given = as_table(table)
+    check_count("n_clusterings", n_clusterings)
+    if n_rounds != 0:
+        check_count("n_rounds", n_rounds)
+    for name, number, full in (
+        ("n_row_clusters", n_row_clusters, given.full_rows.size),
+        ("n_column_clusters", n_column_clusters, given.full_columns.size),
+    ):
+        if check_count(name, number) > full:
+            raise ValueError(f"`{name}` must be at most {full}, as many as are not of zeros; got {number}.")
+    shares = given.shares
+    rows = _Side(shares, n_row_clusters, n_column_clusters, n_clusterings)
+    columns = _Side(sparse.csr_array(shares.T), n_column_clusters, n_row_clusters, n_clusterings)
+    seeds = as_generator(random_seed).spawn(n_clusterings + 1)
+    labels = _begin(rows, columns, seeds[:-1], progressbar)
+    told = [_told(given, rows, labels)]
+    for _ in track(range(n_rounds), "Agreement of clusterings", progressbar=progressbar):
+        before = [one.copy() for one in labels]
+        rows.agree(labels[0], labels[1], seeds[-1])
+        columns.agree(labels[1], labels[0], seeds[-1])
+        told.append(_told(given, rows, labels))
+        if all(np.array_equal(one, other) for one, other in zip(before, labels, strict=True)):
+            break
+    of_rows, of_columns = _whole(given, labels)
+    columns_told = {name: ("round", np.array(one)) for name, one in zip(_TRACE, zip(*told, strict=True), strict=True)}
+    return Coclustering(
+        row_labels=given.rows.partition_array(of_rows, "clustering", "row_labels"),
+        column_labels=given.columns.partition_array(of_columns, "clustering", "column_labels"),
+        trace=xr.Dataset(columns_told, {"round": np.arange(len(told))}),
+        table_information=_information(shares),
+    )
+
+
+class _Side:
+    """The rows of a table, whose clusterings are improved while those of the columns are fixed."""
+
+    def __init__(self, shares: sparse.csr_array, n_clusters: int, n_others: int, n_clusterings: int) -> None:
+        self.shares, self.n_clusters, self._n_others = shares, n_clusters, n_others
+        self.n_items = shares.shape[0]
+        self._marginals = np.asarray(shares.sum(axis=1), np.float64)
+        memory.check(
+            8 * self.n_items * n_others * n_clusterings,
+            f"A table of {self.n_items} items by {n_others * n_clusterings} clusters of the other side",
+            "Take fewer clusterings.",
+        )
+        width = n_others * n_clusterings
+        is_large = n_clusterings * n_clusters * self.n_items * width > _MOST_WORK
+        self._n_passes = 1 if is_large else _PASSES
+
+    def random(self, rng: np.random.Generator) -> Integers:
+        """A clustering (1, n) into random clusters of nearly equal size."""
+        return rng.permutation(np.arange(self.n_items) % self.n_clusters)[np.newaxis]
+
+    def profiles(self, others: Integers) -> Floats:
+        """What each item has of the table in each cluster of each of the other side's clusterings, side by side."""
+        return mutual_information.profiles_of(self.shares, others, self._n_others)
+
+    def climb(self, labels: Integers, profiles: Floats, orders: Integers, n_passes: int) -> Floats:
+        """Move items while that pays; changes `labels`. The objective of each clustering but for a constant."""
+        n_maps = profiles.shape[1] / self._n_others
+        return mutual_information.climb(profiles, self._marginals, n_maps, self.n_clusters, orders, n_passes, labels)
+
+    def agree(self, labels: Integers, others: Integers, rng: np.random.Generator) -> None:
+        """Improve all clusterings (m, n), given all of the other side; changes `labels`."""
+        profiles = self.profiles(others)
+        values = self.climb(labels, profiles, self._orders(rng, len(labels)), self._n_passes)
+        for _ in range(_REARRANGED if 1 < self.n_clusters < self.n_items else 0):
+            tried = np.stack([self._rearranged(one, rng) for one in labels])
+            found = self.climb(tried, profiles, self._orders(rng, len(labels)), self._n_passes)
+            better = found > values
+            labels[better], values[better] = tried[better], found[better]
+
+    def _orders(self, rng: np.random.Generator, number: int) -> Integers:
+        return np.stack([rng.permutation(self.n_items) for _ in range(number)])
+
+    def _rearranged(self, labels: Integers, rng: np.random.Generator) -> Integers:
+        """A clustering after one cluster has gone to random others and half of another one has taken its number."""
+        labels, sizes = labels.copy(), np.bincount(labels, minlength=self.n_clusters)
+        split = int(rng.choice(np.flatnonzero(sizes > 1)))
+        gone = int(rng.choice(np.delete(np.arange(self.n_clusters), split)))
+        members, dissolved = np.flatnonzero(labels == split), np.flatnonzero(labels == gone)
+        labels[dissolved] = rng.choice(np.delete(np.arange(self.n_clusters), gone), dissolved.size)
+        labels[rng.permutation(members)[: members.size // 2]] = gone
+        return labels
+
+
+def _begin(rows: _Side, columns: _Side, seeds: list[np.random.Generator], progressbar: bool) -> list[Integers]:
+    """Clusterings of the rows (m, n) and of the columns, each pair improved by itself."""
+
+    def pair(rng: np.random.Generator) -> tuple[Integers, Integers]:
+        of_rows, of_columns = rows.random(rng), columns.random(rng)
+        for _ in range(_ALTERNATIONS):
+            before = of_rows.copy(), of_columns.copy()
+            for side, own, others in ((rows, of_rows, of_columns), (columns, of_columns, of_rows)):
+                side.climb(own, side.profiles(others), rng.permutation(side.n_items)[np.newaxis], 1)
+            if np.array_equal(before[0], of_rows) and np.array_equal(before[1], of_columns):
+                break
+        return of_rows, of_columns
+
+    with Executor(-1, None) as executor:
+        found = executor.results(pair, [(rng,) for rng in seeds])
+    return [np.concatenate(one) for one in zip(*found, strict=True)]
+
+
+def _whole(given: Table, labels: list[Integers]) -> list[npt.NDArray[np.int32]]:
+    """Canonical clusterings of all rows and of all columns, those of zeros included."""
+    sums = (given.shares.sum(axis=1), given.shares.sum(axis=0))
+    sides = ((given.full_rows, given.rows), (given.full_columns, given.columns))
+    whole = []
+    for (full, items), of_full, sum_of in zip(sides, labels, sums, strict=True):
+        like = np.full(items.n_items, int(np.argmin(sum_of)))
+        like[full] = np.arange(full.size)
+        n_codes = int(of_full.max()) + 1
+        whole.append(canonical_rows(of_full[:, like].astype(smallest_dtype(n_codes)), n_codes)[0].astype(np.int32))
+    return whole
+
+
+def _told(given: Table, rows: _Side, labels: list[Integers]) -> tuple[float, float, float]:
+    """Mean mutual information of a row and a column clustering, and the averaged Jaccard index of each side."""
+    profiles = rows.profiles(labels[1])
+    m, width = len(labels[0]), profiles.shape[1] // len(labels[1])
+    total = 0.0
+    for clustering in labels[0]:
+        table = sparse.csr_array((np.ones(clustering.size), (clustering, np.arange(clustering.size)))) @ profiles
+        total += sum(_information(table[:, at : at + width]) for at in range(0, profiles.shape[1], width))
+    of_rows, of_columns = (1.0 - mean_between(one, jaccard()) for one in _whole(given, labels))
+    return total / m**2, of_rows, of_columns
+
+
+def _information(shares: Any) -> float:
+    """Mutual information, in bits, of the two sides of a table whose sum is 1."""
+    cells = sparse.coo_array(shares)
+    of_rows, of_columns = np.asarray(cells.sum(axis=1)), np.asarray(cells.sum(axis=0))
+    row, column = cells.coords
+    held = cells.data > 0
+    expected = of_rows[row[held]] * of_columns[column[held]]
+    return float((cells.data[held] * np.log2(cells.data[held] / expected)).sum())

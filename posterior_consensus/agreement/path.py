@@ -1,0 +1,305 @@
+"""What does agreement between chains cost? Estimates of each chain, pulled together by a price of disagreement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import xarray as xr
+
+from posterior_consensus import memory
+from posterior_consensus.agreement.record import EARLY, AgreementPath
+from posterior_consensus.arguments import as_generator, as_numbers, check_count
+from posterior_consensus.consensus.greedy import greedy
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.items import Items
+from posterior_consensus.ensemble.labels import DrawnLabels
+from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
+from posterior_consensus.ensemble.samples import Samples
+from posterior_consensus.expectation import loss_and_error, mean_between, mean_loss
+from posterior_consensus.loss_record import Need, PartitionLoss
+from posterior_consensus.losses import LOSSES, as_loss, is_binder, jaccard, needed_by
+from posterior_consensus.partitions import Labels, smallest_dtype
+from posterior_consensus.progress import track
+from posterior_consensus.sources.accumulate import PartitionAccumulator
+from posterior_consensus.sources.containers import is_inference_data
+from posterior_consensus.sources.labels import as_pair_source, as_partition_draws
+
+Floats = npt.NDArray[np.float64]
+
+_PRICES = (0.0, 0.05, 0.1, 0.15, 0.2, EARLY, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5, 2.0)
+_ROUNDS = 100  # at a price; each lowers the objective, so that there are few
+_STARTS = 2  # random ones of a search that also starts from all estimates there are
+_SAME = 1e-10  # relative difference below which two losses are the same
+
+
+def agreement_path(
+    draws: Any,
+    *,
+    loss: str | PartitionLoss | None = None,
+    prices: Iterable[float] | None = None,
+    n_starts: int | None = None,
+    random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+    progressbar: bool = True,
+) -> AgreementPath:
+    """Let each chain have its own estimate, and see how readily the estimates come together.
+
+    Parameters
+    ----------
+    draws : PartitionDraws or anything :func:`as_partition_draws` takes, or a list or dict of several
+        Draws of several chains, or several analyses of the same items: a list of draws, arrays (draws x items),
+        DataArrays or posteriors, or a dict of them by name. Items are matched by their coordinate where all have one,
+        else by position.
+    loss : str or PartitionLoss, optional
+        Name in LOSSES, or a record such as ``binder(tau=0.25)``; by default "vi". Between estimates ``binder`` and
+        ``vi`` count with equal costs.
+    prices : iterable of float, optional
+        Prices of disagreement, from 0. By default 17 from 0 to 2. 0 and 0.25 are always among them.
+    n_starts : int, optional
+        Largest number of random starts of the search for each chain's own estimate, by default as ``method="greedy"``
+        of :func:`consensus_partition` has it.
+    random_seed : int, Generator, SeedSequence or None
+        The same seed gives the same answer.
+    progressbar : bool
+        Whether to show progress where the work takes more than a second.
+
+    Returns
+    -------
+    AgreementPath
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two chains with weight, the analyses are not of the same items, a price is negative or
+        not finite, the loss is not symmetric, or draws are invalid as :func:`as_partition_draws` says.
+
+    See Also
+    --------
+    plot_agreement_path : agreement and loss against the price.
+    particles : several answers of one posterior, and which chains visit which.
+    averaged_jaccard : the measure of agreement.
+
+    Notes
+    -----
+    For chains i = 1 to m with draws z of their own, the estimates x_1 to x_m lower
+
+        sum_i E_i L(x_i, z) + lambda / (m - 1) sum_{i < j} L(x_i, x_j),
+
+    the price lambda times the mean loss against another chain's estimate being added to each one's own expected loss.
+    It is the clustering agreement process [1]_ with a posterior expected loss in place of its mutual information. With
+    all other estimates fixed, x_i is the consensus of the chain's own draws, of weight 1 in all, and of the m - 1 other
+    estimates, of weight lambda in all. At each price chain after chain takes a better estimate if a search finds one,
+    so that the sum never rises, until none does. A price starts from the estimates at the one before. `objective` is
+    the sum divided by m.
+
+    Without a price each estimate is its chain's consensus. What the noise of few draws and of searches has put between
+    two of them goes at a small price: it costs next to nothing. Chains in modes of their own keep to them, until the
+    price is so high that other chains' estimates outweigh their own draws. The process goes by single chains: it can
+    stay apart where all would gain if all moved at once.
+
+    References
+    ----------
+    .. [1] Bekkerman, Scholz and Viswanathan (2009), Improving clustering stability with combinatorial MRFs, KDD 2009,
+       99-107; report HPL-2009-46 of HP Laboratories.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> here, there = [[0, 0, 0, 1, 1, 1]] * 4, [[0, 1, 0, 1, 0, 1]] * 4
+    >>> path = pc.agreement_path([here, here, there], prices=[0.5, 1.5], random_seed=1)
+    >>> path.to_dataframe()["averaged_jaccard"].round(2)
+    price
+    0.00    0.47
+    0.25    0.47
+    0.50    0.47
+    1.50    1.00
+    Name: averaged_jaccard, dtype: float64
+    >>> path.groups
+    [[0, 1], [2]]
+    """
+    record = as_loss("vi" if loss is None else loss)
+    _plain(record)
+    given = _given(draws, {f"loss {record.name!r}": needed_by(record)})
+    n_matrices = len(given.sources) + 1
+    by_pairs = is_binder(record) and memory.fits(8 * n_matrices * given.sources[0].n_items ** 2)
+    chains = [_Chain(source, record, by_pairs) for source in given.sources]
+    if n_starts is not None:
+        check_count("n_starts", n_starts)
+    rng, along = as_generator(random_seed), _checked(prices)
+    estimates: list[Labels] = []
+    found = []
+    for price in track(along, "Agreement path", progressbar=progressbar):
+        if not estimates:
+            estimates = [chain.alone(rng, n_starts) for chain in chains]
+        elif any(not np.array_equal(one, estimates[0]) for one in estimates[1:]):  # equal ones stay at a higher price
+            _settle(chains, estimates, price, rng)
+        found.append(np.stack(estimates))
+    return _record(chains, np.stack(found), along, given, record)
+
+
+class _Chain:
+    """The draws of a chain, and the search for its estimate."""
+
+    def __init__(self, source: PairSource, loss: PartitionLoss, by_pairs: bool) -> None:
+        self.source, self._loss, self._by_pairs = source, loss, by_pairs
+
+    @cached_property
+    def _similarity(self) -> Floats:
+        return self.source.shared_similarity
+
+    def alone(self, rng: np.random.Generator, n_starts: int | None) -> Labels:
+        """The consensus of the chain."""
+        return self._search(self.source, self._loss, rng, [], n_starts)
+
+    def pulled(self, own: Labels, others: npt.NDArray[Any], price: float, rng: np.random.Generator) -> Labels:
+        """A better estimate where the others (m - 1, n) weigh `price` beside the chain's own draws, if one is found."""
+        loss = _with_price(self._loss, price)
+        source = self._with_estimates(others, price)
+        found = self._search(source, loss, rng, [own, *np.unique(others, axis=0)], _STARTS)
+        values = mean_loss(source, np.stack([own, found]), loss)
+        return found if values[1] < values[0] - _SAME * max(1.0, abs(values[0])) else own
+
+    def _with_estimates(self, others: npt.NDArray[Any], price: float) -> PairSource:
+        """The chain's draws and the other estimates, with their weights, as what the search takes."""
+        if self._by_pairs:
+            together = sum((other[:, np.newaxis] == other).astype(np.float64) for other in others) / len(others)
+            return PairSimilarity(self.source.items, (self._similarity + price * together) / (1.0 + price))
+        draws = self.source.as_draws()
+        labels = np.concatenate([draws.labels, others.astype(np.int64)])
+        n_clusters = np.concatenate([draws.n_clusters, others.max(axis=1) + 1])
+        weights = np.concatenate([draws.weights, np.full(len(others), price / len(others))])
+        number = np.arange(len(labels))
+        return PartitionDraws(
+            self.source.items,
+            Samples(np.zeros_like(number), number, weights).weighted(weights),
+            DrawnLabels(labels.astype(smallest_dtype(int(n_clusters.max()))), n_clusters),
+        )
+
+    @staticmethod
+    def _search(
+        source: PairSource, loss: PartitionLoss, rng: np.random.Generator, starts: list[Labels], n_starts: int | None
+    ) -> Labels:
+        found = greedy(
+            source,
+            loss,
+            n_clusters=None,
+            max_clusters=None,
+            rng=rng,
+            progressbar=False,
+            n_starts=n_starts,
+            starts=starts,
+        )
+        return source.as_labels(found.labels)
+
+
+def _settle(chains: list[_Chain], estimates: list[Labels], price: float, rng: np.random.Generator) -> None:
+    """Let chain after chain take a better estimate until none finds one; changes `estimates`."""
+    content = 0  # chains in a row that found nothing better
+    for turn in range(_ROUNDS * len(chains)):
+        if content == len(chains):
+            break
+        at = turn % len(chains)
+        others = np.stack(estimates[:at] + estimates[at + 1 :])
+        found = chains[at].pulled(estimates[at], others, price, rng)
+        content = content + 1 if np.array_equal(found, estimates[at]) else 1
+        estimates[at] = found
+
+
+def _plain(loss: PartitionLoss) -> PartitionLoss:
+    """The loss between two estimates: with equal costs."""
+    if "a" in loss.parameters:
+        return LOSSES[loss.name.partition("(")[0]](a=1.0)
+    if any(terms.get("B") != terms.get("C") for terms in (loss.numerator, loss.denominator)):
+        raise ValueError(f"`loss` must be symmetric, or binder or vi with any costs; got {loss.name!r}.")
+    return loss
+
+
+def _with_price(loss: PartitionLoss, price: float) -> PartitionLoss:
+    """The loss whose mean over draws of weight 1 and estimates of weight `price` is the sum of the two."""
+    if "a" not in loss.parameters:
+        return loss
+    return LOSSES[loss.name.partition("(")[0]](a=(float(loss.parameters["a"]) + price) / (1.0 + price))
+
+
+class _Given(NamedTuple):
+    sources: list[PairSource]
+    names: list[Any]
+    of_chains: bool
+
+
+def _given(draws: Any, needs: Mapping[str, Need]) -> _Given:
+    """The draws of each chain or analysis, over the same items in the same order, and their names."""
+    if isinstance(draws, Mapping) and len(draws) > 1:
+        names, several = list(draws), list(draws.values())
+    elif isinstance(draws, (list, tuple)) and len(draws) > 0 and all(map(_is_set, draws)):
+        names, several = list(range(len(draws))), list(draws)
+    else:
+        source = as_partition_draws(draws)
+        chains = [rows for rows in source.samples.chains if source.weights[rows].any()]
+        found = [source.take(rows) for rows in chains]
+        return _enough(_Given([*found], [source.samples.chain[rows[0]] for rows in chains], of_chains=True))
+    sources = [as_pair_source(one, needs) for one in several]
+    items = sources[0].items
+    return _enough(_Given([_in_order(one, items) for one in sources], names, of_chains=False))
+
+
+def _in_order(source: PairSource, items: Items) -> PairSource:
+    order = source.items.order_of(items, "draws")
+    return source if np.array_equal(order, np.arange(items.n_items)) else source.of_items(order)
+
+
+def _enough(given: _Given) -> _Given:
+    if len(given.sources) < 2:
+        raise ValueError(
+            f"`draws` must have at least two chains, or be a list of several analyses; got {len(given.sources)}."
+        )
+    return given
+
+
+def _is_set(one: Any) -> bool:
+    """Whether this is a set of draws, rather than a draw."""
+    if isinstance(one, (PairSource, PartitionAccumulator, xr.Dataset, xr.DataTree, pd.DataFrame)):
+        return True
+    if isinstance(one, (np.ndarray, xr.DataArray)):
+        return one.ndim > 1
+    return is_inference_data(one) or (isinstance(one, (list, tuple)) and len(one) > 0 and np.ndim(one[0]) > 0)
+
+
+def _checked(prices: Iterable[float] | None) -> list[float]:
+    if prices is None:
+        return list(_PRICES)
+    values = as_numbers("prices", list(prices) if isinstance(prices, Iterable) else prices)
+    if values.ndim != 1 or not np.all((values >= 0) & np.isfinite(values)):
+        raise ValueError(f"`prices` must be several finite numbers from 0; got {prices!r}.")
+    return np.unique(np.append(values, [0.0, EARLY])).tolist()
+
+
+def _record(
+    chains: list[_Chain], labels: npt.NDArray[Any], prices: list[float], given: _Given, loss: PartitionLoss
+) -> AgreementPath:
+    """What is told of the estimates (prices, m, n)."""
+    judged = [loss_and_error(chain.source, labels[:, at], loss) for at, chain in enumerate(chains)]
+    own, errors = (np.stack(column, axis=1) for column in zip(*judged, strict=True))
+    disagreement = np.array([mean_between(estimates, _plain(loss)) for estimates in labels])
+    columns = {
+        "averaged_jaccard": np.array([1.0 - mean_between(estimates, jaccard()) for estimates in labels]),
+        "expected_loss": own.mean(axis=1),
+        "disagreement": disagreement,
+        "objective": own.mean(axis=1) + np.array(prices) / 2 * disagreement,
+    }
+    items = given.sources[0].items
+    coords = {"price": np.array(prices), "chain": np.asarray(given.names)}
+    table = {name: (("price",), column) for name, column in columns.items()}
+    by_chain = {"own_loss": (("price", "chain"), own), "own_mcse": (("price", "chain"), errors)}
+    return AgreementPath(
+        labels=xr.DataArray(
+            labels, dims=("price", "chain", items.dim), coords=dict(items.coords) | coords, name="labels"
+        ),
+        table=xr.Dataset({**table, **by_chain}, coords),
+        loss=loss,
+        of_chains=given.of_chains,
+    )

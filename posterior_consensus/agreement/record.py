@@ -1,0 +1,171 @@
+"""The result of agreement_path(): estimates by chain along the price of disagreement, and what the path says."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import xarray as xr
+from scipy.sparse.csgraph import connected_components
+
+from posterior_consensus import display
+from posterior_consensus.expectation import losses_between
+from posterior_consensus.loss_record import PartitionLoss
+from posterior_consensus.losses import jaccard, loss_attrs, loss_from
+from posterior_consensus.sources.containers import Stored, as_json, names_from_json, stored
+
+Floats = npt.NDArray[np.float64]
+Status = Literal["agreement", "search noise", "different modes"]
+
+EARLY = 0.25  # price at which search noise is gone by more than half
+_NEAR = 0.1  # Jaccard distance of two estimates that agree
+_HALF = 0.5  # share of the distance without a price that is left where it was noise
+_OF_PRICE = ("averaged_jaccard", "expected_loss", "disagreement", "objective")
+_OF_CHAIN = ("own_loss", "own_mcse")
+_AXES = {"price": "agreement_price", "chain": "agreement_chain"}  # where they are stored
+_MOST_NAMED = 6  # chains of a group
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AgreementPath(Stored):
+    """Estimates of several chains or analyses, pulled together by a price; made by :func:`agreement_path`.
+
+    Attributes
+    ----------
+    labels : xarray.DataArray of shape (price, chain, n_items), dtype int32
+        Each chain's estimate at each price.
+    table : xarray.Dataset
+        Over ``price``: ``averaged_jaccard`` between the chains' estimates; ``expected_loss``, the mean of what each
+        loses over its own chain's draws; ``disagreement``, the mean loss between two estimates; and the ``objective``.
+        Over ``price`` and ``chain``: ``own_loss`` and ``own_mcse``, the expected loss over the chain's own draws and
+        its Monte Carlo standard error.
+    loss : PartitionLoss
+    of_chains : bool
+        Whether these are the chains of one posterior, or analyses that were given one by one.
+    """
+
+    labels: xr.DataArray
+    table: xr.Dataset
+    loss: PartitionLoss
+    of_chains: bool
+
+    @property
+    def names(self) -> tuple[Hashable, ...]:
+        """Names of the chains or analyses."""
+        return tuple(self.labels["chain"].values.tolist())
+
+    @cached_property
+    def _early(self) -> tuple[Floats, Floats]:
+        """Jaccard distances between the estimates without a price and at the early one."""
+        prices = self.labels["price"].values
+        at = int(np.flatnonzero(prices == EARLY)[0])
+        return losses_between(self.labels.values[0], jaccard()), losses_between(self.labels.values[at], jaccard())
+
+    @property
+    def groups(self) -> list[list[Hashable]]:
+        """Names of the chains that come together at the price 0.25, the largest group first.
+
+        Two chains do where the Jaccard distance of their estimates is then at most half of that without a price, or at
+        most 0.1; a group is connected by such pairs.
+        """
+        alone, early = self._early
+        _, group = connected_components(early <= np.maximum(_NEAR, _HALF * alone), directed=False)
+        groups = [[self.names[c] for c in np.flatnonzero(group == g)] for g in range(group.max() + 1)]
+        return sorted(groups, key=len, reverse=True)
+
+    @property
+    def status(self) -> Status:
+        """Whether the chains agree, differ by search noise or are in different modes, as `verdict` says in words."""
+        if len(self.groups) > 1:
+            return "different modes"
+        return "agreement" if self._early[0].max() <= _NEAR else "search noise"
+
+    @property
+    def verdict(self) -> str:
+        """What the path says of the chains, in one sentence."""
+        what, (alone, early) = "chains" if self.of_chains else "analyses", self._early
+        pairs = np.triu_indices(len(alone), 1)
+        rise = f"from {1 - alone[pairs].mean():.2f} to {1 - early[pairs].mean():.2f}"
+        if self.labels.values[0].max() == 0:
+            return f"The {what} agree on one cluster of all items, which says nothing of modes; try another loss."
+        if self.status == "agreement":
+            return f"The {what} agree: between their own estimates no Jaccard index is below {1 - alone.max():.2f}."
+        if self.status == "search noise":
+            losses = self.table["expected_loss"].sel(price=[0.0, EARLY]).values
+            return (
+                f"Search noise or few effective draws: a price of {EARLY:g} raises the averaged Jaccard index of the "
+                f"{what}' estimates {rise}, for {losses[1] / losses[0] - 1:.1%} more expected loss."
+            )
+        group = np.empty(len(alone), np.intp)
+        for g, names in enumerate(self.groups):
+            group[[self.names.index(name) for name in names]] = g
+        between = group[pairs[0]] != group[pairs[1]]
+        rise = f"from {1 - alone[pairs][between].mean():.2f} to {1 - early[pairs][between].mean():.2f}"
+        return (
+            f"{what.capitalize()} in different modes, {_in_words(self.groups)}: a price of {EARLY:g} changes the "
+            f"averaged Jaccard index between these groups {rise} only."
+        )
+
+    def to_dataset(self) -> xr.Dataset:
+        """Labels and table as a Dataset that any file format holds."""
+        table = self.table.reset_coords(drop=True)
+        chains = np.array([str(name) for name in self.names])
+        dressed = {"labels_by_agreement_price": self.labels, **{f"agreement_{name}": table[name] for name in table}}
+        variables = {
+            name: value.rename({dim: _AXES[dim] for dim in ("price", "chain") if dim in value.dims})
+            for name, value in dressed.items()
+        }
+        variables = {
+            name: value.assign_coords(agreement_chain=chains) if "agreement_chain" in value.dims else value
+            for name, value in variables.items()
+        }
+        attrs = loss_attrs(self.loss, "agreement_") | {
+            "agreement_names": as_json(self.names),
+            "agreement_of_chains": int(self.of_chains),
+        }
+        items = self.labels.isel(price=0, chain=0, drop=True)
+        return stored(items, variables, attrs)
+
+    @classmethod
+    def _restored(cls, dataset: xr.Dataset) -> Self:
+        names = list(names_from_json(dataset.attrs["agreement_names"]))
+        back = {new: old for old, new in _AXES.items()}
+
+        def dressed(name: str) -> xr.DataArray:
+            value = dataset[name].rename({dim: back[str(dim)] for dim in dataset[name].dims if dim in back})
+            return value.assign_coords(chain=names) if "chain" in value.dims else value
+
+        return cls(
+            labels=dressed("labels_by_agreement_price").rename("labels"),
+            table=xr.Dataset({name: dressed(f"agreement_{name}") for name in (*_OF_PRICE, *_OF_CHAIN)}),
+            loss=loss_from(dataset.attrs, "agreement_"),
+            of_chains=bool(dataset.attrs["agreement_of_chains"]),
+        )
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A row for each price."""
+        return self.table[list(_OF_PRICE)].to_dataframe()
+
+    def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
+        what = "chain" if self.of_chains else "analysis"
+        number = len(self.names)
+        counted = display.counted(number, what) if self.of_chains else f"{number} analyses"
+        facts = [
+            ("verdict", self.verdict),
+            ("loss", f"{self.loss.name}{f', {self.loss.unit}' if self.loss.unit else ''}"),
+        ]
+        return f"AgreementPath: {counted} of {self.labels.shape[-1]} items", facts, self.to_dataframe()
+
+
+def _in_words(groups: list[list[Hashable]]) -> str:
+    shown = [
+        ", ".join(map(str, names[:_MOST_NAMED])) + (", ..." if len(names) > _MOST_NAMED else "")
+        for names in groups[:_MOST_NAMED]
+    ]
+    more = [f"{len(groups) - len(shown)} more"] if len(groups) > len(shown) else []
+    return " against ".join([*shown, *more])

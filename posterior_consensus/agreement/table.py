@@ -1,0 +1,95 @@
+"""A contingency table from whatever holds it: shares in a sparse array, rows and columns with their names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import xarray as xr
+from scipy import sparse
+
+from posterior_consensus.ensemble.items import Items
+
+_Maker = Callable[[int], Items]
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A contingency table.
+
+    Attributes
+    ----------
+    shares : scipy.sparse.csr_array of shape (n_rows, n_columns)
+        The table divided by its sum, without the rows and columns of zeros.
+    rows, columns : Items
+        All of them, with the user's coordinates.
+    full_rows, full_columns : ndarray of int
+        Positions of those that are not of zeros.
+    """
+
+    shares: sparse.csr_array
+    rows: Items
+    columns: Items
+    full_rows: npt.NDArray[np.intp]
+    full_columns: npt.NDArray[np.intp]
+
+
+def as_table(table: Any) -> Table:
+    """Take a table of counts or other amounts.
+
+    Raises
+    ------
+    ValueError
+        If it has not two dimensions, or an entry is negative, missing or infinite, or all are 0.
+    TypeError
+        If it holds no numbers.
+    """
+    values, rows, columns = _with_names(table)
+    if values.ndim != 2:
+        raise ValueError(f"`table` must have rows and columns; got shape {values.shape}.")
+    try:
+        values = sparse.csr_array(values).astype(np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"`table` must hold numbers; got {type(table).__name__} of {values.dtype}.") from None
+    values.sum_duplicates()
+    if not np.all(np.isfinite(values.data)) or np.any(values.data < 0):
+        wrong = values.data[~(np.isfinite(values.data) & (values.data >= 0))][0]
+        raise ValueError(f"`table` must hold finite numbers from 0; got {wrong}.")
+    values.eliminate_zeros()
+    if values.nnz == 0:
+        raise ValueError("`table` must hold at least one number above 0; got none.")
+    largest = float(values.data.max())  # the sum of large numbers may be infinite
+    values.data /= largest
+    values.data /= values.data.sum()
+    full_rows, full_columns = (np.flatnonzero(values.sum(axis=axis) > 0) for axis in (1, 0))
+    shares = sparse.csr_array(values[full_rows][:, full_columns])
+    return Table(shares, rows(values.shape[0]), columns(values.shape[1]), full_rows, full_columns)
+
+
+def _with_names(table: Any) -> tuple[Any, _Maker, _Maker]:
+    """Values, and what makes the rows and the columns when their number is known."""
+    if isinstance(table, xr.DataArray) and table.ndim == 2:
+        row, column = map(str, table.dims)
+        return table.values, lambda _: Items.along(table, row), lambda _: Items.along(table, column)
+    if isinstance(table, pd.DataFrame):
+        row, column = str(table.index.name or "row"), str(table.columns.name or "column")
+        column = f"{column}_bis" if column == row else column
+        is_sparse = table.shape[1] > 0 and all(isinstance(kind, pd.SparseDtype) for kind in table.dtypes)
+        values: Any = cast(Any, table).sparse.to_coo() if is_sparse else table.to_numpy()
+        return values, lambda n: _named(n, row, table.index), lambda n: _named(n, column, table.columns)
+    values = table if sparse.issparse(table) else np.asarray(table)
+    return values, lambda n: _plain(n, "row"), lambda n: _plain(n, "column")
+
+
+def _plain(number: int, dim: str) -> Items:
+    return Items(number, dim, xr.Coordinates())
+
+
+def _named(number: int, dim: str, index: pd.Index) -> Items:
+    if isinstance(index, pd.RangeIndex):
+        return _plain(number, dim)
+    return Items.along(xr.DataArray(np.zeros(number), {dim: index.to_numpy()}, (dim,)), dim)

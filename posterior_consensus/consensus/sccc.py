@@ -1,0 +1,148 @@
+"""Stable component consensus clustering: large components that are far from each other found clusters, others join."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus.consensus.selection import Candidate, filled, least_loss
+from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.expectation import mean_between
+from posterior_consensus.info import SeedsInfo
+from posterior_consensus.loss_record import Objective
+from posterior_consensus.losses import jaccard
+from posterior_consensus.partitions import Labels, canonical_labels
+from posterior_consensus.progress import track
+
+Floats = npt.NDArray[np.float64]
+
+_MOST_TRIED = 100  # gaps or thresholds
+_DIGITS = 12  # of a similarity; what differs beyond them is rounding
+
+
+def sccc(
+    draws: PairSource,
+    loss: Objective,
+    *,
+    n_clusters: int | None,
+    max_clusters: int | None,
+    rng: np.random.Generator,
+    progressbar: bool,
+    gap: int | None = None,
+    threshold: float | None = None,
+) -> Candidate:
+    """Take the largest components that are far from each other as seeds, and put every other one with the nearest.
+
+    Parameters
+    ----------
+    gap : int, optional
+        Least number of draws in which the labels of two seeds differ. By default all of 1 to the number of draws are
+        tried, and the partition of least expected loss is kept; 0 is the same as 1.
+    threshold : float in [0, 1), optional
+        Largest similarity of two seeds, another way to say it: of m draws, the gap g is the threshold 1 - g / m.
+
+    Notes
+    -----
+    Stable component consensus clustering [1]_. A component is a set of items with the same labels in all draws, see
+    :func:`stable_components`. From the largest on, of equal ones the first, a component becomes a seed if it differs
+    from all seeds so far in at least `gap` draws, until there are `n_clusters` or `max_clusters` of them. Then every
+    other component joins the seed from which it differs in the fewest draws, the larger one of equals.
+
+    A gap with which there are fewer seeds than `n_clusters` is infeasible and skipped; one that was asked for gives
+    fewer clusters. For more clusters than components, single items leave theirs. `info` has the expected loss for each
+    feasible gap, their mean and standard deviation, and the averaged Jaccard index between the partitions, which [1]_
+    calls the method's stability. Without `n_clusters` the gap determines the number of clusters.
+
+    The method is for few clusterings: the estimates of chains or of other methods. With many draws nearly every
+    component is a single item. The seeds are then items in their order, none of them more similar to another than the
+    threshold. With weights, more than 100 draws or a similarity matrix alone, up to 100 thresholds between the
+    similarities that occur are tried in place of all gaps.
+
+    References
+    ----------
+    .. [1] Bekkerman, Scholz and Viswanathan (2009), Improving clustering stability with combinatorial MRFs, KDD 2009,
+       99-107; report HPL-2009-46 of HP Laboratories.
+    """
+    draws = draws.without_zero_weights()
+    components = canonical_labels(draws.signatures())
+    sizes = np.bincount(components)
+    order = np.argsort(-sizes, kind="stable")
+    first = np.unique(components, return_index=True)[1][order]
+    similarity = np.round(draws.of_items(first).shared_similarity, _DIGITS)
+    seeding = _Seeding(similarity, n_clusters or max_clusters or draws.n_items)
+    thresholds = _thresholds(draws, similarity, gap, threshold)
+    found = [seeding.labels(one) for one in track(thresholds, "Seeding", progressbar=progressbar)]
+    fewest = 1 if n_clusters is None else min(n_clusters, first.size)
+    feasible = [at for at, labels in enumerate(found) if labels.max() + 1 >= fewest]
+    if not feasible:
+        feasible = list(range(len(found)))
+    rank = np.empty(first.size, np.intp)
+    rank[order] = np.arange(first.size)
+    partitions = np.stack([canonical_labels(found[at][rank[components]]) for at in feasible])
+    if n_clusters is not None and n_clusters > first.size:
+        partitions = np.stack([filled(np.zeros((draws.n_items, n_clusters)), labels) for labels in partitions])
+    best, losses = least_loss(draws, loss, [partitions])
+    info = SeedsInfo(
+        threshold=thresholds[feasible[int(np.argmin(losses))]],
+        n_components=first.size,
+        thresholds=[thresholds[at] for at in feasible],
+        n_clusters=(partitions.max(axis=1) + 1).tolist(),
+        expected_losses=losses,
+        n_infeasible=len(found) - len(feasible),
+        stability=1.0 - mean_between(partitions, jaccard()),
+    )
+    return Candidate(best, info)
+
+
+class _Seeding:
+    """Components, the largest first, and what becomes of them with a threshold."""
+
+    def __init__(self, similarity: Floats, most: int) -> None:
+        self._similarity, self._most = similarity, most
+
+    def labels(self, threshold: float) -> Labels:
+        """Cluster of each component."""
+        nearest = np.full(len(self._similarity), -np.inf)  # similarity to the nearest seed
+        labels = np.zeros(len(self._similarity), np.int32)
+        at, n_seeds = 0, 0
+        while n_seeds < self._most:
+            free = np.flatnonzero(nearest[at:] <= threshold)
+            if not free.size:
+                break
+            at += int(free[0])
+            closer = self._similarity[at] > nearest
+            closer[at] = True
+            labels[closer], nearest[closer] = n_seeds, self._similarity[at, closer]
+            nearest[at] = np.inf  # a seed joins no other
+            n_seeds, at = n_seeds + 1, at + 1
+        return labels
+
+
+def _thresholds(draws: PairSource, similarity: Floats, gap: int | None, threshold: float | None) -> list[float]:
+    if gap is not None and threshold is not None:
+        raise ValueError("`gap` or `threshold` must be None: one follows from the other.")
+    if threshold is not None:
+        if isinstance(threshold, bool) or not isinstance(threshold, (int, float, np.integer, np.floating)):
+            raise TypeError(f"`threshold` must be a number; got {threshold!r}.")
+        if not 0 <= threshold < 1:
+            raise ValueError(f"`threshold` must be at least 0 and below 1; got {threshold!r}.")
+        return [float(threshold)]
+    if gap is not None:
+        return [_of_gap(draws.as_draws("`gap`").n_draws, gap)]
+    n_draws = draws.n_draws
+    if n_draws is not None and draws.is_counted and n_draws <= _MOST_TRIED:
+        return [_of_gap(n_draws, one) for one in range(1, n_draws + 1)]
+    distinct = np.unique(np.append(similarity[np.triu_indices(len(similarity), 1)], 0.0))
+    if distinct.size > _MOST_TRIED:
+        distinct = distinct[np.linspace(0, distinct.size - 1, _MOST_TRIED).round().astype(np.intp)]
+    return distinct[::-1].tolist()
+
+
+def _of_gap(n_draws: int, gap: Any) -> float:
+    if isinstance(gap, bool) or not isinstance(gap, (int, np.integer)):
+        raise TypeError(f"`gap` must be a whole number; got {gap!r}.")
+    if not 0 <= gap <= n_draws:
+        raise ValueError(f"`gap` must lie between 0 and the number of draws, {n_draws}; got {gap}.")
+    return float(np.round(1.0 - gap / n_draws, _DIGITS))

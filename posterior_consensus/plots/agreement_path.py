@@ -1,0 +1,81 @@
+"""Agreement between chains and what it costs them, against the price of disagreement, as a picture."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus.agreement.record import EARLY, AgreementPath
+from posterior_consensus.plots.axes import grid_axes
+from posterior_consensus.plots.colours import MARK, MOST_CHAINS, NEUTRAL, chain_line, ink
+
+
+def plot_agreement_path(
+    path: AgreementPath, *, figsize: tuple[float, float] | None = None, axes: Any = None
+) -> npt.NDArray[np.object_]:
+    """Draw the averaged Jaccard index against the price, and below it what each chain's estimate loses.
+
+    Parameters
+    ----------
+    path : AgreementPath
+        What :func:`agreement_path` gives.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
+    axes : array of matplotlib.axes.Axes, optional
+        Two, for the agreement and for the losses.
+
+    Returns
+    -------
+    ndarray of matplotlib.axes.Axes, shape (2,)
+
+    Raises
+    ------
+    TypeError
+        If `path` is something else, or `axes` holds other things.
+    ValueError
+        If there are not two `axes`, or `figsize` is invalid.
+
+    Notes
+    -----
+    A rise left of the dashed line, the price 0.25, says that the estimates differed by search noise or by few draws. A
+    plateau across it says that chains are in modes of their own. The losses are those over each chain's own draws, less
+    what they are without a price.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> draws = [[[0, 0, 1, 1]] * 4, [[0, 0, 1, 1]] * 4, [[0, 1, 1, 1]] * 4]
+    >>> axes = pc.plot_agreement_path(pc.agreement_path(draws, prices=[0.5, 2.0], random_seed=1))
+    >>> axes[0].lines[0].get_ydata().round(2)
+    array([0.5, 0.5, 0.5, 1. ])
+    """
+    if not isinstance(path, AgreementPath):
+        raise TypeError(f"`path` must be what agreement_path() returns; got {type(path).__name__}.")
+    grid = grid_axes(axes, figsize, 2, 1, 5.6, 5.0, height_ratios=(1.0, 1.0)).ravel()
+    table, prices = path.table, path.table["price"].values
+    grid[0].plot(
+        prices, table["averaged_jaccard"].values, color=ink(), marker="o", markersize=4, linewidth=1.2, clip_on=False
+    )
+    grid[0].set_ylabel("averaged Jaccard index")
+    grid[0].set_ylim(0.0, 1.05)
+    own = table["own_loss"].values
+    what, n_chains = ("chain", "chains") if path.of_chains else ("analysis", "analyses"), len(path.names)
+    for at, name in enumerate(path.names):
+        style = chain_line(at, n_chains)
+        label = f"{what[0]} {name}" if path.of_chains or isinstance(name, int) else str(name)
+        line = {"marker": "o", "markersize": 3, "linewidth": 1.2, "clip_on": False}
+        grid[1].plot(prices, own[:, at] - own[0, at], label=label, **line, **style)
+    unit = f" ({path.loss.unit})" if path.loss.unit else ""
+    grid[1].set_ylabel(f"rise of own\nexpected {path.loss.name}{unit}")
+    grid[1].set_xlabel("price of disagreement")
+    for ax in grid:
+        ax.axvline(EARLY, color=MARK, linewidth=1.0, linestyle="--", zorder=0.5)
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.set_xlim(prices[0], prices[-1])
+    if n_chains <= MOST_CHAINS:
+        grid[1].legend(frameon=False, fontsize="small", loc="best", ncols=2 if n_chains > 4 else 1)
+    else:
+        grid[1].text(0.02, 0.95, f"{n_chains} {what[1]}", transform=grid[1].transAxes, va="top", color=NEUTRAL)
+    return grid

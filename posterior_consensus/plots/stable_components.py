@@ -1,0 +1,70 @@
+"""Number of stable components against the level as a picture."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from posterior_consensus.plots.axes import new_axes
+from posterior_consensus.plots.colours import MARK, ink
+from posterior_consensus.views.stable import StableComponents
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def plot_stable_components(
+    found: StableComponents, *, figsize: tuple[float, float] | None = None, ax: Any = None
+) -> Axes:
+    """Draw the number of stable components against the level.
+
+    Parameters
+    ----------
+    found : StableComponents
+        What :func:`stable_components` gives; its level is marked.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    TypeError
+        If `found` is something else, or `ax` no Axes.
+    ValueError
+        If `found` has no curve, or `figsize` is invalid.
+
+    Notes
+    -----
+    Steps to the right are where components fall apart as more agreement is asked for. A long flat part means that the
+    same components hold over a range of levels.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> ax = pc.plot_stable_components(pc.stable_components([[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 1]]))
+    >>> ax.lines[0].get_ydata()[[0, 50, 99]]
+    array([1, 2, 3])
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    if not isinstance(found, StableComponents):
+        raise TypeError(f"`found` must be what stable_components() returns; got {type(found).__name__}.")
+    if found.curve is None:
+        raise ValueError("`found` must have a curve; it has none, as too many items differ. Give a level below 1.")
+    ax = new_axes(ax, figsize, 5.6, 3.4)
+    levels, numbers = found.curve["level"].values, found.curve.values
+    ax.plot(levels, numbers, color=ink(), linewidth=1.4, drawstyle="steps-pre")
+    label = f"level {found.level:g}: {found.n_components}"
+    ax.plot(found.level, found.n_components, "o", color=MARK, label=label, clip_on=False, zorder=3)
+    ax.set_xlim(0.0, 1.0)
+    ax.set_ylim(0.0, 1.05 * numbers.max())
+    ax.yaxis.set_major_locator(MaxNLocator("auto", integer=True))
+    ax.set_xlabel("level: least share of the draws that agree")
+    ax.set_ylabel("stable components")
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False, fontsize="small", loc="upper left")
+    return ax

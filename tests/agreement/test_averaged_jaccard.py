@@ -1,0 +1,54 @@
+"""The Jaccard index averaged over pairs of clusterings."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import posterior_consensus as pc
+from tests.ensembles import noisy_draws
+from tests.helpers import array
+
+
+def index(one, other):
+    pairs = list(combinations(range(len(one)), 2))
+    a, b = ({(i, j) for i, j in pairs if labels[i] == labels[j]} for labels in (one, other))
+    return len(a & b) / len(a | b) if a | b else 1.0
+
+
+def test_it_is_the_mean_over_all_pairs():
+    draws = noisy_draws(np.random.default_rng(1), 9, 8, 3, 0.4)
+    pairs = list(combinations(range(9), 2))
+    expected = np.mean([index(draws[i], draws[j]) for i, j in pairs])
+    assert pc.averaged_jaccard(draws) == pytest.approx(expected, abs=1e-12)
+    assert pc.averaged_jaccard(list(draws)) == pytest.approx(expected, abs=1e-12)
+    weights = np.random.default_rng(2).exponential(size=9)
+    products = np.array([weights[i] * weights[j] for i, j in pairs])
+    expected = np.average([index(draws[i], draws[j]) for i, j in pairs], weights=products)
+    assert pc.averaged_jaccard(pc.as_partition_draws(draws, weights=weights)) == pytest.approx(expected, abs=1e-12)
+
+
+def test_results_and_arrays_are_matched_by_name():
+    draws = noisy_draws(np.random.default_rng(1), 20, 6, 3, 0.2)
+    names = list("abcdef")
+    z = array(draws, ("sample", "obs"), obs=names)
+    one = pc.consensus_partition(z, "binder", random_seed=1, progressbar=False)
+    shuffled = one.labels.isel(obs=[3, 1, 5, 0, 2, 4])
+    assert pc.averaged_jaccard([one, shuffled]) == 1.0
+    assert pc.averaged_jaccard([one, xr.zeros_like(shuffled), shuffled]) < 1.0
+
+
+def test_single_items_agree():
+    assert pc.averaged_jaccard([[0, 1, 2], [2, 1, 0]]) == 1.0
+    assert pc.averaged_jaccard([[0, 1, 2], [0, 0, 0]]) == 0.0
+
+
+def test_what_is_refused(monkeypatch):
+    with pytest.raises(ValueError, match="`partitions` must be at least two; got 1"):
+        pc.averaged_jaccard([[0, 1, 2]])
+    with pytest.raises(ValueError, match="`partitions` must be at least two; got 1"):
+        pc.averaged_jaccard(pc.as_partition_draws([[0, 1], [0, 0]], weights=[1, 0]))
+    monkeypatch.setenv("POSTERIOR_CONSENSUS_MEMORY", "100B")
+    with pytest.raises(MemoryError, match="The Jaccard indices of 5 partitions"):
+        pc.averaged_jaccard(np.zeros((5, 3), int))

@@ -1,0 +1,101 @@
+"""Stable component consensus clustering beside its definition."""
+
+import numpy as np
+import pytest
+
+import posterior_consensus as pc
+from tests import reference
+from tests.ensembles import noisy_draws
+
+
+def find(draws, loss="binder", **options):
+    return pc.consensus_partition(draws, loss, "sccc", random_seed=1, progressbar=False, **options)
+
+
+def by_definition(draws, gap, most):
+    """Signatures, the largest first; seeds at least `gap` draws apart; the others with the nearest seed."""
+    columns = [tuple(column) for column in draws.T.tolist()]
+    signatures = sorted(set(columns), key=lambda s: (-columns.count(s), columns.index(s)))
+    seeds = []
+    for signature in signatures:
+        apart = [sum(a != b for a, b in zip(signature, seed, strict=True)) for seed in seeds]
+        if len(seeds) < most and all(distance >= max(gap, 1) for distance in apart):
+            seeds.append(signature)
+
+    def nearest(signature):
+        return min(range(len(seeds)), key=lambda k: sum(a != b for a, b in zip(signature, seeds[k], strict=True)))
+
+    return np.array([nearest(column) for column in columns]), len(seeds)
+
+
+@pytest.fixture(scope="module", params=range(3))
+def draws(request):
+    return noisy_draws(np.random.default_rng(request.param), 8, 40, 4, 0.25)
+
+
+@pytest.mark.parametrize("n_clusters", [None, 3, 4])
+@pytest.mark.parametrize("gap", [0, 1, 3, 5, 8])
+def test_a_gap_gives_what_the_definition_says(draws, gap, n_clusters):
+    expected, n_seeds = by_definition(draws, gap, n_clusters or 40)
+    if n_clusters is not None and n_seeds < n_clusters:
+        with pytest.warns(UserWarning, match="The answer has"):
+            found = find(draws, gap=gap, n_clusters=n_clusters)
+    else:
+        found = find(draws, gap=gap, n_clusters=n_clusters)
+    assert reference.same(found.labels.values, expected)
+    assert found.info.threshold == pytest.approx(1 - gap / 8)
+    if gap:
+        assert reference.same(find(draws, threshold=1 - gap / 8, max_clusters=n_clusters).labels.values, expected)
+
+
+def test_infeasible_gaps_are_skipped_and_the_others_told(draws):
+    found = find(draws, n_clusters=4)
+    every = [by_definition(draws, gap, 4) for gap in range(1, 9)]
+    feasible = [labels for labels, n_seeds in every if n_seeds == 4]
+    assert len(found.info.thresholds) == len(feasible) and found.info.n_infeasible == 8 - len(feasible)
+    losses = [reference.expected(labels, draws, reference.LOSSES["binder"]) for labels in feasible]
+    np.testing.assert_allclose(found.info.expected_losses, losses, atol=1e-12)
+    assert found.expected_loss == pytest.approx(min(losses), abs=1e-12)
+    assert found.info.mean_loss == pytest.approx(np.mean(losses)) and found.info.spread == pytest.approx(np.std(losses))
+    assert found.info.stability == pytest.approx(pc.averaged_jaccard(feasible))
+    assert found.info.n_components == len(np.unique(draws.T, axis=0))
+
+
+def test_more_clusters_than_components():
+    found = find(np.array([[0, 0, 0, 1, 1]] * 3), n_clusters=4)
+    assert found.n_clusters == 4 and found.info.n_components == 2
+
+
+def test_weights_and_many_draws_try_similarities(draws):
+    many = noisy_draws(np.random.default_rng(5), 150, 30, 3, 0.3)
+    for some in (
+        pc.as_partition_draws(draws, weights=np.arange(1, 9)),
+        many,
+        pc.as_pair_similarity(pc.posterior_similarity_matrix(many)),
+    ):
+        info = find(some).info
+        assert 1 < len(info.thresholds) <= 100 and info.n_infeasible == 0
+        assert info.thresholds == sorted(info.thresholds, reverse=True) and info.thresholds[-1] == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"gap": 3}, ValueError, "`gap` must lie between 0 and the number of draws, 2; got 3"),
+        ({"gap": -1}, ValueError, "`gap` must lie between 0"),
+        ({"gap": 1.5}, TypeError, "`gap` must be a whole number; got 1.5"),
+        ({"threshold": 1}, ValueError, "`threshold` must be at least 0 and below 1; got 1"),
+        ({"threshold": "auto"}, TypeError, "`threshold` must be a number; got 'auto'"),
+        ({"gap": 1, "threshold": 0.5}, ValueError, "`gap` or `threshold` must be None"),
+    ],
+)
+def test_options(options, error, message):
+    with pytest.raises(error, match=message):
+        find([[0, 0, 1], [0, 1, 1]], **options)
+
+
+def test_a_gap_needs_draws():
+    pairs = pc.as_pair_similarity(np.eye(3))
+    assert find(pairs).n_clusters == 3
+    with pytest.raises(ValueError, match="`gap` needs posterior draws"):
+        find(pairs, gap=1)

@@ -1,0 +1,84 @@
+"""Moves that raise mutual informations, beside their definition."""
+
+import itertools
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from posterior_consensus.kernels import mutual_information as kernels
+from tests.kernels import checks
+
+
+def information(shares, rows, columns):
+    """The definition, in nats."""
+    table = np.zeros((rows.max() + 1, columns.max() + 1))
+    np.add.at(table, (rows[:, np.newaxis], columns), shares)
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0))
+    return sum(p * np.log(p / e) for p, e in zip(table.ravel(), expected.ravel(), strict=True) if p > 0)
+
+
+def some_table(seed, shape=(12, 7)):
+    shares = np.random.default_rng(seed).poisson(1.5, shape).astype(float)
+    shares[:, 0] += 1
+    shares[0] += 1
+    return shares / shares.sum()
+
+
+def some_labels(seed, m, n, k):
+    rng = np.random.default_rng(seed)
+    return np.stack([rng.permutation(np.arange(n) % k) for _ in range(m)])
+
+
+def test_profiles_are_sums_over_clusters_of_columns():
+    shares, labels = some_table(1), some_labels(2, 3, 7, 4)
+    found = kernels.profiles_of(sparse.csr_array(shares), labels, 4)
+    expected = np.concatenate([[shares[:, one == k].sum(axis=1) for k in range(4)] for one in labels])
+    np.testing.assert_allclose(found, expected.T, atol=1e-15)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_single_move_is_left_that_raises_the_sum(seed):
+    shares, columns, rows = some_table(seed), some_labels(seed, 2, 7, 3), some_labels(seed + 1, 3, 12, 4)
+    profiles = kernels.profiles_of(sparse.csr_array(shares), columns, 3)
+    orders = np.stack([np.random.default_rng(k).permutation(12) for k in range(3)])
+    labels = rows.copy()
+    kernels.climb(profiles, shares.sum(axis=1), 2.0, 4, orders, 100, labels)
+    for before, found in zip(rows, labels, strict=True):
+        assert np.unique(found).size == 4  # no cluster is emptied
+        value = sum(information(shares, found, one) for one in columns)
+        assert value > sum(information(shares, before, one) for one in columns)
+        for item, k in itertools.product(range(12), range(4)):
+            moved = found.copy()
+            moved[item] = k
+            if np.unique(moved).size == 4:
+                assert sum(information(shares, moved, one) for one in columns) <= value + 1e-12
+
+
+def test_the_value_is_the_sum_but_for_a_constant():
+    shares, columns, rows = some_table(3), some_labels(3, 2, 7, 3), some_labels(4, 4, 12, 3)
+    profiles = kernels.profiles_of(sparse.csr_array(shares), columns, 3)
+    orders = np.tile(np.arange(12), (4, 1))
+    values = kernels.climb(profiles, shares.sum(axis=1), 2.0, 3, orders, 3, rows)
+    sums = [sum(information(shares, row, one) for one in columns) for row in rows]
+    np.testing.assert_allclose(values - values[0], np.array(sums) - sums[0], atol=1e-12)
+
+
+def test_compiled_or_not_and_on_any_number_of_threads():
+    shares, columns = some_table(5), some_labels(5, 2, 7, 3)
+    orders = np.stack([np.random.default_rng(k).permutation(12) for k in range(4)])
+
+    def results(way):
+        labels = some_labels(6, 4, 12, 4)
+        with patch.object(kernels, "in_blocks", way):
+            profiles = kernels.profiles_of(sparse.csr_array(shares), columns, 3)
+            return profiles, labels, kernels.climb(profiles, shares.sum(axis=1), 2.0, 4, orders, 5, labels)
+
+    found = [results(way) for way in (checks.at_once, checks._one_by_one, checks._on_threads)]
+    with checks.way_in_for_all():
+        found.append(results(checks.in_python))
+    for profiles, labels, values in found[1:]:
+        np.testing.assert_array_equal(profiles, found[0][0])
+        np.testing.assert_array_equal(labels, found[0][1])
+        np.testing.assert_allclose(values, found[0][2], rtol=1e-13)  # NumPy's logarithm is not the compiled one
