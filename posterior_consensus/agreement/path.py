@@ -17,7 +17,7 @@ from posterior_consensus.arguments import as_generator, as_numbers, check_count
 from posterior_consensus.consensus.greedy import greedy
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items
-from posterior_consensus.ensemble.labels import DrawnLabels
+from posterior_consensus.ensemble.labels import LabelsInMemory
 from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.expectation import loss_and_error, mean_between, mean_loss
@@ -176,7 +176,7 @@ class _Chain:
         return PartitionDraws(
             self.source.items,
             Samples(np.zeros_like(number), number, weights).weighted(weights),
-            DrawnLabels(labels.astype(smallest_dtype(int(n_clusters.max()))), n_clusters),
+            LabelsInMemory(labels.astype(smallest_dtype(int(n_clusters.max()))), n_clusters),
         )
 
     @staticmethod

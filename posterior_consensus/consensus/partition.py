@@ -355,9 +355,9 @@ def consensus_partition(
     whole.
 
     "basic", "spectral", "kcc", "sdp", "impurity", "lange_buhmann", "cspa", "mcla", "hbgf" and "nmf" fit every number of
-    clusters up to 30. Where more are allowed, they fit 1 to 8 and a grid that grows by the root of 2, and halve the gaps beside the best
-    number until these are at most a thirtieth of it, or 1. Beyond 30 clusters such a fit has fewer starts and
-    iterations, in proportion. `info` lists the numbers as ``n_clusters_tried``.
+    clusters up to 30. Where more are allowed, they fit 1 to 8 and a grid that grows by the root of 2, and halve the
+    gaps beside the best number until these are at most a thirtieth of it, or 1. Beyond 30 clusters such a fit has fewer
+    starts and iterations, in proportion. `info` lists the numbers as ``n_clusters_tried``.
 
     A similarity matrix alone is enough for "greedy", "hierarchical", "basic", "spectral", "cc_pivot", "boem",
     "lange_buhmann", "cspa", "nmf", "enumeration" and "exact" with Binder's loss of any costs. All but "exact" also take
