@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from functools import cache
 from itertools import count
 from threading import Event, Lock
 from typing import Any, TypeVar
@@ -123,6 +124,15 @@ class Executor:
     def _halt(self, reason: str) -> None:
         self.stopped = self.stopped or reason
         self.stop[0] = 1
+
+
+@cache  # looking through the loaded libraries takes longer than a small k-means
+def thread_pools() -> Any:
+    """The threads of the libraries that compute for NumPy and scikit-learn."""
+    import sklearn.cluster  # noqa: F401  brings the library whose threads are to be limited
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def _threads() -> ThreadPoolExecutor:

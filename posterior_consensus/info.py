@@ -220,6 +220,27 @@ class VIBoundInfo(Info):
 
 
 @dataclass(frozen=True, kw_only=True)
+class RelaxationInfo(NumbersInfo):
+    """Record of the bound for the objective "kcc", and of the method "sdp".
+
+    Attributes
+    ----------
+    n_signatures : int
+        Number of items after those that are together in all draws are merged.
+    n_iter : int
+        Steps of the alternating direction method of multipliers; for the answer's number of clusters.
+    objectives, lower_bounds : list of float or None
+        Of "sdp", for each number of clusters that was tried: the objective "kcc" of the partition that was found, and
+        its lower bound.
+    """
+
+    n_signatures: int
+    n_iter: int
+    objectives: list[float] | None = None
+    lower_bounds: list[float] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class MatchingInfo(Info):
     """Record of the bound for metrics: how many draws were matched, and how many at a time."""
 

@@ -17,6 +17,7 @@ from posterior_consensus.consensus.hierarchical import hierarchical
 from posterior_consensus.consensus.kcc import kcc
 from posterior_consensus.consensus.lange_buhmann import lange_buhmann
 from posterior_consensus.consensus.rpm_em import rpm_em
+from posterior_consensus.consensus.sdp import sdp
 from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.consensus.spectral import spectral
 from posterior_consensus.loss_record import Need
@@ -36,6 +37,7 @@ METHODS: dict[str, Method] = {
     "basic": Method(basic, "pairs"),
     "spectral": Method(spectral, "pairs"),
     "kcc": Method(kcc, "draws"),
+    "sdp": Method(sdp, "pairs"),
     "cc_pivot": Method(cc_pivot, "pairs"),
     "boem": Method(boem, "pairs"),
     "align_and_vote": Method(align_and_vote, "draws"),
