@@ -188,6 +188,8 @@ class BinderBoundInfo(Info):
         Number of signatures: items that are together in all draws share one.
     n_packings, n_rounds, n_programs, n_branches : int
         Packings of triangles, rounds of dual ascent, linear programs solved, and branchings.
+    n_steps : int
+        Steps of the semidefinite relaxation, which is used where a gap is left.
     """
 
     n_signatures: int
@@ -195,6 +197,7 @@ class BinderBoundInfo(Info):
     n_rounds: int
     n_programs: int
     n_branches: int
+    n_steps: int
 
 
 @dataclass(frozen=True, kw_only=True)
