@@ -129,7 +129,7 @@ class FitInfo(NumbersInfo):
     ----------
     objective : float
         Its value for the answer: expected distance ("align_and_vote"), expected Binder loss ("boem"), utility ("kcc"),
-        log-likelihood ("lange_buhmann"), log-posterior density ("rpm_em").
+        summed impurity ("impurity"), log-likelihood ("lange_buhmann"), log-posterior density ("rpm_em").
     n_iter : int
         Steps to the answer.
     converged : bool
@@ -137,7 +137,7 @@ class FitInfo(NumbersInfo):
     trace : list of float
         The objective on the way.
     objectives : list of float or None
-        Of every start of "align_and_vote" and "rpm_em".
+        Of every start of "align_and_vote", "impurity" and "rpm_em".
     """
 
     objective: float
@@ -152,6 +152,14 @@ class KMeansInfo(FitInfo):
     """Record of "kcc": `utility` is the one that was maximised."""
 
     utility: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImpurityInfo(FitInfo):
+    """Record of "impurity": whether clusters count by size, and whether the least was found by enumeration."""
+
+    weighted: bool
+    enumerated: bool
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -44,13 +44,14 @@ class PairRelaxation:
     def bounds(self) -> Iterator[float]:
         """Yield bounds until they settle or the budget is spent."""
         n = len(self._weights)
-        if not memory.fits(_BYTES_A_PAIR * n**2):
+        seconds = _STEPS * (_SECONDS_A_STEP + _SECONDS_A_CUBE * n**3)
+        if seconds > self._budget.left or not memory.fits(_BYTES_A_PAIR * n**2):
             return
         with suppress(OutOfBudget), thread_pools().limit(limits=1):  # the sums must not depend on their number
             penalty = float(np.linalg.norm(self._weights)) / np.sqrt(n)
             allowed, scaled = self._start, np.zeros_like(self._start)
             while True:
-                self._budget.spend(_STEPS * (_SECONDS_A_STEP + _SECONDS_A_CUBE * n**3))
+                self._budget.spend(seconds)
                 for _ in range(_STEPS):
                     values, vectors = np.linalg.eigh(allowed - scaled)
                     kept = values > 0

@@ -1,5 +1,7 @@
 """Consensus partitions: one estimate from all draws."""
 
+from posterior_consensus.consensus.a_strings import a_strings, from_a_strings
+from posterior_consensus.consensus.impurity import summed_impurity
 from posterior_consensus.consensus.methods import METHODS
 from posterior_consensus.consensus.partition import ConsensusPartition, consensus_partition
 from posterior_consensus.consensus.perturbation.fit import PerturbationFit, random_perturbation_em
@@ -12,6 +14,7 @@ from posterior_consensus.info import (
     BinderBoundInfo,
     CandidatesInfo,
     FitInfo,
+    ImpurityInfo,
     Info,
     KMeansInfo,
     MatchingInfo,
@@ -33,6 +36,7 @@ __all__ = [
     "CandidatesInfo",
     "ConsensusPartition",
     "FitInfo",
+    "ImpurityInfo",
     "Info",
     "KMeansInfo",
     "MatchingInfo",
@@ -47,9 +51,12 @@ __all__ = [
     "SearchInfo",
     "Threshold",
     "VIBoundInfo",
+    "a_strings",
     "consensus_partition",
     "fit_modes",
+    "from_a_strings",
     "pair_threshold",
     "random_perturbation_em",
     "refine_partition",
+    "summed_impurity",
 ]

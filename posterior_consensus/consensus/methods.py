@@ -14,6 +14,7 @@ from posterior_consensus.consensus.enumeration import enumeration
 from posterior_consensus.consensus.exact import exact
 from posterior_consensus.consensus.greedy import greedy
 from posterior_consensus.consensus.hierarchical import hierarchical
+from posterior_consensus.consensus.impurity import impurity
 from posterior_consensus.consensus.kcc import kcc
 from posterior_consensus.consensus.lange_buhmann import lange_buhmann
 from posterior_consensus.consensus.rpm_em import rpm_em
@@ -38,6 +39,7 @@ METHODS: dict[str, Method] = {
     "spectral": Method(spectral, "pairs"),
     "kcc": Method(kcc, "draws"),
     "sdp": Method(sdp, "pairs"),
+    "impurity": Method(impurity, "draws"),
     "cc_pivot": Method(cc_pivot, "pairs"),
     "boem": Method(boem, "pairs"),
     "align_and_vote": Method(align_and_vote, "draws"),

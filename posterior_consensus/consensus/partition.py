@@ -287,7 +287,8 @@ def consensus_partition(
         which needs `n_clusters` or `max_clusters`.
     method : str or callable
         A name in METHODS, or a function of the same signature. "greedy" searches for the least expected loss;
-        "hierarchical", "basic", "spectral", "kcc", "sdp" and "lange_buhmann" choose the number of clusters by it;
+        "hierarchical", "basic", "spectral", "kcc", "sdp", "impurity" and "lange_buhmann" choose the number of clusters
+        by it;
         "cc_pivot", "boem" and "align_and_vote" find that number themselves, by criteria of their own; "rpm_em" takes
         the partition around which the draws are noise, whatever the loss; "best_draw" takes a draw; "enumeration" tries
         every partition of at most ten items; "exact" proves its answer, for Binder's loss.
@@ -310,12 +311,12 @@ def consensus_partition(
     progressbar : bool
         Whether to show progress where the work takes more than a second.
     **options
-        Further arguments of the method: ``n_starts`` for "greedy", "basic", "spectral", "kcc", "cc_pivot",
+        Further arguments of the method: ``n_starts`` for "greedy", "basic", "spectral", "kcc", "impurity", "cc_pivot",
         "align_and_vote", "lange_buhmann" and "rpm_em"; ``seconds`` for "greedy", "sdp" and "exact"; ``n_agree``,
         ``starts`` and ``n_jobs`` for "greedy" (see Notes); ``linkage`` ("average", "complete") for "hierarchical";
         ``affinity`` (None, "association", "rbf") and ``gamma`` for "spectral"; ``utility`` ("category", "entropy",
-        "cosine", "lp") and ``p`` for "kcc"; ``threshold`` for "cc_pivot"; ``max_iter`` and ``tol`` for "lange_buhmann";
-        ``noise`` and ``max_steps`` for "rpm_em".
+        "cosine", "lp") and ``p`` for "kcc"; ``weighted`` for "impurity"; ``threshold`` for "cc_pivot"; ``max_iter`` and
+        ``tol`` for "lange_buhmann"; ``noise`` and ``max_steps`` for "rpm_em".
 
     Returns
     -------
@@ -347,10 +348,10 @@ def consensus_partition(
     the best partition so far. `info` has the number of runs, how many of them ended at the best loss, the scans and the
     moves of each kind, the seconds, the loss of every run and the least loss so far.
 
-    "basic", "spectral", "kcc", "sdp" and "lange_buhmann" fit every number of clusters up to 30. Where more are allowed,
-    they fit 1 to 8 and a grid that grows by the root of 2, and halve the gaps beside the best number until these are at
-    most a thirtieth of it, or 1. Beyond 30 clusters such a fit has fewer starts and iterations, in proportion. `info`
-    lists the numbers as ``n_clusters_tried``.
+    "basic", "spectral", "kcc", "sdp", "impurity" and "lange_buhmann" fit every number of clusters up to 30. Where more
+    are allowed, they fit 1 to 8 and a grid that grows by the root of 2, and halve the gaps beside the best number until
+    these are at most a thirtieth of it, or 1. Beyond 30 clusters such a fit has fewer starts and iterations, in
+    proportion. `info` lists the numbers as ``n_clusters_tried``.
 
     A similarity matrix alone is enough for "greedy", "hierarchical", "basic", "spectral", "sdp", "cc_pivot", "boem",
     "lange_buhmann", "enumeration" and "exact" with Binder's loss of any costs. All but "exact" also take the losses of
