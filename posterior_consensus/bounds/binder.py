@@ -19,7 +19,7 @@ from posterior_consensus.losses import PartitionLoss
 from posterior_consensus.partitions import Labels, canonical_labels
 from posterior_consensus.progress import track
 
-_SHARE_OF_RELAXATION = 0.1  # more than half of the narrowing is done by then
+SHARE_OF_RELAXATION = 0.1  # more than half of the narrowing is done by then
 _BYTES_A_PAIR = 42  # of the costs, and of the packing of triangles
 
 
@@ -75,7 +75,7 @@ def binder_bound(
     memory.check(_BYTES_A_PAIR * source.n_items**2, f"The bound for Binder's loss of {source.n_items} items")
     together, apart, signature = pair_costs(source, loss)
     _, first = np.unique(signature, return_index=True)
-    more = budget.extra(_SHARE_OF_RELAXATION)
+    more = budget.extra(SHARE_OF_RELAXATION)
     search = Search(together, apart, incumbent[first], cost_step(source, loss), budget)
     for _ in track(search.steps(), "Lower bound", progressbar=progressbar):
         pass

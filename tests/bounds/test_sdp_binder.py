@@ -46,7 +46,7 @@ def test_narrows_the_gap_of_very_noisy_draws(monkeypatch):
     start = draws.as_labels(best)
     relaxed = binder_bound(draws, loss, start, budget=Foreseen(5.0))
     assert relaxed.info.n_steps > 0 and relaxed.method == "semidefinite relaxation"
-    monkeypatch.setattr(binder, "_SHARE_OF_RELAXATION", 0.0)
+    monkeypatch.setattr(binder, "SHARE_OF_RELAXATION", 0.0)
     without = binder_bound(draws, loss, start, budget=Foreseen(5.0))
     assert without.info.n_steps == 0 and without.info.n_branches > 0
     assert best.expected_loss - relaxed.value < 0.5 * (best.expected_loss - without.value)
