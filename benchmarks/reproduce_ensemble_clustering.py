@@ -115,9 +115,9 @@ def comparison(number: int) -> dict:
 
 
 def permuted_ensemble(rng: np.random.Generator) -> tuple[np.ndarray, int]:
-    """An initial partition, permuted again and again: up to 15% of the items change places each time."""
+    """An initial partition of unequal parts, permuted again and again: up to 15% of the items change places a time."""
     n_items, k, m = int(rng.integers(30, 101)), int(rng.integers(3, 7)), int(rng.integers(4, 11))
-    labels = rng.permutation(np.arange(n_items) % k)
+    labels = np.concatenate([np.arange(k), rng.choice(k, n_items - k, p=rng.dirichlet(np.full(k, 2.0)))])
     ensemble = []
     for _ in range(m):
         items = rng.choice(n_items, int(n_items * rng.uniform(0, SHARE_PERMUTED)), replace=False)

@@ -12,6 +12,7 @@ from scipy.linalg import eigh
 from posterior_consensus import memory
 from posterior_consensus.bounds.bound import Bound, relative_gap
 from posterior_consensus.bounds.budget import Budget, OutOfBudget
+from posterior_consensus.bounds.sdp_cuts import Cuts
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.executor import thread_pools
 from posterior_consensus.info import RelaxationInfo
@@ -26,10 +27,14 @@ _PROVEN = 1e-9
 _SHARES_OF_PRICE = 1.0, 0.7
 _STEPS = 25  # between two bounds
 _SECONDS_A_CUBE = 6e-10  # of a step, times the number of signatures to the third power
+_SECONDS_A_SQUARE = 3e-8
 _SECONDS_A_STEP = 4e-4
+_STEPS_BEFORE_CUTS = 100
+_STEP_OF_PRICES = 0.01  # times the penalty: of twice as long steps some do not settle
 _RELAXATION = 1.6  # over-relaxation, between 1 and 2
 _RESIDUALS = 3.0, 1.5  # ratio of the two at which the penalty changes, and by what factor
 _SETTLED = 1e-7
+_PATIENCE, _WORTH_WAITING = 16, 0.01  # bounds in a row that close less than this share of the gap
 _BYTES_A_PAIR = 120
 
 
@@ -65,7 +70,9 @@ def sum_of_squares_bound(
     by the theorem of Ky Fan, for every such Z. V = 0 is the spectral bound. Given the optimal partition, multipliers in
     closed form prove it where clusters are clear [3]_. Else V is found by the alternating direction method of
     multipliers, from that start, between the two sets {0 <= Z <= I, Z e = e, tr Z = k} and {Z >= 0}. A step
-    takes one eigendecomposition. Every bound is computed from V alone, so that it is valid whenever the work stops.
+    takes one eigendecomposition. Triangle inequalities Z_ij + Z_il <= Z_ii + Z_jl that the solution violates are added
+    as in [4]_. Their multipliers become part of V. Every bound is computed from V alone, so that it is valid
+    whenever the work stops.
 
     Items with equal labels in all draws are merged: an item that stands for c_i has row and column i of X multiplied by
     the root of c_i, and e holds these roots. The bound is the same. Given a matrix alone nothing is merged.
@@ -78,6 +85,8 @@ def sum_of_squares_bound(
        Information Processing Systems 20.
     .. [3] Iguchi, Mixon, Peterson and Villar (2017), Probably certifiably correct k-means clustering, Mathematical
        Programming 165, 605-642. https://doi.org/10.1007/s10107-016-1097-0
+    .. [4] Piccialli, Sudoso and Wiegele (2022), SOS-SDP: an exact solver for minimum sum-of-squares clustering,
+       INFORMS Journal on Computing 34(4), 2144-2162. https://doi.org/10.1287/ijoc.2022.1166
     """
     n_clusters = int(incumbent.max()) + 1
     merged = merge(source)
@@ -163,29 +172,42 @@ class Relaxation:
 
     def _alternate(self, multipliers: Floats) -> Iterator[None]:
         """Alternating direction method of multipliers with over-relaxation, from the best partition."""
-        seconds = _STEPS * (_SECONDS_A_STEP + _SECONDS_A_CUBE * self._roots.size**3)
+        u = self._roots.size
+        seconds = _STEPS * (_SECONDS_A_STEP + _SECONDS_A_SQUARE * u**2 + _SECONDS_A_CUBE * u**3)
         penalty = float(np.linalg.norm(self._matrix)) / np.sqrt(self._k)
         positive = np.where(self.labels[:, np.newaxis] == self.labels, np.multiply.outer(self._unit, self._unit), 0.0)
         positive /= np.bincount(self.labels, self._unit**2)[self.labels]
         scaled = multipliers / -penalty
-        while True:
+        cuts, priced, n_new = Cuts(self._roots), np.zeros_like(positive), 0
+        last, n_in_vain = self.lower_bound, 0
+        while n_in_vain < _PATIENCE:
             try:
                 self._budget.spend(seconds)
             except OutOfBudget:
                 return
             for _ in range(_STEPS):
-                values, vectors = self._project(positive - scaled + self._matrix / penalty)
+                values, vectors = self._project(positive - scaled + (self._matrix + priced) / penalty)
                 before, spread = positive, (vectors * values) @ vectors.T
                 target = _RELAXATION * spread + (1 - _RELAXATION) * before + scaled
                 positive, scaled = np.maximum(target, 0.0), np.minimum(target, 0.0)
+                if len(cuts.rows):
+                    cuts.reprice(spread, _STEP_OF_PRICES * penalty)
+                    priced = cuts.matrix()
             self._n_iter += _STEPS
-            self._raise_bound(-penalty * scaled, "semidefinite relaxation")
+            method = "semidefinite relaxation" + " with triangle inequalities" * bool(cuts.prices.any())
+            self._raise_bound(priced - penalty * scaled, method)
             leading = np.argsort(-values, kind="stable")[: self._k]
             self._consider(self._winners(vectors[:, leading] * np.sqrt(values[leading])))
             yield
+            is_closer = self.lower_bound - last > _WORTH_WAITING * (self.objective - last)
+            last, n_in_vain = (self.lower_bound, 0) if is_closer else (last, n_in_vain + 1)
             primal = float(np.linalg.norm(spread - positive))
             dual = float(np.linalg.norm(positive - before))
-            if max(primal, dual) < _SETTLED * np.sqrt(self._k):
+            settled = max(primal, dual) < _SETTLED * np.sqrt(self._k)
+            if settled or self._n_iter >= _STEPS_BEFORE_CUTS:
+                n_new = cuts.separate(spread)
+                priced = cuts.matrix()
+            if settled and n_new == 0:
                 return
             ratio, factor = _RESIDUALS
             if primal > ratio * dual:

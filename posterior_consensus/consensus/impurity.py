@@ -84,7 +84,7 @@ def impurity(
     rng: np.random.Generator,
     progressbar: bool,
     weighted: bool = False,
-    n_starts: int = 4,
+    n_starts: int = 10,
 ) -> Candidate:
     """Minimise the summed impurity of a number of clusters by moves of single items.
 
@@ -93,8 +93,8 @@ def impurity(
     weighted : bool
         Whether a cluster counts by its share of the items, see :func:`summed_impurity`.
     n_starts : int
-        Starts: the answer of "kcc"; single items and one cluster of the rest; and random labels. Fewer beyond 30
-        clusters unless `n_clusters` is given.
+        Starts: the answer of "kcc", random labels, and random items as clusters of their own beside one of the rest, in
+        turn. Fewer beyond 30 clusters unless `n_clusters` is given.
 
     Notes
     -----
@@ -114,9 +114,12 @@ def impurity(
 
     def fit(k: int) -> Candidate:
         by_k_means = kcc(draws, loss, n_clusters=k, max_clusters=None, rng=rng, progressbar=False, n_starts=1)
-        starts = [canonical_labels(by_k_means.labels), np.minimum(np.arange(source.n_items), k - 1)]
-        n_random = (n_starts if n_clusters else effort(n_starts, k)) - len(starts)
-        starts += [rng.integers(k, size=source.n_items) for _ in range(max(n_random, 0))]
+        starts = [canonical_labels(by_k_means.labels)]
+        for number in range(1, n_starts if n_clusters else effort(n_starts, k)):
+            if number % 2:
+                starts.append(rng.integers(k, size=source.n_items).astype(np.int32))
+            else:  # pure clusters to begin with
+                starts.append(np.minimum(rng.permutation(source.n_items), k - 1).astype(np.int32))
         enumerated = unions is not None and k <= groups.max() + 1
         if unions is not None and enumerated:
             starts.append(unions.labels(k)[groups])
