@@ -189,6 +189,8 @@ TAKES_PARTITION = {
     "credible_ball": pc.credible_ball,
     "PartitionDensity.p_value": lambda draws, p: pc.partition_density(draws).p_value(p),
     "certify": pc.certify,
+    "certify kcc": lambda draws, p: pc.certify(draws, p, "kcc"),
+    "summed_impurity": pc.consensus.summed_impurity,
     "item_uncertainty": pc.item_uncertainty,
     "plot_psm": pc.plot_psm,
     "plot_n_clusters": pc.plot_n_clusters,

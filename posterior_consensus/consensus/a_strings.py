@@ -23,8 +23,9 @@ def a_strings(draws: Any) -> xr.DataArray:
     Returns
     -------
     xarray.DataArray of shape (n_items, n_draws, most clusters), dtype int8
-        Over the items, ``"sample"`` and ``"drawn_cluster"``. A draw's clusters are numbered by first appearance; those
-        that it does not have are columns of zeros.
+        Over the items, ``"sample"`` and ``"drawn_cluster"``, with coordinates ``chain``, ``draw`` and, of weighted
+        draws, ``weight``. A draw's clusters are numbered by first appearance; those that it does not have are columns
+        of zeros.
 
     Raises
     ------
@@ -56,8 +57,11 @@ def a_strings(draws: Any) -> xr.DataArray:
     n_items, n_draws, width = source.n_items, source.n_draws, int(source.n_clusters.max())
     memory.check(n_items * n_draws * width, f"A-strings of {n_items} items, {n_draws} draws and {width} clusters")
     strings = np.equal.outer(source.labels.T, np.arange(width)).astype(np.int8)
-    dims = (source.items.dim, "sample", "drawn_cluster")
-    return xr.DataArray(strings, dims=dims, coords=source.items.array(np.arange(n_items), "item").coords, name="a")
+    dims, samples = (source.items.dim, "sample", "drawn_cluster"), source.samples
+    coords = {**source.items.array(np.arange(n_items), "item").coords, **samples.coords}
+    if samples.is_weighted:
+        coords["weight"] = ("sample", samples.weights)
+    return xr.DataArray(strings, dims=dims, coords=coords, name="a")
 
 
 def from_a_strings(strings: Any) -> PartitionDraws:
@@ -66,7 +70,7 @@ def from_a_strings(strings: Any) -> PartitionDraws:
     Parameters
     ----------
     strings : DataArray or array_like of shape (n_items, n_draws, n_clusters)
-        In each row, an item in a draw, one 1 and else 0; as :func:`a_strings` makes them.
+        In each row, an item in a draw, one 1 and else 0; as :func:`a_strings` makes them, whose coordinates are read.
 
     Returns
     -------
@@ -92,6 +96,10 @@ def from_a_strings(strings: Any) -> PartitionDraws:
     labels = values.argmax(axis=2).T
     if not isinstance(strings, xr.DataArray):
         return as_partition_draws(labels)
-    dim = strings.dims[0]
-    coords = {name: value for name, value in strings.coords.items() if value.dims == (dim,)}
-    return as_partition_draws(xr.DataArray(labels, dims=("sample", dim), coords=coords, name="z"))
+    item_dim, sample_dim, _ = strings.dims
+    coords = {name: value for name, value in strings.coords.items() if value.dims in ((item_dim,), (sample_dim,))}
+    weights = coords.pop("weight", None)
+    drawn = xr.DataArray(labels, dims=(sample_dim, item_dim), coords=coords, name="z")
+    return as_partition_draws(
+        drawn, sample_dims=sample_dim, item_dim=item_dim, weights=None if weights is None else weights.values
+    )

@@ -116,6 +116,19 @@ def test_a_strings_there_and_back():
     np.testing.assert_array_equal(plain.labels, draws.labels)
 
 
+def test_a_strings_keep_chains_and_weights():
+    rng = np.random.default_rng(4)
+    labels = rng.integers(3, size=(2, 5, 6))
+    draws = pc.as_partition_draws(labels, weights=rng.exponential(size=10))
+    strings = pc.consensus.a_strings(draws)
+    assert strings["chain"].values.tolist() == [0] * 5 + [1] * 5
+    back = pc.consensus.from_a_strings(strings)
+    np.testing.assert_array_equal(back.labels, draws.labels)
+    np.testing.assert_allclose(back.weights, draws.weights)
+    np.testing.assert_array_equal(back.samples.chain, draws.samples.chain)
+    assert "weight" not in pc.consensus.a_strings(labels).coords
+
+
 @pytest.mark.parametrize(
     ("strings", "message"),
     [
