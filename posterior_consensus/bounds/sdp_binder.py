@@ -14,8 +14,8 @@ from posterior_consensus.bounds.instance import Floats, Instance
 from posterior_consensus.executor import thread_pools
 
 _STEPS = 25  # between two bounds
-_SECONDS_A_CUBE = 6e-10  # of a step, times the number of groups to the third power
-_SECONDS_A_STEP = 4e-4
+_SECONDS_A_CUBE = 3e-10  # of a step, times the number of groups to the third power
+_SECONDS_A_STEP = 2e-4
 _RELAXATION = 1.6  # over-relaxation, between 1 and 2
 _RESIDUALS = 3.0, 1.4  # ratio of the two at which the penalty changes, and by what factor
 _SETTLED = 1e-7

@@ -11,6 +11,7 @@ from posterior_consensus.arguments import check_count
 from posterior_consensus.consensus.kcc import kcc
 from posterior_consensus.consensus.selection import Candidate, best_number, cluster_range, effort, filled
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.executor import thread_pools
 from posterior_consensus.info import ImpurityInfo
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.loss_record import Objective
@@ -93,8 +94,8 @@ def impurity(
     weighted : bool
         Whether a cluster counts by its share of the items, see :func:`summed_impurity`.
     n_starts : int
-        Starts: the answer of "kcc", random labels, and random items as clusters of their own beside one of the rest, in
-        turn. Fewer beyond 30 clusters unless `n_clusters` is given.
+        Starts: the answer of "kcc", then in turn draws, random labels, and random items as clusters of their own beside
+        one of the rest. Fewer beyond 30 clusters unless `n_clusters` is given.
 
     Notes
     -----
@@ -116,14 +117,19 @@ def impurity(
         by_k_means = kcc(draws, loss, n_clusters=k, max_clusters=None, rng=rng, progressbar=False, n_starts=1)
         starts = [canonical_labels(by_k_means.labels)]
         for number in range(1, n_starts if n_clusters else effort(n_starts, k)):
-            if number % 2:
+            if number % 3 == 1:
+                drawn = source.labels[rng.integers(source.n_draws)].astype(np.int32)
+                starts.append(np.minimum(drawn, k - 1))
+            elif number % 3 == 2:
                 starts.append(rng.integers(k, size=source.n_items).astype(np.int32))
             else:  # pure clusters to begin with
                 starts.append(np.minimum(rng.permutation(source.n_items), k - 1).astype(np.int32))
         enumerated = unions is not None and k <= groups.max() + 1
         if unions is not None and enumerated:
             starts.append(unions.labels(k)[groups])
-        runs = [_moved(source, filled(np.zeros((source.n_items, k)), start), k, weighted) for start in starts]
+        starts = [filled(np.zeros((source.n_items, k)), start) for start in starts]
+        with thread_pools().limit(limits=1):  # the sums must not depend on the number of threads
+            runs = [_moved(source, start, k, weighted) for start in starts]
         best = min(runs, key=lambda run: round(run.trace[-1], _DIGITS))
         info = ImpurityInfo(
             objective=best.trace[-1],
@@ -172,7 +178,7 @@ class _State:
         left = self._cost(self._weights @ (self._top[:, old] - alone), self.sizes[old] - 1)
         changes = joined - self.costs + left - self.costs[old]
         changes[old] = 0.0
-        new = int(np.argmin(changes))
+        new = int(np.argmin(np.round(changes, _DIGITS)))
         return new, float(changes[new])
 
     def move(self, rows: npt.NDArray[np.int64], old: int, new: int) -> None:

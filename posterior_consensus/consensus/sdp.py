@@ -16,7 +16,7 @@ from posterior_consensus.loss_record import Objective
 from posterior_consensus.losses import kcc
 from posterior_consensus.partitions import canonical_labels
 
-_SECONDS = 10.0  # estimated time of the work
+_SECONDS = 5.0  # estimated time of the work
 _MOST_SHARES = 30  # numbers of clusters that have a share of the time of their own
 
 
@@ -36,7 +36,7 @@ def sdp(
     ----------
     seconds : float, optional
         Time after which the relaxation is left as it is, shared between the numbers of clusters that are tried. By
-        default a fixed amount of work is done, about ten seconds'.
+        default a fixed amount of work is done, about five seconds'.
 
     Notes
     -----
