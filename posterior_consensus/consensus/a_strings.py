@@ -58,7 +58,8 @@ def a_strings(draws: Any) -> xr.DataArray:
     memory.check(n_items * n_draws * width, f"A-strings of {n_items} items, {n_draws} draws and {width} clusters")
     strings = np.equal.outer(source.labels.T, np.arange(width)).astype(np.int8)
     dims, samples = (source.items.dim, "sample", "drawn_cluster"), source.samples
-    coords = {**source.items.array(np.arange(n_items), "item").coords, **samples.coords}
+    coords: dict[Any, Any] = dict(source.items.array(np.arange(n_items), "item").coords)
+    coords |= samples.coords
     if samples.is_weighted:
         coords["weight"] = ("sample", samples.weights)
     return xr.DataArray(strings, dims=dims, coords=coords, name="a")
@@ -101,5 +102,5 @@ def from_a_strings(strings: Any) -> PartitionDraws:
     weights = coords.pop("weight", None)
     drawn = xr.DataArray(labels, dims=(sample_dim, item_dim), coords=coords, name="z")
     return as_partition_draws(
-        drawn, sample_dims=sample_dim, item_dim=item_dim, weights=None if weights is None else weights.values
+        drawn, sample_dims=str(sample_dim), item_dim=str(item_dim), weights=None if weights is None else weights.values
     )
