@@ -60,8 +60,9 @@ docs: $(VENV)/dev.stamp  ## the documentation, in docs/_build/html
 bench: $(VENV)/test.stamp  ## every file of benchmarks/ whose name begins with neither _ nor reproduce
 	@set -e; for f in $(basename $(notdir $(filter-out benchmarks/_% benchmarks/reproduce_%,$(wildcard benchmarks/*.py)))); do echo "== $$f"; $(PY) -m benchmarks.$$f; done
 
-reproduce: $(VENV)/test.stamp  ## tables and figures of the consensus paper, in reproduction/ (a quarter of an hour)
+reproduce: $(VENV)/test.stamp  ## tables and figures of the papers, in reproduction/ (a quarter of an hour)
 	$(PY) -m benchmarks.reproduce_consensus_paper
+	$(PY) -m benchmarks.reproduce_ensemble_clustering
 
 clean:  ## remove environments, caches, the built documentation and figures
 	rm -rf .venv docs/_build docs/api/generated .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis figures reproduction

@@ -17,8 +17,8 @@ from posterior_consensus.bounds.methods import BOUNDS, family_of
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.expectation import mean_loss
 from posterior_consensus.info import Info
-from posterior_consensus.loss_record import Objective, PairLoss
-from posterior_consensus.losses import PartitionLoss, loss_attrs, loss_from, needed_by, objective_of
+from posterior_consensus.loss_record import Objective
+from posterior_consensus.losses import loss_attrs, needed_by, objective_from, objective_of
 from posterior_consensus.sources.containers import Stored, stored
 from posterior_consensus.sources.labels import as_pair_source
 
@@ -34,11 +34,11 @@ class Certificate(Stored):
     ----------
     partition : xarray.DataArray of shape (n_items,), dtype int32
         The partition in question.
-    loss : PartitionLoss
+    loss : PartitionLoss or PairLoss
     expected_loss : float
         That of the partition, in the loss's unit.
     lower_bound : float
-        No partition's expected loss is below it.
+        No partition's expected loss is below it; for "kcc", of no partition with as many clusters or fewer.
     method : str
         How the bound was found: the most laborious kind of work that was needed.
     seconds : float
@@ -47,12 +47,12 @@ class Certificate(Stored):
         A partition of smaller expected loss, if bounding found one.
     better_loss : float
         Its expected loss; that of the partition if there is none.
-    info : BinderBoundInfo, VIBoundInfo, MatchingInfo or None
+    info : BinderBoundInfo, VIBoundInfo, RelaxationInfo, MatchingInfo or None
         The method's record of its work.
     """
 
     partition: xr.DataArray
-    loss: PartitionLoss
+    loss: Objective
     expected_loss: float
     lower_bound: float
     method: str
@@ -98,7 +98,7 @@ class Certificate(Stored):
         found = "better_partition" in dataset
         return cls(
             partition=dataset["certified_partition"].rename("partition"),
-            loss=loss_from(dataset.attrs, "certificate_"),
+            loss=objective_from(dataset.attrs, "certificate_"),
             expected_loss=expected,
             lower_bound=float(dataset["certified_lower_bound"]),
             method=dataset.attrs["certificate_method"],
@@ -139,7 +139,7 @@ def _digits(value: Any) -> str:
 def certify(
     draws: Any,
     partition: Any,
-    loss: str | PartitionLoss | None = None,
+    loss: str | Objective | None = None,
     *,
     seconds: float | None = None,
     progressbar: bool = True,
@@ -151,10 +151,11 @@ def certify(
     draws : PairSimilarity, PartitionDraws or anything :func:`as_partition_draws` takes
     partition : result object, DataArray or label vector of shape (n_items,)
         As a rule the consensus under the same loss: the better it is, the faster the proof.
-    loss : str or PartitionLoss, optional
-        A loss for which there is a bounding method: "binder", or ``binder(a)`` with any costs; "vi"; and the other
-        metrics, "jaccard", "nvi", "id" and "nid". By default the one that the partition was found under, if it is a
-        result, else "vi". A similarity matrix alone takes Binder's losses only.
+    loss : str, PartitionLoss or PairLoss, optional
+        A loss for which there is a bounding method: "binder", or ``binder(a)`` with any costs; "vi"; the other metrics,
+        "jaccard", "nvi", "id" and "nid"; and "kcc", the objective of k-means on the one-hot matrix, at the partition's
+        number of clusters. By default the one that the partition was found under, if it is a result, else "vi". A
+        similarity matrix alone takes Binder's losses and "kcc".
     seconds : float, optional
         Time limit. The bound that is reached by then depends on the machine. By default a fixed amount of work is done,
         about a minute's, or less where the optimum is proven before.
@@ -191,6 +192,10 @@ def certify(
     half the mean loss between draws matched with draws far from them. These two bounds leave a gap where the posterior
     is wide. The background pages derive them and say how large it was on examples.
 
+    The bound for "kcc" is a semidefinite relaxation over the partitions with as many clusters or fewer. Multipliers in
+    closed form prove a partition with clear clusters at the cost of an eigendecomposition. Others are found by steps of
+    one eigendecomposition each, and for more items than the budget has steps for the spectral bound is left.
+
     References
     ----------
     .. [1] Bansal, Blum and Chawla (2004), Machine Learning 56, 89-113.
@@ -219,7 +224,7 @@ def certificate_within(
 ) -> Certificate:
     """Do what :func:`certify` does with no more work than the budget holds."""
     family = family_of(record)
-    if family is None or isinstance(record, PairLoss):
+    if family is None:
         losses = ", ".join(known.losses for known in BOUNDS.values())
         raise ValueError(f"`loss` must have a bounding method, as {losses} have; got {record.name!r}.")
     labels = source.as_labels(partition)

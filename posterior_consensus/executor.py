@@ -11,6 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from functools import cache
 from itertools import count
 from threading import Event, Lock, current_thread
 from typing import Any, TypeVar
@@ -153,6 +154,15 @@ class Executor:
         """Stop, for the first of such reasons."""
         self.stopped = self.stopped or reason
         self.stop[0] = 1
+
+
+@cache  # looking through the loaded libraries takes longer than a small k-means
+def thread_pools() -> Any:
+    """The threads of the libraries that compute for NumPy and scikit-learn."""
+    import sklearn.cluster  # noqa: F401  brings the library whose threads are to be limited
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def _threads() -> ThreadPoolExecutor:

@@ -135,7 +135,8 @@ class FitInfo(NumbersInfo):
     ----------
     objective : float
         Its value for the answer: expected distance ("align_and_vote"), expected Binder loss ("boem"), utility ("kcc"),
-        log-likelihood ("lange_buhmann"), log-posterior density ("rpm_em"), squared distance to the PSM ("nmf").
+        summed impurity ("impurity"), log-likelihood ("lange_buhmann"), log-posterior density ("rpm_em"), squared
+        distance to the PSM ("nmf").
     n_iter : int
         Steps to the answer.
     converged : bool
@@ -143,7 +144,7 @@ class FitInfo(NumbersInfo):
     trace : list of float
         The objective on the way.
     objectives : list of float or None
-        Of every start of "align_and_vote" and "rpm_em".
+        Of every start of "align_and_vote", "impurity" and "rpm_em".
     """
 
     objective: float
@@ -158,6 +159,14 @@ class KMeansInfo(FitInfo):
     """Record of "kcc": `utility` is the one that was maximised."""
 
     utility: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImpurityInfo(FitInfo):
+    """Record of "impurity": whether clusters count by size, and whether the least was found by enumeration."""
+
+    weighted: bool
+    enumerated: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,6 +244,8 @@ class BinderBoundInfo(Info):
         Number of signatures: items that are together in all draws share one.
     n_packings, n_rounds, n_programs, n_branches : int
         Packings of triangles, rounds of dual ascent, linear programs solved, and branchings.
+    n_steps : int
+        Steps of the semidefinite relaxation, which is used where a gap is left.
     """
 
     n_signatures: int
@@ -242,6 +253,7 @@ class BinderBoundInfo(Info):
     n_rounds: int
     n_programs: int
     n_branches: int
+    n_steps: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -264,6 +276,27 @@ class VIBoundInfo(Info):
     n_steps: int
     n_triangles: int
     size_groups: list[int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelaxationInfo(NumbersInfo):
+    """Record of the bound for the objective "kcc", and of the method "sdp".
+
+    Attributes
+    ----------
+    n_signatures : int
+        Number of items after those that are together in all draws are merged.
+    n_iter : int
+        Steps of the alternating direction method of multipliers; for the answer's number of clusters.
+    objectives, lower_bounds : list of float or None
+        Of "sdp", for each number of clusters that was tried: the objective "kcc" of the partition that was found, and
+        its lower bound.
+    """
+
+    n_signatures: int
+    n_iter: int
+    objectives: list[float] | None = None
+    lower_bounds: list[float] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

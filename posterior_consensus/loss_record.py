@@ -115,6 +115,8 @@ class PairLoss:
         Where it is defined.
     parameters : mapping of str to float
         Arguments of the factory in PAIR_LOSSES that makes it.
+    falls_with_clusters : bool
+        Whether splitting a cluster never raises it, so that it compares partitions of one number of clusters only.
     """
 
     name: str
@@ -126,6 +128,7 @@ class PairLoss:
     upper: str = "1"
     reference: str = ""
     parameters: Mapping[str, float] = field(default_factory=dict, hash=False)
+    falls_with_clusters: bool = False
 
     def __str__(self) -> str:
         return self.name

@@ -22,6 +22,7 @@ __all__ = [
     "binder",
     "information_distance",
     "jaccard",
+    "kcc",
     "nid",
     "nmi",
     "nvi",
@@ -459,6 +460,58 @@ def pear() -> PairLoss:
     )
 
 
+def kcc() -> PairLoss:
+    """Objective of k-means-based consensus: squared distances of the items' one-hot rows to their cluster's mean.
+
+    Returns
+    -------
+    PairLoss
+
+    Notes
+    -----
+    In the one-hot matrix every draw has a block of columns, and every item a one in each block. With S_i the cluster of
+    item i and X the posterior similarity matrix, the mean squared distance, weighted as the draws are, is
+
+        L = (1 / n) sum_i [1 - sum_{j in S_i} X_ij / size(S_i)],
+
+    the mean probability that a draw separates an item from a random member of its cluster, itself included. It is the
+    objective of ``method="kcc"`` with category utility [1]_, and Model 2 of [2]_ divided by the numbers of items and of
+    draws. No split of a cluster raises it, down to 0 for single items. A number of clusters must therefore be given.
+
+    References
+    ----------
+    .. [1] Wu, Liu, Xiong, Cao and Chen (2015), IEEE Transactions on Knowledge and Data Engineering 27(1), 155-169.
+       https://doi.org/10.1109/TKDE.2014.2316512
+    .. [2] Singh, Mukherjee, Peng and Xu (2007), Ensemble clustering using semidefinite programming, Advances in Neural
+       Information Processing Systems 20.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> draws = [[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 1]]
+    >>> pc.expected_loss(draws, [0, 0, 1, 1], "kcc")["expected_loss"].item()
+    0.0625
+    """
+    return PairLoss(
+        name="kcc",
+        formula="mean of 1 - l / s",
+        value=_sum_of_squares,
+        item_terms=_share_apart,
+        reference="https://doi.org/10.1109/TKDE.2014.2316512",
+        falls_with_clusters=True,
+    )
+
+
+def _sum_of_squares(sizes: Floats, links: Floats, sums: Floats) -> Floats:
+    mean: Floats = np.mean(_share_apart(sizes, links), axis=-1)
+    return mean
+
+
+def _share_apart(sizes: Floats, links: Floats) -> Floats:
+    shares: Floats = 1.0 - links / sizes
+    return shares
+
+
 def _vi_bound(sizes: Floats, links: Floats, sums: Floats) -> Floats:
     bound: Floats = np.mean(_vi_bound_terms(sizes, links) + np.log2(sums), axis=-1)
     return bound
@@ -485,7 +538,11 @@ def _one_minus_pear(sizes: Floats, links: Floats, sums: Floats) -> Floats:
     return loss
 
 
-PAIR_LOSSES: dict[str, Callable[..., PairLoss]] = {"vi_lower_bound": vi_lower_bound, "pear": pear}
+PAIR_LOSSES: dict[str, Callable[..., PairLoss]] = {
+    "vi_lower_bound": vi_lower_bound,
+    "pear": pear,
+    "kcc": kcc,
+}
 """Losses of a partition given a similarity matrix, by name."""
 
 

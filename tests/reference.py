@@ -55,6 +55,27 @@ def one_minus_pear(estimate, similarities):
     return 0.0 if abs(best) < 1e-12 else 1 - (joint - chance) / best
 
 
+def sum_of_squares(estimate, draws, weights=None):
+    """Mean squared distance of the items' one-hot rows to their cluster's mean, draws weighted."""
+    total = 0.0
+    for draw, weight in zip(np.asarray(draws), shares(draws, weights), strict=True):
+        rows = np.equal.outer(draw, np.unique(draw)).astype(float)
+        for cluster in np.unique(estimate):
+            members = rows[np.equal(estimate, cluster)]
+            total += weight * ((members - members.mean(axis=0)) ** 2).sum()
+    return total / len(estimate)
+
+
+def summed_impurity(partition, draws, weighted=False, weights=None):
+    """Sum over clusters of the mean share of members outside of the draw's cluster that has most of them."""
+    total = 0.0
+    for cluster in np.unique(partition):
+        members = np.equal(partition, cluster)
+        pure = [max(Counter(np.asarray(draw)[members].tolist()).values()) / members.sum() for draw in draws]
+        total += (1 - shares(draws, weights) @ pure) * (members.mean() if weighted else 1)
+    return total
+
+
 def binder_of_pairs(estimate, similarities):
     """Binder's loss 2 / n^2 for each pair, with a pair's similarity as its probability of being together."""
     pairs = combinations(range(len(estimate)), 2)

@@ -189,6 +189,8 @@ TAKES_PARTITION = {
     "credible_ball": pc.credible_ball,
     "PartitionDensity.p_value": lambda draws, p: pc.partition_density(draws).p_value(p),
     "certify": pc.certify,
+    "certify kcc": lambda draws, p: pc.certify(draws, p, "kcc"),
+    "summed_impurity": pc.consensus.summed_impurity,
     "item_uncertainty": pc.item_uncertainty,
     "cluster_merges": pc.cluster_merges,
     "plot_items_map": pc.plot_items_map,

@@ -99,7 +99,9 @@ def functions_of(draws, partition):
         "item_uncertainty": lambda: pc.item_uncertainty(draws, partition),
         "particles": lambda: [pc.particles(draws, **seeded, **quiet), pc.particles(draws, 3, **seeded, **quiet)],
         "partial_partition": lambda: pc.partial_partition(draws, complete="vi", **seeded),
-        "certify": lambda: [pc.certify(draws, partition, loss, seconds=0.1, **quiet) for loss in ("binder", "vi")],
+        "certify": lambda: [
+            pc.certify(draws, partition, loss, seconds=0.1, **quiet) for loss in ("binder", "vi", "kcc")
+        ],
         "loss_path": lambda: pc.loss_path(draws, "vi", [0.5, 1.0], **seeded, **quiet),
         "consensus_partition": lambda: pc.consensus_partition(draws, **seeded, **quiet),
         "diagnose": lambda: pc.diagnose(draws, partition),
@@ -109,6 +111,9 @@ def functions_of(draws, partition):
         "sequential_distances": lambda: diagnostics.sequential_distances(draws),
         "pair_threshold": lambda: consensus.pair_threshold(draws, **seeded, **quiet),
         "as_pair_similarity": lambda: pc.as_pair_similarity(draws),
+        "summed_impurity": lambda: consensus.summed_impurity(draws, partition),
+        "a_strings": lambda: consensus.a_strings(draws),
+        "from_a_strings": lambda: consensus.from_a_strings(consensus.a_strings(draws)),
         "refine_partition": lambda: consensus.refine_partition(draws, partition),
         "random_perturbation_em": lambda: consensus.random_perturbation_em(draws, 3, n_starts=1, **seeded),
         "fit_modes": lambda: consensus.fit_modes(draws, 1, n_clusters=3, n_starts=1, **seeded),

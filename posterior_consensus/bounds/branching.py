@@ -21,6 +21,7 @@ from posterior_consensus.bounds.instance import (
     packing_bound,
     settled,
 )
+from posterior_consensus.bounds.sdp_binder import PairRelaxation
 from posterior_consensus.kernels import packing
 from posterior_consensus.partitions import Labels, canonical_labels
 
@@ -51,7 +52,8 @@ class Search:
         self._numbers = count()
         self._current = float(np.minimum(together, apart).sum()) / 2
         self._closed = np.inf  # least bound of all closed subproblems
-        self.counts = {"n_packings": 0, "n_rounds": 0, "n_programs": 0, "n_branches": 0}
+        self._relaxed = -np.inf
+        self.counts = {"n_packings": 0, "n_rounds": 0, "n_programs": 0, "n_branches": 0, "n_steps": 0}
         self.labels, self._best = labels, self._root.cost(labels)
         self._offer(self._root, labels)
 
@@ -71,15 +73,30 @@ class Search:
     @property
     def bound(self) -> float:
         """No partition costs less."""
-        least = min([self._current, *(value for value, *_ in self._open)])
+        least = max(min([self._current, *(value for value, *_ in self._open)]), self._relaxed)
         if self._step == 0:
             return min(self._best, self._closed, least)
         return self._best if np.isinf(least) else min(self._best, self._step * np.ceil(least / self._step - 0.0005))
 
     @property
+    def gap(self) -> float:
+        """What the best partition costs above the bound."""
+        return max(0.0, self._best - self.bound)
+
+    def relax(self, budget: Budget) -> None:
+        """Bound the whole problem by semidefinite relaxation too, if a gap is left and the budget has room."""
+        if self.gap <= _SAME * self._best:
+            return
+        relaxation = PairRelaxation(self._root, self.labels, budget)
+        for value in relaxation.bounds():
+            self._relaxed = max(self._relaxed, value)
+        self.counts["n_steps"] = relaxation.n_iter
+
+    @property
     def method(self) -> str:
         """The most laborious kind of work done, in words."""
         names = {
+            "n_steps": "semidefinite relaxation",
             "n_branches": "branch and bound",
             "n_programs": "linear program",
             "n_rounds": "dual ascent",

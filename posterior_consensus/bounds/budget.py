@@ -29,6 +29,9 @@ class Budget(Protocol):
     def part(self, share: float) -> Budget:
         """Set a share of what is left aside."""
 
+    def extra(self, share: float) -> Budget:
+        """As much as a share of what is left, beyond it where it is no promise."""
+
 
 class Deadline:
     """Seconds on the clock: what is found then depends on the machine."""
@@ -56,6 +59,12 @@ class Deadline:
     def part(self, share: float) -> Deadline:
         """Set a share of what is left aside."""
         return Deadline(share * self.left)
+
+    def extra(self, share: float) -> Foreseen:
+        """As many seconds as the share of what is left, which go from it: a time limit is a promise."""
+        seconds = share * self.left
+        self._deadline -= seconds
+        return Foreseen(seconds)
 
 
 class Foreseen:
@@ -88,3 +97,7 @@ class Foreseen:
         seconds = share * self.left
         self._left -= seconds
         return Foreseen(seconds)
+
+    def extra(self, share: float) -> Foreseen:
+        """As much as a share of what is left, beyond it."""
+        return Foreseen(share * self.left)

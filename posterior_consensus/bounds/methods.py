@@ -10,11 +10,12 @@ from posterior_consensus.bounds.binder import binder_bound
 from posterior_consensus.bounds.bound import Bound
 from posterior_consensus.bounds.budget import Budget, Foreseen
 from posterior_consensus.bounds.matching import matching_bound
+from posterior_consensus.bounds.sdp import sum_of_squares_bound
 from posterior_consensus.bounds.vi import seconds_to_begin, vi_bound
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.loss_record import Objective
-from posterior_consensus.losses import PartitionLoss, is_binder, vi
+from posterior_consensus.losses import PartitionLoss, is_binder, kcc, vi
 from posterior_consensus.partitions import Labels
 
 _BYTES_A_PAIR = 160  # of matrices of items x items, with room for the triangles: 5,000 items in 4 GB
@@ -33,6 +34,10 @@ class Family(NamedTuple):
 def is_vi(loss: Objective) -> bool:
     """Whether the loss is the variation of information with equal costs."""
     return loss == vi()
+
+
+def _is_kcc(loss: Objective) -> bool:
+    return loss == kcc()
 
 
 def _vi_bound(
@@ -57,6 +62,7 @@ def _is_metric(loss: Objective) -> bool:
 BOUNDS: dict[str, Family] = {
     "binder": Family(is_binder, binder_bound, "'binder' with any costs"),
     "vi": Family(is_vi, _vi_bound, "'vi'"),
+    "kcc": Family(_is_kcc, sum_of_squares_bound, "'kcc'"),
     "metrics": Family(_is_metric, matching_bound, "losses that are metrics ('jaccard', 'nvi', 'id', 'nid')"),
 }
 """Families of losses by name, the best method first."""

@@ -1,5 +1,7 @@
 """Consensus partitions: one estimate from all draws."""
 
+from posterior_consensus.consensus.a_strings import a_strings, from_a_strings
+from posterior_consensus.consensus.impurity import summed_impurity
 from posterior_consensus.consensus.methods import METHODS
 from posterior_consensus.consensus.partition import ConsensusPartition, consensus_partition
 from posterior_consensus.consensus.perturbation.fit import PerturbationFit, random_perturbation_em
@@ -12,6 +14,7 @@ from posterior_consensus.info import (
     BinderBoundInfo,
     CandidatesInfo,
     FitInfo,
+    ImpurityInfo,
     Info,
     KMeansInfo,
     MatchingInfo,
@@ -19,6 +22,7 @@ from posterior_consensus.info import (
     NumbersInfo,
     PerturbationInfo,
     PivotInfo,
+    RelaxationInfo,
     SearchInfo,
     SeedsInfo,
     Threshold,
@@ -33,6 +37,7 @@ __all__ = [
     "CandidatesInfo",
     "ConsensusPartition",
     "FitInfo",
+    "ImpurityInfo",
     "Info",
     "KMeansInfo",
     "MatchingInfo",
@@ -43,13 +48,17 @@ __all__ = [
     "PerturbationFit",
     "PerturbationInfo",
     "PivotInfo",
+    "RelaxationInfo",
     "SearchInfo",
     "SeedsInfo",
     "Threshold",
     "VIBoundInfo",
+    "a_strings",
     "consensus_partition",
     "fit_modes",
+    "from_a_strings",
     "pair_threshold",
     "random_perturbation_em",
     "refine_partition",
+    "summed_impurity",
 ]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from functools import cache
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +10,7 @@ import numpy.typing as npt
 from posterior_consensus.arguments import check_count
 from posterior_consensus.consensus.selection import Candidate, best_number, cluster_range, effort
 from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.executor import thread_pools
 from posterior_consensus.loss_record import Objective
 from posterior_consensus.partitions import Labels, canonical_labels
 
@@ -65,12 +64,3 @@ def k_means(
         # Fewer distinct points than clusters: the caller sees it from the labels.
         warnings.simplefilter("ignore", ConvergenceWarning)
         return canonical_labels(model.fit_predict(points, sample_weight=weights))
-
-
-@cache  # looking through the loaded libraries takes longer than a small k-means
-def thread_pools() -> Any:
-    """The threads of the libraries that compute for NumPy and scikit-learn."""
-    import sklearn.cluster  # noqa: F401  brings the library whose threads are to be limited
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()

@@ -8,10 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.arguments import check_count
-from posterior_consensus.consensus.basic import k_means, thread_pools
+from posterior_consensus.consensus.basic import k_means
 from posterior_consensus.consensus.selection import Candidate, best_number, cluster_range, effort
 from posterior_consensus.consensus.spectral import random_walk_vectors
 from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.executor import thread_pools
 from posterior_consensus.loss_record import Objective
 from posterior_consensus.partitions import Labels, canonical_labels
 

@@ -7,10 +7,11 @@ import numpy.typing as npt
 from scipy.sparse.linalg import LinearOperator
 
 from posterior_consensus.arguments import check_count
-from posterior_consensus.consensus.basic import k_means, thread_pools
+from posterior_consensus.consensus.basic import k_means
 from posterior_consensus.consensus.selection import Candidate, best_number, cluster_range, effort
 from posterior_consensus.consensus.spectral import leading_of
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.executor import thread_pools
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.loss_record import Objective
 

@@ -16,12 +16,14 @@ from posterior_consensus.consensus.exact import exact
 from posterior_consensus.consensus.greedy import greedy
 from posterior_consensus.consensus.hbgf import hbgf
 from posterior_consensus.consensus.hierarchical import hierarchical
+from posterior_consensus.consensus.impurity import impurity
 from posterior_consensus.consensus.kcc import kcc
 from posterior_consensus.consensus.lange_buhmann import lange_buhmann
 from posterior_consensus.consensus.mcla import mcla
 from posterior_consensus.consensus.nmf import nmf
 from posterior_consensus.consensus.rpm_em import rpm_em
 from posterior_consensus.consensus.sccc import sccc
+from posterior_consensus.consensus.sdp import sdp
 from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.consensus.spectral import spectral
 from posterior_consensus.loss_record import Need
@@ -41,6 +43,8 @@ METHODS: dict[str, Method] = {
     "basic": Method(basic, "pairs"),
     "spectral": Method(spectral, "pairs"),
     "kcc": Method(kcc, "draws"),
+    "sdp": Method(sdp, "pairs"),
+    "impurity": Method(impurity, "draws"),
     "cc_pivot": Method(cc_pivot, "pairs"),
     "boem": Method(boem, "pairs"),
     "align_and_vote": Method(align_and_vote, "draws"),

@@ -23,7 +23,7 @@ from posterior_consensus.consensus.threshold import consistent_interval, pair_me
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.expectation import loss_and_error
 from posterior_consensus.info import Asked, Info, SearchInfo, Threshold
-from posterior_consensus.loss_record import Need, Objective
+from posterior_consensus.loss_record import Need, Objective, PairLoss
 from posterior_consensus.losses import as_objective, binder, loss_attrs, needed_by, objective_from
 from posterior_consensus.partitions import HasLabels
 from posterior_consensus.sources.containers import Stored, as_json, names_from_json, stored
@@ -283,7 +283,8 @@ def consensus_partition(
         With a similarity matrix alone (:func:`as_pair_similarity`), losses and methods that need pairs only.
     loss : str, PartitionLoss or PairLoss
         Loss whose posterior expectation is to be small: a name in LOSSES or a record such as ``binder(a=0.5)``. Or one
-        that the posterior similarity matrix gives, by its name in PAIR_LOSSES: "vi_lower_bound", "pear".
+        that the posterior similarity matrix gives, by its name in PAIR_LOSSES: "vi_lower_bound", "pear", and "kcc",
+        which needs `n_clusters` or `max_clusters`.
     method : str or callable
         A name in METHODS, or a function of the same signature. "greedy" searches for the least expected loss;
         "hierarchical", "basic", "spectral", "kcc", "sdp", "impurity", "lange_buhmann", "cspa", "mcla", "hbgf" and
@@ -359,9 +360,9 @@ def consensus_partition(
     gaps beside the best number until these are at most a thirtieth of it, or 1. Beyond 30 clusters such a fit has fewer
     starts and iterations, in proportion. `info` lists the numbers as ``n_clusters_tried``.
 
-    A similarity matrix alone is enough for "greedy", "hierarchical", "basic", "spectral", "cc_pivot", "boem",
+    A similarity matrix alone is enough for "greedy", "hierarchical", "basic", "spectral", "sdp", "cc_pivot", "boem",
     "lange_buhmann", "cspa", "nmf", "enumeration" and "exact" with Binder's loss of any costs. All but "exact" also take
-    the two losses of PAIR_LOSSES. Methods that try numbers of clusters then go up to the number of items, unless
+    the losses of PAIR_LOSSES. Methods that try numbers of clusters then go up to the number of items, unless
     `max_clusters` is smaller, and "boem" starts from the best cut of the tree of average linkage. For "pear", greedy
     search is repeated for Binder's loss, each time at the pair threshold that the best PEAR so far gives (Dinkelbach's
     method); `info` has the last threshold and, as ``expected_losses``, the value after each search.
@@ -397,6 +398,7 @@ def consensus_partition(
     if isinstance(max_clusters, str):
         max_clusters = _in_any_draw(max_clusters, source)
     check_clusters(n_clusters, max_clusters)
+    _check_number(given, n_clusters, max_clusters)
     _check_items("n_clusters", n_clusters, source.n_items)
     _check_items("max_clusters", max_clusters, source.n_items)
     check_refinement(ORDERS[0] if refine is None else refine, passes, "refine")
@@ -474,6 +476,14 @@ def _in_any_draw(max_clusters: str, source: PairSource) -> int:
     if max_clusters != "draws":
         raise ValueError(f"`max_clusters` must be a whole number, 'draws' or None; got {max_clusters!r}.")
     return source.most_clusters
+
+
+def _check_number(loss: Objective, *numbers: int | None) -> None:
+    if isinstance(loss, PairLoss) and loss.falls_with_clusters and numbers == (None, None):
+        raise ValueError(
+            f"loss {loss.name!r} needs `n_clusters` or `max_clusters`: it falls with every further cluster, to 0 where "
+            "each item is one."
+        )
 
 
 def _check_items(name: str, value: int | None, n_items: int) -> None:

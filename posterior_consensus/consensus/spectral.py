@@ -9,9 +9,10 @@ import numpy.typing as npt
 from scipy.sparse.linalg import LinearOperator, aslinearoperator, eigsh
 
 from posterior_consensus.arguments import check_above, check_count
-from posterior_consensus.consensus.basic import k_means, thread_pools
+from posterior_consensus.consensus.basic import k_means
 from posterior_consensus.consensus.selection import Candidate, best_number, cluster_range, effort
 from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.executor import thread_pools
 from posterior_consensus.loss_record import Objective
 from posterior_consensus.similarity import similarity_operator
 

@@ -17,7 +17,7 @@ METHODS = list(pc.METHODS)
 DETERMINISTIC = ["hierarchical", "best_draw", "enumeration"]
 ANY_LOSS = [method for method in METHODS if method != "exact"]  # which takes Binder's alone
 PAIRS = [(method, loss) for method in METHODS for loss in LOSSES if method in ANY_LOSS or loss == "binder"]
-K_MEANS = ["basic", "spectral", "kcc", "cspa", "hbgf"]  # which find fewer where fewer items differ
+K_MEANS = ["basic", "spectral", "kcc", "sdp", "cspa", "hbgf"]  # which find fewer where fewer items differ
 
 pytestmark = pytest.mark.filterwarnings("ignore:The answer has:UserWarning")
 

@@ -1,0 +1,183 @@
+"""Figures 1 and 3 of Singh, Mukherjee, Peng and Xu (2007), "Ensemble clustering using semidefinite programming".
+
+Figure 1: the share of items mislabelled by each scheme and by the consensus of 4 to 10 of them, on iris and wine.
+Figure 3: 500 simulated ensembles, the objectives of Models 1 and 2 and the mean NMI of our answers beside those of the
+better of two graph methods. Written to reproduction/ as PNG and CSV.
+"""
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+
+import joblib
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.spatial.distance import pdist
+
+import posterior_consensus as pc
+from benchmarks._consensus_figures import save
+from benchmarks._schemes import table, ten_schemes
+from benchmarks._timing import print_table
+
+FOLDER = Path("reproduction")
+N_SCHEMES = range(4, 11)
+N_ENSEMBLES = 500
+SHARE_PERMUTED = 0.15  # at most
+BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#999999"
+
+
+def main() -> None:
+    """Run, print tables and write figures."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--smallest", action="store_true", help="run at the smallest size only, as the tests do")
+    options = parser.parse_args()
+    if options.smallest:
+        with tempfile.TemporaryDirectory() as folder:
+            report(2, [4], Path(folder))
+        return
+    FOLDER.mkdir(exist_ok=True)
+    began = time.perf_counter()
+    report(N_ENSEMBLES, N_SCHEMES, FOLDER)
+    print(f"\n{time.perf_counter() - began:.0f} s; written to {FOLDER}/")
+
+
+def report(n_ensembles: int, n_schemes: list[int] | range, folder: Path) -> None:
+    """Print what was found and write it."""
+    synergies = {name: synergy(name, n_schemes) for name in ("iris", "wine")}
+    for name, (errors, found) in synergies.items():
+        rows = [[name, m, errors[:m].min(), errors[:m].mean(), errors[:m].max(), *found.loc[m]] for m in found.index]
+        print_table(["data", "m", "best scheme", "mean", "worst", *found.columns], rows)
+    save_synergy(synergies, folder / "ensemble_figure_1.png")
+    run = joblib.Parallel(2)
+    results = pd.DataFrame(run(joblib.delayed(comparison)(number) for number in range(n_ensembles)))
+    results.to_csv(folder / "ensemble_figure_3.csv", index=False, float_format="%.6f")
+    print_table(["quantity", "mean", "median", "better", "equal", "worse"], list(summary(results)))
+    print(f"relative gap below 1e-5: {np.mean(results['gap'] < 1e-5):.0%} of the ensembles")
+    save_comparison(results, folder / "ensemble_figure_3.png")
+
+
+def synergy(name: str, n_schemes: list[int] | range) -> tuple[np.ndarray, pd.DataFrame]:
+    """Error of every scheme, and for each number of schemes that of the consensus, with its gap."""
+    features, truth = table(name)
+    labels = np.array(list(ten_schemes(features, 3).values()))
+    errors = np.array([pc.simulate.misclassification_distance(one, truth) for one in labels])
+    rows = {}
+    for m in n_schemes:
+        best, k_means = (answer(labels[:m], method, 3) for method in ("sdp", "kcc"))
+        rows[m] = {
+            "sdp": pc.simulate.misclassification_distance(best, truth),
+            "kcc": pc.simulate.misclassification_distance(k_means, truth),
+            "gap": best.gap,
+            "different items": best.info.n_signatures,
+        }
+    return errors, pd.DataFrame(rows).T.astype({"different items": int})
+
+
+def answer(labels: np.ndarray, method: str, k: int) -> pc.ConsensusPartition:
+    """The method's answer, judged by the objective of Model 2."""
+    return pc.consensus_partition(labels, "kcc", method, n_clusters=k, random_seed=1, progressbar=False)
+
+
+def save_synergy(synergies: dict, file: Path) -> None:
+    """Circles for the schemes, a line for the consensus, as in Figure 1."""
+    figure, panels = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
+    for axes, (name, (errors, found)) in zip(panels, synergies.items(), strict=True):
+        for m in found.index:
+            label = "each scheme" if m == found.index[0] else None
+            axes.plot(np.full(m, m), errors[:m], "o", mfc="none", color=GREY, markersize=5, label=label)
+        axes.plot(found.index, found["sdp"], "^-", color=BLUE, label="consensus (sdp)")
+        axes.set(xlabel="number m of schemes", title=name, xticks=list(found.index))
+    panels[0].set_ylabel("share of items mislabelled")
+    panels[1].legend(frameon=False)
+    save(figure, file)
+
+
+def comparison(number: int) -> dict:
+    """Our answers and the graph methods' on one simulated ensemble."""
+    rng = np.random.default_rng(number)
+    labels, k = permuted_ensemble(rng)
+    draws = pc.as_partition_draws(labels)
+    rivals = [spectral_cut(draws, k), clusters_of_clusters(draws, k)]
+    one = pc.consensus_partition(draws, "vi", "impurity", n_clusters=k, random_seed=1, progressbar=False)
+    two = answer(labels, "sdp", k)
+    models = {
+        "model 1": ([pc.consensus.summed_impurity(draws, rival) for rival in rivals], one.info.objective),
+        "model 2": (pc.expected_loss(draws, rivals, "kcc")["expected_loss"].values, two.expected_loss),
+    }
+    found = {"ensemble": number, "n_items": labels.shape[1], "n_clusters": k, "m": len(labels), "gap": two.gap}
+    for name, (theirs, ours) in models.items():
+        found[f"{name}, ours"], found[f"{name}, graphs"] = ours, min(theirs)
+    nmi = 1 - pc.expected_loss(draws, [two, *rivals], "nmi")["expected_loss"].values
+    return found | {"nmi, ours": nmi[0], "nmi, graphs": nmi[1:].max()}
+
+
+def permuted_ensemble(rng: np.random.Generator) -> tuple[np.ndarray, int]:
+    """An initial partition of unequal parts, permuted again and again: up to 15% of the items change places a time."""
+    n_items, k, m = int(rng.integers(30, 101)), int(rng.integers(3, 7)), int(rng.integers(4, 11))
+    labels = np.concatenate([np.arange(k), rng.choice(k, n_items - k, p=rng.dirichlet(np.full(k, 2.0)))])
+    ensemble = []
+    for _ in range(m):
+        items = rng.choice(n_items, int(n_items * rng.uniform(0, SHARE_PERMUTED)), replace=False)
+        labels = labels.copy()
+        labels[items] = labels[rng.permutation(items)]
+        ensemble.append(labels)
+    return np.array(ensemble), k
+
+
+def spectral_cut(draws: pc.PartitionDraws, k: int) -> np.ndarray:
+    """The similarity graph of the items cut into k parts (IBGF), by its normalised cut in place of METIS."""
+    found = pc.consensus_partition(
+        draws, "vi", "spectral", affinity="association", n_clusters=k, random_seed=1, progressbar=False
+    )
+    return found.labels.values
+
+
+def clusters_of_clusters(draws: pc.PartitionDraws, k: int) -> np.ndarray:
+    """Clusters of all draws in k groups by their Jaccard similarity (CBGF), and the items' votes for these."""
+    members = np.concatenate(
+        [np.eye(number)[one].T for one, number in zip(draws.labels, draws.n_clusters, strict=True)]
+    )
+    groups = fcluster(linkage(pdist(members > 0, "jaccard"), "average"), k, "maxclust") - 1
+    votes = np.array([members[groups == group].mean(axis=0) for group in range(groups.max() + 1)])
+    return votes.argmax(axis=0)
+
+
+def summary(results: pd.DataFrame) -> list[list]:
+    """Mean and median of what Figure 3 shows, and how often ours is better."""
+    rows = []
+    for name in ("model 1", "model 2", "nmi"):
+        ours, theirs = results[f"{name}, ours"], results[f"{name}, graphs"]
+        shown = ours - theirs if name == "nmi" else ratio(theirs, ours)
+        gain = ours - theirs if name == "nmi" else theirs - ours
+        shares = [f"{share:.0%}" for share in (np.mean(gain > 1e-9), np.mean(abs(gain) <= 1e-9), np.mean(gain < -1e-9))]
+        title = "NMI, ours less theirs" if name == "nmi" else f"{name}, theirs / ours"
+        rows.append([title, float(shown.mean()), float(shown.median()), *shares])
+    return rows
+
+
+def ratio(theirs: pd.Series, ours: pd.Series) -> pd.Series:
+    """Of two objectives; 1 where both are 0."""
+    return pd.Series(np.where(ours > 0, theirs / np.maximum(ours, 1e-300), np.where(theirs > 0, np.nan, 1.0)))
+
+
+def save_comparison(results: pd.DataFrame, file: Path) -> None:
+    """Histograms of the ratios of the objectives and of the differences of NMI, as in Figure 3."""
+    figure, panels = plt.subplots(1, 3, figsize=(10, 3.2), layout="constrained")
+    shown = {
+        "Model 1: theirs / ours": ratio(results["model 1, graphs"], results["model 1, ours"]),
+        "Model 2: theirs / ours": ratio(results["model 2, graphs"], results["model 2, ours"]),
+        "NMI: ours less theirs": results["nmi, ours"] - results["nmi, graphs"],
+    }
+    for axes, (title, values) in zip(panels, shown.items(), strict=True):
+        axes.hist(values.dropna(), bins=40, color=BLUE)
+        axes.axvline(0.0 if title.startswith("NMI") else 1.0, color=ORANGE, linestyle="--")
+        axes.set(xlabel=title)
+    panels[0].set_ylabel("number of ensembles")
+    save(figure, file)
+
+
+if __name__ == "__main__":
+    main()

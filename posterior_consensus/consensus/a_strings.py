@@ -1,0 +1,106 @@
+"""A-strings: what every draw says of an item, as a matrix of draws by clusters with a one in each row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from posterior_consensus import memory
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.partitions import as_array
+from posterior_consensus.sources.labels import as_partition_draws
+
+
+def a_strings(draws: Any) -> xr.DataArray:
+    """Write the draws as A-strings: for each item a matrix of draws by clusters with a one where the draw puts it.
+
+    Parameters
+    ----------
+    draws : PartitionDraws or anything :func:`as_partition_draws` takes
+
+    Returns
+    -------
+    xarray.DataArray of shape (n_items, n_draws, most clusters), dtype int8
+        Over the items, ``"sample"`` and ``"drawn_cluster"``, with coordinates ``chain``, ``draw`` and, of weighted
+        draws, ``weight``. A draw's clusters are numbered by first appearance; those that it does not have are columns
+        of zeros.
+
+    Raises
+    ------
+    ValueError
+        If the draws are invalid as :func:`as_partition_draws` says.
+    MemoryError
+        If the A-strings take more than the memory budget.
+
+    See Also
+    --------
+    from_a_strings : the way back.
+    summed_impurity : an objective that is defined on A-strings.
+
+    Notes
+    -----
+    They are the encoding of Singh, Mukherjee, Peng and Xu (NIPS 2007), "Ensemble clustering using semidefinite
+    programming". Side by side, the rows of an item's matrix are its row of the one-hot matrix on which "kcc" does
+    k-means. Methods here use neither, and form no array as large.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> strings = pc.consensus.a_strings([[0, 0, 1], [0, 1, 2]])
+    >>> strings.values[2]
+    array([[0, 1, 0],
+           [0, 0, 1]], dtype=int8)
+    """
+    source = as_partition_draws(draws)
+    n_items, n_draws, width = source.n_items, source.n_draws, int(source.n_clusters.max())
+    memory.check(n_items * n_draws * width, f"A-strings of {n_items} items, {n_draws} draws and {width} clusters")
+    strings = np.equal.outer(source.labels.T, np.arange(width)).astype(np.int8)
+    dims, samples = (source.items.dim, "sample", "drawn_cluster"), source.samples
+    coords: dict[Any, Any] = dict(source.items.array(np.arange(n_items), "item").coords)
+    coords |= samples.coords
+    if samples.is_weighted:
+        coords["weight"] = ("sample", samples.weights)
+    return xr.DataArray(strings, dims=dims, coords=coords, name="a")
+
+
+def from_a_strings(strings: Any) -> PartitionDraws:
+    """Read A-strings as draws.
+
+    Parameters
+    ----------
+    strings : DataArray or array_like of shape (n_items, n_draws, n_clusters)
+        In each row, an item in a draw, one 1 and else 0; as :func:`a_strings` makes them, whose coordinates are read.
+
+    Returns
+    -------
+    PartitionDraws
+
+    Raises
+    ------
+    ValueError
+        If there are not three dimensions, or a row is not of one 1 and else 0.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> pc.consensus.from_a_strings([[[1, 0], [1, 0]], [[1, 0], [0, 1]]]).labels
+    array([[0, 0],
+           [0, 1]], dtype=uint8)
+    """
+    values = as_array(strings, "strings")
+    if values.ndim != 3:
+        raise ValueError(f"`strings` must have three dimensions, items, draws and clusters; got {values.ndim}.")
+    if not (np.isin(values, (0, 1)).all() and (values.sum(axis=2) == 1).all()):
+        raise ValueError("`strings` must have one 1 and else 0 for each item in each draw.")
+    labels = values.argmax(axis=2).T
+    if not isinstance(strings, xr.DataArray):
+        return as_partition_draws(labels)
+    item_dim, sample_dim, _ = strings.dims
+    coords = {name: value for name, value in strings.coords.items() if value.dims in ((item_dim,), (sample_dim,))}
+    weights = coords.pop("weight", None)
+    drawn = xr.DataArray(labels, dims=(sample_dim, item_dim), coords=coords, name="z")
+    return as_partition_draws(
+        drawn, sample_dims=str(sample_dim), item_dim=str(item_dim), weights=None if weights is None else weights.values
+    )

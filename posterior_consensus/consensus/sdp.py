@@ -1,0 +1,79 @@
+"""Ensemble clustering by semidefinite programming: k-means on the one-hot matrix of all draws, relaxed and bounded."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from posterior_consensus.arguments import check_seconds
+from posterior_consensus.bounds.budget import Deadline, Foreseen
+from posterior_consensus.bounds.sdp import Relaxation, merge
+from posterior_consensus.consensus.selection import Candidate, best_number, cluster_range
+from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.info import RelaxationInfo
+from posterior_consensus.loss_record import Objective
+from posterior_consensus.losses import kcc
+from posterior_consensus.partitions import canonical_labels
+
+_SECONDS = 5.0  # estimated time of the work
+_MOST_SHARES = 30  # numbers of clusters that have a share of the time of their own
+
+
+def sdp(
+    draws: PairSource,
+    loss: Objective,
+    *,
+    n_clusters: int | None,
+    max_clusters: int | None,
+    rng: np.random.Generator,
+    progressbar: bool,
+    seconds: float | None = None,
+) -> Candidate:
+    """Minimise the objective "kcc" by semidefinite relaxation, rounding and moves; the answer comes with its bound.
+
+    Parameters
+    ----------
+    seconds : float, optional
+        Time after which the relaxation is left as it is, shared between the numbers of clusters that are tried. By
+        default a fixed amount of work is done, about five seconds'.
+
+    Notes
+    -----
+    It is Model 2 of Singh, Mukherjee, Peng and Xu (NIPS 2007), "Ensemble clustering using semidefinite programming",
+    which is k-means on the one-hot matrix. Items with equal labels in all draws are merged. The relaxation that
+    :func:`certify` bounds "kcc" with is rounded whenever its bound is computed: of its projection to rank k the winner
+    takes all [1]_. Moves of single signatures then lower the objective. The work ends when the best partition meets
+    the bound.
+
+    The number of clusters, where it is not given, is that of least expected `loss`. `info` has the objective and the
+    bound for each number that was tried. A small gap says that this number of clusters was solved to the end.
+
+    References
+    ----------
+    .. [1] Singh, Mukherjee, Peng and Xu (2010), Ensemble clustering using semidefinite programming with applications,
+       Machine Learning 79, 177-200. https://doi.org/10.1007/s10994-009-5158-y
+    """
+    if seconds is not None:
+        check_seconds(seconds)
+    merged = merge(draws)
+    numbers = cluster_range(draws, n_clusters, max_clusters)
+    share = 1 / min(len(numbers), _MOST_SHARES)
+    solved: dict[int, tuple[float, float]] = {}
+
+    def fit(k: int) -> Candidate:
+        if k >= merged.counts.size:
+            solved[k] = 0.0, 0.0
+            info = RelaxationInfo(n_signatures=merged.counts.size, n_iter=0)
+            return Candidate(canonical_labels(merged.signature), info)
+        budget = Foreseen(share * _SECONDS) if seconds is None else Deadline(share * float(seconds))
+        search = Relaxation(merged, k, budget)
+        search.run("Semidefinite relaxation", progressbar=progressbar and n_clusters is not None)
+        solved[k] = search.objective, search.lower_bound
+        return Candidate(search.partition, search.info)
+
+    best = best_number(draws, loss, numbers, fit, title="Semidefinite relaxation", progressbar=progressbar)
+    assert isinstance(best.info, RelaxationInfo)
+    objectives, bounds = zip(*(solved[k] for k in sorted(solved)), strict=True)
+    info = replace(best.info, objectives=list(objectives), lower_bounds=list(bounds))
+    return Candidate(best.labels, info, min(bounds) if loss == kcc() else None)
