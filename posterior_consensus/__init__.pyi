@@ -1,5 +1,6 @@
 from . import consensus as consensus
 from . import diagnostics as diagnostics
+from . import experts as experts
 from . import losses as losses
 from . import simulate as simulate
 from .certificate import Certificate as Certificate
@@ -20,6 +21,10 @@ from .ensemble.pairs import PairSimilarity as PairSimilarity
 from .ensemble.samples import Samples as Samples
 from .expectation import expected_loss as expected_loss
 from .expectation import partition_loss as partition_loss
+from .experts import Constraints as Constraints
+from .experts import ExpertViews as ExpertViews
+from .experts import as_constraints as as_constraints
+from .experts import expert_views as expert_views
 from .items import ItemUncertainty as ItemUncertainty
 from .items import item_uncertainty as item_uncertainty
 from .losses import LOSSES as LOSSES

@@ -1,1 +1,8 @@
 """What several uncertain experts say of pairs of items: who shares a view, who is reliable, and each view's clusters."""
+
+from posterior_consensus.experts.constraints import Constraints
+from posterior_consensus.experts.door import as_constraints
+from posterior_consensus.experts.record import ExpertViews
+from posterior_consensus.experts.views import expert_views
+
+__all__ = ["Constraints", "ExpertViews", "as_constraints", "expert_views"]

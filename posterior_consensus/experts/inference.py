@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize
+from scipy.optimize import Bounds, minimize
 from scipy.sparse import csr_array
 from scipy.special import betaln, digamma
 
@@ -97,6 +97,7 @@ class Inference:
     ) -> None:
         self._statements, self._memberships = statements, memberships
         self._n_views, self._priors = n_views, priors
+        self._limits = Bounds(*memberships.limits)
         self._n_must = np.asarray(statements.must.sum(axis=1), np.float64)
         self._n_cannot = np.asarray(statements.cannot.sum(axis=1), np.float64)
         n, (first, second) = statements.n_items, statements.pairs.T
@@ -153,7 +154,9 @@ class Inference:
                 return -value, -gradient
 
             before = fit.parameters[view]
-            found = minimize(cost, before, jac=True, method="L-BFGS-B", options={"maxiter": _STEPS})
+            found = minimize(
+                cost, before, jac=True, method="L-BFGS-B", bounds=self._limits, options={"maxiter": _STEPS}
+            )
             fit.parameters[view] = found.x
             within -= cost(found.x, csr_array(links.shape))[0]
         return within
@@ -182,10 +185,9 @@ class Inference:
         """Terms of the statements, of the experts and of the sticks."""
         must, cannot = self.counts(fit, together)
         in_must, in_cannot = weights_of(fit)
-        _, log_miss_sensitivity = expected_logs(fit.sensitivity)
-        log_specificity, log_miss_specificity = expected_logs(fit.specificity)
+        right, wrong = expected_logs(fit.specificity)
         said = (fit.view * (in_must * must + in_cannot * cannot)).sum()
-        said += self._n_must @ log_miss_specificity + self._n_cannot @ log_specificity
+        said += self._n_must @ wrong + self._n_cannot @ right
         divergence = beta_divergence(fit.sensitivity, self._priors.reliability)
         divergence += beta_divergence(fit.specificity, self._priors.reliability)
         divergence += beta_divergence(fit.sticks, (1.0, self._priors.concentration))

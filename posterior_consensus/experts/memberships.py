@@ -15,10 +15,13 @@ from scipy.sparse import csr_array
 Floats = npt.NDArray[np.float64]
 
 _NARROW = 1e-3  # standard deviation of a coefficient at the start
+_LOG_SD = (-15.0, 0.0)  # the bound falls in a standard deviation beyond that of the prior, 1
 
 
 class Memberships(Protocol):
     """Parameters of one view as one vector, the bound's terms in them, and the memberships that they stand for."""
+
+    limits: tuple[Floats, Floats]  # least and largest values of the parameters
 
     def start(self, rng: np.random.Generator) -> Floats:
         """Parameters to begin with."""
@@ -50,6 +53,15 @@ def softmax(logits: Floats) -> Floats:
     return scaled
 
 
+def _limits(n_free: int, n_log_sd: int) -> tuple[Floats, Floats]:
+    """Limits of free parameters and of the logarithms of standard deviations after them."""
+    low, high = (
+        np.concatenate([np.full(n_free, free), np.full(n_log_sd, log_sd)])
+        for free, log_sd in zip((-np.inf, np.inf), _LOG_SD, strict=True)
+    )
+    return low, high
+
+
 def _normal_terms(means: Floats, log_sd: Floats) -> tuple[float, Floats, Floats]:
     """Minus the divergence of independent normals from standard ones, and its gradient."""
     variances = np.exp(2 * log_sd)
@@ -79,6 +91,8 @@ class FeatureMemberships:
         self._design = np.column_stack([features, np.ones(len(features))])
         self._squares = self._design**2
         self._shape = (2, self._design.shape[1], n_clusters)
+        number = self._design.shape[1] * n_clusters
+        self.limits = _limits(number, number)
 
     def start(self, rng: np.random.Generator) -> Floats:
         """Means from a normal distribution, narrow standard deviations."""
@@ -121,6 +135,7 @@ class FreeMemberships:
 
     def __init__(self, n_items: int, n_clusters: int) -> None:
         self._shape = (n_items, n_clusters)
+        self.limits = _limits((n_items + 1) * n_clusters, n_clusters)
 
     def start(self, rng: np.random.Generator) -> Floats:
         """Logits from a normal distribution."""
