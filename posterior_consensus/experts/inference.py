@@ -7,15 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import Bounds, minimize
 from scipy.sparse import csr_array
 from scipy.special import betaln, digamma
 
-from posterior_consensus.experts.memberships import FeatureMemberships, Floats, FreeMemberships, softmax
+from posterior_consensus.experts.memberships import Floats, Memberships, softmax
 
-_STEPS = 15  # of L-BFGS-B in a climb
 _ROUNDS = 200
 _SETTLED = 1e-6  # relative rise of the bound at which a run ends
+_MOVED = 0.01  # change of an expert's probability of a view, after which views are looked for far away
 _INNER = 50  # rounds of the closed forms, at most, between two climbs
 
 
@@ -82,7 +81,7 @@ class Inference:
     Parameters
     ----------
     statements : Statements
-    memberships : FeatureMemberships or FreeMemberships
+    memberships : Memberships
     n_views : int
         Most views.
     priors : Priors
@@ -91,13 +90,12 @@ class Inference:
     def __init__(
         self,
         statements: Statements,
-        memberships: FeatureMemberships | FreeMemberships,
+        memberships: Memberships,
         n_views: int,
         priors: Priors,
     ) -> None:
         self._statements, self._memberships = statements, memberships
         self._n_views, self._priors = n_views, priors
-        self._limits = Bounds(*memberships.limits)
         self._n_must = np.asarray(statements.must.sum(axis=1), np.float64)
         self._n_cannot = np.asarray(statements.cannot.sum(axis=1), np.float64)
         n, (first, second) = statements.n_items, statements.pairs.T
@@ -116,12 +114,14 @@ class Inference:
             sticks=np.ones((n_views, 2)),
             parameters=[self._memberships.start(rng) for _ in range(n_views)],
         )
+        moved = True
         for _ in range(_ROUNDS):
-            within = self._climb(fit)
+            self._climb(fit, rng, far=moved)
             _largest_first(fit)
-            together = self.together(fit)
+            together, before = self.together(fit), fit.view
             self._update(fit, together)
-            fit.bound = self._experts_bound(fit, together) + within
+            moved = bool(np.abs(fit.view - before).max() > _MOVED)
+            fit.bound = self._bound(fit, together)
             fit.trace.append(fit.bound)
             if len(fit.trace) > 1 and fit.bound - fit.trace[-2] < _SETTLED * abs(fit.bound):
                 fit.settled = True
@@ -144,22 +144,20 @@ class Inference:
         indices, indptr, shape = self._pattern
         return [csr_array((weights[self._pair_of_entry], indices, indptr), shape=shape) for weights in by_view]
 
-    def _climb(self, fit: Fit) -> float:
-        """Raise the terms of each view; return what of them is not in the statements."""
-        within = 0.0
+    def _climb(self, fit: Fit, rng: np.random.Generator, far: bool) -> None:
+        """Raise the terms of each view, also from far away if that is asked for."""
         for view, links in enumerate(self.links(fit)):
+            found = self._memberships.climbed(fit.parameters[view], links)
+            other = self._memberships.proposed(links, rng) if far else None
+            if other is not None:
+                other = self._memberships.climbed(other, links)
+                if self._of_view(other, links) > self._of_view(found, links):
+                    found = other
+            fit.parameters[view] = found
 
-            def cost(parameters: Floats, links: csr_array = links) -> tuple[float, Floats]:
-                value, gradient = self._memberships.value(parameters, links)
-                return -value, -gradient
-
-            before = fit.parameters[view]
-            found = minimize(
-                cost, before, jac=True, method="L-BFGS-B", bounds=self._limits, options={"maxiter": _STEPS}
-            )
-            fit.parameters[view] = found.x
-            within -= cost(found.x, csr_array(links.shape))[0]
-        return within
+    def _of_view(self, parameters: Floats, links: csr_array) -> float:
+        soft = self._memberships.soft(parameters)
+        return 0.5 * float((soft * (links @ soft)).sum()) + self._memberships.own_terms(parameters)
 
     def counts(self, fit: Fit, together: Floats) -> tuple[Floats, Floats]:
         """Expected numbers (M, G) of must-links and of cannot-links between items that share a cluster, by view."""
@@ -181,8 +179,8 @@ class Inference:
             if np.abs(fit.view - before).max() < 1e-8:
                 break
 
-    def _experts_bound(self, fit: Fit, together: Floats) -> float:
-        """Terms of the statements, of the experts and of the sticks."""
+    def _bound(self, fit: Fit, together: Floats) -> float:
+        """The evidence lower bound."""
         must, cannot = self.counts(fit, together)
         in_must, in_cannot = weights_of(fit)
         right, wrong = expected_logs(fit.specificity)
@@ -193,13 +191,8 @@ class Inference:
         divergence += beta_divergence(fit.sticks, (1.0, self._priors.concentration))
         log_view = np.log(np.maximum(fit.view, np.finfo(float).tiny))
         chosen = (fit.view * (expected_log_shares(fit.sticks) - log_view)).sum()
-        return float(said - divergence + chosen)
-
-    def bound(self, fit: Fit) -> float:
-        """The evidence lower bound."""
-        empty = csr_array((self._statements.n_items, self._statements.n_items))
-        within = sum(self._memberships.value(parameters, empty)[0] for parameters in fit.parameters)
-        return self._experts_bound(fit, self.together(fit)) + within
+        within = sum(self._memberships.own_terms(parameters) for parameters in fit.parameters)
+        return float(said - divergence + chosen + within)
 
 
 def _largest_first(fit: Fit) -> None:

@@ -1,7 +1,6 @@
 """How likely each item belongs to each cluster of one view: softmax of its features, or free without them.
 
-Both kinds give the terms of the evidence lower bound that hold the memberships of one view, and their gradient. Nothing
-but these terms ties a view to the rest, so that each view is climbed alone.
+Given the experts, the evidence lower bound is a sum over views, so that each is climbed alone.
 """
 
 from __future__ import annotations
@@ -10,18 +9,25 @@ from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import Bounds, minimize
 from scipy.sparse import csr_array
+from scipy.special import digamma, gammaln
+
+from posterior_consensus import memory
+from posterior_consensus.kernels import pair_search
+from posterior_consensus.kernels.memberships import settle_memberships
 
 Floats = npt.NDArray[np.float64]
 
 _NARROW = 1e-3  # standard deviation of a coefficient at the start
 _LOG_SD = (-15.0, 0.0)  # the bound falls in a standard deviation beyond that of the prior, 1
+_COSTS = pair_search.Costs(-1.0, 0.0)  # the weight of the statements that a partition keeps, to be large
+_STEPS = 15  # of L-BFGS-B in a climb
+_TURNS, _PASSES, _STILL = 20, 20, 1e-5  # of free memberships: passes over the items, and the change at which they end
 
 
 class Memberships(Protocol):
-    """Parameters of one view as one vector, the bound's terms in them, and the memberships that they stand for."""
-
-    limits: tuple[Floats, Floats]  # least and largest values of the parameters
+    """What is known of the clusters of one view, as an array of parameters of its own kind."""
 
     def start(self, rng: np.random.Generator) -> Floats:
         """Parameters to begin with."""
@@ -31,11 +37,19 @@ class Memberships(Protocol):
         """Probabilities (n, K) of the clusters."""
         ...
 
-    def value(self, parameters: Floats, links: csr_array) -> tuple[float, Floats]:
-        """Terms of the bound, and their gradient.
+    def climbed(self, parameters: Floats, links: csr_array) -> Floats:
+        """Parameters that raise the bound, or the same.
 
         `links` (n, n) is symmetric: the weight of the statements of all experts that two items belong together.
         """
+        ...
+
+    def proposed(self, links: csr_array, rng: np.random.Generator) -> Floats | None:
+        """Parameters far from those so far that may be better, if there is a way to find some."""
+        ...
+
+    def own_terms(self, parameters: Floats) -> float:
+        """Terms of the bound that no statement is in."""
         ...
 
 
@@ -51,15 +65,6 @@ def softmax(logits: Floats) -> Floats:
     powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
     scaled: Floats = powers / powers.sum(axis=-1, keepdims=True)
     return scaled
-
-
-def _limits(n_free: int, n_log_sd: int) -> tuple[Floats, Floats]:
-    """Limits of free parameters and of the logarithms of standard deviations after them."""
-    low, high = (
-        np.concatenate([np.full(n_free, free), np.full(n_log_sd, log_sd)])
-        for free, log_sd in zip((-np.inf, np.inf), _LOG_SD, strict=True)
-    )
-    return low, high
 
 
 def _normal_terms(means: Floats, log_sd: Floats) -> tuple[float, Floats, Floats]:
@@ -92,7 +97,8 @@ class FeatureMemberships:
         self._squares = self._design**2
         self._shape = (2, self._design.shape[1], n_clusters)
         number = self._design.shape[1] * n_clusters
-        self.limits = _limits(number, number)
+        free, narrow = np.full(number, np.inf), np.full(number, 1.0)
+        self._limits = Bounds(np.concatenate([-free, _LOG_SD[0] * narrow]), np.concatenate([free, _LOG_SD[1] * narrow]))
 
     def start(self, rng: np.random.Generator) -> Floats:
         """Means from a normal distribution, narrow standard deviations."""
@@ -109,8 +115,28 @@ class FeatureMemberships:
         """Memberships at the means of the coefficients."""
         return softmax(self._design @ parameters.reshape(self._shape)[0])
 
+    def climbed(self, parameters: Floats, links: csr_array) -> Floats:
+        """A few steps of L-BFGS-B."""
+
+        def cost(parameters: Floats) -> tuple[float, Floats]:
+            value, gradient = self.value(parameters, links)
+            return -value, -gradient
+
+        options = {"maxiter": _STEPS}
+        found = minimize(cost, parameters, jac=True, method="L-BFGS-B", bounds=self._limits, options=options)
+        climbed: Floats = found.x
+        return climbed
+
+    def proposed(self, links: csr_array, rng: np.random.Generator) -> Floats | None:
+        """None: there are few parameters, and a climb finds its way."""
+        return None
+
+    def own_terms(self, parameters: Floats) -> float:
+        """Terms of the coefficients, and of the memberships given these."""
+        return self.value(parameters, csr_array((len(self._design), len(self._design))))[0]
+
     def value(self, parameters: Floats, links: csr_array) -> tuple[float, Floats]:
-        """Terms of the bound, and their gradient."""
+        """Terms of the bound that hold the parameters, and their gradient."""
         means, log_sd = parameters.reshape(self._shape)
         variances = np.exp(2 * log_sd)
         logits = self._design @ means
@@ -126,7 +152,10 @@ class FeatureMemberships:
 
 
 class FreeMemberships:
-    """Memberships without features: a vector of logits for each item, with log odds of the clusters in common.
+    """Memberships without features: probabilities of each item, with shares of the clusters in common.
+
+    The shares have a symmetric Dirichlet prior of total 1, under which clusters that are not needed stay empty.
+    Parameters are the probabilities (n, K) and, in the last row, the parameters of the shares' Dirichlet posterior.
 
     Parameters
     ----------
@@ -135,36 +164,44 @@ class FreeMemberships:
 
     def __init__(self, n_items: int, n_clusters: int) -> None:
         self._shape = (n_items, n_clusters)
-        self.limits = _limits((n_items + 1) * n_clusters, n_clusters)
+        self._prior = np.full(n_clusters, 1 / n_clusters)
+        self._stop = np.zeros(1, np.uint8)
 
     def start(self, rng: np.random.Generator) -> Floats:
-        """Logits from a normal distribution."""
-        odds = np.concatenate([np.zeros(self._shape[1]), np.full(self._shape[1], np.log(_NARROW))])
-        return np.concatenate([rng.normal(size=self._shape).ravel(), odds])
+        """Probabilities nearly equal."""
+        return self._with_shares(softmax(0.1 * rng.normal(size=self._shape)))
 
     def soft(self, parameters: Floats) -> Floats:
         """Memberships."""
-        return softmax(self._parts(parameters)[0])
+        return parameters[:-1]
 
-    def _parts(self, parameters: Floats) -> tuple[Floats, Floats, Floats]:
+    def climbed(self, parameters: Floats, links: csr_array) -> Floats:
+        """Each item's probabilities and the shares in closed form, in turn."""
+        soft, dirichlet = parameters[:-1].copy(), parameters[-1]
+        for _ in range(_TURNS):
+            odds = digamma(dirichlet) - digamma(dirichlet.sum())
+            settle_memberships(links.data, links.indices, links.indptr, odds, soft, _PASSES, _STILL)
+            before, dirichlet = dirichlet, self._prior + soft.sum(axis=0)
+            if np.abs(dirichlet - before).max() < 1e-3:
+                break
+        return self._with_shares(soft)
+
+    def proposed(self, links: csr_array, rng: np.random.Generator) -> Floats | None:
+        """Near the partition that keeps the most weight of statements, as greedy search finds it."""
         n, k = self._shape
-        return parameters[: n * k].reshape(n, k), parameters[n * k : n * k + k], parameters[n * k + k :]
+        if not memory.fits(8 * n * n):
+            return None
+        labels = np.full(n, -1, np.int32)
+        pair_search.settle_pairs(links.toarray(), _COSTS, labels, rng.permutation(n), 1, k, self._stop)
+        return self._with_shares(np.eye(k)[labels])
 
-    def value(self, parameters: Floats, links: csr_array) -> tuple[float, Floats]:
-        """Terms of the bound, and their gradient."""
-        logits, means, log_sd = self._parts(parameters)
-        variances = np.exp(2 * log_sd)
-        raised = means + 0.5 * variances
-        soft, spread = softmax(logits), softmax(raised)
-        kept, pull = _pull(soft, links)
-        prior, in_means, in_log_sd = _normal_terms(means, log_sd)
-        surplus = means - logits  # the expected log odds of the model, less those of the memberships
-        by_item = (soft * surplus).sum(axis=1, keepdims=True)
-        total = len(logits) * float(log_sum_exp(raised)[0])
-        value = kept + prior + float((by_item + log_sum_exp(logits)).sum()) - total
-        gradient = [
-            (pull + soft * (surplus - by_item)).ravel(),
-            soft.sum(axis=0) - len(logits) * spread + in_means,
-            in_log_sd - len(logits) * variances * spread,
-        ]
-        return value, np.concatenate(gradient)
+    def own_terms(self, parameters: Floats) -> float:
+        """Entropy of the memberships, and what is expected of them and of the shares under their prior."""
+        soft, dirichlet = parameters[:-1], parameters[-1]
+        odds = digamma(dirichlet) - digamma(dirichlet.sum())
+        entropy = -float((soft * np.log(np.maximum(soft, np.finfo(float).tiny))).sum())
+        surplus = gammaln(dirichlet).sum() - gammaln(dirichlet.sum()) - gammaln(self._prior).sum()
+        return entropy + float(soft.sum(axis=0) @ odds + surplus + (self._prior - dirichlet) @ odds)
+
+    def _with_shares(self, soft: Floats) -> Floats:
+        return np.vstack([soft, self._prior + soft.sum(axis=0)])
