@@ -1,4 +1,4 @@
-"""What several uncertain experts say of pairs of items: who shares a view, who is reliable, and each view's clusters."""
+"""Statements of several uncertain experts: who shares a view, who is reliable, and the clusters of each view."""
 
 from posterior_consensus.experts.constraints import Constraints
 from posterior_consensus.experts.door import as_constraints

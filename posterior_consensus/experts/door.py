@@ -86,8 +86,13 @@ def as_constraints(
       Bo      1       0              0
     >>> chains = [[[0, 0, 1, 1]], [[0, 1, 0, 1]]]
     >>> pc.as_constraints(chains, n_pairs=3, random_seed=1).to_dataframe()
-       expert  i  j    kind
-    0       0  1  3  cannot
+      expert  i  j    kind
+    0      0  0  1    must
+    1      0  0  3  cannot
+    2      0  1  3  cannot
+    3      1  0  1  cannot
+    4      1  1  2  cannot
+    5      1  0  3  cannot
     """
     check_count("n_pairs", n_pairs)
     rng = as_generator(random_seed)

@@ -104,13 +104,20 @@ class Inference:
         self._pair_of_entry = numbers.data.astype(np.intp) - 1
         self._pattern = numbers.indices, numbers.indptr, (n, n)
 
-    def run(self, rng: np.random.Generator, stop: npt.NDArray[np.uint8]) -> Fit:
-        """Climb from a start at random until the bound settles."""
+    def run(self, rng: np.random.Generator, stop: npt.NDArray[np.uint8], one_each: bool) -> Fit:
+        """Climb from a start at random until the bound settles.
+
+        With `one_each` every view begins with one expert of its own, and the others are in all of them alike.
+        """
         n_experts, n_views = self._n_must.size, self._n_views
+        view = rng.dirichlet(np.ones(n_views), n_experts)
+        if one_each:
+            view[:] = 1 / n_views
+            view[rng.permutation(n_experts)[:n_views]] = np.eye(n_views)
         fit = Fit(
             sensitivity=np.tile([10.0, 1.0], (n_experts, 1)),
             specificity=np.tile([10.0, 1.0], (n_experts, 1)),
-            view=rng.dirichlet(np.ones(n_views), n_experts),
+            view=view,
             sticks=np.ones((n_views, 2)),
             parameters=[self._memberships.start(rng) for _ in range(n_views)],
         )

@@ -134,7 +134,7 @@ class ExpertViews(Stored):
     @property
     def n_clusters(self) -> xr.DataArray:
         """Number of clusters of each view that hold at least a hundredth of the items, shape (view,)."""
-        sizes = self.memberships.sum(self.labels.dims[1])
+        sizes = self.memberships.sum(str(self.labels.dims[1]))
         return (sizes >= _SHARE * self.labels.shape[1]).sum("cluster").rename("n_clusters")
 
     @property
