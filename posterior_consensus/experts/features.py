@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus.arguments import as_numbers
+from posterior_consensus.arguments import as_numbers, check_count
 from posterior_consensus.ensemble.items import Floats, Items
 from posterior_consensus.experts.door import as_items
 
@@ -61,8 +61,13 @@ def as_features(data: Any) -> Features:
         names = data.columns.tolist()
     elif isinstance(data, xr.DataArray) and data.ndim == 2 and data.dims[1] in data.coords:
         names = data.coords[data.dims[1]].values.tolist()
-    return Features(
-        as_items(data if hasattr(data, "dims") or hasattr(data, "index") else len(values), "features"),
-        tuple(names),
-        values,
-    )
+    named = hasattr(data, "dims") or hasattr(data, "index")
+    return Features(as_items(data if named else len(values), "features"), tuple(names), values)
+
+
+def checked_features(data: Any, n_clusters: int) -> Features:
+    """Take features of at least as many items as there are to be clusters."""
+    given = as_features(data)
+    if check_count("n_clusters", n_clusters) > given.items.n_items:
+        raise ValueError(f"`n_clusters` must be at most the number of items, {given.items.n_items}; got {n_clusters}.")
+    return given

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -61,8 +62,6 @@ class Fit:
         Evidence lower bound.
     trace : list of float
         The bound after each round.
-    settled : bool
-        Whether the run ended before the limit of rounds.
     """
 
     sensitivity: Floats
@@ -72,7 +71,6 @@ class Fit:
     parameters: list[Floats]
     bound: float = -np.inf
     trace: list[float] = field(default_factory=list)
-    settled: bool = False
 
 
 class Inference:
@@ -121,6 +119,26 @@ class Inference:
             sticks=np.ones((n_views, 2)),
             parameters=[self._memberships.start(rng) for _ in range(n_views)],
         )
+        return self._settled(fit, rng, stop)
+
+    def joined(self, fit: Fit, rng: np.random.Generator, stop: npt.NDArray[np.uint8]) -> Fit:
+        """Put the experts of two views into one, wherever this raises the bound."""
+        found = True
+        while found and not stop[0]:
+            found = False
+            for one, other in combinations(np.unique(fit.view.argmax(axis=1)), 2):
+                view = fit.view.copy()
+                view[:, one] += view[:, other]
+                view[:, other] = 0.0
+                tried = replace(fit, view=view, parameters=list(fit.parameters), trace=[])
+                tried = self._settled(tried, rng, stop)
+                if tried.bound > fit.bound + _SETTLED * abs(fit.bound):
+                    fit, found = tried, True
+                    break
+        return fit
+
+    def _settled(self, fit: Fit, rng: np.random.Generator, stop: npt.NDArray[np.uint8]) -> Fit:
+        """Climb until the bound settles."""
         moved = True
         for _ in range(_ROUNDS):
             self._climb(fit, rng, far=moved)
@@ -131,7 +149,6 @@ class Inference:
             fit.bound = self._bound(fit, together)
             fit.trace.append(fit.bound)
             if len(fit.trace) > 1 and fit.bound - fit.trace[-2] < _SETTLED * abs(fit.bound):
-                fit.settled = True
                 break
             if stop[0]:
                 break

@@ -45,7 +45,7 @@ class ExpertViews(Stored):
     bound : float
         Evidence lower bound, in nats.
     trace : xarray.DataArray of shape (round,)
-        The bound after each round of the best start; it never falls.
+        The bound after each round of the run that ends best; it never falls.
     start_bounds : xarray.DataArray of shape (start,)
         The bound that each start ends at.
     coefficients : xarray.Dataset or None
@@ -248,7 +248,8 @@ class ExpertViews(Stored):
         )
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
-        best = int((self.start_bounds.values > self.bound - 1e-4 * abs(self.bound)).sum())
+        highest = float(self.start_bounds.max())
+        best = int((self.start_bounds.values > highest - 1e-4 * abs(highest)).sum())
         items = display.counted(self.labels.shape[1], "item")
         given = (
             "no features"
@@ -258,7 +259,7 @@ class ExpertViews(Stored):
         facts = [
             ("verdict", self.verdict),
             ("items", f"{items}, {given}"),
-            ("bound", f"{self.bound:.6g}; {best} of {self.start_bounds.size} starts end there"),
+            ("bound", f"{self.bound:.6g}; {best} of {self.start_bounds.size} starts end at the best, {highest:.6g}"),
         ]
         title = f"ExpertViews: {display.counted(self.n_views, 'view')} of "
         return title + display.counted(self.n_statements.size, "expert"), facts, self.to_dataframe()

@@ -150,5 +150,5 @@ def test_the_bound_never_falls(with_features):
     inference = Inference(said.statements, memberships, 3, Priors())
     for seed in range(6):
         fit = inference.run(np.random.default_rng(seed), STOP, seed % 2 == 1)
-        assert len(fit.trace) > 2 and fit.settled
+        assert 2 < len(fit.trace) < 200
         assert np.diff(fit.trace).min() > -1e-8 * abs(fit.bound)
