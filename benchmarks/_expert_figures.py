@@ -17,7 +17,7 @@ def draw(folder: Path, views, irrelevant, curves) -> None:
 
 
 def _experts(views, irrelevant):
-    """Recovery of the experts' views by number of statements; posteriors of fifteen experts, five of them irrelevant."""
+    """Recovery of the experts' views by number of statements; posteriors of fifteen experts, five irrelevant."""
     figure, (left, *right) = plt.subplots(1, 3, figsize=(11, 3.4), layout="constrained")
     numbers = list(views)
     for column, name, colour in ((0, "expert_views", COLOURS[0]), (1, "meta_clustering", COLOURS[2])):

@@ -38,6 +38,8 @@ from .plots import plot_credible_ball as plot_credible_ball
 from .plots import plot_data as plot_data
 from .plots import plot_density_peaks as plot_density_peaks
 from .plots import plot_draws_map as plot_draws_map
+from .plots import plot_expert_views as plot_expert_views
+from .plots import plot_experts as plot_experts
 from .plots import plot_item_uncertainty as plot_item_uncertainty
 from .plots import plot_loss_by_n_clusters as plot_loss_by_n_clusters
 from .plots import plot_loss_path as plot_loss_path

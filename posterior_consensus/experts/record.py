@@ -28,8 +28,8 @@ _SHARE = 0.01  # of the items, below which a cluster is that of a few odd ones
 class ExpertViews(Stored):
     """Which experts share a view, how reliable each is, and the clusters of each view; made by :func:`expert_views`.
 
-    Views are numbered by their expected number of experts, the largest first. Only those are kept that are some
-    expert's most probable one.
+    Views are those that are some expert's most probable one. They are numbered by how many experts share them, the most
+    first, and then by their first expert.
 
     Attributes
     ----------

@@ -5,6 +5,7 @@ from posterior_consensus.plots.credible_ball import plot_credible_ball
 from posterior_consensus.plots.data import plot_data
 from posterior_consensus.plots.density_peaks import plot_density_peaks
 from posterior_consensus.plots.draws_map import plot_draws_map
+from posterior_consensus.plots.experts import plot_expert_views, plot_experts
 from posterior_consensus.plots.items import plot_item_uncertainty
 from posterior_consensus.plots.loss_by_n_clusters import plot_loss_by_n_clusters
 from posterior_consensus.plots.loss_path import plot_loss_path
@@ -26,6 +27,8 @@ __all__ = [
     "plot_data",
     "plot_density_peaks",
     "plot_draws_map",
+    "plot_expert_views",
+    "plot_experts",
     "plot_item_uncertainty",
     "plot_loss_by_n_clusters",
     "plot_loss_path",
