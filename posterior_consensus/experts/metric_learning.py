@@ -63,7 +63,8 @@ def itml_k_means(
     -----
     Of all metrics that keep pairs that must be together within the 5% quantile of the squared distances and those that
     cannot beyond the 95% quantile, up to slack, the one of least LogDet divergence from the Euclidean, by Bregman
-    projections [1]_. A pair is one that must be together if more than half of the statements about it say so.
+    projections [1]_. A pair is one that must be together if more than half of the statements about it say so. The step
+    is slack / (slack + 1) (1 / length - 1 / bound), as in the authors' program: what the paper prints holds at 1 only.
 
     References
     ----------
@@ -121,6 +122,7 @@ def information_theoretic_metric(
     differences = differences[apart]
     kinds = np.where(must[apart], 1.0, -1.0).tolist()
     aims = np.where(must[apart], *limits).tolist()
+    share = slack / (slack + 1)
     multipliers = np.zeros(apart.size)
     matrix = np.eye(differences.shape[1])
     for done in range(max_passes):
@@ -128,7 +130,7 @@ def information_theoretic_metric(
         for c, (x, kind) in enumerate(zip(differences, kinds, strict=True)):
             moved = matrix @ x
             length = float(x @ moved)
-            step = kind * min(multipliers[c], kind / 2 * (1 / length - slack / aims[c]))
+            step = kind * min(multipliers[c], kind * share * (1 / length - 1 / aims[c]))
             aims[c] = slack * aims[c] / (slack + step * aims[c])
             multipliers[c] -= kind * step
             matrix += step / (1 - step * length) * np.outer(moved, moved)

@@ -14,8 +14,8 @@ from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.experts.door import as_constraints
 from posterior_consensus.experts.features import checked_features
 
-_ROUNDS, _ENOUGH = 100, 1e-4  # of the completion: most rounds, and what is left over, relative, at which it ends
-_GROWTH = 1.3  # of the penalty in a round
+_ROUNDS, _ENOUGH = 300, 1e-4  # of the completion: most rounds, and what is left over, relative, at which it ends
+_GROWTH = 1.1  # of the penalty in a round
 _N_STARTS = 10  # of k-means
 
 
