@@ -20,7 +20,7 @@ from benchmarks._timing import print_table
 N_ITEMS, REPEATS = 600, 10
 ACCURACIES = (0.95, 0.9, 0.85, 0.8, 0.75)
 NUMBERS = (100, 200, 400, 1000, 2000)
-NUMBERS_OF_TASK_2 = (200, 600, 1000, 1400, 2000)
+NUMBERS_OF_TASK_2, REPEATS_OF_TASK_2 = (200, 600, 1200, 2000), 5
 QUIET = {"progressbar": False}
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 
@@ -62,10 +62,11 @@ def main() -> None:
     _ceiling(*data)
     views = _views(data, numbers, repeats)
     _numbers_of_clusters(data, (3,) if given.smallest else (2, 3, 4, 5, 6, 7, 8), numbers[-1])
-    irrelevant = _irrelevant_experts(data, numbers[-1])
+    irrelevant = _irrelevant_experts(data, numbers[-1], repeats)
     _intervals(data, numbers, repeats)
+    task_2 = (numbers, 1) if given.smallest else (NUMBERS_OF_TASK_2, REPEATS_OF_TASK_2)
     curves = {
-        kind: _one_view(data, accuracies, numbers if given.smallest else NUMBERS_OF_TASK_2, repeats, kind)
+        kind: _one_view(data, accuracies, *task_2, kind)
         for kind, accuracies in (("unequal", ACCURACIES), ("equal", (0.95,) * 5))
     }
     if given.figures:
@@ -132,18 +133,24 @@ def _numbers_of_clusters(data, numbers, number):
     print()
 
 
-def _irrelevant_experts(data, number):
+def _irrelevant_experts(data, number, repeats):
     """Five more experts who speak of a clustering that no feature shows."""
     features, one, other = data
-    rng = np.random.default_rng(9)
-    truths = [one] * 5 + [other] * 5 + [rng.integers(3, size=one.size)] * 5
-    said = statements(truths, ACCURACIES + ACCURACIES[::-1] + ACCURACIES, number, rng)
-    found = pc.expert_views(said, features, n_clusters=3, random_seed=1, **QUIET)
-    weight = found.expert_weight.values
-    rows = [["first ten", f"{np.abs(weight[:10]).min():.2f}", f"{np.abs(weight[:10]).max():.2f}"]]
-    rows += [["irrelevant", f"{np.abs(weight[10:]).min():.2f}", f"{np.abs(weight[10:]).max():.2f}"]]
-    print_table(["experts", "least |weight|", "largest |weight|"], rows)
-    print(found.verdict, "\n")
+    weights, right = [], []
+    for repeat in range(repeats):
+        rng = np.random.default_rng([9, repeat])
+        truths = [one] * 5 + [other] * 5 + [rng.integers(3, size=one.size)] * 5
+        said = statements(truths, ACCURACIES + ACCURACIES[::-1] + ACCURACIES, number, rng)
+        found = pc.expert_views(said, features, n_clusters=3, n_starts=10, random_seed=1, **QUIET)
+        weights.append(np.abs(found.expert_weight.values))
+        right.append(found.informative.values == (np.arange(15) < 10))
+    weights, right = np.array(weights), np.array(right)
+    rows = []
+    for name, own in (("first ten", slice(0, 10)), ("irrelevant", slice(10, 15))):
+        least, mean, largest = (f"{f(weights[:, own]):.2f}" for f in (np.min, np.mean, np.max))
+        rows.append([name, least, mean, largest, f"{right[:, own].mean():.0%}"])
+    print_table(["experts", "least |weight|", "mean", "largest", "told apart from chance, or not, rightly"], rows)
+    print()
     return found
 
 

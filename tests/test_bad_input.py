@@ -25,6 +25,7 @@ TAKES_DRAWS = {
     "loss_by_n_clusters": lambda draws: pc.loss_by_n_clusters(draws, n_clusters=[2]),
     "compare_posteriors": lambda draws: pc.compare_posteriors(GOOD, draws, n_particles=1),
     "particles": lambda draws: pc.particles(draws, random_seed=1, progressbar=False),
+    "as_constraints": pc.as_constraints,
     "partition_density": pc.partition_density,
     "pairwise_losses": pc.pairwise_losses,
     "partial_partition": pc.partial_partition,

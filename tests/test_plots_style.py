@@ -24,7 +24,10 @@ BY_N_CLUSTERS = pc.loss_by_n_clusters(DRAWS, n_clusters=[2, 3, 4], **QUIET)
 COMPARED = pc.compare_posteriors(DRAWS, draws_of(4, 40, 12), n_particles=1, **QUIET)
 SEVERAL = pc.particles(DRAWS, 3, random_seed=1, progressbar=False)
 PARTIAL = pc.partial_partition(DRAWS, 0.3, random_seed=1)
+EXPERTS = pc.expert_views(pc.as_constraints(DRAWS, random_seed=1), n_clusters=3, random_seed=1)
 PLOTS = {
+    "experts": lambda **kw: pc.plot_experts(EXPERTS, **kw),
+    "expert_views": lambda **kw: pc.plot_expert_views(EXPERTS, **kw),
     "psm": lambda **kw: pc.plot_psm(DRAWS, LABELS, **kw),
     "psm_by_chain": lambda **kw: pc.plot_psm_by_chain(DRAWS, LABELS, **kw),
     "credible_ball": lambda **kw: pc.plot_credible_ball(BALL, **kw),

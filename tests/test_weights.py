@@ -109,6 +109,7 @@ def functions_of(draws, partition):
         "random_perturbation_em": lambda: consensus.random_perturbation_em(draws, 3, n_starts=1, **seeded),
         "fit_modes": lambda: consensus.fit_modes(draws, 1, n_clusters=3, n_starts=1, **seeded),
         "loss_by_n_clusters": lambda: pc.loss_by_n_clusters(draws, n_clusters=[2, 3], **seeded, **quiet),
+        "as_constraints": lambda: pc.as_constraints(draws, **seeded),
         "compare_posteriors": lambda: pc.compare_posteriors(draws, draws, n_particles=2, **seeded, **quiet),
         "plot_psm": lambda: pc.plot_psm(draws, partition),
         "plot_psm_by_chain": lambda: pc.plot_psm_by_chain(draws),
@@ -130,6 +131,7 @@ WITHOUT_WEIGHTS = {
     # draw what others have computed
     *("plot_loss_path", "plot_loss_by_n_clusters", "plot_sequence", "plot_near_independence"),
     "plot_posterior_comparison",
+    *("expert_views", "plot_experts", "plot_expert_views"),  # know only the statements of as_constraints
 }
 
 

@@ -20,7 +20,7 @@ from posterior_consensus.experts.memberships import Floats, softmax
 from posterior_consensus.sources.containers import Stored, as_json, names_from_json, stored, without_cluster_names
 
 _MEASURES = ["sensitivity", "specificity"]
-_TWO_SIDED = 1.96  # standard errors, of the 95% interval of a sum of two beta variables
+_SURE = 3.0  # posterior standard deviations beyond chance
 _SHARE = 0.01  # of the items, below which a cluster is that of a few odd ones
 
 
@@ -125,11 +125,11 @@ class ExpertViews(Stored):
 
     @property
     def informative(self) -> xr.DataArray:
-        """Whether an expert says more than chance: sensitivity and specificity sum to more than 1, at 95%."""
+        """Whether sensitivity and specificity sum to more than 1, by three standard deviations: an expert beats chance."""
         a, b = self.reliability.values[..., 0], self.reliability.values[..., 1]
         surplus = (a / (a + b)).sum(axis=1) - 1
         variance = (a * b / ((a + b) ** 2 * (a + b + 1))).sum(axis=1)
-        return self.n_statements.copy(data=surplus > _TWO_SIDED * np.sqrt(variance)).rename("informative")
+        return self.n_statements.copy(data=surplus > _SURE * np.sqrt(variance)).rename("informative")
 
     @property
     def n_clusters(self) -> xr.DataArray:
