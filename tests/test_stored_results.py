@@ -77,7 +77,7 @@ RESULTS = {
     "sequence": lambda: pc.diagnostics.sequential_distances(Z, "nid", lag=2),
     "experts": lambda: pc.expert_views(pc.as_constraints(Z, random_seed=1), n_clusters=3, random_seed=1),
     "experts, features": lambda: pc.expert_views(
-        pc.as_constraints({"Ann": best(), 3: Z[0]}, random_seed=1),
+        pc.as_constraints({"Ann": best(), 3: Z[:1]}, random_seed=1),
         pd.DataFrame(np.random.default_rng(2).normal(size=(8, 2)), index=pd.Index(ITEMS, name="obs"), columns=["a", 4]),
         n_clusters=3,
         random_seed=1,

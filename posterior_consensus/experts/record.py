@@ -125,7 +125,7 @@ class ExpertViews(Stored):
 
     @property
     def informative(self) -> xr.DataArray:
-        """Whether sensitivity and specificity sum to more than 1, by three standard deviations: an expert beats chance."""
+        """Whether sensitivity and specificity sum to more than 1 by three standard deviations: more than chance."""
         a, b = self.reliability.values[..., 0], self.reliability.values[..., 1]
         surplus = (a / (a + b)).sum(axis=1) - 1
         variance = (a * b / ((a + b) ** 2 * (a + b + 1))).sum(axis=1)
