@@ -3,6 +3,7 @@
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import xarray as xr
 
 import posterior_consensus as pc
@@ -125,3 +126,24 @@ def plot_agreement_path():
 
 def plot_particles():
     pc.plot_particles(pc.particles(iris().draws, 3, random_seed=1, progressbar=False))
+
+
+@cache
+def expert_views():
+    """Seven experts on 60 items, two views, one expert who is alone."""
+    rng = np.random.default_rng(1)
+    views = (np.repeat([0, 1, 2], 20), np.tile([0, 1], 30), rng.integers(3, size=60))
+    experts = {}
+    for view, share in ((0, 0.05), (0, 0.15), (0, 0.3), (1, 0.05), (1, 0.15), (1, 0.3), (2, 0.0)):
+        wrong = rng.random(60) < share
+        experts[f"expert {len(experts) + 1}"] = np.where(wrong, rng.integers(3, size=60), views[view])
+    said = pc.as_constraints(experts, n_pairs=500, random_seed=1)
+    return pc.expert_views(said, n_clusters=4, max_views=2, random_seed=1, progressbar=False)
+
+
+def plot_experts():
+    pc.plot_experts(expert_views())
+
+
+def plot_expert_views():
+    pc.plot_expert_views(expert_views())

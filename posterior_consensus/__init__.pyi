@@ -1,5 +1,6 @@
 from . import consensus as consensus
 from . import diagnostics as diagnostics
+from . import experts as experts
 from . import losses as losses
 from . import simulate as simulate
 from .agreement.cocluster import Coclustering as Coclustering
@@ -26,6 +27,10 @@ from .ensemble.pairs import PairSimilarity as PairSimilarity
 from .ensemble.samples import Samples as Samples
 from .expectation import expected_loss as expected_loss
 from .expectation import partition_loss as partition_loss
+from .experts import Constraints as Constraints
+from .experts import ExpertViews as ExpertViews
+from .experts import as_constraints as as_constraints
+from .experts import expert_views as expert_views
 from .items import ItemUncertainty as ItemUncertainty
 from .items import item_uncertainty as item_uncertainty
 from .losses import LOSSES as LOSSES
@@ -43,6 +48,8 @@ from .plots import plot_data as plot_data
 from .plots import plot_dendrogram as plot_dendrogram
 from .plots import plot_density_peaks as plot_density_peaks
 from .plots import plot_draws_map as plot_draws_map
+from .plots import plot_expert_views as plot_expert_views
+from .plots import plot_experts as plot_experts
 from .plots import plot_item_uncertainty as plot_item_uncertainty
 from .plots import plot_items_map as plot_items_map
 from .plots import plot_loss_by_n_clusters as plot_loss_by_n_clusters

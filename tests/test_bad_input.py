@@ -30,6 +30,7 @@ TAKES_DRAWS = {
     "particles": lambda draws: pc.particles(draws, random_seed=1, progressbar=False),
     "stable_components": pc.stable_components,
     "agreement_path": lambda draws: pc.agreement_path({"one": draws, "other": draws}, prices=[0.5], random_seed=1),
+    "as_constraints": pc.as_constraints,
     "partition_density": pc.partition_density,
     "pairwise_losses": pc.pairwise_losses,
     "partial_partition": pc.partial_partition,

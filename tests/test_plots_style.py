@@ -26,7 +26,10 @@ SEVERAL = pc.particles(DRAWS, 3, random_seed=1, progressbar=False)
 PARTIAL = pc.partial_partition(DRAWS, 0.3, random_seed=1)
 STABLE = pc.stable_components(DRAWS, 0.7)
 PATH = pc.agreement_path([DRAWS, draws_of(4, 40, 12)], prices=[0.5], **QUIET)
+EXPERTS = pc.expert_views(pc.as_constraints(DRAWS, random_seed=1), n_clusters=3, random_seed=1)
 PLOTS = {
+    "experts": lambda **kw: pc.plot_experts(EXPERTS, **kw),
+    "expert_views": lambda **kw: pc.plot_expert_views(EXPERTS, **kw),
     "psm": lambda **kw: pc.plot_psm(DRAWS, LABELS, **kw),
     "psm_by_chain": lambda **kw: pc.plot_psm_by_chain(DRAWS, LABELS, **kw),
     "credible_ball": lambda **kw: pc.plot_credible_ball(BALL, **kw),

@@ -90,6 +90,13 @@ RESULTS = {
         xr.DataArray(np.arange(24).reshape(8, 3), {"obs": ITEMS}, ("obs", "feature")), 2, 2, 3, random_seed=1
     ),
     "sequence": lambda: pc.diagnostics.sequential_distances(Z, "nid", lag=2),
+    "experts": lambda: pc.expert_views(pc.as_constraints(Z, random_seed=1), n_clusters=3, random_seed=1),
+    "experts, features": lambda: pc.expert_views(
+        pc.as_constraints({"Ann": best(), 3: Z[:1]}, random_seed=1),
+        pd.DataFrame(np.random.default_rng(2).normal(size=(8, 2)), index=pd.Index(ITEMS, name="obs"), columns=["a", 4]),
+        n_clusters=3,
+        random_seed=1,
+    ),
     "independence": lambda: pc.diagnostics.near_independence(Z, n_permutations=19),
     "threshold": lambda: pc.consensus.pair_threshold(Z, random_seed=1),
     "perturbation": lambda: pc.consensus.random_perturbation_em(Z, 3, random_seed=1, max_steps=30),

@@ -118,6 +118,7 @@ def functions_of(draws, partition):
         "random_perturbation_em": lambda: consensus.random_perturbation_em(draws, 3, n_starts=1, **seeded),
         "fit_modes": lambda: consensus.fit_modes(draws, 1, n_clusters=3, n_starts=1, **seeded),
         "loss_by_n_clusters": lambda: pc.loss_by_n_clusters(draws, n_clusters=[2, 3], **seeded, **quiet),
+        "as_constraints": lambda: pc.as_constraints(draws, **seeded),
         "compare_posteriors": lambda: pc.compare_posteriors(draws, draws, n_particles=2, **seeded, **quiet),
         "item_embedding": lambda: pc.item_embedding(draws),
         "cluster_merges": lambda: [pc.cluster_merges(draws, partition, loss=loss, **quiet) for loss in ("vi", "nid")],
@@ -145,6 +146,7 @@ WITHOUT_WEIGHTS = {
     *("plot_loss_path", "plot_loss_by_n_clusters", "plot_sequence", "plot_near_independence"),
     *("plot_posterior_comparison", "plot_agreement_path"),
     "cocluster",  # takes a table
+    *("expert_views", "plot_experts", "plot_expert_views"),  # know only the statements of as_constraints
 }
 
 

@@ -14,7 +14,7 @@ OTHER_WORDS = {
     "reference": {"truth", "other"},
     "progressbar": {"progress", "verbose"},
 }
-NAMESPACES = (pc, pc.consensus, pc.diagnostics, pc.losses, pc.simulate)
+NAMESPACES = (pc, pc.consensus, pc.diagnostics, pc.experts, pc.losses, pc.simulate)
 FUNCTIONS = {
     f"{function.__module__}.{name}": function
     for namespace in NAMESPACES

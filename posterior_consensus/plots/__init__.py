@@ -7,6 +7,7 @@ from posterior_consensus.plots.data import plot_data
 from posterior_consensus.plots.dendrogram import plot_dendrogram
 from posterior_consensus.plots.density_peaks import plot_density_peaks
 from posterior_consensus.plots.draws_map import plot_draws_map
+from posterior_consensus.plots.experts import plot_expert_views, plot_experts
 from posterior_consensus.plots.items import plot_item_uncertainty
 from posterior_consensus.plots.items_map import plot_items_map
 from posterior_consensus.plots.loss_by_n_clusters import plot_loss_by_n_clusters
@@ -32,6 +33,8 @@ __all__ = [
     "plot_dendrogram",
     "plot_density_peaks",
     "plot_draws_map",
+    "plot_expert_views",
+    "plot_experts",
     "plot_item_uncertainty",
     "plot_items_map",
     "plot_loss_by_n_clusters",

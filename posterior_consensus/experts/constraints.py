@@ -1,0 +1,165 @@
+"""The door of the experts: statements of any origin become Constraints, one checked object that all else works on."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import xarray as xr
+from scipy.sparse import csr_array
+
+from posterior_consensus import display
+from posterior_consensus.ensemble.items import Items
+from posterior_consensus.experts.inference import Statements
+
+Positions = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Constraints(display.Shown):
+    """Statements of experts that two items must or cannot be together; made by :func:`as_constraints`.
+
+    ``one + other`` has the statements of both over the same items; an expert that is in both is one expert.
+
+    Attributes
+    ----------
+    items : Items
+        The items, also those that no statement names.
+    experts : tuple
+        Names of the experts, in the order in which they appear.
+    expert : ndarray of shape (n_statements,)
+        Position of who makes each statement.
+    i, j : ndarray of shape (n_statements,)
+        Positions of the two items, the smaller first.
+    must : ndarray of shape (n_statements,), dtype bool
+        Whether the two must be together; else they cannot.
+    """
+
+    items: Items
+    experts: tuple[Hashable, ...]
+    expert: Positions
+    i: Positions
+    j: Positions
+    must: npt.NDArray[np.bool_]
+
+    @property
+    def n_statements(self) -> int:
+        """Number of statements of all experts."""
+        return self.expert.size
+
+    @property
+    def n_experts(self) -> int:
+        """Number of experts."""
+        return len(self.experts)
+
+    def __len__(self) -> int:
+        return self.n_statements
+
+    @cached_property
+    def statements(self) -> Statements:
+        """The statements with equal ones counted."""
+        n = self.items.n_items
+        keys, pair = np.unique(self.i * n + self.j, return_inverse=True)
+
+        def counted(which: npt.NDArray[np.bool_]) -> csr_array:
+            entries = np.ones(int(which.sum())), (self.expert[which], pair.ravel()[which])
+            return csr_array(entries, shape=(self.n_experts, keys.size))
+
+        return Statements(np.column_stack(np.divmod(keys, n)), counted(self.must), counted(~self.must), n)
+
+    def counts(self) -> xr.Dataset:
+        """Numbers of ``must`` and ``cannot`` links of each expert, and of ``contradictory`` pairs, with both."""
+        must, cannot = self.statements.must, self.statements.cannot
+        numbers = {
+            "must": must.sum(axis=1),
+            "cannot": cannot.sum(axis=1),
+            "contradictory": (must.astype(bool) * cannot.astype(bool)).sum(axis=1),
+        }
+        return xr.Dataset(
+            {name: ("expert", np.asarray(value).astype(np.int64)) for name, value in numbers.items()},
+            {"expert": names_coordinate(self.experts)},
+        )
+
+    def average_vote(self) -> tuple[Positions, npt.NDArray[np.float64]]:
+        """Pairs (P, 2) of positions that a statement names, and the share of statements that they must be together."""
+        must = np.asarray(self.statements.must.sum(axis=0), np.float64)
+        return self.statements.pairs, must / (must + np.asarray(self.statements.cannot.sum(axis=0)))
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A row for each statement: expert, i, j (names where items have them), and kind."""
+        named = self.items.coords[self.items.dim].values if self.items.dim in self.items.coords else None
+        first, second = (self.i, self.j) if named is None else (named[self.i], named[self.j])
+        experts = np.empty(self.n_experts, object)
+        experts[:] = self.experts
+        kind = np.where(self.must, "must", "cannot")
+        return pd.DataFrame({"expert": experts[self.expert], "i": first, "j": second, "kind": kind})
+
+    def over(self, items: Items) -> Constraints:
+        """The same statements over other items, which hold all that these name.
+
+        Raises
+        ------
+        ValueError
+            If an item is missing there.
+        """
+        mine, theirs = (
+            one.coords[one.dim].to_index() if one.dim in one.coords else None for one in (self.items, items)
+        )
+        if mine is None or theirs is None:
+            last = int(self.j.max(initial=-1))
+            if last >= items.n_items:
+                raise ValueError(
+                    f"`features` must have a row for each item; item {last} is named, the rows are {items.n_items}."
+                )
+            return Constraints(items, self.experts, self.expert, self.i, self.j, self.must)
+        at = np.arange(len(mine)) if mine.equals(theirs) else theirs.get_indexer(mine)
+        used = np.unique(np.concatenate([self.i, self.j]))
+        lost = mine[used[at[used] < 0]]
+        if len(lost):
+            raise ValueError(f"`features` must have a row for each item that is named; none for {lost[0]!r}.")
+        return Constraints(items, self.experts, self.expert, *_sorted_pairs(at[self.i], at[self.j]), self.must)
+
+    def __add__(self, other: Constraints) -> Constraints:
+        if not isinstance(other, Constraints):
+            return NotImplemented
+        if other.items.n_items != self.items.n_items:
+            raise ValueError(
+                f"Both must be about the same items; got {self.items.n_items} and {other.items.n_items} items."
+            )
+        same = other.over(self.items)
+        experts = tuple(dict.fromkeys((*self.experts, *other.experts)))
+        at = np.array([experts.index(name) for name in other.experts], np.intp)
+        joined = [
+            np.concatenate(pair)
+            for pair in zip(
+                (self.expert, self.i, self.j, self.must), (at[same.expert], same.i, same.j, same.must), strict=True
+            )
+        ]
+        return Constraints(self.items, experts, *joined)
+
+    def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
+        counts = self.counts()
+        title = f"Constraints: {display.counted(self.n_statements, 'statement')} of "
+        title += display.counted(self.n_experts, "expert")
+        named = np.unique(np.concatenate([self.i, self.j])).size
+        both = int(counts["contradictory"].sum())
+        facts = [
+            ("items", f"{self.items.n_items:,} ({self.items.dim}), {named:,} of them named"),
+            ("pairs", f"{len(self.statements.pairs):,}"),
+            ("contradictory", f"{display.counted(both, 'pair')} on which an expert says both" if both else "none"),
+        ]
+        return title, facts, counts.to_dataframe()
+
+
+def names_coordinate(names: tuple[Hashable, ...]) -> list[Hashable]:
+    """Names as a coordinate: as they are where they are of one kind, else as text."""
+    kinds = {type(name) for name in names}
+    return list(names) if len(kinds) == 1 and kinds <= {str, int, float, bool} else [str(name) for name in names]
+
+
+def _sorted_pairs(first: Positions, second: Positions) -> tuple[Positions, Positions]:
+    return np.minimum(first, second), np.maximum(first, second)

@@ -1,0 +1,239 @@
+"""as_constraints(): statements in tables, arrays, or sampled from partitions and posterior draws."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import xarray as xr
+
+from posterior_consensus.arguments import as_generator, check_count
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.items import Items, labelled, positions
+from posterior_consensus.experts.constraints import Constraints, Positions
+from posterior_consensus.sources.labels import as_partition_draws
+
+_COLUMNS = ("expert", "i", "j", "kind")
+_KINDS: dict[Any, bool] = {"must": True, "cannot": False, True: True, False: False}  # 1 and 0 are equal to the latter
+
+
+def as_constraints(
+    data: Any,
+    items: Any = None,
+    *,
+    n_pairs: int = 1000,
+    random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+) -> Constraints:
+    """Take statements that two items must or cannot be together, by several experts.
+
+    Parameters
+    ----------
+    data : DataFrame, dict, Constraints, PartitionDraws or anything :func:`as_partition_draws` takes
+        A table with columns ``expert``, ``i``, ``j`` and ``kind``, "must" or "cannot" (or true and false), a row for
+        each statement; or a dict of arrays of these names. Any other dict has an expert's partition or posterior draws
+        by the expert's name. Of draws alone, each chain is an expert. Constraints pass as they are.
+    items : int, array_like, Items, DataFrame or DataArray, optional
+        The items: how many, their names, or features that have them as rows. By default those that `data` is about; a
+        table is taken to name them all, by position if ``i`` and ``j`` are whole numbers.
+    n_pairs : int
+        Number of pairs about which a partition or chain is asked; all if there are fewer.
+    random_seed : int, Generator, SeedSequence or None
+        For the pairs and the draws that are asked.
+
+    Returns
+    -------
+    Constraints
+
+    Raises
+    ------
+    ValueError
+        If an item does not exist, a statement is about one item alone, a kind is neither of the two, there is no
+        statement, or partitions are not of the same items.
+    TypeError
+        If `data` is of no kind listed above.
+
+    See Also
+    --------
+    expert_views : which experts share a view, how reliable each is, and the clusters of each view.
+
+    Notes
+    -----
+    Statements that contradict each other are kept and counted: that they do says how reliable an expert is.
+
+    A partition is asked about pairs drawn without replacement, each pair as likely as any other, and each expert about
+    pairs of its own. A chain answers each time with one of its draws, by their weights. Its sensitivity to a clustering
+    is then the probability that a draw of it keeps a pair together that the clustering keeps together.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import posterior_consensus as pc
+    >>> table = pd.DataFrame(
+    ...     [("Ann", "fern", "moss", "must"), ("Ann", "fern", "oak", "cannot"), ("Bo", "oak", "fern", "must")],
+    ...     columns=["expert", "i", "j", "kind"],
+    ... )
+    >>> pc.as_constraints(table)
+    Constraints: 3 statements of 2 experts
+      items          3 (item), 3 of them named
+      pairs          2
+      contradictory  none
+    <BLANKLINE>
+           must  cannot  contradictory
+      Ann     1       1              0
+      Bo      1       0              0
+    >>> chains = [[[0, 0, 1, 1]], [[0, 1, 0, 1]]]
+    >>> pc.as_constraints(chains, n_pairs=3, random_seed=1).to_dataframe()
+      expert  i  j    kind
+    0      0  0  1    must
+    1      0  0  3  cannot
+    2      0  1  3  cannot
+    3      1  0  1  cannot
+    4      1  1  2  cannot
+    5      1  0  3  cannot
+    """
+    check_count("n_pairs", n_pairs)
+    rng = as_generator(random_seed)
+    given = None if items is None else as_items(items, "items")
+    if isinstance(data, Constraints):
+        return data if given is None else data.over(given)
+    if isinstance(data, (pd.DataFrame, Mapping)) and set(_COLUMNS) <= set(data):
+        return _from_table({name: data[name] for name in _COLUMNS}, given)
+    sources = list(data.items()) if isinstance(data, Mapping) else _chains(as_partition_draws(data))
+    if not sources:
+        raise ValueError("`data` must hold at least one expert; got none.")
+    return _sampled(sources, given, n_pairs, rng)
+
+
+def as_items(data: Any, name: str) -> Items:
+    """Items from their number, their names, or an array or table that has them as rows."""
+    if isinstance(data, Items):
+        return data
+    if isinstance(data, (int, np.integer)) and not isinstance(data, bool):
+        return Items(check_count(name, data), "item", xr.Coordinates())
+    if isinstance(data, xr.DataArray):
+        return Items.along(data, str(data.dims[0]))
+    names = data.index if isinstance(data, (pd.DataFrame, pd.Series)) else np.asarray(data)
+    if getattr(names, "ndim", 1) != 1 or isinstance(names, pd.RangeIndex):
+        return Items(check_count(name, len(names)), "item", xr.Coordinates())
+    index = pd.Index(names)
+    if index.empty or index.hasnans or not index.is_unique:
+        raise ValueError(f"`{name}` must name at least one item, and each item once.")
+    dim = str(index.name or "item")
+    return Items(len(index), dim, xr.Coordinates({dim: index.to_numpy()}))
+
+
+def _from_table(columns: Mapping[str, Any], items: Items | None) -> Constraints:
+    """Statements from four columns."""
+    expert, first, second, kind = (pd.Series(np.asarray(columns[name]).ravel()) for name in _COLUMNS)
+    if len({expert.size, first.size, second.size, kind.size}) > 1:
+        sizes = ", ".join(f"{name} {np.size(columns[name])}" for name in _COLUMNS)
+        raise ValueError(f"`data` must have columns of one length; got {sizes}.")
+    if not expert.size:
+        raise ValueError("`data` must hold at least one statement; got none.")
+    for name, column in zip(_COLUMNS, (expert, first, second, kind), strict=True):
+        if column.isna().any():
+            raise ValueError(f"`data` must have no missing values; column {name!r} has {int(column.isna().sum())}.")
+    unknown = [value for value in kind.unique() if value not in _KINDS]
+    if unknown:
+        raise ValueError(f"`data` must say 'must' or 'cannot' in column 'kind'; got {unknown[0]!r}.")
+    if items is None:
+        items = _named_in(first, second)
+    i, j = _positions(first, items), _positions(second, items)
+    alone = np.flatnonzero(i == j)
+    if alone.size:
+        raise ValueError(f"`data` must relate two items; row {alone[0]} has {first[alone[0]]!r} twice.")
+    who, names = pd.factorize(expert)
+    must = kind.map(_KINDS).to_numpy(bool)
+    return Constraints(items, tuple(names.tolist()), who, np.minimum(i, j), np.maximum(i, j), must)
+
+
+def _named_in(first: pd.Series, second: pd.Series) -> Items:
+    """Items that a table names: all up to the largest number, or the names in order."""
+    both = pd.concat([first, second])
+    if pd.api.types.is_integer_dtype(both):
+        return Items(int(both.max()) + 1, "item", xr.Coordinates())
+    return as_items(np.unique(both.to_numpy(str)) if both.map(type).eq(str).all() else both.unique(), "data")
+
+
+def _positions(named: pd.Series, items: Items) -> Positions:
+    """Where the items are that a column names, by name or, if those are no numbers, by position."""
+    whole = pd.api.types.is_integer_dtype(named)
+    if items.dim in items.coords:
+        index = items.coords[items.dim].to_index()
+        if not whole or pd.api.types.is_integer_dtype(index):
+            at = index.get_indexer(pd.Index(named))
+            if np.any(at < 0):
+                missing = named[int(np.argmax(at < 0))]
+                raise ValueError(
+                    f"`data` must name items that exist; there is no {missing!r} among {len(index)} items."
+                )
+            return at
+    if not whole:
+        raise ValueError(f"`data` must name items by position, since they have no names; got {named[0]!r}.")
+    at = named.to_numpy(np.intp)
+    wrong = at[(at < 0) | (at >= items.n_items)]
+    if wrong.size:
+        raise ValueError(f"`data` must name items that exist, 0 to {items.n_items - 1}; got {wrong[0]}.")
+    return at
+
+
+def _chains(draws: PartitionDraws) -> list[tuple[Any, PartitionDraws]]:
+    """Draws of each chain that has weight, by its name."""
+    chains = [(draws.samples.chain[rows[0]], rows) for rows in draws.samples.chains]
+    with_weight = [(name, rows) for name, rows in chains if draws.weights[rows].sum() > 0]
+    return [(name.item() if hasattr(name, "item") else name, draws.take(rows)) for name, rows in with_weight]
+
+
+def _sampled(
+    sources: list[tuple[Any, Any]], items: Items | None, n_pairs: int, rng: np.random.Generator
+) -> Constraints:
+    """Statements of partitions and draws about pairs at random."""
+    parts = []
+    for (name, source), own in zip(sources, rng.spawn(len(sources)), strict=True):
+        draws = _as_draws(source, items)
+        order = np.arange(draws.n_items)
+        if items is None:
+            items = draws.items
+        elif items.dim in items.coords and draws.items.dim in draws.items.coords:
+            found = positions(*(one.coords[one.dim].to_index() for one in (items, draws.items)))
+            if found is None:
+                raise ValueError(f"`data` must be about the same items; those of {name!r} have other names.")
+            order = found
+        if draws.n_items != items.n_items:
+            raise ValueError(
+                f"`data` must be about the same items; {name!r} has {draws.n_items} of {items.n_items} items."
+            )
+        i, j = _pairs(items.n_items, n_pairs, own)
+        row = own.choice(draws.n_draws, i.size, p=draws.weights)
+        must = draws.labels[row, order[i]] == draws.labels[row, order[j]]
+        parts.append((i, j, must))
+    assert items is not None
+    if not parts[0][0].size:
+        raise ValueError("`data` must be about at least two items: one alone makes no pair.")
+    expert = np.repeat(np.arange(len(parts)), [part[0].size for part in parts])
+    columns = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return Constraints(items, tuple(name for name, _ in sources), expert, *columns)
+
+
+def _as_draws(source: Any, items: Items | None) -> PartitionDraws:
+    """Posterior draws as they are, one partition as a single draw of it."""
+    values = labelled(source, "item" if items is None else items.dim)
+    if np.ndim(values) != 1 or isinstance(source, PartitionDraws):
+        return as_partition_draws(source)
+    if not isinstance(values, xr.DataArray):
+        return as_partition_draws(np.asarray(values)[np.newaxis])
+    return as_partition_draws(values.expand_dims(("chain", "draw")))
+
+
+def _pairs(n_items: int, number: int, rng: np.random.Generator) -> tuple[Positions, Positions]:
+    """Different pairs at random, the smaller position first; all if they are no more than asked for."""
+    total = n_items * (n_items - 1) // 2
+    keys: npt.NDArray[np.intp] = np.sort(rng.choice(total, min(number, total), replace=False, shuffle=False))
+    # Key k is in the row of the larger item j with j (j - 1) / 2 <= k.
+    j = ((1 + np.sqrt(1 + 8.0 * keys)) / 2).astype(np.intp)
+    j -= j * (j - 1) // 2 > keys
+    j += (j + 1) * j // 2 <= keys
+    return keys - j * (j - 1) // 2, j

@@ -1,0 +1,160 @@
+"""Rivals that cut a graph: of the experts by how much they agree, and of the items by the mean of all statements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from posterior_consensus.arguments import as_generator, check_count
+from posterior_consensus.consensus.basic import k_means, thread_pools
+from posterior_consensus.consensus.spectral import random_walk_vectors
+from posterior_consensus.ensemble.items import Floats, Items
+from posterior_consensus.ensemble.pairs import PairSimilarity
+from posterior_consensus.experts.constraints import Constraints, names_coordinate
+from posterior_consensus.experts.door import as_constraints
+from posterior_consensus.partitions import Labels, canonical_labels
+
+_N_STARTS = 10  # of k-means
+
+
+def meta_clustering(
+    constraints: Any,
+    n_views: int | None = None,
+    *,
+    random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+) -> xr.DataArray:
+    """Group experts by how often they agree about the same pairs.
+
+    Parameters
+    ----------
+    constraints : Constraints or anything :func:`as_constraints` takes
+    n_views : int, optional
+        Number of groups; by default where the gap between successive eigenvalues of the graph's Laplacian is largest.
+    random_seed : int, Generator, SeedSequence or None
+
+    Returns
+    -------
+    xarray.DataArray of shape (expert,), dtype int32
+
+    Raises
+    ------
+    ValueError
+        If there are fewer experts than groups.
+
+    See Also
+    --------
+    posterior_consensus.expert_views : the model of experts in views.
+
+    Notes
+    -----
+    The similarity of two experts is the Rand index of their statements, the share of the pairs about which both speak
+    on which they agree, 0 where there are none [1]_. Groups come from spectral clustering of this graph, and their
+    number from its eigenvalues [2]_, as in the comparison of [3]_. Experts who speak about few common pairs are hardly
+    told apart.
+
+    References
+    ----------
+    .. [1] Caruana, Elhawary, Nguyen and Smith (2006), Meta clustering. https://doi.org/10.1109/ICDM.2006.103
+    .. [2] von Luxburg (2007), Statistics and Computing 17(4), 395-416. https://doi.org/10.1007/s11222-007-9033-z
+    .. [3] Chang et al. (2017), ICML. https://proceedings.mlr.press/v70/chang17a.html
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> one, other = [0, 0, 0, 1, 1, 1], [0, 1, 0, 1, 0, 1]
+    >>> pc.experts.meta_clustering({"Ann": one, "Bo": one, "Cy": other, "Di": other}, 2, random_seed=1).values
+    array([0, 0, 1, 1], dtype=int32)
+    """
+    said = as_constraints(constraints)
+    similarity = expert_similarity(said)
+    if n_views is None:
+        n_views = _eigengap(similarity)
+    if check_count("n_views", n_views) > said.n_experts:
+        raise ValueError(f"`n_views` must be at most the number of experts, {said.n_experts}; got {n_views}.")
+    labels = _cut(similarity, n_views, as_generator(random_seed))
+    return xr.DataArray(labels, {"expert": names_coordinate(said.experts)}, ("expert",), "expert_view")
+
+
+def expert_similarity(said: Constraints) -> Floats:
+    """Share (M, M) of the pairs about which two experts both speak, and clearly, on which they say the same."""
+    balance = said.statements.must - said.statements.cannot
+    must, cannot = (balance > 0).astype(np.float64), (balance < 0).astype(np.float64)
+    same = (must @ must.T + cannot @ cannot.T).toarray()
+    differ = (must @ cannot.T).toarray()
+    common = same + differ + differ.T
+    return np.divide(same, common, out=np.zeros_like(same), where=common > 0)
+
+
+def _eigengap(similarity: Floats) -> int:
+    """Number of leading eigenvalues of the normalised graph before the largest gap; all alike are one group."""
+    weights = similarity.copy()
+    np.fill_diagonal(weights, 0.0)
+    roots = np.sqrt(np.maximum(weights.sum(axis=1), np.finfo(float).tiny))
+    values = np.linalg.eigvalsh(weights / roots / roots[:, np.newaxis])[::-1]
+    return 1 if values.size == 1 else int(np.argmax(values[:-1] - values[1:])) + 1
+
+
+def cspa(
+    constraints: Any,
+    *,
+    n_clusters: int,
+    random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+) -> xr.DataArray:
+    """Cut the graph of the items whose weights are the mean of all statements, 0 where there is none.
+
+    Parameters
+    ----------
+    constraints : Constraints or anything :func:`as_constraints` takes
+    n_clusters : int
+    random_seed : int, Generator, SeedSequence or None
+
+    Returns
+    -------
+    xarray.DataArray of shape (n_items,), dtype int32
+        Items that nobody links to any other are with the largest cluster.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer items that some statement links than clusters.
+
+    Notes
+    -----
+    Cluster-based similarity partitioning [1]_, with a normalised cut by eigenvectors in the place of a balanced one by
+    a graph partitioner. It tells neither views nor reliabilities apart, and needs many statements.
+
+    References
+    ----------
+    .. [1] Strehl and Ghosh (2002), Journal of Machine Learning Research 3, 583-617.
+       https://www.jmlr.org/papers/v3/strehl02a.html
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> pc.experts.cspa({"Ann": [0, 0, 0, 1, 1, 1], "Bo": [0, 0, 0, 1, 1, 2]}, n_clusters=2, random_seed=1).values
+    array([0, 0, 0, 1, 1, 1], dtype=int32)
+    """
+    said = as_constraints(constraints)
+    check_count("n_clusters", n_clusters)
+    pairs, votes = said.average_vote()
+    linked, at = np.unique(pairs[votes > 0], return_inverse=True)
+    if linked.size < n_clusters:
+        raise ValueError(f"`n_clusters` must be at most the number of items that are linked, {linked.size}.")
+    weights = np.zeros((linked.size, linked.size))
+    first, second = at.reshape(-1, 2).T
+    weights[first, second] = weights[second, first] = votes[votes > 0]
+    found = _cut(weights, n_clusters, as_generator(random_seed))
+    labels = np.full(said.items.n_items, np.bincount(found).argmax())
+    labels[linked] = found
+    return said.items.array(canonical_labels(labels), "labels")
+
+
+def _cut(weights: Floats, number: int, rng: np.random.Generator) -> Labels:
+    """Normalised cut of a graph by its weights (n, n)."""
+    np.fill_diagonal(weights, 1.0)
+    source = PairSimilarity(Items(len(weights), "node", xr.Coordinates()), weights)
+    with thread_pools().limit(limits=1):
+        leading = random_walk_vectors(source, number, "association", 1.0)
+    return k_means(leading.vectors[:, : max(leading.widths[number - 1], 1)], number, _N_STARTS, rng)

@@ -1,0 +1,261 @@
+"""Variational inference of the views from one start: updates in closed form, and climbs of each view's memberships."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+from scipy.special import betaln, digamma
+
+from posterior_consensus.experts.memberships import Floats, Memberships, softmax
+
+_ROUNDS = 200
+_SETTLED = 1e-6  # relative rise of the bound at which a run ends
+_MOVED = 0.01  # change of an expert's probability of a view, after which views are looked for far away
+_INNER = 50  # rounds of the closed forms, at most, between two climbs
+
+
+class Statements(NamedTuple):
+    """Statements of M experts about P different pairs, equal ones counted.
+
+    Attributes
+    ----------
+    pairs : int array of shape (P, 2)
+        The first item of a pair is before the second.
+    must, cannot : csr_array of shape (M, P)
+        How often each expert states either of each pair.
+    n_items : int
+    """
+
+    pairs: npt.NDArray[np.intp]
+    must: csr_array
+    cannot: csr_array
+    n_items: int
+
+
+class Priors(NamedTuple):
+    """Prior of sensitivity and specificity, each a beta distribution, and concentration of the views."""
+
+    reliability: tuple[float, float] = (10.0, 1.0)
+    concentration: float = 1.0
+
+
+@dataclass
+class Fit:
+    """Variational parameters after a run.
+
+    Attributes
+    ----------
+    sensitivity, specificity : float array of shape (M, 2)
+        Parameters of beta distributions.
+    view : float array of shape (M, G)
+        Probabilities of the views of each expert.
+    sticks : float array of shape (G, 2)
+        Parameters of the beta distributions of the sticks' broken shares.
+    parameters : list of float arrays
+        Of the memberships of each view.
+    bound : float
+        Evidence lower bound.
+    trace : list of float
+        The bound after each round.
+    """
+
+    sensitivity: Floats
+    specificity: Floats
+    view: Floats
+    sticks: Floats
+    parameters: list[Floats]
+    bound: float = -np.inf
+    trace: list[float] = field(default_factory=list)
+
+
+class Inference:
+    """The model of experts in views, given their statements.
+
+    Parameters
+    ----------
+    statements : Statements
+    memberships : Memberships
+    n_views : int
+        Most views.
+    priors : Priors
+    """
+
+    def __init__(
+        self,
+        statements: Statements,
+        memberships: Memberships,
+        n_views: int,
+        priors: Priors,
+    ) -> None:
+        self._statements, self._memberships = statements, memberships
+        self._n_views, self._priors = n_views, priors
+        self._n_must = np.asarray(statements.must.sum(axis=1), np.float64)
+        self._n_cannot = np.asarray(statements.cannot.sum(axis=1), np.float64)
+        n, (first, second) = statements.n_items, statements.pairs.T
+        ends = np.concatenate([first, second]), np.concatenate([second, first])
+        numbers = csr_array((np.tile(np.arange(len(first)) + 1.0, 2), ends), shape=(n, n))
+        self._pair_of_entry = numbers.data.astype(np.intp) - 1
+        self._pattern = numbers.indices, numbers.indptr, (n, n)
+
+    def run(self, rng: np.random.Generator, stop: npt.NDArray[np.uint8], one_each: bool) -> Fit:
+        """Climb from a start at random until the bound settles.
+
+        With `one_each` every view begins with one expert of its own, and the others are in all of them alike.
+        """
+        n_experts, n_views = self._n_must.size, self._n_views
+        view = rng.dirichlet(np.ones(n_views), n_experts)
+        if one_each:
+            view[:] = 1 / n_views
+            view[rng.permutation(n_experts)[:n_views]] = np.eye(n_views)
+        fit = Fit(
+            sensitivity=np.tile([10.0, 1.0], (n_experts, 1)),
+            specificity=np.tile([10.0, 1.0], (n_experts, 1)),
+            view=view,
+            sticks=np.ones((n_views, 2)),
+            parameters=[self._memberships.start(rng) for _ in range(n_views)],
+        )
+        return self._settled(fit, rng, stop)
+
+    def joined(self, fit: Fit, rng: np.random.Generator, stop: npt.NDArray[np.uint8]) -> Fit:
+        """Put the experts of two views into one, wherever this raises the bound."""
+        found = True
+        while found and not stop[0]:
+            found = False
+            for one, other in combinations(np.unique(fit.view.argmax(axis=1)), 2):
+                view = fit.view.copy()
+                view[:, one] += view[:, other]
+                view[:, other] = 0.0
+                tried = replace(fit, view=view, parameters=list(fit.parameters), trace=[])
+                tried = self._settled(tried, rng, stop)
+                if tried.bound > fit.bound + _SETTLED * abs(fit.bound):
+                    fit, found = tried, True
+                    break
+        return fit
+
+    def _settled(self, fit: Fit, rng: np.random.Generator, stop: npt.NDArray[np.uint8]) -> Fit:
+        """Climb until the bound settles."""
+        moved = True
+        for _ in range(_ROUNDS):
+            self._climb(fit, rng, far=moved)
+            _largest_first(fit)
+            together, before = self.together(fit), fit.view
+            self._update(fit, together)
+            moved = bool(np.abs(fit.view - before).max() > _MOVED)
+            fit.bound = self._bound(fit, together)
+            fit.trace.append(fit.bound)
+            if len(fit.trace) > 1 and fit.bound - fit.trace[-2] < _SETTLED * abs(fit.bound):
+                break
+            if stop[0]:
+                break
+        return fit
+
+    def together(self, fit: Fit) -> Floats:
+        """Probability (G, P) that the items of each pair share a cluster, by view."""
+        first, second = self._statements.pairs.T
+        soft = [self._memberships.soft(parameters) for parameters in fit.parameters]
+        return np.stack([np.einsum("pk,pk->p", one[first], one[second]) for one in soft])
+
+    def links(self, fit: Fit) -> list[csr_array]:
+        """Weights of the statements about pairs as a symmetric matrix, by view."""
+        in_must, in_cannot = weights_of(fit)
+        must, cannot = self._statements.must, self._statements.cannot
+        by_view = (must.T @ (fit.view * in_must) + cannot.T @ (fit.view * in_cannot)).T  # (G, P)
+        indices, indptr, shape = self._pattern
+        return [csr_array((weights[self._pair_of_entry], indices, indptr), shape=shape) for weights in by_view]
+
+    def _climb(self, fit: Fit, rng: np.random.Generator, far: bool) -> None:
+        """Raise the terms of each view, also from far away if that is asked for."""
+        for view, links in enumerate(self.links(fit)):
+            found = self._memberships.climbed(fit.parameters[view], links)
+            other = self._memberships.proposed(links, rng) if far else None
+            if other is not None:
+                other = self._memberships.climbed(other, links)
+                if self._of_view(other, links) > self._of_view(found, links):
+                    found = other
+            fit.parameters[view] = found
+
+    def _of_view(self, parameters: Floats, links: csr_array) -> float:
+        soft = self._memberships.soft(parameters)
+        return 0.5 * float((soft * (links @ soft)).sum()) + self._memberships.own_terms(parameters)
+
+    def counts(self, fit: Fit, together: Floats) -> tuple[Floats, Floats]:
+        """Expected numbers (M, G) of must-links and of cannot-links between items that share a cluster, by view."""
+        return self._statements.must @ together.T, self._statements.cannot @ together.T
+
+    def _update(self, fit: Fit, together: Floats) -> None:
+        """Closed forms for the experts and the sticks, in turn until they settle."""
+        must, cannot = self.counts(fit, together)
+        hit, miss = self._priors.reliability
+        for _ in range(_INNER):
+            before = fit.view
+            kept, lost = (fit.view * must).sum(axis=1), (fit.view * cannot).sum(axis=1)
+            fit.sensitivity = np.column_stack([hit + kept, miss + lost])
+            fit.specificity = np.column_stack([hit + self._n_cannot - lost, miss + self._n_must - kept])
+            sizes = fit.view.sum(axis=0)
+            fit.sticks = np.column_stack([1 + sizes, self._priors.concentration + _after(sizes)])
+            in_must, in_cannot = weights_of(fit)
+            fit.view = softmax(in_must * must + in_cannot * cannot + expected_log_shares(fit.sticks))
+            if np.abs(fit.view - before).max() < 1e-8:
+                break
+
+    def _bound(self, fit: Fit, together: Floats) -> float:
+        """The evidence lower bound."""
+        must, cannot = self.counts(fit, together)
+        in_must, in_cannot = weights_of(fit)
+        right, wrong = expected_logs(fit.specificity)
+        said = (fit.view * (in_must * must + in_cannot * cannot)).sum()
+        said += self._n_must @ wrong + self._n_cannot @ right
+        divergence = beta_divergence(fit.sensitivity, self._priors.reliability)
+        divergence += beta_divergence(fit.specificity, self._priors.reliability)
+        divergence += beta_divergence(fit.sticks, (1.0, self._priors.concentration))
+        log_view = np.log(np.maximum(fit.view, np.finfo(float).tiny))
+        chosen = (fit.view * (expected_log_shares(fit.sticks) - log_view)).sum()
+        within = sum(self._memberships.own_terms(parameters) for parameters in fit.parameters)
+        return float(said - divergence + chosen + within)
+
+
+def _largest_first(fit: Fit) -> None:
+    """Number the views by their experts: of all orders, the sticks like this one best."""
+    order = np.argsort(-fit.view.sum(axis=0), kind="stable")
+    fit.view = fit.view[:, order]
+    fit.parameters = [fit.parameters[view] for view in order]
+
+
+def _after(sizes: Floats) -> Floats:
+    """What is behind each entry, the sum of all later ones."""
+    behind: Floats = sizes[::-1].cumsum()[::-1] - sizes
+    return behind
+
+
+def expected_logs(parameters: Floats) -> tuple[Floats, Floats]:
+    """Expected logarithms of beta variables and of one less them, parameters (M, 2)."""
+    both = digamma(parameters) - digamma(parameters.sum(axis=1, keepdims=True))
+    return both[:, 0], both[:, 1]
+
+
+def expected_log_shares(sticks: Floats) -> Floats:
+    """Expected logarithms of the views' probabilities: a stick's share of what the earlier ones leave."""
+    taken, left = expected_logs(sticks)
+    shares: Floats = taken + np.concatenate([[0.0], left.cumsum()[:-1]])
+    return shares
+
+
+def weights_of(fit: Fit) -> tuple[Floats, Floats]:
+    """Weights (M, 1) of an expert's must-links and cannot-links, as evidence that two items share a cluster."""
+    hit, miss = expected_logs(fit.sensitivity)
+    right, wrong = expected_logs(fit.specificity)
+    return (hit - wrong)[:, np.newaxis], (miss - right)[:, np.newaxis]
+
+
+def beta_divergence(parameters: Floats, prior: tuple[float, float]) -> float:
+    """Divergence of beta distributions from their prior, summed."""
+    first, second = parameters.T
+    total = digamma(first + second)
+    terms = betaln(*prior) - betaln(first, second)
+    terms = terms + (first - prior[0]) * (digamma(first) - total) + (second - prior[1]) * (digamma(second) - total)
+    return float(terms.sum())

@@ -1,0 +1,207 @@
+"""How likely each item belongs to each cluster of one view: softmax of its features, or free without them.
+
+Given the experts, the evidence lower bound is a sum over views, so that each is climbed alone.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import Bounds, minimize
+from scipy.sparse import csr_array
+from scipy.special import digamma, gammaln
+
+from posterior_consensus import memory
+from posterior_consensus.kernels import pair_search
+from posterior_consensus.kernels.memberships import settle_memberships
+
+Floats = npt.NDArray[np.float64]
+
+_NARROW = 1e-3  # standard deviation of a coefficient at the start
+_LOG_SD = (-15.0, 0.0)  # the bound falls in a standard deviation beyond that of the prior, 1
+_COSTS = pair_search.Costs(-1.0, 0.0)  # the weight of the statements that a partition keeps, to be large
+_STEPS = 15  # of L-BFGS-B in a climb
+_TURNS, _PASSES, _STILL = 20, 20, 1e-5  # of free memberships: passes over the items, and the change at which they end
+
+
+class Memberships(Protocol):
+    """What is known of the clusters of one view, as an array of parameters of its own kind."""
+
+    def start(self, rng: np.random.Generator) -> Floats:
+        """Parameters to begin with."""
+        ...
+
+    def soft(self, parameters: Floats) -> Floats:
+        """Probabilities (n, K) of the clusters."""
+        ...
+
+    def climbed(self, parameters: Floats, links: csr_array) -> Floats:
+        """Parameters that raise the bound, or the same.
+
+        `links` (n, n) is symmetric: the weight of the statements of all experts that two items belong together.
+        """
+        ...
+
+    def proposed(self, links: csr_array, rng: np.random.Generator) -> Floats | None:
+        """Parameters far from those so far that may be better, if there is a way to find some."""
+        ...
+
+    def own_terms(self, parameters: Floats) -> float:
+        """Terms of the bound that no statement is in."""
+        ...
+
+
+def log_sum_exp(logits: Floats) -> Floats:
+    """Logarithm of the sum of exponentials along the last axis, shape (n, 1)."""
+    top = logits.max(axis=-1, keepdims=True)
+    total: Floats = top + np.log(np.exp(logits - top).sum(axis=-1, keepdims=True))
+    return total
+
+
+def softmax(logits: Floats) -> Floats:
+    """Exponentials of the rows, scaled to sum to 1."""
+    powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    scaled: Floats = powers / powers.sum(axis=-1, keepdims=True)
+    return scaled
+
+
+def _normal_terms(means: Floats, log_sd: Floats) -> tuple[float, Floats, Floats]:
+    """Minus the divergence of independent normals from standard ones, and its gradient."""
+    variances = np.exp(2 * log_sd)
+    value = float((log_sd + 0.5).sum() - 0.5 * (variances.sum() + (means * means).sum()))
+    return value, -means, 1 - variances
+
+
+def _pull(soft: Floats, links: csr_array) -> tuple[float, Floats]:
+    """Weight of the statements that the memberships (n, K) keep, and its gradient in the logits."""
+    drawn = links @ soft
+    kept = soft * drawn
+    by_item = kept.sum(axis=1, keepdims=True)
+    return 0.5 * float(by_item.sum()), kept - soft * by_item
+
+
+class FeatureMemberships:
+    """Softmax of a linear function of the features, with normal coefficients.
+
+    Parameters
+    ----------
+    features : float array of shape (n, D)
+        Standardised.
+    n_clusters : int
+    """
+
+    def __init__(self, features: Floats, n_clusters: int) -> None:
+        self._design = np.column_stack([features, np.ones(len(features))])
+        self._squares = self._design**2
+        self._shape = (2, self._design.shape[1], n_clusters)
+        number = self._design.shape[1] * n_clusters
+        free, narrow = np.full(number, np.inf), np.full(number, 1.0)
+        self._limits = Bounds(np.concatenate([-free, _LOG_SD[0] * narrow]), np.concatenate([free, _LOG_SD[1] * narrow]))
+
+    def start(self, rng: np.random.Generator) -> Floats:
+        """Means from a normal distribution, narrow standard deviations."""
+        parameters = np.full(self._shape, np.log(_NARROW))
+        parameters[0] = rng.normal(0, max(self._shape[1] - 1, 1) ** -0.5, self._shape[1:])
+        return parameters.ravel()
+
+    def coefficients(self, parameters: Floats) -> tuple[Floats, Floats]:
+        """Means and standard deviations (D + 1, K), the intercepts last."""
+        means, log_sd = parameters.reshape(self._shape)
+        return means, np.exp(log_sd)
+
+    def soft(self, parameters: Floats) -> Floats:
+        """Memberships at the means of the coefficients."""
+        return softmax(self._design @ parameters.reshape(self._shape)[0])
+
+    def climbed(self, parameters: Floats, links: csr_array) -> Floats:
+        """A few steps of L-BFGS-B."""
+
+        def cost(parameters: Floats) -> tuple[float, Floats]:
+            value, gradient = self.value(parameters, links)
+            return -value, -gradient
+
+        options = {"maxiter": _STEPS}
+        found = minimize(cost, parameters, jac=True, method="L-BFGS-B", bounds=self._limits, options=options)
+        climbed: Floats = found.x
+        return climbed
+
+    def proposed(self, links: csr_array, rng: np.random.Generator) -> Floats | None:
+        """None: there are few parameters, and a climb finds its way."""
+        return None
+
+    def own_terms(self, parameters: Floats) -> float:
+        """Terms of the coefficients, and of the memberships given these."""
+        return self.value(parameters, csr_array((len(self._design), len(self._design))))[0]
+
+    def value(self, parameters: Floats, links: csr_array) -> tuple[float, Floats]:
+        """Terms of the bound that hold the parameters, and their gradient."""
+        means, log_sd = parameters.reshape(self._shape)
+        variances = np.exp(2 * log_sd)
+        logits = self._design @ means
+        raised = logits + 0.5 * (self._squares @ variances)
+        soft, spread = softmax(logits), softmax(raised)
+        kept, pull = _pull(soft, links)
+        prior, in_means, in_log_sd = _normal_terms(means, log_sd)
+        value = kept + prior + float((log_sum_exp(logits) - log_sum_exp(raised)).sum())
+        gradient = np.empty(self._shape)
+        gradient[0] = self._design.T @ (pull + soft - spread) + in_means
+        gradient[1] = in_log_sd - variances * (self._squares.T @ spread)
+        return value, gradient.ravel()
+
+
+class FreeMemberships:
+    """Memberships without features: probabilities of each item, with shares of the clusters in common.
+
+    The shares have a symmetric Dirichlet prior of total 1, under which clusters that are not needed stay empty.
+    Parameters are the probabilities (n, K) and, in the last row, the parameters of the shares' Dirichlet posterior.
+
+    Parameters
+    ----------
+    n_items, n_clusters : int
+    """
+
+    def __init__(self, n_items: int, n_clusters: int) -> None:
+        self._shape = (n_items, n_clusters)
+        self._prior = np.full(n_clusters, 1 / n_clusters)
+        self._stop = np.zeros(1, np.uint8)
+
+    def start(self, rng: np.random.Generator) -> Floats:
+        """Probabilities nearly equal."""
+        return self._with_shares(softmax(0.1 * rng.normal(size=self._shape)))
+
+    def soft(self, parameters: Floats) -> Floats:
+        """Memberships."""
+        return parameters[:-1]
+
+    def climbed(self, parameters: Floats, links: csr_array) -> Floats:
+        """Each item's probabilities and the shares in closed form, in turn."""
+        soft, dirichlet = parameters[:-1].copy(), parameters[-1]
+        for _ in range(_TURNS):
+            odds = digamma(dirichlet) - digamma(dirichlet.sum())
+            settle_memberships(links.data, links.indices, links.indptr, odds, soft, _PASSES, _STILL)
+            before, dirichlet = dirichlet, self._prior + soft.sum(axis=0)
+            if np.abs(dirichlet - before).max() < 1e-3:
+                break
+        return self._with_shares(soft)
+
+    def proposed(self, links: csr_array, rng: np.random.Generator) -> Floats | None:
+        """Near the partition that keeps the most weight of statements, as greedy search finds it."""
+        n, k = self._shape
+        if not memory.fits(8 * n * n):
+            return None
+        labels = np.full(n, -1, np.int32)
+        pair_search.settle_pairs(links.toarray(), _COSTS, labels, rng.permutation(n), 1, k, self._stop)
+        return self._with_shares(np.eye(k)[labels])
+
+    def own_terms(self, parameters: Floats) -> float:
+        """Entropy of the memberships, and what is expected of them and of the shares under their prior."""
+        soft, dirichlet = parameters[:-1], parameters[-1]
+        odds = digamma(dirichlet) - digamma(dirichlet.sum())
+        entropy = -float((soft * np.log(np.maximum(soft, np.finfo(float).tiny))).sum())
+        surplus = gammaln(dirichlet).sum() - gammaln(dirichlet.sum()) - gammaln(self._prior).sum()
+        return entropy + float(soft.sum(axis=0) @ odds + surplus + (self._prior - dirichlet) @ odds)
+
+    def _with_shares(self, soft: Floats) -> Floats:
+        return np.vstack([soft, self._prior + soft.sum(axis=0)])

@@ -1,0 +1,191 @@
+"""MPCKMeans: k-means that pays for statements it breaks, in a metric of its own."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from posterior_consensus.arguments import as_generator, check_above, check_count
+from posterior_consensus.ensemble.items import Floats
+from posterior_consensus.experts.door import as_constraints
+from posterior_consensus.experts.features import checked_features
+from posterior_consensus.partitions import Labels, canonical_labels
+
+_ROUNDS = 100
+_ENOUGH = 1e-7  # relative fall of the objective at which a run ends
+_SHIFT = 0.01  # standard deviation of a centre put near that of all items, in those of the features
+_TINY = 1e-12
+
+
+class Penalised(NamedTuple):
+    """Where a run ended.
+
+    Attributes
+    ----------
+    labels : int array of shape (n,)
+    metric : float array of shape (D,)
+    trace : list of float
+        The objective after each round.
+    """
+
+    labels: Labels
+    metric: Floats
+    trace: list[float]
+
+
+def mpck_means(
+    constraints: Any,
+    features: Any,
+    *,
+    n_clusters: int,
+    penalty: float = 1.0,
+    n_starts: int = 10,
+    random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+) -> xr.DataArray:
+    """Cluster items by k-means in a learnt diagonal metric, with a penalty for each statement that is broken.
+
+    Parameters
+    ----------
+    constraints : Constraints or anything :func:`as_constraints` takes
+    features : array_like, DataFrame or DataArray of shape (n_items, D)
+    n_clusters : int
+    penalty : float above 0
+        Weight of each statement.
+    n_starts : int
+        Number of orders of the items, and of centres beside those of neighbourhoods; the least objective counts.
+    random_seed : int, Generator, SeedSequence or None
+
+    Returns
+    -------
+    xarray.DataArray of shape (n_items,), dtype int32
+
+    Raises
+    ------
+    ValueError
+        If the arguments do not fit.
+
+    Notes
+    -----
+    With a diagonal metric A minimises, in turn over items, centres and metric [1]_,
+
+        sum_i |x_i - centre|_A^2 - n log det A + penalty (sum |x_i - x_j|_A^2 + sum (|range|_A^2 - |x_i - x_j|_A^2)),
+
+    the third sum over pairs apart that must be together and the fourth over pairs together that cannot be, with the
+    range of each feature for the greatest distance. A pair must be together if more than half of its statements say so.
+    The first centres are those of neighbourhoods, sets of items that must-links connect: the largest, and those far
+    from the ones taken and large. Where there are too few, the others are near the centre of all items.
+
+    References
+    ----------
+    .. [1] Bilenko, Basu and Mooney (2004), ICML. https://doi.org/10.1145/1015330.1015360
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import posterior_consensus as pc
+    >>> x = np.column_stack([np.repeat([0.0, 0.5, 1.0], 10), np.random.default_rng(1).normal(size=30)])
+    >>> said = pc.as_constraints({"Ann": np.repeat([0, 1, 2], 10)}, n_pairs=300, random_seed=1)
+    >>> pc.experts.mpck_means(said, x, n_clusters=3, random_seed=1).values[::5]
+    array([0, 0, 1, 1, 2, 2], dtype=int32)
+    """
+    given = checked_features(features, n_clusters)
+    check_above("penalty", penalty, 0)
+    check_count("n_starts", n_starts)
+    said = as_constraints(constraints, given.items)
+    pairs, votes = said.average_vote()
+    problem = PairwiseKMeans(given.standardised()[0], pairs, votes > 0.5, penalty)
+    runs = [problem.run(n_clusters, rng) for rng in as_generator(random_seed).spawn(n_starts)]
+    best = min(runs, key=lambda run: run.trace[-1])
+    return said.items.array(canonical_labels(best.labels), "labels")
+
+
+def neighbourhoods(
+    pairs: npt.NDArray[np.intp], must: npt.NDArray[np.bool_], n_items: int
+) -> list[npt.NDArray[np.intp]]:
+    """Sets of items that must-links connect, of two items or more, the largest first."""
+    first, second = pairs[must].T
+    graph = csr_array((np.ones(first.size), (first, second)), shape=(n_items, n_items))
+    labels = connected_components(graph, directed=False)[1]
+    sets = [np.flatnonzero(labels == k) for k in np.flatnonzero(np.bincount(labels) > 1)]
+    return sorted(sets, key=lambda one: -one.size)
+
+
+class PairwiseKMeans:
+    """The objective of penalised k-means, and runs that lower it.
+
+    Parameters
+    ----------
+    values : float array of shape (n, D)
+    pairs : int array of shape (P, 2)
+        Each pair once.
+    must : bool array of shape (P,)
+        Whether the two must be together; else they cannot.
+    penalty : float
+    """
+
+    def __init__(
+        self, values: Floats, pairs: npt.NDArray[np.intp], must: npt.NDArray[np.bool_], penalty: float
+    ) -> None:
+        self._values, self._pairs, self._must, self._penalty = values, pairs, must, penalty
+        self._squares = (values[pairs[:, 0]] - values[pairs[:, 1]]) ** 2
+        self._widest = np.ptp(values, axis=0) ** 2
+        ends = np.concatenate([pairs, pairs[:, ::-1]])
+        order = np.argsort(ends[:, 0], kind="stable")
+        self._others, self._pair = ends[order, 1], np.tile(np.arange(len(pairs)), 2)[order]
+        self._starts = np.searchsorted(ends[order, 0], np.arange(len(values) + 1))
+
+    def run(self, n_clusters: int, rng: np.random.Generator) -> Penalised:
+        """Lower the objective until it settles, from neighbourhoods and an order of the items at random."""
+        centres = self._first_centres(n_clusters, rng)
+        metric = np.ones(self._values.shape[1])
+        labels = ((self._values[:, np.newaxis] - centres) ** 2).sum(axis=2).argmin(axis=1)
+        trace: list[float] = []
+        for _ in range(_ROUNDS):
+            self._assign(labels, centres, metric, rng.permutation(len(labels)))
+            for k in np.unique(labels):
+                centres[k] = self._values[labels == k].mean(axis=0)
+            paid = self._paid(labels, centres)
+            metric = len(labels) / np.maximum(paid, _TINY)
+            trace.append(float(paid @ metric - len(labels) * np.log(metric).sum()))
+            if len(trace) > 1 and trace[-2] - trace[-1] <= _ENOUGH * abs(trace[-1]):
+                break
+        return Penalised(labels, metric, trace)
+
+    def _first_centres(self, n_clusters: int, rng: np.random.Generator) -> Floats:
+        """Centres of neighbourhoods, by a traversal that weighs distance by size, and others near that of all items."""
+        sets = neighbourhoods(self._pairs, self._must, len(self._values))
+        means = np.array([self._values[one].mean(axis=0) for one in sets]).reshape(-1, self._values.shape[1])
+        sizes = np.array([one.size for one in sets])
+        taken = [0] if sets else []
+        while len(taken) < min(n_clusters, len(sets)):
+            apart = ((means[:, np.newaxis] - means[taken]) ** 2).sum(axis=2).min(axis=1)
+            apart[taken] = -1.0
+            taken.append(int(np.argmax(apart * sizes)))
+        near = rng.normal(0, _SHIFT, (n_clusters - len(taken), means.shape[1])) * self._values.std(axis=0)
+        return np.vstack([means[taken], self._values.mean(axis=0) + near])
+
+    def _assign(self, labels: Labels, centres: Floats, metric: Floats, order: npt.NDArray[np.intp]) -> None:
+        """Give each item in turn to the cluster where it costs least, all others being where they are."""
+        costs = ((self._values[:, np.newaxis] - centres) ** 2) @ metric
+        lengths = self._squares @ metric
+        # Beside an item that it must not leave a pair costs nothing, and elsewhere its length: less that length here.
+        reward = self._penalty * np.where(self._must, -lengths, self._widest @ metric - lengths)
+        for i in order:
+            own = slice(self._starts[i], self._starts[i + 1])
+            cost = costs[i].copy()
+            np.add.at(cost, labels[self._others[own]], reward[self._pair[own]])
+            labels[i] = cost.argmin()
+
+    def _paid(self, labels: Labels, centres: Floats) -> Floats:
+        """What each feature adds to the objective, before its weight."""
+        within = ((self._values - centres[labels]) ** 2).sum(axis=0)
+        together = labels[self._pairs[:, 0]] == labels[self._pairs[:, 1]]
+        apart, joined = self._must & ~together, ~self._must & together
+        broken = self._squares[apart].sum(axis=0) + (self._widest - self._squares[joined]).sum(axis=0)
+        paid: Floats = within + self._penalty * broken
+        return paid

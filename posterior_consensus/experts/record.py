@@ -1,0 +1,284 @@
+"""ExpertViews, the result of expert_views()."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from scipy.special import digamma
+from scipy.stats import beta
+
+from posterior_consensus import display
+from posterior_consensus.arguments import check_between
+from posterior_consensus.experts.constraints import names_coordinate
+from posterior_consensus.experts.features import as_features
+from posterior_consensus.experts.memberships import Floats, softmax
+from posterior_consensus.sources.containers import Stored, as_json, names_from_json, stored, without_cluster_names
+
+_MEASURES = ["sensitivity", "specificity"]
+_SURE = 3.0  # posterior standard deviations beyond chance
+_SHARE = 0.01  # of the items, below which a cluster is that of a few odd ones
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ExpertViews(Stored):
+    """Which experts share a view, how reliable each is, and the clusters of each view; made by :func:`expert_views`.
+
+    Views are those that are some expert's most probable one. They are numbered by how many experts share them, the most
+    first, and then by their first expert.
+
+    Attributes
+    ----------
+    labels : xarray.DataArray of shape (view, n_items), dtype int32
+        Most probable cluster of each item in each view, numbered by first appearance.
+    memberships : xarray.DataArray of shape (view, n_items, cluster)
+        Probability of each cluster, at the posterior means of the coefficients where there are features.
+    view_probability : xarray.DataArray of shape (expert, view)
+        Probability that an expert has a view; what lacks to 1 is with views that are nobody's most probable one.
+    reliability : xarray.DataArray of shape (expert, measure, parameter)
+        Posterior of sensitivity and of specificity, beta distributions with parameters ``a`` and ``b``.
+    n_statements : xarray.DataArray of shape (expert,), dtype int64
+    bound : float
+        Evidence lower bound, in nats.
+    trace : xarray.DataArray of shape (round,)
+        The bound after each round of the run that ends best; it never falls.
+    start_bounds : xarray.DataArray of shape (start,)
+        The bound that each start ends at.
+    coefficients : xarray.Dataset or None
+        ``mean`` and ``sd`` (view, feature, cluster) of the features' coefficients, standardised with ``centre`` and
+        ``scale`` (feature,), and ``intercept`` (view, cluster). None without features.
+    """
+
+    labels: xr.DataArray
+    memberships: xr.DataArray
+    view_probability: xr.DataArray
+    reliability: xr.DataArray
+    n_statements: xr.DataArray
+    bound: float
+    trace: xr.DataArray
+    start_bounds: xr.DataArray
+    coefficients: xr.Dataset | None = None
+
+    @property
+    def n_views(self) -> int:
+        """Number of views that experts have."""
+        return len(self.labels)
+
+    @property
+    def expert_view(self) -> xr.DataArray:
+        """Most probable view of each expert, shape (expert,)."""
+        return self.view_probability.argmax("view").rename("expert_view")
+
+    @property
+    def sensitivity(self) -> xr.DataArray:
+        """Posterior mean, by expert, of the probability of saying "must" of items that share a cluster."""
+        return self._mean("sensitivity")
+
+    @property
+    def specificity(self) -> xr.DataArray:
+        """Posterior mean, by expert, of the probability of saying "cannot" of items that do not."""
+        return self._mean("specificity")
+
+    def _mean(self, measure: str) -> xr.DataArray:
+        own = self.reliability.sel(measure=measure, drop=True)
+        return (own[..., 0] / own.sum("parameter")).reset_coords(drop=True).rename(measure)
+
+    def intervals(self, prob: float = 0.95) -> xr.Dataset:
+        """Central posterior intervals of ``sensitivity`` and ``specificity``, each of shape (expert, end).
+
+        Parameters
+        ----------
+        prob : float
+            Probability of an interval, given the clusters: variational intervals leave out what is not known of these.
+
+        Returns
+        -------
+        xarray.Dataset
+
+        Raises
+        ------
+        ValueError
+            If `prob` is not between 0 and 1.
+        """
+        check_between("prob", prob, 1)
+        coords = {"expert": self.reliability["expert"], "end": ["lower", "upper"]}
+        ends = np.array([(1 - prob) / 2, (1 + prob) / 2])
+        found = {}
+        for measure in _MEASURES:
+            a, b = self.reliability.sel(measure=measure).values.T
+            found[measure] = (("expert", "end"), beta.ppf(ends, a[:, np.newaxis], b[:, np.newaxis]))
+        return xr.Dataset(found, coords)
+
+    @property
+    def expert_weight(self) -> xr.DataArray:
+        """What an expert's word counts, shape (expert,): expected log odds of sensitivity plus those of specificity.
+
+        With sensitivity s and specificity c, log(s c / ((1 - s) (1 - c))) is the difference that "must" instead of
+        "cannot" makes to the log odds that two items share a cluster. 0 is no more than chance.
+        """
+        odds = digamma(self.reliability[..., 0]) - digamma(self.reliability[..., 1])
+        return odds.sum("measure").rename("expert_weight")
+
+    @property
+    def informative(self) -> xr.DataArray:
+        """Whether sensitivity and specificity sum to more than 1 by three standard deviations: more than chance."""
+        a, b = self.reliability.values[..., 0], self.reliability.values[..., 1]
+        surplus = (a / (a + b)).sum(axis=1) - 1
+        variance = (a * b / ((a + b) ** 2 * (a + b + 1))).sum(axis=1)
+        return self.n_statements.copy(data=surplus > _SURE * np.sqrt(variance)).rename("informative")
+
+    @property
+    def n_clusters(self) -> xr.DataArray:
+        """Number of clusters of each view that hold at least a hundredth of the items, shape (view,)."""
+        sizes = self.memberships.sum(str(self.labels.dims[1]))
+        return (sizes >= _SHARE * self.labels.shape[1]).sum("cluster").rename("n_clusters")
+
+    @property
+    def verdict(self) -> str:
+        """Who shares which view, and who says no more than chance."""
+        views, sure = self.expert_view.values, self.informative.values
+        names = [str(name) for name in self.view_probability["expert"].values]
+        parts = []
+        for view in range(self.n_views):
+            sharing = [name for name, at, own in zip(names, views, sure, strict=True) if at == view and own]
+            if sharing:
+                parts.append(
+                    f"view {view} of {display.counted(int(self.n_clusters[view]), 'cluster')}: {_few(sharing)}"
+                )
+        chance = [name for name, own in zip(names, sure, strict=True) if not own]
+        if not parts:
+            return "No expert says more than chance of any clustering that the statements and features support."
+        number = "One view is shared" if len(parts) == 1 else f"{len(parts)} views differ"
+        verdict = f"{number}; {'; '.join(parts)}."
+        return verdict + (f" No more than chance: {_few(chance)}." if chance else "")
+
+    def predict(self, features: Any) -> xr.Dataset:
+        """Clusters of new items from their features, in each view.
+
+        Parameters
+        ----------
+        features : array_like, DataFrame or DataArray of shape (m, D)
+            The features that the views were found with, in the same order.
+
+        Returns
+        -------
+        xarray.Dataset
+            ``memberships`` (view, item, cluster) and ``labels`` (view, item).
+
+        Raises
+        ------
+        ValueError
+            If the views were found without features, or these are of another number.
+        """
+        if self.coefficients is None:
+            raise ValueError("`predict` needs views that were found with features; these were found without.")
+        given = as_features(features)
+        own = self.coefficients
+        if given.values.shape[1] != own.sizes["feature"]:
+            raise ValueError(f"`features` must have {own.sizes['feature']} columns; got {given.values.shape[1]}.")
+        values = (given.values - own["centre"].values) / own["scale"].values
+        soft = softmax(np.einsum("nd,vdk->vnk", values, own["mean"].values) + own["intercept"].values[:, np.newaxis])
+        dims = ("view", given.items.dim)
+        return xr.Dataset(
+            {"memberships": ((*dims, "cluster"), soft), "labels": (dims, soft.argmax(axis=2).astype(np.int32))},
+            given.items.coords,
+        )
+
+    def to_dataset(self) -> xr.Dataset:
+        """The views and all that belongs to them as a Dataset that any file format holds."""
+        variables: dict[str, Any] = {
+            "expert_labels": self.labels,
+            "expert_memberships": self.memberships,
+            "expert_view_probability": (("expert", "view"), self.view_probability.values),
+            "expert_reliability": (("expert", "measure", "parameter"), self.reliability.values),
+            "expert_n_statements": ("expert", self.n_statements.values),
+            "expert_bound": ((), self.bound),
+            "expert_trace": self.trace,
+            "expert_start_bounds": self.start_bounds,
+        }
+        attrs = {"expert_names": as_json(self.view_probability["expert"].values.tolist())}
+        if self.coefficients is not None:
+            for name, value in self.coefficients.data_vars.items():
+                variables[f"expert_{name}"] = (value.dims, value.values)
+            attrs["expert_features"] = as_json(self.coefficients["feature"].values.tolist())
+        return stored(self.labels[0].reset_coords(drop=True), variables, attrs)
+
+    @classmethod
+    def _restored(cls, dataset: xr.Dataset) -> Self:
+        own, attrs = without_cluster_names(dataset), dataset.attrs
+        names = names_from_json(attrs["expert_names"])
+        coefficients = None
+        if "expert_features" in attrs:
+            parts = ("mean", "sd", "intercept", "intercept_sd", "centre", "scale")
+            coefficients = xr.Dataset(
+                {name: (own[f"expert_{name}"].dims, own[f"expert_{name}"].values) for name in parts},
+                {"feature": names_coordinate(names_from_json(attrs["expert_features"]))},
+            )
+        return cls(
+            labels=own["expert_labels"].rename("labels"),
+            memberships=own["expert_memberships"].rename("memberships"),
+            **by_expert(
+                names,
+                own["expert_view_probability"].values,
+                own["expert_reliability"].values,
+                own["expert_n_statements"].values,
+            ),
+            bound=float(own["expert_bound"]),
+            trace=xr.DataArray(own["expert_trace"].values, dims="round", name="trace"),
+            start_bounds=xr.DataArray(own["expert_start_bounds"].values, dims="start", name="start_bounds"),
+            coefficients=coefficients,
+        )
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A row for each expert: view and its probability, sensitivity, specificity, weight, number of statements."""
+        return pd.DataFrame(
+            {
+                "view": self.expert_view.values,
+                "probability": self.view_probability.max("view").values,
+                "sensitivity": self.sensitivity.values,
+                "specificity": self.specificity.values,
+                "weight": self.expert_weight.values,
+                "statements": self.n_statements.values,
+            },
+            index=pd.Index(self.view_probability["expert"].values, name="expert"),
+        )
+
+    def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
+        highest = float(self.start_bounds.max())
+        best = int((self.start_bounds.values > highest - 1e-4 * abs(highest)).sum())
+        items = display.counted(self.labels.shape[1], "item")
+        given = (
+            "no features"
+            if self.coefficients is None
+            else display.counted(self.coefficients.sizes["feature"], "feature")
+        )
+        facts = [
+            ("verdict", self.verdict),
+            ("items", f"{items}, {given}"),
+            ("bound", f"{self.bound:.6g}; {best} of {self.start_bounds.size} starts end at the best, {highest:.6g}"),
+        ]
+        title = f"ExpertViews: {display.counted(self.n_views, 'view')} of "
+        return title + display.counted(self.n_statements.size, "expert"), facts, self.to_dataframe()
+
+
+def by_expert(
+    names: tuple[Hashable, ...], view: Floats, reliability: Floats, n_statements: Any
+) -> dict[str, xr.DataArray]:
+    """Dress what is known of each expert in the experts' names."""
+    coords = {"expert": names_coordinate(names)}
+    of_reliability = coords | {"measure": _MEASURES, "parameter": ["a", "b"]}
+    return {
+        "view_probability": xr.DataArray(view, coords, ("expert", "view"), "view_probability"),
+        "reliability": xr.DataArray(reliability, of_reliability, ("expert", "measure", "parameter"), "reliability"),
+        "n_statements": xr.DataArray(n_statements, coords, ("expert",), "n_statements"),
+    }
+
+
+def _few(names: list[str]) -> str:
+    """Names in a sentence, a dozen at most."""
+    more = len(names) - 12
+    return ", ".join(names[:12]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,142 @@
+"""SemiCrowd: filtered statements, completed to a matrix of low rank, teach a metric for k-means."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from posterior_consensus.arguments import as_generator
+from posterior_consensus.consensus.basic import k_means, thread_pools
+from posterior_consensus.ensemble.items import Floats
+from posterior_consensus.experts.door import as_constraints
+from posterior_consensus.experts.features import checked_features
+
+_ROUNDS, _ENOUGH = 300, 1e-4  # of the completion: most rounds, and what is left over, relative, at which it ends
+_GROWTH = 1.1  # of the penalty in a round
+_N_STARTS = 10  # of k-means
+
+
+def semi_crowd(
+    constraints: Any,
+    features: Any,
+    *,
+    n_clusters: int,
+    certain: tuple[float, float] = (0.2, 0.8),
+    ridge: float = 0.01,
+    random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+) -> xr.DataArray:
+    """Cluster items by k-means under a metric learnt from what most experts say.
+
+    Parameters
+    ----------
+    constraints : Constraints or anything :func:`as_constraints` takes
+    features : array_like, DataFrame or DataArray of shape (n_items, D)
+    n_clusters : int
+    certain : (float, float)
+        Pairs whose mean statement lies between the two are left out.
+    ridge : float
+        Added to the covariance of the standardised features.
+    random_seed : int, Generator, SeedSequence or None
+
+    Returns
+    -------
+    xarray.DataArray of shape (n_items,), dtype int32
+
+    Raises
+    ------
+    ValueError
+        If no pair is certain, or the arguments do not fit.
+
+    Notes
+    -----
+    Semi-crowdsourced clustering [1]_. The mean statements of certain pairs become 0 or 1. The matrix of the items in
+    such pairs is completed to one of low rank, F, from which a few entries may differ. With X the standardised features
+    of these n items and C = X'X / n + ridge I, the metric is the positive part of C^-1 X' F X C^-1 / n^2.
+
+    References
+    ----------
+    .. [1] Yi, Jin, Jain, Yang and Jain (2012), NeurIPS 25.
+       https://papers.nips.cc/paper/4688-semi-crowdsourced-clustering-generalizing-crowd-labeling-by-robust-distance-metric-learning
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import posterior_consensus as pc
+    >>> x = np.column_stack([np.repeat([0.0, 0.5, 1.0], 10), np.random.default_rng(1).normal(size=30)])
+    >>> said = pc.as_constraints({"Ann": np.repeat([0, 1, 2], 10)}, n_pairs=300, random_seed=1)
+    >>> pc.experts.semi_crowd(said, x, n_clusters=3, random_seed=1).values[::5]
+    array([0, 0, 1, 1, 2, 2], dtype=int32)
+    """
+    given = checked_features(features, n_clusters)
+    said = as_constraints(constraints, given.items)
+    low, high = certain
+    if not 0 <= low <= high <= 1:
+        raise ValueError(f"`certain` must be two shares in order, between 0 and 1; got {certain!r}.")
+    pairs, votes = said.average_vote()
+    clear = (votes <= low) | (votes >= high)
+    if not clear.any():
+        raise ValueError("`certain` must leave at least one pair; experts disagree about all.")
+    named, at = np.unique(pairs[clear], return_inverse=True)
+    first, second = at.reshape(-1, 2).T
+    known, seen = np.eye(named.size), np.eye(named.size, dtype=bool)
+    known[first, second] = known[second, first] = votes[clear] >= high
+    seen[first, second] = seen[second, first] = True
+    values = given.standardised()[0]
+    with thread_pools().limit(limits=1):
+        completed = complete_matrix(known, seen)
+        own = values[named]
+        inverse = np.linalg.inv(own.T @ own / len(own) + ridge * np.eye(own.shape[1]))
+        metric = inverse @ own.T @ completed @ own @ inverse / len(own) ** 2
+        strengths, directions = np.linalg.eigh((metric + metric.T) / 2)
+        points = values @ (directions * np.sqrt(np.maximum(strengths, 0.0)))
+    return said.items.array(k_means(points, n_clusters, _N_STARTS, as_generator(random_seed)), "labels")
+
+
+def complete_matrix(known: Floats, seen: npt.NDArray[np.bool_], sparsity: float | None = None) -> Floats:
+    """Complete a symmetric matrix of low rank of which some entries are known, and a few of those wrong.
+
+    Parameters
+    ----------
+    known : float array of shape (n, n)
+    seen : bool array of shape (n, n)
+        Which entries are known.
+    sparsity : float, optional
+        Price of an error; by default one over the root of the mean number of known entries of a row.
+
+    Returns
+    -------
+    float array of shape (n, n)
+
+    Notes
+    -----
+    Minimises the trace norm of F plus the price times the sum of absolute errors E, where F + E is what is known, by
+    the method of multipliers [1]_.
+
+    References
+    ----------
+    .. [1] Lin, Chen and Ma (2010), The augmented Lagrange multiplier method for exact recovery of corrupted low-rank
+       matrices. https://doi.org/10.48550/arXiv.1009.5055
+    """
+    wanted = np.where(seen, known, 0.0)
+    price = sparsity or 1 / np.sqrt(max(seen.sum() / len(seen), 1.0))
+    scale = np.linalg.norm(wanted) or 1.0
+    largest = max(np.abs(np.linalg.eigvalsh(wanted)).max(), 1e-12)
+    penalty = 1.25 / largest
+    multipliers = wanted / max(largest, np.abs(wanted).max() / price)
+    found, errors = np.zeros_like(wanted), np.zeros_like(wanted)
+    for _ in range(_ROUNDS):
+        values, vectors = np.linalg.eigh(wanted - errors + multipliers / penalty)
+        shrunk = np.sign(values) * np.maximum(np.abs(values) - 1 / penalty, 0.0)
+        kept = shrunk != 0
+        found = (vectors[:, kept] * shrunk[kept]) @ vectors[:, kept].T
+        rest = wanted - found + multipliers / penalty
+        errors = np.where(seen, np.sign(rest) * np.maximum(np.abs(rest) - price / penalty, 0.0), rest)
+        left = wanted - found - errors
+        multipliers = multipliers + penalty * left
+        penalty *= _GROWTH
+        if np.linalg.norm(left) < _ENOUGH * scale:
+            break
+    return found

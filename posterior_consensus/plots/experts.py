@@ -1,0 +1,156 @@
+"""Experts by view and reliability, and the clusters of each view, as pictures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from posterior_consensus.display import counted
+from posterior_consensus.ensemble.items import Items
+from posterior_consensus.experts import ExpertViews
+from posterior_consensus.plots.axes import matched, new_axes, shortened
+from posterior_consensus.plots.colours import NEUTRAL, chain_colour, ink
+from posterior_consensus.plots.strips import HEIGHT, draw_strips
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_LONGEST = 24  # characters of an expert's name
+_MEASURES = {"sensitivity": ("o", -0.14), "specificity": ("D", 0.14)}  # marker, and place beside the expert's line
+
+
+def plot_experts(
+    views: ExpertViews, *, prob: float = 0.95, figsize: tuple[float, float] | None = None, ax: Axes | None = None
+) -> Axes:
+    """Draw the reliability of each expert, by view: sensitivity and specificity with posterior intervals.
+
+    Parameters
+    ----------
+    views : ExpertViews
+    prob : float
+        Probability of an interval.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    TypeError
+        If `views` is no such result.
+
+    Notes
+    -----
+    Experts are in the order of their views, those of the largest weight first, with the weight behind their names.
+    Those who say no more than chance are grey. At the dotted line, sensitivity and specificity of 1/2, a word has no
+    weight.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> one, other = [0, 0, 0, 1, 1, 1], [0, 1, 0, 1, 0, 1]
+    >>> experts = {"Ann": one, "Bo": one, "Cy": other, "Di": other}
+    >>> found = pc.expert_views(pc.as_constraints(experts), n_clusters=2, random_seed=1)
+    >>> ax = pc.plot_experts(found)
+    >>> [tick.get_text() for tick in ax.get_yticklabels()]
+    ['Ann (6.8)', 'Bo (6.8)', 'Cy (6.8)', 'Di (6.8)']
+    """
+    _check(views)
+    intervals = views.intervals(prob)
+    of_expert, weight = views.expert_view.values, views.expert_weight.values
+    sure = views.informative.values
+    order = np.lexsort((-weight, of_expert, ~sure))
+    ax = new_axes(ax, figsize, 6.2, 1.4 + 0.28 * len(order))
+    for measure, (marker, aside) in _MEASURES.items():
+        means, ends = getattr(views, measure).values, intervals[measure].values
+        for row, expert in enumerate(order):
+            colour = chain_colour(int(of_expert[expert]), views.n_views) if sure[expert] else NEUTRAL
+            ax.plot(ends[expert], [row + aside] * 2, color=colour, linewidth=1.4)
+            ax.plot(means[expert], row + aside, marker, color=colour, markersize=4.5)
+    ax.axvline(0.5, color=ink(), linewidth=0.8, linestyle=":")
+    names = [shortened(str(views.view_probability["expert"].values[k]), _LONGEST) for k in order]
+    captions = [f"{name} ({weight[k]:.1f})" for name, k in zip(names, order, strict=True)]
+    ax.set_yticks(np.arange(len(order)), captions, fontsize="small")
+    ax.set(ylim=(len(order) - 0.4, -0.6), xlabel=f"posterior mean and {prob:.0%} interval")
+    _explain(ax, views, sure)
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def _explain(ax: Axes, views: ExpertViews, sure: Any) -> None:
+    """Say what markers and colours stand for."""
+    from matplotlib.lines import Line2D
+
+    shown = [
+        Line2D([], [], color=ink(), marker=marker, markersize=4.5, linestyle="", label=measure)
+        for measure, (marker, _) in _MEASURES.items()
+    ]
+    for view in np.unique(views.expert_view.values[sure]):
+        shown.append(Line2D([], [], color=chain_colour(int(view), views.n_views), linewidth=3, label=f"view {view}"))
+    if not sure.all():
+        shown.append(Line2D([], [], color=NEUTRAL, linewidth=3, label="no more than chance"))
+    ax.legend(handles=shown, frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
+
+
+def plot_expert_views(
+    views: ExpertViews, *, figsize: tuple[float, float] | None = None, ax: Axes | None = None
+) -> Axes:
+    """Draw the views one under another, a strip of items for each, with how unsure their clusters are.
+
+    Parameters
+    ----------
+    views : ExpertViews
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    TypeError
+        If `views` is no such result.
+
+    Notes
+    -----
+    Items are ordered by their cluster in the first view, then in each of the others. Clusters have the colour of the
+    first view's cluster with which they are matched. The line across a strip is at the height of the probability of an
+    item's most probable cluster, from 0 below to 1 above.
+
+    See Also
+    --------
+    plot_alluvial : which clusters of one view go into which of another.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> one, other = [0, 0, 0, 1, 1, 1], [0, 1, 0, 1, 0, 1]
+    >>> experts = {"Ann": one, "Bo": one, "Cy": other, "Di": other}
+    >>> found = pc.expert_views(pc.as_constraints(experts), n_clusters=2, random_seed=1)
+    >>> ax = pc.plot_expert_views(found)
+    >>> [tick.get_text().replace(chr(10), ", ") for tick in ax.get_yticklabels()]
+    ['view 0, 2 experts', 'view 1, 2 experts']
+    """
+    _check(views)
+    labels = views.labels.values
+    strips = [labels[0], *(matched(other, labels[0]) for other in labels[1:])]
+    sharing = np.bincount(views.expert_view.values, minlength=views.n_views)
+    captions = [f"view {view}\n{counted(int(number), 'expert')}" for view, number in enumerate(sharing)]
+    ax = new_axes(ax, figsize, 7.2, 1.2 + 0.5 * len(captions))
+    items = Items.along(views.labels[0].reset_coords(drop=True), str(views.labels.dims[1]))
+    order = draw_strips(ax, strips, captions, items, "first view", len(captions))
+    edges = np.arange(order.size + 1) - 0.5
+    for view, probability in enumerate(views.memberships.max("cluster").values[:, order]):
+        ax.stairs(view + HEIGHT - 2 * HEIGHT * probability, edges, baseline=None, color=ink(), linewidth=1.0)
+    return ax
+
+
+def _check(views: Any) -> None:
+    if not isinstance(views, ExpertViews):
+        raise TypeError(f"`views` must be what expert_views() returns; got {type(views).__name__}.")

@@ -1,0 +1,154 @@
+"""The evidence lower bound: gradients, a slow definition, the evidence that it bounds, and that it never falls."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.sparse import csr_array
+from scipy.special import betaln, digamma, gammaln, logsumexp
+from scipy.stats import beta, norm
+
+import posterior_consensus as pc
+from posterior_consensus.experts.inference import Inference, Priors
+from posterior_consensus.experts.memberships import FeatureMemberships, FreeMemberships
+from tests.experts.study import ACCURACY, features, statements
+
+STOP = np.zeros(1, np.uint8)
+
+
+def some_statements(rng, n_items=7, n_experts=3, number=25):
+    who, i = rng.integers(n_experts, size=number), rng.integers(n_items, size=number)
+    j = (i + rng.integers(1, n_items, size=number)) % n_items
+    kind = rng.choice(["must", "cannot"], size=number)
+    return pc.as_constraints({"expert": who, "i": i, "j": j, "kind": kind}, n_items)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_gradients_are_those_of_finite_differences(seed):
+    rng = np.random.default_rng(seed)
+    memberships = FeatureMemberships(rng.normal(size=(9, 3)), 3)
+    half = rng.normal(size=(9, 9)) * (rng.random((9, 9)) < 0.4)
+    links = csr_array(np.triu(half, 1) + np.triu(half, 1).T)
+    at = np.concatenate([rng.normal(size=12), rng.normal(-1, 0.5, size=12)])
+    found = memberships.value(at, links)[1]
+    steps = 1e-5 * np.eye(at.size)
+    wanted = [(memberships.value(at + h, links)[0] - memberships.value(at - h, links)[0]) / 2e-5 for h in steps]
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-7)
+
+
+def beta_divergence(a, b, prior):
+    """Divergence from a beta prior, by integration."""
+
+    def integrand(x):
+        return beta.pdf(x, a, b) * (beta.logpdf(x, a, b) - beta.logpdf(x, *prior))
+
+    return quad(integrand, 0, 1, limit=200)[0]
+
+
+def slow_bound(said, fit, soft, within):
+    """The bound as a sum over statements, experts and sticks, with loops and integrals."""
+    total = within
+    expected = [digamma(p) - digamma(p.sum(axis=1, keepdims=True)) for p in (fit.sensitivity, fit.specificity)]
+    for m, i, j, must in zip(said.expert, said.i, said.j, said.must, strict=True):
+        together = sum(fit.view[m, g] * soft[g][i] @ soft[g][j] for g in range(fit.view.shape[1]))
+        (hit, miss), (right, wrong) = expected[0][m], expected[1][m]
+        total += together * (hit if must else miss) + (1 - together) * (wrong if must else right)
+    for p in (*fit.sensitivity, *fit.specificity):
+        total -= beta_divergence(*p, (10, 1))
+    for p in fit.sticks:
+        total -= beta_divergence(*p, (1, 1))
+    logs = digamma(fit.sticks) - digamma(fit.sticks.sum(axis=1, keepdims=True))
+    for m in range(fit.view.shape[0]):
+        for g in range(fit.view.shape[1]):
+            share = logs[g, 0] + sum(logs[before, 1] for before in range(g))
+            total += fit.view[m, g] * (share - np.log(fit.view[m, g])) if fit.view[m, g] > 0 else 0.0
+    return total
+
+
+def terms_of_features(values, memberships, parameters):
+    """Terms of one view's coefficients: Jensen's bound, and divergences by integration."""
+    means, sds = memberships.coefficients(parameters)
+    design = np.column_stack([values, np.ones(len(values))])
+    soft = memberships.soft(parameters)
+    logits, raised = design @ means, design @ means + design**2 @ sds**2 / 2
+    total = (soft * logits).sum() - logsumexp(raised, axis=1).sum() - (soft * np.log(soft)).sum()
+    for mean, sd in zip(means.ravel(), sds.ravel(), strict=True):
+        points = np.linspace(mean - 10 * sd, mean + 10 * sd, 4001)
+        density = norm.pdf(points, mean, sd)
+        total -= np.trapezoid(density * (norm.logpdf(points, mean, sd) - norm.logpdf(points)), points)
+    return total
+
+
+def test_the_bound_is_its_definition_with_features():
+    rng = np.random.default_rng(1)
+    said, values = some_statements(rng), rng.normal(size=(7, 2))
+    memberships = FeatureMemberships(values, 3)
+    fit = Inference(said.statements, memberships, 2, Priors()).run(rng, STOP, False)
+    within = sum(terms_of_features(values, memberships, parameters) for parameters in fit.parameters)
+    soft = [memberships.soft(parameters) for parameters in fit.parameters]
+    assert fit.bound == pytest.approx(slow_bound(said, fit, soft, within), abs=1e-5)
+
+
+def terms_of_shares(soft, dirichlet, prior):
+    """Terms of one view's free memberships and shares."""
+    odds = digamma(dirichlet) - digamma(dirichlet.sum())
+    total = (soft @ odds).sum() - (soft * np.log(np.maximum(soft, 1e-300))).sum()
+    log_own = gammaln(dirichlet.sum()) - gammaln(dirichlet).sum() + (dirichlet - 1) @ odds
+    log_prior = gammaln(prior.sum()) - gammaln(prior).sum() + (prior - 1) @ odds
+    return total + log_prior - log_own
+
+
+def test_the_bound_is_its_definition_without_features():
+    rng = np.random.default_rng(2)
+    said = some_statements(rng)
+    memberships = FreeMemberships(7, 3)
+    fit = Inference(said.statements, memberships, 2, Priors()).run(rng, STOP, True)
+    soft = [memberships.soft(parameters) for parameters in fit.parameters]
+    within = sum(terms_of_shares(p[:-1], p[-1], np.full(3, 1 / 3)) for p in fit.parameters)
+    assert fit.bound == pytest.approx(slow_bound(said, fit, soft, within), abs=1e-5)
+
+
+def log_evidence(said, n_clusters):
+    """Logarithm of the probability of the statements with one view and free memberships, by enumeration."""
+    n, prior = said.items.n_items, 1 / n_clusters
+    terms = []
+    for labels in product(range(n_clusters), repeat=n):
+        sizes = np.bincount(labels, minlength=n_clusters)
+        term = gammaln(1) - gammaln(1 + n) + (gammaln(prior + sizes) - gammaln(prior)).sum()
+        z = np.array(labels)
+        together = z[said.i] == z[said.j]
+        for m in range(said.n_experts):
+            own = said.expert == m
+            for right, wrong in (
+                ((together & said.must & own).sum(), (together & ~said.must & own).sum()),
+                ((~together & ~said.must & own).sum(), (~together & said.must & own).sum()),
+            ):
+                term += betaln(10 + right, 1 + wrong) - betaln(10, 1)
+        terms.append(term)
+    share = betaln(1 + said.n_experts, 1) - betaln(1, 1)  # all experts are at the first stick
+    return logsumexp(terms) + share
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_bound_is_below_the_evidence_and_near_it(seed):
+    rng = np.random.default_rng(seed)
+    truth = np.array([0, 0, 0, 1, 1, 1])
+    said = pc.as_constraints({"a": truth, "b": truth, "c": rng.integers(2, size=6)}, n_pairs=12, random_seed=seed)
+    exact = log_evidence(said, 2)
+    inference = Inference(said.statements, FreeMemberships(6, 2), 1, Priors())
+    found = max(inference.run(np.random.default_rng(k), STOP, False).bound for k in range(5))
+    assert exact - 1.5 - np.log(2) < found < exact  # two names of the clusters are one answer
+
+
+@pytest.mark.parametrize("with_features", [True, False])
+def test_the_bound_never_falls(with_features):
+    rng = np.random.default_rng(3)
+    values, one, other = features(rng, 60)
+    said = pc.as_constraints(statements([one] * 3 + [other] * 3, ACCURACY[:3] * 2, 200, rng), 60)
+    memberships = FeatureMemberships(values, 4) if with_features else FreeMemberships(60, 4)
+    inference = Inference(said.statements, memberships, 3, Priors())
+    for seed in range(6):
+        fit = inference.run(np.random.default_rng(seed), STOP, seed % 2 == 1)
+        assert 2 < len(fit.trace) < 200
+        assert np.diff(fit.trace).min() > -1e-8 * abs(fit.bound)

@@ -1,0 +1,165 @@
+"""The rivals of expert_views, on what their papers show of them on paper."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import adjusted_rand_score
+
+import posterior_consensus as pc
+from posterior_consensus.experts.graphs import expert_similarity
+from posterior_consensus.experts.metric_learning import information_theoretic_metric
+from posterior_consensus.experts.pairwise_k_means import PairwiseKMeans, neighbourhoods
+from posterior_consensus.experts.semi_crowd import complete_matrix
+from tests.experts.study import features, statements
+
+METHODS = ("semi_crowd", "itml_k_means", "mpck_means")
+
+
+def two_stripes(rng, n=60):
+    """Two groups that only the first feature shows, beside a second one that varies more."""
+    truth = np.arange(n) % 2
+    return np.column_stack([3.0 * truth + 0.2 * rng.normal(size=n), 20 * rng.random(n)]), truth
+
+
+def test_similarity_of_experts_is_the_rand_index_of_common_pairs():
+    rows = {
+        "expert": ["a", "a", "a", "b", "b", "b", "c"],
+        "i": [0, 0, 1, 0, 0, 2, 3],
+        "j": [1, 2, 2, 1, 2, 3, 4],
+        "kind": ["must", "cannot", "must", "must", "must", "must", "must"],
+    }
+    found = expert_similarity(pc.as_constraints(rows))
+    np.testing.assert_allclose(found, [[1, 0.5, 0], [0.5, 1, 0], [0, 0, 1]])
+
+
+def test_experts_who_speak_of_the_same_pairs_are_grouped():
+    rng = np.random.default_rng(0)
+    one, other = np.repeat([0, 1, 2], 8), np.arange(24) % 3
+    experts = {f"{name}{k}": np.where(rng.random(24) < 0.1, rng.integers(3, size=24), truth)
+               for name, truth in (("a", one), ("b", other)) for k in range(3)}  # fmt: skip
+    found = pc.experts.meta_clustering(pc.as_constraints(experts), 2, random_seed=1)
+    assert found.values.tolist() == [0, 0, 0, 1, 1, 1]
+    assert found.indexes["expert"].tolist() == list(experts)
+    apart = {
+        "expert": ["a", "b", "c", "d"],
+        "i": [0, 0, 4, 4],
+        "j": [1, 1, 5, 5],
+        "kind": ["must"] * 4,
+    }
+    assert pc.experts.meta_clustering(pc.as_constraints(apart), random_seed=1).values.tolist() == [0, 0, 1, 1]
+    with pytest.raises(ValueError, match="at most the number of experts, 4"):
+        pc.experts.meta_clustering(pc.as_constraints(apart), 5)
+
+
+def test_the_graph_of_statements_is_cut():
+    truth = np.repeat([0, 1, 2], 10)
+    said = pc.as_constraints({k: truth for k in range(3)}, n_pairs=200, random_seed=1)
+    np.testing.assert_array_equal(pc.experts.cspa(said, n_clusters=3, random_seed=1), truth)
+    with pytest.raises(ValueError, match="items that are linked"):
+        pc.experts.cspa({"expert": [0], "i": [0], "j": [1], "kind": ["cannot"]}, n_clusters=2)
+
+
+def test_a_matrix_of_low_rank_is_completed_in_spite_of_errors():
+    rng = np.random.default_rng(1)
+    labels = np.arange(120) % 3
+    truth = (labels[:, np.newaxis] == labels).astype(float)
+    seen = np.triu(rng.random((120, 120)) < 0.6, 1)
+    wrong = np.triu(rng.random((120, 120)) < 0.03, 1)
+    seen, wrong = seen | seen.T, wrong | wrong.T
+    found = complete_matrix(np.where(wrong, 1 - truth, truth), seen)
+    assert np.abs(found - truth).max() < 0.05
+    assert np.linalg.matrix_rank(found, tol=0.5) == 3
+
+
+def test_errors_are_filtered_before_the_metric_is_learnt():
+    rng = np.random.default_rng(2)
+    values, truth = two_stripes(rng)
+    said = pc.as_constraints(statements([truth] * 5, (0.9,) * 5, 400, rng), 60)
+    assert adjusted_rand_score(truth, pc.experts.semi_crowd(said, values, n_clusters=2, random_seed=1)) > 0.9
+    split = pc.as_constraints({"expert": [0, 1], "i": [0, 0], "j": [1, 1], "kind": ["must", "cannot"]})
+    with pytest.raises(ValueError, match="experts disagree about all"):
+        pc.experts.semi_crowd(split, np.arange(4.0), n_clusters=2)
+    with pytest.raises(ValueError, match="`certain` must be two shares in order"):
+        pc.experts.semi_crowd(said, values, n_clusters=2, certain=(0.8, 0.2))
+
+
+def test_one_bound_is_met_by_the_rank_one_update():
+    x = np.array([3.0, 4.0])
+    for must, limits in ((True, (4.0, 100.0)), (False, (1.0, 100.0))):
+        found = information_theoretic_metric(x[np.newaxis], np.array([must]), limits, slack=1e9, enough=1e-9)
+        aim = limits[0] if must else limits[1]
+        assert found.settled
+        assert x @ found.matrix @ x == pytest.approx(aim, rel=1e-5)
+        # Across the pair nothing changes, and along it the length does: the metric of least LogDet divergence.
+        expected = np.eye(2) + (aim / 25 - 1) * np.outer(x, x) / 25
+        np.testing.assert_allclose(found.matrix, expected, atol=1e-4)
+
+
+def test_bounds_that_hold_or_that_nobody_asks_for_change_nothing():
+    x = np.array([[1.0, 0.0], [0.0, 9.0], [0.0, 0.0]])
+    found = information_theoretic_metric(x, np.array([True, False, True]), (2.0, 50.0))
+    np.testing.assert_array_equal(found.matrix, np.eye(2))
+    np.testing.assert_array_equal(information_theoretic_metric(x[:0], np.zeros(0, bool), (1.0, 2.0)).matrix, np.eye(2))
+
+
+def test_bounds_that_can_be_met_together_are():
+    rng = np.random.default_rng(3)
+    values, truth = two_stripes(rng)
+    values = (values - values.mean(axis=0)) / values.std(axis=0)
+    i, j = np.triu_indices(60, 1)
+    chosen = rng.choice(i.size, 150, replace=False)
+    differences, must = values[i[chosen]] - values[j[chosen]], (truth[i] == truth[j])[chosen]
+    found = information_theoretic_metric(differences, must, (1.0, 2.0), slack=100.0, max_passes=2000)
+    lengths = np.einsum("pd,de,pe->p", differences, found.matrix, differences)
+    assert np.linalg.eigvalsh(found.matrix).min() > 0
+    assert lengths[must].max() < 1.1 and lengths[~must].min() > 1.8
+
+
+def test_neighbourhoods_are_what_must_links_connect():
+    pairs = np.array([[0, 1], [1, 2], [3, 4], [5, 6], [0, 5]])
+    must = np.array([True, True, True, False, False])
+    assert [one.tolist() for one in neighbourhoods(pairs, must, 8)] == [[0, 1, 2], [3, 4]]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_objective_is_its_definition_and_never_rises(seed):
+    rng = np.random.default_rng(seed)
+    values, one, _ = features(rng, 60)
+    said = pc.as_constraints(statements([one] * 3, (0.8,) * 3, 200, rng), 60)
+    pairs, votes = said.average_vote()
+    must = votes > 0.5
+    run = PairwiseKMeans(values, pairs, must, 0.7).run(3, rng)
+    assert len(run.trace) > 1 and np.diff(run.trace).max() < 1e-6 * abs(run.trace[0])
+    total = 0.0
+    for k in range(3):
+        own = values[run.labels == k]
+        total += (((own - own.mean(axis=0)) ** 2) @ run.metric).sum()
+    total -= 60 * np.log(run.metric).sum()
+    for (i, j), linked in zip(pairs, must, strict=True):
+        length = run.metric @ (values[i] - values[j]) ** 2
+        if linked and run.labels[i] != run.labels[j]:
+            total += 0.7 * length
+        elif not linked and run.labels[i] == run.labels[j]:
+            total += 0.7 * (run.metric @ np.ptp(values, axis=0) ** 2 - length)
+    assert run.trace[-1] == pytest.approx(total)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_statements_show_what_features_hide(name):
+    rng = np.random.default_rng(4)
+    values, truth = two_stripes(rng)
+    values[:, 1] = np.repeat([0.0, 20.0], 30) + values[:, 1] / 10  # plain k-means finds this
+    said = pc.as_constraints({"Ann": truth, "Bo": truth}, n_pairs=300, random_seed=1)
+    found = getattr(pc.experts, name)(said, values, n_clusters=2, random_seed=1)
+    assert adjusted_rand_score(truth, found) > 0.9
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("kind", ["must", "cannot"])
+def test_one_statement_is_enough_and_labels_have_names(name, kind):
+    values = pd.DataFrame(np.random.default_rng(5).normal(size=(6, 2)), index=list("abcdef"))
+    said = {"expert": [0], "i": ["a"], "j": ["b"], "kind": [kind]}
+    found = getattr(pc.experts, name)(said, values, n_clusters=2, random_seed=1)
+    assert found.indexes["item"].tolist() == list("abcdef") and found.dtype == np.int32 and found[0] == 0
+    with pytest.raises(ValueError, match="`n_clusters` must be at most the number of items, 6; got 7"):
+        getattr(pc.experts, name)(said, values, n_clusters=7)

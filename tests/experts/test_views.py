@@ -1,0 +1,169 @@
+"""expert_views(): a known truth is found, whatever things are called; and what is degenerate is finite or refused."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from sklearn.metrics import adjusted_rand_score
+
+import posterior_consensus as pc
+from tests.experts.study import ACCURACY, features, statements
+
+QUIET = {"random_seed": 1, "progressbar": False}
+
+
+@pytest.fixture(scope="module")
+def study():
+    rng = np.random.default_rng(5)
+    values, one, other = features(rng)
+    table = statements([one] * 3 + [other] * 3, ACCURACY[::2] + ACCURACY[::2], 300, rng)
+    return values, one, other, table
+
+
+@pytest.fixture(scope="module")
+def found(study):
+    values, _, _, table = study
+    return pc.expert_views(table, values, n_clusters=4, **QUIET)
+
+
+def test_views_clusters_and_reliability_are_found(study, found):
+    _, one, other, _ = study
+    np.testing.assert_array_equal(found.expert_view, [0, 0, 0, 1, 1, 1])
+    assert found.n_views == 2 and found.n_clusters.values.tolist() == [3, 3]
+    for view, truth in enumerate((one, other)):
+        assert adjusted_rand_score(truth, found.labels[view]) > 0.85
+    for measure in (found.sensitivity, found.specificity):
+        np.testing.assert_allclose(measure, ACCURACY[::2] * 2, atol=0.05)
+    assert np.all(found.view_probability.max("view") > 0.99)
+    assert found.verdict == "2 views differ; view 0 of 3 clusters: e0, e1, e2; view 1 of 3 clusters: e3, e4, e5."
+    np.testing.assert_allclose(found.memberships.sum("cluster"), 1)
+    assert np.all(np.diff(found.trace) > -1e-8 * abs(found.bound))
+
+
+def test_views_are_found_without_features(study):
+    _, one, other, table = study
+    free = pc.expert_views(table, n_clusters=4, **QUIET)
+    np.testing.assert_array_equal(free.expert_view, [0, 0, 0, 1, 1, 1])
+    for view, truth in enumerate((one, other)):
+        assert adjusted_rand_score(truth, free.labels[view]) > 0.7
+    with pytest.raises(ValueError, match="found without"):
+        free.predict(np.zeros((2, 6)))
+
+
+def test_weights_are_expected_log_odds(found):
+    rng = np.random.default_rng(0)
+    a, b = found.reliability.values[..., 0], found.reliability.values[..., 1]
+    drawn = rng.beta(a, b, size=(40_000, *a.shape))
+    odds = (np.log(drawn) - np.log1p(-drawn)).sum(axis=2)
+    np.testing.assert_allclose(found.expert_weight, odds.mean(axis=0), atol=0.02)
+    ends = np.quantile(drawn, [0.05, 0.95], axis=0)
+    for k, measure in enumerate(("sensitivity", "specificity")):
+        np.testing.assert_allclose(found.intervals(0.9)[measure], ends[:, :, k].T, atol=0.005)
+
+
+def test_an_irrelevant_expert_says_no_more_than_chance(study):
+    values, one, other, _ = study
+    rng = np.random.default_rng(8)
+    table = statements([one, one, other, other, rng.permutation(one)], (0.9,) * 5, 600, rng)
+    seen = pc.expert_views(table, values, n_clusters=3, **QUIET)
+    assert seen.informative.values.tolist() == [True, True, True, True, False]
+    assert abs(seen.expert_weight[-1]) < 0.5 < 2 < seen.expert_weight[:-1].min()
+    assert seen.verdict.endswith("No more than chance: e4.")
+
+
+def test_new_items_are_predicted(study, found):
+    values = study[0]
+    known = found.predict(values)
+    np.testing.assert_array_equal(known["labels"], found.labels)
+    np.testing.assert_allclose(known["memberships"], found.memberships)
+    new, one, other = features(np.random.default_rng(6), 90)
+    new = pd.DataFrame(new, index=[f"new {k}" for k in range(90)])
+    predicted = found.predict(new)
+    assert predicted.indexes["item"].tolist() == new.index.tolist()
+    assert [adjusted_rand_score(t, z) > 0.8 for t, z in zip((one, other), predicted["labels"], strict=True)] == [
+        True
+    ] * 2
+    with pytest.raises(ValueError, match="`features` must have 6 columns; got 2"):
+        found.predict(new.iloc[:, :2])
+
+
+def test_names_and_orders_change_nothing(study, found):
+    values, _, _, table = study
+    names = np.array([f"item {k:03}" for k in range(len(values))])
+    order = np.random.default_rng(3).permutation(len(values))
+    named = table.assign(i=names[table["i"]], j=names[table["j"]])
+    swapped = named.assign(i=named["j"], j=named["i"])
+    table_of_features = pd.DataFrame(values, index=names)
+    again = pc.expert_views(swapped, table_of_features, n_clusters=4, **QUIET)
+    assert again.bound == pytest.approx(found.bound, rel=1e-9)
+    np.testing.assert_array_equal(again.labels, found.labels)
+    turned = pc.expert_views(named, table_of_features.iloc[order], n_clusters=4, **QUIET)
+    assert turned.bound == pytest.approx(found.bound, rel=1e-5)
+    assert turned.labels.indexes["item"].tolist() == names[order].tolist()
+    for own, other in zip(turned.labels.sel(item=names), found.labels, strict=True):
+        assert adjusted_rand_score(own, other) > 0.99
+
+
+@pytest.mark.parametrize("with_features", [True, False])
+def test_threads_change_nothing(study, with_features, monkeypatch):
+    values, _, _, table = study
+    asked = {"n_clusters": 3, "n_starts": 5, **QUIET}
+    one = pc.expert_views(table, values if with_features else None, **asked)
+    monkeypatch.setattr("posterior_consensus.experts.views.n_threads", lambda: 1)
+    other = pc.expert_views(table, values if with_features else None, **asked)
+    xr.testing.assert_identical(one.memberships, other.memberships)
+    assert one.bound == other.bound
+
+
+def is_finite(found):
+    for value in (found.memberships, found.view_probability, found.reliability, found.trace, found.expert_weight):
+        assert np.isfinite(value).all()
+    assert np.isfinite(found.bound) and repr(found) and found._repr_html_()
+
+
+FEW = {
+    "one statement": {"expert": ["a"], "i": [0], "j": [1], "kind": ["must"]},
+    "an expert with one": {
+        "expert": ["a", "a", "b"],
+        "i": [0, 1, 2],
+        "j": [1, 2, 3],
+        "kind": ["must", "cannot", "must"],
+    },
+    "contradictory only": {"expert": ["a"] * 4, "i": [0, 0, 1, 1], "j": [1, 1, 2, 2], "kind": ["must", "cannot"] * 2},
+}
+
+
+@pytest.mark.parametrize("case", FEW)
+@pytest.mark.parametrize("n_clusters", [1, 3, 9])
+@pytest.mark.parametrize("with_features", [True, False])
+def test_little_is_enough_for_a_finite_answer(case, n_clusters, with_features):
+    values = np.column_stack([np.arange(5.0), np.ones(5)])
+    said = pc.as_constraints(FEW[case], 5)
+    seen = pc.expert_views(said, values if with_features else None, n_clusters=n_clusters, n_starts=3, **QUIET)
+    is_finite(seen)
+    assert seen.labels.shape[1] == 5 and int(seen.labels.max()) < n_clusters
+    if n_clusters == 1:
+        assert not seen.labels.any()
+
+
+def test_what_cannot_be_answered_is_refused():
+    said = pc.as_constraints(FEW["one statement"])
+    for wrong in (0, 2.5, True):
+        with pytest.raises((ValueError, TypeError), match="`n_clusters` must be"):
+            pc.expert_views(said, n_clusters=wrong)
+    with pytest.raises(ValueError, match="`max_views` must be at least 1"):
+        pc.expert_views(said, n_clusters=2, max_views=0)
+    with pytest.raises(ValueError, match="`n_starts` must be at least 1"):
+        pc.expert_views(said, n_clusters=2, n_starts=0)
+    with pytest.raises(ValueError, match="item 1 is named, the rows are 1"):
+        pc.expert_views(said, [[0.0]], n_clusters=2)
+    with pytest.raises(ValueError, match="must be finite; got 1 missing or infinite"):
+        pc.expert_views(said, [[0.0], [np.nan]], n_clusters=2)
+    with pytest.raises(ValueError, match="items x features; got shape"):
+        pc.expert_views(said, np.zeros((2, 2, 2)), n_clusters=2)
+
+
+def test_more_views_than_experts_are_not_looked_for():
+    said = pc.as_constraints({"a": [0, 0, 1, 1], "b": [0, 1, 0, 1]})
+    assert pc.expert_views(said, n_clusters=2, max_views=10, **QUIET).n_views == 2
+    assert pc.expert_views(said, n_clusters=2, max_views=1, **QUIET).n_views == 1
