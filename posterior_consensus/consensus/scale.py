@@ -27,7 +27,8 @@ from posterior_consensus.executor import Executor
 from posterior_consensus.kernels import ensemble, scale
 from posterior_consensus.kernels.cells import Dense, Draws, Slopes
 from posterior_consensus.kernels.loss import LinearLoss
-from posterior_consensus.kernels.search import FIRST_ORDER, MARGIN, MERGES, MOVES, SCANS
+from posterior_consensus.kernels.scale import FIRST_ORDER, MARGIN
+from posterior_consensus.kernels.search import MERGES, MOVES, SCANS
 from posterior_consensus.loss_record import Objective, PairLoss, PartitionLoss
 from posterior_consensus.partitions import Labels, canonical_rows
 from posterior_consensus.progress import track
@@ -184,7 +185,7 @@ class OnBlocks:
         terms = self._terms(draws.starts, draws.weights, state, slopes)
         moved = 0
         blocks = draws.drawn.map_blocks(_doubtful, terms, state.partition.copy(), self._doubt, self._linear)
-        for items, (at, labels, staying, margins, targets, entering) in self._tracked(blocks, "scan"):
+        for items, (at, labels, staying, margins, entering) in self._tracked(blocks, "scan"):
             if self._executor.is_over():
                 break
             if at.size == 0:
@@ -198,7 +199,6 @@ class OnBlocks:
                 self._difference,
                 staying,
                 margins,
-                targets,
                 entering,
                 *self.limits,
                 self._doubt,
@@ -312,15 +312,15 @@ def _allocated(
 def _doubtful(
     labels: npt.NDArray[Any], items: slice, terms: _Terms, partition: Labels, doubt: float, linear: bool
 ) -> tuple[npt.NDArray[Any], ...]:
-    """Those of a block's items that may gain by a move: places, labels, scores, margins, targets, scores elsewhere."""
+    """Those of a block's items that may gain by a move: places, labels, scores, margins, scores elsewhere."""
     labels = np.ascontiguousarray(labels)
     own = partition[items]
     entering = np.empty((1, 0)) if linear else np.full((own.size, terms.sizes.size), np.inf)
-    staying, margins, targets = terms.scores(labels, own, entering)
+    staying, margins, _ = terms.scores(labels, own, entering)
     sizes = terms.sizes[own]
     best = np.minimum(margins, np.where((sizes > 1) & terms.may_open, -staying, np.inf))
     at = np.flatnonzero(best <= doubt * np.abs(staying - terms.slopes.b[0] * terms.difference[sizes]))
-    return at, labels[:, at], staying[at], margins[at], targets[at], entering if linear else entering[at]
+    return at, labels[:, at], staying[at], margins[at], entering if linear else entering[at]
 
 
 def _state(partition: Labels, counts: npt.NDArray[np.int32], n_draws: int) -> Dense:

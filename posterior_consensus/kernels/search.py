@@ -26,10 +26,10 @@ from posterior_consensus.kernels.tables import (
 )
 
 _TINY = 1e-12  # relative to the scores compared: what is smaller is rounding
-MARGIN = 1e-5  # of an item's score: bounds the rounding of single precision
-FIRST_ORDER = 8.0  # times 1 / n, of an item's score: bounds what the first order leaves out
+_MARGIN = 1e-5  # of an item's score: bounds the rounding of single precision
+_FIRST_ORDER = 8.0  # times 1 / n, of an item's score: bounds what the first order leaves out
 _BLOCK = 256  # items scored against the same tables
-WIDTH = 8  # columns to begin with
+_WIDTH = 8  # columns to begin with
 _NOWHERE = np.int64(-1)
 _LEADERS = 4
 _FOLLOWERS = 8
@@ -50,8 +50,7 @@ def _first_free(state):
 
 
 @inner
-def count_clusters(state):
-    """How many clusters have items."""
+def _n_clusters(state):
     n_clusters = 0
     for size in state.sizes:
         n_clusters += size > 0
@@ -59,7 +58,7 @@ def count_clusters(state):
 
 
 @inner
-def compact(state):
+def _compact(state):
     """Move the clusters to the first columns; return how many there are."""
     names = np.empty(state.sizes.size, np.int64)
     n_clusters = 0
@@ -139,7 +138,7 @@ def _best_cluster(state, i, out, n_met, may_open, rounding):
 
 
 @inner
-def allocate(draws, loss, state, difference, order, most, rounding, out):
+def _allocate(draws, loss, state, difference, order, most, rounding, out):
     """Put the items of `order` that have no cluster where B + C - 2 A of the items so far grows least.
 
     Every loss here grows with this difference of the two partitions; those that are linear in A and B are taken as
@@ -148,7 +147,7 @@ def allocate(draws, loss, state, difference, order, most, rounding, out):
     slopes = Slopes(-2.0 * draws.weights, np.ones(1))
     if is_linear(loss):
         set_slopes(loss, draws, state, slopes)
-    n_clusters = compact(state)
+    n_clusters = _compact(state)
     for i in order:
         if state.partition[i] >= 0:
             continue
@@ -210,60 +209,6 @@ _best_move = either(
 
 
 @inner
-def move_some(
-    draws,
-    loss,
-    state,
-    slopes,
-    difference,
-    first_item,
-    staying,
-    margins,
-    targets,
-    entering,
-    n_clusters,
-    top,
-    now,
-    fewest,
-    most,
-    doubt,
-    rounding,
-    out,
-):
-    """Let those items of a block that look better elsewhere, or nearly so, move once to where the loss is least.
-
-    They are scored anew against the tables as they are by then. Columns from `top` on are free, `now` is the level.
-    Returns the state, how many moved, the number of clusters, `top`, the level, and the scratch.
-    """
-    moved = 0
-    for b in range(staying.size):
-        i = first_item + b
-        old = int(state.partition[i])
-        stay = staying[b]
-        alone = state.sizes[old] == 1
-        if alone and n_clusters <= fewest:
-            margins[b], targets[b] = np.inf, old
-            continue
-        may_open = n_clusters < most and not alone
-        doubtful = doubt * abs(stay - slopes.b[0] * difference[state.sizes[old]])
-        if min(margins[b], -stay if may_open else np.inf) > doubtful:
-            continue
-        if may_open and n_clusters == state.sizes.size:
-            state, out = _with_room(state, out, n_clusters + 1)
-        free = top if top < state.sizes.size else _first_free(state)
-        scores = entering[0 if is_linear(loss) else b]
-        k, now = _best_move(
-            loss, draws, state, slopes, difference, i, scores, stay + doubtful, may_open, free, now, rounding, out
-        )
-        if k != old:
-            n_clusters += int(state.sizes[k] == 0) - int(alone)
-            top = max(top, k + 1)
-            move(draws, state, difference, i, k)
-            moved += 1
-    return state, moved, n_clusters, top, now, out
-
-
-@inner
 def _scan(draws, loss, state, slopes, difference, fewest, most, doubt, rounding, margins, targets, out):
     """Let every item move once to where the expected loss is least; return the state and how many moved.
 
@@ -274,12 +219,12 @@ def _scan(draws, loss, state, slopes, difference, fewest, most, doubt, rounding,
     """
     set_slopes(loss, draws, state, slopes)
     now = level(loss, draws, state)
-    n_clusters = compact(state)
+    n_clusters = _compact(state)
     top = n_clusters  # columns from here on are free
     n_items = state.partition.size
     size = min(_BLOCK, n_items)
     all_staying = np.empty(size)
-    entering = np.empty((1, 0))
+    entering = np.empty((0, 0))
     moved = 0
     for first_item in range(0, n_items, _BLOCK):
         last_item = min(first_item + _BLOCK, n_items)
@@ -299,34 +244,48 @@ def _scan(draws, loss, state, slopes, difference, fewest, most, doubt, rounding,
             entering,
             out,
         )
-        state, moved_here, n_clusters, top, now, out = move_some(
-            draws,
-            loss,
-            state,
-            slopes,
-            difference,
-            first_item,
-            staying,
-            margins[first_item:last_item],
-            targets[first_item:last_item],
-            entering,
-            n_clusters,
-            top,
-            now,
-            fewest,
-            most,
-            doubt,
-            rounding,
-            out,
-        )
-        moved += moved_here
+        for i in range(first_item, last_item):
+            old = int(state.partition[i])
+            stay = staying[i - first_item]
+            alone = state.sizes[old] == 1
+            if alone and n_clusters <= fewest:
+                margins[i], targets[i] = np.inf, old
+                continue
+            may_open = n_clusters < most and not alone
+            doubtful = doubt * abs(stay - slopes.b[0] * difference[state.sizes[old]])
+            if min(margins[i], -stay if may_open else np.inf) > doubtful:
+                continue
+            if may_open and n_clusters == state.sizes.size:
+                state, out = _with_room(state, out, n_clusters + 1)
+            free = top if top < state.sizes.size else _first_free(state)
+            scores = all_staying if is_linear(loss) else entering[i - first_item]
+            k, now = _best_move(
+                loss,
+                draws,
+                state,
+                slopes,
+                difference,
+                i,
+                scores,
+                stay + doubtful,
+                may_open,
+                free,
+                now,
+                rounding,
+                out,
+            )
+            if k != old:
+                n_clusters += int(state.sizes[k] == 0) - int(alone)
+                top = max(top, k + 1)
+                move(draws, state, difference, i, k)
+                moved += 1
     return state, moved, out
 
 
 @inner
 def _open_clusters(draws, loss, state, slopes, difference, fewest, margins, out):
     """Give the items that lose least by it clusters of their own until there are `fewest`."""
-    n_clusters = compact(state)
+    n_clusters = _compact(state)
     state, out = _with_room(state, out, fewest)
     set_slopes(loss, draws, state, slopes)
     for i in range(margins.size):
@@ -354,13 +313,13 @@ def _members(state, order, n_clusters):
 
 
 @inner
-def merge_best(draws, loss, state, slopes, fewest, most, rounding, out):
+def _merge(draws, loss, state, slopes, fewest, most, rounding, out):
     """Merge the two clusters whose union lowers the expected loss most; return how many merges there were.
 
     Where there are more than `most`, the two that raise it least will do. Of many clusters, several pairs merge at
     once: a linear loss falls by the sum of what they gain.
     """
-    n_clusters = compact(state)
+    n_clusters = _compact(state)
     if n_clusters <= fewest or n_clusters < 2:
         return 0
     members, ends = _members(state, _up_to(state.partition.size), n_clusters)
@@ -427,7 +386,7 @@ def _move_chain(draws, loss, state, slopes, difference, fewest, rounding, margin
     moved = np.empty(_FOLLOWERS + _OTHERS + 1, np.int64)
     origins = np.empty(moved.size, np.int64)
     before = level(loss, draws, state)
-    n_clusters = count_clusters(state)
+    n_clusters = _n_clusters(state)
     for lead in order[:_LEADERS]:
         old, new = partition[lead], targets[lead]
         gain, n_moved, n_alike, n_others, n_gone = 0.0, 0, 0, 0, 0
@@ -542,7 +501,7 @@ def _score_of(out, n_met, k, otherwise):
 def _rearrange_one(draws, loss, state, slopes, difference, order, margins, fewest, most, rounding, tally, out):
     """Dissolve or split the first cluster for which that pays; return the state and whether there was one."""
     for apart in (False, True):
-        n_clusters = compact(state)
+        n_clusters = _compact(state)
         if apart and n_clusters >= most:
             break
         members, ends = _members(state, order, n_clusters)
@@ -570,14 +529,8 @@ def _rearrange_one(draws, loss, state, slopes, difference, order, margins, fewes
 
 
 @inner
-def rounding_of(loss, difference):
-    """Below which a difference of two scores, or of two expected losses, is rounding."""
-    return _TINY * (difference[-2] if is_linear(loss) else 1.0 if has_denominator(loss) else loss.h[-1])
-
-
-@inner
 def _width(partition):
-    width = WIDTH
+    width = _WIDTH
     for k in partition:
         width = max(width, k + 1)
     return width
@@ -619,23 +572,23 @@ def settle(draws, loss, partition, order, fewest, most, exactly, effort, stop):
     difference = np.zeros(n_items + 2)
     for x in range(n_items):
         difference[x + 1] = loss.h[x + 1] - loss.h[x]
-    rounding = rounding_of(loss, difference)
+    rounding = _TINY * (difference[-2] if linear else 1.0 if has_denominator(loss) else loss.h[-1])
     tally = np.zeros(6, np.int64)
     most_of_draw = np.int64(0)
     for t in range(draws.weights.size):
         most_of_draw = max(most_of_draw, draws.starts[t + 1] - draws.starts[t])
     state = tables_of(draws, partition, _width(partition))
     out = scratch(state.sizes.size, most_of_draw)
-    state, out = allocate(draws, loss, state, difference, order, most, rounding, out)
+    state, out = _allocate(draws, loss, state, difference, order, most, rounding, out)
     slopes = Slopes(np.empty(draws.weights.size), np.empty(1))
     margins, targets = np.empty(n_items), np.zeros(n_items, np.int64)
     if not linear:
         refresh_sums(loss, state, draws.starts)
-    if count_clusters(state) < fewest:
+    if _n_clusters(state) < fewest:
         state, out = _open_clusters(draws, loss, state, slopes, difference, fewest, margins, out)
-    doubt = MARGIN
-    most_doubt = max(MARGIN, FIRST_ORDER / n_items) if exactly and not linear else MARGIN
-    while stop[0] == 0 or count_clusters(state) > most:
+    doubt = _MARGIN
+    most_doubt = max(_MARGIN, _FIRST_ORDER / n_items) if exactly and not linear else _MARGIN
+    while stop[0] == 0 or _n_clusters(state) > most:
         state, moved, out = _scan(
             draws, loss, state, slopes, difference, fewest, most, doubt, rounding, margins, targets, out
         )
@@ -644,10 +597,10 @@ def settle(draws, loss, partition, order, fewest, most, exactly, effort, stop):
         if moved == 0 and doubt < most_doubt:
             doubt = most_doubt
             continue
-        doubt = MARGIN
+        doubt = _MARGIN
         improved = moved > 0
         if not improved:
-            n_merges = merge_best(draws, loss, state, slopes, fewest, most, rounding, out)
+            n_merges = _merge(draws, loss, state, slopes, fewest, most, rounding, out)
             tally[MERGES] += n_merges
             improved = n_merges > 0
         if not improved and effort > 0:
