@@ -108,15 +108,17 @@ class DrawnLabels(ABC):
                 for _, found in self.map_blocks(_joint_counts, self.starts, partition, n_clusters):
                     counts += found
             vars(self)["_last_counts"] = partition.copy(), counts
+            self.keep_sizes(counts)
         return counts
 
     @cached_property
     def sizes(self) -> npt.NDArray[np.int32]:
         """Number of items (R,) of each cluster of each draw."""
-        _, counts = vars(self).get("_last_counts", (None, None))
-        if counts is None:
-            counts = self.joint_counts(np.zeros(self.n_items, np.int32))
-        return counts.sum(axis=1, dtype=np.int32)
+        return self.joint_counts(np.zeros(self.n_items, np.int32))[:, 0]
+
+    def keep_sizes(self, counts: npt.NDArray[np.int32]) -> None:
+        """Take the sizes of the clusters from contingency counts (R, K) with a partition."""
+        vars(self)["sizes"] = counts.sum(axis=1, dtype=np.int32)
 
     @cached_property
     def some_items(self) -> tuple[npt.NDArray[np.intp], DrawnLabels]:
