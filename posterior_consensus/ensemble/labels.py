@@ -197,7 +197,8 @@ class LabelsInMemory(DrawnLabels):
     ) -> Iterator[tuple[slice, Result]]:
         """Call a function for blocks of items, on threads."""
         chosen = self.item_blocks if blocks is None else blocks
-        results = in_order(function, [(self.array[:, items], items, *arguments) for items in chosen])
+        calls = [(self.array[:, items], items, *arguments) for items in chosen]
+        results = in_order(function, calls) if len(calls) > 1 else (function(*call) for call in calls)
         return zip(chosen, results, strict=True)
 
     def of_draws(self, rows: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
