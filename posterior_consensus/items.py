@@ -6,14 +6,12 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, Self
 
-import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
 from posterior_consensus import display
-from posterior_consensus.ensemble.items import Floats, cluster_names
-from posterior_consensus.similarity import mean_similarities
+from posterior_consensus.ensemble.items import cluster_names
+from posterior_consensus.similarity import own_and_nearest
 from posterior_consensus.sources.containers import Stored, as_json, names_from_json, stored
 from posterior_consensus.sources.labels import as_pair_source
 
@@ -115,7 +113,8 @@ def item_uncertainty(draws: Any, partition: Any) -> ItemUncertainty:
     Notes
     -----
     The probability of item i with cluster k is the mean of PSM_ij over the members j != i of k. From draws the
-    cost is n_items x n_draws x clusters, without an n x n matrix.
+    cost is n_items x n_draws x clusters, without an n x n matrix. Where a table of the draws' clusters by these would
+    take more than the memory budget, the items that are with each item are gone through instead.
 
     Examples
     --------
@@ -132,8 +131,7 @@ def item_uncertainty(draws: Any, partition: Any) -> ItemUncertainty:
     source = as_pair_source(draws)
     labels = source.as_labels(partition)
     given = source.items.in_order(partition)
-    found = [own for _, own in mean_similarities(source, labels, _own_and_nearest)]
-    probability, nearest, nearest_probability = (np.concatenate(column) for column in zip(*found, strict=True))
+    probability, nearest, nearest_probability = own_and_nearest(source, labels)
     return ItemUncertainty(
         cluster=source.items.array(labels, "cluster"),
         probability=source.items.array(probability, "probability"),
@@ -141,15 +139,3 @@ def item_uncertainty(draws: Any, partition: Any) -> ItemUncertainty:
         nearest_probability=source.items.array(nearest_probability, "nearest_probability"),
         names=cluster_names(partition, given),
     )
-
-
-def _own_and_nearest(means: Floats, labels: npt.NDArray[Any]) -> tuple[Floats, npt.NDArray[np.int32], Floats]:
-    """Mean similarities of items to their own cluster, the nearest other one, and those to it."""
-    items = np.arange(labels.size)
-    probability = means[items, labels]
-    if means.shape[1] == 1:
-        return probability, np.full(labels.size, -1, np.int32), np.full(labels.size, np.nan)
-    means[items, labels] = -1.0
-    ties = means >= means.max(axis=1, keepdims=True) - 1e-12
-    nearest = ties.argmax(axis=1).astype(np.int32)
-    return probability, nearest, means[items, nearest]

@@ -15,7 +15,7 @@ from posterior_consensus import memory
 from posterior_consensus.arguments import check_count
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.pairs import PairSource, Result
-from posterior_consensus.kernels import coclustering
+from posterior_consensus.kernels import coclustering, ensemble
 from posterior_consensus.sources.labels import as_pair_source
 
 Floats = npt.NDArray[np.float64]
@@ -218,6 +218,36 @@ def mean_similarities(
     there are none.
     """
     return source.map_links(labels, _means, np.bincount(labels), function)
+
+
+def own_and_nearest(source: PairSource, labels: npt.NDArray[Any]) -> tuple[Floats, npt.NDArray[np.int32], Floats]:
+    """Mean similarity (n,) of every item to the others of its cluster, the nearest other cluster, and that to it.
+
+    NaN for an item alone, and -1 and NaN where there is no other cluster.
+    """
+    n_clusters = int(labels.max()) + 1
+    if isinstance(source, PartitionDraws) and source.labels_are_sure and n_clusters > 1:
+        drawn = source.drawn
+        if not memory.fits(4 * int(source.starts[-1]) * n_clusters):
+            begins = np.concatenate([[0], np.cumsum(drawn.sizes, dtype=np.int64)])
+            addends, total = source.samples.addends
+            sizes, kernel = np.bincount(labels), ensemble.own_and_nearest
+            own, nearest, other = kernel(drawn.values, source.starts, begins, addends, total, labels, sizes)
+            return own, nearest, other
+    found = [one for _, one in mean_similarities(source, labels, _own_and_nearest)]
+    own, nearest, other = (np.concatenate(column) for column in zip(*found, strict=True))
+    return own, nearest, other
+
+
+def _own_and_nearest(means: Floats, labels: npt.NDArray[Any]) -> tuple[Floats, npt.NDArray[np.int32], Floats]:
+    items = np.arange(labels.size)
+    own = means[items, labels]
+    if means.shape[1] == 1:
+        return own, np.full(labels.size, -1, np.int32), np.full(labels.size, np.nan)
+    means[items, labels] = -1.0
+    ties = means >= means.max(axis=1, keepdims=True) - 1e-12
+    nearest = ties.argmax(axis=1).astype(np.int32)
+    return own, nearest, means[items, nearest]
 
 
 def _means(

@@ -169,3 +169,37 @@ def test_a_summary_reads_the_labels_six_times_beside_its_search(monkeypatch):
     assert summary.answers.n_particles == 1
     assert away.drawn.passes + away.drawn.reads <= 6
     np.testing.assert_array_equal(summary.answers.partitions[0], summary.consensus.labels)
+
+
+def test_items_of_very_many_clusters_need_no_table_of_them(monkeypatch):
+    rng = np.random.default_rng(2)
+    for weights in (None, np.r_[0.0, rng.exponential(size=59)]):
+        draws = pc.as_partition_draws(noisy_draws(rng, 60, 90, 12, 0.4), weights=weights)
+        for partition in (np.arange(90), draws.labels[3], np.arange(90) // 2, np.r_[0, np.ones(89, int)]):
+            one, refined = pc.item_uncertainty(draws, partition), consensus.refine_partition(draws, partition)
+            with monkeypatch.context() as patch:
+                patch.setenv("POSTERIOR_CONSENSUS_MEMORY", "1KB")
+                other = pc.item_uncertainty(draws, partition)
+                xr.testing.assert_identical(consensus.refine_partition(draws, partition), refined)
+            np.testing.assert_array_equal(other.nearest, one.nearest)
+            np.testing.assert_allclose(other.probability, one.probability, atol=1e-12)
+            np.testing.assert_allclose(other.nearest_probability, one.nearest_probability, atol=1e-12)
+
+
+def test_particles_of_very_many_items_are_those_of_a_sample_extended(monkeypatch):
+    rng = np.random.default_rng(4)
+    modes = np.arange(90) // 30, np.arange(90) % 2
+    labels = np.stack(
+        [np.where(rng.random(90) < 0.1, rng.integers(3, size=90), modes[int(t % 5 > 2)]) for t in range(160)]
+    )
+    draws = pc.as_partition_draws(labels.reshape(2, 80, 90))
+    whole = pc.particles(draws, random_seed=1, progressbar=False)
+    monkeypatch.setattr("posterior_consensus.ensemble.labels._SOME_ITEMS", 40)
+    monkeypatch.setattr("posterior_consensus.views.particles._MANY_LABELS", 1000)
+    found = pc.particles(draws, random_seed=1, progressbar=False)
+    assert found.n_searched == 40 and "looked for on 40 of 90" in str(found)
+    np.testing.assert_array_equal(found.partitions, whole.partitions)
+    assert found.distance == whole.distance and found.verdict == whole.verdict
+    away = elsewhere(draws)
+    same(pc.particles(away, random_seed=1, progressbar=False), found)
+    assert away.drawn.passes + away.drawn.reads == 4

@@ -14,7 +14,7 @@ from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.partitions import Labels, canonical_labels
-from posterior_consensus.similarity import mean_similarities
+from posterior_consensus.similarity import own_and_nearest
 from posterior_consensus.sources.labels import as_pair_source
 
 Order = Literal["jacobi", "gauss-seidel"]
@@ -93,14 +93,9 @@ def refined_labels(source: PairSource, labels: Labels, order: Order, passes: int
 
 
 def _jacobi_pass(source: PairSource, labels: Labels) -> Labels:
-    return np.concatenate([moved for _, moved in mean_similarities(source, labels, _moved)])
-
-
-def _moved(means: Floats, labels: Labels) -> Labels:
-    """The cluster that each item is with most often, its own one of equals."""
-    means = np.nan_to_num(means, nan=-np.inf)
-    best = means >= means.max(axis=1, keepdims=True) - 1e-12
-    return np.where(best[np.arange(labels.size), labels], labels, best.argmax(axis=1)).astype(np.int32)
+    own, nearest, other = own_and_nearest(source, labels)
+    leaves = (nearest >= 0) & ~(own >= other - 1e-12)  # so does an item alone, whose own is NaN
+    return np.where(leaves, nearest, labels).astype(np.int32)
 
 
 def _gauss_seidel_pass_over_draws(draws: PartitionDraws, labels: Labels) -> Labels:

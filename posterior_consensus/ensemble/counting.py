@@ -96,6 +96,7 @@ def _sums(drawn: DrawnLabels, sizes: npt.NDArray[np.int64], estimates: Partition
         counts = np.zeros((drawn.starts[-1], offsets[-1]), np.int32)
         for _, found in drawn.map_blocks(count, drawn.starts, estimates[part], offsets):
             counts += found
+        drawn.keep_sizes(counts[:, : offsets[1]])
         sums[part] = contingency.sums_of_counts(counts, drawn.starts, offsets, h)
     return sums
 

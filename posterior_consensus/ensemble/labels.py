@@ -118,15 +118,17 @@ class DrawnLabels(ABC):
                 for _, found in self.map_blocks(_joint_counts, self.starts, partition, n_clusters):
                     counts += found
             vars(self)["_last_counts"] = partition.copy(), counts
+            self.keep_sizes(counts)
         return counts
 
     @cached_property
     def sizes(self) -> npt.NDArray[np.int32]:
         """Number of items (R,) of each cluster of each draw."""
-        _, counts = vars(self).get("_last_counts", (None, None))
-        if counts is None:
-            counts = self.joint_counts(np.zeros(self.n_items, np.int32))
-        return counts.sum(axis=1, dtype=np.int32)
+        return self.joint_counts(np.zeros(self.n_items, np.int32))[:, 0]
+
+    def keep_sizes(self, counts: npt.NDArray[np.int32]) -> None:
+        """Take the sizes of the clusters from contingency counts (R, K) with a partition."""
+        vars(self)["sizes"] = counts.sum(axis=1, dtype=np.int32)
 
     @cached_property
     def some_items(self) -> tuple[npt.NDArray[np.intp], DrawnLabels]:
@@ -205,7 +207,8 @@ class LabelsInMemory(DrawnLabels):
     ) -> Iterator[tuple[slice, Result]]:
         """Call a function for blocks of items, on threads."""
         chosen = self.item_blocks if blocks is None else blocks
-        results = in_order(function, [(self.array[:, items], items, *arguments) for items in chosen])
+        calls = [(self.array[:, items], items, *arguments) for items in chosen]
+        results = in_order(function, calls) if len(calls) > 1 else (function(*call) for call in calls)
         return zip(chosen, results, strict=True)
 
     def of_draws(self, rows: npt.NDArray[np.intp]) -> npt.NDArray[Any]:

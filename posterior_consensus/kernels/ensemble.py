@@ -11,6 +11,7 @@ from posterior_consensus.kernels._jit import jit
 
 _ITEMS_AT_ONCE = 128  # whose sums stay in the fastest cache
 _ITEMS_IN_ROW = 1024
+_SAME = 1e-12  # of two similarities
 
 
 @jit
@@ -161,3 +162,61 @@ def votes(labels, starts, weights, targets, n_clusters):
     out = np.zeros((n_items, n_clusters))
     in_blocks(_votes, 0, n_items, labels, starts, weights, targets, out, work=n_draws)
     return out
+
+
+@jit
+def _items_by_cluster(first, last, labels, starts, begins, order):
+    for t in range(first, last):
+        ends = begins[starts[t] : starts[t + 1]].copy()
+        for i in range(labels.shape[1]):
+            order[ends[labels[t, i]]] = i
+            ends[labels[t, i]] += 1
+
+
+@jit
+def _own_and_nearest(first, last, labels, starts, begins, order, weights, total, partition, sizes, own, nearest, other):
+    links, met = np.zeros(sizes.size), np.empty(sizes.size, np.int64)
+    for i in range(first, last):
+        n_met = 0
+        for t in range(labels.shape[0]):
+            cluster = starts[t] + labels[t, i]
+            if weights[t] == 0.0:
+                continue
+            for s in range(begins[cluster], begins[cluster + 1]):
+                k = partition[order[s]]
+                if links[k] == 0.0:
+                    met[n_met] = k
+                    n_met += 1
+                links[k] += weights[t]
+        home = partition[i]
+        own[i] = np.nan
+        if sizes[home] > 1:
+            own[i] = min(max((links[home] - total) / (total * (sizes[home] - 1)), 0.0), 1.0)
+        links[home] = 0.0
+        best = 0.0
+        for m in range(n_met):
+            best = max(best, links[met[m]] / (total * sizes[met[m]]))
+        found = sizes.size if best > _SAME else np.int64(home == 0)  # the first one, if it is with none
+        for m in range(n_met):
+            if met[m] != home and links[met[m]] / (total * sizes[met[m]]) >= best - _SAME:
+                found = min(found, met[m])
+        nearest[i], other[i] = found, min(links[found] / (total * sizes[found]), 1.0)
+        for m in range(n_met):
+            links[met[m]] = 0.0
+
+
+def own_and_nearest(labels, starts, begins, weights, total, partition, sizes):
+    """Mean similarity (n,) of items to the others of their cluster, the other cluster nearest to each, and that to it.
+
+    Clusters of the draws, whose items stand from `begins` (R + 1,) on where those of all draws stand in a row, are
+    gone through item by item: without a table of the draws' clusters by those of the partition, of which there are two
+    or more. NaN for items alone; of clusters as near but for rounding the first.
+    """
+    n_draws, n_items = labels.shape
+    order = np.empty(labels.size, np.int32)
+    in_blocks(_items_by_cluster, 0, n_draws, labels, starts, begins, order, work=n_items)
+    own, nearest, other = np.empty(n_items), np.empty(n_items, np.int32), np.empty(n_items)
+    outputs = own, nearest, other
+    arguments = labels, starts, begins, order, weights, total, partition, sizes, *outputs
+    in_blocks(_own_and_nearest, 0, n_items, *arguments, work=n_draws)
+    return outputs
