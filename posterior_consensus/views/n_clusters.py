@@ -140,8 +140,9 @@ def loss_by_n_clusters(
     Raises
     ------
     ValueError
-        If a number of clusters is not between 1 and the number of items, there is none, the loss needs draws and a
-        similarity matrix alone is given, or the draws are invalid as :func:`as_partition_draws` says.
+        If a number of clusters is not between 1 and the number of items, there is none, the loss is "kcc" and none is
+        given, the loss needs draws and a similarity matrix alone is given, or the draws are invalid as
+        :func:`as_partition_draws` says.
     TypeError
         If `n_clusters` are not whole numbers.
 
@@ -184,6 +185,8 @@ def loss_by_n_clusters(
     record = objective_of(loss)
     source = as_pair_source(draws, {f"loss {record.name!r}": needed_by(record)})
     rng = as_generator(random_seed)
+    if n_clusters is None and isinstance(record, PairLoss) and record.falls_with_clusters:
+        raise ValueError(f"loss {record.name!r} needs `n_clusters`: it falls with every further cluster.")
     search = _Search(source, record, n_starts, rng)
     numbers = _default_numbers(source, search) if n_clusters is None else _checked(n_clusters, source.n_items)
     search.along(numbers, progressbar)

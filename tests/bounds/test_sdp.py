@@ -248,6 +248,10 @@ def test_on_the_user_s_items_and_back():
 def test_the_number_of_clusters_must_be_given():
     draws = noisy_draws(np.random.default_rng(6), 10, 8, 3, 0.3)
     check(lambda v: pc.consensus_partition(draws, v), "kcc", ValueError, ["'kcc' needs `n_clusters` or `max_clusters`"])
+    with pytest.raises(ValueError, match="'kcc' needs `n_clusters`"):
+        pc.loss_by_n_clusters(draws, loss="kcc")
+    by_number = pc.loss_by_n_clusters(draws, loss="kcc", n_clusters=range(1, 5), random_seed=1)
+    assert np.all(np.diff(by_number.table["expected_loss"]) < 0)
     for method in ("greedy", "sdp", "kcc", "hierarchical"):
         assert pc.consensus_partition(draws, "kcc", method, max_clusters=3, random_seed=1).n_clusters == 3
 
