@@ -99,9 +99,9 @@ def as_constraints(
     given = None if items is None else as_items(items, "items")
     if isinstance(data, Constraints):
         return data if given is None else data.over(given)
-    if isinstance(data, (pd.DataFrame, Mapping)) and set(_COLUMNS) <= set(data):
+    if isinstance(data, (pd.DataFrame, dict)) and set(_COLUMNS) <= set(data):
         return _from_table({name: data[name] for name in _COLUMNS}, given)
-    sources = list(data.items()) if isinstance(data, Mapping) else _chains(as_partition_draws(data))
+    sources = list(data.items()) if isinstance(data, dict) else _chains(as_partition_draws(data))
     if not sources:
         raise ValueError("`data` must hold at least one expert; got none.")
     return _sampled(sources, given, n_pairs, rng)
