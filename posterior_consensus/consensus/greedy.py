@@ -118,8 +118,9 @@ def greedy(
     if isinstance(loss, PairLoss):
         starts = ["hierarchical", *starts]
     given = [_start(start, draws, loss, n_clusters=n_clusters, max_clusters=max_clusters, rng=rng) for start in starts]
-    is_little = draws.n_items <= _LITTLE[0] and draws.n_items * (draws.n_draws or 0) <= _LITTLE[1]
-    with Executor(0 if is_little else n_jobs, seconds) as executor:
+    n_labels = draws.n_items * (draws.n_draws or draws.n_items)
+    is_little = draws.n_items <= _LITTLE[0] and n_labels <= _LITTLE[1]
+    with Executor(0 if is_little else n_jobs, seconds, n_labels) as executor:
         problem = _problem(draws, loss, limits, executor.stop)
         search = _Search(problem, executor)
         search.start_from(given)

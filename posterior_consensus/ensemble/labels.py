@@ -18,7 +18,7 @@ from posterior_consensus.partitions import canonical_rows
 Result = TypeVar("Result")
 
 _LABELS_IN_BLOCK = 2**24
-_ALIGNED = 256  # items that a search scores against the same tables
+ALIGNED = 256  # items that a search scores against the same tables
 
 
 class DrawnLabels(ABC):
@@ -66,7 +66,7 @@ class DrawnLabels(ABC):
     @property
     def item_blocks(self) -> list[slice]:
         """Items whose labels are worked on at once; of all draws they make up a small part of the memory."""
-        size = max(1, _LABELS_IN_BLOCK // (self.n_draws * _ALIGNED)) * _ALIGNED
+        size = max(1, _LABELS_IN_BLOCK // (self.n_draws * ALIGNED)) * ALIGNED
         return [slice(first, min(first + size, self.n_items)) for first in range(0, self.n_items, size)]
 
     @abstractmethod
@@ -79,6 +79,16 @@ class DrawnLabels(ABC):
         function is one of a module, changes nothing, and returns what is small beside a block. By default the blocks
         are all of `item_blocks`.
         """
+
+    def sum_blocks(
+        self, function: Callable[..., npt.NDArray[np.int64]], *arguments: Any, blocks: list[slice] | None = None
+    ) -> npt.NDArray[np.int64]:
+        """Add the tables of whole numbers that `map_blocks` gives."""
+        tables = (table for _, table in self.map_blocks(function, *arguments, blocks=blocks))
+        total = next(tables).copy()
+        for table in tables:
+            total += table
+        return total
 
     def blocks(self, n_draws: int) -> Iterator[tuple[slice, npt.NDArray[Any]]]:
         """Rows and labels of so many draws at a time, in their order."""

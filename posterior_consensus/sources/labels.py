@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from posterior_consensus.ensemble.dask_labels import canonical_blocks
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.labels import LabelsInMemory
@@ -89,6 +90,8 @@ def as_partition_draws(
     labels, dims, item_dim = label_array(data, var_name, group, sample_dims, item_dim)
     name = f"the labels of {labels.name!r}" if labels.name is not None else "`data`"
     samples, items = samples_of(labels, dims, weights, name), Items.along(labels, item_dim)
+    if labels.chunks is not None:
+        return PartitionDraws(items, samples, canonical_blocks(labels.data, name))
     codes, n_codes = as_codes(labels.values.reshape(samples.n_draws, items.n_items), name)
     return PartitionDraws(items, samples, LabelsInMemory(*canonical_rows(codes, n_codes)))
 

@@ -6,6 +6,7 @@ Allocation probabilities have one dimension more, that of the components.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from posterior_consensus import memory
+from posterior_consensus.cluster import client_for
 from posterior_consensus.partitions import as_array
 from posterior_consensus.sources.containers import group_dataset, is_inference_data, listing, opened
 from posterior_consensus.sources.plain_files import is_plain, read_plain
@@ -25,9 +28,15 @@ _SOFT_NAMES = re.compile(r"lp_|lps$|log_?(p|prob|theta|resp|lik|weight)|resp|gam
 def label_array(
     data: Any, var_name: str | None, group: str, sample_dims: Any, item_dim: str | None
 ) -> tuple[xr.DataArray, tuple[str, ...], str]:
-    """Find the labels in `data`; return them with the names of their sample dimensions and of their item dimension."""
+    """Find the labels in `data`; return them with the names of their sample dimensions and of their item dimension.
+
+    Those of a dask array are not read where workers take them, or where memory does not.
+    """
     dims = dim_names(sample_dims)
-    labels, dims, (item,) = _orient(_read(data, var_name, group, dims, (item_dim,), _labels_in), dims, (item_dim,))
+    with opened(data) as container:
+        labels = _find(container, var_name, group, dims, (item_dim,), _labels_in)
+        labels = labels if _stays(labels) else _in_memory(labels)
+    labels, dims, (item,) = _orient(labels, dims, (item_dim,))
     return labels, dims, item
 
 
@@ -76,6 +85,12 @@ def _read(data: Any, *where: Any) -> xr.DataArray:
         return _in_memory(_find(container, *where))
 
 
+def _stays(variable: xr.DataArray) -> bool:
+    if variable.chunks is None or variable.dtype.kind not in "iufb":
+        return False
+    return client_for(variable.size) is not None or not memory.fits(variable.nbytes)
+
+
 def _in_memory(variable: xr.DataArray) -> xr.DataArray:
     """Read a variable with its coordinates; the user's, opened from a file, keep what was read as by ``.values``."""
     return variable.copy(deep=False, data=variable.values).load()
@@ -117,7 +132,7 @@ def _find(
         )
     if hasattr(data, "iloc") and hasattr(data, "columns") and len(rest) == 1:
         return _from_frame(data, dims, rest[0])
-    if isinstance(data, np.ndarray) or (isinstance(data, Sequence) and not isinstance(data, (str, bytes))):
+    if isinstance(data, np.ndarray) or _is_dask(data) or (isinstance(data, Sequence) and not isinstance(data, (str, bytes))):
         return _from_array(data, rest)
     raise TypeError(
         "`data` must be an InferenceData, DataTree, Dataset, DataArray, array, list, DataFrame, dict or path; "
@@ -276,7 +291,7 @@ def _from_array(data: Any, rest: tuple[str | None, ...]) -> xr.DataArray:
             "`data` must be plain rows where it is a list; join labelled ones by xarray.concat or pandas.concat."
         )
     try:
-        values = as_array(data, "`data`")
+        values = data if _is_dask(data) else as_array(data, "`data`")
     except ValueError as error:
         if "inhomogeneous" not in str(error):
             raise
@@ -289,6 +304,11 @@ def _from_array(data: Any, rest: tuple[str | None, ...]) -> xr.DataArray:
     for name in names:
         _check_apart(name, dims)
     return xr.DataArray(values, dims=(*dims, *names))
+
+
+def _is_dask(data: Any) -> bool:
+    arrays = sys.modules.get("dask.array")
+    return arrays is not None and isinstance(data, arrays.Array)
 
 
 def _check_apart(item_dim: str | None, dims: tuple[str, ...]) -> None:

@@ -131,7 +131,7 @@ def particles(
     labels = PartitionDraws(draws.items, draws.samples, draws.drawn)  # without probabilities: they have no regions
     consensus = greedy(labels, record, seconds=seconds, **asked)
     left = None if seconds is None else max(seconds - (time.monotonic() - began), _TINY)
-    with Executor(-1, left) as executor:
+    with Executor(-1, left, draws.n_items * draws.n_draws) as executor:
         search = ParticleSearch(draws, record, executor)
         if n_particles != "auto" and most > search.n_distinct:
             raise ValueError(
