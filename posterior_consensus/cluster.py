@@ -6,6 +6,7 @@ Nothing of dask is imported here: who has a client has imported it.
 from __future__ import annotations
 
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
@@ -22,6 +23,7 @@ WORTH_SENDING = 1 << 24  # labels that a call reads, below which a worker costs 
 _LARGE = 1 << 16  # bytes of an argument that is sent once, and not with every call
 _SUMMED = 8  # tables that one call adds
 _GATHERED = 64  # results fetched at once
+_PAUSE = 0.5  # seconds for a cluster to notice that a worker is lost
 _ATTEMPTS = 3  # times that what was lost with all workers that had it is sent anew
 
 _here = local()
@@ -66,6 +68,10 @@ def is_worker_call() -> bool:
     return getattr(_here, "serial", False)
 
 
+class _TimeIsOver(Exception):
+    """The time limit of calls."""
+
+
 class _Sent:
     """What was sent to workers as one object: arrays that it holds twice stay one, as the flag that stops it must."""
 
@@ -75,17 +81,15 @@ class _Sent:
 
 def run(function: Callable[..., Any] | str, name: str, owner: _Sent | None, arguments: _Sent | None, *own: Any) -> Any:
     """Call a function on a worker, or the method of that name of `owner`, until calls of this `name` are stopped."""
-    if isinstance(function, str):
-        assert owner is not None
-        function = getattr(owner.value, function)
-        if owner.stop is not None:
-            _stops[name, id(owner.stop)] = owner.stop
-            if name in _stopped:
-                owner.stop[0] = 1
+    called: Any = function if owner is None else getattr(owner.value, str(function))
+    if owner is not None and owner.stop is not None:
+        _stops[name, id(owner.stop)] = owner.stop
+        if name in _stopped:
+            owner.stop[0] = 1
     given = [one.value if isinstance(one, _Sent) else one for one in own]
     _here.serial = True
     try:
-        return function(*given, *(arguments.value if arguments is not None else ()))
+        return called(*given, *(arguments.value if arguments is not None else ()))
     finally:
         _here.serial = False
 
@@ -161,7 +165,7 @@ class Workers:
         try:
             try:
                 collect(left)
-            except TimeoutError:
+            except _TimeIsOver:
                 halt("seconds")
             except KeyboardInterrupt:
                 halt("interrupted")
@@ -215,12 +219,22 @@ class Workers:
         raise lost
 
     def _send(self, value: Any, n_calls: int) -> Any:
-        (future,) = self._client.scatter([_Sent(value, self._stop)], hash=False, broadcast=n_calls > 1 and n_calls)
-        return future
+        for _ in range(_ATTEMPTS):
+            try:
+                sent = [_Sent(value, self._stop)]
+                (future,) = self._client.scatter(sent, hash=False, broadcast=n_calls > 1 and n_calls)
+                return future
+            except OSError as error:  # a worker was lost that the scheduler did not know of yet
+                lost = error
+                time.sleep(_PAUSE)
+        raise lost
 
     def _completed(self, futures: list[Any], seconds: float | None) -> Iterator[Any]:
         completed: Iterator[Any] = sys.modules["distributed"].as_completed(futures, timeout=seconds)
-        return completed
+        try:
+            yield from completed
+        except TimeoutError:
+            raise _TimeIsOver from None
 
 
 def _added(*tables: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

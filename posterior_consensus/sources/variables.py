@@ -132,7 +132,8 @@ def _find(
         )
     if hasattr(data, "iloc") and hasattr(data, "columns") and len(rest) == 1:
         return _from_frame(data, dims, rest[0])
-    if isinstance(data, np.ndarray) or _is_dask(data) or (isinstance(data, Sequence) and not isinstance(data, (str, bytes))):
+    is_rows = isinstance(data, Sequence) and not isinstance(data, (str, bytes))
+    if isinstance(data, np.ndarray) or _is_dask(data) or is_rows:
         return _from_array(data, rest)
     raise TypeError(
         "`data` must be an InferenceData, DataTree, Dataset, DataArray, array, list, DataFrame, dict or path; "

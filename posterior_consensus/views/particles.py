@@ -11,6 +11,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus.arguments import as_generator, check_count, check_seconds
+from posterior_consensus.cluster import using
 from posterior_consensus.consensus.greedy import greedy
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.executor import Executor
@@ -37,6 +38,7 @@ def particles(
     seconds: float | None = None,
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
     progressbar: bool = True,
+    client: Any = None,
 ) -> Particles:
     """Find the few weighted partitions that are nearest to the posterior.
 
@@ -58,6 +60,9 @@ def particles(
         The same seed gives the same answer, for any number of threads.
     progressbar : bool
         Whether to show progress where the work takes more than a second.
+    client : dask.distributed.Client, optional
+        Cluster whose workers take the work where there is enough; by default the active client, if there is one. The
+        answer is the same.
 
     Returns
     -------
@@ -117,7 +122,8 @@ def particles(
     >>> found.meet().values
     array([0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 3, 3], dtype=int32)
     """
-    draws = as_partition_draws(draws)
+    with using(client):
+        draws = as_partition_draws(draws)
     record = as_loss("vi" if loss is None else loss)
     check_count("n_starts", n_starts)
     most = check_count("max_particles", max_particles)
@@ -129,9 +135,11 @@ def particles(
     began = time.monotonic()
     asked: dict[str, Any] = {"n_clusters": None, "max_clusters": None, "rng": rng, "progressbar": False}
     labels = PartitionDraws(draws.items, draws.samples, draws.drawn)  # without probabilities: they have no regions
-    consensus = greedy(labels, record, seconds=seconds, **asked)
-    left = None if seconds is None else max(seconds - (time.monotonic() - began), _TINY)
-    with Executor(-1, left, draws.n_items * draws.n_draws) as executor:
+    with using(client):
+        consensus = greedy(labels, record, seconds=seconds, **asked)
+        left = None if seconds is None else max(seconds - (time.monotonic() - began), _TINY)
+        executor = Executor(-1, left, draws.n_items * draws.n_draws)
+    with executor:
         search = ParticleSearch(draws, record, executor)
         if n_particles != "auto" and most > search.n_distinct:
             raise ValueError(
