@@ -16,6 +16,7 @@ from posterior_consensus.ensemble.labels import LabelsInMemory
 from posterior_consensus.executor import Executor
 from tests.ensembles import noisy_draws
 
+dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
 
@@ -27,13 +28,14 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning"),
 ]
 
-N_DRAWS, N_ITEMS = 60, 1500
+N_DRAWS, N_ITEMS = 60, 600
 
 
 @pytest.fixture(scope="module")
 def client():
     """A client of two processes of one thread each."""
-    with warnings.catch_warnings():
+    # Else all wait half a minute for a worker that was killed.
+    with warnings.catch_warnings(), dask.config.set({"distributed.comm.timeouts.connect": "3s"}):
         warnings.simplefilter("ignore")
         workers = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
         with workers, distributed.Client(workers) as client:
@@ -55,7 +57,7 @@ def waits_for_both(client):
 
 @pytest.fixture(scope="module")
 def labels():
-    return noisy_draws(np.random.default_rng(1), N_DRAWS, N_ITEMS, 6, 0.5).reshape(2, -1, N_ITEMS)
+    return noisy_draws(np.random.default_rng(1), N_DRAWS, N_ITEMS, 5, 0.3).reshape(2, -1, N_ITEMS)
 
 
 def persisted(client, labels):
@@ -174,9 +176,9 @@ def test_a_search_loses_nothing_with_a_worker(client, n_killed):
     with Executor(-1, None, 1) as calls:
         slow = Slow(calls.stop)
         for number, pid in enumerate(pids[:n_killed]):
-            threading.Timer(0.5 + 0.05 * number, os.kill, [pid, signal.SIGKILL]).start()
-        found = calls.results(slow.work, [(number,) for number in range(8)])
-    assert [number for number, *_ in found] == list(range(8))
+            threading.Timer(1.0 + 0.05 * number, os.kill, [pid, signal.SIGKILL]).start()
+        found = calls.results(slow.work, [(number,) for number in range(16)])
+    assert [number for number, *_ in found] == list(range(16))
     assert {total for _, total, _ in found} == {sum(range(100_000))}
 
 
@@ -186,7 +188,7 @@ def test_blocks_of_a_lost_worker_are_made_again(client, labels, how):
     draws = pc.as_partition_draws(persisted(client, labels))
     here = pc.as_partition_draws(labels).drawn
     distributed.wait(draws.drawn._parts)
-    blocks = [slice(first, first + 100) for first in range(0, N_ITEMS, 100)]
+    blocks = [slice(first, first + 40) for first in range(0, N_ITEMS, 40)]
     pid = next(iter(client.run(os.getpid).values()))
     threading.Timer(0.4, os.kill, [pid, signal.SIGKILL]).start()
     if how == "sum":
