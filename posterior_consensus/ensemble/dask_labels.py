@@ -1,4 +1,4 @@
-"""Labels as blocks of a dask array: on the workers of a cluster, or computed when they are asked for."""
+"""Labels as blocks on the workers of a dask cluster."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus import memory
-from posterior_consensus.cluster import Workers, client_for
+from posterior_consensus.cluster import Workers
 from posterior_consensus.ensemble.labels import ALIGNED, DrawnLabels, LabelsInMemory, Result
-from posterior_consensus.executor import in_order
 from posterior_consensus.kernels import canonical
 from posterior_consensus.partitions import canonical_rows, highest_label, smallest_dtype
 
@@ -25,8 +24,8 @@ _MOST_IN_CHUNK = 2**28  # labels of a chunk of the user's that is taken as a blo
 class DaskLabels(DrawnLabels):
     """Labels in blocks of items, all draws of each.
 
-    With a client a block is a future: it stays on a worker, and the cluster computes it anew where a worker is lost,
-    as long as what it was made of is there. Without one it is computed for each call.
+    A block is a future: it stays on a worker, and the cluster computes it anew where a worker is lost, as long as what
+    it was made of is there.
 
     Attributes
     ----------
@@ -42,7 +41,7 @@ class DaskLabels(DrawnLabels):
         dtype: np.dtype[Any],
         client: Any,
     ) -> None:
-        """Take futures, or what computes blocks, and the items (n_blocks + 1,) at which they begin and end."""
+        """Take futures, and the items (n_blocks + 1,) at which their blocks begin and end."""
         self._parts, self._bounds = list(parts), bounds
         self._dtype, self._client = dtype, client
         self.n_clusters = n_clusters
@@ -79,14 +78,12 @@ class DaskLabels(DrawnLabels):
     ) -> Iterator[tuple[slice, Result]]:
         """Call a function for blocks of items, where these are."""
         chosen = self.item_blocks if blocks is None else blocks
-        return zip(chosen, self._on_blocks(function, self._calls(chosen), arguments), strict=True)
+        return zip(chosen, Workers(self._client).in_order(function, self._calls(chosen), arguments), strict=True)
 
     def sum_blocks(
         self, function: Callable[..., npt.NDArray[np.int64]], *arguments: Any, blocks: list[slice] | None = None
     ) -> npt.NDArray[np.int64]:
         """Add the tables that a function gives for blocks of items, as a tree: one table comes here."""
-        if self._client is None:
-            return super().sum_blocks(function, *arguments, blocks=blocks)
         calls = self._calls(self.item_blocks if blocks is None else blocks)
         return Workers(self._client).sum(function, calls, arguments)
 
@@ -99,7 +96,7 @@ class DaskLabels(DrawnLabels):
         numbers = np.unique(block_of)
         places = [np.flatnonzero(block_of == number) for number in numbers]
         calls = [(self._parts[k], at[place] - self._bounds[k]) for k, place in zip(numbers, places, strict=True)]
-        for place, found in zip(places, self._on_blocks(_columns, calls, ()), strict=True):
+        for place, found in zip(places, Workers(self._client).in_order(_columns, calls, ()), strict=True):
             columns[place] = found
         return columns
 
@@ -110,7 +107,7 @@ class DaskLabels(DrawnLabels):
 
     def take(self, rows: npt.NDArray[np.intp]) -> DaskLabels:
         """Keep some draws, by row number; they stay where they are."""
-        parts = [self._later(_rows, part, rows) for part in self._parts]
+        parts = [self._client.submit(_rows, part, rows, pure=False) for part in self._parts]
         return DaskLabels(parts, self._bounds, self.n_clusters[rows], self.dtype, self._client)
 
     def _calls(self, blocks: list[slice]) -> list[tuple[Any, slice]]:
@@ -122,29 +119,15 @@ class DaskLabels(DrawnLabels):
         last = int(np.searchsorted(self._bounds, items.stop, side="left"))
         if (items.start, items.stop) == (self._bounds[first], self._bounds[last]) and last == first + 1:
             return self._parts[first]
-        return self._later(_joined, items.start - int(self._bounds[first]), items.stop - items.start,
-                           *self._parts[first:last])  # fmt: skip
-
-    def _later(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        if self._client is not None:
-            return self._client.submit(function, *arguments, pure=False)
-        from dask import delayed
-
-        return delayed(function, pure=False)(*arguments)
-
-    def _on_blocks(
-        self, function: Callable[..., Result], calls: list[tuple[Any, ...]], shared: tuple[Any, ...]
-    ) -> Iterator[Result]:
-        if self._client is not None:
-            return Workers(self._client).in_order(function, calls, shared)
-        return in_order(_on_computed, [(function, *call, *shared) for call in calls])
+        offset, parts = items.start - int(self._bounds[first]), self._parts[first:last]
+        return self._client.submit(_joined, offset, items.stop - items.start, *parts, pure=False)
 
     def _check_memory(self, n_items: int) -> None:
         size = n_items * self.n_draws * self.dtype.itemsize
         memory.check(size, f"Labels of {n_items} items in {self.n_draws} draws in one place", "Take some of the draws.")
 
 
-def canonical_blocks(array: Any, name: str) -> DaskLabels:
+def canonical_blocks(array: Any, name: str, client: Any) -> DaskLabels:
     """Number the labels of a dask array (..., n_items) by first appearance, where its blocks are.
 
     The labels are made narrow, then brought into blocks of items with all draws; of each block goes on, from one to
@@ -156,13 +139,11 @@ def canonical_blocks(array: Any, name: str) -> DaskLabels:
         Whole numbers; all dimensions but the last run over draws.
     name : str
         What to call the labels in an error.
+    client : dask.distributed.Client
     """
-    import dask
     from dask import delayed
 
-    client = client_for(array.size)
-    scheduler = {"scheduler": "threads"} if client is None else {"scheduler": client}
-    n_codes, distinct = _codes(array, name, scheduler)
+    n_codes, distinct = _codes(array, name, client)
     dtype = smallest_dtype(n_codes)
     codes = array.map_blocks(_as_codes, distinct, dtype, dtype=dtype, meta=np.empty((0,) * array.ndim, dtype))
     codes = codes.rechunk({axis: -1 for axis in range(array.ndim - 1)} | {array.ndim - 1: _chunks(array, client)})
@@ -172,32 +153,25 @@ def canonical_blocks(array: Any, name: str) -> DaskLabels:
     numbers: list[Any] = [delayed(_no_numbers)(codes.shape[0], n_codes)]
     for one in first:
         numbers.append(delayed(_numbers_after)(numbers[-1], one))
-    if client is None:  # small beside the labels, and needed for every block that is computed
-        numbers = list(dask.compute(*numbers, **scheduler))
-        n_clusters = _count(numbers[-1])
-        dtype = smallest_dtype(int(n_clusters.max()))
-        parts = [delayed(_numbered)(block, numbers[k + 1], dtype) for k, block in enumerate(blocks)]
-    else:
-        futures = [delayed(_numbered)(block, numbers[k + 1], dtype) for k, block in enumerate(blocks)]
-        *parts, counted = client.compute([*futures, delayed(_count)(numbers[-1])])
-        n_clusters = counted.result()
-        dtype = smallest_dtype(int(n_clusters.max()))
-        if dtype != codes.dtype:
-            parts = [client.submit(_narrow, part, dtype, pure=False) for part in parts]
+    labels = [delayed(_numbered)(block, known, dtype) for block, known in zip(blocks, numbers[1:], strict=True)]
+    *parts, counted = client.compute([*labels, delayed(_count)(numbers[-1])])
+    n_clusters = counted.result()
+    narrow = smallest_dtype(int(n_clusters.max()))
+    if narrow != dtype:
+        parts = [client.submit(_narrow, part, narrow, pure=False) for part in parts]
     bounds = np.concatenate([[0], np.cumsum(codes.chunks[1])]).astype(np.int64)
-    return DaskLabels(parts, bounds, n_clusters, dtype, client)
+    return DaskLabels(parts, bounds, n_clusters, narrow, client)
 
 
-def _codes(array: Any, name: str, scheduler: dict[str, Any]) -> tuple[int, npt.NDArray[Any] | None]:
+def _codes(array: Any, name: str, client: Any) -> tuple[int, npt.NDArray[Any] | None]:
     """Check all labels; return one more than their largest code, and the labels by code if these are others."""
-    import dask
     from dask import delayed
 
     chunks = array.to_delayed().ravel().tolist()
-    highest = max(dask.compute(*(delayed(highest_label)(chunk, name) for chunk in chunks), **scheduler))
+    highest = max(client.gather(client.compute([delayed(highest_label)(chunk, name) for chunk in chunks])))
     if highest < max(2**16, 2 * array.size):
         return highest + 1, None
-    each = dask.compute(*(delayed(np.unique)(chunk) for chunk in chunks), **scheduler)
+    each = client.gather(client.compute([delayed(np.unique)(chunk) for chunk in chunks]))
     distinct = np.unique(np.concatenate(each))
     return distinct.size, distinct
 
@@ -211,7 +185,7 @@ def _chunks(array: Any, client: Any) -> Any:
     whole = all(len(sizes) == 1 for sizes in outer)
     if whole and not np.any(starts % ALIGNED) and max(own) * n_draws <= _MOST_IN_CHUNK:
         return own
-    n_threads = 1 if client is None else sum(client.nthreads().values())
+    n_threads = sum(client.nthreads().values())
     most = array.size / (_BLOCKS_A_THREAD * max(1, n_threads))
     size = min(max(most, _LEAST_IN_BLOCK), _LABELS_IN_BLOCK)
     return max(1, int(size / (n_draws * ALIGNED))) * ALIGNED
@@ -270,7 +244,3 @@ def _columns(labels: npt.NDArray[Any], at: npt.NDArray[np.intp]) -> npt.NDArray[
 
 def _joined(first: int, n_items: int, *parts: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.concatenate(parts, axis=1)[:, first : first + n_items]
-
-
-def _on_computed(function: Callable[..., Result], part: Any, *arguments: Any) -> Result:
-    return function(part.compute(scheduler="synchronous"), *arguments)

@@ -15,7 +15,7 @@ from posterior_consensus.loss_record import Need
 from posterior_consensus.partitions import as_codes, canonical_rows
 from posterior_consensus.sources.accumulate import PartitionAccumulator
 from posterior_consensus.sources.samples import samples_of, weighted
-from posterior_consensus.sources.variables import label_array
+from posterior_consensus.sources.variables import client_of, label_array
 
 
 def as_partition_draws(
@@ -90,8 +90,8 @@ def as_partition_draws(
     labels, dims, item_dim = label_array(data, var_name, group, sample_dims, item_dim)
     name = f"the labels of {labels.name!r}" if labels.name is not None else "`data`"
     samples, items = samples_of(labels, dims, weights, name), Items.along(labels, item_dim)
-    if labels.chunks is not None:
-        return PartitionDraws(items, samples, canonical_blocks(labels.data, name))
+    if (client := client_of(labels)) is not None:
+        return PartitionDraws(items, samples, canonical_blocks(labels.data, name, client))
     codes, n_codes = as_codes(labels.values.reshape(samples.n_draws, items.n_items), name)
     return PartitionDraws(items, samples, LabelsInMemory(*canonical_rows(codes, n_codes)))
 

@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus import memory
 from posterior_consensus.cluster import client_for
 from posterior_consensus.partitions import as_array
 from posterior_consensus.sources.containers import group_dataset, is_inference_data, listing, opened
@@ -30,12 +29,12 @@ def label_array(
 ) -> tuple[xr.DataArray, tuple[str, ...], str]:
     """Find the labels in `data`; return them with the names of their sample dimensions and of their item dimension.
 
-    Those of a dask array are not read where workers take them, or where memory does not.
+    Those of a dask array are not read where workers take them.
     """
     dims = dim_names(sample_dims)
     with opened(data) as container:
         labels = _find(container, var_name, group, dims, (item_dim,), _labels_in)
-        labels = labels if _stays(labels) else _in_memory(labels)
+        labels = labels if client_of(labels) is not None else _in_memory(labels)
     labels, dims, (item,) = _orient(labels, dims, (item_dim,))
     return labels, dims, item
 
@@ -85,10 +84,10 @@ def _read(data: Any, *where: Any) -> xr.DataArray:
         return _in_memory(_find(container, *where))
 
 
-def _stays(variable: xr.DataArray) -> bool:
-    if variable.chunks is None or variable.dtype.kind not in "iufb":
-        return False
-    return client_for(variable.size) is not None or not memory.fits(variable.nbytes)
+def client_of(variable: xr.DataArray) -> Any:
+    """The client whose workers take a variable, numbers of a dask array; None where it is read here."""
+    of_dask = variable.chunks is not None and variable.dtype.kind in "iufb"
+    return client_for(variable.size) if of_dask else None
 
 
 def _in_memory(variable: xr.DataArray) -> xr.DataArray:
