@@ -52,29 +52,28 @@ class Costs(NamedTuple):
 def costs(n_items: int, n_draws: int, n_clusters: int, n_workers: int, n_blocks: int) -> dict[str, Costs]:
     """Count what the door and a pass over all draws take, for labels of one byte that lie in chunks of draws.
 
-    The door sends all labels but those that stay with their worker, to make blocks of items of blocks of draws, and
-    from each block to the next the names (int32) that the draws have had: one table of a block, one up to it. A pass
-    sends a partition (int32) to all workers, and the joint counts (int64) of each block up a tree. The busiest worker
-    takes part in the exchange as all do, and receives the tables of the tree's last sums.
+    The door numbers the labels where their chunks are, and sends all but those that stay with their worker, to make
+    blocks of items of chunks of draws. A pass sends a partition (int32) to all workers, and sums of joint counts (int64)
+    up a tree: workers add those of their own blocks first. The busiest worker takes part in the exchange as all do, and
+    receives what the last sums of the tree are made of.
     """
     labels = n_items * n_draws
     apart = 1 - 1 / n_workers
-    names = 4 * n_draws * n_clusters * n_blocks * 2
     tables = 8 * n_draws * n_clusters**2
     return {
         "door": Costs(
-            tasks=n_blocks * (_CHUNKS + 6),
+            tasks=_CHUNKS * (4 + n_blocks) + n_blocks,
             read=labels,
-            moved=apart * (labels + names),
+            moved=apart * labels,
             steps=labels,
-            most=apart * (labels / n_workers + names),
+            most=apart * labels / n_workers,
         ),
         "pass": Costs(
             tasks=n_blocks * 9 / 8,
             read=labels,
-            moved=4 * n_items * (n_workers - 1) + apart * tables * n_blocks + tables,
+            moved=4 * n_items * (n_workers - 1) + tables * n_workers,
             steps=labels,
-            most=4 * n_items + tables * (n_blocks / n_workers + 8),
+            most=4 * n_items + 8 * tables,
         ),
     }
 
@@ -183,10 +182,8 @@ def _seconds_a_label(n_items=40_000, n_draws=400):
     partition = np.arange(n_items, dtype=np.int32) % N_CLUSTERS
 
     def door():
-        first = dask_labels._first_items(np.concatenate(np.split(codes, _CHUNKS)), N_CLUSTERS)
-        dask_labels.highest_label(codes, "labels")
-        numbers = dask_labels._numbers_after(dask_labels._no_numbers(n_draws, N_CLUSTERS), first)
-        dask_labels._numbered(codes, numbers, codes.dtype)
+        rows = [dask_labels._numbered(block, "labels")[0] for block in np.split(codes, _CHUNKS)]
+        np.concatenate(rows)
 
     def one_pass():
         joint_counts(codes, slice(None), starts, partition, N_CLUSTERS)

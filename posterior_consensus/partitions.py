@@ -83,26 +83,16 @@ def as_codes(values: npt.NDArray[Any], name: str) -> tuple[npt.NDArray[Any], int
         raise TypeError(f"{name} must be integers, strings or whole-number floats; got dtype {values.dtype}.")
     if values.size == 0:
         return values.astype(np.uint8), 0
-    highest = _highest(values, name)
-    if highest >= max(2**16, 2 * values.size):  # too wide for a table of codes
-        distinct, codes = np.unique(values, return_inverse=True)
-        return codes.reshape(values.shape).astype(smallest_dtype(distinct.size)), distinct.size
-    return values.astype(smallest_dtype(highest + 1), copy=False), highest + 1
-
-
-def highest_label(values: npt.NDArray[Any], name: str) -> int:
-    """Return the largest of whole numbers, booleans or floats, checked as by :func:`as_codes`."""
-    return _highest(_from_floats(values, name) if values.dtype.kind == "f" else values, name)
-
-
-def _highest(values: npt.NDArray[Any], name: str) -> int:
-    lowest = int(values.min())
+    lowest, highest = int(values.min()), int(values.max())
     if lowest < 0:
         raise ValueError(
             f"{name} must not be negative; got {lowest}. "
             "A negative label usually marks a missing value: drop those items or draws first."
         )
-    return int(values.max())
+    if highest >= max(2**16, 2 * values.size):  # too wide for a table of codes
+        distinct, codes = np.unique(values, return_inverse=True)
+        return codes.reshape(values.shape).astype(smallest_dtype(distinct.size)), distinct.size
+    return values.astype(smallest_dtype(highest + 1), copy=False), highest + 1
 
 
 def _from_objects(values: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:

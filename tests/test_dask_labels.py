@@ -10,6 +10,7 @@ import xarray as xr
 
 import posterior_consensus as pc
 from posterior_consensus import cluster
+from posterior_consensus.ensemble import dask_labels
 from posterior_consensus.ensemble.dask_labels import DaskLabels, canonical_blocks
 from posterior_consensus.ensemble.labels import LabelsInMemory
 from posterior_consensus.kernels import ensemble
@@ -27,6 +28,7 @@ KINDS = {
     "floats": lambda labels: labels.astype(np.float32),
     "many": lambda labels: np.where(labels == 0, np.arange(N_ITEMS), labels).astype(np.uint16),
     "booleans": lambda labels: labels > 0,
+    "text": lambda labels: np.char.add("cluster ", labels.astype(str)),
 }
 
 
@@ -37,6 +39,12 @@ def client():
         warnings.simplefilter("ignore")
         with distributed.Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=None) as client:
             yield client
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    """Blocks of 256 items."""
+    monkeypatch.setattr(dask_labels, "_LABELS_IN_BLOCK", 256 * N_DRAWS)
 
 
 @pytest.fixture(scope="module")

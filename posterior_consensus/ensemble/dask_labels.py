@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,11 @@ import numpy.typing as npt
 from posterior_consensus import memory
 from posterior_consensus.cluster import Workers
 from posterior_consensus.ensemble.labels import ALIGNED, DrawnLabels, LabelsInMemory, Result
-from posterior_consensus.kernels import canonical
-from posterior_consensus.partitions import canonical_rows, highest_label, smallest_dtype
+from posterior_consensus.partitions import as_codes, canonical_rows, smallest_dtype
 
 _LABELS_IN_BLOCK = 2**26
 _LEAST_IN_BLOCK = 2**22
 _BLOCKS_A_THREAD = 4  # so that workers end at about the same time
-_MOST_IN_CHUNK = 2**28  # labels of a chunk of the user's that is taken as a block
 
 
 class DaskLabels(DrawnLabels):
@@ -128,106 +127,48 @@ class DaskLabels(DrawnLabels):
 
 
 def canonical_blocks(array: Any, name: str, client: Any) -> DaskLabels:
-    """Number the labels of a dask array (..., n_items) by first appearance, where its blocks are.
+    """Number the labels of a dask array (..., n_items) by first appearance, and keep them on the workers.
 
-    The labels are made narrow, then brought into blocks of items with all draws; of each block goes on, from one to
-    the next, only which names the draws have had before it.
+    They are numbered in blocks of draws, which hold all items, and then exchanged to blocks of items of all draws.
 
     Parameters
     ----------
     array : dask.array.Array
-        Whole numbers; all dimensions but the last run over draws.
+        All dimensions but the last run over draws.
     name : str
         What to call the labels in an error.
     client : dask.distributed.Client
     """
+    from dask import array as arrays
     from dask import delayed
 
-    n_codes, distinct = _codes(array, name, client)
-    dtype = smallest_dtype(n_codes)
-    codes = array.map_blocks(_as_codes, distinct, dtype, dtype=dtype, meta=np.empty((0,) * array.ndim, dtype))
-    codes = codes.rechunk({axis: -1 for axis in range(array.ndim - 1)} | {array.ndim - 1: _chunks(array, client)})
-    codes = codes.reshape(-1, array.shape[-1])
-    blocks = codes.to_delayed().ravel().tolist()
-    first = [delayed(_first_items)(block, n_codes) for block in blocks]
-    numbers: list[Any] = [delayed(_no_numbers)(codes.shape[0], n_codes)]
-    for one in first:
-        numbers.append(delayed(_numbers_after)(numbers[-1], one))
-    labels = [delayed(_numbered)(block, known, dtype) for block, known in zip(blocks, numbers[1:], strict=True)]
-    *parts, counted = client.compute([*labels, delayed(_count)(numbers[-1])])
-    n_clusters = counted.result()
-    narrow = smallest_dtype(int(n_clusters.max()))
-    if narrow != dtype:
-        parts = [client.submit(_narrow, part, narrow, pure=False) for part in parts]
-    bounds = np.concatenate([[0], np.cumsum(codes.chunks[1])]).astype(np.int64)
-    return DaskLabels(parts, bounds, n_clusters, narrow, client)
-
-
-def _codes(array: Any, name: str, client: Any) -> tuple[int, npt.NDArray[Any] | None]:
-    """Check all labels; return one more than their largest code, and the labels by code if these are others."""
-    from dask import delayed
-
-    chunks = array.to_delayed().ravel().tolist()
-    highest = max(client.gather(client.compute([delayed(highest_label)(chunk, name) for chunk in chunks])))
-    if highest < max(2**16, 2 * array.size):
-        return highest + 1, None
-    each = client.gather(client.compute([delayed(np.unique)(chunk) for chunk in chunks]))
-    distinct = np.unique(np.concatenate(each))
-    return distinct.size, distinct
-
-
-def _chunks(array: Any, client: Any) -> Any:
-    """Sizes of the blocks: those of the chunks where these hold all draws, else such that all workers are busy."""
     n_items = array.shape[-1]
-    n_draws = array.size // n_items
-    *outer, own = array.chunks
-    starts = np.cumsum(own)[:-1]
-    whole = all(len(sizes) == 1 for sizes in outer)
-    if whole and not np.any(starts % ALIGNED) and max(own) * n_draws <= _MOST_IN_CHUNK:
-        return own
+    rows = array.rechunk({array.ndim - 1: -1}).reshape(-1, n_items)
+    numbered = client.compute([delayed(_numbered)(block, name) for block in rows.to_delayed().ravel()])
+    n_clusters = np.concatenate(client.gather(client.map(itemgetter(1), numbered, pure=False)))
+    dtype = smallest_dtype(int(n_clusters.max()))
+    blocks = [
+        arrays.from_delayed(delayed(_labels)(block, dtype), (n_draws, n_items), dtype)
+        for block, n_draws in zip(numbered, rows.chunks[0], strict=True)
+    ]
+    labels = arrays.concatenate(blocks).rechunk((-1, _items_in_block(array.size, n_items, client)))
+    bounds = np.concatenate([[0], np.cumsum(labels.chunks[1])]).astype(np.int64)
+    return DaskLabels(client.compute(labels.to_delayed().ravel().tolist()), bounds, n_clusters, dtype, client)
+
+
+def _items_in_block(n_labels: int, n_items: int, client: Any) -> int:
+    """Items of a block such that all workers are busy, and none has more than a small part of its memory to hold."""
     n_threads = sum(client.nthreads().values())
-    most = array.size / (_BLOCKS_A_THREAD * max(1, n_threads))
-    size = min(max(most, _LEAST_IN_BLOCK), _LABELS_IN_BLOCK)
-    return max(1, int(size / (n_draws * ALIGNED))) * ALIGNED
+    size = min(max(n_labels / (_BLOCKS_A_THREAD * max(1, n_threads)), _LEAST_IN_BLOCK), _LABELS_IN_BLOCK)
+    return max(1, int(size / (n_labels / n_items * ALIGNED))) * ALIGNED
 
 
-def _as_codes(chunk: npt.NDArray[Any], distinct: npt.NDArray[Any] | None, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    return (chunk if distinct is None else np.searchsorted(distinct, chunk)).astype(dtype, copy=False)
+def _numbered(block: npt.NDArray[Any], name: str) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    return canonical_rows(*as_codes(block, name))
 
 
-def _first_items(codes: npt.NDArray[Any], n_codes: int) -> npt.NDArray[np.int32]:
-    """First item (N, n_codes) of each code in a block, -1 where there is none."""
-    first = np.full((len(codes), n_codes), -1, np.int32)
-    canonical.first_items(np.ascontiguousarray(codes), first)
-    return first
-
-
-def _no_numbers(n_draws: int, n_codes: int) -> npt.NDArray[np.int32]:
-    return np.full((n_draws, n_codes), -1, np.int32)
-
-
-def _numbers_after(numbers: npt.NDArray[np.int32], first: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    """Numbers (N, n_codes) of the codes after a block in which they have these first items."""
-    is_new = (numbers < 0) & (first >= 0)
-    order = np.argsort(np.where(is_new, first, np.iinfo(np.int32).max), axis=1, kind="stable")
-    rank = np.empty_like(order)
-    np.put_along_axis(rank, order, np.arange(order.shape[1])[np.newaxis], axis=1)
-    return np.where(is_new, _count(numbers)[:, np.newaxis] + rank, numbers).astype(np.int32)
-
-
-def _count(numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-    """How many codes (N,) have a number."""
-    return (numbers >= 0).sum(axis=1, dtype=np.int64)
-
-
-def _numbered(codes: npt.NDArray[Any], numbers: npt.NDArray[np.int32], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    labels = np.empty(codes.shape, dtype)
-    canonical.renumber(np.ascontiguousarray(codes), numbers, labels)
-    return labels
-
-
-def _narrow(labels: npt.NDArray[Any], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    return labels.astype(dtype)
+def _labels(numbered: tuple[npt.NDArray[Any], npt.NDArray[np.int64]], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    return numbered[0].astype(dtype, copy=False)
 
 
 def _whole(labels: npt.NDArray[Any], items: slice) -> npt.NDArray[Any]:

@@ -26,20 +26,3 @@ def canonicalise(codes, n_codes, out):
             out[t, i] = number_of[code]
         n_clusters[t] = found
     return n_clusters
-
-
-@jit
-def first_items(codes, first):
-    """Write the first item of each code in every row of `codes` (N, n) to `first` (N, n_codes), filled with -1."""
-    for t in range(codes.shape[0]):
-        for i in range(codes.shape[1]):
-            if first[t, codes[t, i]] < 0:
-                first[t, codes[t, i]] = i
-
-
-@jit
-def renumber(codes, numbers, out):
-    """Write the number (N, n_codes) of every code (N, n) to `out`."""
-    for t in range(codes.shape[0]):
-        for i in range(codes.shape[1]):
-            out[t, i] = numbers[t, codes[t, i]]

@@ -85,9 +85,8 @@ def _read(data: Any, *where: Any) -> xr.DataArray:
 
 
 def client_of(variable: xr.DataArray) -> Any:
-    """The client whose workers take a variable, numbers of a dask array; None where it is read here."""
-    of_dask = variable.chunks is not None and variable.dtype.kind in "iufb"
-    return client_for(variable.size) if of_dask else None
+    """The client whose workers take a variable that is a dask array; None where it is read here."""
+    return None if variable.chunks is None else client_for(variable.size)
 
 
 def _in_memory(variable: xr.DataArray) -> xr.DataArray:
