@@ -49,20 +49,22 @@ class Costs(NamedTuple):
         return self.steps * rate / n_workers + self.most / rates.network + self.tasks * rates.task
 
 
-def costs(n_items: int, n_draws: int, n_clusters: int, n_workers: int, n_blocks: int) -> dict[str, Costs]:
+def costs(
+    n_items: int, n_draws: int, n_clusters: int, n_workers: int, n_blocks: int, n_chunks: int = _CHUNKS
+) -> dict[str, Costs]:
     """Count what the door and a pass over all draws take, for labels of one byte that lie in chunks of draws.
 
     The door numbers the labels where their chunks are, and sends all but those that stay with their worker, to make
-    blocks of items of chunks of draws. A pass sends a partition (int32) to all workers, and sums of joint counts (int64)
-    up a tree: workers add those of their own blocks first. The busiest worker takes part in the exchange as all do, and
-    receives what the last sums of the tree are made of.
+    blocks of items of chunks of draws. A pass sends a partition (int32) to all workers, and sums of joint counts
+    (int64) up a tree: workers add those of their own blocks first. The busiest worker takes part in the exchange as all
+    do, and receives what the last sums of the tree are made of.
     """
     labels = n_items * n_draws
     apart = 1 - 1 / n_workers
     tables = 8 * n_draws * n_clusters**2
     return {
         "door": Costs(
-            tasks=_CHUNKS * (4 + n_blocks) + n_blocks,
+            tasks=5 * n_chunks + 2 * n_blocks,
             read=labels,
             moved=apart * labels,
             steps=labels,
@@ -239,7 +241,7 @@ def _print(sizes, found, rates):
     print_table(["items x draws", "workers", "step", "MB moved", "predicted"], bytes_moved)
     print()
     n_items, n_draws, n_workers = LARGE
-    counted = costs(n_items, n_draws, N_CLUSTERS, n_workers, -(-n_items * n_draws // _BLOCK))
+    counted = costs(n_items, n_draws, N_CLUSTERS, n_workers, -(-n_items * n_draws // _BLOCK), n_draws)
     there = rates._replace(network=NETWORK)
     large = [
         [
