@@ -202,7 +202,8 @@ def _seconds_a_task(client, number=300):
 
 
 def _bytes_a_second(client, size=2 * 10**8):
-    one, other = client.scheduler_info()["workers"]
+    client.wait_for_workers(2)
+    one, other = client.nthreads()
     array = client.submit(np.zeros, size, np.uint8, workers=[one], pure=False)
     few = client.submit(np.zeros, 1, workers=[one], pure=False)
     client.submit(len, few, workers=[other], pure=False).result()  # connects
