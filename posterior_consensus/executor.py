@@ -1,5 +1,7 @@
 """Independent work on the threads of one pool: blocks of loops, and calls that a time limit or Ctrl-C ends.
 
+Where a dask client is active, large enough calls go to its workers.
+
 Threads of Python survive a fork and calls from many threads at once, which numba's own parallel loops do not: GNU
 OpenMP ends a forked process that enters it again. What they call are serial kernels that release the interpreter.
 """
@@ -19,6 +21,8 @@ from typing import Any, TypeVar
 import numba
 import numpy as np
 
+from posterior_consensus import cluster
+
 Result = TypeVar("Result")
 
 _WORTH = 1 << 19  # elementary steps, about half a millisecond of them, below which a thread costs more than it saves
@@ -31,8 +35,11 @@ _lock = Lock()
 
 
 def n_threads() -> int:
-    """Number of threads: that of the processors, or what the environment variable NUMBA_NUM_THREADS says."""
-    number: int = numba.config.NUMBA_NUM_THREADS
+    """Number of threads: that of the processors, or what the environment variable NUMBA_NUM_THREADS says.
+
+    A call on a worker of a cluster has one: the worker runs several.
+    """
+    number: int = 1 if cluster.is_worker_call() else numba.config.NUMBA_NUM_THREADS
     return number
 
 
@@ -101,21 +108,32 @@ class Executor:
         "seconds" or "interrupted" once the time is over or Ctrl-C was pressed, else empty.
     """
 
-    def __init__(self, n_jobs: int, seconds: float | None) -> None:
-        """Use so many threads, -1 for one for each processor, or none but the calling one if it is 0."""
+    def __init__(self, n_jobs: int, seconds: float | None, n_labels: int = 0) -> None:
+        """Use so many threads, -1 for one for each processor, or none but the calling one if it is 0.
+
+        With -1 and calls that read enough labels, `n_labels`, the workers of an active dask client take them.
+        """
         self.stop = np.zeros(1, np.uint8)
         self.stopped = ""
         self._n_threads = n_threads() if n_jobs == -1 else n_jobs
         self._deadline = np.inf if seconds is None else time.monotonic() + seconds
+        client = cluster.client_for(n_labels) if n_jobs == -1 else None
+        self._workers = None if client is None else cluster.Workers(client, self.stop)
 
     def __enter__(self) -> Executor:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.stop[0] = 1  # for work that an error has left behind
+        self._workers = None  # and with it what the workers were sent
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_workers": None}
 
     def results(self, function: Callable[..., Result], calls: Sequence[tuple[Any, ...]]) -> list[Result]:
         """Return what the function gives for each of these arguments."""
+        if self._workers is not None and len(calls) > 1:
+            return self._workers.results(function, calls, self._left, self.halt)
         if not self._n_threads or not calls:
             return [self._result(function, call) for call in calls]
         found: dict[int, Result] = {}
@@ -127,8 +145,7 @@ class Executor:
 
         helpers = [_threads().submit(take_calls) for _ in range(min(self._n_threads, len(calls)))]
         try:
-            left = None if np.isinf(self._deadline) else max(0.0, self._deadline - time.monotonic())
-            if wait(helpers, left, return_when=FIRST_EXCEPTION).not_done:
+            if wait(helpers, self._left(), return_when=FIRST_EXCEPTION).not_done:
                 self.halt("seconds")
         except KeyboardInterrupt:
             self.halt("interrupted")
@@ -144,6 +161,9 @@ class Executor:
             self.halt("interrupted")
             return function(*call)
 
+    def _left(self) -> float | None:
+        return None if np.isinf(self._deadline) else max(0.0, self._deadline - time.monotonic())
+
     def is_over(self) -> bool:
         """Whether work of the calling thread is to end, as the time is over or Ctrl-C was pressed."""
         if time.monotonic() > self._deadline:
@@ -154,6 +174,8 @@ class Executor:
         """Stop, for the first of such reasons."""
         self.stopped = self.stopped or reason
         self.stop[0] = 1
+        if self._workers is not None:
+            self._workers.stop()
 
 
 @cache  # looking through the loaded libraries takes longer than a small k-means

@@ -59,7 +59,7 @@ import sys
 import posterior_consensus as pc
 draws = pc.as_partition_draws([[0, 0, 1], [0, 1, 1], [0, 0, 1], [0, 0, 1]])
 print(pc.consensus_partition(draws), pc.credible_ball(draws, [0, 0, 1]), pc.posterior_similarity_matrix(draws))
-print("loaded:", *{"arviz", "pymc", "dask", "matplotlib.pyplot", "highspy"} & set(sys.modules))
+print("loaded:", *{"arviz", "pymc", "distributed", "matplotlib.pyplot", "highspy"} & set(sys.modules))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1].strip() == "loaded:"

@@ -130,8 +130,9 @@ def greedy(
         n_starts = max(_LEAST_STARTS, min(_MOST_STARTS, _LABELS_READ // n_labels))
     asked = {"n_clusters": n_clusters, "max_clusters": max_clusters, "rng": rng}
     given = [_start(start, draws, searched, loss, **asked) for start in starts]
-    is_little = searched.n_items <= _LITTLE[0] and searched.n_items * (searched.n_draws or 0) <= _LITTLE[1]
-    with Executor(0 if is_little else n_jobs, seconds) as executor:
+    n_labels = searched.n_items * (searched.n_draws or searched.n_items)
+    is_little = searched.n_items <= _LITTLE[0] and n_labels <= _LITTLE[1]
+    with Executor(0 if is_little else n_jobs, seconds, n_labels) as executor:
         problem = _problem(searched, loss, limits, executor.stop)
         search = _Search(problem, executor)
         search.start_from(given if sample is None else [sample.part_of(labels) for labels in given])

@@ -16,6 +16,7 @@ from posterior_consensus import display
 from posterior_consensus.arguments import as_generator, check_clusters, unknown_option
 from posterior_consensus.bounds.bound import relative_gap, status
 from posterior_consensus.bounds.methods import quick_bound
+from posterior_consensus.cluster import using
 from posterior_consensus.consensus.methods import METHODS
 from posterior_consensus.consensus.refinement import ORDERS, Order, check_refinement, refined_labels
 from posterior_consensus.consensus.selection import Candidate
@@ -273,6 +274,7 @@ def consensus_partition(
     passes: int | None = 1,
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
     progressbar: bool = True,
+    client: Any = None,
     **options: Any,
 ) -> ConsensusPartition:
     """Find one partition to report from posterior draws.
@@ -310,6 +312,9 @@ def consensus_partition(
         The same seed gives the same answer.
     progressbar : bool
         Whether to show progress where the work takes more than a second.
+    client : dask.distributed.Client, optional
+        Cluster whose workers take the work where there is enough; by default the active client, if there is one. The
+        answer is the same.
     **options
         Further arguments of the method: ``n_starts`` for "greedy", "basic", "spectral", "kcc", "impurity", "cc_pivot",
         "align_and_vote", "lange_buhmann", "rpm_em", "cspa", "mcla", "hbgf" and "nmf"; ``seconds`` for "greedy", "sdp"
@@ -394,7 +399,8 @@ def consensus_partition(
         for key, value in (("tau", tau), ("max_clusters", max_clusters))
         if isinstance(value, str)
     }
-    source = as_pair_source(draws, asked)
+    with using(client):
+        source = as_pair_source(draws, asked)
     if isinstance(max_clusters, str):
         max_clusters = _in_any_draw(max_clusters, source)
     check_clusters(n_clusters, max_clusters)
@@ -405,9 +411,9 @@ def consensus_partition(
     rng = as_generator(random_seed)
     tau = threshold_of(source, given, tau, rng, progressbar)
     record = given if tau is None else binder(tau=tau)
-    found = function(
-        source, record, n_clusters=n_clusters, max_clusters=max_clusters, rng=rng, progressbar=progressbar, **options
-    )
+    limits = {"n_clusters": n_clusters, "max_clusters": max_clusters}
+    with using(client):
+        found = function(source, record, **limits, rng=rng, progressbar=progressbar, **options)
     if not isinstance(found, Candidate):
         raise TypeError(f"method {name!r} must return a consensus.Candidate; got {type(found).__name__}.")
     labels = source.as_labels(found.labels, "method's labels")
@@ -420,7 +426,6 @@ def consensus_partition(
             f"The answer has {labels.max() + 1} clusters, not {n_clusters}: {reason}.",
             stacklevel=2,
         )
-    limits = {"n_clusters": n_clusters, "max_clusters": max_clusters}
     threshold = None
     if tau is not None:
         within, between = pair_means(source, labels)

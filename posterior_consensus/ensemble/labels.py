@@ -95,6 +95,16 @@ class DrawnLabels(ABC):
         are all of `item_blocks`.
         """
 
+    def sum_blocks(
+        self, function: Callable[..., npt.NDArray[np.int64]], *arguments: Any, blocks: list[slice] | None = None
+    ) -> npt.NDArray[np.int64]:
+        """Add the tables of whole numbers that `map_blocks` gives."""
+        tables = (table for _, table in self.map_blocks(function, *arguments, blocks=blocks))
+        total = next(tables).copy()
+        for table in tables:
+            total += table
+        return total
+
     def blocks(self, n_draws: int) -> Iterator[tuple[slice, npt.NDArray[Any]]]:
         """Rows and labels of so many draws at a time, in their order."""
         for first in range(0, self.n_draws, n_draws):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from posterior_consensus import memory
+from posterior_consensus.ensemble.dask_labels import canonical_blocks
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.labels import LabelsInMemory
@@ -20,7 +21,7 @@ from posterior_consensus.sources.accumulate import PartitionAccumulator
 from posterior_consensus.sources.blocks import SHARE_OF_BLOCK, LabelBlocks
 from posterior_consensus.sources.samples import samples_of, weighted
 from posterior_consensus.sources.stores import are_large, in_memory, is_store, stored_draws, written
-from posterior_consensus.sources.variables import found_labels, is_elsewhere
+from posterior_consensus.sources.variables import client_of, found_labels, is_elsewhere
 
 
 def as_partition_draws(
@@ -118,6 +119,8 @@ def as_partition_draws(
     with found_labels(data, var_name, group, sample_dims, item_dim, stay=store is not None) as (labels, dims, item_dim):
         name = f"the labels of {labels.name!r}" if labels.name is not None else "`data`"
         samples, items = samples_of(labels, dims, weights, name), Items.along(labels, item_dim)
+        if store is None and (client := client_of(labels)) is not None:
+            return PartitionDraws(items, samples, canonical_blocks(labels.data, name, client))
         shape = samples.n_draws, items.n_items
         if store is None and memory.fits(labels.nbytes / SHARE_OF_BLOCK):
             codes, n_codes = as_codes(labels.values.reshape(shape), name)

@@ -6,6 +6,7 @@ Allocation probabilities have one dimension more, that of the components.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -15,6 +16,7 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus import memory
+from posterior_consensus.cluster import client_for
 from posterior_consensus.partitions import as_array
 from posterior_consensus.sources.containers import group_dataset, is_inference_data, listing, opened
 from posterior_consensus.sources.plain_files import is_plain, read_plain
@@ -41,7 +43,7 @@ def found_labels(
     dims = dim_names(sample_dims)
     with opened(data) as container:
         labels = _find(container, var_name, group, dims, (item_dim,), _labels_in)
-        if stay or is_elsewhere(labels):
+        if stay or is_elsewhere(labels) or client_of(labels) is not None:
             for coord in labels.coords.values():
                 coord.load()
         else:
@@ -100,6 +102,11 @@ def _read(data: Any, *where: Any) -> xr.DataArray:
         return _in_memory(_find(container, *where))
 
 
+def client_of(variable: xr.DataArray) -> Any:
+    """The client whose workers take a variable that is a dask array; None where it is read here."""
+    return None if variable.chunks is None else client_for(variable.size)
+
+
 def _in_memory(variable: xr.DataArray) -> xr.DataArray:
     """Read a variable with its coordinates; the user's, opened from a file, keep what was read as by ``.values``."""
     return variable.copy(deep=False, data=variable.values).load()
@@ -141,7 +148,8 @@ def _find(
         )
     if hasattr(data, "iloc") and hasattr(data, "columns") and len(rest) == 1:
         return _from_frame(data, dims, rest[0])
-    if isinstance(data, np.ndarray) or (isinstance(data, Sequence) and not isinstance(data, (str, bytes))):
+    is_rows = isinstance(data, Sequence) and not isinstance(data, (str, bytes))
+    if isinstance(data, np.ndarray) or _is_dask(data) or is_rows:
         return _from_array(data, rest)
     raise TypeError(
         "`data` must be an InferenceData, DataTree, Dataset, DataArray, array, list, DataFrame, dict or path; "
@@ -303,7 +311,7 @@ def _from_array(data: Any, rest: tuple[str | None, ...]) -> xr.DataArray:
             "`data` must be plain rows where it is a list; join labelled ones by xarray.concat or pandas.concat."
         )
     try:
-        values = as_array(data, "`data`")
+        values = data if _is_dask(data) else as_array(data, "`data`")
     except ValueError as error:
         if "inhomogeneous" not in str(error):
             raise
@@ -316,6 +324,11 @@ def _from_array(data: Any, rest: tuple[str | None, ...]) -> xr.DataArray:
     for name in names:
         _check_apart(name, dims)
     return xr.DataArray(values, dims=(*dims, *names))
+
+
+def _is_dask(data: Any) -> bool:
+    arrays = sys.modules.get("dask.array")
+    return arrays is not None and isinstance(data, arrays.Array)
 
 
 def _check_apart(item_dim: str | None, dims: tuple[str, ...]) -> None:

@@ -20,6 +20,7 @@ from posterior_consensus.arguments import check_between
 from posterior_consensus.bounds.budget import Foreseen
 from posterior_consensus.bounds.methods import family_of
 from posterior_consensus.certificate import Certificate, certificate_within
+from posterior_consensus.cluster import using
 from posterior_consensus.consensus import ConsensusPartition, consensus_partition
 from posterior_consensus.consensus.partition import check_options
 from posterior_consensus.credible import CredibleBall, credible_ball
@@ -267,6 +268,7 @@ def summarize(
     weights: Any = None,
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
     progressbar: bool = True,
+    client: Any = None,
     **options: Any,
 ) -> Summary:
     """Report one clustering of a posterior: which, how sure, how good, and whether the chains agree.
@@ -292,6 +294,9 @@ def summarize(
     random_seed : int, Generator, SeedSequence or None
     progressbar : bool
         Whether to show progress where a step takes more than a second.
+    client : dask.distributed.Client, optional
+        Cluster whose workers take the work where there is enough; by default the active client, if there is one. The
+        answer is the same.
     **options
         Further arguments of :func:`consensus_partition`, such as ``method``, ``n_clusters``, or ``seconds`` to
         end the search.
@@ -321,11 +326,12 @@ def summarize(
     check_between("prob", prob, 1)
     clock = _Clock()
     where = {"group": group, "sample_dims": sample_dims, "item_dim": item_dim, "weights": weights}
-    with opened(idata) as data:
+    with using(client), opened(idata) as data:
         draws, source = clock("draws", find_draws, data, var_name, model, **where, progressbar=progressbar)
         observed = observed_of(data, draws)
     quiet = {"progressbar": progressbar}
-    consensus = clock("consensus", consensus_partition, draws, loss, random_seed=random_seed, **quiet, **options)
+    where_to = quiet | {"client": client}
+    consensus = clock("consensus", consensus_partition, draws, loss, random_seed=random_seed, **where_to, **options)
     certificate = None
     if family_of(consensus.loss) is not None and draws.n_items * draws.n_draws <= _MOST_LABELS_TO_BOUND:
         budget = Foreseen(_SECONDS_TO_BOUND)
@@ -336,7 +342,7 @@ def summarize(
         number = int(number_probabilities(draws).argmax())
         search = {"n_starts": 3, "random_seed": random_seed} | {k: options[k] for k in ("seconds",) if k in options}
         alternative = clock(
-            "alternative", consensus_partition, draws, consensus.loss, n_clusters=number, **search, **quiet
+            "alternative", consensus_partition, draws, consensus.loss, n_clusters=number, **search, **where_to
         )
     found_under = as_loss(consensus.loss)
     metric: str | PartitionLoss = found_under if found_under.metric else "vi"
@@ -349,7 +355,7 @@ def summarize(
         items=clock("items", item_uncertainty, draws, consensus),
         diagnosis=clock("diagnosis", diagnose, draws, consensus),
         alternative=alternative,
-        answers=clock("answers", _answers, draws, consensus, metric, random_seed=random_seed, **quiet),
+        answers=clock("answers", _answers, draws, consensus, metric, random_seed=random_seed, **where_to),
         observed=observed,
         seconds=clock.seconds,
     )

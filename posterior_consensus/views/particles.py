@@ -11,6 +11,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus.arguments import as_generator, check_count, check_seconds
+from posterior_consensus.cluster import using
 from posterior_consensus.consensus.greedy import greedy
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.executor import Executor
@@ -39,6 +40,7 @@ def particles(
     seconds: float | None = None,
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
     progressbar: bool = True,
+    client: Any = None,
 ) -> Particles:
     """Find the few weighted partitions that are nearest to the posterior.
 
@@ -60,6 +62,9 @@ def particles(
         The same seed gives the same answer, for any number of threads.
     progressbar : bool
         Whether to show progress where the work takes more than a second.
+    client : dask.distributed.Client, optional
+        Cluster whose workers take the work where there is enough; by default the active client, if there is one. The
+        answer is the same.
 
     Returns
     -------
@@ -124,6 +129,7 @@ def particles(
     array([0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 3, 3], dtype=int32)
     """
     options: dict[str, Any] = {"max_particles": max_particles, "n_starts": n_starts, "seconds": seconds}
+    options |= {"client": client}
     return find_particles(draws, n_particles, loss, **options, random_seed=random_seed, progressbar=progressbar)
 
 
@@ -137,10 +143,12 @@ def find_particles(
     seconds: Any,
     random_seed: Any,
     progressbar: bool,
+    client: Any = None,
     one: Labels | None = None,
 ) -> Particles:
     """Do what :func:`particles` does; `one`, a partition of all items, is the answer if a sample of them has one."""
-    draws = as_partition_draws(draws)
+    with using(client):
+        draws = as_partition_draws(draws)
     record = as_loss("vi" if loss is None else loss)
     check_count("n_starts", n_starts)
     most = check_count("max_particles", max_particles)
@@ -155,9 +163,11 @@ def find_particles(
     at = np.arange(draws.n_items)
     if draws.n_items * draws.n_draws > _MANY_LABELS:
         at, labels = labels.of_some_items()
-    consensus = greedy(labels, record, seconds=seconds, **asked)
-    left = None if seconds is None else max(seconds - (time.monotonic() - began), _TINY)
-    with Executor(-1, left) as executor:
+    with using(client):
+        consensus = greedy(labels, record, seconds=seconds, **asked)
+        left = None if seconds is None else max(seconds - (time.monotonic() - began), _TINY)
+        executor = Executor(-1, left, labels.n_items * labels.n_draws)
+    with executor:
         search = ParticleSearch(labels, record, executor)
         if n_particles != "auto" and most > search.n_distinct:
             raise ValueError(

@@ -1,0 +1,264 @@
+"""Work on a dask cluster beside the threads of one process: time, bytes moved, and what the cost model says of both.
+
+Workers are processes of this machine with one thread each. The cost model (`costs`) counts bytes and steps; four rates
+turn them into seconds. They are measured on their own: the time per label of the door's and a pass's kernels on a block
+in this process, on one thread; the time of a task that does nothing; and the bytes per second between two workers.
+"""
+
+import statistics
+import time
+from typing import NamedTuple
+from unittest.mock import patch
+
+import numpy as np
+
+import posterior_consensus as pc
+from benchmarks._timing import is_smallest, print_table, timed
+from posterior_consensus import executor
+from posterior_consensus.ensemble import dask_labels
+from posterior_consensus.kernels import ensemble
+
+SIZES = [(50_000, 400), (100_000, 400), (200_000, 400)]
+N_CLUSTERS = 10
+LARGE = 100_000_000, 1_000, 100  # items, draws, workers
+NETWORK = 1.25e9  # bytes a second and worker, of ten gigabits
+_CHUNKS = 8  # of draws, as samplers leave them
+_BLOCK = 2**26  # labels
+
+
+class Rates(NamedTuple):
+    """What turns counts into seconds."""
+
+    door: float  # seconds a label
+    step: float  # seconds a label and pass
+    task: float  # seconds of the scheduler for a task
+    network: float  # bytes a second and worker
+
+
+class Costs(NamedTuple):
+    """Of one step of the work."""
+
+    tasks: float
+    read: float  # bytes of labels, by all workers
+    moved: float  # bytes that workers send
+    steps: float  # label by label, by all workers
+    most: float  # bytes that the busiest worker sends or receives
+
+    def seconds(self, rate: float, rates: Rates, n_workers: int) -> float:
+        """Steps, transfers and scheduling one after the other: none hides another."""
+        return self.steps * rate / n_workers + self.most / rates.network + self.tasks * rates.task
+
+
+def costs(
+    n_items: int, n_draws: int, n_clusters: int, n_workers: int, n_blocks: int, n_chunks: int = _CHUNKS
+) -> dict[str, Costs]:
+    """Count what the door and a pass over all draws take, for labels of one byte that lie in chunks of draws.
+
+    The door numbers the labels where their chunks are, and sends all but those that stay with their worker, to make
+    blocks of items of chunks of draws. A pass sends a partition (int32) to all workers, and sums of joint counts
+    (int64) up a tree: workers add those of their own blocks first. The busiest worker takes part in the exchange as all
+    do, and receives what the last sums of the tree are made of.
+    """
+    labels = n_items * n_draws
+    apart = 1 - 1 / n_workers
+    tables = 8 * n_draws * n_clusters**2
+    return {
+        "door": Costs(
+            tasks=5 * n_chunks + 2 * n_blocks,
+            read=labels,
+            moved=apart * labels,
+            steps=labels,
+            most=apart * labels / n_workers,
+        ),
+        "pass": Costs(
+            tasks=n_blocks * 9 / 8,
+            read=labels,
+            moved=4 * n_items * (n_workers - 1) + tables * n_workers,
+            steps=labels,
+            most=4 * n_items + 8 * tables,
+        ),
+    }
+
+
+def joint_counts(labels, items, starts, partition, n_clusters):
+    """Items in each cluster of each draw and of a partition: what its expected loss is made of."""
+    return ensemble.joint_counts(labels, starts, partition[items], n_clusters)
+
+
+def chunk(seed, n_draws, n_items):
+    """Draws around one partition."""
+    truth = np.random.default_rng(n_items).integers(N_CLUSTERS, size=n_items, dtype=np.uint8)
+    rng = np.random.default_rng([n_items, seed])
+    labels = np.empty((n_draws, n_items), np.uint8)
+    for row in labels:
+        other = rng.random(n_items, dtype=np.float32) < 0.1
+        row[:] = rng.permutation(N_CLUSTERS).astype(np.uint8)[
+            np.where(other, rng.integers(N_CLUSTERS, size=n_items, dtype=np.uint8), truth)
+        ]
+    return labels
+
+
+def drawn(n_items, n_draws):
+    """A dask array of draws, made where it will lie."""
+    import dask.array as da
+    from dask import delayed
+
+    each = n_draws // _CHUNKS
+    parts = [delayed(chunk)(seed, each, n_items) for seed in range(_CHUNKS)]
+    return da.concatenate([da.from_delayed(part, (each, n_items), np.uint8) for part in parts])
+
+
+def main() -> None:
+    """Print a table of times, one of bytes, and the prediction for a large posterior."""
+    import dask
+    from distributed import Client, LocalCluster
+
+    sizes = SIZES[:1] if is_smallest() else SIZES
+    found = {}
+    for size in (SIZES[0], *sizes):  # the first loads kernels
+        found[*size, 0] = _measured(drawn(*size).compute(scheduler="threads"))[0]
+    rates = _seconds_a_label()
+    for n_workers in (1, 2):
+        with (
+            dask.config.set({"distributed.worker.memory.target": False, "distributed.worker.memory.spill": False}),
+            LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None) as workers,
+            Client(workers) as client,
+        ):
+            _measured(_persisted(client, *SIZES[0]), client)  # workers load kernels
+            for size in sizes:
+                found[*size, n_workers] = _measured(_persisted(client, *size), client)
+            if n_workers == 2:
+                rates = Rates(*rates, _seconds_a_task(client), _bytes_a_second(client))
+    _print(sizes, found, rates)
+
+
+def _persisted(client, n_items, n_draws):
+    from distributed import wait
+
+    array = client.persist(drawn(n_items, n_draws))
+    wait(array)
+    return array
+
+
+def _measured(array, client=None):
+    """Seconds and bytes that workers sent by step, and the number of blocks."""
+    seconds, moved, kept = {}, {}, {}
+
+    def step(name, function, repeats=3):
+        before = _sent(client)
+        seconds[name] = statistics.median(timed(lambda: kept.update({name: function()}))() for _ in range(repeats))
+        moved[name] = (_sent(client) - before) / repeats
+
+    step("door", lambda: _door(array))
+    draws = kept["door"]
+    partition = np.arange(draws.n_items, dtype=np.int32) % N_CLUSTERS
+    given = draws.starts, partition, N_CLUSTERS
+    step("pass", lambda: draws.drawn.sum_blocks(joint_counts, *given))
+    step("search", lambda: pc.consensus_partition(draws, random_seed=1, progressbar=False), repeats=1)
+    return seconds, moved, len(draws.drawn.item_blocks)
+
+
+def _door(array):
+    """The draws, all their blocks made."""
+    draws = pc.as_partition_draws(array)
+    list(draws.drawn.map_blocks(_nothing))
+    return draws
+
+
+def _nothing(labels, items):
+    return None
+
+
+def _bytes_sent(dask_worker):
+    return dask_worker.transfer_outgoing_bytes_total
+
+
+def _sent(client):
+    return 0 if client is None else sum(client.run(_bytes_sent).values())
+
+
+def _seconds_a_label(n_items=40_000, n_draws=400):
+    """Seconds of the door and of a pass, on one thread."""
+    codes = np.concatenate([chunk(seed, n_draws // _CHUNKS, n_items) for seed in range(_CHUNKS)])
+    starts = N_CLUSTERS * np.arange(n_draws + 1)
+    partition = np.arange(n_items, dtype=np.int32) % N_CLUSTERS
+
+    def door():
+        rows = [dask_labels._numbered(block, "labels")[0] for block in np.split(codes, _CHUNKS)]
+        np.concatenate(rows)
+
+    def one_pass():
+        joint_counts(codes, slice(None), starts, partition, N_CLUSTERS)
+
+    with patch.object(executor, "n_threads", lambda: 1):
+        return [min(timed(step)() for _ in range(5)) / codes.size for step in (door, one_pass)]
+
+
+def _seconds_a_task(client, number=300):
+    return (
+        statistics.median(timed(lambda: client.gather(client.map(abs, range(number), pure=False)))() for _ in range(3))
+        / number
+    )
+
+
+def _bytes_a_second(client, size=2 * 10**8):
+    client.wait_for_workers(2)
+    one, other = client.nthreads()
+    array = client.submit(np.zeros, size, np.uint8, workers=[one], pure=False)
+    few = client.submit(np.zeros, 1, workers=[one], pure=False)
+    client.submit(len, few, workers=[other], pure=False).result()  # connects
+    client.submit(len, array, workers=[one], pure=False).result()
+    began = time.perf_counter()
+    client.submit(len, array, workers=[other], pure=False).result()
+    return size / (time.perf_counter() - began)
+
+
+def _print(sizes, found, rates):
+    rows, bytes_moved = [], []
+    for n_items, n_draws in sizes:
+        here = found[n_items, n_draws, 0]
+        rows.append(
+            [
+                f"{n_items:,} x {n_draws}",
+                "threads",
+                *(x for name in ("door", "pass") for x in (here[name], "")),
+                here["search"],
+            ]
+        )
+        for n_workers in (1, 2):
+            seconds, moved, n_blocks = found[n_items, n_draws, n_workers]
+            counted = costs(n_items, n_draws, N_CLUSTERS, n_workers, n_blocks)
+            cells = []
+            for name, rate in (("door", rates.door), ("pass", rates.step)):
+                cells += [seconds[name], counted[name].seconds(rate, rates, n_workers)]
+                bytes_moved.append(
+                    [f"{n_items:,} x {n_draws}", n_workers, name, moved[name] / 1e6, counted[name].moved / 1e6]
+                )
+            rows.append([f"{n_items:,} x {n_draws}", f"{n_workers} workers", *cells, seconds["search"]])
+    kernels = f"door {rates.door * 1e9:.3g} ns a label, pass {rates.step * 1e9:.3g} ns"
+    print(f"rates: {kernels}; {rates.task * 1e3:.3g} ms a task; {rates.network / 1e9:.3g} GB/s between workers")
+    print_table(["items x draws", "on", "door, s", "predicted", "pass, s", "predicted", "search, s"], rows)
+    print()
+    print_table(["items x draws", "workers", "step", "MB moved", "predicted"], bytes_moved)
+    print()
+    n_items, n_draws, n_workers = LARGE
+    counted = costs(n_items, n_draws, N_CLUSTERS, n_workers, -(-n_items * n_draws // _BLOCK), n_draws)
+    there = rates._replace(network=NETWORK)
+    large = [
+        [
+            name,
+            one.tasks,
+            one.read / 1e9,
+            one.moved / 1e9,
+            one.steps,
+            one.most / 1e9,
+            one.seconds(rate, there, n_workers),
+        ]
+        for (name, one), rate in zip(counted.items(), (rates.door, rates.step), strict=True)
+    ]
+    print(f"{n_items:,} x {n_draws:,} on {n_workers} workers, {NETWORK / 1e9:.3g} GB/s each:")
+    print_table(["step", "tasks", "GB read", "GB moved", "steps", "GB of one worker", "seconds"], large)
+
+
+if __name__ == "__main__":
+    main()

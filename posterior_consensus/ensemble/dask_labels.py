@@ -1,0 +1,187 @@
+"""Labels as blocks on the workers of a dask cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus import memory
+from posterior_consensus.cluster import Workers
+from posterior_consensus.ensemble.labels import ALIGNED, DrawnLabels, LabelsInMemory, Result
+from posterior_consensus.partitions import as_codes, canonical_rows, smallest_dtype
+
+_LABELS_IN_BLOCK = 2**26
+_LEAST_IN_BLOCK = 2**22
+_BLOCKS_A_THREAD = 4  # so that workers end at about the same time
+
+
+class DaskLabels(DrawnLabels):
+    """Labels in blocks of items, all draws of each.
+
+    A block is a future: it stays on a worker, and the cluster computes it anew where a worker is lost, as long as what
+    it was made of is there.
+
+    Attributes
+    ----------
+    n_clusters : ndarray of shape (n_draws,), dtype int64
+        Number of clusters of each draw.
+    """
+
+    def __init__(
+        self,
+        parts: Sequence[Any],
+        bounds: npt.NDArray[np.int64],
+        n_clusters: npt.NDArray[np.int64],
+        dtype: np.dtype[Any],
+        client: Any,
+    ) -> None:
+        """Take futures, and the items (n_blocks + 1,) at which their blocks begin and end."""
+        self._parts, self._bounds = list(parts), bounds
+        self._dtype, self._client = dtype, client
+        self.n_clusters = n_clusters
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return LabelsInMemory, (self.values, self.n_clusters)
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return int(self._bounds[-1])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The smallest unsigned type that holds all labels."""
+        return self._dtype
+
+    @property
+    def item_blocks(self) -> list[slice]:
+        """Items of each block."""
+        return [slice(int(first), int(last)) for first, last in zip(self._bounds[:-1], self._bounds[1:], strict=True)]
+
+    @cached_property
+    def values(self) -> npt.NDArray[Any]:
+        """All labels, brought here."""
+        self._check_memory(self.n_items)
+        values = np.empty((self.n_draws, self.n_items), self.dtype)
+        for items, block in self.map_blocks(_whole):
+            values[:, items] = block
+        return values
+
+    def map_blocks(
+        self, function: Callable[..., Result], *arguments: Any, blocks: list[slice] | None = None
+    ) -> Iterator[tuple[slice, Result]]:
+        """Call a function for blocks of items, where these are."""
+        chosen = self.item_blocks if blocks is None else blocks
+        return zip(chosen, Workers(self._client).in_order(function, self._calls(chosen), arguments), strict=True)
+
+    def sum_blocks(
+        self, function: Callable[..., npt.NDArray[np.int64]], *arguments: Any, blocks: list[slice] | None = None
+    ) -> npt.NDArray[np.int64]:
+        """Add the tables that a function gives for blocks of items, as a tree: one table comes here."""
+        calls = self._calls(self.item_blocks if blocks is None else blocks)
+        return Workers(self._client).sum(function, calls, arguments)
+
+    def columns(self, items: slice | npt.NDArray[np.intp]) -> npt.NDArray[Any]:
+        """Labels (n_items, n_draws) of some items, those of each in one piece of memory."""
+        at = np.arange(self.n_items)[items] if isinstance(items, slice) else np.asarray(items)
+        self._check_memory(at.size)
+        block_of = np.searchsorted(self._bounds, at, side="right") - 1
+        columns = np.empty((at.size, self.n_draws), self.dtype)
+        numbers = np.unique(block_of)
+        places = [np.flatnonzero(block_of == number) for number in numbers]
+        calls = [(self._parts[k], at[place] - self._bounds[k]) for k, place in zip(numbers, places, strict=True)]
+        for place, found in zip(places, Workers(self._client).in_order(_columns, calls, ()), strict=True):
+            columns[place] = found
+        return columns
+
+    def of_items(self, at: npt.NDArray[np.intp]) -> LabelsInMemory:
+        """Keep some items, by position; they come into memory."""
+        columns = self.columns(np.arange(self.n_items)[at])
+        return LabelsInMemory(*canonical_rows(columns.T, int(self.n_clusters.max())))
+
+    def take(self, rows: npt.NDArray[np.intp]) -> DaskLabels:
+        """Keep some draws, by row number; they stay where they are."""
+        parts = [self._client.submit(_rows, part, rows, pure=False) for part in self._parts]
+        return DaskLabels(parts, self._bounds, self.n_clusters[rows], self.dtype, self._client)
+
+    def _calls(self, blocks: list[slice]) -> list[tuple[Any, slice]]:
+        return [(self._of(items), items) for items in blocks]
+
+    def _of(self, items: slice) -> Any:
+        """Give a block as it is, or make one of the parts that overlap it."""
+        first = int(np.searchsorted(self._bounds, items.start, side="right")) - 1
+        last = int(np.searchsorted(self._bounds, items.stop, side="left"))
+        if (items.start, items.stop) == (self._bounds[first], self._bounds[last]) and last == first + 1:
+            return self._parts[first]
+        offset, parts = items.start - int(self._bounds[first]), self._parts[first:last]
+        return self._client.submit(_joined, offset, items.stop - items.start, *parts, pure=False)
+
+    def _check_memory(self, n_items: int) -> None:
+        size = n_items * self.n_draws * self.dtype.itemsize
+        memory.check(size, f"Labels of {n_items} items in {self.n_draws} draws in one place", "Take some of the draws.")
+
+
+def canonical_blocks(array: Any, name: str, client: Any) -> DaskLabels:
+    """Number the labels of a dask array (..., n_items) by first appearance, and keep them on the workers.
+
+    They are numbered in blocks of draws, which hold all items, and then exchanged to blocks of items of all draws.
+
+    Parameters
+    ----------
+    array : dask.array.Array
+        All dimensions but the last run over draws.
+    name : str
+        What to call the labels in an error.
+    client : dask.distributed.Client
+    """
+    from dask import array as arrays
+    from dask import delayed
+
+    n_items = array.shape[-1]
+    rows = array.rechunk({array.ndim - 1: -1}).reshape(-1, n_items)
+    numbered = client.compute([delayed(_numbered)(block, name) for block in rows.to_delayed().ravel()])
+    n_clusters = np.concatenate(client.gather(client.map(itemgetter(1), numbered, pure=False)))
+    dtype = smallest_dtype(int(n_clusters.max()))
+    blocks = [
+        arrays.from_delayed(delayed(_labels)(block, dtype), (n_draws, n_items), dtype)
+        for block, n_draws in zip(numbered, rows.chunks[0], strict=True)
+    ]
+    labels = arrays.concatenate(blocks).rechunk((-1, _items_in_block(array.size, n_items, client)))
+    bounds = np.concatenate([[0], np.cumsum(labels.chunks[1])]).astype(np.int64)
+    return DaskLabels(client.compute(labels.to_delayed().ravel().tolist()), bounds, n_clusters, dtype, client)
+
+
+def _items_in_block(n_labels: int, n_items: int, client: Any) -> int:
+    """Items of a block such that all workers are busy, and none has more than a small part of its memory to hold."""
+    n_threads = sum(client.nthreads().values())
+    size = min(max(n_labels / (_BLOCKS_A_THREAD * max(1, n_threads)), _LEAST_IN_BLOCK), _LABELS_IN_BLOCK)
+    return max(1, int(size / (n_labels / n_items * ALIGNED))) * ALIGNED
+
+
+def _numbered(block: npt.NDArray[Any], name: str) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    return canonical_rows(*as_codes(block, name))
+
+
+def _labels(numbered: tuple[npt.NDArray[Any], npt.NDArray[np.int64]], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    return numbered[0].astype(dtype, copy=False)
+
+
+def _whole(labels: npt.NDArray[Any], items: slice) -> npt.NDArray[Any]:
+    return labels
+
+
+def _rows(labels: npt.NDArray[Any], rows: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
+    return labels[rows]
+
+
+def _columns(labels: npt.NDArray[Any], at: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
+    return np.ascontiguousarray(labels[:, at].T)
+
+
+def _joined(first: int, n_items: int, *parts: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return np.concatenate(parts, axis=1)[:, first : first + n_items]
