@@ -45,5 +45,5 @@ def _one_view(curves):
             ax.errorbar(numbers, means, sds, marker="o", ms=3, capsize=2, lw=1, label=name)
         ax.set(title=f"{kind} accuracies", xlabel="statements an expert", ylim=(0, 1.03))
     axes[0].set_ylabel("NMI with the truth")
-    axes[0].legend(frameon=False, fontsize=7, loc="upper left", bbox_to_anchor=(0.0, 0.6))
+    axes[1].legend(frameon=False, fontsize=7, loc="lower right")
     return figure
