@@ -54,10 +54,8 @@ def paired_joint_sums(
     for part in at_once:
         if dense:
             offsets = np.concatenate([[0], np.cumsum(cells[part])])
-            total = np.zeros(offsets[-1], np.int32)
             given = drawn.n_clusters[others[part]], offsets, rows[part], others[part]
-            for _, found in drawn.map_blocks(_pair_counts, *given):
-                total += found
+            total = drawn.sum_blocks(_pair_counts, *given)
             sums[part] = contingency.sums_of_counts(total[:, np.newaxis], offsets, np.array([0, 1]), h)[0]
         else:
             needed, where = np.unique(np.concatenate([rows[part], others[part]]), return_inverse=True)
@@ -93,9 +91,7 @@ def _sums(drawn: DrawnLabels, sizes: npt.NDArray[np.int64], estimates: Partition
     sums = np.empty((sizes.size, drawn.n_draws))
     for part in _parts(sizes * drawn.starts[-1]):
         offsets = np.concatenate([[0], np.cumsum(sizes[part])])
-        counts = np.zeros((drawn.starts[-1], offsets[-1]), np.int32)
-        for _, found in drawn.map_blocks(count, drawn.starts, estimates[part], offsets):
-            counts += found
+        counts = drawn.sum_blocks(count, drawn.starts, estimates[part], offsets)
         drawn.keep_sizes(counts[:, : offsets[1]])
         sums[part] = contingency.sums_of_counts(counts, drawn.starts, offsets, h)
     return sums

@@ -80,8 +80,8 @@ class DaskLabels(DrawnLabels):
         return zip(chosen, Workers(self._client).in_order(function, self._calls(chosen), arguments), strict=True)
 
     def sum_blocks(
-        self, function: Callable[..., npt.NDArray[np.int64]], *arguments: Any, blocks: list[slice] | None = None
-    ) -> npt.NDArray[np.int64]:
+        self, function: Callable[..., npt.NDArray[Any]], *arguments: Any, blocks: list[slice] | None = None
+    ) -> npt.NDArray[Any]:
         """Add the tables that a function gives for blocks of items, as a tree: one table comes here."""
         calls = self._calls(self.item_blocks if blocks is None else blocks)
         return Workers(self._client).sum(function, calls, arguments)

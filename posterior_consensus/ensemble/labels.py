@@ -96,8 +96,8 @@ class DrawnLabels(ABC):
         """
 
     def sum_blocks(
-        self, function: Callable[..., npt.NDArray[np.int64]], *arguments: Any, blocks: list[slice] | None = None
-    ) -> npt.NDArray[np.int64]:
+        self, function: Callable[..., npt.NDArray[Any]], *arguments: Any, blocks: list[slice] | None = None
+    ) -> npt.NDArray[Any]:
         """Add the tables of whole numbers that `map_blocks` gives."""
         tables = (table for _, table in self.map_blocks(function, *arguments, blocks=blocks))
         total = next(tables).copy()
@@ -124,9 +124,7 @@ class DrawnLabels(ABC):
             if self.are_in_memory:
                 counts = ensemble.joint_counts(self.values, self.starts, partition, n_clusters)
             else:
-                counts = np.zeros((self.starts[-1], n_clusters), np.int32)
-                for _, found in self.map_blocks(_joint_counts, self.starts, partition, n_clusters):
-                    counts += found
+                counts = self.sum_blocks(_joint_counts, self.starts, partition, n_clusters)
             vars(self)["_last_counts"] = partition.copy(), counts
             self.keep_sizes(counts)
         return counts
