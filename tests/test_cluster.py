@@ -11,6 +11,7 @@ import pytest
 
 import posterior_consensus as pc
 from posterior_consensus import cluster, executor
+from posterior_consensus.consensus import scale
 from posterior_consensus.ensemble.dask_labels import DaskLabels
 from posterior_consensus.ensemble.labels import LabelsInMemory
 from posterior_consensus.executor import Executor
@@ -95,6 +96,25 @@ def test_answers_are_those_of_one_machine(client, labels, monkeypatch):
     for dtype in (np.float32, np.uint8):
         draws = pc.as_partition_draws(persisted(client, labels.astype(dtype)))
         np.testing.assert_array_equal(draws.labels, pc.as_partition_draws(labels).labels)
+
+
+def test_a_search_in_blocks_is_that_of_one_machine(client, labels, monkeypatch):
+    monkeypatch.setattr(scale, "_ITEMS", 100)
+    here = pc.as_partition_draws(labels)
+    one = [pc.consensus_partition(here, loss, random_seed=1, progressbar=False) for loss in ("vi", "binder", "nvi")]
+    monkeypatch.setattr(cluster, "WORTH_SENDING", 0)
+    there = pc.as_partition_draws(persisted(client, labels))
+    monkeypatch.setattr(DaskLabels, "values", property(lambda self: pytest.fail("all labels were asked for")))
+    for best in one:
+        assert best.info.sample == [100, N_DRAWS]
+        other = pc.consensus_partition(there, best.loss, random_seed=1, progressbar=False)
+        assert best.labels.identical(other.labels) and best.expected_loss == other.expected_loss
+        assert (
+            pc.credible_ball(here, best.labels)
+            .to_dataset()
+            .identical(pc.credible_ball(there, best.labels).to_dataset())
+        )
+        assert pc.diagnose(here, best).to_dataset().identical(pc.diagnose(there, best).to_dataset())
 
 
 def test_summarize_takes_a_client(client, labels, monkeypatch):

@@ -19,6 +19,7 @@ import xarray as xr
 
 import posterior_consensus as pc
 from posterior_consensus import progress
+from posterior_consensus.consensus import scale
 from posterior_consensus.ensemble.labels import LabelsInMemory
 from posterior_consensus.ensemble.stored import StoredLabels
 from posterior_consensus.sources import stores
@@ -471,3 +472,24 @@ def test_chains_of_different_lengths_in_a_store(tmp_path):
     assert_same_draws(found, expected)
     assert [each.size for each in found.samples.chains] == lengths
     same(pc.diagnose(found), pc.diagnose(expected))
+
+
+def test_a_summary_of_labels_that_memory_does_not_hold_is_that_of_labels_in_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(scale, "_ITEMS", 300)
+    narrow(monkeypatch, 256)
+    here, there = pc.as_partition_draws(LABELS), pc.as_partition_draws(LABELS, store=tmp_path / "store")
+    monkeypatch.setenv(BUDGET, "0.04MB")
+    with pytest.raises(MemoryError, match="would take 42 KB"):
+        there.labels  # noqa: B018
+    for loss in ("vi", "binder"):
+        one, other = (pc.consensus_partition(draws, loss, random_seed=1, progressbar=False) for draws in (here, there))
+        assert one.info.sample == [300, 60]
+        results = (
+            lambda draws, best=one: pc.expected_loss(draws, [best, best.labels % 2]),
+            lambda draws, best=one: pc.credible_ball(draws, best.labels).to_dataset(),
+            lambda draws, best=one: pc.item_uncertainty(draws, best).to_dataset(),
+            lambda draws, best=one: pc.diagnose(draws, best).to_dataset(),
+        )
+        assert one.labels.identical(other.labels) and one.expected_loss == other.expected_loss
+        for result in results:
+            assert result(here).identical(result(there)), loss

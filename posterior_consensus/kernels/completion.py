@@ -5,7 +5,7 @@ import numpy as np
 from posterior_consensus.kernels._jit import jit
 from posterior_consensus.kernels.cells import Slopes, scratch, tables_of
 from posterior_consensus.kernels.loss import has_denominator, is_linear
-from posterior_consensus.kernels.search import _TINY, _best_move, _first_free, _width, _with_room, compact
+from posterior_consensus.kernels.search import _TINY, _best_move, _compact, _first_free, _width, _with_room
 from posterior_consensus.kernels.tables import level, move, refresh_sums, set_slopes
 
 
@@ -41,7 +41,7 @@ def settle_some(draws, loss, partition, items, most):
             refresh_sums(loss, state, draws.starts)
         set_slopes(loss, draws, state, slopes)
         now = level(loss, draws, state)
-        n_clusters = compact(state)
+        n_clusters = _compact(state)
         for i in items:
             old = int(state.partition[i])
             alone = state.sizes[old] == 1
