@@ -71,12 +71,14 @@ def mpck_means(
 
     Notes
     -----
-    With a diagonal metric A minimises, in turn over items, centres and metric [1]_,
+    With a weight a_f for each feature and d(x, y) = sum_f a_f (x_f - y_f)^2 minimises, in turn over items, centres and
+    weights [1]_,
 
-        sum_i |x_i - centre|_A^2 - n log det A + penalty (sum |x_i - x_j|_A^2 + sum (|range|_A^2 - |x_i - x_j|_A^2)),
+        sum_i d(x_i, centre) - n sum_f log a_f + penalty (sum d(x_i, x_j) + sum (d(low, high) - d(x_i, x_j))),
 
-    the third sum over pairs apart that must be together and the fourth over pairs together that cannot be, with the
-    range of each feature for the greatest distance. A pair must be together if more than half of its statements say so.
+    the second sum over pairs in two clusters that must be together, and the last over pairs in one cluster that cannot
+    be; low and high are the ends of the features' ranges, for the greatest distance. A pair must be together if more
+    than half of its statements say so.
     The first centres are those of neighbourhoods, sets of items that must-links connect: the largest, and those far
     from the ones taken and large. Where there are too few, the others are near the centre of all items.
 
