@@ -101,7 +101,7 @@ def test_answers_are_those_of_one_machine(client, labels, monkeypatch):
 def test_a_search_in_blocks_is_that_of_one_machine(client, labels, monkeypatch):
     monkeypatch.setattr(scale, "_ITEMS", 100)
     here = pc.as_partition_draws(labels)
-    one = [pc.consensus_partition(here, loss, random_seed=1, progressbar=False) for loss in ("vi", "binder", "nvi")]
+    one = [pc.consensus_partition(here, loss, random_seed=1, progressbar=False) for loss in ("vi", "nvi")]
     monkeypatch.setattr(cluster, "WORTH_SENDING", 0)
     there = pc.as_partition_draws(persisted(client, labels))
     read = DaskLabels.values.func
