@@ -224,7 +224,7 @@ class Workers:
                 sent = [_Sent(value, self._stop)]
                 (future,) = self._client.scatter(sent, hash=False, broadcast=n_calls > 1 and n_calls)
                 return future
-            except OSError as error:  # a worker was lost that the scheduler did not know of yet
+            except (OSError, KeyError) as error:  # a worker was lost before, or after, the scheduler chose it
                 lost = error
                 time.sleep(_PAUSE)
         raise lost
