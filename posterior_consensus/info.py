@@ -92,8 +92,10 @@ class SearchInfo(Info):
 
     def agreement(self) -> str:
         """How many runs ended at the best partition, in words."""
-        where = "here" if self.sample is None else f"at its part, a sample of {self.sample[0]:,} items"
-        return f"{self.n_starts_at_best} of {self.n_starts} searches ended {where}"
+        if self.sample is None:
+            return f"{self.n_starts_at_best} of {self.n_starts} searches ended here"
+        runs = f"{self.n_starts_at_best} of {self.n_starts} searches among {self.sample[0]:,} items, chosen at random,"
+        return f"{runs} ended at the clustering that was then extended to all"
 
 
 @dataclass(frozen=True, kw_only=True)
