@@ -1,4 +1,4 @@
-"""Seconds and memory from 10,000 to 1,000,000 items of 1,000 draws: consensus, credible ball, items, diagnosis.
+"""Seconds and memory from 10,000 to 1,000,000 items of 1,000 draws: consensus, ball, items, diagnosis, summary.
 
 About ten clusters; a tenth of the items are in either of two, and 2% of all labels are random. Each size has a process
 of its own, and each function a call of few items before, for its kernels. Memory is that beyond what the process has
@@ -22,7 +22,7 @@ SIZES = ((10_000, 1_000), (100_000, 1_000), (1_000_000, 1_000))
 MORE = (10_000_000, 100)
 SMALLEST = ((300, 40), (600, 40))
 WARM_UP = ((500, 100), (140_000, 1_000))  # the second is large enough for the kernels of blocks
-FUNCTIONS = ("draws", "vi", "binder", "nvi", "rpm_em", "ball", "items", "diagnose")
+FUNCTIONS = ("draws", "vi", "binder", "nvi", "rpm_em", "ball", "items", "diagnose", "summary")
 
 
 def main() -> None:
@@ -102,6 +102,7 @@ def _functions(draws, partition) -> dict[str, Callable[[], object]]:
         "ball": lambda: pc.credible_ball(draws, partition),
         "items": lambda: pc.item_uncertainty(draws, partition),
         "diagnose": lambda: pc.diagnose(draws),
+        "summary": lambda: pc.summarize(draws, **shown),
     }
 
 
@@ -138,7 +139,7 @@ def _slopes(rows):
 def _draw(rows, slopes, path):
     from matplotlib.figure import Figure
 
-    figure = Figure((8, 3.6), layout="constrained")
+    figure = Figure((9.5, 3.6), layout="constrained")
     panels = figure.subplots(1, 2)
     for name, (_, slope) in slopes.items():
         own = np.array([[float(row[0].replace(",", "")), row[3], row[5]] for row in rows if row[2] == name]).T
@@ -146,7 +147,7 @@ def _draw(rows, slopes, path):
         panels[1].plot(own[0], np.maximum(own[2], 1e-3), "o-", markersize=4)
     for panel, what in zip(panels, ("seconds", "GB beyond the draws"), strict=True):
         panel.set(xscale="log", yscale="log", xlabel="items", ylabel=what)
-    panels[0].legend(fontsize=7, frameon=False, title="from the last two sizes", title_fontsize=7)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right upper", frameon=False)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=100)
 
