@@ -1,5 +1,3 @@
-import os
-import sys
 import warnings
 
 import numpy as np
@@ -9,7 +7,6 @@ from hypothesis import settings
 
 import posterior_consensus as pc
 
-os.environ.setdefault("MPLBACKEND", "Agg")
 settings.register_profile("default", deadline=None, max_examples=60)  # the first example compiles
 settings.load_profile("default")
 
@@ -72,11 +69,3 @@ def posterior(arviz, z):
     if hasattr(arviz, "convert_to_inference_data"):
         return arviz.from_dict(posterior=samples, observed_data={"y": np.arange(4.0)}, **names)
     return arviz.from_dict({"posterior": samples, "observed_data": {"y": np.arange(4.0)}}, **names)
-
-
-@pytest.fixture(autouse=True)
-def closed_figures():
-    """Close what a test has drawn, where it has drawn anything."""
-    yield
-    if "matplotlib.pyplot" in sys.modules:
-        sys.modules["matplotlib.pyplot"].close("all")
