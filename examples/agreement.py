@@ -2,7 +2,7 @@
 # # Do chains differ by noise, or are they in different modes?
 #
 # Several chains, or several analysts, each give a clustering of the same items, and the clusterings differ. Is that
-# the noise of searches and of few draws, or do they believe different things? This tutorial measures agreement, finds
+# the noise of searches and of few draws, or do they say different things? This tutorial measures agreement, finds
 # what all draws keep together, and lets estimates come together at a price.
 #
 # The posterior is that of a Dirichlet process mixture for the velocities of 82 galaxies, as in [the tutorial on
@@ -26,9 +26,9 @@ stray = draws_in("galaxies_not_converged", "z").isel(chain=1)
 # %% [markdown]
 # ## What all draws keep together
 #
-# A stable component is a set of items that a share of the draws keep together. At level 1 it is one in all draws. Some
-# partition of least expected loss keeps these sets whole (Binder's loss, VI and the misclassification distance). With
-# 4,000 draws no two of these galaxies are together in all. With less agreement asked for there is more to see.
+# A stable component is a set of items that a share of the draws, the level, keep together. At level 1 all draws do.
+# Some partition of least expected loss keeps such sets whole (for Binder's loss, VI and the misclassification
+# distance). No two of these galaxies are together in all 4,000 draws. At a lower level there is more to see.
 
 # %%
 pc.stable_components(draws, 0.8)
@@ -38,8 +38,8 @@ ax = pc.plot_stable_components(pc.stable_components(draws, 0.8))
 
 # %% [markdown]
 # From level 0.04 to 0.47 four components stay as they are: the seven slow galaxies, the three fast ones, the two
-# near 16 and the 70 others. Above it these fall apart. `linkage="complete"` asks for the level between every two items
-# of a component, and not only along chains of them.
+# near 16 and the 70 others. Above 0.47 they fall apart. `linkage="complete"` asks for the level between every two
+# items of a component, and not only from one item to the next.
 
 # %%
 pc.stable_components(draws, 0.8, linkage="complete").n_components
@@ -48,7 +48,7 @@ pc.stable_components(draws, 0.8, linkage="complete").n_components
 # ## How much do clusterings agree?
 #
 # The Jaccard index of two clusterings is the share of pairs together in both, among the pairs together in either.
-# Here is its mean over the consensus partitions of the five chains.
+# Here is its mean over all pairs of the five chains' consensus partitions.
 
 # %%
 chains = {f"chain {c}": draws.isel(chain=c) for c in range(4)}
@@ -57,8 +57,8 @@ pc.averaged_jaccard([pc.consensus_partition(one, random_seed=1, progressbar=Fals
 
 # %% [markdown]
 # One number does not tell why. `agreement_path` does: each chain has an estimate of its own, and disagreement with
-# the others costs a price. What noise has put between two estimates goes at a low price. Chains that believe
-# different things stay apart until the others outweigh their own draws.
+# the others has a price. Differences that are noise go away at a low price. Chains that say different things stay
+# apart until the others outweigh their own draws.
 
 # %%
 pc.agreement_path(chains, random_seed=1, progressbar=False)
@@ -92,9 +92,9 @@ few.verdict
 # ## A few clusterings become one
 #
 # Stable component consensus clustering (`method="sccc"`) is made for few clusterings, such as those of the chains.
-# Large components that differ in many clusterings found clusters, and the others join the nearest. Its one parameter
-# is the number of clusterings in which two founders must differ, the gap. Without one, all gaps are tried, and `info`
-# says what each gave.
+# Large components that differ in many clusterings are the seeds of clusters, and the others join the nearest seed. The
+# gap is the number of clusterings in which two seeds must differ. If none is given, all gaps are tried, and `info` says
+# what each gave.
 
 # %%
 estimates = pc.as_partition_draws(path.labels.sel(price=0.0).values)
@@ -106,7 +106,7 @@ best.info.n_clusters, best.info.expected_losses, best.info.stability
 #
 # The idea comes from a paper on tables of counts, such as words in documents. There the objective is the mutual
 # information between clusters of rows and clusters of columns. `cocluster` makes several clusterings of both sides
-# and lets them agree. Here the rows are 900 written digits, the columns 64 pixels, and the counts their ink.
+# and lets them agree. Here the rows are 900 handwritten digits, the columns 64 pixels, and the counts their ink.
 
 # %%
 from sklearn.datasets import load_digits
@@ -117,7 +117,7 @@ found
 
 # %% [markdown]
 # Round 0 is ten pairs of clusterings, each improved by itself. Four rounds later they agree far better. The row
-# clusterings are draws like any others, so that everything else takes them:
+# clusterings are draws like any others, so that every other function takes them:
 
 # %%
 rows = pc.consensus_partition(found.row_draws, "binder", "sccc", n_clusters=10, progressbar=False)

@@ -27,7 +27,7 @@ measured = pd.DataFrame(
 )
 
 # %% [markdown]
-# The chains cluster by climate, each draw with a tenth of the sites misplaced. Chain 3 is stuck elsewhere.
+# The chains cluster by climate. In each draw a tenth of the sites get a cluster at random. Chain 3 is stuck elsewhere.
 
 # %%
 
@@ -45,8 +45,8 @@ draws = xr.DataArray(
 )
 
 # %% [markdown]
-# The analysts' statements are a table, a row for each. Ann and Bo think of the soil. Ann errs in a tenth of her
-# statements, Bo in a fourth. Cy thinks of the climate.
+# The analysts' statements are a table with a row for each. Ann and Bo think of the soil. Ann errs in a tenth of her
+# statements, Bo in a fourth. Cy thinks of the climate, and errs in 15% of the statements.
 
 # %%
 
@@ -66,7 +66,7 @@ table.head()
 # ## Everybody is an expert
 #
 # `as_constraints` takes the table. It takes the draws too: each chain is an expert, asked about pairs of its own, and
-# it answers each time with another draw. Both together are what is known.
+# it answers each time with one of its draws. Both together are what is known.
 
 # %%
 said = pc.as_constraints(table, sites) + pc.as_constraints(draws, sites, n_pairs=400, random_seed=1)
@@ -87,7 +87,7 @@ found
 ax = pc.plot_experts(found)
 
 # %% [markdown]
-# Nobody told the model of climate and soil. It finds who thinks of which, and that Bo errs more than Ann. Nothing that
+# Nobody told the model of climate and soil. It finds who goes by which, and that Bo errs more than Ann. Nothing that
 # was measured explains what chain 3 says. Its sensitivity and specificity are near one half, and its weight is near 0.
 # So chain 3 is not a view of these sites but a chain to look into (`diagnose`).
 #
@@ -97,8 +97,8 @@ ax = pc.plot_experts(found)
 ax = pc.plot_expert_views(found)
 
 # %% [markdown]
-# The line is at the probability of each site's most probable cluster. How near is each view to its truth? Here the
-# adjusted Rand index can tell:
+# The line is at the probability of each site's most probable cluster. How near is each view to its truth? As the truth
+# is known here, the adjusted Rand index tells:
 
 # %%
 pd.DataFrame(
@@ -120,7 +120,7 @@ found.predict(new)["labels"].to_pandas()
 # ## Without measurements
 #
 # Then each site's cluster is free, and the statements alone must show it. Now chain 3 has a view: it agrees with
-# itself, and there are no measurements to say that this clustering is in nothing that can be seen.
+# itself, and there are no measurements to say that nothing shows this clustering.
 
 # %%
 free = pc.expert_views(said, n_clusters=5, random_seed=1, progressbar=False)
