@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,14 @@ def check_seconds(seconds: float) -> None:
         raise TypeError(f"`seconds` must be a number; got {seconds!r}.")
     if not seconds > 0:
         raise ValueError(f"`seconds` must be positive; got {seconds}.")
+
+
+def as_path(name: str, value: Any) -> Path:
+    """Take a path."""
+    try:
+        return Path(value)
+    except TypeError:  # Python's own does not name the argument
+        raise TypeError(f"`{name}` must be a path; got {value!r}.") from None
 
 
 def as_numbers(name: str, values: Any) -> npt.NDArray[np.float64]:

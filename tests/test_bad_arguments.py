@@ -239,3 +239,9 @@ def test_group_of_a_file(tmp_path):
         ValueError,
         ["got 'zz', present: 'posterior'"],
     )
+
+
+def test_a_store_that_is_no_path_is_refused_by_name():
+    for make in (lambda: pc.as_partition_draws(GOOD, store=3), lambda: pc.PartitionAccumulator(3)):
+        with pytest.raises(TypeError, match="`store` must be a path; got 3"):
+            make()

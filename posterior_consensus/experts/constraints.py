@@ -101,6 +101,8 @@ class Constraints(display.Shown):
     def over(self, items: Items) -> Constraints:
         """The same statements over other items, which hold all that these name.
 
+        As many items without names keep the names that they have here.
+
         Raises
         ------
         ValueError
@@ -115,7 +117,8 @@ class Constraints(display.Shown):
                 raise ValueError(
                     f"`features` must have a row for each item; item {last} is named, the rows are {items.n_items}."
                 )
-            return Constraints(items, self.experts, self.expert, self.i, self.j, self.must)
+            own = mine is not None and items.n_items == self.items.n_items
+            return Constraints(self.items if own else items, self.experts, self.expert, self.i, self.j, self.must)
         at = np.arange(len(mine)) if mine.equals(theirs) else theirs.get_indexer(mine)
         used = np.unique(np.concatenate([self.i, self.j]))
         lost = mine[used[at[used] < 0]]

@@ -101,6 +101,9 @@ def as_constraints(
         return data if given is None else data.over(given)
     if isinstance(data, (pd.DataFrame, dict)) and set(_COLUMNS) <= set(data):
         return _from_table({name: data[name] for name in _COLUMNS}, given)
+    if isinstance(data, (pd.DataFrame, dict)) and {"i", "j"} <= set(data) and {"expert", "kind"} & set(data):
+        lost = next(name for name in ("expert", "kind") if name not in data)
+        raise ValueError(f"`data` must have columns 'expert', 'i', 'j' and 'kind'; there is no {lost!r}.")
     sources = list(data.items()) if isinstance(data, dict) else _chains(as_partition_draws(data))
     if not sources:
         raise ValueError("`data` must hold at least one expert; got none.")
@@ -116,7 +119,9 @@ def as_items(data: Any, name: str) -> Items:
     if isinstance(data, xr.DataArray):
         return Items.along(data, str(data.dims[0]))
     names = data.index if isinstance(data, (pd.DataFrame, pd.Series)) else np.asarray(data)
-    if getattr(names, "ndim", 1) != 1 or isinstance(names, pd.RangeIndex):
+    if not names.ndim:
+        raise TypeError(f"`{name}` must be a whole number, names, or a table with a row for each; got {data!r}.")
+    if names.ndim != 1 or isinstance(names, pd.RangeIndex):
         return Items(check_count(name, len(names)), "item", xr.Coordinates())
     index = pd.Index(names)
     if index.empty or index.hasnans or not index.is_unique:
@@ -206,6 +211,8 @@ def _sampled(
             raise ValueError(
                 f"`data` must be about the same items; {name!r} has {draws.n_items} of {items.n_items} items."
             )
+        if items.dim not in items.coords and draws.items.dim in draws.items.coords:
+            items = draws.items
         i, j = _pairs(items.n_items, n_pairs, own)
         row = own.choice(draws.n_draws, i.size, p=draws.weights)
         must = draws.labels[row, order[i]] == draws.labels[row, order[j]]

@@ -162,7 +162,7 @@ class ExpertViews(Stored):
         Parameters
         ----------
         features : array_like, DataFrame or DataArray of shape (m, D)
-            The features that the views were found with, in the same order.
+            The features that the views were found with: by name if both have names, else in the same order.
 
         Returns
         -------
@@ -172,7 +172,7 @@ class ExpertViews(Stored):
         Raises
         ------
         ValueError
-            If the views were found without features, or these are of another number.
+            If the views were found without features, or these are of another number or other names.
         """
         if self.coefficients is None:
             raise ValueError("`predict` needs views that were found with features; these were found without.")
@@ -180,7 +180,13 @@ class ExpertViews(Stored):
         own = self.coefficients
         if given.values.shape[1] != own.sizes["feature"]:
             raise ValueError(f"`features` must have {own.sizes['feature']} columns; got {given.values.shape[1]}.")
-        values = (given.values - own["centre"].values) / own["scale"].values
+        names, theirs = own["feature"].values.tolist(), list(given.names)
+        order = list(range(len(names)))
+        if names != theirs and order not in (names, theirs):
+            if len(set(theirs)) < len(theirs) or set(theirs) != set(names):
+                raise ValueError(f"`features` must have the columns {names}, each of them once; got {theirs}.")
+            order = [theirs.index(name) for name in names]
+        values = (given.values[:, order] - own["centre"].values) / own["scale"].values
         soft = softmax(np.einsum("nd,vdk->vnk", values, own["mean"].values) + own["intercept"].values[:, np.newaxis])
         dims = ("view", given.items.dim)
         return xr.Dataset(

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from posterior_consensus.arguments import as_generator
+from posterior_consensus.arguments import as_generator, as_numbers, check_above
 from posterior_consensus.consensus.basic import k_means, thread_pools
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.experts.door import as_constraints
@@ -38,7 +38,7 @@ def semi_crowd(
     certain : (float, float)
         Pairs whose mean statement lies between the two are left out.
     ridge : float
-        Added to the covariance of the standardised features.
+        Above 0; added to the covariance of the standardised features.
     random_seed : int, Generator, SeedSequence or None
 
     Returns
@@ -72,9 +72,11 @@ def semi_crowd(
     """
     given = checked_features(features, n_clusters)
     said = as_constraints(constraints, given.items)
-    low, high = certain
-    if not 0 <= low <= high <= 1:
+    shares = as_numbers("certain", certain)
+    if shares.shape != (2,) or not 0 <= shares[0] <= shares[1] <= 1:
         raise ValueError(f"`certain` must be two shares in order, between 0 and 1; got {certain!r}.")
+    low, high = shares
+    check_above("ridge", ridge, 0.0)
     pairs, votes = said.average_vote()
     clear = (votes <= low) | (votes >= high)
     if not clear.any():

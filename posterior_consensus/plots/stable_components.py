@@ -66,5 +66,6 @@ def plot_stable_components(
     ax.set_xlabel("level: least share of the draws that agree")
     ax.set_ylabel("stable components")
     ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(frameon=False, fontsize="small", loc="upper left")
+    flat = numbers.min() == numbers.max()
+    ax.legend(frameon=False, fontsize="small", loc="lower left" if flat else "upper left")
     return ax

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -14,7 +13,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus import display
-from posterior_consensus.arguments import check_count
+from posterior_consensus.arguments import as_path, check_count
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.samples import Samples
@@ -91,7 +90,7 @@ class PartitionAccumulator:
         if not (item_dim is None or (isinstance(item_dim, str) and item_dim not in ("", "chain", "draw", "sample"))):
             raise ValueError(f"`item_dim` must be a name other than those of the draws' dimensions; got {item_dim!r}.")
         self.batch_size = check_count("batch_size", batch_size)
-        self.store = None if store is None else Path(store)
+        self.store = None if store is None else as_path("store", store)
         self._names, self._item_dim = _as_names(items), item_dim
         self._n_items = None if self._names is None else len(self._names)
         self._rest: dict[int, list[npt.NDArray[Any]]] = {}

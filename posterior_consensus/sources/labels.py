@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from posterior_consensus import memory
+from posterior_consensus.arguments import as_path
 from posterior_consensus.ensemble.dask_labels import canonical_blocks
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items
@@ -129,7 +130,7 @@ def as_partition_draws(
         parts = [(stripe.rows, partial(blocks.canonical, stripe)) for stripe in blocks.stripes()]
         if store is None and not (is_elsewhere(labels) and are_large(shape, blocks.dtype)):
             return PartitionDraws(items, samples, in_memory(parts, shape, blocks.dtype))
-        path = None if store is None else Path(store)
+        path = None if store is None else as_path("store", store)
         return written(parts, shape, blocks.dtype, items, samples, store=path, progressbar=progressbar)
 
 

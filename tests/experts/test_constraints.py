@@ -150,3 +150,26 @@ def test_statements_move_to_the_items_of_features():
     same(moved, pc.as_constraints(TABLE, PLANTS))
     with pytest.raises(ValueError, match="none for 'oak'"):
         pc.as_constraints(said, PLANTS[1:])
+
+
+@pytest.mark.parametrize("lost", ["expert", "kind"])
+@pytest.mark.parametrize("kind", [pd.DataFrame, dict])
+def test_a_table_without_a_column_is_not_taken_for_partitions(lost, kind):
+    table = {"expert": [0, 0], "i": [0, 1], "j": [1, 2], "kind": [1, 0]}
+    del table[lost]
+    with pytest.raises(ValueError, match=f"must have columns 'expert', 'i', 'j' and 'kind'; there is no '{lost}'"):
+        pc.as_constraints(kind(table))
+
+
+@pytest.mark.parametrize("wrong", ["abc", True, 2.5])
+def test_items_that_are_none_are_refused_by_name(wrong):
+    with pytest.raises(TypeError, match="`items` must be a whole number, names, or a table"):
+        pc.as_constraints(TABLE, wrong)
+
+
+def test_names_of_items_outlast_what_has_none():
+    named = xr.DataArray([0, 0, 1], {"plant": ["fern", "moss", "oak"]}, "plant")
+    for data in ({"Ann": named, "Bo": [0, 1, 1]}, {"Bo": [0, 1, 1], "Ann": named}):
+        said = pc.as_constraints(data, 3, random_seed=1)
+        assert said.items.coords["plant"].values.tolist() == ["fern", "moss", "oak"]
+        assert pc.as_constraints(said, np.zeros((3, 2))).items is said.items

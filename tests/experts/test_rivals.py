@@ -163,3 +163,24 @@ def test_one_statement_is_enough_and_labels_have_names(name, kind):
     assert found.indexes["item"].tolist() == list("abcdef") and found.dtype == np.int32 and found[0] == 0
     with pytest.raises(ValueError, match="`n_clusters` must be at most the number of items, 6; got 7"):
         getattr(pc.experts, name)(said, values, n_clusters=7)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_features_without_names_leave_those_of_the_statements(name):
+    said = pc.as_constraints({"expert": [0], "i": ["a"], "j": ["b"], "kind": ["must"]}, list("abcdef"))
+    found = getattr(pc.experts, name)(said, np.random.default_rng(5).normal(size=(6, 2)), n_clusters=2, random_seed=1)
+    assert found.indexes["item"].tolist() == list("abcdef")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "message"),
+    [
+        ({"certain": 0.5}, ValueError, "`certain` must be two shares"),
+        ({"certain": (0.8, 0.2)}, ValueError, "`certain` must be two shares"),
+        ({"certain": "ab"}, TypeError, "`certain` must be numbers"),
+        ({"ridge": -1}, ValueError, "`ridge` must be a finite number above 0"),
+    ],
+)
+def test_options_of_semi_crowd_are_checked(wrong, error, message):
+    with pytest.raises(error, match=message):
+        pc.experts.semi_crowd({"Ann": [0, 0, 1]}, np.eye(3), n_clusters=2, **wrong)

@@ -167,3 +167,16 @@ def test_more_views_than_experts_are_not_looked_for():
     said = pc.as_constraints({"a": [0, 0, 1, 1], "b": [0, 1, 0, 1]})
     assert pc.expert_views(said, n_clusters=2, max_views=10, **QUIET).n_views == 2
     assert pc.expert_views(said, n_clusters=2, max_views=1, **QUIET).n_views == 1
+
+
+def test_named_features_are_taken_by_name_in_any_order():
+    values = pd.DataFrame(np.random.default_rng(1).normal(size=(9, 2)) * [1, 50], columns=["x", "y"])
+    said = pc.as_constraints({"Ann": np.repeat([0, 1, 2], 3)}, random_seed=1)
+    found = pc.expert_views(said, values, n_clusters=2, n_starts=2, **QUIET)
+    expected = found.predict(values)
+    for same in (values[["y", "x"]], values.to_numpy(), pc.ExpertViews.from_dataset(found.to_dataset())):
+        view, given = (same, values) if isinstance(same, pc.ExpertViews) else (found, same)
+        xr.testing.assert_identical(view.predict(given), expected)
+    for wrong in (["x", "z"], ["x", "x"]):
+        with pytest.raises(ValueError, match=r"`features` must have the columns \['x', 'y'\], each of them once"):
+            found.predict(values.set_axis(wrong, axis=1))

@@ -161,3 +161,9 @@ def test_words_that_are_not_allowed():
         ValueError,
         ["`linkage` must be one of 'single', 'complete'; got 'average'"],
     )
+
+
+def test_the_legend_keeps_off_a_flat_curve():
+    ax = pc.plot_stable_components(pc.stable_components([[0, 0, 0], [0, 0, 0]]))
+    ax.figure.canvas.draw()
+    assert ax.get_legend().get_window_extent().y1 < ax.transData.transform((0, 1))[1]
