@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import threading
 import time
 import warnings
@@ -179,11 +180,21 @@ def test_the_time_limit_ends_calls_on_workers():
         assert calls.stopped == "seconds"
 
 
-@pytest.mark.usefixtures("sends_all", "client")
-def test_ctrl_c_ends_calls_on_workers():
+def interrupt_once_busy(client):
+    """Press Ctrl-C when workers have been at their calls for a while."""
+    while not any(client.processing().values()):
+        time.sleep(0.05)
+    time.sleep(0.5)
+    signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs signals to threads")
+@pytest.mark.usefixtures("sends_all")
+def test_ctrl_c_ends_calls_on_workers(client):
     with Executor(-1, None, 1) as calls:
         slow = Slow(calls.stop)
-        threading.Timer(1.0, signal.raise_signal, [signal.SIGINT]).start()
+        presses = threading.Thread(target=interrupt_once_busy, args=[client], daemon=True)
+        presses.start()
         assert len(calls.results(slow.wait, [(number,) for number in range(3)])) == 3
         assert calls.stopped == "interrupted"
 

@@ -64,7 +64,7 @@ def test_search_over_blocks_finds_what_a_search_over_all_finds(loss, rng, lowere
     lowered()
     ours = found(draws, loss)
     assert ours.info.sample == [40, 30]
-    assert "a sample of 40 items" in repr(ours)
+    assert "searches among 40 items, chosen at random," in repr(ours)
     assert ours.expected_loss <= ordinary.expected_loss * (1 + 1e-4)
 
 
