@@ -54,6 +54,10 @@ class Threshold(Info):
     between: float
 
 
+RESTART = "restart"
+"""Kind of a run that began at a change of the best partitions before it."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class SearchInfo(Info):
     """What a greedy search tells.
@@ -62,6 +66,13 @@ class SearchInfo(Info):
     ----------
     n_starts, n_starts_at_best : int
         Runs, and how many of them ended at the least expected loss: where few did, more runs may find less.
+    kinds : list of str
+        What each run began with: "allocation" of the items in random order, "tree" (a cut of the tree of average
+        linkage), "draw", "components" of the graph of pairs with a similarity above a half, "extremes" (one cluster,
+        single items), "core" (one cluster and single items), "linear" (the end of a search for a linear loss), "given",
+        or "restart", if no other run ended as low as the restarts.
+    n_restarts : int
+        Searches from random changes of the best partitions.
     n_scans, n_moves, n_merges, n_chains, n_zealous_updates, n_splits : int
         Times that all items were looked at, and moves of each kind that were made.
     expected_losses : list of float
@@ -78,6 +89,8 @@ class SearchInfo(Info):
 
     n_starts: int
     n_starts_at_best: int
+    kinds: list[str]
+    n_restarts: int
     n_scans: int
     n_moves: int
     n_merges: int
@@ -91,11 +104,20 @@ class SearchInfo(Info):
     sample: list[int] | None = None
 
     def agreement(self) -> str:
-        """How many runs ended at the best partition, in words."""
-        if self.sample is None:
-            return f"{self.n_starts_at_best} of {self.n_starts} searches ended here"
-        runs = f"{self.n_starts_at_best} of {self.n_starts} searches among {self.sample[0]:,} items, chosen at random,"
-        return f"{runs} ended at the clustering that was then extended to all"
+        """How many runs reached the least expected loss, from starts of how many kinds, in words."""
+        kinds = [kind for kind in self.kinds if kind != RESTART]
+        where = "" if self.sample is None else f" among {self.sample[0]:,} items, chosen at random,"
+        if RESTART in self.kinds:
+            words = f"none of {_searches(kinds)}{where} reached this loss, {self.n_restarts} restarts did"
+        else:
+            words = f"{self.n_starts_at_best} of {_searches(kinds)}{where} reached this loss"
+            words += f", {self.n_restarts} restarts none lower" if self.n_restarts else ""
+        return words
+
+
+def _searches(kinds: list[str]) -> str:
+    n_kinds = len(set(kinds))
+    return f"{len(kinds)} searches" + (f" (from starts of {n_kinds} kinds)" if n_kinds > 1 else "")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from posterior_consensus.consensus.best_draw import best_draw
 from posterior_consensus.consensus.hierarchical import hierarchical
 from posterior_consensus.consensus.item_terms import OnItemTerms
 from posterior_consensus.consensus.problems import Found, Limits, OnDraws, OnPairs, OnRatios, is_sparse
+from posterior_consensus.consensus.runs import Runs, has_few_items, is_less
 from posterior_consensus.consensus.scale import OnBlocks, sample_of
 from posterior_consensus.consensus.selection import Candidate, least_loss
 from posterior_consensus.consensus.spectral import spectral
@@ -26,10 +27,9 @@ from posterior_consensus.executor import Executor
 from posterior_consensus.expectation import mean_loss
 from posterior_consensus.info import SearchInfo
 from posterior_consensus.kernels.loss import LinearLoss
-from posterior_consensus.kernels.search import ZEALOUS
-from posterior_consensus.loss_record import Objective, PairLoss, PartitionLoss
+from posterior_consensus.loss_record import Objective, PairLoss
 from posterior_consensus.losses import binder, is_binder
-from posterior_consensus.partitions import Labels, canonical_rows
+from posterior_consensus.partitions import Labels
 from posterior_consensus.progress import track
 from posterior_consensus.sources.labels import as_partition_draws
 from posterior_consensus.sources.matrices import as_pair_similarity
@@ -45,12 +45,8 @@ _LITTLE = 500, 900_000  # items and labels in the draws up to which threads cost
 _MOST_STARTS, _LEAST_STARTS = 16, 3
 _LABELS_READ = 60_000_000  # in all draws and runs: of many items runs hardly ever end at quite the same partition
 _TINY = 1e-9
-_SAME = 1e-10  # relative difference below which two runs reached the same loss
 _WORTH_A_MATRIX = 0.29  # share of the memory budget that a similarity matrix may take where there is another way
-_FEW = 12  # items of which every two are moved together at the end
-_ENDS_TRIED = 4  # partitions in which that is done
 _DRAWS_TRIED = 64  # draws from which a search then starts too
-_LITTLE_WORK = 2e6  # items^3 x draws up to which that is done
 
 
 def greedy(
@@ -63,6 +59,7 @@ def greedy(
     progressbar: bool,
     n_starts: int | None = None,
     n_agree: int = 3,
+    n_restarts: int | None = None,
     starts: Sequence[Any] = (),
     seconds: float | None = None,
     n_jobs: int = -1,
@@ -78,6 +75,9 @@ def greedy(
         The search ends early once so many runs reached the least loss; looked at after every third run, with Binder's
         loss after every tenth. With a loss that is not linear the search also ends once so many runs in a row found
         nothing better; looked at after every second run.
+    n_restarts : int, optional
+        Number of searches from random changes of the best partitions: by default as many as take little time, up to two
+        for each item.
     starts : sequence
         Further partitions to start from: "best_draw", "hierarchical", "spectral", label vectors or result objects.
     seconds : float, optional
@@ -134,17 +134,19 @@ def greedy(
     is_little = searched.n_items <= _LITTLE[0] and n_labels <= _LITTLE[1]
     with Executor(0 if is_little else n_jobs, seconds, n_labels) as executor:
         problem = _problem(searched, loss, limits, executor.stop)
-        search = _Search(problem, executor)
-        search.start_from(given if sample is None else [sample.part_of(labels) for labels in given])
+        search = Runs(problem, executor, searched)
+        search.start_from(given if sample is None else [sample.part_of(labels) for labels in given], "given")
         search.start_from_trees()
         for first in track(range(0, n_starts, problem.at_once), "Greedy search", progressbar=progressbar):
-            search.run(min(problem.at_once, n_starts - first), rng, searched.n_items)
+            search.run(min(problem.at_once, n_starts - first), rng)
             if executor.stopped or search.n_at_best >= n_agree or (search.ratios and search.n_in_vain >= n_agree):
                 break
-        few = _few(searched)
+        few = has_few_items(searched)
         if few and not executor.stopped:
-            search.try_also([np.arange(searched.n_items), *searched.some_labels(_DRAWS_TRIED)])
-        search.finish(rng, searched.n_items, by_twos=few)
+            search.try_also([np.arange(searched.n_items), *searched.some_labels(_DRAWS_TRIED)], "draw")
+        search.finish(rng, by_twos=few)
+        search.start_otherwise(rng)
+        search.restart(rng, n_restarts)
         best: Found = search.best
         ended: OnDraws | OnPairs | OnItemTerms | OnBlocks = problem
         if sample is not None:
@@ -166,160 +168,10 @@ def _on_all(problem: OnBlocks, best: Found, given: list[Labels]) -> Found:
     ends = [problem.extend(best.labels)]
     ends += [problem.polish(labels) for labels in given if problem.takes(labels)]
     least = min(ends, key=lambda end: end.value)
-    if problem.limits.fewest == 1 and _is_less(least.in_one, least.value):
+    if problem.limits.fewest == 1 and is_less(least.in_one, least.value):
         ends.append(problem.polish(np.zeros_like(least.labels)))
         least = min(ends, key=lambda end: end.value)
     return least._replace(tally=sum((end.tally for end in ends), np.zeros(6, np.int64)))
-
-
-class _Search:
-    """The runs so far."""
-
-    def __init__(self, problem: OnDraws | OnPairs | OnItemTerms, executor: Executor) -> None:
-        self.problem, self.executor = problem, executor
-        self.ratios = problem if isinstance(problem, OnRatios) else None
-        self.values: list[float] = []
-        self.tally = np.zeros(6, np.int64)
-        self._ends: dict[bytes, Found] = {}  # where searches from these partitions end
-        self._begun: dict[bytes, float] = {}  # expected losses of partitions that searches on some of the draws led to
-
-    def start_from(self, partitions: list[Labels]) -> None:
-        """Run from these partitions."""
-        self._polish(partitions)
-        self.values += [self._ends[labels.tobytes()].value for labels in partitions]
-
-    def start_from_trees(self) -> None:
-        """Run from where a tree of the items leads, if the loss is not linear."""
-        if self.ratios is None:
-            return
-        (cuts,) = self.executor.results(self.ratios.cuts, [()])
-        partitions = [found.labels for found in self._results(self.ratios.from_cut, [(cut,) for cut in cuts])]
-        self._evaluate(self.ratios, partitions)
-        self.start_from(partitions)
-
-    def try_also(self, partitions: Iterable[npt.NDArray[Any]]) -> None:
-        """Search from these partitions too, and count the one run that ends best if it is better than all before."""
-        before = self.best.value
-        self._polish([partition.astype(np.int32) for partition in partitions])
-        if _is_less(self.best.value, before):
-            self.values.append(self.best.value)
-
-    def run(self, n_starts: int, rng: np.random.Generator, n_items: int) -> None:
-        """Run from as many random orders."""
-        calls = [(*_randomness(rng, n_items), run % 2 == 1) for run in range(n_starts)]
-        explored = self._results(self.problem.explore, calls)
-        if self.problem.explores_all:
-            self._ends |= {found.labels.tobytes(): found for found in explored}
-        partitions = [found.labels for found in explored]
-        if self.ratios:
-            self._start_from_hopeful(self.ratios, partitions)
-        else:
-            self.start_from(partitions)
-        self._try_one_cluster(n_items)
-
-    def _start_from_hopeful(self, problem: OnRatios, partitions: list[Labels]) -> None:
-        """Go on from those of these partitions that would become best if they gained as much as any before."""
-        values = self._evaluate(problem, partitions)
-        if not self._begun.keys() & self._ends.keys():  # the ends may all be of given partitions
-            self._polish([partitions[np.argmin(values)]])
-        gains = [value - self._ends[key].value for key, value in self._begun.items() if key in self._ends]
-        least = self.best.value + max(gains)
-        self._polish([labels for labels, value in zip(partitions, values, strict=True) if value < least])
-        ends = [self._ends.get(labels.tobytes()) for labels in partitions]
-        self.values += [end.value if end else value for end, value in zip(ends, values, strict=True)]
-
-    def _evaluate(self, problem: OnRatios, partitions: list[Labels]) -> list[float]:
-        """Expected losses of partitions at which searches on some of the draws ended."""
-        new = {labels.tobytes(): labels for labels in partitions if labels.tobytes() not in self._begun}
-        values = self.executor.results(problem.value, [(labels,) for labels in new.values()])
-        self._begun |= dict(zip(new, values, strict=True))
-        return [self._begun[labels.tobytes()] for labels in partitions]
-
-    def finish(self, rng: np.random.Generator, n_items: int, by_twos: bool) -> None:
-        """Take the best partition's clusters apart, one by one, and go on from what that leads to.
-
-        Runs that ended at the best partition end where this does.
-        """
-        at_best = self._at_best()
-        while not self.executor.stopped:
-            best = self.best
-            if not self.problem.explores_all:
-                self._rearrange(best, rng, n_items)
-            if by_twos and not self.executor.stopped:
-                for found in self._best_ends():
-                    self._polish(_changed_by_twos(found.labels))
-            if not _is_less(self.best.value, best.value):
-                break
-        for run in at_best:
-            self.values[run] = self.best.value
-
-    def _best_ends(self) -> list[Found]:
-        """The best few of the partitions at which searches ended."""
-        ends = {found.labels.tobytes(): found for found in self._ends.values()}
-        return sorted(ends.values(), key=lambda found: found.value)[:_ENDS_TRIED]
-
-    def _rearrange(self, found: Found, rng: np.random.Generator, n_items: int) -> None:
-        (other,) = self._results(self.problem.rearrange, [(found.labels, *_randomness(rng, n_items))])
-        if other.tally[ZEALOUS:].any():
-            self._polish([other.labels])
-
-    @property
-    def best(self) -> Found:
-        """The best partition, the first of equals."""
-        return min(self._ends.values(), key=lambda found: found.value)
-
-    @property
-    def n_at_best(self) -> int:
-        """How many runs reached the least loss."""
-        return len(self._at_best())
-
-    @property
-    def n_in_vain(self) -> int:
-        """How many runs came after the first that reached the least loss."""
-        return len(self.values) - 1 - self._at_best()[0]
-
-    def _at_best(self) -> list[int]:
-        least = self.best.value
-        return [run for run, value in enumerate(self.values) if not _is_less(least, value)]
-
-    def info(self, draws: PairSource, loss: Objective, seconds: float) -> SearchInfo:
-        """What there is to tell, with expected losses in the loss's unit."""
-        scans, moves, merges, chains, zealous, splits = self.tally.tolist()
-        scale = loss.scale(draws.n_items) if isinstance(loss, PartitionLoss) else 1.0
-        losses = [scale * value for value in self.values]
-        return SearchInfo(
-            n_starts=len(self.values),
-            n_starts_at_best=self.n_at_best,
-            n_scans=scans,
-            n_moves=moves,
-            n_merges=merges,
-            n_chains=chains,
-            n_zealous_updates=zealous,
-            n_splits=splits,
-            expected_losses=losses,
-            trace=np.minimum.accumulate(losses).tolist(),
-            seconds=seconds,
-        )
-
-    def _try_one_cluster(self, n_items: int) -> None:
-        """Merges do not always reach the partition of one cluster, the answer where draws have little in common."""
-        best = self.best
-        if self.problem.limits.fewest == 1 and _is_less(best.in_one, best.value):
-            self.start_from([np.zeros(n_items, np.int32)])
-
-    def _polish(self, partitions: Iterable[Labels]) -> None:
-        new = {labels.tobytes(): labels for labels in partitions if labels.tobytes() not in self._ends}
-        polished = self._results(self.problem.polish, [(labels,) for labels in new.values()])
-        self._ends |= dict(zip(new, polished, strict=True))
-
-    def _results(self, function: Callable[..., Found], calls: list[tuple[Any, ...]]) -> list[Found]:
-        found = self.executor.results(function, calls)
-        self.tally += sum(one.tally for one in found)
-        return found
-
-
-def _is_less(value: float, other: float) -> bool:
-    return value < other - _SAME * max(1.0, abs(other))
 
 
 def _problem(
@@ -366,34 +218,12 @@ def _along_thresholds(
             own["seconds"] = max(ends - time.monotonic(), _TINY)
         found = greedy(pairs, binder(tau=tau), starts=[best], progressbar=progressbar, **own, **asked)
         value = float(mean_loss(pairs, found.labels[np.newaxis], loss)[0])
-        if not _is_less(value, rounds[-1]):
+        if not is_less(value, rounds[-1]):
             break
         best = found.labels
         rounds.append(value)
     assert isinstance(found.info, SearchInfo)
     return Candidate(best, replace(found.info, pair_threshold=tau, expected_losses=rounds, trace=rounds))
-
-
-def _few(draws: PairSource) -> bool:
-    return draws.n_items <= _FEW and draws.n_items**3 * (draws.n_draws or 0) <= _LITTLE_WORK
-
-
-def _changed_by_twos(labels: Labels) -> list[Labels]:
-    """The partition after every two items have changed places or gone together into any cluster."""
-    first, second = np.triu_indices(labels.size, 1)
-    n_clusters = labels.max() + 1
-    pairs = np.arange(first.size)
-    changed = np.tile(labels, (n_clusters + 2, first.size, 1))
-    for k in range(n_clusters + 1):
-        changed[k, pairs, first] = changed[k, pairs, second] = k
-    changed[-1, pairs, first], changed[-1, pairs, second] = labels[second], labels[first]
-    rows, _ = canonical_rows(changed.reshape(-1, labels.size).astype(np.uint8), int(n_clusters) + 1)
-    return list(np.unique(rows, axis=0).astype(np.int32))
-
-
-def _randomness(rng: np.random.Generator, n_items: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """An order of the items and numbers to sample draws by."""
-    return rng.permutation(n_items), rng.random(128)
 
 
 def _start(start: Any, draws: PairSource, searched: PairSource, loss: Objective, **options: Any) -> Labels:

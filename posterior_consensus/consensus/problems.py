@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -24,6 +25,9 @@ _CHAINED = 5000  # draws up to which chains of moves are tried on all of them
 _MOST_IN_TREE = 2000  # items of which a tree is made
 _CUTS = 16  # numbers of clusters into which it is cut
 _PAIRS_OF_DRAWS = 8  # from which is estimated how many cells of a search's tables are not zero
+_CALL = 5e4  # nanoseconds that a search from a partition takes at least
+_COLUMNS = 16  # clusters of which a scan takes a nanosecond for each label
+_NEAR = 0.003  # relative difference from the least loss up to which a search goes on without approximation
 _SPARSE_ROW, _SPARSE_CELL = 100, 4  # cells of dense tables that take as long as a sparse row and one of its cells
 
 
@@ -37,6 +41,7 @@ class Found(NamedTuple):
     value: float  # expected loss, but for its scale
     in_one: float  # the same of the partition of one cluster
     tally: npt.NDArray[np.int64]  # scans, moves, merges, chains, zealous updates, splits
+    work: float = 0.0  # nanoseconds, roughly, on one thread: what effort is counted in
 
 
 class Limits(NamedTuple):
@@ -51,10 +56,12 @@ class OnDraws:
 
     at_once = 3  # runs between two looks at whether to stop: not the number of threads, on which nothing may depend
     explores_all = False
+    is_sum = True  # over clusters
+    _cost = 1.0  # of looking at a label, in nanoseconds
 
     def __init__(self, draws: PartitionDraws, loss: PartitionLoss, limits: Limits, stop: npt.NDArray[np.uint8]) -> None:
         self._draws = draws
-        self._loss = loss.arrays(draws.n_items)
+        self._given, self._loss = loss, loss.arrays(draws.n_items)
         sparse = isinstance(self._loss, LinearLoss) and limits.fewest == 1 and is_sparse(draws)
         self._kind = cells.SparseDraws if sparse else cells.Draws
         self.limits = limits
@@ -87,6 +94,19 @@ class OnDraws:
         """Search from a partition, on all draws."""
         effort = 1 if self._draws.n_draws <= _CHAINED else 0
         return self._settle(self._all, labels, np.arange(labels.size), effort)
+
+    def restart(self, labels: Labels, order: npt.NDArray[Any], least: float) -> Found:
+        """Search from a partition, of which -1 stands for items to allocate in this order, on all draws."""
+        return self._settle(self._all, labels, order, effort=1)
+
+    def companions(self, i: int, quantile: float) -> npt.NDArray[np.bool_]:
+        """The items that item i is with in the draw at this quantile of the weights."""
+        row = self._draws.labels[min(np.searchsorted(self._cumulative, quantile), self._draws.n_draws - 1)]
+        return np.asarray(row == row[i])
+
+    def terms(self, labels: Labels) -> npt.NDArray[np.float64]:
+        """What each cluster adds to the expected loss, but for its scale."""
+        return np.asarray(tables.cluster_terms(self._all, self._loss, labels, int(labels.max()) + 1))
 
     def polish_for(self, labels: Labels, rows: npt.NDArray[np.intp], weights: npt.NDArray[np.float64]) -> Labels:
         """Search from a partition, on some draws with weights of any sum.
@@ -130,7 +150,8 @@ class OnDraws:
         value, in_one, tally = search.settle(
             draws, self._loss, partition, order, *self.limits, exactly, effort, self._stop
         )
-        return Found(numbered(partition), value, in_one, tally)
+        scan = self._cost * draws.labels.size * (1.0 + draws.starts[-1] / draws.weights.size / _COLUMNS)
+        return Found(numbered(partition), value, in_one, tally, _CALL + scan * (1 + tally[search.SCANS]))
 
 
 def is_sparse(draws: PartitionDraws) -> bool:
@@ -149,6 +170,8 @@ class OnRatios(OnDraws):
     """The same for a loss that is not linear in A and B: it has more local optima, and each scan takes longer."""
 
     at_once = 2
+    is_sum = False
+    _cost = 4.0
 
     def cuts(self) -> list[Labels]:
         """Cuts of the tree of average linkage to search from.
@@ -192,6 +215,24 @@ class OnRatios(OnDraws):
         """Search from a partition, on all draws."""
         return self._settle(self._all, labels, np.arange(labels.size), effort=1, exactly=True)
 
+    def restart(self, labels: Labels, order: npt.NDArray[Any], least: float) -> Found:
+        """Search from a partition, without approximation only if it comes near the least expected loss."""
+        found = self._settle(self._all, labels, order, effort=1)
+        if found.value > least + _NEAR * abs(least):
+            return found
+        later = self._settle(self._all, found.labels, order, effort=1, exactly=True)
+        return later._replace(tally=found.tally + later.tally, work=found.work + later.work)
+
+    def along_sizes(self, order: npt.NDArray[Any], random: npt.NDArray[np.float64], price: float) -> Found:
+        """Search for the linear loss `price` x B - A, without using all draws.
+
+        The loss asks for some B, the sum of h over the sizes of the clusters. What is best for one B may lie far from
+        what is best for another, and single moves do not lead there.
+        """
+        linear = replace(self._given, numerator={"A": -1.0, "B": price}, denominator={})
+        problem = OnDraws(self._draws, linear, self.limits, self._stop)
+        return problem.explore(order, random, from_draw=False)
+
     def _value(self, labels: Labels, draws: AnyDraws) -> float:
         value: float = tables.expected_loss(draws, self._loss, labels, int(labels.max()) + 1)
         return value
@@ -208,6 +249,7 @@ class OnPairs:
 
     at_once = 10  # a run takes little, and Binder's loss has many partitions that are nearly the best
     explores_all = True
+    is_sum = True
 
     def __init__(self, draws: PairSource, loss: PartitionLoss, limits: Limits, stop: npt.NDArray[np.uint8]) -> None:
         self.limits = limits
@@ -231,9 +273,29 @@ class OnPairs:
         """Search from a partition, its clusters dissolved and split in this order of the items."""
         return self._settle(labels, order)
 
+    def restart(self, labels: Labels, order: npt.NDArray[Any], least: float) -> Found:
+        """Search from a partition, of which -1 stands for items to allocate in this order."""
+        return self._settle(labels, order)
+
+    def companions(self, i: int, quantile: float) -> npt.NDArray[np.bool_]:
+        """The items whose similarity to item i is above this, and itself."""
+        near: npt.NDArray[np.bool_] = self._similarity[i] > quantile
+        near[i] = True
+        return near
+
+    def terms(self, labels: Labels) -> npt.NDArray[np.float64]:
+        """What each cluster adds to the expected loss, but for its scale."""
+        order = np.argsort(labels, kind="stable")
+        ends = np.cumsum(np.bincount(labels))
+        members = np.split(order, ends[:-1])
+        together = np.array([self._similarity[np.ix_(one, one)].sum() / 2 for one in members])
+        sizes = np.diff(ends, prepend=0)
+        return self._costs.a * together + self._costs.b * (sizes * (sizes - 1) / 2)
+
     def _settle(self, labels: Labels, order: npt.NDArray[Any]) -> Found:
         partition = labels.copy()
         value, tally = pair_search.settle_pairs(
             self._similarity, self._costs, partition, order, *self.limits, self._stop
         )
-        return Found(numbered(partition), self._apart + value, self._in_one, tally)
+        work = _CALL + labels.size * (labels.size / 2 + tally[search.SCANS] * (partition.max() + 1))
+        return Found(numbered(partition), self._apart + value, self._in_one, tally, work)

@@ -43,6 +43,34 @@ def expected_loss(draws, loss, partition, width):
     return expected(draws, loss, tables_of(draws, partition, width))
 
 
+@jit
+def cluster_terms(draws, loss, partition, width):
+    """What each of so many clusters adds to the expectation of a loss that is linear in A and B, but for its scale."""
+    terms = np.zeros(width)
+    sizes = np.zeros(width + 1, np.int64)
+    for k in partition:
+        sizes[k + 1] += 1
+    for k in range(width):
+        terms[k] = loss.numerator[2] * loss.h[sizes[k + 1]]
+        sizes[k + 1] += sizes[k]
+    members = np.empty(partition.size, np.int64)
+    ends = sizes[:-1].copy()
+    for i in range(partition.size):
+        members[ends[partition[i]]] = i
+        ends[partition[i]] += 1
+    met = np.zeros(partition.size, np.int64)
+    for t in range(draws.weights.size):
+        slope = loss.numerator[1] * draws.weights[t]
+        for k in range(width):
+            for i in members[sizes[k] : ends[k]]:
+                label = draws.labels[t, i]
+                met[label] += 1
+                terms[k] += slope * (loss.h[met[label]] - loss.h[met[label] - 1])
+            for i in members[sizes[k] : ends[k]]:
+                met[draws.labels[t, i]] = 0
+    return terms
+
+
 @inner
 def current(loss, draws, state):
     """The same, from the sums as they are kept."""

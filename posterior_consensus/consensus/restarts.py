@@ -1,0 +1,119 @@
+"""Restarts: partitions near a good one, from which a search may leave its basin, and the best of two block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from posterior_consensus.partitions import Labels
+
+Floats = npt.NDArray[np.float64]
+Companions = Callable[[int, float], npt.NDArray[np.bool_]]
+
+_CLUSTERS_A_SITE = 16  # clusters for each of which a loss that is a sum over clusters is changed at one more place
+_CROSSED = 9  # one change in so many is where two of the elite meet
+_SCATTERED = 0.1, 0.3  # shares of the items that are taken out of their clusters at once
+
+
+def numbered(labels: npt.NDArray[np.int64]) -> Labels:
+    """Number the clusters from 0 on, in the order of their labels; -1 stays."""
+    names, codes = np.unique(labels, return_inverse=True)
+    return np.asarray(codes - int(names[0] < 0), np.int32)
+
+
+def changes(
+    elite: Sequence[Labels], number: int, companions: Companions, is_sum: bool, rng: np.random.Generator
+) -> Iterator[tuple[Labels, npt.NDArray[np.intp]]]:
+    """Give so many changed partitions, in which -1 stands for items to allocate, and an order of the items for each.
+
+    Every second change starts from the first of the `elite`, the best, the others from any of them.
+
+    Parameters
+    ----------
+    elite : sequence of int32 array of shape (n,)
+    number : int
+    companions : callable
+        ``companions(i, u)`` are the items that item i is with in the draw at quantile u; or those whose similarity to
+        it is above u, where there are no draws.
+    is_sum : bool
+        Whether the loss is a sum over clusters, so that changes at many places are judged apart.
+    rng : Generator
+    """
+    for at in range(number):
+        labels = elite[0 if at % 2 == 0 else rng.integers(len(elite))].astype(np.int64)
+        n_items = labels.size
+        if at % _CROSSED == _CROSSED - 1 and len(elite) > 1:
+            labels = labels * n_items + elite[rng.integers(len(elite))]
+        else:
+            n_sites = 1 + (int(labels.max()) // _CLUSTERS_A_SITE if is_sum else 0)
+            for i in rng.integers(n_items, size=n_sites).tolist():
+                _KINDS[at % len(_KINDS)](labels, i, companions(i, rng.random()), rng)
+        yield numbered(labels), rng.permutation(n_items)
+
+
+def _gather(labels: npt.NDArray[np.int64], i: int, near: npt.NDArray[np.bool_], rng: np.random.Generator) -> None:
+    labels[near] = labels.max() + 1
+
+
+def _split(labels: npt.NDArray[np.int64], i: int, near: npt.NDArray[np.bool_], rng: np.random.Generator) -> None:
+    labels[near & (labels == labels[i])] = labels.max() + 1
+
+
+def _merge(labels: npt.NDArray[np.int64], i: int, near: npt.NDArray[np.bool_], rng: np.random.Generator) -> None:
+    others = np.flatnonzero(near & (labels != labels[i]))
+    if others.size:
+        labels[labels == labels[rng.choice(others)]] = labels[i]
+
+
+def _trade(labels: npt.NDArray[np.int64], i: int, near: npt.NDArray[np.bool_], rng: np.random.Generator) -> None:
+    """Split one cluster and merge two others: the sum of h over the sizes stays near what the loss asks for."""
+    _split(labels, int(rng.integers(labels.size)), near, rng)
+    _merge(labels, i, near, rng)
+
+
+def _dissolve(labels: npt.NDArray[np.int64], i: int, near: npt.NDArray[np.bool_], rng: np.random.Generator) -> None:
+    others = np.flatnonzero(near & (labels != labels[i]))
+    with_i = (labels == labels[i]) & (labels >= 0)
+    if others.size:
+        with_i |= labels == labels[rng.choice(others)]
+    labels[with_i] = -1
+
+
+def _scatter(labels: npt.NDArray[np.int64], i: int, near: npt.NDArray[np.bool_], rng: np.random.Generator) -> None:
+    labels[rng.random(labels.size) < rng.choice(_SCATTERED)] = -1
+
+
+_KINDS = (_gather, _dissolve, _trade, _scatter, _merge, _dissolve, _split)
+
+
+def best_of_both(one: Labels, other: Labels, terms: Callable[[Labels], Floats]) -> Labels:
+    """Take the better of two partitions in each block of items that both make a union of clusters.
+
+    `terms` gives what each cluster adds to a loss that is a sum over clusters. No partition that agrees with one of the
+    two in each block has a smaller loss.
+    """
+    n_one, n_other = int(one.max()) + 1, int(other.max()) + 1
+    edges = coo_array((np.ones(one.size, np.int8), (one, n_one + other)), shape=(n_one + n_other,) * 2)
+    n_blocks, block = connected_components(edges, directed=False)
+    gains = np.bincount(block[:n_one], terms(one), n_blocks) - np.bincount(block[n_one:], terms(other), n_blocks)
+    return numbered(np.where(gains[block[one]] > 0, n_one + other, one).astype(np.int64))
+
+
+def above_a_half(similarity: Floats) -> Labels:
+    """Components of the graph of the pairs that are together in more than half of the posterior."""
+    _, labels = connected_components(similarity > 0.5, directed=False)
+    return np.asarray(labels, np.int32)
+
+
+def cores(similarity: Floats, shares: Sequence[float]) -> Iterator[Labels]:
+    """Give partitions of one cluster, of these shares of the items, and single items: those that are least at home."""
+    order = np.argsort(-similarity.sum(axis=1), kind="stable")
+    for share in shares:
+        n_core = max(1, int(share * order.size))
+        labels = np.zeros(order.size, np.int32)
+        labels[order[n_core:]] = 1 + np.arange(order.size - n_core)
+        yield labels

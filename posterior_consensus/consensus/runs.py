@@ -1,0 +1,286 @@
+"""The runs of a search: from which starts, where each ended, and what restarts from the best of them add."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus.consensus.hierarchical import cut, tree
+from posterior_consensus.consensus.item_terms import OnItemTerms
+from posterior_consensus.consensus.problems import Found, OnDraws, OnPairs, OnRatios
+from posterior_consensus.consensus.restarts import above_a_half, best_of_both, changes, cores
+from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.executor import Executor
+from posterior_consensus.info import RESTART, SearchInfo
+from posterior_consensus.kernels.search import ZEALOUS
+from posterior_consensus.loss_record import Objective, PartitionLoss
+from posterior_consensus.partitions import Labels, canonical_rows
+
+_SAME = 1e-10  # relative difference below which two runs reached the same loss
+_FEW = 12  # items of which every two are moved together at the end
+_ENDS_TRIED = 4  # partitions in which that is done
+_LITTLE_WORK = 2e6  # items^3 x draws up to which that is done
+
+_ELITE = 8  # best partitions from which restarts begin
+_AT_ONCE = 8  # restarts between two looks at what they gained
+_RESTARTS_AN_ITEM = 2
+_LEAST_WORK = 3e7  # nanoseconds, roughly, that a search of few labels takes at least
+_LABELS = 100_000  # in the draws, from which on it takes at least so long for each:
+_WORK_A_LABEL = 25.0
+_HARDER = 1.5, 8.0  # how many times the two, for a loss that is not linear
+_CUTS = 4  # of a tree, to start from
+_DRAWS = 6  # to start from
+_CORES = 0.9, 0.75, 0.6, 0.45, 0.3  # shares of the items that are in one cluster, the others alone
+_PRICES = 0.1, 0.3, 0.5, 0.7, 0.9  # of the sum of h over the sizes, in linear losses
+
+
+class Runs:
+    """The runs so far."""
+
+    def __init__(self, problem: OnDraws | OnPairs | OnItemTerms, executor: Executor, source: PairSource) -> None:
+        self.problem, self.executor, self._source = problem, executor, source
+        self.ratios = problem if isinstance(problem, OnRatios) else None
+        self.values: list[float] = []
+        self.kinds: list[str] = []  # of start, of each run
+        self.n_restarts = 0
+        self.work = 0.0
+        self.tally = np.zeros(6, np.int64)
+        self._ends: dict[bytes, Found] = {}  # where searches from these partitions end
+        self._begun: dict[bytes, float] = {}  # expected losses of partitions that searches on some of the draws led to
+
+    def start_from(self, partitions: list[Labels], kind: str) -> None:
+        """Run from these partitions."""
+        self._polish(partitions)
+        self._count([self._ends[labels.tobytes()].value for labels in partitions], kind)
+
+    def start_from_trees(self) -> None:
+        """Run from where a tree of the items leads, if the loss is not linear."""
+        if self.ratios is None:
+            return
+        (cuts,) = self.executor.results(self.ratios.cuts, [()])
+        partitions = [found.labels for found in self._results(self.ratios.from_cut, [(cut,) for cut in cuts])]
+        self._evaluate(self.ratios, partitions)
+        self.start_from(partitions, "tree")
+
+    def try_also(self, partitions: Iterable[npt.NDArray[Any]], kind: str) -> None:
+        """Search from these partitions too, and count the one run that ends best if it is better than all before."""
+        before = self.best.value
+        self._polish([partition.astype(np.int32) for partition in partitions])
+        if is_less(self.best.value, before):
+            self._count([self.best.value], kind)
+
+    def run(self, n_starts: int, rng: np.random.Generator) -> None:
+        """Run from as many random orders."""
+        calls = [(*self._randomness(rng), run % 2 == 1) for run in range(n_starts)]
+        explored = self._results(self.problem.explore, calls)
+        if self.problem.explores_all:
+            self._ends |= {found.labels.tobytes(): found for found in explored}
+        partitions = [found.labels for found in explored]
+        if self.ratios:
+            self._start_from_hopeful(self.ratios, partitions)
+        else:
+            self.start_from(partitions, "allocation")
+        self._try_one_cluster()
+
+    def _start_from_hopeful(self, problem: OnRatios, partitions: list[Labels]) -> None:
+        """Go on from those of these partitions that would become best if they gained as much as any before."""
+        values = self._evaluate(problem, partitions)
+        if not self._begun.keys() & self._ends.keys():  # the ends may all be of given partitions
+            self._polish([partitions[np.argmin(values)]])
+        gains = [value - self._ends[key].value for key, value in self._begun.items() if key in self._ends]
+        least = self.best.value + max(gains)
+        self._polish([labels for labels, value in zip(partitions, values, strict=True) if value < least])
+        ends = [self._ends.get(labels.tobytes()) for labels in partitions]
+        self._count([end.value if end else value for end, value in zip(ends, values, strict=True)], "allocation")
+
+    def _evaluate(self, problem: OnRatios, partitions: list[Labels]) -> list[float]:
+        """Expected losses of partitions at which searches on some of the draws ended."""
+        new = {labels.tobytes(): labels for labels in partitions if labels.tobytes() not in self._begun}
+        values = self.executor.results(problem.value, [(labels,) for labels in new.values()])
+        self._begun |= dict(zip(new, values, strict=True))
+        return [self._begun[labels.tobytes()] for labels in partitions]
+
+    def start_otherwise(self, rng: np.random.Generator) -> None:
+        """Run from starts of other kinds, the cheapest first, as long as the search has taken little."""
+        for kind, partitions in self._other_starts(rng):
+            self.start_from(list(partitions), kind)
+            if self.executor.stopped or self.work > self.least_work:
+                return
+
+    def _other_starts(self, rng: np.random.Generator) -> Iterator[tuple[str, Iterable[Labels]]]:
+        """Starts by kind, each made only when it is its turn."""
+        n_items, (fewest, most) = self._source.n_items, self.problem.limits
+        if self.work > self.least_work:
+            return
+        if fewest == 1:
+            yield "extremes", [np.zeros(n_items, np.int32)] + [np.arange(n_items, dtype=np.int32)] * (most >= n_items)
+        draws = self._source.some_labels(_DRAWS)
+        if len(draws):
+            yield "draw", draws.astype(np.int32)
+        if n_items == 1 or n_items**2 * 8 > self.least_work:
+            return
+        similarity = self._source.shared_similarity
+        yield "components", [above_a_half(similarity)]
+        if self.ratios is None:
+            numbers = np.unique(np.geomspace(fewest, min(most, max(2, self._source.most_clusters)), _CUTS).astype(int))
+            yield "tree", cut(tree(similarity, "average"), numbers).astype(np.int32)
+        else:
+            yield "core", cores(similarity, _CORES)
+            calls = [(*self._randomness(rng), price) for price in _PRICES]
+            yield "linear", [found.labels for found in self._results(self.ratios.along_sizes, calls)]
+
+    @property
+    def least_work(self) -> float:
+        """How much work a search takes at least: much where there are few labels, as nobody minds, else little."""
+        n_labels = self._source.n_items * (self._source.n_draws or self._source.n_items)
+        little, much = _HARDER if self.ratios else (1.0, 1.0)
+        return max(little * _LEAST_WORK * (1 - n_labels / _LABELS), much * _WORK_A_LABEL * n_labels)
+
+    def restart(self, rng: np.random.Generator, number: int | None) -> None:
+        """Change the best partitions at random and search from there, so many times or as long as that takes little.
+
+        Where the loss is a sum over clusters, the best is then put together block by block.
+        """
+        before = self.best.value
+        most = _RESTARTS_AN_ITEM * self._source.n_items if number is None else number
+        while self.n_restarts < most and not self.executor.stopped:
+            if number is None and self.work > self.least_work:
+                break
+            elite = [found.labels for found in self._best_ends(_ELITE)]
+            changed = changes(
+                elite, min(_AT_ONCE, most - self.n_restarts), self.problem.companions, self.problem.is_sum, rng
+            )
+            calls = [(labels, order, self.best.value) for labels, order in changed]
+            found = self._results(self.problem.restart, calls)
+            self.n_restarts += len(calls)
+            self._ends |= {one.labels.tobytes(): one for one in found}
+            if self.problem.is_sum and self.problem.limits.fewest == 1:
+                self._put_together(found)
+        if is_less(self.best.value, before):
+            self._count([self.best.value], RESTART)
+
+    def _put_together(self, ends: list[Found]) -> None:
+        """Take the best blocks of the best partition and of these ends."""
+        for end in ends:
+            joint = best_of_both(self.best.labels, end.labels, self.problem.terms)
+            if joint.tobytes() not in self._ends and joint.max() < self.problem.limits.most:
+                self._polish([joint])
+
+    def finish(self, rng: np.random.Generator, by_twos: bool) -> None:
+        """Take the best partition's clusters apart, one by one, and go on from what that leads to.
+
+        Runs that ended at the best partition end where this does.
+        """
+        at_best = self._at_best()
+        while not self.executor.stopped:
+            best = self.best
+            if not self.problem.explores_all:
+                self._rearrange(best, rng)
+            if by_twos and not self.executor.stopped:
+                for found in self._best_ends(_ENDS_TRIED):
+                    self._polish(_changed_by_twos(found.labels))
+            if not is_less(self.best.value, best.value):
+                break
+        for run in at_best:
+            self.values[run] = self.best.value
+
+    def _best_ends(self, number: int) -> list[Found]:
+        """The best few of the partitions at which searches ended."""
+        ends = {found.labels.tobytes(): found for found in self._ends.values()}
+        return sorted(ends.values(), key=lambda found: found.value)[:number]
+
+    def _rearrange(self, found: Found, rng: np.random.Generator) -> None:
+        (other,) = self._results(self.problem.rearrange, [(found.labels, *self._randomness(rng))])
+        if other.tally[ZEALOUS:].any():
+            self._polish([other.labels])
+
+    def _randomness(self, rng: np.random.Generator) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+        """An order of the items and numbers to sample draws by."""
+        return rng.permutation(self._source.n_items), rng.random(128)
+
+    @property
+    def best(self) -> Found:
+        """The best partition, the first of equals."""
+        return min(self._ends.values(), key=lambda found: found.value)
+
+    @property
+    def n_at_best(self) -> int:
+        """How many runs reached the least loss."""
+        return len(self._at_best())
+
+    @property
+    def n_in_vain(self) -> int:
+        """How many runs came after the first that reached the least loss."""
+        return len(self.values) - 1 - self._at_best()[0]
+
+    def _at_best(self) -> list[int]:
+        least = self.best.value
+        return [run for run, value in enumerate(self.values) if not is_less(least, value)]
+
+    def info(self, draws: PairSource, loss: Objective, seconds: float) -> SearchInfo:
+        """What there is to tell, with expected losses in the loss's unit."""
+        scans, moves, merges, chains, zealous, splits = self.tally.tolist()
+        scale = loss.scale(draws.n_items) if isinstance(loss, PartitionLoss) else 1.0
+        losses = [scale * value for value in self.values]
+        return SearchInfo(
+            n_starts=len(self.values),
+            n_starts_at_best=self.n_at_best,
+            kinds=self.kinds,
+            n_restarts=self.n_restarts,
+            n_scans=scans,
+            n_moves=moves,
+            n_merges=merges,
+            n_chains=chains,
+            n_zealous_updates=zealous,
+            n_splits=splits,
+            expected_losses=losses,
+            trace=np.minimum.accumulate(losses).tolist(),
+            seconds=seconds,
+        )
+
+    def _try_one_cluster(self) -> None:
+        """Merges do not always reach the partition of one cluster, the answer where draws have little in common."""
+        best = self.best
+        if self.problem.limits.fewest == 1 and is_less(best.in_one, best.value):
+            self.start_from([np.zeros(self._source.n_items, np.int32)], "extremes")
+
+    def _count(self, values: list[float], kind: str) -> None:
+        self.values += values
+        self.kinds += [kind] * len(values)
+
+    def _polish(self, partitions: Iterable[Labels]) -> None:
+        new = {labels.tobytes(): labels for labels in partitions if labels.tobytes() not in self._ends}
+        polished = self._results(self.problem.polish, [(labels,) for labels in new.values()])
+        self._ends |= dict(zip(new, polished, strict=True))
+
+    def _results(self, function: Callable[..., Found], calls: list[tuple[Any, ...]]) -> list[Found]:
+        found = self.executor.results(function, calls)
+        self.tally += sum(one.tally for one in found)
+        self.work += sum(one.work for one in found)
+        return found
+
+
+def is_less(value: float, other: float) -> bool:
+    """Whether one of two losses is lower by more than rounding."""
+    return value < other - _SAME * max(1.0, abs(other))
+
+
+def has_few_items(draws: PairSource) -> bool:
+    """Whether every two items can be moved together at the end."""
+    return draws.n_items <= _FEW and draws.n_items**3 * (draws.n_draws or 0) <= _LITTLE_WORK
+
+
+def _changed_by_twos(labels: Labels) -> list[Labels]:
+    """The partition after every two items have changed places or gone together into any cluster."""
+    first, second = np.triu_indices(labels.size, 1)
+    n_clusters = labels.max() + 1
+    pairs = np.arange(first.size)
+    changed = np.tile(labels, (n_clusters + 2, first.size, 1))
+    for k in range(n_clusters + 1):
+        changed[k, pairs, first] = changed[k, pairs, second] = k
+    changed[-1, pairs, first], changed[-1, pairs, second] = labels[second], labels[first]
+    rows, _ = canonical_rows(changed.reshape(-1, labels.size).astype(np.uint8), int(n_clusters) + 1)
+    return list(np.unique(rows, axis=0).astype(np.int32))
