@@ -70,12 +70,12 @@ def _one_large(rng):
 
 def _records(rng):
     """Clusters of one, two, three or five records, as in record linkage, that some leave now and then."""
-    n_items = int(rng.integers(120, 300))
+    n_items = int(rng.integers(120, 200))
     sizes = rng.choice([1, 2, 3, 5], n_items, p=[0.4, 0.3, 0.2, 0.1])
     truth = np.repeat(np.arange(n_items), sizes)[:n_items]
     stays, alone = rng.beta(4, 1.5, n_items), np.arange(n_items, 2 * n_items)
     draws = []
-    for _ in range(60):
+    for _ in range(40):
         other = np.where(rng.random(n_items) < 0.3, rng.permuted(truth), alone)
         draws.append(np.where(rng.random(n_items) > stays, other, truth))
     return Posterior(np.array(draws), int(truth[-1]) + 1)
@@ -191,18 +191,18 @@ def _copies(rng, modes, n_draws, shares, noise):
 
 FAMILIES: dict[str, Callable[[np.random.Generator], Posterior]] = {
     "splits": _splits,
-    "larger splits": _larger_splits,
-    "two modes": _two_modes,
-    "near ties": _near_ties,
-    "one large": _one_large,
+    "larger-splits": _larger_splits,
+    "two-modes": _two_modes,
+    "near-ties": _near_ties,
+    "one-large": _one_large,
     "records": _records,
     "mixture": _mixture,
     "restaurant": _restaurant,
     "perturbation": _perturbation,
-    "much noise": _much_noise,
+    "much-noise": _much_noise,
     "segments": _segments,
-    "stuck chains": _stuck_chains,
-    "mixed sizes": _mixed_sizes,
+    "stuck-chains": _stuck_chains,
+    "mixed-sizes": _mixed_sizes,
     "nested": _nested,
     "weighted": _weighted,
 }
