@@ -89,31 +89,15 @@ def _descend(h, numerator, denominator, draws, shares, labels, fewest, most):
     sizes = np.bincount(labels, minlength=cells.shape[2])
     grown = h[1:] - h[:-1]  # by what a cell or cluster of so many grows with one item more
     used, top, of_sizes = labels.max() + 1, h[-1], h[sizes].sum()
-    values, since, i = np.zeros(sizes.size), 0, 0
-    apart, at_size, since_begin = np.zeros((n_draws, n_items + 1)), np.zeros(n_items + 1, np.int64), 0
-    while True:
-        since_begin += 1
+    since, i = 0, 0
+    while since <= n_items:
         k = labels[i]
         if sizes[k] > 1 or used > fewest:
             joint, of_sizes = _put(h, draws, cells, sizes, joint, of_sizes, i, k, -1)
             n_choices = used if sizes[k] == 0 or used == most else used + 1
-            values[:n_choices] = 0
-            for m in range(n_choices):
-                size = sizes[m]
-                if at_size[size] != since_begin:  # where an item meets nobody, the loss depends on the size alone
-                    at_size[size] = since_begin
-                    for t in range(n_draws):
-                        b = of_sizes + grown[size]
-                        apart[t, size] = shares[t] * _value(numerator, denominator, top, joint[t], b, own[t])
-            for t in range(n_draws):
-                row = cells[t, draws[t, i]]
-                for m in range(n_choices):
-                    if row[m] == 0:
-                        values[m] += apart[t, sizes[m]]
-                    else:
-                        a, b = joint[t] + grown[row[m]], of_sizes + grown[sizes[m]]
-                        values[m] += shares[t] * _value(numerator, denominator, top, a, b, own[t])
-            to = np.argmin(values[:n_choices])
+            sums = top, joint, of_sizes, own
+            values = _with_item(numerator, denominator, grown, cells, draws[:, i], shares, sizes[:n_choices], sums)
+            to = np.argmin(values)
             if values[to] > values[k] - 1e-11 * abs(values[k]) - 1e-13:
                 to = k
             joint, of_sizes = _put(h, draws, cells, sizes, joint, of_sizes, i, to, 1)
@@ -126,13 +110,34 @@ def _descend(h, numerator, denominator, draws, shares, labels, fewest, most):
                     cells[:, :, used], sizes[used] = 0, 0
                     labels[labels == used] = k
         since += 1
-        if since > n_items:
-            break
         i = (i + 1) % n_items
     total = 0.0
     for t in range(n_draws):
         total += shares[t] * _value(numerator, denominator, top, joint[t], of_sizes, own[t])
     return total
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _with_item(numerator, denominator, grown, cells, rows, shares, sizes, sums):
+    """Expected losses with an item, whose clusters in the draws are `rows`, in each cluster."""
+    top, joint, of_sizes, own = sums
+    values, apart = np.zeros(sizes.size), np.zeros((rows.size, sizes.max() + 1))
+    is_new = np.ones(sizes.max() + 1, np.bool_)
+    for size in sizes:
+        if is_new[size]:  # where the item meets nobody, the loss depends on the size alone
+            is_new[size] = False
+            for t in range(rows.size):
+                b = of_sizes + grown[size]
+                apart[t, size] = shares[t] * _value(numerator, denominator, top, joint[t], b, own[t])
+    for t in range(rows.size):
+        row = cells[t, rows[t]]
+        for k in range(sizes.size):
+            if row[k] == 0:
+                values[k] += apart[t, sizes[k]]
+            else:
+                a, b = joint[t] + grown[row[k]], of_sizes + grown[sizes[k]]
+                values[k] += shares[t] * _value(numerator, denominator, top, a, b, own[t])
+    return values
 
 
 @numba.njit(cache=True, error_model="numpy")
