@@ -3,8 +3,9 @@
 The rivals: a plain descent by single items from many simple starts, every method of METHODS that is feasible for the
 size, and R's salso at its defaults where it is installed and has the loss. All partitions are judged by
 `expected_loss`. `--cache FILE` keeps what the rivals found, so that while the search is worked on a run takes only its
-own time. The methods take seconds to minutes for each call, and run with `--rivals descent methods salso` only. `--quick` runs the descent alone, with no number of clusters given; `--times` runs the search and salso
-alternately instead.
+own time. The methods take seconds to minutes for each call, and run with `--rivals descent methods salso` only.
+`--quick` runs the descent alone, with no number of clusters given; `--times` runs the search and salso alternately
+instead.
 """
 
 import argparse
