@@ -105,7 +105,7 @@ class OnDraws:
         return np.asarray(row == row[i])
 
     def terms(self, labels: Labels) -> npt.NDArray[np.float64]:
-        """What each cluster adds to the expected loss, but for its scale."""
+        """What each cluster adds to the expected loss, but for its scale, of the items whose label is not -1."""
         return np.asarray(tables.cluster_terms(self._all, self._loss, labels, int(labels.max()) + 1))
 
     def polish_for(self, labels: Labels, rows: npt.NDArray[np.intp], weights: npt.NDArray[np.float64]) -> Labels:
@@ -284,13 +284,14 @@ class OnPairs:
         return near
 
     def terms(self, labels: Labels) -> npt.NDArray[np.float64]:
-        """What each cluster adds to the expected loss, but for its scale."""
-        order = np.argsort(labels, kind="stable")
-        ends = np.cumsum(np.bincount(labels))
-        members = np.split(order, ends[:-1])
-        together = np.array([self._similarity[np.ix_(one, one)].sum() / 2 for one in members])
-        sizes = np.diff(ends, prepend=0)
-        return self._costs.a * together + self._costs.b * (sizes * (sizes - 1) / 2)
+        """What each cluster adds to the expected loss, but for its scale, of the items whose label is not -1."""
+        items = np.flatnonzero(labels >= 0)
+        items = items[np.argsort(labels[items], kind="stable")]
+        sizes = np.bincount(labels[items])
+        begins = np.minimum(np.cumsum(sizes) - sizes, items.size - 1)
+        links = np.add.reduceat(self._similarity[np.ix_(items, items)], begins, axis=0)
+        together = np.add.reduceat(links, begins, axis=1).diagonal() / 2
+        return np.where(sizes > 0, self._costs.a * together + self._costs.b * (sizes * (sizes - 1) / 2), 0.0)
 
     def _settle(self, labels: Labels, order: npt.NDArray[Any]) -> Found:
         partition = labels.copy()

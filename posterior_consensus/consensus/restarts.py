@@ -87,20 +87,39 @@ def _scatter(labels: npt.NDArray[np.int64], i: int, near: npt.NDArray[np.bool_],
     labels[rng.random(labels.size) < rng.choice(_SCATTERED)] = -1
 
 
-_KINDS = (_gather, _dissolve, _trade, _scatter, _merge, _dissolve, _split)
+def _mix(labels: npt.NDArray[np.int64], i: int, near: npt.NDArray[np.bool_], rng: np.random.Generator) -> None:
+    """Give some items the clusters of others: allocation would put them back to where they were."""
+    mixed = np.flatnonzero(rng.random(labels.size) < rng.choice(_SCATTERED))
+    labels[mixed] = labels[rng.integers(labels.size, size=mixed.size)]
+
+
+_KINDS = (_gather, _dissolve, _trade, _scatter, _merge, _mix, _dissolve, _split)
 
 
 def best_of_both(one: Labels, other: Labels, terms: Callable[[Labels], Floats]) -> Labels:
     """Take the better of two partitions in each block of items that both make a union of clusters.
 
-    `terms` gives what each cluster adds to a loss that is a sum over clusters. No partition that agrees with one of the
-    two in each block has a smaller loss.
+    `terms` gives what each cluster adds to a loss that is a sum over clusters, of a partition in which -1 stands for
+    items left out. No partition that agrees with one of the two in each block has a smaller loss.
     """
     n_one, n_other = int(one.max()) + 1, int(other.max()) + 1
-    edges = coo_array((np.ones(one.size, np.int8), (one, n_one + other)), shape=(n_one + n_other,) * 2)
+    cells = one.astype(np.int64) * n_other + other
+    shared = np.bincount(cells)[cells]
+    differ = np.flatnonzero((shared < np.bincount(one)[one]) | (shared < np.bincount(other)[other]))
+    if differ.size == 0:
+        return one
+    edges = coo_array(
+        (np.ones(differ.size, np.int8), (one[differ], n_one + other[differ])), shape=(n_one + n_other,) * 2
+    )
     n_blocks, block = connected_components(edges, directed=False)
-    gains = np.bincount(block[:n_one], terms(one), n_blocks) - np.bincount(block[n_one:], terms(other), n_blocks)
-    return numbered(np.where(gains[block[one]] > 0, n_one + other, one).astype(np.int64))
+    parts = np.full((2, one.size), -1, np.int32)
+    parts[0, differ], parts[1, differ] = one[differ], other[differ]
+    gains = np.zeros(n_blocks)
+    for part, blocks, sign in ((parts[0], block[:n_one], 1.0), (parts[1], block[n_one:], -1.0)):
+        added = terms(part)
+        gains += sign * np.bincount(blocks[: added.size], added, n_blocks)
+    taken = np.isin(one, one[differ]) & (gains[block[one]] > 0)
+    return numbered(np.where(taken, n_one + other, one).astype(np.int64))
 
 
 def above_a_half(similarity: Floats) -> Labels:

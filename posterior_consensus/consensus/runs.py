@@ -11,7 +11,7 @@ import numpy.typing as npt
 from posterior_consensus.consensus.hierarchical import cut, tree
 from posterior_consensus.consensus.item_terms import OnItemTerms
 from posterior_consensus.consensus.problems import Found, OnDraws, OnPairs, OnRatios
-from posterior_consensus.consensus.restarts import above_a_half, best_of_both, changes, cores
+from posterior_consensus.consensus.restarts import above_a_half, best_of_both, changes, cores, numbered
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.executor import Executor
 from posterior_consensus.info import RESTART, SearchInfo
@@ -31,6 +31,8 @@ _LEAST_WORK = 3e7  # nanoseconds, roughly, that a search of few labels takes at 
 _LABELS = 100_000  # in the draws, from which on it takes at least so long for each:
 _WORK_A_LABEL = 25.0
 _HARDER = 1.5, 8.0  # how many times the two, for a loss that is not linear
+_MANY_CLUSTERS = 16  # from which on the better blocks of two partitions are put together
+_SURE = 0.5  # restarts for each item where starts of all kinds lead to one loss
 _CUTS = 4  # of a tree, to start from
 _DRAWS = 6  # to start from
 _CORES = 0.9, 0.75, 0.6, 0.45, 0.3  # shares of the items that are in one cluster, the others alone
@@ -120,6 +122,8 @@ class Runs:
         draws = self._source.some_labels(_DRAWS)
         if len(draws):
             yield "draw", draws.astype(np.int32)
+        if 1 < fewest == most:  # clusters of a draw merged at random: the best unions all lead to one place
+            yield "draw", [numbered(draw.astype(np.int64) % most) for draw in draws]
         if n_items == 1 or n_items**2 * 8 > self.least_work:
             return
         similarity = self._source.shared_similarity
@@ -145,7 +149,8 @@ class Runs:
         Where the loss is a sum over clusters, the best is then put together block by block.
         """
         before = self.best.value
-        most = _RESTARTS_AN_ITEM * self._source.n_items if number is None else number
+        a_item = _SURE if len(self._at_best()) == len(self.values) else _RESTARTS_AN_ITEM
+        most = int(a_item * self._source.n_items) if number is None else number
         while self.n_restarts < most and not self.executor.stopped:
             if number is None and self.work > self.least_work:
                 break
@@ -153,11 +158,12 @@ class Runs:
             changed = changes(
                 elite, min(_AT_ONCE, most - self.n_restarts), self.problem.companions, self.problem.is_sum, rng
             )
-            calls = [(labels, order, self.best.value) for labels, order in changed]
+            least = self.best.value
+            calls = [(labels, order, least) for labels, order in changed]
             found = self._results(self.problem.restart, calls)
             self.n_restarts += len(calls)
             self._ends |= {one.labels.tobytes(): one for one in found}
-            if self.problem.is_sum and self.problem.limits.fewest == 1:
+            if self.problem.is_sum and self.problem.limits.fewest == 1 and self.best.labels.max() >= _MANY_CLUSTERS:
                 self._put_together(found)
         if is_less(self.best.value, before):
             self._count([self.best.value], RESTART)
@@ -165,7 +171,7 @@ class Runs:
     def _put_together(self, ends: list[Found]) -> None:
         """Take the best blocks of the best partition and of these ends."""
         for end in ends:
-            joint = best_of_both(self.best.labels, end.labels, self.problem.terms)
+            joint = best_of_both(self.best.labels, end.labels, self.problem.terms)  # type: ignore[union-attr]
             if joint.tobytes() not in self._ends and joint.max() < self.problem.limits.most:
                 self._polish([joint])
 

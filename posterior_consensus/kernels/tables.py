@@ -45,19 +45,23 @@ def expected_loss(draws, loss, partition, width):
 
 @jit
 def cluster_terms(draws, loss, partition, width):
-    """What each of so many clusters adds to the expectation of a loss that is linear in A and B, but for its scale."""
+    """What each of so many clusters adds to the expectation of a loss that is linear in A and B, but for its scale.
+
+    Items with the label -1 are left out.
+    """
     terms = np.zeros(width)
     sizes = np.zeros(width + 1, np.int64)
     for k in partition:
-        sizes[k + 1] += 1
+        sizes[k + 1] += k >= 0
     for k in range(width):
         terms[k] = loss.numerator[2] * loss.h[sizes[k + 1]]
         sizes[k + 1] += sizes[k]
     members = np.empty(partition.size, np.int64)
     ends = sizes[:-1].copy()
     for i in range(partition.size):
-        members[ends[partition[i]]] = i
-        ends[partition[i]] += 1
+        if partition[i] >= 0:
+            members[ends[partition[i]]] = i
+            ends[partition[i]] += 1
     met = np.zeros(partition.size, np.int64)
     for t in range(draws.weights.size):
         slope = loss.numerator[1] * draws.weights[t]
