@@ -127,7 +127,7 @@ def as_items(data: Any, name: str) -> Items:
     if index.empty or index.hasnans or not index.is_unique:
         raise ValueError(f"`{name}` must name at least one item, and each item once.")
     dim = str(index.name or "item")
-    return Items(len(index), dim, xr.Coordinates({dim: index.to_numpy()}))
+    return Items(len(index), dim, coords_of(index, dim))
 
 
 def _from_table(columns: Mapping[str, Any], items: Items | None) -> Constraints:
