@@ -143,9 +143,7 @@ def stored_draws(path: Path, *, progressbar: bool) -> PartitionDraws:
             "process was killed. In the latter case make it again: as_partition_draws(data, store=...)."
         )
     try:
-        about, items = (
-            xr.load_dataset(BytesIO(signed(folder / name)), engine="h5netcdf") for name in (_ABOUT, _ITEMS)
-        )
+        about, items = (xr.load_dataset(BytesIO(signed(folder / name)), engine="h5netcdf") for name in (_ABOUT, _ITEMS))
         if about.attrs["format"] != _FORMAT:
             raise ValueError(f"its format is {about.attrs['format']!r}, and this version reads {_FORMAT!r}")
         n_clusters = about["n_clusters"].values.astype(np.int64)
