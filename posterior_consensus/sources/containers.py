@@ -253,8 +253,12 @@ def storable(dataset: xr.Dataset) -> xr.Dataset:
 
 
 def _is_plain(coord: xr.DataArray) -> bool:
-    kind = coord.dtype.kind if isinstance(coord.dtype, np.dtype) else "of pandas"
-    return kind in set("biufMmSU") or (kind == "O" and all(isinstance(value, str) for value in coord.values.flat))
+    dtype: Any = coord.dtype
+    if not isinstance(dtype, np.dtype):  # of pandas
+        return False
+    if dtype.kind == "O":
+        return {type(value) for value in coord.values.flat} in ({str}, {int}, {float})
+    return dtype.kind in set("biufMmSU")
 
 
 def _as_text(coord: xr.DataArray) -> xr.Variable:
