@@ -248,13 +248,12 @@ def test_numpy_takes_labels_where_a_result_is_one_partition(result):
 
 
 INDEX = pd.MultiIndex.from_product([["x", "y"], [1, 2, 3, 4]], names=["plot", "tree"])
+LEVELS = Z.drop_vars("obs").assign_coords(xr.Coordinates.from_pandas_multiindex(INDEX, "obs"))
 
 
 @pytest.mark.parametrize("kind", list(RESULTS))
 def test_items_of_several_levels_come_back(kind, tmp_path):
-    z = Z.drop_vars("obs").assign_coords(xr.Coordinates.from_pandas_multiindex(INDEX, "obs"))
-    z.coords["tree"].attrs["unit"] = "number"
-    result = RESULTS[kind](z)
+    result = RESULTS[kind](LEVELS)
     with read(written(result.to_dataset(), tmp_path / "a.nc")) as stored:
         assert_equal(type(result).from_dataset(stored), result)
     tree = attach(xr.DataTree(), result)
@@ -304,6 +303,7 @@ def summaries():
         "draws": (draws, {"loss": "vi"}, {}),
         "soft": (soft, {"loss": pc.binder(a=0.8)}, {}),
         "no certificate": (tree, {"loss": "omari"}, {}),
+        "levels": (LEVELS, {}, {}),
         "weighted": (tree, {}, {"weights": np.arange(60.0), "var_name": "z"}),
     }
 
