@@ -1,5 +1,6 @@
 """What several test files need that is no fixture."""
 
+import re
 import warnings
 
 import numpy as np
@@ -46,3 +47,26 @@ def mean_similarity(source, labels):
 
 def _as_they_are(means, labels):
     return means
+
+
+def flip_bits(folder, read, expected, message, most):
+    """Flip single bits of each file of a folder, all or so many at random, one at a time.
+
+    `read` must then raise a ValueError with this message, or give what is expected. Returns how often it raised.
+    """
+    n_noticed, rng = 0, np.random.default_rng(1)
+    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+        content = file.read_bytes()
+        n_bits = 8 * len(content)
+        for bit in rng.choice(n_bits, min(most, n_bits), replace=False):
+            damaged = bytearray(content)
+            damaged[bit // 8] ^= 1 << bit % 8
+            file.write_bytes(damaged)
+            try:
+                assert read() == expected, f"{file}, bit {bit}"
+            except ValueError as error:
+                assert re.search(message, str(error)), f"{file}, bit {bit}: {error}"
+                n_noticed += 1
+        file.write_bytes(content)
+    assert read() == expected
+    return n_noticed

@@ -13,9 +13,11 @@ import posterior_consensus as pc
 from posterior_consensus.sources import batches
 from tests import reference
 from tests.ensembles import noisy_draws
+from tests.helpers import flip_bits
 
 LABELS = noisy_draws(np.random.default_rng(1), 53, 12, 4, 0.3)
 EXPECTED = [reference.canonical(row) for row in LABELS]
+ABOUT = {"about.json", "about.json.sha256", "lock"}
 
 
 @pytest.fixture(params=["memory", "store"])
@@ -26,7 +28,7 @@ def where(request, tmp_path):
 
 
 def assert_no_leftovers(store):
-    assert {path.name for path in store.iterdir() if not path.name.startswith("chain_")} <= {"about.json", "lock"}
+    assert {path.name for path in store.iterdir() if not path.name.startswith("chain_")} <= ABOUT
 
 
 def test_one_at_a_time_or_many_are_the_draws_given_at_once(where):
@@ -138,8 +140,8 @@ def test_two_processes_cannot_write_one_store(tmp_path):
     pytest.importorskip("zarr")
     kept = pc.PartitionAccumulator(tmp_path / "draws")
     done = subprocess.run([sys.executable, "-c", OTHER, str(tmp_path / "draws")], capture_output=True, text=True)
-    assert f"is open in process {os.getpid()}, and one process at a time can write" in done.stdout, done.stderr
-    with pytest.raises(BlockingIOError, match="is open in process"):
+    assert "is open elsewhere, and one process at a time can write" in done.stdout, done.stderr
+    with pytest.raises(BlockingIOError, match="is open elsewhere"):
         pc.PartitionAccumulator(tmp_path / "draws")
     kept.close()
     pc.PartitionAccumulator(tmp_path / "draws").close()
@@ -181,6 +183,35 @@ def test_what_is_damaged_is_refused(damage, tmp_path):
         np.testing.assert_array_equal(kept.draws().labels, EXPECTED[:20])
 
 
+def test_flipped_bits_are_noticed_or_change_nothing(tmp_path):
+    names = [f"item {i}" for i in range(12)]
+    store = stored(tmp_path, items=names)
+
+    def read():
+        with pc.PartitionAccumulator(store) as kept:
+            draws = kept.draws()
+            return (
+                kept.n_draws,
+                repr(kept),
+                draws.labels.tolist(),
+                draws.samples.chain.tolist(),
+                draws.items.names.tolist(),
+            )
+
+    expected = read()
+    assert expected[0] == 53 and expected[-1] == names
+    n_noticed = flip_bits(store, read, expected, "`store` is damaged: .* Restore", most=40)
+    assert n_noticed > 100
+
+
+@pytest.mark.parametrize("file", ["about.json", "about.json.sha256"])
+def test_what_describes_a_store_must_be_there(file, tmp_path):
+    store = stored(tmp_path)
+    (store / file).unlink()
+    with pytest.raises(ValueError, match=f"`store` is damaged: .*{file} is missing. Restore it"):
+        pc.PartitionAccumulator(store)
+
+
 def test_a_chunk_of_another_type_is_refused(tmp_path):
     import zarr
 
@@ -190,8 +221,8 @@ def test_a_chunk_of_another_type_is_refused(tmp_path):
     new = zarr.open_array(str(batch), mode="w", shape=values.shape, chunks=values.shape, dtype="int32", fill_value=0)
     new[:] = values
     new.attrs.update(attrs)
-    with pc.PartitionAccumulator(tmp_path / "draws") as kept, pytest.raises(ValueError, match="batch 1 of chain 0"):
-        kept.draws()
+    with pytest.raises(ValueError, match="`store` is damaged: batch 1 of chain 0"):
+        pc.PartitionAccumulator(tmp_path / "draws")
 
 
 def test_draws_that_could_not_be_written_are_kept(tmp_path, monkeypatch):

@@ -120,8 +120,12 @@ def test_levels_of_items_become_coordinates(z, tmp_path, suffix):
     index = pd.MultiIndex.from_product([["x", "y"], [1, 2]], names=["plot", "tree"])
     z = z.drop_vars(["obs", "site"]).assign_coords(xr.Coordinates.from_pandas_multiindex(index, "obs"))
     best = pc.consensus_partition(z, random_seed=1, n_starts=2)
-    attached = pc.attach(xr.DataTree.from_dict({"y": xr.Dataset()}), *(make(z, best) for make in RESULTS.values()))
+    results = [make(z, best) for make in RESULTS.values()]
+    psm = pc.posterior_similarity_matrix(z)
+    attached = pc.attach(xr.DataTree.from_dict({"y": xr.Dataset()}), *results, psm)
     read = read_group(written(attached, tmp_path / f"a{suffix}"))
+    assert read["plot_bis"].values.tolist() == list("xxyy")
+    np.testing.assert_array_equal(read["psm"].values, psm.values)
     assert read["labels"].dims == ("obs",)
     assert read["plot"].values.tolist() == list("xxyy")
     assert read["tree"].values.tolist() == [1, 2, 1, 2]

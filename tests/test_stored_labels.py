@@ -25,6 +25,7 @@ from posterior_consensus.ensemble.stored import StoredLabels
 from posterior_consensus.sources import stores
 from tests import reference
 from tests.ensembles import noisy_draws
+from tests.helpers import flip_bits
 from tests.test_weights import functions_of
 
 BUDGET = "POSTERIOR_CONSENSUS_MEMORY"
@@ -366,8 +367,39 @@ def test_what_describes_a_store_must_fit_it(stored, tmp_path):
     rewritten(stored.drawn.folder / "0.1")
     with pytest.raises(ValueError, match="is damaged: its array is of another type or shape than when it was written"):
         pc.as_partition_draws(tmp_path / "store")
-    (tmp_path / "store" / "draws" / "items.nc").unlink()
-    with pytest.raises(ValueError, match="is damaged: .*items.nc"):
+
+
+def test_flipped_bits_are_noticed(tmp_path, monkeypatch):
+    narrow(monkeypatch, 8)
+    store = tmp_path / "store"
+    labels = xr.DataArray(
+        LABELS[:, :, :20],
+        dims=("chain", "draw", "obs"),
+        coords={"chain": ["a", "b", "c"], "obs": pd.MultiIndex.from_product([list("xyzu"), range(5)])},
+    )
+    pc.as_partition_draws(labels, weights=np.arange(1, 61), store=store)
+
+    def read():
+        draws = pc.as_partition_draws(store)
+        values = (
+            draws.labels,
+            draws.n_clusters,
+            draws.weights,
+            draws.samples.chain,
+            draws.samples.draw,
+            draws.items.names,
+        )
+        return draws.items.dim, *(value.tolist() for value in values)
+
+    n_files = sum(file.is_file() and file.stat().st_size > 0 for file in store.rglob("*"))
+    message = "store .* is damaged: .* Restore it, or remove the store and make it again"
+    assert flip_bits(store, read, read(), message, most=15) == 15 * n_files == 15 * 8
+
+
+@pytest.mark.parametrize("file", ["about.nc", "about.nc.sha256", "items.nc", "items.nc.sha256", "labels/.zarray"])
+def test_a_file_that_is_missing_is_named(stored, file, tmp_path):
+    (tmp_path / "store" / "draws" / file).unlink()
+    with pytest.raises(ValueError, match=f"is damaged: .*{file}.* Restore it, or remove the store and make it again"):
         pc.as_partition_draws(tmp_path / "store")
 
 
@@ -375,9 +407,9 @@ def test_two_processes_cannot_write_one_store(tmp_path):
     store = tmp_path / "store"
     store.mkdir()
     lock = stores.locked(store)
-    with pytest.raises(BlockingIOError, match=f"is open in process {os.getpid()}, and one process at a time can write"):
+    with pytest.raises(BlockingIOError, match="is open elsewhere, and one process at a time can write"):
         pc.as_partition_draws(LABELS, store=store)
-    lock.close()
+    lock.release()
     pc.as_partition_draws(LABELS, store=store)
     with pytest.raises(ValueError, match="holds draws already. Give its path as `data`"):
         pc.as_partition_draws(LABELS, store=store)
@@ -414,6 +446,44 @@ assert type(draws.drawn).__name__ == "StoredLabels"
         assert len(list(temporary.iterdir())) == left
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="needs links and modes")
+def test_a_temporary_store_leaves_alone_what_is_not_a_leftover(tmp_path, monkeypatch):
+    victim, place = tmp_path / "thesis.tex", tmp_path / "temporary"
+    victim.write_text("...")
+    place.mkdir()
+
+    def left(name, mode=0o700):
+        """A directory as a killed process leaves it, but for a lock that leads elsewhere."""
+        path = place / f"posterior_consensus_labels_{name}"
+        path.mkdir()
+        path.chmod(mode)
+        (path / "temporary").touch()
+        (path / "lock").symlink_to(victim)
+        return path
+
+    theirs, mine = left("open", 0o777), left("linked lock")
+    (tmp_path / "home").mkdir(0o700)
+    (tmp_path / "home" / "temporary").touch()
+    link = place / "posterior_consensus_labels_link"
+    link.symlink_to(tmp_path / "home")
+    named = place / "posterior_consensus_labels_named"
+    pc.as_partition_draws(LABELS, store=named)
+    named.chmod(0o700)
+    for _ in range(2):
+        stores.Temporary(place)
+    assert set(place.iterdir()) == {theirs, mine, link, named}
+    assert victim.read_text() == "..."
+    assert list((tmp_path / "home").iterdir()) == [tmp_path / "home" / "temporary"]
+    assert pc.as_partition_draws(named).n_draws == 60
+    (mine / "lock").unlink()
+    with monkeypatch.context() as patch:
+        patch.setattr(stores.os, "getuid", lambda: -1)  # of another user
+        stores.Temporary(place)
+        assert mine.exists()
+    stores.Temporary(place)
+    assert not mine.exists()
+
+
 def block_sums(drawn):
     return [sums for _, (_, sums) in drawn.map_blocks(total)]
 
@@ -439,7 +509,9 @@ def test_large_draws_of_an_accumulator_stay_on_disk(tmp_path, monkeypatch):
         assert [rows.size for rows in draws.samples.chains] == [20, 13]
         del draws
         gc.collect()
-        assert {path.name for path in (tmp_path / "draws").iterdir()} <= {"about.json", "lock", "chain_0", "chain_1"}
+        assert {path.name for path in (tmp_path / "draws").iterdir()} <= {
+            *("about.json", "about.json.sha256", "lock", "chain_0", "chain_1")
+        }
 
 
 def test_a_bar_counts_bytes(stored, monkeypatch):

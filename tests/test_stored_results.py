@@ -11,7 +11,7 @@ import xarray as xr
 
 import posterior_consensus as pc
 from posterior_consensus.losses import LOSSES, PartitionLoss, loss_attrs, loss_from
-from posterior_consensus.sources.containers import attach
+from posterior_consensus.sources.containers import Stored, attach
 from tests.ensembles import noisy_draws
 from tests.helpers import array, written
 
@@ -26,81 +26,85 @@ def posterior_of(dims=("chain", "draw", "obs"), **coords):
 Z = posterior_of()
 
 
-def best(z=Z, loss="vi", **options):
+def best(z, loss="vi", **options):
     return pc.consensus_partition(z, loss, random_seed=1, n_starts=2, progressbar=False, **options)
 
 
-def certified():
+def certified(z):
     """A certificate that came across a better partition."""
-    found = pc.certify(Z, np.arange(8), "binder", progressbar=False)
+    found = pc.certify(z, np.arange(8), "binder", progressbar=False)
     assert found.better is not None and found.info
     return found
 
 
 RESULTS = {
-    "consensus": lambda: best(),
-    "consensus, binder": lambda: best(loss="binder"),
-    "consensus, costs": lambda: best(loss=pc.vi(a=0.1 + 0.2)),
-    "consensus, threshold": lambda: best(loss="binder", tau="auto"),
-    "consensus, names": lambda: best(n_clusters=3).with_names({0: "large", 1: ("a", 2)}),
-    "consensus, nmi": lambda: best(loss=pc.losses.nmi("min"), max_clusters=3),
-    "certificate": lambda: pc.certify(Z, best(loss=pc.binder(a=0.7)), progressbar=False),
+    "consensus": lambda z: best(z),
+    "consensus, binder": lambda z: best(z, loss="binder"),
+    "consensus, costs": lambda z: best(z, loss=pc.vi(a=0.1 + 0.2)),
+    "consensus, threshold": lambda z: best(z, loss="binder", tau="auto"),
+    "consensus, names": lambda z: best(z, n_clusters=3).with_names({0: "large", 1: ("a", 2)}),
+    "consensus, nmi": lambda z: best(z, loss=pc.losses.nmi("min"), max_clusters=3),
+    "certificate": lambda z: pc.certify(z, best(z, loss=pc.binder(a=0.7)), progressbar=False),
     "certificate, better": certified,
-    "ball": lambda: pc.credible_ball(Z, best(), prob=0.9),
-    "ball, weights": lambda: pc.credible_ball(pc.as_partition_draws(Z, weights=np.arange(60)), best(), loss="nvi"),
-    "particles": lambda: pc.particles(Z, random_seed=1, progressbar=False),
-    "particles, weights": lambda: pc.particles(
-        pc.as_partition_draws(posterior_of(chain=["left", "right"]), weights=np.arange(60)),
+    "ball": lambda z: pc.credible_ball(z, best(z), prob=0.9),
+    "ball, weights": lambda z: pc.credible_ball(pc.as_partition_draws(z, weights=np.arange(60)), best(z), loss="nvi"),
+    "particles": lambda z: pc.particles(z, random_seed=1, progressbar=False),
+    "particles, weights": lambda z: pc.particles(
+        pc.as_partition_draws(z.assign_coords(chain=["left", "right"]), weights=np.arange(60)),
         3,
         loss=pc.vi(a=0.6),
         random_seed=1,
         progressbar=False,
     ),
-    "density": lambda: pc.partition_density(Z, random_seed=1),
-    "density, weights": lambda: pc.partition_density(
-        pc.as_partition_draws(Z, weights=np.arange(60)), loss=pc.vi(a=0.7), bandwidth=0.5, random_seed=1
+    "density": lambda z: pc.partition_density(z, random_seed=1),
+    "density, weights": lambda z: pc.partition_density(
+        pc.as_partition_draws(z, weights=np.arange(60)), loss=pc.vi(a=0.7), bandwidth=0.5, random_seed=1
     ),
-    "partial": lambda: pc.partial_partition(Z, 0.6, random_seed=1),
-    "partial, complete": lambda: pc.partial_partition(Z, 0.4, complete=pc.binder(0.7), random_seed=1),
-    "items": lambda: pc.item_uncertainty(Z, best()),
-    "items, names": lambda: pc.item_uncertainty(Z, best(n_clusters=3).with_names(["a", "b", "c"])),
-    "diagnosis": lambda: pc.diagnose(Z, best(loss="binder"), references={"one": np.zeros(8, int)}),
-    "diagnosis, names": lambda: pc.diagnose(posterior_of(chain=["left", "right"])),
-    "diagnosis, one chain": lambda: pc.diagnose(Z[:1]),
-    "comparison": lambda: pc.compare_partitions(Z, {"one": np.zeros(8, int), "best": best()}),
-    "comparison, numbers": lambda: pc.compare_partitions(Z, [np.zeros(8, int), best().labels], pc.binder(a=1.3)),
-    "by number": lambda: pc.loss_by_n_clusters(Z, n_clusters=[1, 2, 4], random_seed=1),
-    "by number, pairs": lambda: pc.loss_by_n_clusters(
-        pc.as_pair_similarity(pc.posterior_similarity_matrix(Z)), loss="pear", n_clusters=[2, 3], random_seed=1
+    "partial": lambda z: pc.partial_partition(z, 0.6, random_seed=1),
+    "partial, complete": lambda z: pc.partial_partition(z, 0.4, complete=pc.binder(0.7), random_seed=1),
+    "items": lambda z: pc.item_uncertainty(z, best(z)),
+    "items, names": lambda z: pc.item_uncertainty(z, best(z, n_clusters=3).with_names(["a", "b", "c"])),
+    "diagnosis": lambda z: pc.diagnose(z, best(z, loss="binder"), references={"one": np.zeros(8, int)}),
+    "diagnosis, names": lambda z: pc.diagnose(z.assign_coords(chain=["left", "right"])),
+    "diagnosis, one chain": lambda z: pc.diagnose(z[:1]),
+    "comparison": lambda z: pc.compare_partitions(z, {"one": np.zeros(8, int), "best": best(z)}),
+    "comparison, numbers": lambda z: pc.compare_partitions(z, [np.zeros(8, int), best(z).labels], pc.binder(a=1.3)),
+    "by number": lambda z: pc.loss_by_n_clusters(z, n_clusters=[1, 2, 4], random_seed=1),
+    "by number, pairs": lambda z: pc.loss_by_n_clusters(
+        pc.as_pair_similarity(pc.posterior_similarity_matrix(z)), loss="pear", n_clusters=[2, 3], random_seed=1
     ),
-    "merges": lambda: pc.cluster_merges(Z, best(n_clusters=3).with_names(["a", "b", "c"])),
-    "merges, pairs": lambda: pc.cluster_merges(
-        pc.as_pair_similarity(pc.posterior_similarity_matrix(Z)), np.arange(8) % 4, loss="pear"
+    "merges": lambda z: pc.cluster_merges(z, best(z, n_clusters=3).with_names(["a", "b", "c"])),
+    "merges, pairs": lambda z: pc.cluster_merges(
+        pc.as_pair_similarity(pc.posterior_similarity_matrix(z)), np.arange(8) % 4, loss="pear"
     ),
-    "posteriors": lambda: pc.compare_posteriors(Z, Z[:1], loss=pc.binder(), n_particles=2, random_seed=1),
-    "stable": lambda: pc.stable_components(Z),
-    "stable, complete": lambda: pc.stable_components(
-        pc.as_partition_draws(Z, weights=np.arange(60)), 0.7, linkage="complete"
+    "posteriors": lambda z: pc.compare_posteriors(z, z[:1], loss=pc.binder(), n_particles=2, random_seed=1),
+    "stable": lambda z: pc.stable_components(z),
+    "stable, complete": lambda z: pc.stable_components(
+        pc.as_partition_draws(z, weights=np.arange(60)), 0.7, linkage="complete"
     ),
-    "agreement": lambda: pc.agreement_path(Z, prices=[0.5], random_seed=1, progressbar=False),
-    "agreement, analyses": lambda: pc.agreement_path(
-        {"mine": Z, "yours": Z[:1]}, loss=pc.binder(tau=0.3), random_seed=1, progressbar=False
+    "agreement": lambda z: pc.agreement_path(z, prices=[0.5], random_seed=1, progressbar=False),
+    "agreement, analyses": lambda z: pc.agreement_path(
+        {"mine": z, "yours": z[:1]}, loss=pc.binder(tau=0.3), random_seed=1, progressbar=False
     ),
-    "coclustering": lambda: pc.cocluster(
-        xr.DataArray(np.arange(24).reshape(8, 3), {"obs": ITEMS}, ("obs", "feature")), 2, 2, 3, random_seed=1
+    "coclustering": lambda z: pc.cocluster(
+        z[0, :3].drop_vars(["chain", "draw"]).rename(draw="feature").T.copy(data=np.arange(24).reshape(8, 3)),
+        2,
+        2,
+        3,
+        random_seed=1,
     ),
-    "sequence": lambda: pc.diagnostics.sequential_distances(Z, "nid", lag=2),
-    "experts": lambda: pc.expert_views(pc.as_constraints(Z, random_seed=1), n_clusters=3, random_seed=1),
-    "experts, features": lambda: pc.expert_views(
-        pc.as_constraints({"Ann": best(), 3: Z[:1]}, random_seed=1),
-        pd.DataFrame(np.random.default_rng(2).normal(size=(8, 2)), index=pd.Index(ITEMS, name="obs"), columns=["a", 4]),
+    "sequence": lambda z: pc.diagnostics.sequential_distances(z, "nid", lag=2),
+    "experts": lambda z: pc.expert_views(pc.as_constraints(z, random_seed=1), n_clusters=3, random_seed=1),
+    "experts, features": lambda z: pc.expert_views(
+        pc.as_constraints({"Ann": best(z), 3: z[:1]}, random_seed=1),
+        pd.DataFrame(np.random.default_rng(2).normal(size=(8, 2)), index=z.indexes["obs"], columns=["a", 4]),
         n_clusters=3,
         random_seed=1,
     ),
-    "independence": lambda: pc.diagnostics.near_independence(Z, n_permutations=19),
-    "threshold": lambda: pc.consensus.pair_threshold(Z, random_seed=1),
-    "perturbation": lambda: pc.consensus.random_perturbation_em(Z, 3, random_seed=1, max_steps=30),
-    "modes": lambda: pc.consensus.fit_modes(Z, "auto", max_modes=2, max_steps=30, random_seed=1, progressbar=False),
+    "independence": lambda z: pc.diagnostics.near_independence(z, n_permutations=19),
+    "threshold": lambda z: pc.consensus.pair_threshold(z, random_seed=1),
+    "perturbation": lambda z: pc.consensus.random_perturbation_em(z, 3, random_seed=1, max_steps=30),
+    "modes": lambda z: pc.consensus.fit_modes(z, "auto", max_modes=2, max_steps=30, random_seed=1, progressbar=False),
 }
 
 
@@ -139,12 +143,15 @@ def assert_equal(found, expected):
 
 @pytest.fixture(scope="module", params=list(RESULTS))
 def result(request):
-    return RESULTS[request.param]()
+    return RESULTS[request.param](Z)
 
 
-def read(path, group=None):
-    engine = "zarr" if path.suffix == ".zarr" else "h5netcdf"
-    return xr.open_dataset(path, engine=engine, group=group)
+def engine_of(suffix):
+    return "zarr" if suffix == ".zarr" else "h5netcdf"
+
+
+def read(path):
+    return xr.open_dataset(path, engine=engine_of(path.suffix))
 
 
 def test_a_result_comes_back(result):
@@ -168,7 +175,7 @@ def test_a_result_comes_back_from_its_group(result, tmp_path, suffix):
     tree = attach(xr.DataTree.from_dict({"posterior": Z.to_dataset()}), result, group="mine")
     assert_equal(type(result).from_dataset(tree["mine"]), result)
     path = written(tree, tmp_path / f"a{suffix}")
-    with xr.open_datatree(path, engine="zarr" if suffix == ".zarr" else "h5netcdf") as stored:
+    with xr.open_datatree(path, engine=engine_of(suffix)) as stored:
         found = type(result).from_dataset(stored["mine"])
     assert_equal(found, result)
 
@@ -192,7 +199,7 @@ def test_results_come_back_from_one_group(tmp_path):
     kinds += ["independence", "threshold", "perturbation", "modes"]
     kinds += ["by number", "merges", "posteriors", "particles, weights", "density"]
     kinds += ["stable, complete", "agreement, analyses", "coclustering"]
-    results = [RESULTS[kind]() for kind in kinds]
+    results = [RESULTS[kind](Z) for kind in kinds]
     tree = attach(xr.DataTree(), *results)
     with xr.open_datatree(written(tree, tmp_path / "a.nc"), engine="h5netcdf") as stored:
         for result in results:
@@ -223,7 +230,7 @@ PLOTS = {
 
 @pytest.mark.parametrize("kind", list(PLOTS))
 def test_what_came_back_from_a_file_can_be_used(kind, tmp_path):
-    result = RESULTS[kind]()
+    result = RESULTS[kind](Z)
     with read(written(result.to_dataset(), tmp_path / "a.nc")) as stored:
         PLOTS[kind](type(result).from_dataset(stored))
 
@@ -240,16 +247,40 @@ def test_numpy_takes_labels_where_a_result_is_one_partition(result):
         assert np.asarray(result).dtype == np.int32
 
 
-@pytest.mark.parametrize("suffix", [".nc", ".zarr"])
-def test_items_with_levels_come_back_from_their_group(tmp_path, suffix):
-    index = pd.MultiIndex.from_product([["x", "y"], [1, 2, 3, 4]], names=["plot", "tree"])
-    z = Z.drop_vars("obs").assign_coords(xr.Coordinates.from_pandas_multiindex(index, "obs"))
-    result = best(z)
-    path = written(attach(xr.DataTree(), result, pc.item_uncertainty(z, result)), tmp_path / f"a{suffix}")
-    with xr.open_datatree(path, engine="zarr" if suffix == ".zarr" else "h5netcdf") as stored:
-        found = pc.ConsensusPartition.from_dataset(stored["consensus"])
-    assert_equal(found, result)
-    assert found.labels.indexes["obs"].equals(index)
+INDEX = pd.MultiIndex.from_product([["x", "y"], [1, 2, 3, 4]], names=["plot", "tree"])
+LEVELS = Z.drop_vars("obs").assign_coords(xr.Coordinates.from_pandas_multiindex(INDEX, "obs"))
+
+
+@pytest.mark.parametrize("kind", list(RESULTS))
+def test_items_of_several_levels_come_back(kind, tmp_path):
+    result = RESULTS[kind](LEVELS)
+    with read(written(result.to_dataset(), tmp_path / "a.nc")) as stored:
+        assert_equal(type(result).from_dataset(stored), result)
+    tree = attach(xr.DataTree(), result)
+    with xr.open_datatree(written(tree, tmp_path / "b.zarr"), engine="zarr") as stored:
+        assert_equal(type(result).from_dataset(stored["consensus"]), result)
+
+
+@pytest.mark.parametrize("kind", list({kind.split(",")[0]: kind for kind in RESULTS}.values()))
+def test_what_no_file_holds_of_items_is_text_or_left_out(kind, tmp_path):
+    days = pd.period_range("2020", periods=8, freq="D")
+    z = Z.assign_coords(obs=days, site=("obs", np.array([1, "a", None, 2.5, *"bcde"], dtype=object)))
+    for name in ("obs", "site"):
+        z[name].attrs = {"kept": "m", "also": [1.5, 2.0], "odd": object(), "so": {"a": True}, "yes": True}
+    result = RESULTS[kind](z)
+    tree = attach(xr.DataTree(), result, copy.deepcopy(result))
+    for stored in (result.to_dataset(), tree["consensus"].to_dataset()):
+        with read(written(stored, tmp_path / f"{len(stored)}.nc")) as found:
+            found = type(result).from_dataset(found).to_dataset()
+        if "obs" in found.coords:
+            assert found["obs"].values.tolist() == [str(day) for day in days]
+        if "site" in found.coords:
+            assert found["site"].values.tolist() == ["1", "a", "None", "2.5", *"bcde"]
+            assert found["site"].attrs.keys() == found["obs"].attrs.keys() == {"kept", "also"}
+
+
+def test_every_result_that_is_stored_is_here():
+    assert {type(make(Z)) for make in RESULTS.values()} == set(Stored.__subclasses__())
 
 
 def summaries():
@@ -272,6 +303,7 @@ def summaries():
         "draws": (draws, {"loss": "vi"}, {}),
         "soft": (soft, {"loss": pc.binder(a=0.8)}, {}),
         "no certificate": (tree, {"loss": "omari"}, {}),
+        "levels": (LEVELS, {}, {}),
         "weighted": (tree, {}, {"weights": np.arange(60.0), "var_name": "z"}),
     }
 
@@ -283,7 +315,7 @@ def test_a_summary_comes_back(kind, suffix, tmp_path):
     summary = pc.summarize(idata, **where, **options, random_seed=1, progressbar=False)
     assert_equal(pc.Summary.from_dataset(summary.to_dataset(), idata, **where), summary)
     path = written(attach(xr.DataTree(), summary), tmp_path / f"a{suffix}")
-    with xr.open_datatree(path, engine="zarr" if suffix == ".zarr" else "h5netcdf") as stored:
+    with xr.open_datatree(path, engine=engine_of(suffix)) as stored:
         found = pc.Summary.from_dataset(stored["consensus"], idata, **where)
     assert_equal(found, summary)
     assert repr(found) == repr(summary) and found.findings() == summary.findings()
@@ -293,7 +325,7 @@ def test_a_summary_comes_back(kind, suffix, tmp_path):
 
 def test_a_summary_with_an_alternative_comes_back(tmp_path):
     summary = pc.summarize(Z, random_seed=1, progressbar=False)
-    other = best(n_clusters=4).with_names(list("wxyz"))
+    other = best(Z, n_clusters=4).with_names(list("wxyz"))
     assert other.n_clusters != summary.consensus.n_clusters
     summary = dataclasses.replace(summary, alternative=other)
     with read(written(summary.to_dataset(), tmp_path / "a.nc")) as stored:
@@ -318,7 +350,7 @@ def test_a_loss_comes_back_by_name_and_parameters(loss):
 
 def test_a_loss_of_the_user_comes_back_once_it_is_known(monkeypatch):
     own = dataclasses.replace(pc.vi(), name="mine", parameters={})
-    stored = best(loss=own).to_dataset()
+    stored = best(Z, loss=own).to_dataset()
     with pytest.raises(ValueError, match=r"must be of a loss in LOSSES; got 'mine'. Add .*: LOSSES\['mine'\] ="):
         pc.ConsensusPartition.from_dataset(stored)
     monkeypatch.setitem(LOSSES, "mine", lambda: own)

@@ -69,10 +69,13 @@ class Items:
     def pair_array(self, values: Floats, name: str) -> xr.DataArray:
         """Dress one value per pair, shape (n_items, n_items); the second dimension has ``_bis`` added to its name."""
         bis = f"{self.dim}_bis"
-        coords: dict[Any, Any] = dict(self.coords)
-        if self.dim in coords:
-            coords[bis] = (bis, self.coords[self.dim].values)
-        return xr.DataArray(values, dims=(self.dim, bis), coords=coords, name=name)
+        pairs = xr.DataArray(values, dims=(self.dim, bis), coords=self.coords, name=name)
+        if self.dim not in self.coords:
+            return pairs
+        index = self.coords[self.dim].to_index()
+        if isinstance(index, pd.MultiIndex):
+            index = index.set_names([f"{level}_bis" for level in index.names])
+        return pairs.assign_coords(coords_of(index, bis))
 
     def partition_array(self, labels: npt.NDArray[Any], dim: str, name: str) -> xr.DataArray:
         """Dress several label vectors, shape (n_partitions, n_items), with a first dimension `dim`."""
@@ -112,11 +115,18 @@ class Items:
         return labels
 
 
+def coords_of(index: pd.Index, dim: str) -> xr.Coordinates:
+    """Coordinates of a dimension whose items an index names, by one level or by several."""
+    if isinstance(index, pd.MultiIndex):
+        return xr.Coordinates.from_pandas_multiindex(index, dim)
+    return xr.Coordinates({dim: index.to_numpy()})
+
+
 def labelled(partition: Any, dim: str) -> Any:
     """A result's labels; a Series whose index names its items as a DataArray over `dim`; anything else as it is."""
     values = getattr(partition, "labels", partition)
     if isinstance(values, pd.Series) and not isinstance(values.index, pd.RangeIndex):
-        return xr.DataArray(values.to_numpy(), dims=(dim,), coords={dim: values.index.to_numpy()})
+        return xr.DataArray(values.to_numpy(), dims=(dim,), coords=coords_of(values.index, dim))
     return values
 
 

@@ -12,7 +12,7 @@ import xarray as xr
 
 from posterior_consensus.arguments import as_generator, check_count
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.items import Items, labelled, positions
+from posterior_consensus.ensemble.items import Items, coords_of, labelled, positions
 from posterior_consensus.experts.constraints import Constraints, Positions
 from posterior_consensus.sources.labels import as_partition_draws
 
@@ -123,11 +123,11 @@ def as_items(data: Any, name: str) -> Items:
         raise TypeError(f"`{name}` must be a whole number, names, or a table with a row for each; got {data!r}.")
     if names.ndim != 1 or isinstance(names, pd.RangeIndex):
         return Items(check_count(name, len(names)), "item", xr.Coordinates())
-    index = pd.Index(names)
-    if index.empty or index.hasnans or not index.is_unique:
+    index = names if isinstance(names, pd.MultiIndex) else pd.Index(names)
+    if index.empty or pd.isna(index.to_numpy()).any() or not index.is_unique:
         raise ValueError(f"`{name}` must name at least one item, and each item once.")
     dim = str(index.name or "item")
-    return Items(len(index), dim, xr.Coordinates({dim: index.to_numpy()}))
+    return Items(len(index), dim, coords_of(index, dim))
 
 
 def _from_table(columns: Mapping[str, Any], items: Items | None) -> Constraints:

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import sys
 import zlib
 from abc import ABC, abstractmethod
 from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from posterior_consensus.sources.files import LOCK, checksum_of, locked, sign, signed
+
 Rows = npt.NDArray[Any]
 
-_FORMAT = "posterior_consensus draws 1"
-_ABOUT, _LOCK, _UNFINISHED = "about.json", "lock", "unfinished"
+_FORMAT = "posterior_consensus draws 2"
+_ABOUT, _UNFINISHED = "about.json", "unfinished"
 
 
 class Batches(ABC):
@@ -105,7 +105,9 @@ class OnDisk(Batches):
         new.parent.mkdir(exist_ok=True)
         try:
             new.write_text(json.dumps({"format": _FORMAT, **about}), encoding="utf-8")
-            new.replace(self.path / _ABOUT)
+            sign(new)
+            for file in (checksum_of(new), new):
+                file.replace(self.path / file.name)
         finally:
             shutil.rmtree(new.parent, ignore_errors=True)
         self.about = about
@@ -128,7 +130,7 @@ class OnDisk(Batches):
                 fill_value=np.iinfo(labels.dtype).max,
             )
             array[:] = labels
-            array.attrs["crc32"] = _checksum(labels)
+            array.attrs.update({"layout": _layout(labels), "crc32": _checksum(labels)})
             self._at(chain, number).parent.mkdir(exist_ok=True)
             # Ctrl-C between the next line and the count below leaves a batch uncounted, which then comes here again.
             shutil.rmtree(self._at(chain, number), ignore_errors=True)
@@ -150,7 +152,7 @@ class OnDisk(Batches):
 
     def close(self) -> None:
         """Let another process write to the store."""
-        self._lock.close()
+        self._lock.release()
 
     def _at(self, chain: int, number: int) -> Path:
         return self.path / f"chain_{chain}" / f"batch_{number:06d}"
@@ -159,9 +161,13 @@ class OnDisk(Batches):
         import zarr
 
         try:
-            return zarr.open_array(str(self._at(chain, number)), mode="r")
+            array = zarr.open_array(str(self._at(chain, number)), mode="r")
+            is_whole = array.attrs["layout"] == _layout(array)
         except Exception as error:
             raise self._damaged(chain, number) from error
+        if not is_whole:
+            raise self._damaged(chain, number)
+        return array
 
     def _damaged(self, chain: int, number: int) -> ValueError:
         where = self._at(chain, number)
@@ -172,9 +178,15 @@ class OnDisk(Batches):
 
     def _read_about(self) -> dict[str, Any]:
         file = self.path / _ABOUT
-        if not file.exists():
+        if not file.exists() and not any(self.path.glob("chain_*")):
             return {}
-        about = json.loads(file.read_text(encoding="utf-8"))
+        try:
+            about = json.loads(signed(file))
+        except ValueError as error:
+            raise ValueError(
+                f"`store` is damaged: {error}. Restore it, with the file of its checksum. The draws themselves are the "
+                f"Zarr arrays in {self.path}, one for each batch."
+            ) from error
         if about.pop("format", None) != _FORMAT:
             raise ValueError(f"`store` must hold draws as this version writes them; {file} says otherwise.")
         return about
@@ -190,36 +202,13 @@ class OnDisk(Batches):
 def _is_store(path: Path) -> bool:
     if not path.is_dir():
         return False
-    return (path / _ABOUT).exists() or {file.name for file in path.iterdir()} <= {_LOCK, _UNFINISHED}
+    names = {file.name for file in path.iterdir()}
+    return not names.isdisjoint({_ABOUT, checksum_of(path / _ABOUT).name}) or names <= {LOCK, _UNFINISHED}
+
+
+def _layout(labels: Any) -> str:
+    return f"{labels.shape} {labels.dtype.str}"
 
 
 def _checksum(labels: Rows) -> int:
-    return zlib.crc32(f"{labels.shape} {labels.dtype.str}".encode() + np.ascontiguousarray(labels).tobytes())
-
-
-def locked(path: Path) -> IO[str]:
-    """Lock the store until the file is closed, also by the end of the process, however it ends."""
-    file = (path / _LOCK).open("a+", encoding="utf-8")
-    try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            file.seek(1 << 20)  # beyond the text, which others may read
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (BlockingIOError, PermissionError):
-        file.seek(0)
-        writer = file.read().strip() or "unknown"
-        file.close()
-        raise BlockingIOError(
-            f"`store` {str(path)!r} is open in process {writer}, and one process at a time can write to it. Wait "
-            "for it, close the accumulator there, or end that process."
-        ) from None
-    file.seek(0)
-    file.truncate()
-    file.write(str(os.getpid()))
-    file.flush()
-    return file
+    return zlib.crc32(_layout(labels).encode() + np.ascontiguousarray(labels).tobytes())

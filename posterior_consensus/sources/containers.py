@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
+import numpy as np
 import xarray as xr
 
 from posterior_consensus import display
@@ -20,7 +21,7 @@ from posterior_consensus.sources.plain_files import is_plain
 
 Container = TypeVar("Container")
 
-_LEVELS = "multi_index"
+_LEVELS = "levels_of_"  # attribute for each dimension of several levels
 
 
 class HasDataset(Protocol):
@@ -105,7 +106,7 @@ def stored(items: xr.DataArray, variables: Mapping[str, Any], attrs: Mapping[str
             raise ValueError(
                 f"The draws must not have a dimension or coordinate {taken[0]!r}: a result is stored there."
             )
-    return xr.Dataset(variables, attrs=attrs)
+    return storable(xr.Dataset(variables, attrs=attrs))
 
 
 class Stored(display.Shown):
@@ -124,8 +125,9 @@ class Stored(display.Shown):
         Returns
         -------
         result of this class
-            Equal to the stored one in every attribute but draws, which are not stored. Names of clusters and chains
-            that are neither text nor numbers come back as text.
+            Equal to the stored one in every attribute but draws, which are not stored. Names and coordinates that are
+            neither text nor numbers nor times come back as text. Attributes of coordinates that are neither text nor
+            numbers do not come back.
 
         Raises
         ------
@@ -223,31 +225,59 @@ def attach(data: Container, *results: HasDataset, group: str = "consensus") -> C
             raise TypeError(f"`results` must have a method to_dataset(); got {type(result).__name__}.")
     if not isinstance(group, str) or not group or "/" in group:
         raise ValueError(f"`group` must be a name without '/'; got {group!r}.")
-    datasets = [result.to_dataset() for result in results]
+    datasets = [storable(result.to_dataset()) for result in results]
     try:
         dataset = xr.merge(datasets, join="exact", compat="identical", combine_attrs="drop_conflicts")
     except (xr.MergeError, ValueError) as error:
         raise ValueError(
             f"`results` must agree where they store the same variable; attach them as separate groups. ({error})"
         ) from error
-    return with_groups(data, {group: without_levels(dataset)})
+    return with_groups(data, {group: dataset})
 
 
-def without_levels(dataset: xr.Dataset) -> xr.Dataset:
-    """Turn each MultiIndex, which no file format holds, into coordinates; `restored_levels` turns them back."""
-    multi = {str(dim): list(dataset.indexes[dim].names) for dim in dataset.dims if _has_levels(dataset, dim)}
-    return dataset.reset_index(list(multi)).assign_attrs({_LEVELS: as_json(multi)}) if multi else dataset
+def storable(dataset: xr.Dataset) -> xr.Dataset:
+    """Turn what not every file format holds into what all do.
+
+    Each MultiIndex becomes coordinates, which `restored_levels` turns back. Other coordinates that are neither text nor
+    numbers nor times become text. Attributes that are neither text nor numbers are left out: not all objects have a
+    text that says anything, or that a copy of theirs has too.
+    """
+    several = [str(dim) for dim, index in dataset.indexes.items() if dim in dataset.dims and index.nlevels > 1]
+    levels = {f"{_LEVELS}{dim}": as_json(list(dataset.indexes[dim].names)) for dim in several}
+    plain = dataset.reset_index(several).assign_attrs(levels)
+    odd = {name: coord for name, coord in plain.coords.items() if not _is_plain(coord)}
+    plain = plain.assign_coords({name: _as_text(coord) for name, coord in odd.items()})
+    for variable in plain.variables.values():
+        variable.attrs = {str(name): value for name, value in variable.attrs.items() if _is_plain_attribute(value)}
+    return plain
+
+
+def _is_plain(coord: xr.DataArray) -> bool:
+    dtype: Any = coord.dtype
+    if not isinstance(dtype, np.dtype):  # of pandas
+        return False
+    if dtype.kind == "O":
+        return {type(value) for value in coord.values.flat} in ({str}, {int}, {float})
+    return dtype.kind in set("biufMmSU")
+
+
+def _as_text(coord: xr.DataArray) -> xr.Variable:
+    return xr.Variable(coord.dims, np.reshape([str(value) for value in coord.values.flat], coord.shape), coord.attrs)
+
+
+def _is_plain_attribute(value: Any) -> bool:
+    several = isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim == 1)
+    plain = (str, int, float, np.integer, np.floating)
+    return all(isinstance(one, plain) and not isinstance(one, bool) for one in (value if several else [value]))
 
 
 def restored_levels(dataset: xr.Dataset) -> xr.Dataset:
-    """Make each MultiIndex again that `without_levels` took apart."""
-    for dim, levels in from_json(dataset.attrs.get(_LEVELS, "{}")).items():
-        dataset = dataset.set_index({dim: levels})
-    return dataset
-
-
-def _has_levels(dataset: xr.Dataset, dim: Hashable) -> bool:
-    return dim in dataset.indexes and dataset.indexes[dim].nlevels > 1
+    """Make each MultiIndex again that `storable` took apart."""
+    names = [str(name) for name in dataset.attrs if str(name).startswith(_LEVELS)]
+    levels = {name.removeprefix(_LEVELS): from_json(dataset.attrs[name]) for name in names}
+    restored = dataset.set_index(levels)
+    restored.attrs = {name: value for name, value in dataset.attrs.items() if name not in names}
+    return restored
 
 
 def with_groups(data: Container, groups: Mapping[str, xr.Dataset]) -> Container:

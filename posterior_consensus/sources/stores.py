@@ -5,17 +5,20 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import stat
 import sys
 import tempfile
 import weakref
 import zlib
 from collections.abc import Callable, Sequence
+from io import BytesIO
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
+from filelock import BaseFileLock
 
 from posterior_consensus import memory
 from posterior_consensus.ensemble.draws import PartitionDraws
@@ -26,18 +29,18 @@ from posterior_consensus.ensemble.stored import Layout, StoredLabels, chunk_file
 from posterior_consensus.executor import in_order
 from posterior_consensus.partitions import smallest_dtype
 from posterior_consensus.progress import track
-from posterior_consensus.sources.batches import locked
-from posterior_consensus.sources.containers import restored_levels, without_levels
+from posterior_consensus.sources.containers import restored_levels, storable
+from posterior_consensus.sources.files import LOCK, checksum_of, locked, sign, signed
 
 Labels = npt.NDArray[Any]
 # Draws by number, and what gives their canonical labels to a function, some items after others, and their clusters.
 Part = tuple[npt.NDArray[np.int64], Callable[[Callable[[Labels], None]], npt.NDArray[np.int64]]]
 
-_FORMAT = "posterior_consensus labels 1"
-_DRAWS, _UNFINISHED, _LOCK = "draws", "unfinished", "lock"  # in a store
+_FORMAT = "posterior_consensus labels 2"
+_DRAWS, _UNFINISHED = "draws", "unfinished"  # in a store
 _LABELS, _ABOUT, _ITEMS = "labels", "about.nc", "items.nc"  # in its draws
 _SHARE_IN_MEMORY = 1 / 4  # of the memory budget: labels that take no more are kept there
-_TEMPORARY = "posterior_consensus_labels_"
+_TEMPORARY, _MARK = "posterior_consensus_labels_", "temporary"  # how a temporary one begins, and a file in it
 
 
 def are_large(shape: tuple[int, int], dtype: np.dtype[Any]) -> bool:
@@ -90,7 +93,7 @@ def written(
     owner = Temporary(beside) if store is None else None
     path = owner.path if owner is not None else store
     assert path is not None
-    lock = owner.lock if owner is not None else _taken(path)
+    lock = None if owner is not None else _taken(path)
     new = path / _UNFINISHED
     try:
         shutil.rmtree(new, ignore_errors=True)  # of a process that was killed
@@ -112,8 +115,8 @@ def written(
         ) from error
     finally:
         shutil.rmtree(new, ignore_errors=True)
-        if owner is None:
-            lock.close()
+        if lock is not None:
+            lock.release()
     return draws
 
 
@@ -121,7 +124,8 @@ def is_store(path: Any) -> bool:
     """Whether a path leads to a store, finished or not."""
     if not isinstance(path, (str, Path)):
         return False
-    return (Path(path) / _DRAWS / _ABOUT).exists() or (Path(path) / _UNFINISHED / _LABELS).exists()
+    about = Path(path) / _DRAWS / _ABOUT
+    return about.exists() or checksum_of(about).exists() or (Path(path) / _UNFINISHED / _LABELS).exists()
 
 
 def stored_draws(path: Path, *, progressbar: bool) -> PartitionDraws:
@@ -139,8 +143,7 @@ def stored_draws(path: Path, *, progressbar: bool) -> PartitionDraws:
             "process was killed. In the latter case make it again: as_partition_draws(data, store=...)."
         )
     try:
-        about = xr.load_dataset(folder / _ABOUT, engine="h5netcdf")
-        coords = restored_levels(xr.load_dataset(folder / _ITEMS, engine="h5netcdf")).coords
+        about, items = (xr.load_dataset(BytesIO(signed(folder / name)), engine="h5netcdf") for name in (_ABOUT, _ITEMS))
         if about.attrs["format"] != _FORMAT:
             raise ValueError(f"its format is {about.attrs['format']!r}, and this version reads {_FORMAT!r}")
         n_clusters = about["n_clusters"].values.astype(np.int64)
@@ -154,12 +157,15 @@ def stored_draws(path: Path, *, progressbar: bool) -> PartitionDraws:
         )
         if (folder / _LABELS / ".zarray").read_text(encoding="utf-8") != layout.metadata():
             raise ValueError("its array is of another type or shape than when it was written")
-    except (OSError, KeyError, ValueError) as error:
-        raise ValueError(f"The store {str(path)!r} is damaged: {error}. Make it again from the draws.") from error
+    except (OSError, ValueError) as error:
+        raise ValueError(
+            f"The store {str(path)!r} is damaged: {error}. Restore it, or remove the store and make it again from the "
+            "draws."
+        ) from error
     samples = Samples(about["chain"].values, about["draw"].values, about["weight"].values)
     label_dtype = smallest_dtype(int(n_clusters.max()))
     drawn = StoredLabels(folder / _LABELS, layout, label_dtype, n_clusters, progressbar=progressbar)
-    return PartitionDraws(Items(shape[1], about.attrs["item_dim"], coords), samples, drawn)
+    return PartitionDraws(Items(shape[1], about.attrs["item_dim"], restored_levels(items).coords), samples, drawn)
 
 
 class Temporary:
@@ -167,24 +173,35 @@ class Temporary:
 
     def __init__(self, beside: Path | None) -> None:
         place = Path(tempfile.gettempdir()) if beside is None else beside
-        for left in place.glob(f"{_TEMPORARY}*"):  # by processes that were killed
+        for left in filter(_is_temporary, place.glob(f"{_TEMPORARY}*")):  # by processes that were killed
             _remove_left(left)
-        new = Path(tempfile.mkdtemp(prefix=f"new_{_TEMPORARY}", dir=place))
-        self.lock = locked(new)
-        # Only a directory that is locked gets the name by which others find it; Windows renames none of an open file.
-        self.path = new if sys.platform == "win32" else new.rename(new.with_name(new.name.removeprefix("new_")))
-        weakref.finalize(self, _remove, self.path, self.lock, os.getpid())
+        self.path = Path(tempfile.mkdtemp(prefix=_TEMPORARY, dir=place))
+        lock = locked(self.path)
+        (self.path / _MARK).touch()  # under the lock: what is marked but not locked was left
+        weakref.finalize(self, _remove, self.path, lock, os.getpid())
 
 
-def _remove(path: Path, lock: IO[str], pid: int) -> None:
+def _is_temporary(path: Path) -> bool:
+    """Whether a path is a temporary store that this user's processes made, told without opening anything.
+
+    Others can put links under its name where all can write, but nothing into a directory of the user's own that is
+    closed to them. Stores that a user named bear no mark.
+    """
+    try:
+        about = path.lstat()
+        is_own = sys.platform == "win32" or (about.st_uid == os.getuid() and not about.st_mode & 0o077)
+        return stat.S_ISDIR(about.st_mode) and is_own and stat.S_ISREG((path / _MARK).lstat().st_mode)
+    except OSError:
+        return False
+
+
+def _remove(path: Path, lock: BaseFileLock, pid: int) -> None:
     if os.getpid() == pid:  # a forked process ends before the one that made the directory
-        lock.close()
+        lock.release()
         shutil.rmtree(path, ignore_errors=True)
 
 
 def _remove_left(path: Path) -> None:
-    if not (path / _LOCK).exists():
-        return
     try:
         lock = locked(path)
     except OSError:
@@ -192,14 +209,14 @@ def _remove_left(path: Path) -> None:
     _remove(path, lock, os.getpid())
 
 
-def _taken(path: Path) -> IO[str]:
+def _taken(path: Path) -> BaseFileLock:
     """Lock a directory to write a store in it."""
     if (path / _DRAWS / _ABOUT).exists():
         raise ValueError(
             f"`store` must be a new or empty directory; {str(path)!r} holds draws already. Give its path as "
             "`data` to take them, or remove it."
         )
-    if path.exists() and not (path.is_dir() and {file.name for file in path.iterdir()} <= {_LOCK, _UNFINISHED}):
+    if path.exists() and not (path.is_dir() and {file.name for file in path.iterdir()} <= {LOCK, _UNFINISHED}):
         raise ValueError(f"`store` must be a new or empty directory; got {str(path)!r}.")
     path.mkdir(parents=True, exist_ok=True)
     return locked(path)
@@ -281,8 +298,9 @@ def _write_about(draws: PartitionDraws, drawn: StoredLabels, folder: Path) -> No
             "item_dim": draws.items.dim,
         },
     )
-    about.to_netcdf(folder / _ABOUT, engine="h5netcdf")
-    without_levels(xr.Dataset(coords=draws.items.coords)).to_netcdf(folder / _ITEMS, engine="h5netcdf")
+    for name, dataset in ((_ABOUT, about), (_ITEMS, storable(xr.Dataset(coords=draws.items.coords)))):
+        dataset.to_netcdf(folder / name, engine="h5netcdf")
+        sign(folder / name)
 
 
 def _successive(rows: npt.NDArray[np.int64]) -> list[tuple[slice, slice]]:
