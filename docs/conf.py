@@ -58,7 +58,7 @@ if os.environ.get("DOCS_INTERSPHINX"):
         "xarray": ("https://docs.xarray.dev/en/stable/", None),
     }
 
-# To MyST-NB every .py is a notebook here, this file and any script beside the posteriors included.
+# To MyST-NB every .py is a notebook here, these included.
 exclude_patterns = ["_build", "conf.py", "gallery.py"]
 templates_path = ["_templates"]
 
