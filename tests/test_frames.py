@@ -1,4 +1,4 @@
-"""DataFrames of draws: chain and draw in columns or in the index, and what is no draw in a row or no item in a column."""
+"""DataFrames of draws: chain and draw in columns or in the index, rows that are no draws, columns that are no items."""
 
 import numpy as np
 import pandas as pd

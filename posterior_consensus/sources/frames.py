@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Hashable, Iterable, Sequence
+from itertools import pairwise
 from typing import Any, NoReturn
 
 import numpy as np
@@ -118,16 +119,23 @@ def _ids(table: pd.DataFrame, name: str, dims: Sequence[str]) -> dict[str, pd.Se
 
 
 def _warn_of_items_as_rows(items: pd.DataFrame, name: str) -> None:
-    """Warn where columns only have numbers, and rows have names or are fewer."""
+    """Warn where columns are only counted, as V1, V2, ... by R, and rows are fewer or have names that do not count."""
     n_rows, n_columns = items.shape
-    columns = list(map(str, items.columns))
-    counted = any(columns == [f"{v}{k + first}" for k in range(n_columns)] for v in ("", "V") for first in (0, 1))
-    if counted and (items.index.inferred_type == "string" or n_columns > n_rows):
+    has_names = items.index.inferred_type == "string" and _counted(items.index) is None
+    if _counted(items.columns) in ("", "V") and (has_names or n_columns > n_rows):
         warnings.warn(
             f"`data` must have draws as rows and items as columns: {name} is taken as {n_rows} draws of {n_columns} "
             "items. If its rows are items, take its transpose; if not, give names to the columns.",
             stacklevel=3,
         )
+
+
+def _counted(names: pd.Index) -> str | None:
+    """What successive numbers follow in all names; None where they are no such names."""
+    found = [one for one in (re.fullmatch(r"(.*?)(\d+)", str(name)) for name in names) if one]
+    if len(found) < len(names) or len({one[1] for one in found}) != 1:
+        return None
+    return found[0][1] if all(int(b[2]) - int(a[2]) == 1 for a, b in pairwise(found)) else None
 
 
 def _refuse_repeated(items: pd.DataFrame, ids: Sequence[Hashable], name: str) -> NoReturn:

@@ -140,7 +140,7 @@ def _read_text(path: Path) -> pd.DataFrame:
             f"`data` must be a path to a table of text with a row for each draw; {path.name!r} cannot be read as one "
             f"({error})."
         ) from error
-    return table
+    return table.set_axis(range(table.shape[1]), axis=1) if names_rows else table
 
 
 def _fields(line: str, separator: str) -> list[str]:
