@@ -9,7 +9,6 @@ from itertools import pairwise
 from typing import Any, NoReturn
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 _DIMS = ("chain", "draw")
@@ -159,17 +158,14 @@ def _refuse_repeated(items: pd.DataFrame, ids: Sequence[Hashable], name: str) ->
 
 
 def _check_labels(items: pd.DataFrame, name: str) -> None:
-    """Refuse columns that count the rows, and a first one that names them."""
-    chains = pd.factorize(items.index.get_level_values("chain"))[0]
-    order = np.argsort(chains, kind="stable")
-    within = np.diff(chains[order]) == 0
-    for k, column in enumerate(items.columns):
-        if str(column).startswith("Unnamed: ") or (k == 0 and _names_rows(items)):
-            does = "names the rows. Leave it out, or read the file with index_col=0"
-        elif _counts_rows(items.iloc[order, k], within):
-            does = "counts the rows. Name it 'draw', or leave it out"
-        else:
-            continue
+    """Refuse columns that count the rows, or name them."""
+    unnamed = [column for column in items.columns if str(column).startswith("Unnamed: ")]
+    wrong = [(column, "names the rows. Leave it out, or read the file with index_col=0") for column in unnamed]
+    if _names_rows(items):
+        wrong.append((items.columns[0], "names the rows. Leave it out, or make it the index"))
+    wrong += [(column, "counts the rows. Name it 'draw', or leave it out") for column in _counters(items)]
+    if wrong:
+        column, does = wrong[0]
         raise ValueError(f"`data` must have labels in its columns; {column!r} of {name} {does}.")
 
 
@@ -180,9 +176,13 @@ def _names_rows(items: pd.DataFrame) -> bool:
     return is_text and first.is_unique and items.shape[1] > 1 and not items.iloc[:, 1].is_unique
 
 
-def _counts_rows(column: pd.Series, within: npt.NDArray[np.bool_]) -> bool:
-    """Whether numbers rise by the same step from each row of a chain to the next, which clusters do not."""
-    if not pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
-        return False
-    steps = np.diff(column.to_numpy(np.float64, na_value=np.nan))[within]
-    return steps.size >= _FEW and steps[0] > 0 and bool((steps == steps[0]).all())
+def _counters(items: pd.DataFrame) -> pd.Index:
+    """Columns of numbers that rise by the same step from each row of a chain to the next, which clusters do not."""
+    chains = pd.factorize(items.index.get_level_values("chain"))[0]
+    order = np.argsort(chains, kind="stable")
+    within = np.diff(chains[order]) == 0
+    found = items.loc[:, [dtype.kind in "iuf" for dtype in items.dtypes]]
+    for n_rows in (_FEW + 1, len(items)):  # few rows suffice to rule out all labels
+        steps = np.diff(found.iloc[order[:n_rows]].to_numpy(np.float64, na_value=np.nan), axis=0)[within[: n_rows - 1]]
+        found = found.loc[:, ((steps > 0) & (steps == steps[:1])).all(axis=0)]
+    return found.columns if within.sum() >= _FEW else found.columns[:0]
