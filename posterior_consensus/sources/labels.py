@@ -98,10 +98,10 @@ def as_partition_draws(
     Tables (.csv, .tsv, .txt, also with .gz) have a row for each draw and a column for each item, as R's ``write.csv``
     makes them of a matrix of draws x items. A first line of names, quoted or not numbers, becomes the items'
     coordinate; names of rows are left out. Columns ``chain`` and ``draw`` (or ``.chain`` and ``.iteration``, as R's
-    posterior calls them, or ``iter``) say where a row comes from; without them all rows are one chain. The same holds of
-    a DataFrame, where these may be levels of the index. A column that counts or names the rows, a row for each item of a
-    draw, and draws as columns are refused. A NumPy file (.npy, .npz with one array) has draws x items or chains x draws
-    x items.
+    posterior calls them, or ``iter``) say where a row comes from; without them all rows are one chain. The same holds
+    of a DataFrame, where these may be levels of the index. A column that counts or names the rows, a row for each item
+    of a draw, and draws as columns are refused. A NumPy file (.npy, .npz with one array) has draws x items or chains x
+    draws x items.
 
     Examples
     --------
