@@ -24,7 +24,7 @@ WAYS = {
     "one of each": lambda z: z.reset_index("chain"),
     "names of R's posterior": lambda z: z.reset_index().rename(columns={"chain": ".chain", "draw": ".iteration"}),
     "iter": lambda z: z.reset_index().rename(columns={"chain": "Chain", "draw": "iter"}),
-    "another variable": lambda z: z.add_prefix("z[1").add_suffix("]").assign(**{"mu[1]": 0.5}).reset_index(),
+    "another variable": lambda z: z.reset_index().assign(**{"mu[1]": 0.5}),
 }
 
 
