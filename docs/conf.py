@@ -15,7 +15,7 @@ TUTORIALS = HERE / "tutorials"
 
 
 def copy_examples():
-    """Put the notebooks of examples/, and the posteriors they read, where Sphinx looks for pages.
+    """Put the notebooks of examples/ where Sphinx looks for pages.
 
     A file is a notebook if it has cells. In git it stays under examples/ alone, so that the script
     a user runs and the page a user reads cannot come apart.
@@ -26,13 +26,11 @@ def copy_examples():
     for source in EXAMPLES.glob("*.py"):
         if "\n# %%" in source.read_text(encoding="utf-8"):
             shutil.copy2(source, TUTORIALS)  # with its date: Sphinx builds changed pages only
-    if (EXAMPLES / "data").is_dir():
-        shutil.copytree(EXAMPLES / "data", TUTORIALS / "data", dirs_exist_ok=True)
 
 
 copy_examples()
 sys.path.insert(0, str(HERE))  # the plots' pages and the landing page take their pictures from gallery.py
-os.environ["PYTHONPATH"] = str(EXAMPLES)  # a notebook may take a model from the script that sampled it
+os.environ["PYTHONPATH"] = str(EXAMPLES)  # notebooks import tutorial.py and the models of scripts that sampled
 
 project = "posterior_consensus"
 author = "The posterior_consensus developers"
@@ -60,8 +58,8 @@ if os.environ.get("DOCS_INTERSPHINX"):
         "xarray": ("https://docs.xarray.dev/en/stable/", None),
     }
 
-# To MyST-NB every .py is a notebook here, this file and any script beside the posteriors included.
-exclude_patterns = ["_build", "conf.py", "gallery.py", "tutorials/data"]
+# To MyST-NB every .py is a notebook here, these included.
+exclude_patterns = ["_build", "conf.py", "gallery.py"]
 templates_path = ["_templates"]
 
 autosummary_generate = True

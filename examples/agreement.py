@@ -11,12 +11,13 @@
 
 # %%
 import xarray as xr
+from tutorial import DATA, display
 
 import posterior_consensus as pc
 
 
 def draws_in(name, variable):
-    with xr.open_datatree(f"data/{name}.nc", engine="h5netcdf") as file:
+    with xr.open_datatree(DATA / f"{name}.nc", engine="h5netcdf") as file:
         return pc.as_partition_draws(file.load(), variable)
 
 
@@ -31,7 +32,7 @@ stray = draws_in("galaxies_not_converged", "z").isel(chain=1)
 # distance). No two of these galaxies are together in all 4,000 draws. At a lower level there is more to see.
 
 # %%
-pc.stable_components(draws, 0.8)
+display(pc.stable_components(draws, 0.8))
 
 # %%
 ax = pc.plot_stable_components(pc.stable_components(draws, 0.8))
@@ -42,7 +43,7 @@ ax = pc.plot_stable_components(pc.stable_components(draws, 0.8))
 # items of a component, and not only from one item to the next.
 
 # %%
-pc.stable_components(draws, 0.8, linkage="complete").n_components
+display(pc.stable_components(draws, 0.8, linkage="complete").n_components)
 
 # %% [markdown]
 # ## How much do clusterings agree?
@@ -53,7 +54,7 @@ pc.stable_components(draws, 0.8, linkage="complete").n_components
 # %%
 chains = {f"chain {c}": draws.isel(chain=c) for c in range(4)}
 five = chains | {"another sampler": stray}
-pc.averaged_jaccard([pc.consensus_partition(one, random_seed=1, progressbar=False) for one in five.values()])
+display(pc.averaged_jaccard([pc.consensus_partition(one, random_seed=1, progressbar=False) for one in five.values()]))
 
 # %% [markdown]
 # One number does not tell why. `agreement_path` does: each chain has an estimate of its own, and disagreement with
@@ -61,14 +62,14 @@ pc.averaged_jaccard([pc.consensus_partition(one, random_seed=1, progressbar=Fals
 # apart until the others outweigh their own draws.
 
 # %%
-pc.agreement_path(chains, random_seed=1, progressbar=False)
+display(pc.agreement_path(chains, random_seed=1, progressbar=False))
 
 # %% [markdown]
 # The four chains find the same partition by themselves. With the fifth it is different:
 
 # %%
 path = pc.agreement_path(five, random_seed=1, progressbar=False)
-path
+display(path)
 
 # %%
 axes = pc.plot_agreement_path(path)
@@ -78,7 +79,7 @@ axes = pc.plot_agreement_path(path)
 # expected loss about doubles. `path.groups` has the groups, and `path.labels` each chain's estimate at each price.
 
 # %%
-path.groups
+display(path.groups)
 
 # %% [markdown]
 # Few draws look different. Take ten draws of each chain: the estimates differ, and a low price brings them together
@@ -86,7 +87,7 @@ path.groups
 
 # %%
 few = pc.agreement_path(draws.isel(draw=slice(None, None, 100)), loss="binder", random_seed=1, progressbar=False)
-few.verdict
+print(few.verdict)
 
 # %% [markdown]
 # ## A few clusterings become one
@@ -99,7 +100,7 @@ few.verdict
 # %%
 estimates = pc.as_partition_draws(path.labels.sel(price=0.0).values)
 best = pc.consensus_partition(estimates, "vi", "sccc", progressbar=False)
-best.info.n_clusters, best.info.expected_losses, best.info.stability
+display((best.info.n_clusters, best.info.expected_losses, best.info.stability))
 
 # %% [markdown]
 # ## Co-clustering: rows and columns that explain each other
@@ -113,7 +114,7 @@ from sklearn.datasets import load_digits
 
 digits = load_digits()
 found = pc.cocluster(digits.data[:900], 10, 16, random_seed=1, progressbar=False)
-found
+display(found)
 
 # %% [markdown]
 # Round 0 is ten pairs of clusterings, each improved by itself. Four rounds later they agree far better. The row
@@ -121,7 +122,7 @@ found
 
 # %%
 rows = pc.consensus_partition(found.row_draws, "binder", "sccc", n_clusters=10, progressbar=False)
-pc.stable_components(found.row_draws).n_components, rows.info.stability
+display((pc.stable_components(found.row_draws).n_components, rows.info.stability))
 
 # %% [markdown]
 # Most clusters of pixels are regions of the image, though nothing was said of which pixels are neighbours.

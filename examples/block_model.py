@@ -14,12 +14,13 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
+from tutorial import DATA, display
 
 import posterior_consensus as pc
 
-tree = xr.open_datatree("data/block_model.nc", engine="h5netcdf").load()
+tree = xr.open_datatree(DATA / "block_model.nc", engine="h5netcdf").load()
 draws = pc.as_partition_draws(tree, "z")
-draws
+display(draws)
 
 # %% [markdown]
 # ## The burn-in by eye
@@ -46,10 +47,10 @@ axes = pc.plot_sequence(nmi)
 # of the remaining ones the least standard error.
 
 # %%
-vi
+display(vi)
 
 # %%
-nmi.to_dataframe()
+display(nmi.to_dataframe())
 
 # %% [markdown]
 # With either distance, about a tenth of the draws is left out. The paper puts the end of its chain's burn-in around
@@ -70,7 +71,7 @@ print("after the burn-in: ", pc.diagnose(kept).verdict)
 
 # %%
 independence = pc.diagnostics.near_independence(kept, random_seed=1)
-independence
+display(independence)
 
 # %%
 ax = pc.plot_near_independence(independence)
@@ -81,14 +82,14 @@ ax = pc.plot_near_independence(independence)
 # tell the two apart. The halves are drawn at random, so that other seeds give other p-values:
 
 # %%
-[pc.diagnostics.near_independence(kept, random_seed=seed).p_value for seed in range(1, 9)]
+display([pc.diagnostics.near_independence(kept, random_seed=seed).p_value for seed in range(1, 9)])
 
 # %% [markdown]
 # ## The consensus
 
 # %%
 best = pc.consensus_partition(kept, random_seed=1)
-best
+display(best)
 
 # %% [markdown]
 # The consensus has three blocks, but the network was simulated from five. The three smallest of these are one block
@@ -119,9 +120,9 @@ print(f"expected VI over the draws kept: {best.expected_loss:.2f} bits (MCSE {be
 # and may therefore still leave out a few draws, here no more than a hundredth of a chain:
 
 # %%
-galaxies = pc.as_partition_draws(xr.open_datatree("data/galaxies.nc", engine="h5netcdf").load(), "z")
+galaxies = pc.as_partition_draws(xr.open_datatree(DATA / "galaxies.nc", engine="h5netcdf").load(), "z")
 sequence = pc.diagnostics.sequential_distances(galaxies)
-sequence
+display(sequence)
 
 # %%
 mixture = pc.diagnostics.near_independence(galaxies.take(sequence.kept), random_seed=1)
@@ -134,7 +135,7 @@ print(mixture.verdict)
 # expected loss over the draws as they are, joint moves included:
 
 # %%
-pc.consensus_partition(galaxies, random_seed=1)
+display(pc.consensus_partition(galaxies, random_seed=1))
 
 # %% [markdown]
 # The dependence rules out something else: to take error rates, or the number of draws needed, from a theory in which

@@ -12,6 +12,7 @@
 import numpy as np
 import pandas as pd
 import xarray as xr
+from tutorial import display
 
 import posterior_consensus as pc
 
@@ -60,7 +61,7 @@ def asked(name, labels, wrong, number):
 
 
 table = pd.concat([asked("Ann", soil, 0.1, 400), asked("Bo", soil, 0.25, 400), asked("Cy", climate, 0.15, 400)])
-table.head()
+display(table.head())
 
 # %% [markdown]
 # ## Everybody is an expert
@@ -70,7 +71,7 @@ table.head()
 
 # %%
 said = pc.as_constraints(table, sites) + pc.as_constraints(draws, sites, n_pairs=400, random_seed=1)
-said
+display(said)
 
 # %% [markdown]
 # ## Who shares a view
@@ -81,7 +82,7 @@ said
 
 # %%
 found = pc.expert_views(said, measured, n_clusters=5, random_seed=1, progressbar=False)
-found
+display(found)
 
 # %%
 ax = pc.plot_experts(found)
@@ -101,20 +102,22 @@ ax = pc.plot_expert_views(found)
 # is known here, the adjusted Rand index tells:
 
 # %%
-pd.DataFrame(
-    {
-        name: [1 - pc.partition_loss(view, truth, "omari") for view in found.labels]
-        for name, truth in (("climate", climate), ("soil", soil))
-    },
-    index=pd.RangeIndex(found.n_views, name="view"),
-).round(2)
+display(
+    pd.DataFrame(
+        {
+            name: [1 - pc.partition_loss(view, truth, "omari") for view in found.labels]
+            for name, truth in (("climate", climate), ("soil", soil))
+        },
+        index=pd.RangeIndex(found.n_views, name="view"),
+    ).round(2)
+)
 
 # %% [markdown]
 # With measurements, new sites can be placed in both views:
 
 # %%
 new = pd.DataFrame([[0, 2.5, 2.2, -1.3], [-2.2, -1.3, 0, 2.5]], index=["new 1", "new 2"], columns=measured.columns)
-found.predict(new)["labels"].to_pandas()
+display(found.predict(new)["labels"].to_pandas())
 
 # %% [markdown]
 # ## Without measurements
@@ -124,7 +127,7 @@ found.predict(new)["labels"].to_pandas()
 
 # %%
 free = pc.expert_views(said, n_clusters=5, random_seed=1, progressbar=False)
-free
+display(free)
 
 # %% [markdown]
 # A view that one expert has alone is that expert's word and no more.

@@ -11,19 +11,20 @@
 # %%
 import matplotlib.pyplot as plt
 import xarray as xr
+from tutorial import DATA, display
 
 import posterior_consensus as pc
 
-with xr.open_datatree("data/iris.nc", engine="h5netcdf") as file:
+with xr.open_datatree(DATA / "iris.nc", engine="h5netcdf") as file:
     idata = file.load()
-idata["posterior"]["z"]
+display(idata["posterior"]["z"])
 
 # %% [markdown]
 # ## One call
 
 # %%
 summary = pc.summarize(idata, random_seed=1)
-summary
+display(summary)
 
 # %% [markdown]
 # `z` was found without its name, because nothing else in the posterior can be labels. The same in sentences:
@@ -40,7 +41,7 @@ print("\n".join(summary.findings()))
 # is slow on larger data, and chains often get stuck: [another tutorial](not_converged.py) shows such a run.
 
 # %%
-summary.diagnosis
+display(summary.diagnosis)
 
 # %% [markdown]
 # ## The four-panel figure
@@ -63,7 +64,7 @@ ax = pc.plot_data(petal, species, ax=right)
 # The flowers that could as well be elsewhere, the least certain first:
 
 # %%
-summary.items.to_dataframe().sort_values("margin").head()
+display(summary.items.to_dataframe().sort_values("margin").head())
 
 # %% [markdown]
 # ## Report it
@@ -77,4 +78,4 @@ print(summary.methods_text())
 # %%
 summary.to_html("irises.html")
 idata = pc.attach(idata, summary)
-idata["consensus"]["labels"]
+display(idata["consensus"]["labels"])

@@ -10,10 +10,11 @@
 
 # %%
 import xarray as xr
+from tutorial import DATA, display
 
 import posterior_consensus as pc
 
-with xr.open_datatree("data/galaxies.nc", engine="h5netcdf") as file:
+with xr.open_datatree(DATA / "galaxies.nc", engine="h5netcdf") as file:
     tree = file.load()
 
 # %% [markdown]
@@ -25,13 +26,13 @@ with xr.open_datatree("data/galaxies.nc", engine="h5netcdf") as file:
 
 # %%
 draws = pc.as_partition_draws(tree, "z")
-draws
+display(draws)
 
 # %% [markdown]
 # Before any summary: do the chains agree?
 
 # %%
-pc.diagnose(draws)
+display(pc.diagnose(draws))
 
 # %%
 ax = pc.plot_n_clusters(draws)
@@ -44,7 +45,7 @@ ax = pc.plot_n_clusters(draws)
 
 # %%
 best = pc.consensus_partition(draws, loss="vi", random_seed=1)
-best
+display(best)
 
 # %% [markdown]
 # The Monte Carlo standard error (MCSE) comes from the chains' effective sample size. It says how well the expected
@@ -65,14 +66,14 @@ ax.set_xlabel("velocity (1,000 km/s)")
 
 # %%
 binder = pc.consensus_partition(draws, loss="binder", random_seed=1)
-binder
+display(binder)
 
 # %% [markdown]
 # Each loss prefers its own partition. Both are evaluated on the same draws, so the difference of the two expected
 # losses has a standard error of its own.
 
 # %%
-pc.compare_partitions(draws, {"vi": best, "binder": binder}, loss="vi")
+display(pc.compare_partitions(draws, {"vi": best, "binder": binder}, loss="vi"))
 
 # %%
 ax = pc.plot_alluvial({"vi": best, "binder": binder})
@@ -89,14 +90,14 @@ threshold = pc.consensus.pair_threshold(draws, random_seed=1)
 ax = pc.plot_loss_path(path)
 ax.axvline(threshold.tau, color="black", linestyle=":", label=f"calibrated, tau = {threshold.tau:.2f}")
 ax.legend(frameon=False)
-threshold
+display(threshold)
 
 # %% [markdown]
 # The calibrated threshold lies on the longest plateau. This is the distance, in bits, between its partition and the one
 # that VI chose:
 
 # %%
-pc.partition_loss(best, threshold)
+display(pc.partition_loss(best, threshold))
 
 # %% [markdown]
 # ## How often two galaxies are together
@@ -115,7 +116,7 @@ ax = pc.plot_psm(psm, best)
 
 # %%
 ball = pc.credible_ball(draws, best, prob=0.95)
-ball
+display(ball)
 
 # %%
 ax = pc.plot_credible_ball(ball)
@@ -125,7 +126,7 @@ ax = pc.plot_credible_ball(ball)
 
 # %%
 items = pc.item_uncertainty(draws, best)
-items
+display(items)
 
 # %%
 ax = pc.plot_item_uncertainty(items)
@@ -136,4 +137,4 @@ ax = pc.plot_item_uncertainty(items)
 
 # %%
 tree = pc.attach(tree, best, ball, items)
-tree["consensus"]
+display(tree["consensus"])

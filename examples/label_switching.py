@@ -9,18 +9,19 @@
 import arviz as az
 import numpy as np
 import pymc as pm
+from tutorial import DATA, display
 
 import posterior_consensus as pc
 
-idata = az.from_netcdf("data/wine.nc")
-idata["posterior"]["mu"].mean("draw").sel(feature="flavanoids").to_pandas().round(2)
+idata = az.from_netcdf(DATA / "wine.nc")
+display(idata["posterior"]["mu"].mean("draw").sel(feature="flavanoids").to_pandas().round(2))
 
 # %% [markdown]
 # Each row is a chain, each column a component: the same three means in every row, but not always in the same columns.
 # A table of the posterior by component mixes them up. Its R-hats are large although nothing is wrong.
 
 # %%
-az.summary(idata, var_names=["w", "mu"], kind="diagnostics")["r_hat"]
+display(az.summary(idata, var_names=["w", "mu"], kind="diagnostics")["r_hat"])
 
 # %% [markdown]
 # ## Clusters first
@@ -43,7 +44,7 @@ with pm.Model(coords=coords) as model:
 
 soft = pc.allocation_probabilities(model, idata, progressbar=False)
 summary = pc.summarize(soft, random_seed=1, progressbar=False)
-summary
+display(summary)
 
 # %% [markdown]
 # ## Components by cluster
@@ -53,7 +54,7 @@ summary
 
 # %%
 aligned = pc.relabel(idata, summary.consensus, component_dim="component", allocations=soft)
-aligned["relabelling"]
+display(aligned["relabelling"])
 
 # %% [markdown]
 # `match_share` is the share of draws in which a cluster has at least one item in common with its component.
@@ -63,7 +64,7 @@ aligned["relabelling"]
 # R-hat means what it should.
 
 # %%
-az.summary(aligned, var_names=["w", "mu", "sigma"], round_to=2)
+display(az.summary(aligned, var_names=["w", "mu", "sigma"], round_to=2))
 
 # %%
 forest = az.plot_forest(aligned, var_names=["mu"], combined=True)
@@ -87,4 +88,4 @@ cultivar = np.array([name.split()[0] for name in y["wine"].values])
 ax = pc.plot_alluvial({"cultivar": np.unique(cultivar, return_inverse=True)[1], "clusters": summary.consensus})
 
 # %%
-summary.items.to_dataframe().sort_values("margin").head()
+display(summary.items.to_dataframe().sort_values("margin").head())

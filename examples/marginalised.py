@@ -15,13 +15,14 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pymc as pm
 import xarray as xr
+from tutorial import DATA, display
 
 import posterior_consensus as pc
 
-with xr.open_datatree("data/galaxies.nc", engine="h5netcdf") as file:
+with xr.open_datatree(DATA / "galaxies.nc", engine="h5netcdf") as file:
     idata = file.load()
 idata["posterior"] = xr.DataTree(idata["posterior"].to_dataset().drop_vars("z"))  # as NUTS leaves it
-idata["posterior"].data_vars
+display(idata["posterior"].data_vars)
 
 # %%
 velocity = idata["observed_data"]["velocity"]
@@ -38,7 +39,7 @@ with pm.Model(coords=coords) as model:
 
 # %%
 summary = pc.summarize(idata, model=model, random_seed=1, progressbar=False)
-summary
+display(summary)
 
 # %% [markdown]
 # The summary was computed from the allocation probabilities. `allocation_probabilities` gives them on their own. Every
@@ -46,7 +47,7 @@ summary
 
 # %%
 soft = pc.allocation_probabilities(model, idata, progressbar=False)
-soft
+display(soft)
 
 # %% [markdown]
 # ## The similarity matrix without the noise of labels
@@ -110,6 +111,9 @@ legend = ax.legend(frameon=False, ncols=6, fontsize="small", loc="lower center",
 new = xr.DataArray([9.5, 17.0, 21.0, 24.0, 28.0], dims="new", coords={"new": ["a", "b", "c", "d", "e"]})
 new_soft = pc.allocation_probabilities(model, idata, observed={"velocity": new}, progressbar=False)
 predicted = pc.predict_allocation(new_soft, soft, summary.consensus)
-predicted["probability"].to_pandas().round(2).assign(
-    new_cluster=predicted["new_cluster_probability"].round(2), most_probable=predicted["cluster"]
+display(
+    predicted["probability"]
+    .to_pandas()
+    .round(2)
+    .assign(new_cluster=predicted["new_cluster_probability"].round(2), most_probable=predicted["cluster"])
 )

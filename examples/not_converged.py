@@ -8,28 +8,29 @@
 
 # %%
 import xarray as xr
+from tutorial import DATA, display
 
 import posterior_consensus as pc
 
-with xr.open_datatree("data/galaxies_not_converged.nc", engine="h5netcdf") as file:
+with xr.open_datatree(DATA / "galaxies_not_converged.nc", engine="h5netcdf") as file:
     idata = file.load()
 draws = pc.as_partition_draws(idata)
 best = pc.consensus_partition(draws, random_seed=1)
-best
+display(best)
 
 # %% [markdown]
 # ## The verdict
 
 # %%
 diagnosis = pc.diagnose(draws, best)
-diagnosis
+display(diagnosis)
 
 # %% [markdown]
 # The largest gap is the number to show to others: two galaxies are almost never together in one chain, and almost
 # always in the other. `summarize` and its report give the verdict as well, so that nobody overlooks it:
 
 # %%
-pc.summarize(idata, random_seed=1, progressbar=False).findings()[-1]
+print(pc.summarize(idata, random_seed=1, progressbar=False).findings()[-1])
 
 # %% [markdown]
 # ## Side by side
@@ -50,7 +51,7 @@ axes = pc.plot_psm_by_chain(draws, best)
 # %%
 some = {f"draw {t}": draws.labels[t] for t in range(0, draws.n_draws, 10)}
 rhat = pc.diagnose(draws, best, references=some).summaries["rhat"].to_series().filter(like="distance to draw")
-rhat.sort_values().iloc[[0, len(rhat) // 2, -1]].round(2)
+display(rhat.sort_values().iloc[[0, len(rhat) // 2, -1]].round(2))
 
 # %% [markdown]
 # The chains are the same, but R-hat ranges from below the old limit of 1.1 to hopeless. `diagnose` therefore follows
@@ -75,7 +76,7 @@ ax = pc.plot_draws_map(draws, best)
 # `particles` looks for several answers, as in [a posterior with two answers](two_answers.py). Here it finds one.
 
 # %%
-pc.particles(draws, random_seed=1, progressbar=False).verdict
+print(pc.particles(draws, random_seed=1, progressbar=False).verdict)
 
 # %% [markdown]
 # That is no sign of convergence. An answer of its own needs a valley, few draws between it and the others. The two
@@ -84,13 +85,13 @@ pc.particles(draws, random_seed=1, progressbar=False).verdict
 
 # %%
 two = pc.particles(draws, 2, random_seed=1, progressbar=False)
-two.by_chain.to_pandas().round(2)
+display(two.by_chain.to_pandas().round(2))
 
 # %% [markdown]
 # The weights tell how many draws each chain has, and nothing of the posterior. Their standard errors say so.
 
 # %%
-two.weights.values.round(2), two.weights_mcse.values.round(2)
+display((two.weights.values.round(2), two.weights_mcse.values.round(2)))
 
 # %% [markdown]
 # So ask `diagnose` first. Where chains stay in modes of their own, without overlap, `particles` names them as well,
@@ -104,9 +105,9 @@ two.weights.values.round(2), two.weights_mcse.values.round(2)
 # from their probabilities afterwards. `examples/sample_galaxies.py` did that, with four long chains.
 
 # %%
-with xr.open_datatree("data/galaxies.nc", engine="h5netcdf") as file:
+with xr.open_datatree(DATA / "galaxies.nc", engine="h5netcdf") as file:
     good = pc.as_partition_draws(file.load(), "z")
-pc.diagnose(good)
+display(pc.diagnose(good))
 
 # %%
 ax = pc.plot_draws_map(good)

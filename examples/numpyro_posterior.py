@@ -27,12 +27,13 @@
 
 # %%
 import xarray as xr
+from tutorial import DATA, display
 
 import posterior_consensus as pc
 
-with xr.open_datatree("data/galaxies_numpyro.nc", engine="h5netcdf") as file:
+with xr.open_datatree(DATA / "galaxies_numpyro.nc", engine="h5netcdf") as file:
     idata = file.load()
-idata["posterior"]["log_prob_z"]
+display(idata["posterior"]["log_prob_z"])
 
 # %% [markdown]
 # ## Found without a name
@@ -43,7 +44,7 @@ idata["posterior"]["log_prob_z"]
 
 # %%
 summary = pc.summarize(idata, random_seed=1, progressbar=False)
-summary
+display(summary)
 
 # %% [markdown]
 # The line `draws` says what was taken. A posterior may have probabilities and labels that are drawn from them. Then the
@@ -55,7 +56,7 @@ summary
 
 # %%
 soft = pc.as_allocation_probabilities(idata)
-soft
+display(soft)
 
 # %%
 ax = pc.plot_psm(soft, summary.consensus)
@@ -67,7 +68,7 @@ ax = pc.plot_psm(soft, summary.consensus)
 # of 12. Do the two consensus partitions agree?
 
 # %%
-with xr.open_datatree("data/galaxies.nc", engine="h5netcdf") as file:
+with xr.open_datatree(DATA / "galaxies.nc", engine="h5netcdf") as file:
     other = pc.as_partition_draws(file.load(), "z")
 by_pymc = pc.consensus_partition(other, random_seed=1)
 print(f"VI between the two: {pc.partition_loss(by_pymc, summary.consensus):.3f} bits")

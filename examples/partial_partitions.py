@@ -11,10 +11,11 @@
 # %%
 import numpy as np
 import xarray as xr
+from tutorial import DATA, display
 
 import posterior_consensus as pc
 
-with xr.open_datatree("data/galaxies.nc", engine="h5netcdf") as file:
+with xr.open_datatree(DATA / "galaxies.nc", engine="h5netcdf") as file:
     tree = file.load()
 draws = pc.as_partition_draws(tree, "z")
 velocity = tree["observed_data"]["velocity"]
@@ -28,13 +29,13 @@ velocity = tree["observed_data"]["velocity"]
 
 # %%
 partial = pc.partial_partition(draws, 0.5, random_seed=1)
-partial
+display(partial)
 
 # %% [markdown]
 # `labels` has -1 for the galaxies that are left open. These are the sure ones:
 
 # %%
-partial.labels[partial.labels >= 0]
+display(partial.labels[partial.labels >= 0])
 
 # %%
 ax = pc.plot_data(velocity, partial)
@@ -57,7 +58,7 @@ ax = pc.plot_psm(draws, partial)
 
 # %%
 ax = pc.plot_partial_partition(partial)
-partial.area
+display(partial.area)
 
 # %% [markdown]
 # With more probability asked for, fewer galaxies are left. At 0.95 there are five, each in a cluster of its own: all
@@ -68,7 +69,7 @@ for prob in (0.5, 0.8, 0.95):
     print(pc.partial_partition(draws, prob, random_seed=1).in_words())
 
 # %%
-pc.partial_partition(draws, 0.95, random_seed=1)
+display(pc.partial_partition(draws, 0.95, random_seed=1))
 
 # %% [markdown]
 # ## Is the probability right?
@@ -81,7 +82,7 @@ chosen = pc.partial_partition(draws.isel(chain=[0, 1]), 0.5, random_seed=1)
 sure = np.flatnonzero(chosen.labels >= 0)
 others = pc.as_partition_draws(draws.isel(chain=[2, 3]).labels[:, sure])
 agree = np.all(others.labels == chosen.labels.values[sure], axis=1)
-chosen.probability, float(agree.mean())
+display((chosen.probability, float(agree.mean())))
 
 # %% [markdown]
 # ## A whole partition that keeps what is sure
@@ -92,4 +93,4 @@ chosen.probability, float(agree.mean())
 # %%
 whole = pc.partial_partition(draws, 0.5, complete="vi", random_seed=1)
 best = pc.consensus_partition(draws, loss="vi", random_seed=1)
-whole.expected_loss, best.expected_loss, pc.partition_loss(whole.completion, best)
+display((whole.expected_loss, best.expected_loss, pc.partition_loss(whole.completion, best)))

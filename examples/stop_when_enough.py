@@ -9,6 +9,7 @@
 
 # %%
 import numpy as np
+from tutorial import display
 
 import posterior_consensus as pc
 
@@ -71,7 +72,7 @@ for n_sweeps in range(1, 2001):
 
 # %%
 draws = kept.draws().isel(draw=slice(n_sweeps // 5, None))
-pc.summarize(draws, random_seed=1, progressbar=False)
+display(pc.summarize(draws, random_seed=1, progressbar=False))
 
 # %% [markdown]
 # ## Where the process may be killed

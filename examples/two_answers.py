@@ -10,14 +10,15 @@
 from collections import Counter
 
 import xarray as xr
+from tutorial import DATA, display
 
 import posterior_consensus as pc
 
-with xr.open_datatree("data/two_answers.nc", engine="h5netcdf") as file:
+with xr.open_datatree(DATA / "two_answers.nc", engine="h5netcdf") as file:
     tree = file.load()
 draws = pc.as_partition_draws(tree)
 best = pc.consensus_partition(draws, random_seed=1)
-best
+display(best)
 
 # %%
 ax = pc.plot_data(tree["observed_data"]["traits"], best, items=pc.item_uncertainty(draws, best))
@@ -27,7 +28,7 @@ ax = pc.plot_data(tree["observed_data"]["traits"], best, items=pc.item_uncertain
 # The valley goes with the coast, and so do four plants of the mountains.
 
 # %%
-[dict(Counter(name.split()[0] for name in plants)) for plants in best.clusters.values()]
+display([dict(Counter(name.split()[0] for name in plants)) for plants in best.clusters.values()])
 
 # %% [markdown]
 # ## Nothing warns
@@ -35,7 +36,7 @@ ax = pc.plot_data(tree["observed_data"]["traits"], best, items=pc.item_uncertain
 # The chains agree, as they should: each of them goes back and forth between the two answers many times.
 
 # %%
-pc.diagnose(draws, best)
+display(pc.diagnose(draws, best))
 
 # %% [markdown]
 # The credible ball is large, and that is all it says. It is centred on one answer and reaches to the other, so that
@@ -43,7 +44,7 @@ pc.diagnose(draws, best)
 
 # %%
 ball = pc.credible_ball(draws, best)
-ball
+display(ball)
 
 # %% [markdown]
 # The distances of the draws from its center have two humps and a valley between them. Most draws are either near the
@@ -68,14 +69,14 @@ ax = pc.plot_psm(draws, best)
 
 # %%
 found = pc.particles(draws, random_seed=1)
-found
+display(found)
 
 # %% [markdown]
 # Two answers, then, and this is how to report them: with their weights and the standard errors of these. Every chain
 # visits both. If each chain had an answer of its own, the weights would mean nothing.
 
 # %%
-found.by_chain.to_pandas().round(2)
+display(found.by_chain.to_pandas().round(2))
 
 # %% [markdown]
 # What differs is the valley, and those four. Here is what a plant of each place contributes to the distance between
@@ -84,7 +85,7 @@ found.by_chain.to_pandas().round(2)
 # %%
 shares = found.contributions(0, 1)
 place = xr.DataArray([name.split()[0] for name in shares["plant"].values], dims="plant", name="place")
-shares.groupby(place).mean().to_series().round(3)
+display(shares.groupby(place).mean().to_series().round(3))
 
 # %%
 axes = pc.plot_particles(found)
@@ -112,7 +113,7 @@ ax = pc.plot_draws_map(draws, particles=found)
 
 # %%
 numbers = pc.loss_by_n_clusters(draws, n_clusters=range(1, 7), random_seed=1)
-numbers
+display(numbers)
 
 # %%
 axes = pc.plot_loss_by_n_clusters(numbers)
@@ -126,17 +127,17 @@ axes = pc.plot_loss_by_n_clusters(numbers)
 # %%
 four = pc.as_partition_draws(tree, group="four_species")
 comparison = pc.compare_posteriors(draws, four, random_seed=1)
-comparison
+display(comparison)
 
 # %% [markdown]
 # The plants of the valley lose more than twenty companions each. Both answers of the first model become the one of
 # the second, in which the valley is a species of its own.
 
 # %%
-comparison.transport.to_pandas().round(2)
+display(comparison.transport.to_pandas().round(2))
 
 # %%
 axes = pc.plot_posterior_comparison(comparison, best)
 
 # %%
-pc.particles(four, random_seed=1).verdict
+print(pc.particles(four, random_seed=1).verdict)

@@ -14,6 +14,7 @@ import warnings
 import arviz as az
 import pandas as pd
 from sample_wine import build_model
+from tutorial import DATA, display
 
 import posterior_consensus as pc
 
@@ -21,23 +22,25 @@ METHODS = [method for method in pc.METHODS if method not in ("exact", "enumerati
 
 
 def labels(name):
-    posterior = az.from_netcdf(f"data/{name}.nc")["posterior"]
+    posterior = az.from_netcdf(DATA / f"{name}.nc")["posterior"]
     return pc.as_partition_draws(posterior["z"].isel(draw=slice(None, None, 4)))
 
 
-wines = az.from_netcdf("data/wine.nc")
+wines = az.from_netcdf(DATA / "wine.nc")
 model = build_model(wines["observed_data"]["y"])
 posteriors = {
     "galaxies": labels("galaxies"),
     "irises": labels("iris"),
     "wines": pc.allocation_probabilities(model, wines, progressbar=False),
 }
-pd.DataFrame(
-    {
-        name: {"items": d.n_items, "draws": d.n_draws, "clusters, median": int(pd.Series(d.n_clusters).median())}
-        for name, d in posteriors.items()
-    }
-).T
+display(
+    pd.DataFrame(
+        {
+            name: {"items": d.n_items, "draws": d.n_draws, "clusters, median": int(pd.Series(d.n_clusters).median())}
+            for name, d in posteriors.items()
+        }
+    ).T
+)
 
 # %% [markdown]
 # The galaxies have a wide posterior: clusters overlap, and no partition is near most draws. The thirty irises have a
@@ -68,13 +71,13 @@ def compare(draws):
 tables, answers = {}, {}
 for name, draws in posteriors.items():
     tables[name], answers[name] = compare(draws)
-tables["galaxies"].round(4)
+display(tables["galaxies"].round(4))
 
 # %%
-tables["irises"].round(4)
+display(tables["irises"].round(4))
 
 # %%
-tables["wines"].round(4)
+display(tables["wines"].round(4))
 
 # %% [markdown]
 # Greedy search has the least expected VI in each table, as it should: it minimises it over all partitions. Other
@@ -82,16 +85,18 @@ tables["wines"].round(4)
 # does each posterior get, and how far is the largest expected VI above the least?
 
 # %%
-pd.DataFrame(
-    {
-        name: {
-            "methods": len(METHODS),
-            "different answers": len(answers[name]),
-            "largest VI, above the least by": f"{table['expected VI'].max() / table['expected VI'].min() - 1:.0%}",
+display(
+    pd.DataFrame(
+        {
+            name: {
+                "methods": len(METHODS),
+                "different answers": len(answers[name]),
+                "largest VI, above the least by": f"{table['expected VI'].max() / table['expected VI'].min() - 1:.0%}",
+            }
+            for name, table in tables.items()
         }
-        for name, table in tables.items()
-    }
-).T
+    ).T
+)
 
 # %% [markdown]
 # The narrow posterior has nearly one answer, whatever the method. The wide one has many, and some are much worse under
@@ -129,9 +134,11 @@ def adjusted_rand_index(method, items, n_draws, sizes):
     return sum(found) / len(found)
 
 
-pd.DataFrame(
-    {name: {method: adjusted_rand_index(method, *setting) for method in TOLD} for name, setting in SETS.items()}
-).round(2)
+display(
+    pd.DataFrame(
+        {name: {method: adjusted_rand_index(method, *setting) for method in TOLD} for name, setting in SETS.items()}
+    ).round(2)
+)
 
 # %% [markdown]
 # With clusters of equal probability, all of them find the truth, or nearly. With a dominant cluster most of them split
@@ -155,7 +162,7 @@ pd.DataFrame(
 # %%
 draws = posteriors["galaxies"]
 three = {m: pc.consensus_partition(draws, "vi", m, random_seed=1) for m in ("greedy", "hierarchical", "rpm_em")}
-pc.compare_partitions(draws, three)
+display(pc.compare_partitions(draws, three))
 
 # %%
 ax = pc.plot_alluvial(three)

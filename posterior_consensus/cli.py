@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import json
 import math
 import os
 import re
+import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import posterior_consensus
+from posterior_consensus.files import written_whole
 
 if TYPE_CHECKING:
     from posterior_consensus.summary import Summary
@@ -25,14 +29,16 @@ files: NetCDF or Zarr that ArviZ wrote; .npy; or tables (.csv, .tsv, .txt, also 
 column for each item, as R's write.csv makes them, in which columns 'chain' and 'draw' are understood. Several tables or
 .npy files are one chain each.
 
-exit codes: 0 the summary was made; 2 an argument, the file or its contents are invalid; 130 interrupted; 141 the
-output was not read to its end.
+exit codes: 0 the summary was made; 1 it was made, but an output could not be written; 2 an argument, the file or its
+contents are invalid; 130 interrupted; 141 the output was not read to its end.
 
 A posterior whose labels were marginalised out needs its PyMC model: use summarize(idata, model=model) in Python.
 """
 _OPTIONS = {"var_name": "--var", "data": "the file", "idata": "the file"}  # by another name
 _OUTPUT = "write a table of the items (.csv), or the posterior with the results in a group 'consensus' (.nc)"
 _FIGURES = (".pdf", ".png", ".svg")
+_OUTPUTS = ("report", "figure", "output")
+_UNWRITTEN = 1
 _BROKEN_PIPE = 141  # as shells report a program that SIGPIPE ended
 
 
@@ -42,34 +48,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             return _run(_parser().parse_args(arguments))
         finally:
-            sys.stdout.flush()
-    except BrokenPipeError:
+            print(end="", flush=True)  # also where standard output is closed, and sys.stdout None
+    except OSError as error:  # of standard output: _run tells of all others
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains when it ends
-        return _BROKEN_PIPE
+        if isinstance(error, BrokenPipeError):
+            return _BROKEN_PIPE
+        _complain(f"standard output cannot be written: {error.strerror}.")
+        return _UNWRITTEN
 
 
 def _run(options: argparse.Namespace) -> int:
     try:
         _check_files(options)
         summary = _summary(options)
-        if options.report:
-            summary.to_html(options.report)
-        if options.figure:
-            summary.plot()[0, 0].figure.savefig(options.figure, dpi=200)
-        if options.output:
-            _write_results(options, summary)
+        wrote = [_wrote(name, options, summary) for name in _OUTPUTS if getattr(options, name) is not None]
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:
         raise
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
-        print(f"posterior-consensus: {_in_options(str(error), options)}", file=sys.stderr)
+        _complain(_in_options(str(error), options))
         return 2
     print(json.dumps(as_json(summary), indent=2) if options.json else summary)
-    for made in filter(None, (options.report, options.figure, options.output)):
-        print(f"wrote {made}", file=sys.stderr)
-    return 0
+    return 0 if all(wrote) else _UNWRITTEN
+
+
+def _complain(message: str) -> None:
+    print(f"posterior-consensus: {message}", file=sys.stderr)
 
 
 def _in_options(message: str, options: argparse.Namespace) -> str:
@@ -179,17 +185,16 @@ def _check_files(options: argparse.Namespace) -> None:
     if len(options.posterior) > 1 and not tables:
         names = ", ".join(repr(str(path)) for path in options.posterior)
         raise ValueError(f"Several files must be tables or .npy files, one for each chain; got {names}.")
-    for name in ("report", "figure", "output"):
+    for name in _OUTPUTS:
         if getattr(options, name) is not None:
             _check_writable(name, getattr(options, name))
+    _check_apart(options)
     if options.figure is not None and options.figure.suffix.lower() not in _FIGURES:
         raise ValueError(f"--figure must end in {', '.join(_FIGURES)}; got {str(options.figure)!r}.")
     if (options.figure or options.report) and find_spec("matplotlib") is None:
         raise ImportError("--figure and --report need matplotlib: pip install 'posterior-consensus[plots]'.")
     if options.output is None:
         return
-    if options.output.resolve() in [path.resolve() for path in options.posterior]:
-        raise ValueError(f"--output must be another file than the posterior's; got {str(options.output)!r}.")
     if options.output.suffix != ".csv" and tables:
         raise ValueError(f"--output must end in .csv where draws come in tables; got {str(options.output)!r}.")
     if options.output.suffix not in (".csv", ".nc"):
@@ -204,20 +209,68 @@ def _check_writable(name: str, path: Path) -> None:
     try:
         if path.exists():
             path.open("ab").close()
-        else:
-            tempfile.TemporaryFile(dir=path.parent).close()
+        if path.is_file() or not path.exists():
+            tempfile.TemporaryFile(dir=path.resolve().parent).close()
     except OSError as error:
         raise ValueError(f"--{name} must be a file that can be written; {str(path)!r} cannot: {error}.") from error
 
 
-def _write_results(options: argparse.Namespace, summary: Summary) -> None:
+def _check_apart(options: argparse.Namespace) -> None:
+    """Refuse outputs in place of what is read, or of one another."""
+    taken = {_identity(path): "the posterior's" for path in options.posterior if path.exists()}
+    if options.weights is not None and os.path.exists(options.weights):
+        taken[_identity(Path(options.weights))] = "that of --weights"
+    with suppress(OSError):  # standard output may be closed
+        taken[_identity(1)] = "standard output"
+    for name in _OUTPUTS:
+        path = getattr(options, name)
+        if path is not None:
+            places = [_identity(place) for place in (path, *path.resolve().parents)]  # a Zarr store is a directory
+            other = next((taken[place] for place in places if place in taken), None)
+            if other is not None:
+                raise ValueError(f"--{name} must be another file than {other}; got {str(path)!r}.")
+            taken[places[0]] = f"that of --{name}"
+
+
+def _identity(file: Path | int) -> tuple[int | str, ...]:
+    """What a file or its descriptor has under any name: device and inode, those of its directory before it exists."""
+    if isinstance(file, Path) and not file.exists():
+        return *_identity(file.resolve().parent), file.resolve().name
+    found = os.stat(file)
+    return found.st_dev, found.st_ino
+
+
+def _wrote(name: str, options: argparse.Namespace, summary: Summary) -> bool:
+    """Write an output, and say so or why not."""
+    path = getattr(options, name)
+    try:
+        if name == "report":
+            summary.to_html(path)
+        else:
+            with written_whole(path) as new:
+                _write(name, new, options, summary)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        _complain(f"--{name} {str(path)!r} cannot be written: {error.strerror or error}.")
+        return False
+    print(f"wrote {path}", file=sys.stderr)
+    return True
+
+
+def _write(name: str, path: Path, options: argparse.Namespace, summary: Summary) -> None:
     from posterior_consensus.sources.containers import open_tree
 
-    if options.output.suffix == ".csv":
-        summary.items.to_dataframe().to_csv(options.output)
-        return
-    with open_tree(options.posterior[0]) as tree:
-        posterior_consensus.attach(tree.load(), summary).to_netcdf(options.output, engine="h5netcdf")
+    if name == "figure":
+        summary.plot()[0, 0].figure.savefig(path, dpi=200)
+    elif path.suffix == ".csv":
+        summary.items.to_dataframe().to_csv(path)
+    else:
+        with open_tree(options.posterior[0]) as tree:
+            found = posterior_consensus.attach(tree.load(), summary)
+        if shutil.disk_usage(path.parent).free < found.nbytes:  # HDF5 would end the process where the disk is full
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        found.to_netcdf(path, engine="h5netcdf")
 
 
 def as_json(summary: Summary) -> dict[str, Any]:

@@ -125,10 +125,10 @@ BAD = {
         ValueError,
         ["`data` must have a row for each draw, with the index levels ('chain', 'draw'); got", "unstack()"],
     ),
-    "chains as columns": (
+    "draws twice": (
         pd.DataFrame(GOOD, columns=["chain", "draw", "a", "b"]),
         ValueError,
-        ["`data` must have items as columns; 'chain', 'draw' belong to the index", "set_index"],
+        ["`data` must have each draw of a chain once; 'draw' of the DataFrame repeats 0"],
     ),
     "a mixture": (np.array([[0, "a"]], dtype=object), TypeError, ["all integers, all strings or", "got int, str"]),
     "a mixed list": ([[0, "a"]], TypeError, ["all integers, all strings or all whole-number floats; got int, str"]),

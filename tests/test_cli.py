@@ -2,8 +2,10 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -90,7 +92,20 @@ def test_command_prints_json(file, capsys):
         (["{file}", "{file}"], ["Several files must be tables or .npy files, one for each chain"]),
         (["{table}", "{file}"], ["Several files must be tables"]),
         (["{table}", "--output", "{dir}/out.nc"], ["--output must end in .csv where draws come in tables"]),
-        (["{table}", "--output", "{table}"], ["--output must be another file"]),
+        (["{table}", "--output", "{table}"], ["--output must be another file than the posterior's"]),
+        (["{table}", "--report", "{table}"], ["--report must be another file than the posterior's"]),
+        (["{table}", "--report", "{dir}/hard.csv"], ["--report must be another file than the posterior's", "hard.csv"]),
+        (["{table}", "--output", "{dir}/soft.csv"], ["--output must be another file than the posterior's", "soft.csv"]),
+        (
+            ["{table}", "--weights", "{dir}/w.csv", "--output", "{dir}/w.csv"],
+            ["--output must be another file than that of --weights", "w.csv"],
+        ),
+        (
+            ["{table}", "--report", "{dir}/new.csv", "--output", "{dir}/../{name}/new.csv"],
+            ["--output must be another file than that of --report", "new.csv"],
+        ),
+        (["{dir}/z.zarr", "--report", "{dir}/z.zarr/0"], ["--report must be another file than the posterior's"]),
+        (["{table}", "--group", "prior"], ["--group must be left out for tables", "'prior'"]),
         (["{table}", "--var", "z"], ["--var must name columns of 'z.csv'"]),
         (["{dir}/none.csv"], ["the file must be a path", "none.csv"]),
         (["{file}", "--random-seed", "-1"], ["--random-seed must be"]),
@@ -111,7 +126,14 @@ def test_command_prints_json(file, capsys):
 )
 def test_command_says_what_is_wrong_before_the_work(file, table, monkeypatch, tmp_path, capsys, arguments, parts):
     monkeypatch.setattr("posterior_consensus.consensus.greedy.Executor", lambda *_: pytest.fail("search has begun"))
-    assert main([argument.format(file=file, table=table, dir=tmp_path) for argument in arguments]) == 2
+    os.link(table, tmp_path / "hard.csv")
+    (tmp_path / "soft.csv").symlink_to(table)
+    (tmp_path / "w.csv").write_text("1\n" * 40)
+    (tmp_path / "z.zarr").mkdir()
+    before = Path(table).read_bytes()
+    names = {"file": file, "table": table, "dir": tmp_path, "name": tmp_path.name}
+    assert main([argument.format(**names) for argument in arguments]) == 2
+    assert Path(table).read_bytes() == before and (tmp_path / "w.csv").read_text() == "1\n" * 40
     message = capsys.readouterr().err
     assert message.startswith("posterior-consensus: ") and "Traceback" not in message
     assert all(part in message for part in parts)
@@ -214,6 +236,44 @@ def test_nobody_reads_the_output(table, arguments):
             command, stdout=output, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, env=buffered
         )
     assert (done.returncode, done.stderr) == (141, "")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["{table}"], ["{table}", "--json"]], ids=str)
+def test_a_full_disk_at_standard_output(table, arguments):
+    command = [*COMMAND, *(one.format(table=table) for one in arguments)]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
+    assert done.returncode == 1
+    assert done.stderr == "posterior-consensus: standard output cannot be written: No space left on device.\n"
+
+
+def test_outputs_that_cannot_be_written_leave_the_old_ones_and_the_summary(file, tmp_path, monkeypatch, capsys):
+    old = [tmp_path / "out.nc", tmp_path / "report.html"]
+    for path in old:
+        path.write_text("old")
+    figure = tmp_path / "figure.png"
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(100, 100, 0))
+    arguments = [file, "--var", "z", "--output", str(old[0]), "--figure", str(figure)]
+    assert main(arguments) == 1
+    captured = capsys.readouterr()
+    assert "Summary: 20 items" in captured.out and figure.stat().st_size > 0
+    assert f"--output '{old[0]}' cannot be written: No space left on device." in captured.err
+    assert main([file, "--var", "z", "--report", "/dev/full"]) == 1
+    assert "--report '/dev/full' cannot be written: No space left on device." in capsys.readouterr().err
+    monkeypatch.setattr("posterior_consensus.summary.report._page", lambda _: "new \ud800")  # fails as it is encoded
+    assert main([file, "--var", "z", "--report", str(old[1])]) == 2
+    assert [path.read_text() for path in old] == ["old", "old"]
+    assert {path.name for path in tmp_path.iterdir()} == {"posterior.nc", "out.nc", "report.html", "figure.png"}
+
+
+def test_outputs_keep_links_and_permissions(table, tmp_path):
+    report, link = tmp_path / "report.html", tmp_path / "link.html"
+    report.write_text("old")
+    report.chmod(0o640)
+    link.symlink_to(report)
+    assert main([table, "--report", str(link), "--quiet"]) == 0
+    assert link.is_symlink() and report.read_text().startswith("<!DOCTYPE html>")
+    assert report.stat().st_mode & 0o777 == 0o640
 
 
 def test_in_a_pipe_without_a_terminal(table):

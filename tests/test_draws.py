@@ -85,7 +85,7 @@ def test_what_arviz_holds(arviz, posterior, z, tmp_path):
         (ROWS.tolist(), [0, 0, 0]),
         (tuple(map(tuple, ROWS)), [0, 0, 0]),
         (list(ROWS), [0, 0, 0]),
-        (pd.DataFrame(ROWS), [0, 0, 0]),
+        (pd.DataFrame(ROWS, columns=list("abcd")), [0, 0, 0]),
         (ROWS[np.newaxis], [0, 0, 0]),
         (ROWS[:, np.newaxis], [0, 1, 2]),
         (ROWS[:, np.newaxis].tolist(), [0, 1, 2]),
@@ -119,9 +119,9 @@ def test_plain_arrays(data, chain):
         ROWS.astype(str).astype(object),
         ROWS.astype(np.dtypes.StringDType()),
         ROWS.astype(str).tolist(),
-        pd.DataFrame(ROWS).astype("Int64"),
-        pd.DataFrame(ROWS).astype("string"),
-        pd.DataFrame(ROWS).astype("category"),
+        pd.DataFrame(ROWS, columns=list("abcd")).astype("Int64"),
+        pd.DataFrame(ROWS, columns=list("abcd")).astype("string"),
+        pd.DataFrame(ROWS, columns=list("abcd")).astype("category"),
     ],
     ids=lambda labels: f"{type(labels).__name__}-{getattr(labels, 'dtype', '')}",
 )
@@ -364,10 +364,17 @@ def test_weights_of_made_draws_may_have_their_shape(z):
     np.testing.assert_array_equal(direct.weights, later.weights)
 
 
-@pytest.mark.parametrize("names", [["Unnamed: 0", "a", "b"]])
-def test_row_names_are_no_item(names):
-    with pytest.raises(ValueError, match="read the file with index_col=0"):
-        pc.as_partition_draws(pd.DataFrame(np.ones((5, 3), int), columns=names))
+def test_draws_before_chains_are_noticed():
+    with pytest.warns(UserWarning, match=r"shape \(30, 2, 4\) is taken as 30 chains of 2 draws.*swap the first two"):
+        pc.as_partition_draws(np.zeros((30, 2, 4), int))
+    with pytest.warns(UserWarning, match="swap the first two"):
+        pc.as_allocation_probabilities(np.full((30, 2, 4, 2), 0.5))
+
+
+@pytest.mark.parametrize("data", [ROWS, ROWS.tolist(), {"z": ROWS[np.newaxis]}, pd.DataFrame(ROWS)], ids=type)
+def test_what_has_no_groups_takes_none(data):
+    with pytest.raises(ValueError, match="`group` must be left out for tables and arrays, .*; got 'prior'"):
+        pc.as_partition_draws(data, group="prior")
 
 
 def test_dict_of_arrays():

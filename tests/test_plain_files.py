@@ -54,6 +54,11 @@ TABLES = {
         table("z.txt", '"Ada" "Bea" "Cy" "Dan"', [f'"{k}" {r}' for k, r in enumerate(joined(" "))]),
         NAMES,
     ),
+    "R's write.table without names of columns": (
+        table("z.txt", None, [f'"{k}" {r}' for k, r in enumerate(joined(" "), 1)]),
+        None,
+    ),
+    "names of rows alone": (table("z.csv", None, [f"draw {k},{r}" for k, r in enumerate(ROWS)]), None),
     "tabs": (table("z.tsv", "Ada\tBea\tCy\tDan", joined("\t")), NAMES),
     "NumPy's savetxt": (table("z.txt", None, [" ".join(f"{v:.18e}" for v in row) for row in Z]), None),
     "pandas": (table("z.csv", ",Ada,Bea,Cy,Dan", [f"{k},{row}" for k, row in enumerate(ROWS)]), NAMES),
@@ -167,6 +172,22 @@ BAD = {
     "rows counted": (
         table("z.csv", "X,a,b", [f"{k},1,2" for k in range(1, 9)]),
         ["'X' of", "counts the rows", "'draw'"],
+    ),
+    "rows counted in each chain": (
+        table("z.csv", "chain,sweep,a,b", [f"{k // 8},{k % 8},1,2" for k in range(16)]),
+        ["'sweep' of 'z.csv' counts the rows"],
+    ),
+    "names of rows and words": (
+        table("z.csv", None, [f"d{k},a,b,{'ab'[k % 2]}" for k in range(8)]),
+        ["'d0' of 'z.csv' names the rows"],
+    ),
+    "a name and numbers that may be names": (
+        table("z.csv", None, ["name,5,7,9", "d1,1,1,1", "d2,1,1,2"]),
+        ["must tell names from labels", "5 to 9"],
+    ),
+    "a long table": (
+        table("z.csv", "draw,item,z", [f"{k // 3},{'abc'[k % 3]},{k % 2}" for k in range(24)]),
+        ["'z.csv' has a row for each 'item' of each draw", ".pivot(index=['draw'], columns='item', values='z')"],
     ),
     "draws twice": (table("z.csv", "draw,a,b", ["1,1,1", "2,1,2", "1,1,2"]), ["'draw' of", "repeats 1", "'chain'"]),
     "no chain": (table("z.csv", "chain,a,b", ["1,1,1", ",1,2"]), ["every draw its chain", "'chain'"]),

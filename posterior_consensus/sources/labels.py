@@ -50,7 +50,7 @@ def as_partition_draws(
         Name of the label variable. By default the only variable that can be one: it has the sample dimensions, one
         more, and labels. Of a table, the columns of that name: ``z`` for ``z[1]``, ``z[2]``, ...
     group : str
-        Group of an InferenceData, DataTree or file.
+        Group of an InferenceData, DataTree or file; tables and arrays have none.
     sample_dims : str or sequence of str
         Dimensions that run over draws. Where neither "chain" nor "draw" is there, ``"sample"``, as ``az.extract`` makes
         it, is taken.
@@ -81,6 +81,11 @@ def as_partition_draws(
     OSError
         If there is no room for the labels.
 
+    Warns
+    -----
+    UserWarning
+        If an array has more than 16 chains and fewer draws than chains, or the rows of a table look like items.
+
     Notes
     -----
     Variables of Zarr or NetCDF files and of dask that take more than a quarter of the memory budget are read in blocks,
@@ -93,8 +98,10 @@ def as_partition_draws(
     Tables (.csv, .tsv, .txt, also with .gz) have a row for each draw and a column for each item, as R's ``write.csv``
     makes them of a matrix of draws x items. A first line of names, quoted or not numbers, becomes the items'
     coordinate; names of rows are left out. Columns ``chain`` and ``draw`` (or ``.chain`` and ``.iteration``, as R's
-    posterior calls them) say where a row comes from; without them all rows are one chain. A NumPy file (.npy, .npz with
-    one array) has draws x items or chains x draws x items.
+    posterior calls them, or ``iter``) say where a row comes from; without them all rows are one chain. The same holds
+    of a DataFrame, where these may be levels of the index. A column that counts or names the rows, a row for each item
+    of a draw, and draws as columns are refused. A NumPy file (.npy, .npz with one array) has draws x items or chains x
+    draws x items.
 
     Examples
     --------

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from posterior_consensus.sources.frames import by_draw, listing, says_draw
+
 _TEXT = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 _NUMPY = (".npy", ".npz")
-_DRAW = ("iteration", "draw")  # R's posterior has both, of which the first counts within chains
-_BRACKETED = re.compile(r"(.+)\[\d+\]")  # as R's posterior and coda name the elements of a vector
-_FEW = 4  # draws: up to so many, labels may count the rows by chance
 
 
 def is_plain(data: object) -> bool:
@@ -46,8 +44,7 @@ def read_plain(data: Any, var_name: str | None) -> pd.DataFrame | npt.NDArray[An
         If it cannot be read, or what it holds is ambiguous.
     """
     if isinstance(data, (str, Path)):
-        found = _read(Path(data), var_name)
-        return _by_draw(found, str(data)) if isinstance(found, pd.DataFrame) else found
+        return _read(Path(data), var_name)
     return _chains([Path(path) for path in data], var_name)
 
 
@@ -69,16 +66,15 @@ def _chains(paths: Sequence[Path], var_name: str | None) -> pd.DataFrame:
                     f"`data`, a list of files, must hold a chain of draws x items each; {path.name!r} has shape "
                     f"{found.shape}."
                 )
-            found = pd.DataFrame(found)
-        table = _by_draw(found, path.name)
-        if table.index.get_level_values("chain").nunique() > 1:
+            found = pd.DataFrame(found, pd.MultiIndex.from_product([[0], range(len(found))], names=["chain", "draw"]))
+        if found.index.get_level_values("chain").nunique() > 1:
             raise ValueError(f"`data`, a list of files, must hold a chain each; {path.name!r} has several.")
-        if tables and not table.columns.equals(tables[0].columns):
+        if tables and not found.columns.equals(tables[0].columns):
             raise ValueError(
                 f"`data`, a list of files, must have the same items in the same order; {path.name!r} has others than "
                 f"{paths[0].name!r}."
             )
-        tables.append(table.droplevel("chain"))
+        tables.append(found.droplevel("chain"))
     return pd.concat(tables, keys=range(len(tables)), names=["chain", "draw"])
 
 
@@ -88,7 +84,7 @@ def _read(path: Path, var_name: str | None) -> pd.DataFrame | npt.NDArray[Any]:
         return _read_numpy(path, var_name)
     table = _read_text(path)
     _check_first_line(table, path)
-    return _variable(table, path, var_name)
+    return by_draw(table, repr(path.name), var_name)
 
 
 def _check_exists(path: Path) -> None:
@@ -110,25 +106,26 @@ def _read_numpy(path: Path, var_name: str | None) -> npt.NDArray[Any]:
         ) from error
     name = next(iter(arrays)) if var_name is None and len(arrays) == 1 else var_name
     if name not in arrays:
-        present = _listing(arrays) if None not in arrays else "one array without a name"
+        present = listing(arrays) if None not in arrays else "one array without a name"
         raise ValueError(f"`var_name` must name an array of {path.name!r}; got {var_name!r}, present: {present}.")
     return arrays[name]
 
 
 def _read_text(path: Path) -> pd.DataFrame:
-    """Read a table with or without a line of names, and without the names of its rows."""
+    """Read a table with or without a line of names; the names of its rows become its index."""
     try:
         with (
             gzip.open(path, "rt", encoding="utf-8-sig")
             if path.suffix.lower() == ".gz"
             else open(path, encoding="utf-8-sig") as lines
         ):
-            line = lines.readline().rstrip("\r\n")
+            line, second = (lines.readline().rstrip("\r\n") for _ in range(2))
         separator = max(",;\t", key=line.count)
         if separator not in line and len(line.split()) > 1:
             separator = r"\s+"
-        names = next(csv.reader([line], delimiter=separator)) if len(separator) == 1 else line.split()
-        has_names = '"' in line or not all(map(_is_number, names))
+        names = _fields(line, separator)
+        names_rows = all(_is_named_row(one, separator) for one in (line, second))
+        has_names = not names_rows and ('"' in line or not all(map(_is_number, names)))
         table = pd.read_csv(
             path,
             sep=separator,
@@ -136,14 +133,31 @@ def _read_text(path: Path) -> pd.DataFrame:
             low_memory=False,
             encoding="utf-8-sig",
             header=0 if has_names else None,
-            index_col=0 if has_names and len(names) > 1 and names[0] == "" else None,
+            index_col=0 if names_rows or (has_names and len(names) > 1 and names[0] == "") else None,
         )
     except (OSError, ValueError, EOFError) as error:  # pandas' own errors and those of decoding are ValueErrors
         raise ValueError(
             f"`data` must be a path to a table of text with a row for each draw; {path.name!r} cannot be read as one "
             f"({error})."
         ) from error
-    return table.reset_index(drop=True)
+    return table.set_axis(range(table.shape[1]), axis=1) if names_rows else table
+
+
+def _fields(line: str, separator: str) -> list[str]:
+    return next(csv.reader([line], delimiter=separator)) if len(separator) == 1 else line.split()
+
+
+def _is_named_row(line: str, separator: str) -> bool:
+    """Whether a line is a name, which is quoted or no number, and labels that are numbers without quotes."""
+    first, *labels = _fields(line, separator) or [""]
+    return (
+        bool(labels)
+        and first.strip('"') != ""
+        and not says_draw(first.strip('"'))
+        and (line.startswith('"') or not _is_number(first))
+        and line.count('"') in (0, 2)
+        and all(map(_is_number, labels))
+    )
 
 
 def _is_number(field: str) -> bool:
@@ -160,7 +174,9 @@ def _check_first_line(table: pd.DataFrame, path: Path) -> None:
     names = [str(name) for name in table.columns]
     if table.columns.inferred_type == "integer":
         first = table.iloc[0].to_numpy() if len(table) else np.empty(0)
-        if first.size > 1 and any(np.array_equal(first, np.arange(k, k + first.size)) for k in (0, 1)):
+        counts = any(np.array_equal(first, np.arange(k, k + first.size)) for k in (0, 1))
+        name = table.index.inferred_type == "string" and np.unique(first).size == first.size
+        if first.size > 1 and (counts or name):
             raise ValueError(
                 f"`data` must tell names from labels; the first line of {path.name!r}, {first[0]} to {first[-1]}, may "
                 f"number the items or be a draw of single items. {ways_out}"
@@ -172,62 +188,3 @@ def _check_first_line(table: pd.DataFrame, path: Path) -> None:
                 f"`data` must tell names from labels; the first line of {path.name!r}, {names[0]!r} to {names[-1]!r}, "
                 f"holds values of the other lines. {ways_out}"
             )
-
-
-def _variable(table: pd.DataFrame, path: Path, var_name: str | None) -> pd.DataFrame:
-    """Take the columns of one variable, and those that say chain and draw."""
-    kept = [name for name in table.columns if _key(name) in ("chain", *_DRAW)]
-    families: dict[str, list[Any]] = {}
-    for name in table.columns:
-        found = _BRACKETED.fullmatch(str(name))
-        if found:
-            families.setdefault(found[1], []).append(name)
-    if var_name is not None:
-        if var_name not in families:
-            raise ValueError(
-                f"`var_name` must name columns of {path.name!r}, such as 'z' for 'z[1]', 'z[2]'; got {var_name!r}, "
-                f"present: {_listing(families)}."
-            )
-        return table[[*kept, *families[var_name]]]
-    if len(families) > 1:
-        raise ValueError(f"`var_name` must say which columns of {path.name!r} are labels: {_listing(families)}.")
-    return table
-
-
-def _by_draw(table: pd.DataFrame, name: str) -> pd.DataFrame:
-    """Move the columns that say chain and draw to the index."""
-    keys = {_key(column): column for column in table.columns}
-    items = table.drop(columns=[keys[key] for key in ("chain", *_DRAW) if key in keys])
-    chain = table[keys["chain"]].to_numpy() if "chain" in keys else np.zeros(len(table), np.int64)
-    if chain.dtype.kind == "f" and np.isnan(chain).any():
-        raise ValueError(f"`data` must give every draw its chain; a value of {keys['chain']!r} is missing.")
-    within = next((keys[key] for key in _DRAW if key in keys), None)
-    draw = pd.Series(chain).groupby(chain).cumcount() if within is None else table[within]
-    index = pd.MultiIndex.from_arrays([chain, draw.to_numpy()], names=["chain", "draw"])
-    if not index.is_unique:
-        raise ValueError(
-            f"`data` must have each draw of a chain once; {within!r} of {name!r} repeats "
-            f"{draw[index.duplicated()].iloc[0]}. Where there are several chains, add a column 'chain'."
-        )
-    counting = [c for c in items.columns if _counts_rows(items[c])] if len(items) > _FEW else []
-    if counting:
-        raise ValueError(
-            f"`data` must have labels in its columns; {counting[0]!r} of {name!r} counts the rows. Name it 'draw', or "
-            "leave it out."
-        )
-    return items.set_axis(index, axis=0)
-
-
-def _key(name: object) -> str:
-    return str(name).lower().removeprefix(".") if isinstance(name, str) else ""
-
-
-def _counts_rows(column: pd.Series) -> bool:
-    """Whether the values are 0, 1, ... or 1, 2, ..., which clusters are not."""
-    if column.dtype.kind not in "iu" or column.iloc[0] not in (0, 1):
-        return False
-    return column.iloc[-1] == column.iloc[0] + len(column) - 1 and bool((np.diff(column.to_numpy()) == 1).all())
-
-
-def _listing(names: Iterable[Any]) -> str:
-    return ", ".join(map(repr, names)) or "none"

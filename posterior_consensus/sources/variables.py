@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
+import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -19,9 +20,11 @@ from posterior_consensus import memory
 from posterior_consensus.cluster import client_for
 from posterior_consensus.partitions import as_array
 from posterior_consensus.sources.containers import group_dataset, is_inference_data, listing, opened
+from posterior_consensus.sources.frames import by_draw
 from posterior_consensus.sources.plain_files import is_plain, read_plain
 
 _AXES = {1: "draws x items", 2: "draws x items x components"}
+_MANY_CHAINS = 16  # up to so many are usual, whatever their length
 _SHARE_READ = 1 / 4  # of the memory budget: what takes no more is read at once
 ROUNDING = 1e-3  # of sums of probabilities: float32, and files that keep a few digits
 _SOFT_NAMES = re.compile(r"lp_|lps$|log_?(p|prob|theta|resp|lik|weight)|resp|gamma_z|p_z|prob_z", re.IGNORECASE)
@@ -123,6 +126,9 @@ def _find(
     """Take the variable of that name, or the one that is chosen; `rest` are the dimensions beside the draws'."""
     if var_name is not None and not isinstance(var_name, str):
         raise TypeError(f"`var_name` must be a name; got {var_name!r}.")
+    has_groups = isinstance(data, (xr.Dataset, xr.DataTree)) or is_inference_data(data)
+    if group != "posterior" and not has_groups and not isinstance(data, xr.DataArray):  # which may be of that group
+        raise ValueError(f"`group` must be left out for tables and arrays, which have no groups; got {group!r}.")
     if is_plain(data):
         data, var_name = read_plain(data, var_name), None
     if isinstance(data, xr.DataArray):
@@ -131,7 +137,6 @@ def _find(
                 f"`var_name` must be the name of the DataArray or None; got {var_name!r}, present: {data.name!r}."
             )
         return data
-    has_groups = isinstance(data, (xr.Dataset, xr.DataTree)) or is_inference_data(data)
     if has_groups or isinstance(data, Mapping):
         dataset = group_dataset(data, group) if has_groups else _from_dict(data, len(rest))
         if var_name is None:
@@ -142,12 +147,12 @@ def _find(
                 f"present: {listing(dataset.data_vars)}."
             )
         return dataset[var_name]
+    if isinstance(data, pd.DataFrame) and len(rest) == 1:
+        return _from_frame(data, var_name, dims, rest[0])
     if var_name is not None:
         raise ValueError(
             f"`var_name` must be None for {type(data).__name__}, which has no variables; got {var_name!r}."
         )
-    if hasattr(data, "iloc") and hasattr(data, "columns") and len(rest) == 1:
-        return _from_frame(data, dims, rest[0])
     is_rows = isinstance(data, Sequence) and not isinstance(data, (str, bytes))
     if isinstance(data, np.ndarray) or _is_dask(data) or is_rows:
         return _from_array(data, rest)
@@ -279,30 +284,14 @@ def _from_dict(data: Mapping[str, Any], n_rest: int) -> xr.Dataset:
     return convert_to_dataset(full)
 
 
-def _from_frame(frame: Any, dims: tuple[str, ...], item_dim: str | None) -> xr.DataArray:
+def _from_frame(frame: pd.DataFrame, var_name: str | None, dims: tuple[str, ...], item_dim: str | None) -> xr.DataArray:
     item_dim = str(item_dim or frame.columns.name or "item")
-    _check_apart(item_dim, ("sample", *dims))
-    unnamed = [name for name in frame.columns if isinstance(name, str) and name.startswith("Unnamed: ")]
-    if unnamed:
-        raise ValueError(
-            f"`data` must have items as columns; {listing(unnamed)} holds row names: read the file with index_col=0."
-        )
-    inside = [dim for dim in dims if dim in frame.columns]
-    if inside:
-        raise ValueError(
-            f"`data` must have items as columns; {listing(inside)} belong to the index: set_index({inside})."
-        )
-    array = xr.DataArray(frame.to_numpy(), dims=("sample", item_dim))
-    if frame.columns.nlevels == 1:
-        array = array.assign_coords({item_dim: frame.columns.to_numpy()})
-    if frame.index.nlevels > 1:
-        if set(frame.index.names) != set(dims):
-            raise ValueError(
-                f"`data` must have a row for each draw, with the index levels {dims}; got {tuple(frame.index.names)}. "
-                "A table with a row for each draw of each item becomes one by unstack()."
-            )
-        array = array.assign_coords({dim: ("sample", frame.index.get_level_values(dim)) for dim in dims})
-    return array
+    items = by_draw(frame, "the DataFrame", var_name, dims)
+    _check_apart(item_dim, ("sample", "chain", "draw", *dims))
+    coords: dict[str, Any] = {dim: ("sample", items.index.get_level_values(dim)) for dim in ("chain", "draw")}
+    if items.columns.nlevels == 1:
+        coords[item_dim] = items.columns.to_numpy()
+    return xr.DataArray(items.to_numpy(), coords, ("sample", item_dim))
 
 
 def _from_array(data: Any, rest: tuple[str | None, ...]) -> xr.DataArray:
@@ -320,6 +309,12 @@ def _from_array(data: Any, rest: tuple[str | None, ...]) -> xr.DataArray:
     if dims is None:
         axes = _AXES[len(rest)]
         raise ValueError(f"`data` must be an array of {axes} or chains x {axes}; got shape {values.shape}.")
+    if len(dims) == 2 and values.shape[0] > max(values.shape[1], _MANY_CHAINS):
+        warnings.warn(
+            f"`data` must be an array of chains x {_AXES[len(rest)]}: shape {values.shape} is taken as "
+            f"{values.shape[0]} chains of {values.shape[1]} draws. If draws come first, swap the first two axes.",
+            stacklevel=3,
+        )
     names = [name or default for name, default in zip(rest, ("item", "component"), strict=False)]
     for name in names:
         _check_apart(name, dims)

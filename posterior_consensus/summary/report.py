@@ -16,6 +16,7 @@ import pandas as pd
 import posterior_consensus
 from posterior_consensus import display, plots
 from posterior_consensus.ensemble.items import Items
+from posterior_consensus.files import written_whole
 from posterior_consensus.plots.axes import as_png
 
 if TYPE_CHECKING:
@@ -27,7 +28,9 @@ _MOST_CHAINS = 8  # similarity matrices side by side
 
 def write_report(summary: Summary, path: Path) -> Path:
     """Write the report and return its path."""
-    path.write_text(_page(summary), encoding="utf-8")
+    page = _page(summary)
+    with written_whole(path) as new:
+        new.write_text(page, encoding="utf-8")
     return path
 
 

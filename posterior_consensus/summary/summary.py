@@ -225,11 +225,17 @@ class Summary(HasLabels, display.Shown):
         Parameters
         ----------
         path : str or Path
+            A file that is there is replaced once the report is complete.
 
         Returns
         -------
         Path
             Where the report is.
+
+        Raises
+        ------
+        OSError
+            If the report cannot be written; what was there stays as it was.
         """
         return write_report(self, Path(path))
 

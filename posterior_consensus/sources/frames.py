@@ -1,0 +1,188 @@
+"""Tables of draws, of pandas or of a file: which draw a row is, which columns are items, and what neither can be."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Hashable, Iterable, Sequence
+from itertools import pairwise
+from typing import Any, NoReturn
+
+import numpy as np
+import pandas as pd
+
+_DIMS = ("chain", "draw")
+_DRAW = ("iteration", "iter", "draw")  # R's posterior has the first and the last, of which the first counts in chains
+_BRACKETED = re.compile(r"(.+)\[\d+\]")  # as R's posterior and coda name the elements of a vector
+_FEW = 4  # steps from row to row: so many may be equal by chance where labels are
+
+
+def by_draw(table: pd.DataFrame, name: str, var_name: str | None = None, dims: Sequence[str] = _DIMS) -> pd.DataFrame:
+    """Bring what says chain and draw to the index, and leave a column for each item.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Chain and draw are columns or levels of the index; without them all rows are one chain.
+    name : str
+        What messages call the table.
+    var_name : str, optional
+        Columns to take: ``z`` for those that are named ``z[1]``, ``z[2]``, ...
+    dims : sequence of str
+        The user's names for chain and draw, beside the usual ones.
+
+    Returns
+    -------
+    DataFrame
+        With the index levels "chain" and "draw".
+
+    Raises
+    ------
+    ValueError
+        If columns are draws, rows are single items, a draw comes twice, or a column counts or names the rows.
+
+    Warns
+    -----
+    UserWarning
+        If the rows look like items.
+    """
+    if any(says_draw(level, dims) for level in table.columns.names):
+        raise ValueError(
+            f"`data` must have draws as rows and items as columns; {name} has draws as columns: take its .T."
+        )
+    table = _variable(table, name, var_name, dims)
+    ids = _ids(table, name, dims)
+    items = table.loc[:, [not says_draw(column, dims) for column in table.columns]]
+    if not ids:
+        _warn_of_items_as_rows(items, name)
+    chain_key = _key(dims[0]) if len(dims) == 2 and "chain" not in dims else "chain"
+    chain = ids.get(chain_key, ids.get("chain", pd.Series(np.zeros(len(table), np.int64)))).to_numpy()
+    if pd.isna(chain).any():
+        raise ValueError(f"`data` must give every draw its chain; a value of {ids[chain_key].name!r} is missing.")
+    within = next((ids[key] for key in (*_DRAW, *map(_key, dims)) if key in ids and key != chain_key), None)
+    draw = (pd.Series(chain).groupby(chain).cumcount() if within is None else within).to_numpy()
+    items = items.set_axis(pd.MultiIndex.from_arrays([chain, draw], names=_DIMS), axis=0)
+    if not items.index.is_unique:
+        _refuse_repeated(items, [column.name for column in ids.values()], name)
+    _check_labels(items, name)
+    return items
+
+
+def says_draw(name: object, dims: Sequence[str] = _DIMS) -> bool:
+    """Whether a column, or a level of an index, of this name says chain or draw."""
+    return _key(name) in ("chain", *_DRAW, *map(_key, dims))
+
+
+def listing(names: Iterable[Hashable]) -> str:
+    """Names for a message, as Python writes them."""
+    return ", ".join(map(repr, names)) or "none"
+
+
+def _key(name: object) -> str:
+    return name.lower().removeprefix(".") if isinstance(name, str) else ""
+
+
+def _variable(table: pd.DataFrame, name: str, var_name: str | None, dims: Sequence[str]) -> pd.DataFrame:
+    """Take the columns of one variable, and those that say chain and draw."""
+    families: dict[str, list[Any]] = {}
+    for column in table.columns:
+        found = _BRACKETED.fullmatch(str(column))
+        if found:
+            families.setdefault(found[1], []).append(column)
+    if var_name is not None:
+        if var_name not in families:
+            raise ValueError(
+                f"`var_name` must name columns of {name}, such as 'z' for 'z[1]', 'z[2]'; got {var_name!r}, "
+                f"present: {listing(families)}."
+            )
+        return table[[*(column for column in table.columns if says_draw(column, dims)), *families[var_name]]]
+    if len(families) > 1:
+        raise ValueError(f"`var_name` must say which columns of {name} are labels: {listing(families)}.")
+    return table
+
+
+def _ids(table: pd.DataFrame, name: str, dims: Sequence[str]) -> dict[str, pd.Series]:
+    """Columns and levels of the index that say chain and draw, by what they say; names of rows are left out."""
+    levels = [k for k, level in enumerate(table.index.names) if says_draw(level, dims)]
+    if 0 < len(levels) < table.index.nlevels or (table.index.nlevels > 1 and not levels):
+        raise ValueError(
+            f"`data` must have a row for each draw, with the index levels {tuple(dims)}; got "
+            f"{tuple(table.index.names)}. A table with a row for each draw of each item becomes one by unstack()."
+        )
+    found = [table.index.get_level_values(k).to_series(index=table.index) for k in levels]
+    found += [table.iloc[:, k] for k, column in enumerate(table.columns) if says_draw(column, dims)]
+    ids = {_key(column.name): column for column in found}
+    if len(ids) < len(found):
+        raise ValueError(f"`data` must say chain and draw once; {name} has {listing(one.name for one in found)}.")
+    return ids
+
+
+def _warn_of_items_as_rows(items: pd.DataFrame, name: str) -> None:
+    """Warn where columns are only counted, as V1, V2, ... by R, and rows are fewer or have names that do not count."""
+    n_rows, n_columns = items.shape
+    has_names = items.index.inferred_type == "string" and _counted(items.index) is None
+    if _counted(items.columns) in ("", "V") and (has_names or n_columns > n_rows):
+        warnings.warn(
+            f"`data` must have draws as rows and items as columns: {name} is taken as {n_rows} draws of {n_columns} "
+            "items. If its rows are items, take its transpose; if not, give names to the columns.",
+            stacklevel=3,
+        )
+
+
+def _counted(names: pd.Index) -> str | None:
+    """What successive numbers follow in all names; None where they are no such names."""
+    found = [one for one in (re.fullmatch(r"(.*?)(\d+)", str(name)) for name in names) if one]
+    if len(found) < len(names) or len({one[1] for one in found}) != 1:
+        return None
+    return found[0][1] if all(int(b[2]) - int(a[2]) == 1 for a, b in pairwise(found)) else None
+
+
+def _refuse_repeated(items: pd.DataFrame, ids: Sequence[Hashable], name: str) -> NoReturn:
+    """Say what a draw in several rows may be: one item in each, or one chain."""
+    n_draws = items.index.drop_duplicates().size
+    for k, column in enumerate(items.columns):
+        values = items.iloc[:, k]
+        others = [one for one in items.columns if one != column]
+        each_once = not items.index.to_frame().assign(item=values).duplicated().any()
+        if others and each_once and values.nunique() * n_draws == len(items):
+            labels = repr(others[0]) if len(others) == 1 else "the labels' column"
+            raise ValueError(
+                f"`data` must have a row for each draw and a column for each item; {name} has a row for each "
+                f"{column!r} of each draw. Make it wide: .pivot(index={ids}, columns={column!r}, values={labels}) in "
+                "pandas, pivot_wider in R."
+            )
+    raise ValueError(
+        f"`data` must have each draw of a chain once; {ids[-1]!r} of {name} repeats "
+        f"{items.index[items.index.duplicated()][0][1]}. Where there are several chains, add a column 'chain'."
+    )
+
+
+def _check_labels(items: pd.DataFrame, name: str) -> None:
+    """Refuse columns that count the rows, or name them."""
+    unnamed = [column for column in items.columns if str(column).startswith("Unnamed: ")]
+    wrong = [(column, "names the rows. Leave it out, or read the file with index_col=0") for column in unnamed]
+    if _names_rows(items):
+        wrong.append((items.columns[0], "names the rows. Leave it out, or make it the index"))
+    wrong += [(column, "counts the rows. Name it 'draw', or leave it out") for column in _counters(items)]
+    if wrong:
+        column, does = wrong[0]
+        raise ValueError(f"`data` must have labels in its columns; {column!r} of {name} {does}.")
+
+
+def _names_rows(items: pd.DataFrame) -> bool:
+    """Whether the first column is text that never comes again, unlike the second."""
+    first = items.iloc[:, 0]
+    is_text = len(items) > _FEW and pd.api.types.infer_dtype(first) == "string"
+    return is_text and first.is_unique and items.shape[1] > 1 and not items.iloc[:, 1].is_unique
+
+
+def _counters(items: pd.DataFrame) -> pd.Index:
+    """Columns of numbers that rise by the same step from each row of a chain to the next, which clusters do not."""
+    chains = pd.factorize(items.index.get_level_values("chain"))[0]
+    order = np.argsort(chains, kind="stable")
+    within = np.diff(chains[order]) == 0
+    found = items.loc[:, [dtype.kind in "iuf" for dtype in items.dtypes]]
+    for n_rows in (_FEW + 1, len(items)):  # few rows suffice to rule out all labels
+        steps = np.diff(found.iloc[order[:n_rows]].to_numpy(np.float64, na_value=np.nan), axis=0)[within[: n_rows - 1]]
+        found = found.loc[:, ((steps > 0) & (steps == steps[:1])).all(axis=0)]
+    return found.columns if within.sum() >= _FEW else found.columns[:0]
