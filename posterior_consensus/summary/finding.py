@@ -17,6 +17,7 @@ from posterior_consensus.sources.plain_files import is_plain, read_plain
 from posterior_consensus.sources.probabilities import as_allocation_probabilities
 from posterior_consensus.sources.variables import (
     dim_names,
+    hint_at_dims,
     label_array,
     label_candidates,
     other_dims,
@@ -127,9 +128,10 @@ def _drawn_from(draws: AllocationProbabilities, labels: xr.DataArray, sample_dim
 def _nothing(dataset: xr.Dataset, dims: tuple[str, ...], item_dim: str | None) -> str:
     items = "items" if item_dim is None else f"`item_dim` {item_dim!r}"
     present = ", ".join(f"{name} {v.dims}" for name, v in dataset.data_vars.items()) or "none"
+    hint = hint_at_dims(dataset.data_vars.values(), dims, (item_dim,))
     return (
-        f"`idata` holds neither labels nor soft assignments over {dims} and {items}; present: {present}. If the labels "
-        "of a mixture were marginalised out, pass the PyMC model too: summarize(idata, model=model). Else store the "
-        "logarithms of the allocation probabilities, as a Deterministic or a generated quantity, and name them by "
-        "`var_name`."
+        f"`idata` holds neither labels nor soft assignments over {dims} and {items}; present: {present}."
+        f"{hint} If the labels of a mixture were marginalised out, pass the PyMC model too: "
+        "summarize(idata, model=model). Else store the logarithms of the allocation probabilities, as a Deterministic "
+        "or a generated quantity, and name them by `var_name`."
     )
