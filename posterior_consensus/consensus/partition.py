@@ -115,6 +115,8 @@ class ConsensusPartition(HasLabels, Stored):
         >>> best.with_names(first=1).named_labels.values
         array([1, 1, 2])
         """
+        if isinstance(first, bool) or not isinstance(first, (int, np.integer)):
+            raise TypeError(f"`first` must be a whole number; got {first!r}.")
         found: list[Hashable] = [first + k for k in range(self.n_clusters)]
         if isinstance(names, Mapping):
             unknown = [k for k in names if k not in range(self.n_clusters)]

@@ -54,7 +54,11 @@ class Items:
             found = np.atleast_1d(choose({self.dim: wanted}).values)
         except (IndexError, KeyError, TypeError, ValueError) as error:
             names = self.names
-            some = f"names of items, {names[0]} to {names[-1]}" if by_name else f"positions below {self.n_items}"
+            some = (
+                f"names of items, {names[0]} to {names[-1]}"
+                if by_name
+                else f"positions below {self.n_items}, or {self.n_items} booleans"
+            )
             raise type(error)(f"`items` must be {some}; got {wanted!r}.") from None
         if found.ndim != 1 or not found.size or np.unique(found).size < found.size:
             raise ValueError(f"`items` must be at least one item, and each of them once; got {wanted!r}.")

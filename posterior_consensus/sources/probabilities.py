@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from posterior_consensus.arguments import check_flag
 from posterior_consensus.ensemble.allocations import AllocationProbabilities, sampled_components
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.labels import LabelsInMemory
@@ -80,6 +81,8 @@ def as_allocation_probabilities(
     >>> pc.expected_loss(soft, [0, 1], "binder")["expected_loss"].item()
     0.25
     """
+    if log is not None:
+        check_flag("log", log)
     if isinstance(data, AllocationProbabilities):
         return data if weights is None else replace(data, samples=weighted(data.samples, weights))
     values, dims, (item_dim, component_dim) = probability_array(

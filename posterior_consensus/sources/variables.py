@@ -42,6 +42,7 @@ def found_labels(
 ) -> Iterator[tuple[xr.DataArray, tuple[str, ...], str]]:
     """Find the labels as `label_array`; large ones, and those that are to, stay where they are and can be read here."""
     dims = dim_names(sample_dims)
+    _check_name("item_dim", item_dim)
     with opened(data) as container:
         labels = _find(container, var_name, group, dims, (item_dim,), _labels_in)
         if stay or is_elsewhere(labels) or client_of(labels) is not None:
@@ -66,6 +67,8 @@ def probability_array(
     Where neither is named, the components are along the dimension over which the values sum to one, else the last one.
     """
     dims = dim_names(sample_dims)
+    _check_name("item_dim", item_dim)
+    _check_name("component_dim", component_dim)
     if item_dim is not None and item_dim == component_dim:
         raise ValueError(f"`item_dim` and `component_dim` must differ; got {item_dim!r} for both.")
     rest = (item_dim, component_dim)
@@ -105,6 +108,11 @@ def dim_names(sample_dims: Any) -> tuple[str, ...]:
     return tuple(dims)
 
 
+def _check_name(argument: str, name: Any) -> None:
+    if name is not None and not isinstance(name, str):
+        raise TypeError(f"`{argument}` must be a name; got {name!r}.")
+
+
 def _read(data: Any, *where: Any) -> xr.DataArray:
     """Find a variable and read it once, and no other of a file."""
     with opened(data) as container:
@@ -130,8 +138,7 @@ def _find(
     choose: Callable[[xr.Dataset, tuple[str, ...], tuple[str | None, ...]], xr.DataArray],
 ) -> xr.DataArray:
     """Take the variable of that name, or the one that is chosen; `rest` are the dimensions beside the draws'."""
-    if var_name is not None and not isinstance(var_name, str):
-        raise TypeError(f"`var_name` must be a name; got {var_name!r}.")
+    _check_name("var_name", var_name)
     if is_plain(data):
         data, var_name = read_plain(data, var_name), None
     if isinstance(data, xr.DataArray):

@@ -56,7 +56,7 @@ def find_draws(
         )
     if isinstance(data, PartitionDraws):
         kind = "labels" if data.labels_are_sure else "allocation probabilities"
-        return Source(as_partition_draws(data, weights=weights), kind)
+        return Source(as_partition_draws(data, var_name, item_dim=item_dim, weights=weights), kind)
     if is_plain(data):
         data, var_name = read_plain(data, var_name), None
     dims = dim_names(sample_dims)
@@ -84,7 +84,7 @@ def find_draws(
 def _are_soft(data: Any, var_name: str | None, dims: tuple[str, ...]) -> bool:
     """Whether an array, or the array of that name in a dict, has a dimension of components too."""
     if isinstance(data, xr.DataArray):
-        return len(other_dims(data, dims)) == 2
+        return len(other_dims(data, dims)) == 2 and not {*dims, "sample"}.isdisjoint(data.dims)
     values = data.get(var_name) if isinstance(data, Mapping) else data
     return getattr(values, "ndim", 0) == 4
 
