@@ -195,7 +195,8 @@ def _draws(
 def _check_no_items(posterior: xr.Dataset, others: xr.Dataset, names: tuple[str, ...], dims: tuple[str, ...]) -> None:
     """Refuse dimensions of components that leave no labels, as those of the items do."""
     found = label_candidates(posterior, dims, None)
-    if found and not label_candidates(others, dims, None):
+    parameters = [v for v in posterior.data_vars.values() if v.dtype.kind == "f" and set(names) & set(v.dims)]
+    if found and not parameters and not label_candidates(others, dims, None):
         raise ValueError(
             f"`component_dim` must not run over the items; got {listing(names)}, and {found[0].name!r}, which may be "
             f"the labels, is over {found[0].dims}. Without labels, give `allocations`."

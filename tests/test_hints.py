@@ -165,8 +165,8 @@ def test_the_first_of_several_is_named():
 @pytest.mark.parametrize(
     ("value", "log", "part"),
     [
-        (np.nan, None, "got nan at chain 1, draw 3, item 2, component 1 (from 0)"),
-        (np.inf, None, "got inf at chain 1, draw 3, item 2, component 1 (from 0)"),
+        (np.nan, None, "got NaN at chain 1, draw 3, item 2, component 1 (from 0)"),
+        (np.inf, None, "got infinity at chain 1, draw 3, item 2, component 1 (from 0)"),
         (-0.5, False, "got -0.5 at chain 1, draw 3, item 2, component 1 (from 0)"),
     ],
 )
@@ -193,7 +193,7 @@ def test_bad_weights_by_place():
 @pytest.mark.parametrize(
     ("at", "value", "part"),
     [
-        ((1, 2), np.nan, "the first nan at row 1, column 2"),
+        ((1, 2), np.nan, "such as nan, the first at row 1, column 2"),
         ((1, 2), 1.5, "the first beyond at row 1, column 2"),
         ((2, 2), 0.5, "got 0.5 at row 2, column 2"),
         ((2, 1), 0.7, "the first at row 1, column 2"),

@@ -116,7 +116,7 @@ class Items:
         wanted, found = others.coords[self.dim].to_index(), self.coords[self.dim].to_index()
         order = positions(wanted, found)
         if order is None:
-            raise ValueError(f"`{name}` must label the same items; {difference(self.dim, wanted, found)}.")
+            raise _other_items(name, self.dim, wanted, found)
         return order
 
     def as_labels(self, partition: Any, name: str = "partition") -> Labels:
@@ -154,7 +154,7 @@ def aligned(labels: xr.DataArray, dim: str, coords: Mapping[Hashable, xr.DataArr
     wanted, found = coords[dim].to_index(), labels.coords[dim].to_index()
     order = positions(wanted, found)
     if order is None:
-        raise ValueError(f"`{name}` must label the same items; {difference(dim, wanted, found)}.")
+        raise _other_items(name, dim, wanted, found)
     return labels.values[order]
 
 
@@ -168,14 +168,17 @@ def positions(wanted: pd.Index, found: pd.Index) -> npt.NDArray[np.intp] | None:
     return order if np.all(order >= 0) else None
 
 
-def difference(dim: Hashable, wanted: pd.Index, found: pd.Index) -> str:
-    """Why :func:`positions` finds none for the coordinates of a dimension, in words."""
-    if wanted.is_unique and found.is_unique:
-        missing, other = (one.difference(two, sort=False) for one, two in ((wanted, found), (found, wanted)))
-        why = f"{missing[0]!r} is missing" if missing.size else f"got {other[0]!r}"
-    else:
-        why = _doubled(found if wanted.is_unique else wanted)
-    return f"the coordinates of {dim!r} differ: {why}"
+def difference(wanted: pd.Index, found: pd.Index) -> str:
+    """Why :func:`positions` finds none, in words."""
+    if not (wanted.is_unique and found.is_unique):
+        return _doubled(found if wanted.is_unique else wanted)
+    missing, other = wanted.difference(found, sort=False), found.difference(wanted, sort=False)
+    return f"{missing[0]!r} is missing" if missing.size else f"got {other[0]!r}"
+
+
+def _other_items(name: str, dim: Hashable, wanted: pd.Index, found: pd.Index) -> ValueError:
+    why = difference(wanted, found)
+    return ValueError(f"`{name}` must label the same items; the coordinates of {dim!r} differ: {why}.")
 
 
 def _doubled(index: pd.Index) -> str:

@@ -93,8 +93,11 @@ def _named(matrix: Any, item_dim: str | None) -> xr.DataArray:
     if rows in array.indexes and columns in array.indexes:
         order = positions(array.indexes[rows], array.indexes[columns])
         if order is None:
-            why = difference(rows, array.indexes[rows], array.indexes[columns])
-            raise ValueError(f"`matrix` must have the same items in rows and columns {columns!r}; {why}.")
+            why = difference(array.indexes[rows], array.indexes[columns])
+            raise ValueError(
+                f"`matrix` must have the same items in rows and columns; the names of {rows!r} and {columns!r} differ: "
+                f"{why}."
+            )
         array = array.isel({columns: order})
     return array if item_dim is None else array.rename({rows: item_dim})
 
@@ -107,7 +110,7 @@ def _checked(values: npt.NDArray[Any], place: Place) -> Floats:
     wrong = ~np.isfinite(values)
     if wrong.any():
         raise ValueError(
-            f"`matrix` must be finite; got {wrong.sum()} values that are not, the first {values[wrong][0]} at "
+            f"`matrix` must be finite; got {wrong.sum()} values such as {values[wrong][0]}, the first at "
             f"{first_of(wrong, place)}. Drop the items that they belong to."
         )
     low, high = values.min(), values.max()

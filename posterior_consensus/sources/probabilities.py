@@ -108,8 +108,9 @@ def _normalised(values: npt.NDArray[Any], log: bool | None, name: str, place: Pl
     values = values.astype(np.float32 if values.dtype.itemsize <= 4 else np.float64)
     wrong = ~(values < np.inf)
     if wrong.any():
+        found = "NaN" if np.isnan(values[wrong][0]) else "infinity"
         raise ValueError(
-            f"{name} must hold probabilities or their logarithms; got {values[wrong][0]} at {first_of(wrong, place)}."
+            f"{name} must hold probabilities or their logarithms; got {found} at {first_of(wrong, place)}."
         )
     if log is None:
         log = _are_logarithms(values, name)
