@@ -18,6 +18,13 @@ def check_count(name: str, value: Any) -> int:
     return int(value)
 
 
+def check_flag(name: str, value: Any) -> bool:
+    """Take True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"`{name}` must be True or False; got {value!r}.")
+    return bool(value)
+
+
 def check_clusters(n_clusters: Any, max_clusters: Any) -> None:
     """Take two whole numbers from 1 or None, the first at most the second."""
     for name, value in (("n_clusters", n_clusters), ("max_clusters", max_clusters)):

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import xarray as xr
 from scipy.sparse.linalg import LinearOperator
 
-from posterior_consensus.arguments import check_count
+from posterior_consensus.arguments import check_count, check_flag
 from posterior_consensus.consensus.basic import thread_pools
 from posterior_consensus.consensus.spectral import leading_of
 from posterior_consensus.similarity import similarity_operator
@@ -80,8 +80,7 @@ def item_embedding(draws: Any, *, n_axes: int = 2, center: bool = True) -> xr.Da
     >>> places["share"].values.round(2)
     array([0.88, 0.12])
     """
-    if not isinstance(center, bool | np.bool_):
-        raise TypeError(f"`center` must be True or False; got {center!r}.")
+    check_flag("center", center)
     number = check_count("n_axes", n_axes)
     source = as_pair_source(draws)
     n = source.n_items

@@ -1,6 +1,6 @@
 """Partitions as label vectors: canonical form, contingency, enumeration."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import pandas as pd
 from posterior_consensus.kernels import canonical
 
 Labels = npt.NDArray[np.int32]
+Place = Callable[[tuple[int, ...]], str]  # an index of an array in the words of who gave the array
 
 
 class HasLabels:
@@ -22,6 +23,13 @@ class HasLabels:
         return np.array(self.labels.values, dtype=dtype, copy=copy)
 
 
+def is_partition(data: Any) -> bool:
+    """Whether something is one partition: a result that has labels, or a vector of them."""
+    if isinstance(data, (list, tuple)):
+        return len(data) > 0 and np.isscalar(data[0])
+    return isinstance(data, HasLabels) or getattr(data, "ndim", None) == 1
+
+
 def smallest_dtype(n_codes: int) -> np.dtype[Any]:
     """Return the smallest unsigned integer type that holds the codes 0 to `n_codes` - 1."""
     return np.min_scalar_type(max(n_codes - 1, 0))
@@ -30,16 +38,33 @@ def smallest_dtype(n_codes: int) -> np.dtype[Any]:
 def as_array(values: Any, name: str) -> npt.NDArray[Any]:
     """Take values as NumPy does, but neither unmask any nor turn NaN and numbers among strings into strings."""
     if np.ma.is_masked(values):
-        raise _missing(name, int(np.ma.getmaskarray(values).sum()))
+        raise _missing(name, np.ma.getmaskarray(values))
     array = np.asarray(values)
     return array if array.dtype.kind != "U" or hasattr(values, "dtype") else np.asarray(values, dtype=object)
 
 
-def _missing(name: str, number: int) -> ValueError:
-    return ValueError(f"{name} must not be missing; got {number} NaN. Drop those items or draws first.")
+def place_in_array(index: tuple[int, ...]) -> str:
+    """Where in an array without names a value is, in words."""
+    axes = {1: ["position"], 2: ["row", "column"]}.get(len(index))
+    where = f"index {index}" if axes is None else ", ".join(map("{} {}".format, axes, index))
+    return f"{where} (from 0)"
 
 
-def as_codes(values: npt.NDArray[Any], name: str) -> tuple[npt.NDArray[Any], int]:
+def first_of(wrong: npt.NDArray[np.bool_], place: Place = place_in_array) -> str:
+    """Where the first value is that is wrong, in words."""
+    return place(tuple(int(number) for number in np.unravel_index(int(wrong.argmax()), wrong.shape)))
+
+
+def _missing(name: str, missing: npt.NDArray[np.bool_], place: Place = place_in_array) -> ValueError:
+    number = int(missing.sum())
+    first = "" if number == 1 else ", the first"
+    return ValueError(
+        f"{name} must not be missing; got {number} NaN{first} at {first_of(missing, place)}. "
+        "Drop those items or draws first."
+    )
+
+
+def as_codes(values: npt.NDArray[Any], name: str, place: Place = place_in_array) -> tuple[npt.NDArray[Any], int]:
     """Turn labels of any kind into whole numbers from 0, whatever their names are.
 
     Parameters
@@ -48,6 +73,8 @@ def as_codes(values: npt.NDArray[Any], name: str) -> tuple[npt.NDArray[Any], int
         Integers, booleans, strings or floats that are whole numbers, of any shape.
     name : str
         What to call the labels in an error.
+    place : callable
+        What to call the place of a label in an error, given its index.
 
     Returns
     -------
@@ -62,14 +89,14 @@ def as_codes(values: npt.NDArray[Any], name: str) -> tuple[npt.NDArray[Any], int
     TypeError
         If the labels are of another kind.
     """
-    values, highest = plain_labels(values, name)
+    values, highest = plain_labels(values, name, place)
     if is_text(values) or highest >= max(2**16, 2 * values.size):  # too wide for a table of codes
         distinct, codes = np.unique(values, return_inverse=True)
         return codes.reshape(values.shape).astype(smallest_dtype(distinct.size)), distinct.size
     return values.astype(smallest_dtype(highest + 1), copy=False), highest + 1
 
 
-def plain_labels(values: npt.NDArray[Any], name: str) -> tuple[npt.NDArray[Any], int]:
+def plain_labels(values: npt.NDArray[Any], name: str, place: Place = place_in_array) -> tuple[npt.NDArray[Any], int]:
     """Turn labels of any kind into text or whole numbers from 0, checked as by :func:`as_codes`, and give the largest.
 
     That of text or of no labels is -1.
@@ -79,22 +106,22 @@ def plain_labels(values: npt.NDArray[Any], name: str) -> tuple[npt.NDArray[Any],
         values, kind = values.astype(object), "O"
     if kind == "O":
         if pd.isna(values).any():
-            raise _missing(name, int(pd.isna(values).sum()))
+            raise _missing(name, pd.isna(values), place)
         if not all(isinstance(value, str) for value in values.flat):
-            return plain_labels(_from_objects(values, name), name)
+            return plain_labels(_from_objects(values, name, place), name, place)
         values, kind = values.astype(str), "U"
     if kind in "US":
         return values, -1
     if kind == "b":
         return values.astype(np.uint8), 1
     if kind == "f":
-        values = _from_floats(values, name)
+        values = _from_floats(values, name, place)
     elif kind not in "iu":
         raise TypeError(f"{name} must be integers, strings or whole-number floats; got dtype {values.dtype}.")
-    lowest = int(values.min(initial=0)) if kind != "u" else 0
-    if lowest < 0:
+    if kind != "u" and values.min(initial=0) < 0:
+        negative = values < 0
         raise ValueError(
-            f"{name} must not be negative; got {lowest}. "
+            f"{name} must not be negative; got {values[negative][0]} at {first_of(negative, place)}. "
             "A negative label usually marks a missing value: drop those items or draws first."
         )
     return values, int(values.max()) if values.size else -1
@@ -105,37 +132,51 @@ def is_text(labels: npt.NDArray[Any]) -> bool:
     return labels.dtype.kind in "US"
 
 
-def _from_objects(values: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
+def _from_objects(values: npt.NDArray[Any], name: str, place: Place) -> npt.NDArray[Any]:
     try:
         if any(isinstance(value, (str, bytes)) for value in values.flat):  # which NumPy would read as numbers
             raise TypeError
         numbers = values.astype(np.float64)
     except (TypeError, ValueError):
-        kinds = sorted({type(value).__name__ for value in values.flat})
+        types = np.array([type(value).__name__ for value in values.flat])
+        odd = (types != types[0]).reshape(values.shape)
         raise TypeError(
-            f"{name} must be all integers, all strings or all whole-number floats; got {', '.join(kinds)}."
+            f"{name} must be all integers, all strings or all whole-number floats; got {', '.join(np.unique(types))}, "
+            f"such as {values.flat[odd.argmax()]!r} at {first_of(odd, place)}."
         ) from None
     if not np.all(np.abs(numbers) < 2**53):  # NaN and infinity included: the check on floats says which
         return numbers
     return numbers.astype(np.int64) if np.all(numbers == np.floor(numbers)) else numbers
 
 
-def _from_floats(values: npt.NDArray[Any], name: str) -> npt.NDArray[np.int64]:
+def _from_floats(values: npt.NDArray[Any], name: str, place: Place) -> npt.NDArray[np.int64]:
     if np.isnan(values).any():
-        raise _missing(name, int(np.isnan(values).sum()))
-    fractional = values[values != np.floor(values)]
-    if fractional.size:
-        hint = (
-            " Values between 0 and 1 look like allocation probabilities, which are not labels."
-            if values.min() >= 0 and values.max() <= 1
-            else ""
-        )
-        raise ValueError(f"{name} must be whole numbers; got {fractional.flat[0]!s}.{hint}")
-    if not np.all(np.abs(values) < np.float64(2**53)):
+        raise _missing(name, np.isnan(values), place)
+    fractional = values != np.floor(values)
+    if fractional.any():
+        hint = similarity_hint(values)
+        if not hint and values.min() >= 0 and values.max() <= 1:
+            hint = " Values between 0 and 1 look like allocation probabilities, which are not labels."
+        found = f"got {values[fractional][0]!s} at {first_of(fractional, place)}"
+        raise ValueError(f"{name} must be whole numbers; {found}.{hint}")
+    huge = ~(np.abs(values) < np.float64(2**53))
+    if huge.any():
         raise ValueError(
-            f"{name} must be finite whole numbers below 2**53; got {values.flat[np.abs(values).argmax()]!s}."
+            f"{name} must be finite whole numbers below 2**53; got {values[huge][0]!s} at {first_of(huge, place)}."
         )
     return values.astype(np.int64)
+
+
+def similarity_hint(values: npt.NDArray[Any]) -> str:
+    """What to do with values that are a posterior similarity matrix, for the end of an error; else nothing."""
+    if values.ndim != 2 or values.shape[0] != values.shape[1] or values.dtype.kind not in "fiub":
+        return ""
+    if not (np.all(np.diagonal(values) == 1) and values.min() >= 0 and np.allclose(values, values.T)):
+        return ""
+    return (
+        " This looks like a posterior similarity matrix: give as_pair_similarity(data) to functions that need "
+        "similarities only, such as consensus_partition. Others, such as summarize, need the draws."
+    )
 
 
 def canonical_rows(codes: npt.NDArray[Any], n_codes: int) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
@@ -177,10 +218,19 @@ def canonical_labels(labels: npt.ArrayLike, name: str = "partition") -> Labels:
         As :func:`as_codes`, and if the labels are not one vector of at least one item.
     """
     values = as_array(labels, f"the labels of `{name}`")
+    wanted = f"`{name}` must be a vector of labels, one for each item"
     if values.ndim == 0:
-        raise ValueError(f"`{name}` must be a vector of labels, one for each item; got {type(labels).__name__}.")
-    if values.ndim != 1 or values.size == 0:
-        raise ValueError(f"`{name}` must be a vector of labels, one for each item; got shape {values.shape}.")
+        parts = {
+            "partitions": " Take one of its `partitions`.",
+            "center": " Take its `center`.",
+            "keys": " compare_partitions takes several by name.",
+        }
+        hint = next((hint for part, hint in parts.items() if hasattr(labels, part)), "")
+        raise ValueError(f"{wanted}; got {type(labels).__name__}.{hint}")
+    if values.ndim > 1:
+        raise ValueError(f"{wanted}; got shape {values.shape}. Draws or data come first, one partition second.")
+    if not values.size:
+        raise ValueError(f"{wanted}; got shape {values.shape}.")
     codes, n_codes = as_codes(values, f"the labels of `{name}`")
     return canonical_rows(codes[np.newaxis], n_codes)[0][0].astype(np.int32)
 

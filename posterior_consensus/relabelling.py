@@ -15,7 +15,7 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.partitions import as_codes
 from posterior_consensus.sources.containers import group_dataset, is_inference_data, listing, with_groups
 from posterior_consensus.sources.labels import as_partition_draws
-from posterior_consensus.sources.variables import label_array
+from posterior_consensus.sources.variables import dim_names, label_array, label_candidates
 from posterior_consensus.switching import (
     Floats,
     Numbers,
@@ -184,11 +184,23 @@ def _draws(
     """What is matched with the consensus, the label variable, if any, and the sample dimensions."""
     others = posterior.drop_dims(names)
     if allocations is None:
+        _check_no_items(posterior, others, names, dim_names(sample_dims))
         labels, dims, _ = label_array(others, var_name, "posterior", sample_dims, None)
         return as_partition_draws(labels, sample_dims=dims), labels, dims
     dims = _dims_of_draws(posterior, sample_dims)
     _check_same_draws(posterior, allocations, dims)
     return allocations, _labels_beside(others, var_name, (*dims, allocations.items.dim)), dims
+
+
+def _check_no_items(posterior: xr.Dataset, others: xr.Dataset, names: tuple[str, ...], dims: tuple[str, ...]) -> None:
+    """Refuse dimensions of components that leave no labels, as those of the items do."""
+    found = label_candidates(posterior, dims, None)
+    parameters = [v for v in posterior.data_vars.values() if v.dtype.kind == "f" and set(names) & set(v.dims)]
+    if found and not parameters and not label_candidates(others, dims, None):
+        raise ValueError(
+            f"`component_dim` must not run over the items; got {listing(names)}, and {found[0].name!r}, which may be "
+            f"the labels, is over {found[0].dims}. Without labels, give `allocations`."
+        )
 
 
 def _components(

@@ -12,6 +12,7 @@ import xarray as xr
 
 from posterior_consensus.arguments import as_generator, check_between
 from posterior_consensus.consensus import consensus_partition
+from posterior_consensus.consensus.methods import check_no_method
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.expectation import draw_losses, mean_loss, partition_loss
 from posterior_consensus.losses import PartitionLoss, binder, vi
@@ -88,6 +89,7 @@ def loss_path(
     array([nan,  1.,  1.])
     """
     draws = as_partition_draws(draws)
+    check_no_method(loss)
     dim, factory = _family(loss)
     grid = _grid(dim, values)
     a = 2 * (1 - grid) if dim == "tau" else grid

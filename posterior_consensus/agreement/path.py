@@ -233,7 +233,7 @@ class _Given(NamedTuple):
 
 def _given(draws: Any, needs: Mapping[str, Need]) -> _Given:
     """The draws of each chain or analysis, over the same items in the same order, and their names."""
-    if isinstance(draws, Mapping) and len(draws) > 1:
+    if isinstance(draws, Mapping) and (len(draws) > 1 or any(isinstance(one, PairSource) for one in draws.values())):
         names, several = list(draws), list(draws.values())
     elif isinstance(draws, (list, tuple)) and len(draws) > 0 and all(map(_is_set, draws)):
         names, several = list(range(len(draws))), list(draws)

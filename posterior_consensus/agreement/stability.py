@@ -19,7 +19,7 @@ def averaged_jaccard(partitions: Any) -> float:
 
     Parameters
     ----------
-    partitions : list of partitions, or anything :func:`as_partition_draws` takes
+    partitions : list, array of shape (n_partitions, n_items), or anything :func:`as_partition_draws` takes
         At least two result objects, DataArrays or label vectors of the same items, or draws.
 
     Returns
@@ -73,6 +73,8 @@ def averaged_jaccard(partitions: Any) -> float:
 
 def _in_one_order(partitions: Any) -> Any:
     """Labels of partitions that name their items, in the order of the first one's."""
+    if isinstance(partitions, xr.DataArray) and not {"chain", "draw", "sample"} & set(partitions.dims):
+        return partitions.values
     if not isinstance(partitions, (list, tuple)) or not any(map(_has_names, partitions)):
         return partitions
     return np.stack([two_partitions(partitions[0], other)[1] for other in partitions])

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.arguments import check_count
+from posterior_consensus.arguments import check_count, check_flag
 from posterior_consensus.consensus.basic import k_means
 from posterior_consensus.consensus.selection import Candidate, best_number, cluster_range, effort
 from posterior_consensus.consensus.spectral import random_walk_vectors
@@ -58,8 +58,7 @@ def cspa(
     .. [1] Strehl and Ghosh (2002), Journal of Machine Learning Research 3, 583-617.
        https://www.jmlr.org/papers/v3/strehl02a.html
     """
-    if not isinstance(balanced, bool | np.bool_):
-        raise TypeError(f"`balanced` must be True or False; got {balanced!r}.")
+    check_flag("balanced", balanced)
     check_count("n_starts", n_starts)
     numbers = cluster_range(draws, n_clusters, max_clusters)
     with thread_pools().limit(limits=1):  # the sums must not depend on the number of threads

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.arguments import check_count
+from posterior_consensus.arguments import check_count, check_flag
 from posterior_consensus.consensus.kcc import kcc
 from posterior_consensus.consensus.selection import Candidate, best_number, cluster_range, effort, filled
 from posterior_consensus.ensemble.draws import PartitionDraws
@@ -71,6 +71,7 @@ def summed_impurity(draws: Any, partition: Any, *, weighted: bool = False) -> fl
     >>> round(pc.consensus.summed_impurity(draws, [0, 0, 0, 1, 1, 1], weighted=True), 6)
     0.166667
     """
+    check_flag("weighted", weighted)
     source = as_partition_draws(draws)
     labels = source.as_labels(partition)
     return float(_State(source, labels, int(labels.max()) + 1, weighted).costs.sum())

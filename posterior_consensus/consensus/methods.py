@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from posterior_consensus.consensus.align_and_vote import align_and_vote
 from posterior_consensus.consensus.basic import basic
@@ -27,6 +27,7 @@ from posterior_consensus.consensus.sdp import sdp
 from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.consensus.spectral import spectral
 from posterior_consensus.loss_record import Need
+from posterior_consensus.losses import LOSSES, PAIR_LOSSES
 
 
 class Method(NamedTuple):
@@ -59,3 +60,17 @@ METHODS: dict[str, Method] = {
     "exact": Method(exact, "pairs"),
 }
 """Methods by name; their functions take ``draws, loss, *, n_clusters, max_clusters, rng, progressbar, ...``."""
+
+
+def unknown_method(name: str) -> ValueError:
+    """Make the error for a name that no method has."""
+    hint = f" That is a loss: loss={name!r}." if name.lower() in LOSSES | PAIR_LOSSES else ""
+    return ValueError(f"`method` must be a function or one of {', '.join(map(repr, METHODS))}; got {name!r}.{hint}")
+
+
+def check_no_method(loss: Any) -> None:
+    """Refuse the name of a method where a loss is to be named, which comes second."""
+    if isinstance(loss, str) and loss in METHODS.keys() - PAIR_LOSSES.keys():
+        raise ValueError(
+            f"`loss` must be a loss, such as 'vi' or 'binder'; got {loss!r}, which is a method: give method={loss!r}."
+        )

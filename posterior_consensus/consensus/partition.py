@@ -17,7 +17,7 @@ from posterior_consensus.arguments import as_generator, check_clusters, unknown_
 from posterior_consensus.bounds.bound import relative_gap, status
 from posterior_consensus.bounds.methods import quick_bound
 from posterior_consensus.cluster import using
-from posterior_consensus.consensus.methods import METHODS
+from posterior_consensus.consensus.methods import METHODS, check_no_method, unknown_method
 from posterior_consensus.consensus.refinement import ORDERS, Order, check_refinement, refined_labels
 from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.consensus.threshold import consistent_interval, pair_means, threshold_of
@@ -115,6 +115,8 @@ class ConsensusPartition(HasLabels, Stored):
         >>> best.with_names(first=1).named_labels.values
         array([1, 1, 2])
         """
+        if isinstance(first, bool) or not isinstance(first, (int, np.integer)):
+            raise TypeError(f"`first` must be a whole number; got {first!r}.")
         found: list[Hashable] = [first + k for k in range(self.n_clusters)]
         if isinstance(names, Mapping):
             unknown = [k for k in names if k not in range(self.n_clusters)]
@@ -392,6 +394,7 @@ def consensus_partition(
     """
     function, name, need = _as_method(method)
     check_options({"method": method} | options)
+    check_no_method(loss)
     given = as_objective(loss)
     asked: dict[str, Need] = {f"loss {given.name!r}": needed_by(given), f"method {name!r}": need}
     asked |= {
@@ -455,7 +458,7 @@ def _as_method(method: Any) -> tuple[Callable[..., Candidate], str, Need]:
     if not isinstance(method, str):
         raise TypeError(f"`method` must be a name or a function; got {method!r}.")
     if method not in METHODS:
-        raise ValueError(f"`method` must be a function or one of {', '.join(map(repr, METHODS))}; got {method!r}.")
+        raise unknown_method(method)
     return METHODS[method].function, method, METHODS[method].needs
 
 

@@ -57,7 +57,7 @@ class OnDraws:
     at_once = 3  # runs between two looks at whether to stop: not the number of threads, on which nothing may depend
     explores_all = False
     is_sum = True  # over clusters
-    _cost = 1.0  # of looking at a label, in nanoseconds
+    _scan, _union = 2.5, 1.0  # nanoseconds for a label that is looked at, and for two clusters in a draw
 
     def __init__(self, draws: PartitionDraws, loss: PartitionLoss, limits: Limits, stop: npt.NDArray[np.uint8]) -> None:
         self._draws = draws
@@ -150,8 +150,10 @@ class OnDraws:
         value, in_one, tally = search.settle(
             draws, self._loss, partition, order, *self.limits, exactly, effort, self._stop
         )
-        scan = self._cost * draws.labels.size * (1.0 + draws.starts[-1] / draws.weights.size / _COLUMNS)
-        return Found(numbered(partition), value, in_one, tally, _CALL + scan * (1 + tally[search.SCANS]))
+        n_clusters = int(partition.max()) + 1
+        scans = draws.labels.size * (1.0 + n_clusters / _COLUMNS) * (1 + tally[search.SCANS])
+        unions = draws.weights.size * n_clusters**2 / 2 * (1 + tally[search.MERGES])
+        return Found(numbered(partition), value, in_one, tally, _CALL + self._scan * scans + self._union * unions)
 
 
 def is_sparse(draws: PartitionDraws) -> bool:
@@ -171,7 +173,7 @@ class OnRatios(OnDraws):
 
     at_once = 2
     is_sum = False
-    _cost = 4.0
+    _scan, _union = 5.0, 7.0
 
     def cuts(self) -> list[Labels]:
         """Cuts of the tree of average linkage to search from.

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from posterior_consensus import memory
 from posterior_consensus.cluster import Workers
 from posterior_consensus.ensemble.labels import ALIGNED, DrawnLabels, LabelsInMemory, Result
-from posterior_consensus.partitions import as_codes, canonical_rows, smallest_dtype
+from posterior_consensus.partitions import as_codes, canonical_rows, place_in_array, smallest_dtype
 
 _LABELS_IN_BLOCK = 2**26
 _LEAST_IN_BLOCK = 2**22
@@ -144,7 +144,9 @@ def canonical_blocks(array: Any, name: str, client: Any) -> DaskLabels:
 
     n_items = array.shape[-1]
     rows = array.rechunk({array.ndim - 1: -1}).reshape(-1, n_items)
-    numbered = client.compute([delayed(_numbered)(block, name) for block in rows.to_delayed().ravel()])
+    firsts = np.cumsum([0, *rows.chunks[0][:-1]]).tolist()
+    given = zip(rows.to_delayed().ravel(), firsts, strict=True)
+    numbered = client.compute([delayed(_numbered)(block, name, first) for block, first in given])
     n_clusters = np.concatenate(client.gather(client.map(itemgetter(1), numbered, pure=False)))
     dtype = smallest_dtype(int(n_clusters.max()))
     blocks = [
@@ -163,8 +165,8 @@ def _items_in_block(n_labels: int, n_items: int, client: Any) -> int:
     return max(1, int(size / (n_labels / n_items * ALIGNED))) * ALIGNED
 
 
-def _numbered(block: npt.NDArray[Any], name: str) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
-    return canonical_rows(*as_codes(block, name))
+def _numbered(block: npt.NDArray[Any], name: str, first: int) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    return canonical_rows(*as_codes(block, name, lambda index: place_in_array((first + index[0], index[1]))))
 
 
 def _labels(numbered: tuple[npt.NDArray[Any], npt.NDArray[np.int64]], dtype: np.dtype[Any]) -> npt.NDArray[Any]:

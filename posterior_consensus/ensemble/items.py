@@ -47,16 +47,30 @@ class Items:
     def positions_of(self, wanted: Any) -> npt.NDArray[np.intp]:
         """Let xarray choose some items: by name where they have a coordinate, else and by booleans by position."""
         by_name = self.dim in self.coords and np.asarray(wanted).dtype.kind != "b"
+        if by_name:
+            self._check_unique()
         try:
             choose = self._positions.sel if by_name else self._positions.isel
             found = np.atleast_1d(choose({self.dim: wanted}).values)
         except (IndexError, KeyError, TypeError, ValueError) as error:
             names = self.names
-            some = f"names of items, {names[0]} to {names[-1]}" if by_name else f"positions below {self.n_items}"
+            some = (
+                f"names of items, {names[0]} to {names[-1]}"
+                if by_name
+                else f"positions below {self.n_items}, or {self.n_items} booleans"
+            )
             raise type(error)(f"`items` must be {some}; got {wanted!r}.") from None
         if found.ndim != 1 or not found.size or np.unique(found).size < found.size:
             raise ValueError(f"`items` must be at least one item, and each of them once; got {wanted!r}.")
         return found
+
+    def _check_unique(self) -> None:
+        index = self.coords[self.dim].to_index()
+        if not index.is_unique:
+            raise ValueError(
+                f"`items` must be booleans, one for each item, as names of {self.dim!r} are not unique: "
+                f"{_doubled(index)}. Or give each item a name of its own."
+            )
 
     def take(self, at: npt.NDArray[np.intp]) -> Items:
         """Keep some items, by position."""
@@ -102,9 +116,10 @@ class Items:
             raise ValueError(f"`{name}` must label the same {others.n_items} items; got {self.n_items}.")
         if self.dim != others.dim or self.dim not in self.coords or self.dim not in others.coords:
             return np.arange(others.n_items)
-        order = positions(others.coords[self.dim].to_index(), self.coords[self.dim].to_index())
+        wanted, found = others.coords[self.dim].to_index(), self.coords[self.dim].to_index()
+        order = positions(wanted, found)
         if order is None:
-            raise ValueError(f"`{name}` must label the same items; the coordinates of {self.dim!r} differ.")
+            raise _other_items(name, self.dim, wanted, found)
         return order
 
     def as_labels(self, partition: Any, name: str = "partition") -> Labels:
@@ -146,9 +161,10 @@ def aligned(labels: xr.DataArray, dim: str, coords: Mapping[Hashable, xr.DataArr
         raise ValueError(f"`{name}` must have the one dimension {dim!r}; got {labels.dims}.")
     if labels.dims != (dim,) or dim not in labels.coords or dim not in coords or labels.size != coords[dim].size:
         return labels.values
-    order = positions(coords[dim].to_index(), labels.coords[dim].to_index())
+    wanted, found = coords[dim].to_index(), labels.coords[dim].to_index()
+    order = positions(wanted, found)
     if order is None:
-        raise ValueError(f"`{name}` must label the same items; the coordinates of {dim!r} differ.")
+        raise _other_items(name, dim, wanted, found)
     return labels.values[order]
 
 
@@ -160,3 +176,21 @@ def positions(wanted: pd.Index, found: pd.Index) -> npt.NDArray[np.intp] | None:
         return None
     order = found.get_indexer(wanted)
     return order if np.all(order >= 0) else None
+
+
+def difference(wanted: pd.Index, found: pd.Index) -> str:
+    """Why :func:`positions` finds none, in words."""
+    if not (wanted.is_unique and found.is_unique):
+        return _doubled(found if wanted.is_unique else wanted)
+    missing, other = wanted.difference(found, sort=False), found.difference(wanted, sort=False)
+    return f"{missing[0]!r} is missing" if missing.size else f"got {other[0]!r}"
+
+
+def _other_items(name: str, dim: Hashable, wanted: pd.Index, found: pd.Index) -> ValueError:
+    why = difference(wanted, found)
+    return ValueError(f"`{name}` must label the same items; the coordinates of {dim!r} differ: {why}.")
+
+
+def _doubled(index: pd.Index) -> str:
+    name = index[index.duplicated()][0]
+    return f"{name!r} is the name of {int((index == name).sum())} items"

@@ -167,7 +167,7 @@ class Samples:
             along = xr.DataArray(np.arange(ids.size), coords={dim: ids}, dims=dim)
             try:
                 return np.atleast_1d(getattr(along, by)({dim: wanted[dim]}).values)
-            except (IndexError, KeyError) as error:
+            except (IndexError, KeyError, TypeError, ValueError) as error:
                 first, last = (0, ids.size - 1) if by == "isel" else (ids[0], ids[-1])
                 raise type(error)(f"`{dim}` must lie among {first} to {last}; got {wanted[dim]!r}.") from None
 

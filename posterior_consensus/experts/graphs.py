@@ -141,7 +141,9 @@ def cspa(
     pairs, votes = said.average_vote()
     linked, at = np.unique(pairs[votes > 0], return_inverse=True)
     if linked.size < n_clusters:
-        raise ValueError(f"`n_clusters` must be at most the number of items that are linked, {linked.size}.")
+        raise ValueError(
+            f"`n_clusters` must be at most the number of items that are linked, {linked.size}; got {n_clusters}."
+        )
     weights = np.zeros((linked.size, linked.size))
     first, second = at.reshape(-1, 2).T
     weights[first, second] = weights[second, first] = votes[votes > 0]

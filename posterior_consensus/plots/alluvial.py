@@ -34,7 +34,7 @@ def plot_alluvial(partitions: Any, *, figsize: tuple[float, float] | None = None
 
     Parameters
     ----------
-    partitions : dict, sequence, CredibleBall or Particles
+    partitions : dict, sequence, array (n_partitions, n_items), CredibleBall or Particles
         At least two partitions of the same items, each a result object, DataArray or label vector of shape (n_items,),
         by name in a dict; in a sequence they are numbered. Of a credible ball, the upper vertical bound, the center and
         the lower vertical bound; of particles each with its weight, the heaviest first.
@@ -107,7 +107,7 @@ def _columns(partitions: Any) -> tuple[list[str], list[Labels], list[list[str]]]
         partitions = {f"particle {k}\nweight {w:.2f}": partitions.partitions[k] for k, w in enumerate(weights)}
     if isinstance(partitions, Mapping):
         names, given = [str(name) for name in partitions], list(partitions.values())
-    elif isinstance(partitions, (list, tuple)):
+    elif isinstance(partitions, (list, tuple)) or getattr(partitions, "ndim", 0) == 2:
         names, given = [str(j + 1) for j in range(len(partitions))], list(partitions)
     else:
         raise TypeError(

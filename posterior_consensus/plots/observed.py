@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus.ensemble.items import cluster_names, labelled, positions
+from posterior_consensus.ensemble.items import cluster_names, difference, labelled, positions
 from posterior_consensus.partitions import Labels, as_array, canonical_labels
 
 
@@ -29,9 +29,11 @@ def observed_table(data: Any, partition: Any) -> Observed:
     array = _as_dataarray(data, dim)
     found = labelled(partition, dim)
     if isinstance(found, xr.DataArray) and dim in found.coords and dim in array.coords and len(found) == len(array):
-        order = positions(found.coords[dim].to_index(), array.coords[dim].to_index())
+        wanted, given = found.coords[dim].to_index(), array.coords[dim].to_index()
+        order = positions(wanted, given)
         if order is None:
-            raise ValueError(f"`data` must be of the partition's items; the coordinates of {dim!r} differ.")
+            why = difference(wanted, given)
+            raise ValueError(f"`data` must be of the partition's items; the coordinates of {dim!r} differ: {why}.")
         array = array.isel({dim: order})
     labels = canonical_labels(found)
     if labels.size != len(array):

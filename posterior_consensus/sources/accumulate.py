@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -261,6 +262,11 @@ class PartitionAccumulator:
             ("items", "not known yet" if self._n_items is None else str(self._n_items)),
             ("kept", "in memory" if self.store is None else f"in {self.store}, {self.batch_size} draws at a time"),
         ]
+
+
+def is_accumulated(path: Any) -> bool:
+    """Whether a path leads to an accumulator's store that holds draws."""
+    return isinstance(path, (str, Path)) and any(Path(path).glob("chain_*/batch_*"))
 
 
 def _give(read: Callable[[], npt.NDArray[Any]], put: Callable[[npt.NDArray[Any]], None]) -> npt.NDArray[np.int64]:

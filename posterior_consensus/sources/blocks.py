@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ import xarray as xr
 from posterior_consensus import memory
 from posterior_consensus.executor import in_order
 from posterior_consensus.kernels import canonical
-from posterior_consensus.partitions import canonical_rows, is_text, plain_labels, smallest_dtype
+from posterior_consensus.partitions import Place, canonical_rows, is_text, plain_labels, smallest_dtype
+from posterior_consensus.sources.places import place_in
 
 Put = Callable[[npt.NDArray[Any]], None]
 
@@ -39,7 +41,7 @@ class LabelBlocks:
 
     def __init__(self, labels: xr.DataArray, name: str) -> None:
         """Take labels over dimensions of draws and then over items; they are read once, unless they are bytes."""
-        self._labels, self._name = labels.variable, name
+        self._labels, self._name, self._place = labels.variable, name, place_in(labels)
         *self._shape, self.n_items = labels.shape
         self.n_draws = int(np.prod(self._shape))
         self._most = SHARE_OF_BLOCK * memory.budget()
@@ -73,8 +75,7 @@ class LabelBlocks:
         return n_clusters
 
     def _block(self, stripe: Stripe, items: slice) -> npt.NDArray[Any]:
-        values = self._labels[(*stripe.at, items)].values.reshape(stripe.rows.size, -1)
-        return plain_labels(values, self._name)[0]
+        return self._plain((*stripe.at, items))[0].reshape(stripe.rows.size, -1)
 
     def _names_in_all(self) -> Codes:
         """Read all labels and find what their names become; those of a byte need not be read."""
@@ -99,9 +100,13 @@ class LabelBlocks:
 
     def _names_in(self, at: tuple[slice, ...], table: int) -> tuple[int, npt.NDArray[Any]]:
         """Largest label of a block, and all labels that are text or beyond a table of such length."""
-        values, highest = plain_labels(self._labels[at].values, self._name)
+        values, highest = self._plain(at)
         others = values if is_text(values) else values[values >= table] if highest >= table else values[:0]
         return highest, np.unique(others)
+
+    def _plain(self, at: tuple[slice, ...]) -> tuple[npt.NDArray[Any], int]:
+        place = partial(_place_beyond, self._place, [part.start for part in at])
+        return plain_labels(self._labels[at].values, self._name, place)
 
     def _box(self, most: float, most_draws_in_parts: float) -> list[int]:
         """Length of a block along each dimension: whole chunks and, if possible, whole draws."""
@@ -153,6 +158,10 @@ class Codes:
             numbers = self.table + np.searchsorted(self.others, names)
             names = np.where(names < self.table, names.astype(np.int64), numbers) if self.table else numbers
         return names.astype(smallest_dtype(self.n_codes), copy=False)
+
+
+def _place_beyond(place: Place, first: list[int], index: tuple[int, ...]) -> str:
+    return place(tuple(start + number for start, number in zip(first, index, strict=True)))
 
 
 def _grown(box: list[int], sizes: list[int], most: float) -> list[int]:

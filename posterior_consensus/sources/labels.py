@@ -18,8 +18,9 @@ from posterior_consensus.ensemble.labels import LabelsInMemory
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.loss_record import Need
 from posterior_consensus.partitions import as_codes, canonical_rows
-from posterior_consensus.sources.accumulate import PartitionAccumulator
+from posterior_consensus.sources.accumulate import PartitionAccumulator, is_accumulated
 from posterior_consensus.sources.blocks import SHARE_OF_BLOCK, LabelBlocks
+from posterior_consensus.sources.places import place_in
 from posterior_consensus.sources.samples import samples_of, weighted
 from posterior_consensus.sources.stores import are_large, in_memory, is_store, stored_draws, written
 from posterior_consensus.sources.variables import client_of, found_labels, is_elsewhere
@@ -45,7 +46,7 @@ def as_partition_draws(
         switch from draw to draw. Arrays and lists are draws x items or chains x draws x items, a DataFrame has a row
         for each draw and a column for each item, a dict has arrays of chains x draws x items by name. A path leads
         to a NetCDF or Zarr file, a NumPy file or a table of text, see Notes; a list of tables has one for each chain.
-        PartitionDraws pass as they are, and a PartitionAccumulator gives its draws so far.
+        PartitionDraws pass as they are. A PartitionAccumulator, or the path of its store, gives its draws so far.
     var_name : str, optional
         Name of the label variable. By default the only variable that can be one: it has the sample dimensions, one
         more, and labels. Of a table, the columns of that name: ``z`` for ``z[1]``, ``z[2]``, ...
@@ -77,7 +78,7 @@ def as_partition_draws(
     TypeError
         If `data` is of no kind listed above.
     BlockingIOError
-        If another process writes to `store`.
+        If another process writes to `store`, or to the PartitionAccumulator's store that `data` is the path of.
     OSError
         If there is no room for the labels.
 
@@ -115,10 +116,7 @@ def as_partition_draws(
     """
     if store is not None and isinstance(data, (PartitionAccumulator, PairSource)):
         raise ValueError(f"`store` must be None for {type(data).__name__}, whose labels have their place already.")
-    if isinstance(data, PartitionAccumulator):
-        data = data.draws()
-    elif is_store(data):
-        data = stored_draws(Path(data), progressbar=progressbar)
+    data = from_store(data, progressbar=progressbar)
     if isinstance(data, PairSource):
         draws = data.as_draws()
         if var_name is not None or item_dim is not None:
@@ -131,14 +129,24 @@ def as_partition_draws(
             return PartitionDraws(items, samples, canonical_blocks(labels.data, name, client))
         shape = samples.n_draws, items.n_items
         if store is None and memory.fits(labels.nbytes / SHARE_OF_BLOCK):
-            codes, n_codes = as_codes(labels.values.reshape(shape), name)
-            return PartitionDraws(items, samples, LabelsInMemory(*canonical_rows(codes, n_codes)))
+            codes, n_codes = as_codes(labels.values, name, place_in(labels))
+            return PartitionDraws(items, samples, LabelsInMemory(*canonical_rows(codes.reshape(shape), n_codes)))
         blocks = LabelBlocks(labels, name)
         parts = [(stripe.rows, partial(blocks.canonical, stripe)) for stripe in blocks.stripes()]
         if store is None and not (is_elsewhere(labels) and are_large(shape, blocks.dtype)):
             return PartitionDraws(items, samples, in_memory(parts, shape, blocks.dtype))
         path = None if store is None else as_path("store", store)
         return written(parts, shape, blocks.dtype, items, samples, store=path, progressbar=progressbar)
+
+
+def from_store(data: Any, *, progressbar: bool) -> Any:
+    """Give the draws of an accumulator, or those in a store; anything else as it is."""
+    if isinstance(data, PartitionAccumulator):
+        return data.draws()
+    if is_accumulated(data):
+        with PartitionAccumulator(data) as kept:
+            return kept.draws()
+    return stored_draws(Path(data), progressbar=progressbar) if is_store(data) else data
 
 
 def as_pair_source(data: Any, needs: Mapping[str, Need] | None = None) -> PairSource:

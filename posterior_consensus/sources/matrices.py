@@ -9,9 +9,10 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus.ensemble.items import Floats, Items, positions
+from posterior_consensus.ensemble.items import Floats, Items, difference, positions
 from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
-from posterior_consensus.partitions import as_array
+from posterior_consensus.partitions import Place, as_array, first_of
+from posterior_consensus.sources.places import place_in
 
 _TOLERANCE = 1e-6  # of a matrix's entries: what float32, sums in another order and short text files leave
 
@@ -67,7 +68,7 @@ def as_pair_similarity(matrix: Any, *, item_dim: str | None = None) -> PairSimil
             )
         return matrix.as_pairs()
     named = _named(matrix, item_dim)
-    return PairSimilarity(Items.along(named, str(named.dims[0])), _checked(named.values))
+    return PairSimilarity(Items.along(named, str(named.dims[0])), _checked(named.values, place_in(named)))
 
 
 def _named(matrix: Any, item_dim: str | None) -> xr.DataArray:
@@ -92,40 +93,46 @@ def _named(matrix: Any, item_dim: str | None) -> xr.DataArray:
     if rows in array.indexes and columns in array.indexes:
         order = positions(array.indexes[rows], array.indexes[columns])
         if order is None:
+            why = difference(array.indexes[rows], array.indexes[columns])
             raise ValueError(
-                f"`matrix` must have the same items in rows and columns; the names of {rows!r} and {columns!r} differ."
+                f"`matrix` must have the same items in rows and columns; the names of {rows!r} and {columns!r} differ: "
+                f"{why}."
             )
         array = array.isel({columns: order})
     return array if item_dim is None else array.rename({rows: item_dim})
 
 
-def _checked(values: npt.NDArray[Any]) -> Floats:
+def _checked(values: npt.NDArray[Any], place: Place) -> Floats:
     """The values as similarities, rounding mended; an array of its own."""
     if values.dtype.kind not in "buif":
         raise TypeError(f"`matrix` must hold real numbers; got {values.dtype}.")
     values = values.astype(np.float64)
-    if not np.isfinite(values).all():
-        wrong = values[~np.isfinite(values)]
+    wrong = ~np.isfinite(values)
+    if wrong.any():
         raise ValueError(
-            f"`matrix` must be finite; got {wrong.size} values such as {wrong[0]}. Drop the items that they belong to."
+            f"`matrix` must be finite; got {wrong.sum()} values such as {values[wrong][0]}, the first at "
+            f"{first_of(wrong, place)}. Drop the items that they belong to."
         )
     low, high = values.min(), values.max()
     if low < -_TOLERANCE or high > 1 + _TOLERANCE:
+        beyond = (values < -_TOLERANCE) | (values > 1 + _TOLERANCE)
         raise ValueError(
-            f"`matrix` must have values in [0, 1]; got {low:.6g} to {high:.6g}. "
-            "Divide counts by the number of draws; take 1 minus distances."
+            f"`matrix` must have values in [0, 1]; got {low:.6g} to {high:.6g}, the first beyond at "
+            f"{first_of(beyond, place)}. Divide counts by the number of draws; take 1 minus distances."
         )
-    diagonal = np.diagonal(values)
-    if np.any(diagonal < 1 - _TOLERANCE):
+    below = np.diagonal(values) < 1 - _TOLERANCE
+    if below.any():
+        at = int(below.argmax())
         raise ValueError(
-            f"`matrix` must be 1 on the diagonal, as an item is always with itself; got {diagonal.min():.6g}. "
-            "Fill it with numpy.fill_diagonal(matrix, 1) if it was left out."
+            f"`matrix` must be 1 on the diagonal, as an item is always with itself; got {values[at, at]:.6g} at "
+            f"{first_of(np.diag(below), place)}. Fill it with numpy.fill_diagonal(matrix, 1) if it was left out."
         )
-    difference = np.abs(values - values.T).max()
-    if difference > _TOLERANCE:
+    apart = np.abs(values - values.T)
+    if apart.max() > _TOLERANCE:
+        first = first_of(apart > _TOLERANCE, place)
         raise ValueError(
-            f"`matrix` must be symmetric; entries differ from their mirror images by up to {difference:.6g}. "
-            "Add the transpose to one triangle if the other was left out."
+            f"`matrix` must be symmetric; entries differ from their mirror images by up to {apart.max():.6g}, the "
+            f"first at {first}. Add the transpose to one triangle if the other was left out."
         )
     values = (values + values.T) / 2
     np.clip(values, 0.0, 1.0, out=values)

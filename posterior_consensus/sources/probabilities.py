@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from posterior_consensus.arguments import check_flag
 from posterior_consensus.ensemble.allocations import AllocationProbabilities, sampled_components
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.labels import LabelsInMemory
-from posterior_consensus.partitions import canonical_rows
+from posterior_consensus.partitions import Place, canonical_rows, first_of
+from posterior_consensus.sources.places import place_in
 from posterior_consensus.sources.samples import samples_of, weighted
 from posterior_consensus.sources.variables import ROUNDING, probability_array
 
@@ -79,6 +81,8 @@ def as_allocation_probabilities(
     >>> pc.expected_loss(soft, [0, 1], "binder")["expected_loss"].item()
     0.25
     """
+    if log is not None:
+        check_flag("log", log)
     if isinstance(data, AllocationProbabilities):
         return data if weights is None else replace(data, samples=weighted(data.samples, weights))
     values, dims, (item_dim, component_dim) = probability_array(
@@ -86,7 +90,8 @@ def as_allocation_probabilities(
     )
     name = repr(values.name) if values.name is not None else "`data`"
     samples = samples_of(values, dims, weights, name)
-    probabilities = normalised(values.values.reshape(samples.n_draws, *values.shape[-2:]), log, name)
+    probabilities = _normalised(values.values, log, name, place_in(values))
+    probabilities = probabilities.reshape(samples.n_draws, *values.shape[-2:])
     components = sampled_components(probabilities, random_seed)
     return AllocationProbabilities(
         Items.along(values, item_dim),
@@ -98,26 +103,39 @@ def as_allocation_probabilities(
     )
 
 
-def normalised(values: npt.NDArray[Any], log: bool | None, name: str) -> npt.NDArray[np.floating]:
+def _normalised(values: npt.NDArray[Any], log: bool | None, name: str, place: Place) -> npt.NDArray[np.floating]:
     """Probabilities (..., K) from values of any kind; float32 stays float32."""
     values = values.astype(np.float32 if values.dtype.itemsize <= 4 else np.float64)
-    if np.isnan(values).any() or np.isposinf(values).any():
-        raise ValueError(f"{name} must hold probabilities or their logarithms; got NaN or infinity.")
+    wrong = ~(values < np.inf)
+    if wrong.any():
+        found = "NaN" if np.isnan(values[wrong][0]) else "infinity"
+        raise ValueError(
+            f"{name} must hold probabilities or their logarithms; got {found} at {first_of(wrong, place)}."
+        )
     if log is None:
         log = _are_logarithms(values, name)
     if log:
         largest = values.max(axis=-1, keepdims=True)
-        if np.isneginf(largest).any():
-            raise ValueError(f"{name} must give each item a component; got -inf for all components of one.")
+        _check_possible(~np.isneginf(largest), "-inf", name, place)
         values -= largest
         np.exp(values, out=values)
     elif (values < 0).any():
-        raise ValueError(f"{name} must not be negative where `log` is False; got {values.min()}.")
+        negative = values < 0
+        raise ValueError(
+            f"{name} must not be negative where `log` is False; got {values[negative][0]} at "
+            f"{first_of(negative, place)}."
+        )
     total = values.sum(axis=-1, keepdims=True, dtype=np.float64)
-    if not total.all():
-        raise ValueError(f"{name} must give each item a component; got 0 for all components of one.")
+    _check_possible(total > 0, "0", name, place)
     values /= total
     return values
+
+
+def _check_possible(possible: npt.NDArray[np.bool_], value: str, name: str, place: Place) -> None:
+    if not possible.all():
+        raise ValueError(
+            f"{name} must give each item a component; got {value} for all components from {first_of(~possible, place)}."
+        )
 
 
 def _are_logarithms(values: npt.NDArray[np.floating], name: str) -> bool:

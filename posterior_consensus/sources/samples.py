@@ -46,9 +46,11 @@ def _weighted(samples: Samples, weights: Any, shape: tuple[int, ...]) -> Samples
         wanted = f"({samples.n_draws},)" + (f" or {shape}" if len(shape) > 1 else "")
         raise ValueError(f"`weights` must be one number per draw, of shape {wanted}; got shape {values.shape}.")
     values = values.ravel()
-    wrong = values[~(np.isfinite(values) & (values >= 0))]
-    if wrong.size:
-        raise ValueError(f"`weights` must be finite and not negative; got {wrong[0]!s}.")
+    wrong = ~(np.isfinite(values) & (values >= 0))
+    if wrong.any():
+        row = wrong.argmax()
+        where = f"chain {samples.chain[row]}, draw {samples.draw[row]}"
+        raise ValueError(f"`weights` must be finite and not negative; got {values[row]!s} at {where}.")
     if not values.any():
         raise ValueError("`weights` must not all be 0.")
     # Divided first, so that the sum of huge or tiny weights neither overflows nor vanishes.

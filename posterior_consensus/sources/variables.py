@@ -18,7 +18,7 @@ import xarray as xr
 
 from posterior_consensus import memory
 from posterior_consensus.cluster import client_for
-from posterior_consensus.partitions import as_array
+from posterior_consensus.partitions import as_array, is_partition, similarity_hint
 from posterior_consensus.sources.containers import group_dataset, is_inference_data, listing, opened
 from posterior_consensus.sources.frames import by_draw
 from posterior_consensus.sources.plain_files import is_plain, read_plain
@@ -27,6 +27,7 @@ _AXES = {1: "draws x items", 2: "draws x items x components"}
 _MANY_CHAINS = 16  # up to so many are usual, whatever their length
 _SHARE_READ = 1 / 4  # of the memory budget: what takes no more is read at once
 ROUNDING = 1e-3  # of sums of probabilities: float32, and files that keep a few digits
+_ONE_PARTITION = " This is one partition: where a function takes draws and a partition, the draws come first."
 _SOFT_NAMES = re.compile(r"lp_|lps$|log_?(p|prob|theta|resp|lik|weight)|resp|gamma_z|p_z|prob_z", re.IGNORECASE)
 
 
@@ -44,6 +45,7 @@ def found_labels(
 ) -> Iterator[tuple[xr.DataArray, tuple[str, ...], str]]:
     """Find the labels as `label_array`; large ones, and those that are to, stay where they are and can be read here."""
     dims = dim_names(sample_dims)
+    _check_name("item_dim", item_dim)
     with opened(data) as container:
         labels = _find(container, var_name, group, dims, (item_dim,), _labels_in)
         if stay or is_elsewhere(labels) or client_of(labels) is not None:
@@ -68,6 +70,8 @@ def probability_array(
     Where neither is named, the components are along the dimension over which the values sum to one, else the last one.
     """
     dims = dim_names(sample_dims)
+    _check_name("item_dim", item_dim)
+    _check_name("component_dim", component_dim)
     if item_dim is not None and item_dim == component_dim:
         raise ValueError(f"`item_dim` and `component_dim` must differ; got {item_dim!r} for both.")
     rest = (item_dim, component_dim)
@@ -76,8 +80,16 @@ def probability_array(
         name = repr(values.name) if values.name is not None else "`data`"
         raise TypeError(f"Allocation probabilities must be floats; {name} holds {values.dtype}.")
     values, dims, (item, component) = _orient(values, dims, rest)
-    if item_dim is None and component_dim is None and sums_to_one(values, item) and not sums_to_one(values, component):
-        item, component = component, item
+    if sums_to_one(values, item) and not sums_to_one(values, component):
+        if rest != (None, None):
+            raise ValueError(
+                f"`component_dim` must be the dimension over which probabilities sum to one; got {component!r}, and "
+                f"they do over {item!r}. Give item_dim={component!r}, component_dim={item!r}."
+            )
+        if not isinstance(data, (xr.DataArray, xr.Dataset, xr.DataTree)):
+            values = values.rename({item: component, component: item})
+        else:
+            item, component = component, item
     return values.transpose(*dims, item, component), dims, (item, component)
 
 
@@ -97,6 +109,11 @@ def dim_names(sample_dims: Any) -> tuple[str, ...]:
     if not dims or len(set(dims)) < len(dims):
         raise ValueError(f"`sample_dims` must name at least one dimension, and each once; got {sample_dims!r}.")
     return tuple(dims)
+
+
+def _check_name(argument: str, name: Any) -> None:
+    if name is not None and not isinstance(name, str):
+        raise TypeError(f"`{argument}` must be a name; got {name!r}.")
 
 
 def _read(data: Any, *where: Any) -> xr.DataArray:
@@ -124,8 +141,7 @@ def _find(
     choose: Callable[[xr.Dataset, tuple[str, ...], tuple[str | None, ...]], xr.DataArray],
 ) -> xr.DataArray:
     """Take the variable of that name, or the one that is chosen; `rest` are the dimensions beside the draws'."""
-    if var_name is not None and not isinstance(var_name, str):
-        raise TypeError(f"`var_name` must be a name; got {var_name!r}.")
+    _check_name("var_name", var_name)
     has_groups = isinstance(data, (xr.Dataset, xr.DataTree)) or is_inference_data(data)
     if group != "posterior" and not has_groups and not isinstance(data, xr.DataArray):  # which may be of that group
         raise ValueError(f"`group` must be left out for tables and arrays, which have no groups; got {group!r}.")
@@ -158,9 +174,19 @@ def _find(
         return _from_array(data, rest)
     raise TypeError(
         "`data` must be an InferenceData, DataTree, Dataset, DataArray, array, list, DataFrame, dict or path; "
-        f"got {type(data).__module__}.{type(data).__qualname__}."
-        + (" Convert it with pymc.to_inference_data first." if type(data).__name__ == "MultiTrace" else "")
+        f"got {type(data).__module__}.{type(data).__qualname__}.{_hint_at_type(data)}"
     )
+
+
+def _hint_at_type(data: Any) -> str:
+    """What to do with an object that holds no draws as it is."""
+    if type(data).__name__ == "MultiTrace":
+        return " Convert it with pymc.to_inference_data first."
+    if getattr(data, "draws", None) is not None:
+        return " Take its `draws`."
+    if is_partition(data):
+        return _ONE_PARTITION
+    return similarity_hint(data.toarray()) if hasattr(data, "toarray") else ""
 
 
 def _labels_in(dataset: xr.Dataset, dims: tuple[str, ...], rest: tuple[str | None, ...]) -> xr.DataArray:
@@ -173,10 +199,25 @@ def _labels_in(dataset: xr.Dataset, dims: tuple[str, ...], rest: tuple[str | Non
         )
     raise ValueError(
         f"`data` holds no variable of labels, whole numbers over `sample_dims` {dims} and one dimension more"
-        f"{'' if rest[0] is None else f', `item_dim` {rest[0]!r}'}; present: {_shapes(dataset)}. "
+        f"{'' if rest[0] is None else f', `item_dim` {rest[0]!r}'}; present: {_shapes(dataset)}."
+        f"{hint_at_dims(dataset.data_vars.values(), dims, rest)} "
         "A marginalised mixture has none: use allocation_probabilities(model, idata) or, where the posterior holds "
         "log-probabilities of the components, as_allocation_probabilities(idata)."
     )
+
+
+def hint_at_dims(variables: Iterable[xr.DataArray], dims: tuple[str, ...], rest: tuple[str | None, ...]) -> str:
+    """Which dimensions may be those of the draws, of the first variable of which some may; else nothing."""
+    for variable in variables:
+        free = [str(dim) for dim in variable.dims if dim not in rest]
+        present, n_draws = [dim for dim in dims if dim in free], len(free) - rest.count(None)
+        found = present if len(present) == n_draws else free[:n_draws]
+        if n_draws > 0 and found != list(dims) and (len(rest) == 2 or variable.dtype.kind in "iubUSTO"):
+            named = repr(found[0] if n_draws == 1 else tuple(found))
+            whose = "its draws" if variable.name is None else f"the draws of {variable.name!r}"
+            door = "as_partition_draws" if len(rest) == 1 else "as_allocation_probabilities"
+            return f" If {whose} are along {named}, say so: {door}(data, sample_dims={named})."
+    return ""
 
 
 def label_candidates(dataset: xr.Dataset, dims: tuple[str, ...], item_dim: str | None) -> list[xr.DataArray]:
@@ -276,11 +317,16 @@ def _from_dict(data: Mapping[str, Any], n_rest: int) -> xr.Dataset:
     """Take those arrays that have chains, draws and so many dimensions more."""
     from arviz_base import convert_to_dataset
 
-    arrays = {name: as_array(values, f"{name!r} of `data`") for name, values in data.items()}
+    arrays = {name: _regular(values, f"{name!r} of `data`", n_rest) for name, values in data.items()}
     full = {name: values for name, values in arrays.items() if values.ndim == 2 + n_rest}
     if not full:
         shapes = ", ".join(f"{name!r} {values.shape}" for name, values in arrays.items()) or "none"
-        raise ValueError(f"`data`, a dict, must hold arrays of chains x {_AXES[n_rest]}; present: {shapes}.")
+        hint = ""
+        if any(values.ndim == 1 + n_rest for values in arrays.values()):
+            hint = " Give draws of one chain as values[np.newaxis]."
+        elif n_rest == 1 and any(values.ndim == 1 for values in arrays.values()):
+            hint = _ONE_PARTITION.replace("This is one partition", "These are partitions")
+        raise ValueError(f"`data`, a dict, must hold arrays of chains x {_AXES[n_rest]}; present: {shapes}.{hint}")
     return convert_to_dataset(full)
 
 
@@ -299,16 +345,12 @@ def _from_array(data: Any, rest: tuple[str | None, ...]) -> xr.DataArray:
         raise TypeError(
             "`data` must be plain rows where it is a list; join labelled ones by xarray.concat or pandas.concat."
         )
-    try:
-        values = data if _is_dask(data) else as_array(data, "`data`")
-    except ValueError as error:
-        if "inhomogeneous" not in str(error):
-            raise
-        raise ValueError("`data` must give every draw the same items; got rows of different lengths.") from None
+    values = data if _is_dask(data) else _regular(data, "`data`", len(rest))
     dims = {1: ("sample",), 2: ("chain", "draw")}.get(values.ndim - len(rest))
     if dims is None:
         axes = _AXES[len(rest)]
-        raise ValueError(f"`data` must be an array of {axes} or chains x {axes}; got shape {values.shape}.")
+        hint = _ONE_PARTITION if values.ndim == 1 and values.size and len(rest) == 1 else ""
+        raise ValueError(f"`data` must be an array of {axes} or chains x {axes}; got shape {values.shape}.{hint}")
     if len(dims) == 2 and values.shape[0] > max(values.shape[1], _MANY_CHAINS):
         warnings.warn(
             f"`data` must be an array of chains x {_AXES[len(rest)]}: shape {values.shape} is taken as "
@@ -319,6 +361,42 @@ def _from_array(data: Any, rest: tuple[str | None, ...]) -> xr.DataArray:
     for name in names:
         _check_apart(name, dims)
     return xr.DataArray(values, dims=(*dims, *names))
+
+
+def _regular(values: Any, name: str, n_rest: int) -> np.ndarray[Any, Any]:
+    """An array, or where chains or draws differ in length, an error that says which."""
+    try:
+        return as_array(values, name)
+    except ValueError as error:
+        if "inhomogeneous" not in str(error):
+            raise
+    shapes = [_shape(part) for part in values]
+    if None in shapes:
+        raise ValueError(f"{name} must give every draw the same items; got rows of different lengths.")
+    other = next(k for k, shape in enumerate(shapes) if shape != shapes[0])
+    kind = "chain" if len(shapes[0]) == 1 + n_rest else "row"
+    if kind == "chain" and len({shape[1:] for shape in shapes}) == 1:
+        lengths = [shape[0] for shape in shapes]
+        longer = (
+            " Or give them to a PartitionAccumulator, by add(chain, chain=k): its chains may be of different lengths."
+            if n_rest == 1
+            else ""
+        )
+        raise ValueError(
+            f"{name} must have chains of one length; got {lengths[0]} draws of chain 0 and {lengths[other]} of chain "
+            f"{other}. Cut all to the shortest, [chain[:{min(lengths)}] for chain in data].{longer}"
+        )
+    raise ValueError(
+        f"{name} must give every draw the same items; got shape {shapes[0]} of {kind} 0 and {shapes[other]} of {kind} "
+        f"{other}."
+    )
+
+
+def _shape(part: Any) -> Any:
+    try:
+        return np.shape(part)
+    except ValueError:  # it is not regular itself
+        return None
 
 
 def _is_dask(data: Any) -> bool:
@@ -340,7 +418,11 @@ def _orient(
     name = repr(values.name) if values.name is not None else "`data`"
     missing = [dim for dim in dims if dim not in values.dims]
     if missing:
-        raise ValueError(f"`sample_dims` must be dimensions of {name}; got {dims}, present: {tuple(values.dims)}.")
+        hint = similarity_hint(values.values) if values.ndim == 2 else ""
+        hint = hint or (_ONE_PARTITION if values.ndim == 1 else hint_at_dims([values], dims, rest))
+        raise ValueError(
+            f"`sample_dims` must be dimensions of {name}; got {dims}, present: {tuple(values.dims)}.{hint}"
+        )
     others = [str(dim) for dim in values.dims if dim not in dims]
     for argument, dim in zip(("item_dim", "component_dim"), rest, strict=False):
         if dim is not None and dim not in others:

@@ -17,6 +17,7 @@ from posterior_consensus.sources.plain_files import is_plain, read_plain
 from posterior_consensus.sources.probabilities import as_allocation_probabilities
 from posterior_consensus.sources.variables import (
     dim_names,
+    hint_at_dims,
     label_array,
     label_candidates,
     other_dims,
@@ -55,7 +56,7 @@ def find_draws(
         )
     if isinstance(data, PartitionDraws):
         kind = "labels" if data.labels_are_sure else "allocation probabilities"
-        return Source(as_partition_draws(data, weights=weights), kind)
+        return Source(as_partition_draws(data, var_name, item_dim=item_dim, weights=weights), kind)
     if is_plain(data):
         data, var_name = read_plain(data, var_name), None
     dims = dim_names(sample_dims)
@@ -83,7 +84,7 @@ def find_draws(
 def _are_soft(data: Any, var_name: str | None, dims: tuple[str, ...]) -> bool:
     """Whether an array, or the array of that name in a dict, has a dimension of components too."""
     if isinstance(data, xr.DataArray):
-        return len(other_dims(data, dims)) == 2
+        return len(other_dims(data, dims)) == 2 and not {*dims, "sample"}.isdisjoint(data.dims)
     values = data.get(var_name) if isinstance(data, Mapping) else data
     return getattr(values, "ndim", 0) == 4
 
@@ -127,9 +128,10 @@ def _drawn_from(draws: AllocationProbabilities, labels: xr.DataArray, sample_dim
 def _nothing(dataset: xr.Dataset, dims: tuple[str, ...], item_dim: str | None) -> str:
     items = "items" if item_dim is None else f"`item_dim` {item_dim!r}"
     present = ", ".join(f"{name} {v.dims}" for name, v in dataset.data_vars.items()) or "none"
+    hint = hint_at_dims(dataset.data_vars.values(), dims, (item_dim,))
     return (
-        f"`idata` holds neither labels nor soft assignments over {dims} and {items}; present: {present}. If the labels "
-        "of a mixture were marginalised out, pass the PyMC model too: summarize(idata, model=model). Else store the "
-        "logarithms of the allocation probabilities, as a Deterministic or a generated quantity, and name them by "
-        "`var_name`."
+        f"`idata` holds neither labels nor soft assignments over {dims} and {items}; present: {present}."
+        f"{hint} If the labels of a mixture were marginalised out, pass the PyMC model too: "
+        "summarize(idata, model=model). Else store the logarithms of the allocation probabilities, as a Deterministic "
+        "or a generated quantity, and name them by `var_name`."
     )

@@ -22,6 +22,7 @@ from posterior_consensus.bounds.methods import family_of
 from posterior_consensus.certificate import Certificate, certificate_within
 from posterior_consensus.cluster import using
 from posterior_consensus.consensus import ConsensusPartition, consensus_partition
+from posterior_consensus.consensus.methods import check_no_method
 from posterior_consensus.consensus.partition import check_options
 from posterior_consensus.credible import CredibleBall, credible_ball
 from posterior_consensus.diagnostics import Diagnosis, diagnose
@@ -41,6 +42,7 @@ from posterior_consensus.sources.containers import (
     opened,
     reading,
 )
+from posterior_consensus.sources.labels import from_store
 from posterior_consensus.summary.finding import find_draws
 from posterior_consensus.summary.references import bibtex, cited_keys
 from posterior_consensus.summary.report import write_report
@@ -166,7 +168,7 @@ class Summary(HasLabels, display.Shown):
         """
         where = {"group": group, "sample_dims": sample_dims, "item_dim": item_dim, "weights": weights}
         with reading(dataset, cls.__name__) as read:
-            with opened(idata) as data:
+            with opened(from_store(idata, progressbar=False)) as data:
                 draws, _ = find_draws(data, var_name, model, **where, progressbar=False)
                 observed = observed_of(data, draws)
             consensus = ConsensusPartition.from_dataset(read)
@@ -328,11 +330,12 @@ def summarize(
     'optimal'
     """
     check_options(options, inspect.signature(summarize).parameters)
+    check_no_method(loss)
     as_loss(loss)  # report a wrong name or number before the model is read
     check_between("prob", prob, 1)
     clock = _Clock()
     where = {"group": group, "sample_dims": sample_dims, "item_dim": item_dim, "weights": weights}
-    with using(client), opened(idata) as data:
+    with using(client), opened(from_store(idata, progressbar=progressbar)) as data:
         draws, source = clock("draws", find_draws, data, var_name, model, **where, progressbar=progressbar)
         observed = observed_of(data, draws)
     quiet = {"progressbar": progressbar}

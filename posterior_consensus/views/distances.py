@@ -12,6 +12,7 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.expectation import Floats, all_losses, loss_matrix
 from posterior_consensus.losses import PartitionLoss, loss_of
+from posterior_consensus.partitions import is_partition
 from posterior_consensus.sources.labels import as_partition_draws
 
 
@@ -21,8 +22,9 @@ def pairwise_losses(draws: Any, others: Any = None, *, loss: str | PartitionLoss
     Parameters
     ----------
     draws : PartitionDraws or anything :func:`as_partition_draws` takes
-    others : PartitionDraws or anything :func:`as_partition_draws` takes, optional
-        Another set of partitions of the same items; by default `draws` themselves.
+    others : PartitionDraws or anything :func:`as_partition_draws` takes, or one partition, optional
+        Another set of partitions of the same items; by default `draws` themselves. One partition is a result object,
+        DataArray or label vector of shape (n_items,).
     loss : str or PartitionLoss, optional
         Name in LOSSES, or a record such as ``binder(a=0.5)``; by default "vi".
 
@@ -60,6 +62,8 @@ def pairwise_losses(draws: Any, others: Any = None, *, loss: str | PartitionLoss
     """
     draws = as_partition_draws(draws)
     record = loss_of(loss)
+    if is_partition(others):
+        others = draws.as_labels(others, "others")[np.newaxis]
     columns = draws if others is None else same_items(as_partition_draws(others), draws.items, "others")
     values = checked_losses(draws, columns, record)
     bis = {f"{name}_bis": ("sample_bis", along) for name, (_, along) in columns.samples.coords.items()}

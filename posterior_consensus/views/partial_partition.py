@@ -20,6 +20,8 @@ from posterior_consensus.sources.containers import Stored, stored
 from posterior_consensus.sources.labels import as_partition_draws
 from posterior_consensus.views.partial_search import completed, search
 
+_LISTED = 8  # clusters
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PartialPartition(Stored, HasLabels):
@@ -76,12 +78,15 @@ class PartialPartition(Stored, HasLabels):
 
     def in_words(self) -> str:
         """One sentence for people."""
-        n_open = self.labels.size - self.n_items
-        dim = self.labels.dims[0]
+        n, n_open, dim = self.labels.size, self.labels.size - self.n_items, self.labels.dims[0]
+        if self.n_items == 1 < n:
+            return f"No two of the {n} items ({dim}) were found to be clustered alike with probability {self.prob:g}."
+        sizes = np.sort(np.bincount(self.labels.values[self.labels.values >= 0]))[::-1]
+        listed = ", ".join(map(str, sizes)) if sizes.size <= _LISTED else f"{sizes[0]} to {sizes[-1]}"
+        clusters = f"clustered exactly as found, in {display.counted(sizes.size, 'cluster')} of {listed}"
         others = {0: "none is open", 1: "the other is open"}.get(n_open, f"the other {n_open} are open")
-        these = f"These {self.n_items} of {self.labels.size} items ({dim}) are" if self.n_items > 1 else "One item is"
         probability = display.with_error(f"{self.probability:.3g}", self.mcse)
-        return f"{these} clustered like this with probability {probability}; {others}."
+        return f"With probability {probability}, {self.n_items} of {n} items ({dim}) are {clusters}; {others}."
 
     def to_dataset(self) -> xr.Dataset:
         """Everything but the draws as a Dataset that any file format holds."""

@@ -132,6 +132,15 @@ def test_degenerate_draws(name, enumerated, monkeypatch):
     assert partial.in_words() in repr(partial).replace("\n              ", " ")
 
 
+def test_words_stand_alone():
+    draws = np.array([[0, 0, 1, 1, 1, 0]] * 9 + [[0, 0, 1, 1, 1, 1]] * 3)
+    words = partial_of(draws, 0.8).in_words()
+    assert words.startswith("With probability 1 (MCSE 0), 5 of 6 items (item) are clustered exactly as found, in 2 clu")
+    assert words.endswith("in 2 clusters of 3, 2; the other is open.")
+    alone = partial_of(random_draws(np.random.default_rng(0), 60, 4, 4), 0.99).in_words()
+    assert alone == "No two of the 4 items (item) were found to be clustered alike with probability 0.99."
+
+
 def test_signatures_enter_together():
     draws = np.repeat(noisy_draws(np.random.default_rng(0), 200, 10, 3, 0.1), 5, axis=1)
     partial = partial_of(draws)

@@ -1,0 +1,36 @@
+"""Where in the user's data a value is, in words for an error."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import xarray as xr
+
+from posterior_consensus.partitions import Place, place_in_array
+
+_PLAIN = ("sample", "item"), ("item", "item_bis")  # dimensions that plain arrays get
+
+
+def place_in(values: xr.DataArray) -> Place:
+    """Give a function from an index of the array to words: chain, draw and item, or row and column without names."""
+    if values.dims in _PLAIN and not values.coords:
+        return place_in_array
+    return partial(_named_place, values.coords.to_dataset(), values.dims)
+
+
+def _named_place(coords: xr.Dataset, dims: tuple[Any, ...], index: tuple[int, ...]) -> str:
+    parts: list[str] = []
+    last = -1
+    for dim, number in zip(dims, index, strict=True):
+        along = [name for name in ("chain", "draw") if name in coords and coords[name].dims == (dim,)]
+        along = along or [dim] * (dim in coords)
+        if not along:
+            last = len(parts)
+            parts.append(f"{'row' if dim == 'sample' else dim} {number}")
+        parts += [f"{name} {_as_text(coords[name].values[number])}" for name in along]
+    return ", ".join(f"{part} (from 0)" if k == last else part for k, part in enumerate(parts))
+
+
+def _as_text(name: Any) -> str:
+    return repr(str(name)) if isinstance(name, str) else str(name)
