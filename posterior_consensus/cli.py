@@ -9,6 +9,7 @@ import os
 import re
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
@@ -33,6 +34,7 @@ A posterior whose labels were marginalised out needs its PyMC model: use summari
 _OPTIONS = {"var_name": "--var", "data": "the file", "idata": "the file"}  # by another name
 _OUTPUT = "write a table of the items (.csv), or the posterior with the results in a group 'consensus' (.nc)"
 _FIGURES = (".pdf", ".png", ".svg")
+_TINY = 1e-9
 _BROKEN_PIPE = 141  # as shells report a program that SIGPIPE ended
 
 
@@ -100,7 +102,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--method", default="greedy", choices=sorted(posterior_consensus.METHODS), help="how to search (greedy)")
     add("--n-clusters", type=int, metavar="K", help="number of clusters; chosen by the loss by default")
     add("--prob", type=float, default=0.95, help="probability of the credible ball (0.95)")
-    add("--seconds", type=float, help="time after which to end the search; none by default")
+    add("--seconds", type=float, help="time for the summary, which says what it leaves out; none by default")
     add("--group", default="posterior", help="group of the file (posterior)")
     add("--item-dim", metavar="DIM", help="dimension of the items")
     add("--random-seed", type=int, default=0, help="seed of the search (0)")
@@ -114,12 +116,15 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _summary(options: argparse.Namespace) -> Summary:
-    from posterior_consensus.arguments import check_count
+    from posterior_consensus.arguments import check_count, check_seconds
     from posterior_consensus.sources.containers import opened
     from posterior_consensus.summary.finding import find_draws
     from posterior_consensus.summary.summary import observed_of
 
+    began = time.monotonic()
     thin = check_count("thin", options.thin)
+    if options.seconds is not None:
+        check_seconds(options.seconds)
     if options.burn_in < 0:
         raise ValueError(f"`burn_in` must be a number of draws, 0 or more; got {options.burn_in}.")
     progressbar = not (options.quiet or options.json)
@@ -148,7 +153,7 @@ def _summary(options: argparse.Namespace) -> Summary:
         prob=options.prob,
         random_seed=options.random_seed,
         progressbar=progressbar,
-        **({} if options.seconds is None else {"seconds": options.seconds}),
+        seconds=None if options.seconds is None else max(options.seconds - (time.monotonic() - began), _TINY),
     )
     return replace(summary, source=source, observed=observed)
 
@@ -239,7 +244,9 @@ def as_json(summary: Summary) -> dict[str, Any]:
         "lower_bound": summary.certificate.lower_bound if summary.certificate else None,
         "optimality": summary.certificate.status if summary.certificate else None,
         "ball": {"prob": ball.prob, "radius": ball.radius, "loss": ball.loss.name, "coverage": ball.coverage},
-        "answers": {
+        "answers": None
+        if answers is None
+        else {
             "status": answers.status,
             "weights": answers.weights.values.tolist(),
             "mcse": answers.weights_mcse.values.tolist(),
@@ -254,6 +261,7 @@ def as_json(summary: Summary) -> dict[str, Any]:
             "largest_gap": diagnosis.gap.size,
         },
         "findings": summary.findings(),
+        "cut": list(summary.cut),
         "seconds": summary.seconds,
     }
     return _finite(table)

@@ -299,6 +299,7 @@ class _Search:
             expected_losses=losses,
             trace=np.minimum.accumulate(losses).tolist(),
             seconds=seconds,
+            stopped=self.executor.stopped,
         )
 
     def _try_one_cluster(self, n_items: int) -> None:
