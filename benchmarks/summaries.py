@@ -1,8 +1,9 @@
 """What `summarize` finds in stored posteriors, how long it takes, and which part of that are further answers.
 
-Then the same for made posteriors of 20,000 items, many of them ambiguous in the second, and of 800 records. By default in those of examples/data. The environment variable POSTERIORS names a folder with others in its subfolder
-pymc; those without labels, galaxies_marginal_*.nc, hold w, mu, sigma of ten components and the observed y, and are
-summarised with a model of these, where PyMC is installed.
+Then the same for made posteriors of 20,000 items, many of them ambiguous in the second, and of 800 records. The stored
+ones are those of examples/data. The environment variable POSTERIORS names a folder with others in its subfolder pymc;
+those without labels, galaxies_marginal_*.nc, hold w, mu, sigma of ten components and the observed y, and are summarised
+with a model of these, where PyMC is installed.
 """
 
 import os

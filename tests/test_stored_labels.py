@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 from concurrent.futures import ProcessPoolExecutor
 
 import matplotlib.pyplot as plt
@@ -26,6 +25,7 @@ from posterior_consensus.ensemble.stored import StoredLabels
 from posterior_consensus.sources import stores
 from tests import reference
 from tests.ensembles import noisy_draws
+from tests.helpers import Impatient
 from tests.test_weights import functions_of
 
 BUDGET = "POSTERIOR_CONSENSUS_MEMORY"
@@ -441,13 +441,6 @@ def test_large_draws_of_an_accumulator_stay_on_disk(tmp_path, monkeypatch):
         del draws
         gc.collect()
         assert {path.name for path in (tmp_path / "draws").iterdir()} <= {"about.json", "lock", "chain_0", "chain_1"}
-
-
-class Impatient(threading.Timer):
-    """A timer whose time is over at once."""
-
-    def start(self):
-        self.function()
 
 
 def test_a_bar_counts_bytes(stored, monkeypatch):

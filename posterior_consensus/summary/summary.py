@@ -31,6 +31,7 @@ from posterior_consensus.items import ItemUncertainty, item_uncertainty
 from posterior_consensus.losses import PartitionLoss, as_loss
 from posterior_consensus.partitions import HasLabels
 from posterior_consensus.plots.four_panels import four_panels
+from posterior_consensus.progress import waiting
 from posterior_consensus.sources.containers import (
     HasDataset,
     as_json,
@@ -349,13 +350,17 @@ def summarize(
     consensus = clock("consensus", consensus_partition, draws, loss, **searched, **options)
     found_under = as_loss(consensus.loss)
     metric: str | PartitionLoss = found_under if found_under.metric else "vi"
+    ball = clock("credible ball", credible_ball, draws, consensus, loss=metric, prob=prob)
+    items = clock("items", item_uncertainty, draws, consensus)
+    with waiting("Diagnosis", progressbar=progressbar):
+        diagnosis = clock("diagnosis", diagnose_within, clock.part(_REST), draws, consensus)
     return Summary(
         source=source,
         draws=draws,
         consensus=consensus,
-        ball=clock("credible ball", credible_ball, draws, consensus, loss=metric, prob=prob),
-        items=clock("items", item_uncertainty, draws, consensus),
-        diagnosis=clock("diagnosis", diagnose_within, clock.part(_REST), draws, consensus),
+        ball=ball,
+        items=items,
+        diagnosis=diagnosis,
         certificate=_certificate(clock, draws, consensus, progressbar),
         alternative=_alternative(clock, draws, consensus, searched),
         answers=clock.unless_over(
