@@ -11,6 +11,7 @@ import re
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -39,6 +40,7 @@ _OUTPUT = "write a table of the items (.csv), or the posterior with the results 
 _FIGURES = (".pdf", ".png", ".svg")
 _OUTPUTS = ("report", "figure", "output")
 _UNWRITTEN = 1
+_TINY = 1e-9
 _BROKEN_PIPE = 141  # as shells report a program that SIGPIPE ended
 
 
@@ -106,7 +108,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--method", default="greedy", choices=sorted(posterior_consensus.METHODS), help="how to search (greedy)")
     add("--n-clusters", type=int, metavar="K", help="number of clusters; chosen by the loss by default")
     add("--prob", type=float, default=0.95, help="probability of the credible ball (0.95)")
-    add("--seconds", type=float, help="time after which to end the search; none by default")
+    add("--seconds", type=float, help="time for the summary, which says what it leaves out; none by default")
     add("--group", default="posterior", help="group of the file (posterior)")
     add("--item-dim", metavar="DIM", help="dimension of the items")
     add("--random-seed", type=int, default=0, help="seed of the search (0)")
@@ -120,12 +122,15 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _summary(options: argparse.Namespace) -> Summary:
-    from posterior_consensus.arguments import check_count
+    from posterior_consensus.arguments import check_count, check_seconds
     from posterior_consensus.sources.containers import opened
     from posterior_consensus.summary.finding import find_draws
     from posterior_consensus.summary.summary import observed_of
 
+    began = time.monotonic()
     thin = check_count("thin", options.thin)
+    if options.seconds is not None:
+        check_seconds(options.seconds)
     if options.burn_in < 0:
         raise ValueError(f"`burn_in` must be a number of draws, 0 or more; got {options.burn_in}.")
     progressbar = not (options.quiet or options.json)
@@ -154,7 +159,7 @@ def _summary(options: argparse.Namespace) -> Summary:
         prob=options.prob,
         random_seed=options.random_seed,
         progressbar=progressbar,
-        **({} if options.seconds is None else {"seconds": options.seconds}),
+        seconds=None if options.seconds is None else max(options.seconds - (time.monotonic() - began), _TINY),
     )
     return replace(summary, source=source, observed=observed)
 
@@ -292,7 +297,9 @@ def as_json(summary: Summary) -> dict[str, Any]:
         "lower_bound": summary.certificate.lower_bound if summary.certificate else None,
         "optimality": summary.certificate.status if summary.certificate else None,
         "ball": {"prob": ball.prob, "radius": ball.radius, "loss": ball.loss.name, "coverage": ball.coverage},
-        "answers": {
+        "answers": None
+        if answers is None
+        else {
             "status": answers.status,
             "weights": answers.weights.values.tolist(),
             "mcse": answers.weights_mcse.values.tolist(),
@@ -307,6 +314,7 @@ def as_json(summary: Summary) -> dict[str, Any]:
             "largest_gap": diagnosis.gap.size,
         },
         "findings": summary.findings(),
+        "cut": list(summary.cut),
         "seconds": summary.seconds,
     }
     return _finite(table)

@@ -157,7 +157,10 @@ class Executor:
         self.is_over()
         try:
             return function(*call)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, SystemError) as error:
+            # Of one that comes while numba hands a result over, Python makes a SystemError.
+            if isinstance(error, SystemError) and not isinstance(error.__cause__, KeyboardInterrupt):
+                raise
             self.halt("interrupted")
             return function(*call)
 

@@ -85,6 +85,8 @@ class SearchInfo(Info):
     sample : list of int or None
         Items and draws on which the runs were, where these were a sample: their losses are those on it, and the best
         of them was then extended to all.
+    stopped : str
+        What ended the search before its runs did: "seconds", "interrupted" for Ctrl-C, or nothing.
     """
 
     n_starts: int
@@ -102,6 +104,7 @@ class SearchInfo(Info):
     seconds: float
     pair_threshold: float | None = None
     sample: list[int] | None = None
+    stopped: str = ""
 
     def agreement(self) -> str:
         """How many runs reached the least expected loss, from starts of how many kinds, in words."""

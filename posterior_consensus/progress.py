@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Sequence, Sized
+from contextlib import contextmanager
 from importlib.util import find_spec
-from threading import Lock
-from typing import TypeVar
+from threading import Lock, Timer
+from typing import Any, TypeVar
 
 Step = TypeVar("Step")
 
@@ -18,7 +18,7 @@ _screen = Lock()  # rich shows one bar at a time
 def track(
     steps: Iterable[Step], description: str, *, progressbar: bool, n_bytes: Sequence[int] | None = None
 ) -> Iterator[Step]:
-    """Yield the steps, showing rich's progress bar once they have taken a second, unless another one is shown.
+    """Yield the steps, showing rich's progress bar once a second has passed, unless another one is shown.
 
     Parameters
     ----------
@@ -29,34 +29,73 @@ def track(
     n_bytes : sequence of int, optional
         What each step reads or writes; the bar then counts bytes.
     """
-    if not progressbar or not _can_be_seen():
-        yield from steps
-        return
     total = sum(n_bytes) if n_bytes is not None else len(steps) if isinstance(steps, Sized) else None
-    began, done = time.monotonic(), 0
-    bar = None
-    try:
+    done = 0
+    with _Bar(description, total, n_bytes is not None).shown(progressbar) as bar:
         for number, step in enumerate(steps):
-            if bar is None and number and time.monotonic() - began > _PATIENCE and _screen.acquire(blocking=False):
-                from rich import progress as shown
-
-                bar = shown.Progress(
-                    shown.TextColumn("{task.description}"),
-                    shown.BarColumn(),
-                    shown.MofNCompleteColumn() if n_bytes is None else shown.DownloadColumn(),
-                    shown.TimeRemainingColumn(),
-                    transient=True,
-                )
-                bar.start()
-                task = bar.add_task(description, total=total)
-            if bar is not None:
-                bar.update(task, completed=done)
             yield step
             done += 1 if n_bytes is None else n_bytes[number]
-    finally:
-        if bar is not None:
-            bar.stop()
-            _screen.release()
+            bar.advance_to(done)
+
+
+@contextmanager
+def waiting(description: str, *, progressbar: bool) -> Iterator[None]:
+    """Show a bar without an end once a second has passed, for work whose parts cannot be counted."""
+    with _Bar(description, None, False).shown(progressbar):
+        yield
+
+
+class _Bar:
+    """A bar that a timer draws, so that one long step does not hide it."""
+
+    def __init__(self, description: str, total: int | None, of_bytes: bool) -> None:
+        self._description, self._total, self._of_bytes = description, total, of_bytes
+        self._done = 0
+        self._ended = False
+        self._lock = Lock()  # between the timer and the steps
+        self._bar: Any = None
+
+    @contextmanager
+    def shown(self, progressbar: bool) -> Iterator[_Bar]:
+        """Draw it after a second, where it can be seen, until the block ends."""
+        if not progressbar or not _can_be_seen():
+            yield self
+            return
+        timer = Timer(_PATIENCE, self._draw)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield self
+        finally:
+            timer.cancel()
+            with self._lock:
+                self._ended = True
+                if self._bar is not None:
+                    self._bar.stop()
+                    _screen.release()
+
+    def advance_to(self, done: int) -> None:
+        """Show that so much is done."""
+        with self._lock:
+            self._done = done
+            if self._bar is not None:
+                self._bar.update(self._task, completed=done)
+
+    def _draw(self) -> None:
+        from rich import progress
+
+        with self._lock:
+            if self._ended or not _screen.acquire(blocking=False):
+                return
+            self._bar = progress.Progress(
+                progress.TextColumn("{task.description}"),
+                progress.BarColumn(),
+                progress.DownloadColumn() if self._of_bytes else progress.MofNCompleteColumn(),
+                progress.TimeRemainingColumn(),
+                transient=True,
+            )
+            self._task = self._bar.add_task(self._description, total=self._total, completed=self._done)
+            self._bar.start()
 
 
 def _can_be_seen() -> bool:

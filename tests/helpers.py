@@ -1,6 +1,7 @@
 """What several test files need that is no fixture."""
 
 import re
+import threading
 import warnings
 
 import numpy as np
@@ -27,6 +28,13 @@ def check(function, argument, error, parts):
     assert type(raised.value) is error
     for part in parts:
         assert part in str(raised.value)
+
+
+class Impatient(threading.Timer):
+    """A timer whose time is over at once."""
+
+    def start(self):
+        self.function()
 
 
 def written(data, path):

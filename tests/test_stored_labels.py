@@ -25,7 +25,7 @@ from posterior_consensus.ensemble.stored import StoredLabels
 from posterior_consensus.sources import stores
 from tests import reference
 from tests.ensembles import noisy_draws
-from tests.helpers import flip_bits
+from tests.helpers import Impatient, flip_bits
 from tests.test_weights import functions_of
 
 BUDGET = "POSTERIOR_CONSENSUS_MEMORY"
@@ -525,11 +525,11 @@ def test_a_bar_counts_bytes(stored, monkeypatch):
             super().update(task, **what)
 
     monkeypatch.setattr(shown, "Progress", Bar)
-    monkeypatch.setattr(progress, "_PATIENCE", -1.0)
+    monkeypatch.setattr(progress, "Timer", Impatient)
     monkeypatch.setattr(progress, "_can_be_seen", lambda: True)
     for _ in dataclasses.replace(stored.drawn, progressbar=True).map_blocks(total, blocks=[slice(0, 256)] * 3):
         pass
-    assert bars == [(3 * 60 * 256, 60 * 256), (3 * 60 * 256, 2 * 60 * 256)]
+    assert bars == [(3 * 60 * 256, blocks * 60 * 256) for blocks in (1, 2, 3)]
     assert not progress._screen.locked()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import time
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +27,7 @@ from posterior_consensus.expectation import loss_and_error
 from posterior_consensus.info import Asked, Info, SearchInfo, Threshold
 from posterior_consensus.loss_record import Need, Objective, PairLoss
 from posterior_consensus.losses import as_objective, binder, loss_attrs, needed_by, objective_from
-from posterior_consensus.partitions import HasLabels
+from posterior_consensus.partitions import HasLabels, Labels
 from posterior_consensus.sources.containers import Stored, as_json, names_from_json, stored
 from posterior_consensus.sources.labels import as_pair_source
 
@@ -379,7 +380,8 @@ def consensus_partition(
 
     With Binder's loss, whatever its costs, and at most 5,000 items (as many as a memory budget of 4 GB has room for)
     the answer comes with a lower bound of the least expected loss and the relative gap that leaves. The bound takes
-    no more work than a search and is reproducible; :func:`certify` raises it. With `n_clusters` or `max_clusters` it
+    no more work than a search, which must not have been stopped or have taken more than half of ``seconds``, and is
+    reproducible; :func:`certify` raises it. With `n_clusters` or `max_clusters` it
     still bounds the expected loss of all partitions.
 
     Examples
@@ -415,6 +417,7 @@ def consensus_partition(
     tau = threshold_of(source, given, tau, rng, progressbar)
     record = given if tau is None else binder(tau=tau)
     limits = {"n_clusters": n_clusters, "max_clusters": max_clusters}
+    began = time.monotonic()
     with using(client):
         found = function(source, record, **limits, rng=rng, progressbar=progressbar, **options)
     if not isinstance(found, Candidate):
@@ -435,9 +438,8 @@ def consensus_partition(
         threshold = Threshold(tau=tau, within=within, between=between)
     (expected,), (mcse,) = (values.tolist() for values in loss_and_error(source, labels[np.newaxis], record))
     lower_bound = found.lower_bound
-    if lower_bound is None:
-        n_starts = found.info.n_starts if isinstance(found.info, SearchInfo) else 1
-        lower_bound = quick_bound(source, record, labels, n_starts)
+    if lower_bound is None and time.monotonic() - began <= (options.get("seconds") or np.inf) / 2:
+        lower_bound = _bound_after(source, record, labels, found.info)
     return ConsensusPartition(
         labels=source.items.array(labels, "labels"),
         expected_loss=expected,
@@ -472,12 +474,29 @@ def check_options(options: dict[str, Any], more: Iterable[str] = ()) -> None:
             raise unknown_option(f"method {name!r}", option, own, [*own, *shared, *more])
 
 
+def takes(method: Any, option: str) -> bool:
+    """Whether a method has an argument of this name of its own."""
+    own = _own_options(_as_method(method)[0])
+    return own is None or option in own
+
+
 def _own_options(function: Callable[..., Candidate]) -> list[str] | None:
     """Arguments of a method's own; None where it takes any."""
     parameters = inspect.signature(function).parameters.values()
     if any(p.kind is p.VAR_KEYWORD for p in parameters):
         return None
     return [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in _SHARED]
+
+
+def _bound_after(source: PairSource, loss: Objective, labels: Labels, info: Info | None) -> float | None:
+    """A lower bound for no more work than that of a search; none after a search that was stopped."""
+    if isinstance(info, SearchInfo) and info.stopped:
+        return None
+    try:
+        return quick_bound(source, loss, labels, info.n_starts if isinstance(info, SearchInfo) else 1)
+    except KeyboardInterrupt:
+        warnings.warn("The lower bound was interrupted; the answer has none.", stacklevel=3)
+        return None
 
 
 def _in_any_draw(max_clusters: str, source: PairSource) -> int:

@@ -39,7 +39,7 @@ def rpm_em(
     :func:`random_perturbation_em` returns all results of the model; `objective` and `trace` are those of its climb.
     Clusters without items are left out, so that the answer may have fewer than `n_clusters`.
     """
-    found = as_fit(draws, fit(draws, n_clusters, max_clusters, noise, n_starts, max_steps, rng))
+    found = as_fit(draws, fit(draws, n_clusters, max_clusters, noise, n_starts, max_steps, rng, progressbar))
     info = PerturbationInfo(
         noise=found.noise,
         error_rate=found.error_rate,

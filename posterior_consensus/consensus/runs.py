@@ -245,6 +245,7 @@ class Runs:
             expected_losses=losses,
             trace=np.minimum.accumulate(losses).tolist(),
             seconds=seconds,
+            stopped=self.executor.stopped,
         )
 
     def _try_one_cluster(self) -> None:

@@ -41,6 +41,8 @@ from posterior_consensus.sources.labels import as_partition_draws
 
 _STORED_SAMPLE = {"sample": "trace_sample", "chain": "trace_chain", "draw": "trace_draw"}
 _OF_CHAINS = ("rhat", "ess_bulk", "ess_tail")
+_FEWEST_COMPARED = 100  # items, whatever the time
+_SECONDS_A_PAIR, _DRAWS_A_PAIR = 2e-8, 500  # a high estimate, and for how many draws it doubles
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -285,13 +287,28 @@ def diagnose(
     >>> found.summaries["mean"].sel(summary="number of clusters").item()
     2.0
     """
+    followed: dict[str, Any] = {"references": references, "loss": loss, "n_pairs": n_pairs, "random_seed": random_seed}
+    return diagnose_within(None, draws, partition, **followed)
+
+
+def diagnose_within(
+    seconds: float | None,
+    draws: Any,
+    partition: Any,
+    *,
+    references: Any = None,
+    loss: str | PartitionLoss | None = None,
+    n_pairs: Any = 50,
+    random_seed: Any = 0,
+) -> Diagnosis:
+    """Do what :func:`diagnose` does, over the pairs of fewer items where those of all would take longer than that."""
     draws, record = as_partition_draws(draws), loss_of(loss, partition)
     n_pairs, rng = check_count("n_pairs", n_pairs), as_generator(random_seed)
     plain = as_sampled(draws)
     center = central_draw(plain, record) if partition is None else draws.as_labels(partition)
     name = "distance to central draw" if partition is None else "distance to consensus"
     followed = size_traces(plain)
-    at, some = plain.of_some_items()
+    at, some = _compared(plain, seconds)
     together = pairs_together(some)
     distances = _distances(plain, {name: center} | _references(draws, references), record, references is None)
     traces = _trace_array(draws, followed | distances)
@@ -338,6 +355,18 @@ def diagnose(
         effective_draws=draws.samples.effective_draws,
         loss=record,
     )
+
+
+def _compared(draws: PartitionDraws, seconds: float | None) -> tuple[npt.NDArray[np.intp], PartitionDraws]:
+    """Positions and draws of the items whose pairs are gone over."""
+    at, some = draws.of_some_items()
+    if seconds is None:
+        return at, some
+    most = max(_FEWEST_COMPARED, int(np.sqrt(seconds / (_SECONDS_A_PAIR * (1 + draws.n_draws / _DRAWS_A_PAIR)))))
+    if some.n_items <= most:
+        return at, some
+    chosen = np.sort(np.random.default_rng(0).choice(some.n_items, most, replace=False))
+    return at[chosen], some.of_items(chosen)
 
 
 def _references(draws: PartitionDraws, references: Any) -> dict[str, npt.NDArray[np.int32]]:

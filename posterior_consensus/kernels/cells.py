@@ -43,12 +43,13 @@ class Slopes(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """What scores are written to."""
+    """What scores are written to, and whether to write no more of them."""
 
     scores: np.ndarray  # (width,), of the clusters in `met`
     met: np.ndarray  # (width,), clusters that an item, or a cluster, shares a draw's cluster with
     touched: np.ndarray  # (width,), all False between calls
     seen: np.ndarray  # (most clusters of a draw,)
+    stop: np.ndarray  # (1,), which another thread may set to 1
 
 
 class Dense(NamedTuple):
@@ -78,9 +79,11 @@ class Sparse(NamedTuple):
 
 
 @inner
-def scratch(width, most):
+def scratch(width, most, stop):
     """Scratch for so many clusters, and so many of a draw."""
-    return Scratch(np.empty(width), np.empty(width, np.int32), np.zeros(width, np.bool_), np.empty(most, np.int64))
+    return Scratch(
+        np.empty(width), np.empty(width, np.int32), np.zeros(width, np.bool_), np.empty(most, np.int64), stop
+    )
 
 
 @inner
@@ -294,7 +297,7 @@ def _score_item_dense(state, draws, slopes, difference, i, out):
 @inner
 def _score_item_sparse(state, draws, slopes, difference, i, out):
     cells = state.cells
-    scores, met, touched, _ = out
+    scores, met, touched = out.scores, out.met, out.touched
     old = state.partition[i]
     n_met = 0
     for t in range(slopes.a.size):
@@ -381,6 +384,8 @@ def _score_block_dense(state, draws, slopes, difference, first_item, staying, ma
             used = k + 1
     margins[:] = np.inf
     for first in range(0, used, _HALF):
+        if out.stop[0] != 0:
+            return
         _score_columns(state, draws, slopes, difference, first_item, first, sums, totals)
         for b in range(staying.size):
             old = state.partition[first_item + b]
@@ -399,6 +404,8 @@ def _score_block_dense(state, draws, slopes, difference, first_item, staying, ma
 
 def _score_block_sparse(state, draws, slopes, difference, first_item, staying, margins, targets, entering, out):
     for b in range(staying.size):
+        if out.stop[0] != 0:
+            return
         n_met = _score_item_sparse(state, draws, slopes, difference, first_item + b, out)
         old = state.partition[first_item + b]
         margins[b] = np.inf
@@ -427,11 +434,14 @@ def _best_unions_dense(state, draws, loss, slopes, n_clusters, members, ends, ou
     before = 0.0
     for k in range(n_clusters):
         before += h[state.sizes[k]]
+    gains[:] = np.inf
     for other in range(n_clusters):
         for k in range(other):
             x, y = state.sizes[k], state.sizes[other]
             owns[_place(k, other)] = h[x + y] - h[x] - h[y]
     for t in range(draws.weights.size):
+        if out.stop[0] != 0:
+            return
         weight = slopes.a[t] if linear else 1.0
         target = all_gains if linear else deltas
         for row in range(starts[t], starts[t + 1]):
@@ -452,7 +462,6 @@ def _best_unions_dense(state, draws, loss, slopes, n_clusters, members, ends, ou
             for p in range(n_pairs):
                 all_gains[p] += weight * (loss_value(loss, is_ratio, top, a + deltas[p], before + owns[p], c) - now)
                 deltas[p] = 0.0
-    gains[:] = np.inf
     for k in range(n_clusters):
         for other in range(k + 1, n_clusters):
             place = _place(k, other)
@@ -463,11 +472,14 @@ def _best_unions_dense(state, draws, loss, slopes, n_clusters, members, ends, ou
 
 def _best_unions_sparse(state, draws, loss, slopes, n_clusters, members, ends, out, gains, partners):
     h, cells = loss.h, state.cells
-    scores, met, touched, seen = out
+    scores, met, touched, seen, stop = out
     n_draws = draws.weights.size
     seen[:] = -1
     gains[:] = np.inf
     for k in range(n_clusters):
+        if stop[0] != 0:
+            gains[:] = np.inf
+            return
         n_met = 0
         begin = ends[k - 1] if k > 0 else 0
         for t in range(n_draws):
@@ -531,7 +543,7 @@ score_block = either(
     """Scores of a block of items for staying where they are, and by how much the best other cluster is worse.
 
     All against the tables as they are; of dense tables in single precision. Those also fill `entering` (items, width),
-    if it has any cells, with the scores of the other clusters.
+    if it has any cells, with the scores of the other clusters. Once it is to stop, nothing it writes counts.
     """,
 )
 best_unions = either(
@@ -542,5 +554,6 @@ best_unions = either(
 
     The clusters are the first `n_clusters`; `members` holds their items, those of cluster k up to `ends[k]`. Sparse
     tables look at those that share a draw's cluster only, as the union of others lowers no loss, and linear ones.
+    Once it is to stop, no union lowers it.
     """,
 )

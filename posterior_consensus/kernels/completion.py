@@ -32,7 +32,7 @@ def settle_some(draws, loss, partition, items, most):
     for t in range(draws.weights.size):
         most_of_draw = max(most_of_draw, draws.starts[t + 1] - draws.starts[t])
     state = tables_of(draws, partition, _width(partition))
-    out = scratch(state.sizes.size, most_of_draw)
+    out = scratch(state.sizes.size, most_of_draw, np.zeros(1, np.uint8))
     slopes = Slopes(np.empty(draws.weights.size), np.empty(1))
     moved = True
     while moved:

@@ -92,15 +92,18 @@ def _first_free(sizes):
 
 
 @inner
-def _scan(similarity, costs, state, items, fewest, most, margins, targets):
+def _scan(similarity, costs, state, items, fewest, most, margins, targets, stop):
     """Put every item of `items` where the expected loss is least; return the state and how many moved.
 
-    `margins` receives by how much the best other cluster is worse than the item's own, `targets` which it is.
+    `margins` receives by how much the best other cluster is worse than the item's own, `targets` which it is. Once it
+    is to stop, items stay where they are.
     """
     n_clusters = _compact(state)
     rounding = _TINY * state.partition.size
     moved = 0
     for i in items:
+        if stop[0] != 0:
+            break
         old = state.partition[i]
         alone = old >= 0 and state.sizes[old] == 1
         margins[i], targets[i] = np.inf, old
@@ -265,7 +268,7 @@ def _add(similarity, items, at, links):
 
 
 @inner
-def _rearrange_any(similarity, costs, state, order, margins, fewest, most, tally):
+def _rearrange_any(similarity, costs, state, order, margins, fewest, most, tally, stop):
     """Dissolve or split every cluster for which that pays; return the state and whether there was one."""
     any_paid = False
     for apart in (False, True):
@@ -273,6 +276,8 @@ def _rearrange_any(similarity, costs, state, order, margins, fewest, most, tally
         if apart and n_clusters >= most:
             break
         for k in range(n_clusters):
+            if stop[0] != 0:
+                break
             items = order[state.partition[order] == k]
             state, paid = _rearrange(similarity, costs, state, items, margins, apart, fewest, most)
             if paid:
@@ -321,22 +326,25 @@ def settle_pairs(similarity, costs, partition, order, fewest, most, stop):
     state = _tables(similarity, partition)
     margins, targets = np.empty(n_items), np.empty(n_items, np.int64)
     tally = np.zeros(6, np.int64)
-    state, _ = _scan(similarity, costs, state, order[state.partition[order] < 0], 1, most, margins, targets)
+    unplaced = order[state.partition[order] < 0]
+    state, _ = _scan(similarity, costs, state, unplaced, 1, most, margins, targets, np.zeros(1, np.uint8))
     if np.count_nonzero(state.sizes) < fewest:
         state = _open_clusters(similarity, costs, state, fewest)
     items = np.arange(n_items)
     while stop[0] == 0 or np.count_nonzero(state.sizes) > most:
-        state, moved = _scan(similarity, costs, state, items, fewest, most, margins, targets)
+        state, moved = _scan(similarity, costs, state, items, fewest, most, margins, targets, stop)
         tally[0] += 1
         tally[1] += moved
         if moved > 0:
             continue
         if _merge(costs, state, fewest, most):
             tally[2] += 1
+        elif stop[0] != 0:  # the margins may not be known
+            continue
         elif _move_chain(similarity, costs, state, fewest, margins, targets):
             tally[3] += 1
         else:
-            state, paid = _rearrange_any(similarity, costs, state, order, margins, fewest, most, tally)
+            state, paid = _rearrange_any(similarity, costs, state, order, margins, fewest, most, tally, stop)
             if not paid:
                 break
     partition[:] = state.partition

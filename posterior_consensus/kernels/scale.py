@@ -61,7 +61,7 @@ def score(draws, state, slopes, difference, staying, margins, targets, entering)
             margins[first:last],
             targets[first:last],
             entering[first:last],
-            scratch(1, 1),
+            scratch(1, 1, np.zeros(1, np.uint8)),
         )
 
 
@@ -70,7 +70,7 @@ def place(draws, loss, state, difference, most):
     """Allocate items that have no cluster, in their order; return the state, which may have more columns."""
     rounding = _rounding(loss, difference)
     order = np.arange(state.partition.size)
-    out = scratch(state.sizes.size, 1)
+    out = scratch(state.sizes.size, 1, np.zeros(1, np.uint8))
     return _allocate(draws, loss, state, difference, order, most, rounding, out)[0]
 
 
@@ -82,7 +82,7 @@ def move_doubtful(draws, loss, state, slopes, difference, staying, margins, ente
     many moved.
     """
     rounding = _rounding(loss, difference)
-    out = scratch(state.sizes.size, 1)
+    out = scratch(state.sizes.size, 1, np.zeros(1, np.uint8))
     now = level(loss, draws, state)
     n_clusters = _n_clusters(state)
     moved = 0
@@ -111,5 +111,5 @@ def move_doubtful(draws, loss, state, slopes, difference, staying, margins, ente
 @jit
 def merge(draws, loss, state, slopes, difference, fewest, most):
     """Merge clusters as `merge_best` does, which needs no labels; return how many merges there were."""
-    out = scratch(state.sizes.size, 1)
+    out = scratch(state.sizes.size, 1, np.zeros(1, np.uint8))
     return _merge(draws, loss, state, slopes, fewest, most, _rounding(loss, difference), out)

@@ -79,7 +79,7 @@ def _with_room(state, out, width):
     while state.sizes.size < width:
         state = widened(state)
     if out.scores.size < state.sizes.size:
-        out = scratch(state.sizes.size, out.seen.size)
+        out = scratch(state.sizes.size, out.seen.size, out.stop)
     return state, out
 
 
@@ -215,7 +215,7 @@ def _scan(draws, loss, state, slopes, difference, fewest, most, doubt, rounding,
     A block of items is scored against frozen tables, of dense ones in single precision and, unless the loss is linear
     in A and B, to first order. Items that look better elsewhere, or worse by no more than the share `doubt` of their
     score, are then scored again without approximation before they move. `margins` receives by how much the best other
-    cluster is worse than the item's own, `targets` which it is.
+    cluster is worse than the item's own, `targets` which it is. Once it is to stop, items stay where they are.
     """
     set_slopes(loss, draws, state, slopes)
     now = level(loss, draws, state)
@@ -245,6 +245,8 @@ def _scan(draws, loss, state, slopes, difference, fewest, most, doubt, rounding,
             out,
         )
         for i in range(first_item, last_item):
+            if out.stop[0] != 0:
+                return state, moved, out
             old = int(state.partition[i])
             stay = staying[i - first_item]
             alone = state.sizes[old] == 1
@@ -289,8 +291,10 @@ def _open_clusters(draws, loss, state, slopes, difference, fewest, margins, out)
     state, out = _with_room(state, out, fewest)
     set_slopes(loss, draws, state, slopes)
     for i in range(margins.size):
-        score_item(state, draws, slopes, difference, i, out)
-        margins[i] = -out.scores[state.partition[i]]
+        margins[i] = 0.0
+        if out.stop[0] == 0:
+            score_item(state, draws, slopes, difference, i, out)
+            margins[i] = -out.scores[state.partition[i]]
     for i in _sorted(margins, _up_to(margins.size)):
         if n_clusters < fewest and state.sizes[state.partition[i]] > 1:
             move(draws, state, difference, i, n_clusters)
@@ -327,14 +331,18 @@ def _merge(draws, loss, state, slopes, fewest, most, rounding, out):
     best_unions(state, draws, loss, slopes, n_clusters, members, ends, out, gains, partners)
     order = _sorted(gains, _up_to(n_clusters))
     names = _up_to(state.sizes.size)
-    if n_clusters > most and not np.isfinite(gains[order[0]]):  # no two share a draw's cluster
-        kept = _smallest(state)
-        state.sizes[kept] *= -1
-        other = _smallest(state)
-        state.sizes[kept] *= -1
-        names[max(kept, other)] = min(kept, other)
+    if n_clusters > most and not np.isfinite(gains[order[0]]):  # no two share a draw's cluster, or it is to stop
+        n_merges = n_clusters - most if out.stop[0] != 0 else 1
+        for k in range(n_clusters):
+            gains[k] = state.sizes[k]
+        smallest = _sorted(gains, order)[: n_merges + 1]
+        kept = n_clusters
+        for k in smallest:
+            kept = min(kept, k)
+        for k in smallest:
+            names[k] = kept
         rename(state, names)
-        return 1
+        return n_merges
     wanted = min(n_clusters - fewest, max(1, n_clusters // _MERGE_ONE_IN if is_linear(loss) else 1))
     wanted = max(1, min(wanted, n_clusters - most)) if n_clusters > most else wanted
     is_free = np.ones(n_clusters, np.bool_)
@@ -506,6 +514,8 @@ def _rearrange_one(draws, loss, state, slopes, difference, order, margins, fewes
             break
         members, ends = _members(state, order, n_clusters)
         for k in range(n_clusters):
+            if out.stop[0] != 0:
+                return state, False, out
             items = members[ends[k - 1] if k > 0 else 0 : ends[k]]
             state, paid, out = _rearrange(
                 draws,
@@ -556,7 +566,8 @@ def settle(draws, loss, partition, order, fewest, most, exactly, effort, stop):
     effort : int
         0 for scans and merges, 1 for chains of moves as well, 2 for zealous updates and splits too.
     stop : uint8 array of shape (1,)
-        Another thread may set it to 1 to have the partition as it is, once it has no more than `most` clusters.
+        Another thread may set it to 1 to have the partition as it is. Where it has more than `most` clusters, the
+        smallest of them merge first, whatever that costs.
 
     Returns
     -------
@@ -578,7 +589,7 @@ def settle(draws, loss, partition, order, fewest, most, exactly, effort, stop):
     for t in range(draws.weights.size):
         most_of_draw = max(most_of_draw, draws.starts[t + 1] - draws.starts[t])
     state = tables_of(draws, partition, _width(partition))
-    out = scratch(state.sizes.size, most_of_draw)
+    out = scratch(state.sizes.size, most_of_draw, stop)
     state, out = _allocate(draws, loss, state, difference, order, most, rounding, out)
     slopes = Slopes(np.empty(draws.weights.size), np.empty(1))
     margins, targets = np.empty(n_items), np.zeros(n_items, np.int64)
@@ -603,6 +614,8 @@ def settle(draws, loss, partition, order, fewest, most, exactly, effort, stop):
             n_merges = _merge(draws, loss, state, slopes, fewest, most, rounding, out)
             tally[MERGES] += n_merges
             improved = n_merges > 0
+        if stop[0] != 0:  # the margins may not be known
+            continue
         if not improved and effort > 0:
             improved = _move_chain(draws, loss, state, slopes, difference, fewest, rounding, margins, targets, out)
             tally[CHAINS] += improved

@@ -20,6 +20,8 @@ _MOST_CHANGES = 3
 def answers_in_short(summary: Summary) -> str:
     """How many answers there are, with their weights."""
     answers = summary.answers
+    if answers is None:
+        return "not looked for"
     if min(rows.size for rows in summary.draws.samples.chains) < FEWEST_DRAWS:
         return "a chain has too few draws to tell"
     if answers.n_particles == 1:
@@ -32,7 +34,7 @@ def answers_in_short(summary: Summary) -> str:
 def further_answers(summary: Summary) -> list[str]:
     """Which answers there are, what their weights are worth, and how they differ from the consensus."""
     answers = summary.answers
-    if answers.n_particles == 1:
+    if answers is None or answers.n_particles == 1:
         return []
     own = summary.consensus.labels.values
     names = cluster_names(summary.consensus, own)
@@ -59,16 +61,17 @@ def _draws(summary: Summary) -> str:
 def answers_reported(summary: Summary) -> list[str]:
     """The sentence for a section on methods, where every chain visits several answers."""
     answers = summary.answers
-    if answers.status != "several answers":
+    if answers is None or answers.status != "several answers":
         return []
     weights = ", ".join(f"{weight:.2g}" for weight in answers.weights.values)
     unit = answers.loss.unit
     n_draws = answers.assignment.size
+    of_one = f" where one partition has {display.quantity(float(answers.path['distance'][0]), unit, 3)}"
     few = "" if n_draws == summary.draws.n_draws else f", over {n_draws} of the draws,"
     return [
         f"The posterior has more than one mode: it was also represented{few} by {answers.n_particles} partitions, "
         f"nearest to it in Wasserstein distance [balocchi2025], of weights {weights} (Monte Carlo standard error at "
         f"most {np.max(answers.weights_mcse.values):.2g}), at a mean distance of "
-        f"{display.quantity(answers.distance, unit, 3)} ({answers.loss.name}) where one partition has "
-        f"{display.quantity(float(answers.path['distance'][0]), unit, 3)}."
+        f"{display.quantity(answers.distance, unit, 3)} ({answers.loss.name})"
+        f"{of_one if answers.n_searched == summary.draws.n_items else ''}."
     ]

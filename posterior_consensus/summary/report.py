@@ -84,7 +84,7 @@ def _figures(summary: Summary) -> dict[str, list[str]]:
         found["Do the chains agree"].insert(
             1, _figure(plots.plot_psm_by_chain, draws, best, text="The similarity matrix of each chain.")
         )
-    if summary.answers.n_particles > 1:
+    if summary.answers is not None and summary.answers.n_particles > 1:
         found["Further answers"] = [
             _table(summary.answers.to_dataframe()),
             _figure(plots.plot_particles, summary.answers, text="The answers, one under another, with their weights."),

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import inspect
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -16,23 +15,24 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus import display
-from posterior_consensus.arguments import check_between
+from posterior_consensus.arguments import check_between, check_seconds
 from posterior_consensus.bounds.budget import Foreseen
 from posterior_consensus.bounds.methods import family_of
 from posterior_consensus.certificate import Certificate, certificate_within
 from posterior_consensus.cluster import using
 from posterior_consensus.consensus import ConsensusPartition, consensus_partition
 from posterior_consensus.consensus.methods import check_no_method
-from posterior_consensus.consensus.partition import check_options
+from posterior_consensus.consensus.partition import check_options, takes
 from posterior_consensus.credible import CredibleBall, credible_ball
-from posterior_consensus.diagnostics import Diagnosis, diagnose
-from posterior_consensus.diagnostics.verdict import FEWEST_DRAWS
+from posterior_consensus.diagnostics import Diagnosis
+from posterior_consensus.diagnostics.diagnosis import diagnose_within
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import positions
 from posterior_consensus.items import ItemUncertainty, item_uncertainty
 from posterior_consensus.losses import PartitionLoss, as_loss
 from posterior_consensus.partitions import HasLabels
 from posterior_consensus.plots.four_panels import four_panels
+from posterior_consensus.progress import waiting
 from posterior_consensus.sources.containers import (
     HasDataset,
     as_json,
@@ -43,18 +43,17 @@ from posterior_consensus.sources.containers import (
     reading,
 )
 from posterior_consensus.sources.labels import from_store
+from posterior_consensus.summary.clock import Clock
 from posterior_consensus.summary.finding import find_draws
+from posterior_consensus.summary.further import look_for_answers
 from posterior_consensus.summary.references import bibtex, cited_keys
 from posterior_consensus.summary.report import write_report
 from posterior_consensus.summary.text import facts, findings, improbable, left_out, methods_text, number_probabilities
-from posterior_consensus.views.particles import Particles, find_particles
-
-Result = TypeVar("Result")
+from posterior_consensus.views.particle_record import Particles
 
 _SECONDS_TO_BOUND = 0.3  # estimated time of the work
 _MOST_LABELS_TO_BOUND = 500_000_000  # of more, that time matches too few draws for a bound of any use
-_DRAWS_LOOKED_AT = 500  # for further answers, so that they take a small part of the time
-_MOST_ANSWERS = 3
+_SEARCH, _REST = 0.5, 0.25  # shares of what is left of a time limit, for the search and for each later step
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,22 +68,26 @@ class Summary(HasLabels, display.Shown):
     consensus : ConsensusPartition
     certificate : Certificate or None
         How far the consensus can be from the least expected loss; None for a loss without a bound, where its matrices
-        of items x items would take more than the memory budget, and of more than 500 million labels.
+        of items x items would take more than the memory budget, of more than 500 million labels, and where no time was
+        left.
     ball : CredibleBall
         Under the consensus's loss where that is a metric, else under VI.
     items : ItemUncertainty
     diagnosis : Diagnosis
     alternative : ConsensusPartition or None
         The best partition found with the most probable number of clusters, where that of `consensus` has a posterior
-        probability below 5% and was not asked for.
-    answers : Particles
+        probability below 5% and was not asked for, and time was left.
+    answers : Particles or None
         Partitions that groups of draws are nearest to, under the ball's loss: one, or two or three where the posterior
         has several modes. They are looked for on about 500 draws, evenly spaced in each chain, or of weighted ones at
-        even quantiles of the weights; :func:`particles` looks longer, on all draws.
+        even quantiles of the weights, and on some of the items where there are many; :func:`particles` looks longer,
+        on all draws. None if they were not asked for, or no time was left.
     observed : xarray.DataArray or None
         Data of the items, of shape (n_items,) or (n_items, n_features), where the posterior came with some.
     seconds : dict of str to float
         Time that each step took.
+    cut : tuple of str
+        Steps that the time limit left out or ended.
     """
 
     source: str
@@ -95,9 +98,10 @@ class Summary(HasLabels, display.Shown):
     items: ItemUncertainty
     diagnosis: Diagnosis
     alternative: ConsensusPartition | None
-    answers: Particles
+    answers: Particles | None
     observed: xr.DataArray | None
     seconds: dict[str, float]
+    cut: tuple[str, ...] = ()
 
     @property
     def labels(self) -> xr.DataArray:
@@ -111,14 +115,14 @@ class Summary(HasLabels, display.Shown):
 
     def to_dataset(self) -> xr.Dataset:
         """All results in one Dataset that any file format holds; ``attach(idata, summary)`` adds it to a posterior."""
-        parts: list[HasDataset] = [self.consensus, self.ball, self.items, self.diagnosis, self.answers]
-        if self.certificate is not None:
-            parts.append(self.certificate)
+        parts: list[HasDataset] = [self.consensus, self.ball, self.items, self.diagnosis]
+        parts += [part for part in (self.certificate, self.answers) if part is not None]
         datasets = [part.to_dataset() for part in parts]
         if self.alternative is not None:
             datasets.append(_as_alternative(self.alternative.to_dataset()))
         merged = xr.merge(datasets, join="exact", compat="identical", combine_attrs="drop_conflicts")
-        return merged.assign_attrs(source=self.source, summary_seconds=as_json(self.seconds))
+        told = {"summary_seconds": as_json(self.seconds), "summary_cut": as_json(self.cut)}
+        return merged.assign_attrs(source=self.source, **told)
 
     @classmethod
     def from_dataset(
@@ -186,9 +190,10 @@ class Summary(HasLabels, display.Shown):
                 items=ItemUncertainty.from_dataset(read),
                 diagnosis=Diagnosis.from_dataset(read),
                 alternative=_alternative_in(read),
-                answers=Particles.from_dataset(read),
+                answers=Particles.from_dataset(read) if "particle_partition" in read else None,
                 observed=observed,
                 seconds=from_json(read.attrs["summary_seconds"]),
+                cut=tuple(from_json(read.attrs["summary_cut"])),
             )
 
     def to_dataframe(self) -> pd.DataFrame:
@@ -204,9 +209,9 @@ class Summary(HasLabels, display.Shown):
         return findings(self)
 
     def left_out(self) -> list[str]:
-        """What was not computed of all items, because it grows with the square of their number, in plain sentences.
+        """What was not computed of all items, or was left out or ended early, in plain sentences.
 
-        None for 9,000 items or fewer.
+        None for 9,000 items or fewer, unless time was limited, the search interrupted, or answers not asked for.
         """
         return left_out(self)
 
@@ -274,6 +279,8 @@ def summarize(
     sample_dims: str | Sequence[str] = ("chain", "draw"),
     item_dim: str | None = None,
     weights: Any = None,
+    answers: bool = True,
+    seconds: float | None = None,
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
     progressbar: bool = True,
     client: Any = None,
@@ -299,6 +306,13 @@ def summarize(
     item_dim : str, optional
     weights : array_like, optional
         As for :func:`as_partition_draws`; no `item_dim` with a model, which names the items.
+    answers : bool
+        Whether to look for further answers.
+    seconds : float, optional
+        Time for the whole call. The search has half of what reading the draws leaves, and each later step a part of
+        the rest. Steps that must end early do, the last ones are left out, and :meth:`Summary.left_out` says which.
+        Reading, one short search, the credible ball and the items' uncertainty are never left out: they take a few
+        passes over the labels. What is found depends on the machine.
     random_seed : int, Generator, SeedSequence or None
     progressbar : bool
         Whether to show progress where a step takes more than a second.
@@ -306,8 +320,7 @@ def summarize(
         Cluster whose workers take the work where there is enough; by default the active client, if there is one. The
         answer is the same.
     **options
-        Further arguments of :func:`consensus_partition`, such as ``method``, ``n_clusters``, or ``seconds`` to
-        end the search.
+        Further arguments of :func:`consensus_partition`, such as ``method`` or ``n_clusters``.
 
     Returns
     -------
@@ -333,63 +346,64 @@ def summarize(
     check_no_method(loss)
     as_loss(loss)  # report a wrong name or number before the model is read
     check_between("prob", prob, 1)
-    clock = _Clock()
+    if seconds is not None:
+        check_seconds(seconds)
+    clock = Clock(seconds)
     where = {"group": group, "sample_dims": sample_dims, "item_dim": item_dim, "weights": weights}
     with using(client), opened(from_store(idata, progressbar=progressbar)) as data:
         draws, source = clock("draws", find_draws, data, var_name, model, **where, progressbar=progressbar)
         observed = observed_of(data, draws)
-    quiet = {"progressbar": progressbar}
-    where_to = quiet | {"client": client}
-    consensus = clock("consensus", consensus_partition, draws, loss, random_seed=random_seed, **where_to, **options)
-    certificate = None
-    if family_of(consensus.loss) is not None and draws.n_items * draws.n_draws <= _MOST_LABELS_TO_BOUND:
-        budget = Foreseen(_SECONDS_TO_BOUND)
-        with suppress(MemoryError):  # the summary says that it is left out
-            certificate = clock("certificate", certificate_within, budget, draws, consensus, consensus.loss, **quiet)
-    alternative = None
-    if improbable(draws, consensus):
-        number = int(number_probabilities(draws).argmax())
-        search = {"n_starts": 3, "random_seed": random_seed} | {k: options[k] for k in ("seconds",) if k in options}
-        alternative = clock(
-            "alternative", consensus_partition, draws, consensus.loss, n_clusters=number, **search, **where_to
-        )
+    searched = {"random_seed": random_seed, "progressbar": progressbar, "client": client}
+    if seconds is not None and takes(options.get("method", "greedy"), "seconds"):
+        options["seconds"] = clock.part(_SEARCH)
+    consensus = clock("consensus", consensus_partition, draws, loss, **searched, **options)
     found_under = as_loss(consensus.loss)
     metric: str | PartitionLoss = found_under if found_under.metric else "vi"
+    ball = clock("credible ball", credible_ball, draws, consensus, loss=metric, prob=prob)
+    items = clock("items", item_uncertainty, draws, consensus)
+    with waiting("Diagnosis", progressbar=progressbar):
+        diagnosis = clock("diagnosis", diagnose_within, clock.part(_REST), draws, consensus)
     return Summary(
         source=source,
         draws=draws,
         consensus=consensus,
-        certificate=certificate,
-        ball=clock("credible ball", credible_ball, draws, consensus, loss=metric, prob=prob),
-        items=clock("items", item_uncertainty, draws, consensus),
-        diagnosis=clock("diagnosis", diagnose, draws, consensus),
-        alternative=alternative,
-        answers=clock("answers", _answers, draws, consensus, metric, random_seed=random_seed, **where_to),
+        ball=ball,
+        items=items,
+        diagnosis=diagnosis,
+        certificate=_certificate(clock, draws, consensus, progressbar),
+        alternative=_alternative(clock, draws, consensus, searched),
+        answers=clock.unless_over(
+            "answers", look_for_answers, draws, consensus, metric, seconds=clock.part(1.0), **searched
+        )
+        if answers
+        else None,
         observed=observed,
         seconds=clock.seconds,
+        cut=tuple(clock.cut),
     )
 
 
-def _answers(
-    draws: PartitionDraws, consensus: ConsensusPartition, metric: str | PartitionLoss, **options: Any
-) -> Particles:
-    """Look for a few answers on some of the draws; of very many items one answer is the consensus."""
-    one = draws.as_labels(consensus) if as_loss(metric) == consensus.loss else None
-    limits: dict[str, Any] = {"max_particles": _MOST_ANSWERS, "n_starts": 1, "seconds": None, "one": one}
-    return find_particles(_some(draws), "auto", metric, **limits, **options)
+def _certificate(
+    clock: Clock, draws: PartitionDraws, consensus: ConsensusPartition, progressbar: bool
+) -> Certificate | None:
+    """A bound for little work, where there is one that can be of use."""
+    if family_of(consensus.loss) is None or draws.n_items * draws.n_draws > _MOST_LABELS_TO_BOUND:
+        return None
+    budget = Foreseen(min(_SECONDS_TO_BOUND, clock.part(_REST) or np.inf))
+    arguments = budget, draws, consensus, consensus.loss
+    with suppress(MemoryError):  # the summary says that it is left out
+        return clock.unless_over("certificate", certificate_within, *arguments, progressbar=progressbar)
+    return None
 
 
-def _some(draws: PartitionDraws) -> PartitionDraws:
-    """Draws that are evenly spaced in each chain; of weighted ones some by weight, the heavy counted more than once."""
-    if draws.n_draws > _DRAWS_LOOKED_AT and draws.samples.is_weighted:
-        shares = (np.arange(_DRAWS_LOOKED_AT) + 0.5) / _DRAWS_LOOKED_AT
-        rows, times = np.unique(np.searchsorted(np.cumsum(draws.weights)[:-1], shares), return_counts=True)
-        some = draws.take(rows)
-        return replace(some, samples=some.samples.weighted(times.astype(np.float64)))
-    # Every chain keeps as many draws as tell anything, if it has them.
-    shortest = min(rows.size for rows in draws.samples.chains)
-    step = min(-(-draws.n_draws // _DRAWS_LOOKED_AT), max(1, shortest // FEWEST_DRAWS))
-    return draws.isel(draw=slice(None, None, step))
+def _alternative(
+    clock: Clock, draws: PartitionDraws, consensus: ConsensusPartition, searched: dict[str, Any]
+) -> ConsensusPartition | None:
+    """The best partition with the most probable number of clusters, where that of the consensus is improbable."""
+    if not improbable(draws, consensus):
+        return None
+    asked = {"n_clusters": int(number_probabilities(draws).argmax()), "n_starts": 3, "seconds": clock.part(_REST)}
+    return clock.unless_over("alternative", consensus_partition, draws, consensus.loss, **asked, **searched)
 
 
 _ALTERNATIVE = "alternative_"
@@ -414,19 +428,6 @@ def _alternative_in(dataset: xr.Dataset) -> ConsensusPartition | None:
         if str(name).startswith(_ALTERNATIVE)
     }
     return ConsensusPartition.from_dataset(renamed)
-
-
-class _Clock:
-    """Calls functions and keeps the time they take."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-
-    def __call__(self, step: str, function: Callable[..., Result], *arguments: Any, **options: Any) -> Result:
-        began = time.monotonic()
-        result = function(*arguments, **options)
-        self.seconds[step] = time.monotonic() - began
-        return result
 
 
 def observed_of(data: Any, draws: PartitionDraws) -> xr.DataArray | None:

@@ -99,7 +99,7 @@ def findings(summary: Summary) -> list[str]:
 def left_out(summary: Summary) -> list[str]:
     """What was not computed of all items, and why."""
     n, diagnosis, answers = summary.draws.n_items, summary.diagnosis, summary.answers
-    sentences = []
+    sentences = _ended_early(summary)
     size = BYTES_A_PAIR * n**2
     if not memory.fits(size) and family_of(summary.loss) is not None:
         sentences.append(
@@ -118,8 +118,28 @@ def left_out(summary: Summary) -> list[str]:
             f"Chains are compared by the pairs of {diagnosis.n_compared:,} items, chosen at random, and by the sizes "
             "and distances of whole partitions."
         )
-    if answers.n_searched < n:
+    if answers is not None and answers.n_searched < n:
         sentences.append(f"Further answers were looked for on {answers.n_searched:,} items, chosen at random.")
+    return sentences
+
+
+def _ended_early(summary: Summary) -> list[str]:
+    """What time, Ctrl-C or the caller left out or ended."""
+    info, answers, cut = summary.consensus.info, summary.answers, summary.cut
+    sentences = []
+    if isinstance(info, SearchInfo) and info.stopped:
+        why = "by Ctrl-C" if info.stopped == "interrupted" else "by the time limit"
+        sentences.append(f"The search was ended {why}: a longer one may find a better clustering.")
+    if "certificate" in cut and summary.certificate is None:
+        sentences.append("No bound of the least expected loss was computed, as no time was left.")
+    if "alternative" in cut:
+        how = "not looked for, as no time was left" if summary.alternative is None else "looked for until time was over"
+        sentences.append(f"The best partition with the most probable number of clusters was {how}.")
+    if answers is None:
+        why = "as no time was left" if "answers" in cut else "as was asked"
+        sentences.append(f"Further answers were not looked for, {why}.")
+    elif "answers" in cut:
+        sentences.append("Further answers were looked for until time was over.")
     return sentences
 
 

@@ -21,6 +21,7 @@ from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.expectation import Floats, loss_matrix, one_or_many
 from posterior_consensus.losses import PartitionLoss, loss_attrs, loss_from, loss_of
 from posterior_consensus.partitions import HasLabels, Labels
+from posterior_consensus.progress import track, waiting
 from posterior_consensus.sources.containers import Stored, stored, without_cluster_names
 from posterior_consensus.sources.labels import as_partition_draws
 from posterior_consensus.views.density_search import Ascent, kernel_of, to_higher
@@ -234,6 +235,7 @@ def partition_density(
     bandwidth: float | None = None,
     calibration: Any = None,
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+    progressbar: bool = True,
 ) -> PartitionDensity:
     """Density on partitions: how typical any partition is, and whether a credible set holds it.
 
@@ -251,6 +253,8 @@ def partition_density(
         turns.
     random_seed : int, Generator, SeedSequence or None
         For the search of the most typical partition and the modes. Scores and p-values do not depend on it.
+    progressbar : bool
+        Whether to show progress where the work takes more than a second.
 
     Returns
     -------
@@ -322,18 +326,19 @@ def partition_density(
     all_draws = _labels_only(as_partition_draws(draws))
     step = 1
     training = all_draws
-    if calibration is None:
-        training, held_out, step = halves(all_draws, record, given)
-    else:
-        held_out = _labels_only(same_items(as_partition_draws(calibration), all_draws.items, "calibration"))
-    between = checked_losses(training, training, record)
-    h = given or default_bandwidth(between, training.samples)
-    best = int(training.samples.mean(np.exp(-between / h)).argmax())
-    to_training, among = loss_matrix(held_out.labels, training, record), checked_losses(held_out, held_out, record)
+    with waiting("Losses between draws", progressbar=progressbar):
+        if calibration is None:
+            training, held_out, step = halves(all_draws, record, given)
+        else:
+            held_out = _labels_only(same_items(as_partition_draws(calibration), all_draws.items, "calibration"))
+        between = checked_losses(training, training, record)
+        h = given or default_bandwidth(between, training.samples)
+        best = int(training.samples.mean(np.exp(-between / h)).argmax())
+        to_training, among = loss_matrix(held_out.labels, training, record), checked_losses(held_out, held_out, record)
     scores = training.samples.mean(np.exp(-to_training / h))
     separations = to_higher(scores, among)
     peaks = held_out.labels[np.argsort(-scores * separations, kind="stable")[:_PEAKS]]
-    labels, modes = _modes(all_draws, training, [training.labels[best], *peaks], record, h, rng)
+    labels, modes = _modes(all_draws, training, [training.labels[best], *peaks], record, h, rng, progressbar)
     return PartitionDensity(
         labels=all_draws.items.array(labels, "labels"),
         modes=modes,
@@ -357,12 +362,13 @@ def _modes(
     loss: PartitionLoss,
     bandwidth: float,
     rng: np.random.Generator,
+    progressbar: bool,
 ) -> tuple[Labels, xr.DataArray]:
     """The partition of the highest score, and that of every separated mode with its score and weight."""
-    asked: dict[str, Any] = {"n_clusters": None, "max_clusters": None, "progressbar": False}
+    asked: dict[str, Any] = {"n_clusters": None, "max_clusters": None, "progressbar": progressbar}
     consensus = greedy(training, loss, **asked, rng=rng)
     ascent = Ascent(training, loss, bandwidth, rng)
-    for start in (consensus.labels, *starts):
+    for start in track((consensus.labels, *starts), "Peaks of the density", progressbar=progressbar):
         ascent.climb(start)
     partitions = np.stack([labels for labels, _ in ascent.ends()])
     scores = np.array([score for _, score in ascent.ends()])

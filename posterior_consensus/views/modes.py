@@ -165,7 +165,7 @@ class _Regions:
         for (pair, x, between, least), own in zip(axes, number[1:], strict=True):
             n_draws = min(own, number[0])
             if not np.isnan(n_draws):
-                found[pair] = _evidence(x[between], n_draws * self._samples.weights[between], least)
+                found[pair] = valley_evidence(x[between], n_draws * self._samples.weights[between], least)
         return found
 
     def _within(self, values: Floats, group_of: npt.NDArray[np.intp]) -> Floats:
@@ -192,8 +192,12 @@ def _items_moved(one: Labels, other: Labels) -> int:
     return int(one.size - table[linear_sum_assignment(table, maximize=True)].sum())
 
 
-def _evidence(x: Floats, weights: Floats, least: float) -> float:
-    """Least probability, over places and widths, of a valley so empty; weights sum to the effective number."""
+def valley_evidence(x: Floats, weights: Floats, least: float, pull: float = _PULL) -> float:
+    """Least probability, over places and widths, of a valley so empty, of values between -1 and 1.
+
+    The weights sum to the effective number, no window is narrower than `least`, and there is none where the two sides
+    are nearer to each other than `pull` over the root of the lighter one's number.
+    """
     order = np.argsort(x, kind="stable")
     places = x[order]
     below = np.concatenate([[0.0], np.cumsum(weights[order])])
@@ -206,7 +210,7 @@ def _evidence(x: Floats, weights: Floats, least: float) -> float:
     if lighter <= 0:
         return 1.0
     apart = weights[x > 0] @ x[x > 0] / right - weights[x < 0] @ x[x < 0] / left
-    if apart < _PULL / np.sqrt(lighter):
+    if apart < pull / np.sqrt(lighter):
         return 1.0
     at_border = np.abs(weight_below(_AXIS) - left) <= _STRAY * lighter
     evidence = 1.0

@@ -164,6 +164,7 @@ def partial_partition(
     n_starts: int = 64,
     seconds: float | None = None,
     random_seed: Any = None,
+    progressbar: bool = True,
 ) -> PartialPartition:
     """Find the most items, with a partition of them, that the posterior holds with at least probability `prob`.
 
@@ -181,6 +182,8 @@ def partial_partition(
     seconds : float, optional
         Time after which the best so far is taken. What is found then depends on the machine.
     random_seed : int, Generator or None
+    progressbar : bool
+        Whether to show progress where the work takes more than a second.
 
     Returns
     -------
@@ -240,11 +243,11 @@ def partial_partition(
     if seconds is not None:
         check_seconds(seconds)
     rng = as_generator(random_seed)
-    labels, curve, bound = search(draws, prob, n_starts, rng, seconds)
+    labels, curve, bound = search(draws, prob, n_starts, rng, seconds, progressbar)
     agrees = _agreement(draws, labels)
     completion, expected, error = None, np.nan, np.nan
     if loss is not None:
-        full = completed(draws, labels, loss, rng, seconds)
+        full = completed(draws, labels, loss, rng, seconds, progressbar)
         completion = draws.items.array(full, "completion")
         expected, error = (float(one[0]) for one in loss_and_error(draws, full[np.newaxis], loss))
     return PartialPartition(

@@ -18,6 +18,7 @@ from posterior_consensus.kernels.cells import Draws
 from posterior_consensus.kernels.completion import settle_some
 from posterior_consensus.losses import PartitionLoss
 from posterior_consensus.partitions import Labels, canonical_labels, canonical_rows, contingency_table
+from posterior_consensus.progress import track, waiting
 
 _ROUNDING = 1e-9  # weights such as 1 / N do not add up exactly
 
@@ -34,7 +35,12 @@ _MOST_PAIRS = 0.25  # of the memory budget, that the bound may take
 
 
 def search(
-    draws: PartitionDraws, prob: float, n_starts: int, rng: np.random.Generator, seconds: float | None
+    draws: PartitionDraws,
+    prob: float,
+    n_starts: int,
+    rng: np.random.Generator,
+    seconds: float | None,
+    progressbar: bool,
 ) -> tuple[Labels, Floats, int]:
     """Find the most items that the posterior clusters alike with at least this probability.
 
@@ -54,7 +60,7 @@ def search(
     orders = _orders(draws.n_items, n_starts, rng)
     found, area = [], 0.0
     with Executor(0 if draws.labels.size <= _LITTLE else -1, seconds) as executor:
-        for first in range(0, n_starts, _AT_ONCE):
+        for first in track(range(0, n_starts, _AT_ONCE), "Partial partition", progressbar=progressbar):
             rest = enough, _LAST_SIZE, draws.most_clusters, executor.stop
             calls = [(bits, order, *rest) for order in orders[first : first + _AT_ONCE]]
             found += executor.results(partial.grow, calls)
@@ -67,7 +73,9 @@ def search(
     best = max(range(len(found)), key=lambda one: (sizes[one], found[one][1][sizes[one]]))
     # Without any one item, a partition holds in at least as many draws.
     curve = np.maximum.accumulate(curve[::-1])[::-1]
-    return _numbered(found[best][0]), curve / total, _size_bound(draws, prob)
+    with waiting("Bound of the items assigned", progressbar=progressbar):
+        bound = _size_bound(draws, prob)
+    return _numbered(found[best][0]), curve / total, bound
 
 
 def _among_all(
@@ -153,18 +161,25 @@ def _size_bound(draws: PartitionDraws, prob: float) -> int:
 
 
 def completed(
-    draws: PartitionDraws, labels: Labels, loss: PartitionLoss, rng: np.random.Generator, seconds: float | None
+    draws: PartitionDraws,
+    labels: Labels,
+    loss: PartitionLoss,
+    rng: np.random.Generator,
+    seconds: float | None,
+    progressbar: bool,
 ) -> Labels:
     """Put the open items where the expected loss is least while the others keep their clusters.
 
     From the consensus of all items, changed so that it agrees with the sure clusters, open items move one by one.
     """
-    free = consensus_partition(draws, loss, random_seed=rng, seconds=seconds, progressbar=False).labels.values
+    asked: dict[str, Any] = {"random_seed": rng, "seconds": seconds, "progressbar": progressbar}
+    free = consensus_partition(draws, loss, **asked).labels.values
     partition = _agreeing(free, labels)
     most = max(draws.most_clusters, int(partition.max()) + 1)
     memory.check(4.0 * int(draws.starts[-1]) * most, f"A search among {most} clusters", "Thin the draws.")
     ensemble = Draws(draws.labels, draws.starts, draws.weights)
-    settle_some(ensemble, loss.arrays(labels.size), partition, np.flatnonzero(labels < 0), most)
+    with waiting("Open items", progressbar=progressbar):
+        settle_some(ensemble, loss.arrays(labels.size), partition, np.flatnonzero(labels < 0), most)
     return canonical_labels(partition)
 
 

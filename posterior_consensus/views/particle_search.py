@@ -36,6 +36,7 @@ class Placed(NamedTuple):
     partitions: Labels  # (L, n)
     losses: Floats  # (L, N) of each draw, but for the scale
     value: float  # mean over the draws of the least
+    work: int = 0  # labels that were read for them, once for each cluster that an item could join
 
     @property
     def nearest(self) -> Rows:
@@ -59,6 +60,7 @@ class ParticleSearch:
         draws = merged(draws)
         self._loss = loss.arrays(draws.n_items)
         self._executor = executor
+        self.work = 0  # that of all particles so far
         kind = OnDraws if isinstance(self._loss, LinearLoss) else OnRatios
         self._problem = kind(draws, loss, Limits(1, draws.n_items), executor.stop)
         self._all = _Draws(np.arange(draws.n_draws), draws.labels, draws.n_clusters, draws.weights)
@@ -72,8 +74,11 @@ class ParticleSearch:
         """Begin with the consensus."""
         return self._placed(self._all, labels[np.newaxis])
 
-    def one_more(self, fewer: Placed, n_starts: int, rng: np.random.Generator) -> Placed:
-        """Find particles that are one more than these, and never farther from the draws."""
+    def one_more(self, fewer: Placed, n_starts: int, rng: np.random.Generator, most_work: float) -> Placed:
+        """Find particles that are one more than these, and never farther from the draws.
+
+        No changes are tried any more once the work of all particles is above `most_work`.
+        """
         number = len(fewer.partitions) + 1
         some = self._sample(_MOST, rng)
         beside = self._beside(fewer, rng)
@@ -81,7 +86,7 @@ class ParticleSearch:
         found += self._results(self._run, [(some, number, None, seed) for seed in _seeds(rng, n_starts)])
         found = _best(found)
         in_vain = 0  # changes since one led to something better
-        while in_vain < n_starts and not self._executor.stopped:
+        while in_vain < n_starts and not self._executor.stopped and self.work <= most_work:
             best = found[0]
             starts = [one.partitions for one in found[:_AT_ONCE]]
             starts += [self._swapped(some, one, rng) for one in found[:_AT_ONCE]]
@@ -101,7 +106,9 @@ class ParticleSearch:
         return found
 
     def _results(self, function: Callable[..., Placed], calls: list[tuple[Any, ...]]) -> list[Placed]:
-        return self._executor.results(function, calls)
+        found = self._executor.results(function, calls)
+        self.work += sum(one.work for one in found)
+        return found
 
     def _beside(self, fewer: Placed, rng: np.random.Generator) -> list[Labels]:
         """These particles, each time with another draw: those that lower the distance most."""
@@ -123,13 +130,16 @@ class ParticleSearch:
     def _run(self, draws: _Draws, number: int, partitions: Labels | None, seed: int) -> Placed:
         """Begin on samples of all draws, if nowhere else with some far from each other, and end on `draws`."""
         rng = np.random.default_rng(seed)
+        work = 0
         for times in _SAMPLES:
             sample = self._sample(times * _EACH * number, rng)
             if partitions is None:
                 partitions = self._far_apart(sample, number, rng)
-            partitions = self._descend(sample, partitions, _STEPS).partitions
+            placed = self._descend(sample, partitions, _STEPS)
+            partitions, work = placed.partitions, work + placed.work
         assert partitions is not None
-        return self._descend(draws, partitions)
+        placed = self._descend(draws, partitions)
+        return placed._replace(work=placed.work + work)
 
     def _sample(self, size: int, rng: np.random.Generator) -> _Draws:
         """So many draws at random by their weights."""
@@ -163,15 +173,17 @@ class ParticleSearch:
         placed = self._placed(draws, partitions.copy())
         nearest = placed.nearest
         changed = set(range(len(partitions)))
-        steps = 0
+        steps = work = 0
         while changed and steps != most and not self._executor.stop[0]:
             for k in sorted(changed):
-                self._improve(draws, placed, k, np.flatnonzero(nearest == k))
+                own = np.flatnonzero(nearest == k)
+                work += own.size * placed.partitions.shape[1] * (int(placed.partitions[k].max()) + 1)
+                self._improve(draws, placed, k, own)
             before, nearest = nearest, placed.nearest
             moved = before != nearest
             changed = {*before[moved].tolist(), *nearest[moved].tolist()}
             steps += 1
-        return placed._replace(value=float(placed.losses.min(axis=0) @ draws.weights))
+        return placed._replace(value=float(placed.losses.min(axis=0) @ draws.weights), work=work)
 
     def _improve(self, draws: _Draws, placed: Placed, k: int, own: Rows) -> None:
         """Search from a particle for one nearer to its own draws; one without any takes the draw farthest from all."""

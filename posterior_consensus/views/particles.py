@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +17,10 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.executor import Executor
 from posterior_consensus.expectation import Floats, loss_matrix
 from posterior_consensus.losses import PartitionLoss, as_loss
-from posterior_consensus.partitions import Labels
+from posterior_consensus.partitions import Labels, canonical_labels
 from posterior_consensus.progress import track
 from posterior_consensus.sources.labels import as_partition_draws
+from posterior_consensus.views.likely import may_have_more
 from posterior_consensus.views.modes import FURTHER, Modes, separated_modes
 from posterior_consensus.views.particle_chains import judged, visits
 from posterior_consensus.views.particle_record import Particles, chain_shares
@@ -27,7 +28,18 @@ from posterior_consensus.views.particle_search import ParticleSearch, Placed, ex
 
 _FEWEST = 4  # draws of each chain, that say anything at all
 _TINY = 1e-9
-_MANY_LABELS = 50_000_000
+
+
+class Effort(NamedTuple):
+    """How long to look for particles, whatever the clock says."""
+
+    most_labels: int = 50_000_000  # of more, some items are looked at
+    most_items: int = 10_000
+    most_work: float = np.inf  # as a search for particles counts it, after which no more are looked for
+    only_if_likely: bool = False  # whether to look for none where no valley lies between groups of draws
+
+
+_LONG = Effort()
 
 
 def particles(
@@ -145,8 +157,9 @@ def find_particles(
     progressbar: bool,
     client: Any = None,
     one: Labels | None = None,
+    effort: Effort = _LONG,
 ) -> Particles:
-    """Do what :func:`particles` does; `one`, a partition of all items, is the answer if a sample of them has one."""
+    """Do what :func:`particles` does; `one`, a partition of all items, is the answer if there is one."""
     with using(client):
         draws = as_partition_draws(draws)
     record = as_loss("vi" if loss is None else loss)
@@ -160,11 +173,11 @@ def find_particles(
     began = time.monotonic()
     asked: dict[str, Any] = {"n_clusters": None, "max_clusters": None, "rng": rng, "progressbar": False}
     labels = PartitionDraws(draws.items, draws.samples, draws.drawn)  # without probabilities: they have no regions
-    at = np.arange(draws.n_items)
-    if draws.n_items * draws.n_draws > _MANY_LABELS:
-        at, labels = labels.of_some_items()
+    at, labels = _looked_at(labels, effort)
+    if effort.only_if_likely and not may_have_more(labels, record):
+        most = 1
     with using(client):
-        consensus = greedy(labels, record, seconds=seconds, **asked)
+        first = greedy(labels, record, seconds=seconds, **asked).labels if one is None else canonical_labels(one[at])
         left = None if seconds is None else max(seconds - (time.monotonic() - began), _TINY)
         executor = Executor(-1, left, labels.n_items * labels.n_draws)
     with executor:
@@ -173,12 +186,14 @@ def find_particles(
             raise ValueError(
                 f"`n_particles` must be at most the number of distinct draws, {search.n_distinct}; got {most}."
             )
-        path = [search.one(consensus.labels)]
+        path = [search.one(first)]
         found = path[0]
         for number in track(range(2, min(most, search.n_distinct) + 1), "Particles", progressbar=progressbar):
             if n_particles == "auto" and (number > len(found.partitions) + FURTHER or executor.stopped):
                 break
-            path.append(search.one_more(path[-1], n_starts, rng))
+            if search.work > effort.most_work:
+                break
+            path.append(search.one_more(path[-1], n_starts, rng, effort.most_work))
             if n_particles == "auto":
                 found = _at_modes(search, path, found, labels, record)
     if executor.stopped == "interrupted":
@@ -186,11 +201,22 @@ def find_particles(
     looked = n_particles == "auto"
     near = np.stack([loss_matrix(placed.partitions, labels, record).min(axis=0) for placed in path])
     partitions = (found if looked else path[-1]).partitions
-    if at.size < draws.n_items and one is not None and len(partitions) == 1:
+    if one is not None and len(partitions) == 1:
         partitions = one[np.newaxis]
     elif at.size < draws.n_items:
         partitions = extended(draws, at, partitions, loss_matrix(partitions, labels, record).argmin(axis=0))
     return _as_particles(draws, record, near, partitions, looked, at.size)
+
+
+def _looked_at(draws: PartitionDraws, effort: Effort) -> tuple[npt.NDArray[np.intp], PartitionDraws]:
+    """Positions of all items, or of some by a fixed rule where there are many labels, and the draws of their labels."""
+    if draws.n_items * draws.n_draws <= effort.most_labels:
+        return np.arange(draws.n_items), draws
+    at, some = draws.of_some_items()
+    if at.size <= effort.most_items:
+        return at, some
+    chosen = np.sort(np.random.default_rng(0).choice(at.size, effort.most_items, replace=False))
+    return at[chosen], some.of_items(chosen)
 
 
 def _check_number(n_particles: Any) -> int:

@@ -15,6 +15,7 @@ from tests.helpers import check
 
 search = import_module("posterior_consensus.consensus.greedy")
 problems = import_module("posterior_consensus.consensus.problems")
+partition = import_module("posterior_consensus.consensus.partition")
 GOLDEN = Path(__file__).parents[1] / "golden"
 LOSSES = list(pc.LOSSES)
 COUNTS = ["n_starts", "n_starts_at_best", "n_scans", "n_moves", "n_merges", "n_chains", "n_zealous_updates", "n_splits"]
@@ -189,7 +190,22 @@ def test_a_tiny_time_limit_gives_a_partition(loss, n_clusters):
     result = find(draws, loss, seconds=1e-9, n_clusters=n_clusters)
     np.testing.assert_array_equal(result.labels, reference.canonical(result.labels.values))
     assert n_clusters is None or result.n_clusters == n_clusters
-    assert result.info.n_starts >= 1
+    assert result.info.n_starts >= 1 and result.info.stopped == "seconds"
+    assert result.lower_bound is None  # which would take as long again
+
+
+def test_an_interrupt_of_the_bound_leaves_the_partition(monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    draws = noisy_draws(np.random.default_rng(8), 30, 30, 5, 0.6)
+    whole = find(draws, "binder")
+    assert whole.info.stopped == "" and whole.lower_bound is not None
+    monkeypatch.setattr(partition, "quick_bound", interrupted)
+    with pytest.warns(UserWarning, match="The lower bound was interrupted"):
+        result = find(draws, "binder")
+    np.testing.assert_array_equal(result.labels, whole.labels)
+    assert result.lower_bound is None
 
 
 @pytest.mark.parametrize("loss", ["vi", "binder", "omari"])
@@ -216,7 +232,7 @@ def test_an_interrupt_gives_the_best_so_far(loss, at, threads, monkeypatch):
             monkeypatch.setattr(problem, "_settle", interrupted(problem._settle))
     with pytest.warns(UserWarning, match="The search was interrupted"):
         result = find(draws, loss, n_starts=80, n_agree=100)
-    assert 1 <= result.info.n_starts < 80
+    assert 1 <= result.info.n_starts < 80 and result.info.stopped == "interrupted"
     assert result.expected_loss == pytest.approx(result.info.trace[-1], abs=1e-12)
 
 

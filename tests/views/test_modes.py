@@ -8,7 +8,7 @@ import posterior_consensus as pc
 from benchmarks.modes import n_modes
 from posterior_consensus.expectation import loss_matrix
 from posterior_consensus.losses import LOSSES
-from posterior_consensus.views.modes import _evidence, _items_moved, separated_modes
+from posterior_consensus.views.modes import _items_moved, separated_modes, valley_evidence
 
 WHOLE = np.repeat([0, 1, 2], [20, 15, 15]).astype(np.int32)
 SPLIT = np.repeat([0, 3, 1, 2], [10, 10, 15, 15]).astype(np.int32)
@@ -138,8 +138,8 @@ def test_few_draws_cannot_tell(n_draws):
 
 def test_partitions_drawn_apart_by_few_draws_are_no_modes():
     x = np.array([-0.3] * 20 + [0.2] * 20)
-    assert _evidence(x, np.ones(40), 0.1) == 1.0
-    assert _evidence(3 * x, np.ones(40), 0.1) < 0.001
+    assert valley_evidence(x, np.ones(40), 0.1) == 1.0
+    assert valley_evidence(3 * x, np.ones(40), 0.1) < 0.001
     found = [n_modes(noisy(seed), "binder") for seed in (2, 8)]
     assert found == [1, 1]
 
@@ -162,25 +162,25 @@ def test_names_and_order_do_not_matter():
 def test_evidence_is_the_binomial_probability_of_the_emptiest_valley():
     x = np.array([-0.9] * 12 + [-0.1] * 3 + [0.1] * 3 + [0.9] * 10)
     one = np.ones(x.size)
-    assert _evidence(x, one, 0.3) == pytest.approx(binom.cdf(6, 16, 1 / 3))
-    assert _evidence(x[np.abs(x) > 0.5], one[:22], 0.3) == pytest.approx(binom.cdf(0, 10, 1 / 3))
-    assert _evidence(x, one / 2, 0.3) > _evidence(x, one, 0.3)
-    assert _evidence(x, one, 0.7) == 1.0  # three windows so wide have no room side by side
-    assert _evidence(np.abs(x), one, 0.3) == 1.0  # all on one side
+    assert valley_evidence(x, one, 0.3) == pytest.approx(binom.cdf(6, 16, 1 / 3))
+    assert valley_evidence(x[np.abs(x) > 0.5], one[:22], 0.3) == pytest.approx(binom.cdf(0, 10, 1 / 3))
+    assert valley_evidence(x, one / 2, 0.3) > valley_evidence(x, one, 0.3)
+    assert valley_evidence(x, one, 0.7) == 1.0  # three windows so wide have no room side by side
+    assert valley_evidence(np.abs(x), one, 0.3) == 1.0  # all on one side
 
 
 def test_a_valley_must_lie_at_the_border_of_the_regions():
     x = np.concatenate([np.linspace(-0.9, -0.7, 40), np.linspace(-0.3, 0.4, 80)])
     one = np.ones(x.size)
-    assert _evidence(x, one, 0.1) > 0.5
-    assert _evidence(x + 0.5, one, 0.1) < 1e-4
+    assert valley_evidence(x, one, 0.1) > 0.5
+    assert valley_evidence(x + 0.5, one, 0.1) < 1e-4
 
 
 def test_evidence_does_not_depend_on_which_group_comes_first():
     rng = np.random.default_rng(4)
     for _ in range(20):
         x = np.round(np.where(rng.random(200) < 0.3, rng.normal(-0.7, 0.3, 200), rng.normal(0.5, 0.3, 200)), 1)
-        assert _evidence(x, np.ones(200), 0.1) == pytest.approx(_evidence(-x, np.ones(200), 0.1), rel=1e-9)
+        assert valley_evidence(x, np.ones(200), 0.1) == pytest.approx(valley_evidence(-x, np.ones(200), 0.1), rel=1e-9)
 
 
 def test_items_moved_are_the_fewest_that_lead_from_one_partition_to_the_other():

@@ -16,6 +16,7 @@ from posterior_consensus.consensus.perturbation.em import Draws
 from posterior_consensus.consensus.perturbation.search import Search, search
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.partitions import HasLabels
+from posterior_consensus.progress import waiting
 from posterior_consensus.sources.containers import Stored, stored, without_cluster_names
 from posterior_consensus.sources.labels import as_partition_draws
 
@@ -141,6 +142,7 @@ def random_perturbation_em(
     n_starts: int = 10,
     max_steps: int = 300,
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+    progressbar: bool = True,
 ) -> PerturbationFit:
     """Fit the random perturbation model: every draw is one partition, with some labels at random and its own names.
 
@@ -161,6 +163,8 @@ def random_perturbation_em(
         Largest number of steps from the best of them.
     random_seed : int, Generator, SeedSequence or None
         The same seed gives the same answer.
+    progressbar : bool
+        Whether to show progress where the work takes more than a second.
 
     Returns
     -------
@@ -215,7 +219,7 @@ def random_perturbation_em(
     draws = as_partition_draws(draws)
     check_clusters(n_clusters, max_clusters)
     rng = as_generator(random_seed)
-    return as_fit(draws, fit(draws, n_clusters, max_clusters, noise, n_starts, max_steps, rng))
+    return as_fit(draws, fit(draws, n_clusters, max_clusters, noise, n_starts, max_steps, rng, progressbar))
 
 
 def fit(
@@ -226,6 +230,7 @@ def fit(
     n_starts: int,
     max_steps: int,
     rng: np.random.Generator,
+    progressbar: bool,
 ) -> Search:
     """Fit the model with as many clusters as are asked for, or as the draws support."""
     if noise not in NOISES:
@@ -233,14 +238,15 @@ def fit(
     used = draws.without_zero_weights()
     most = int(used.n_clusters.max())
     most = min(n_clusters or max_clusters or most, most)
-    return search(
-        model_draws(used, n_clusters, noise, by_blocks=blocks.is_large(used.drawn, most)),
-        most,
-        fewer=n_clusters is None and blocks.differ(used.drawn),  # equal draws show no noise
-        n_starts=check_count("n_starts", n_starts),
-        most_steps=check_count("max_steps", max_steps),
-        rng=rng,
-    )
+    with waiting("Random perturbation model", progressbar=progressbar):
+        return search(
+            model_draws(used, n_clusters, noise, by_blocks=blocks.is_large(used.drawn, most)),
+            most,
+            fewer=n_clusters is None and blocks.differ(used.drawn),  # equal draws show no noise
+            n_starts=check_count("n_starts", n_starts),
+            most_steps=check_count("max_steps", max_steps),
+            rng=rng,
+        )
 
 
 def model_draws(draws: PartitionDraws, n_clusters: int | None, noise: Noise, by_blocks: bool = False) -> Draws:

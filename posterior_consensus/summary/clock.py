@@ -1,0 +1,47 @@
+"""The time that the steps of a summary take, and what is left of a limit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+Result = TypeVar("Result")
+
+_TINY = 1e-9
+
+
+class Clock:
+    """Calls functions, and keeps the time they take and the names of those that a time limit cut or left out."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self.seconds: dict[str, float] = {}
+        self.cut: list[str] = []
+        self._ends = None if seconds is None else time.monotonic() + seconds
+
+    def part(self, share: float) -> float | None:
+        """Seconds of a share of what is left; None without a limit."""
+        return None if self._ends is None else max(share * (self._ends - time.monotonic()), _TINY)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is left."""
+        return self._ends is not None and time.monotonic() >= self._ends
+
+    def __call__(self, step: str, function: Callable[..., Result], *arguments: object, **options: object) -> Result:
+        """Call a step that is never left out."""
+        began = time.monotonic()
+        result = function(*arguments, **options)
+        self.seconds[step] = time.monotonic() - began
+        return result
+
+    def unless_over(
+        self, step: str, function: Callable[..., Result], *arguments: object, **options: object
+    ) -> Result | None:
+        """Call a step if there is time left; note it where it was left out, or ended when the time did."""
+        if self.is_over:
+            self.cut.append(step)
+            return None
+        result = self(step, function, *arguments, **options)
+        self.cut += [step] * self.is_over
+        return result

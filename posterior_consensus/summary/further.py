@@ -1,0 +1,40 @@
+"""Further answers for a summary: a look of bounded work, on some of the draws and items."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from posterior_consensus.consensus import ConsensusPartition
+from posterior_consensus.diagnostics.verdict import FEWEST_DRAWS
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.losses import PartitionLoss, as_loss
+from posterior_consensus.views.particles import Effort, Particles, find_particles
+
+_DRAWS_LOOKED_AT = 500
+_MOST_ANSWERS = 3
+_EFFORT = Effort(most_labels=150_000, most_items=300, most_work=3e8, only_if_likely=True)
+
+
+def look_for_answers(
+    draws: PartitionDraws, consensus: ConsensusPartition, metric: str | PartitionLoss, **options: Any
+) -> Particles:
+    """Look for a few answers on some of the draws and items; where there is one, it is the consensus."""
+    one = draws.as_labels(consensus) if as_loss(metric) == consensus.loss else None
+    asked: dict[str, Any] = {"max_particles": _MOST_ANSWERS, "n_starts": 1, "one": one, "effort": _EFFORT}
+    return find_particles(_some(draws), "auto", metric, **asked, **options)
+
+
+def _some(draws: PartitionDraws) -> PartitionDraws:
+    """Draws that are evenly spaced in each chain; of weighted ones some by weight, the heavy counted more than once."""
+    if draws.n_draws > _DRAWS_LOOKED_AT and draws.samples.is_weighted:
+        shares = (np.arange(_DRAWS_LOOKED_AT) + 0.5) / _DRAWS_LOOKED_AT
+        rows, times = np.unique(np.searchsorted(np.cumsum(draws.weights)[:-1], shares), return_counts=True)
+        some = draws.take(rows)
+        return replace(some, samples=some.samples.weighted(times.astype(np.float64)))
+    # Every chain keeps as many draws as tell anything, if it has them.
+    shortest = min(rows.size for rows in draws.samples.chains)
+    step = min(-(-draws.n_draws // _DRAWS_LOOKED_AT), max(1, shortest // FEWEST_DRAWS))
+    return draws.isel(draw=slice(None, None, step))
