@@ -42,6 +42,7 @@ STARTS: dict[str, Callable[..., Candidate]] = {
 """Methods whose partitions a search can start from."""
 
 _LITTLE = 500, 900_000  # items and labels in the draws up to which threads cost more than they save
+_LITTLE_HARDER = 3_000  # the same for a loss that is not linear: labels
 _MOST_STARTS, _LEAST_STARTS = 16, 3
 _LABELS_READ = 60_000_000  # in all draws and runs: of many items runs hardly ever end at quite the same partition
 _TINY = 1e-9
@@ -131,7 +132,8 @@ def greedy(
     asked = {"n_clusters": n_clusters, "max_clusters": max_clusters, "rng": rng}
     given = [_start(start, draws, searched, loss, **asked) for start in starts]
     n_labels = searched.n_items * (searched.n_draws or searched.n_items)
-    is_little = searched.n_items <= _LITTLE[0] and n_labels <= _LITTLE[1]
+    is_linear = isinstance(loss, PairLoss) or isinstance(loss.arrays(searched.n_items), LinearLoss)
+    is_little = searched.n_items <= _LITTLE[0] and n_labels <= (_LITTLE[1] if is_linear else _LITTLE_HARDER)
     with Executor(0 if is_little else n_jobs, seconds, n_labels) as executor:
         problem = _problem(searched, loss, limits, executor.stop)
         search = Runs(problem, executor, searched)

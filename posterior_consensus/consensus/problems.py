@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -25,6 +26,7 @@ _CHAINED = 5000  # draws up to which chains of moves are tried on all of them
 _MOST_IN_TREE = 2000  # items of which a tree is made
 _CUTS = 16  # numbers of clusters into which it is cut
 _PAIRS_OF_DRAWS = 8  # from which is estimated how many cells of a search's tables are not zero
+_FAR = 10  # times as many clusters as any draw has: a loss that is a sum over clusters does not ask for more
 _CALL = 5e4  # nanoseconds that a search from a partition takes at least
 _COLUMNS = 16  # clusters of which a scan takes a nanosecond for each label
 _NEAR = 0.003  # relative difference from the least loss up to which a search goes on without approximation
@@ -42,6 +44,10 @@ class Found(NamedTuple):
     in_one: float  # the same of the partition of one cluster
     tally: npt.NDArray[np.int64]  # scans, moves, merges, chains, zealous updates, splits
     work: float = 0.0  # nanoseconds, roughly, on one thread: what effort is counted in
+
+    def then(self, later: Found) -> Found:
+        """Where a search that went on from here ended, with the work of both."""
+        return later._replace(tally=self.tally + later.tally, work=self.work + later.work)
 
 
 class Limits(NamedTuple):
@@ -67,7 +73,7 @@ class OnDraws:
         self.limits = limits
         if not sparse:
             self.check_memory(limits.fewest)
-            self.limits = limits._replace(most=min(limits.most, memory.budget() // self._bytes_a_cluster))
+            self.limits = limits._replace(most=min(limits.most, self._room()))
         self._stop = stop
         self._all = self._kind(draws.labels, draws.starts, draws.weights)
         self._cumulative = np.cumsum(draws.weights)
@@ -75,6 +81,19 @@ class OnDraws:
     @property
     def _bytes_a_cluster(self) -> int:
         return 4 * int(self._draws.starts[-1])
+
+    def _room(self) -> int:
+        """How many clusters the budget has room for; says so where more may be better."""
+        room = memory.budget() // self._bytes_a_cluster
+        wanted = _FAR * self._draws.most_clusters if self.is_sum else self.limits.most
+        if room < min(self.limits.most, wanted):
+            warnings.warn(
+                f"The memory budget of {memory.in_words(memory.budget())} has room for a search among at most {room} "
+                "clusters, and more may have a lower expected loss. The environment variable "
+                "POSTERIOR_CONSENSUS_MEMORY sets the budget.",
+                stacklevel=2,
+            )
+        return room
 
     def check_memory(self, n_clusters: int) -> None:
         """Refuse what the dense tables of so many clusters do not leave room for."""
@@ -95,9 +114,15 @@ class OnDraws:
         effort = 1 if self._draws.n_draws <= _CHAINED else 0
         return self._settle(self._all, labels, np.arange(labels.size), effort)
 
-    def restart(self, labels: Labels, order: npt.NDArray[Any], least: float) -> Found:
-        """Search from a partition, of which -1 stands for items to allocate in this order, on all draws."""
-        return self._settle(self._all, labels, order, effort=1)
+    def restart(self, labels: Labels, order: npt.NDArray[Any], elite: list[Found]) -> Found:
+        """Search from a partition, of which -1 stands for items to allocate in this order, on all draws.
+
+        Most restarts lead back to where they came from: once scans of the items do, the search is at its end.
+        """
+        found = self._settle(self._all, labels, order, effort=-1)
+        if any(np.array_equal(found.labels, known.labels) for known in elite):
+            return found
+        return found.then(self._settle(self._all, found.labels, order, effort=1))
 
     def companions(self, i: int, quantile: float) -> npt.NDArray[np.bool_]:
         """The items that item i is with in the draw at this quantile of the weights."""
@@ -127,8 +152,7 @@ class OnDraws:
         found = self._settle(self._sample(random[:_SMALL]), start, order, effort=0)
         if middle is None:
             return found
-        later = self._settle(middle, found.labels, order, effort=1)
-        return later._replace(tally=found.tally + later.tally)
+        return found.then(self._settle(middle, found.labels, order, effort=1))
 
     def _sample(self, quantiles: npt.NDArray[np.float64]) -> AnyDraws:
         """The draws at these quantiles of their weights, or all if there are no more."""
@@ -152,7 +176,7 @@ class OnDraws:
         )
         n_clusters = int(partition.max()) + 1
         scans = draws.labels.size * (1.0 + n_clusters / _COLUMNS) * (1 + tally[search.SCANS])
-        unions = draws.weights.size * n_clusters**2 / 2 * (1 + tally[search.MERGES])
+        unions = draws.weights.size * n_clusters**2 / 2 * ((effort >= 0) + tally[search.MERGES])
         return Found(numbered(partition), value, in_one, tally, _CALL + self._scan * scans + self._union * unions)
 
 
@@ -217,13 +241,11 @@ class OnRatios(OnDraws):
         """Search from a partition, on all draws."""
         return self._settle(self._all, labels, np.arange(labels.size), effort=1, exactly=True)
 
-    def restart(self, labels: Labels, order: npt.NDArray[Any], least: float) -> Found:
+    def restart(self, labels: Labels, order: npt.NDArray[Any], elite: list[Found]) -> Found:
         """Search from a partition, without approximation only if it comes near the least expected loss."""
-        found = self._settle(self._all, labels, order, effort=1)
-        if found.value > least + _NEAR * abs(least):
-            return found
-        later = self._settle(self._all, found.labels, order, effort=1, exactly=True)
-        return later._replace(tally=found.tally + later.tally, work=found.work + later.work)
+        found = super().restart(labels, order, elite)
+        least = elite[0].value
+        return found if found.value > least + _NEAR * abs(least) else found.then(self.polish(found.labels))
 
     def along_sizes(self, order: npt.NDArray[Any], random: npt.NDArray[np.float64], price: float) -> Found:
         """Search for the linear loss `price` x B - A, without using all draws.
@@ -275,7 +297,7 @@ class OnPairs:
         """Search from a partition, its clusters dissolved and split in this order of the items."""
         return self._settle(labels, order)
 
-    def restart(self, labels: Labels, order: npt.NDArray[Any], least: float) -> Found:
+    def restart(self, labels: Labels, order: npt.NDArray[Any], elite: list[Found]) -> Found:
         """Search from a partition, of which -1 stands for items to allocate in this order."""
         return self._settle(labels, order)
 

@@ -30,7 +30,7 @@ _RESTARTS_AN_ITEM = 2
 _LEAST_WORK = 3e7  # nanoseconds, roughly, that a search of few labels takes at least
 _LABELS = 60_000  # in the draws, from which on it takes at least so long for each:
 _WORK_A_LABEL = 25.0
-_HARDER = 2.0, 8.0  # how many times the two, for a loss that is not linear
+_HARDER = 3.0, 8.0  # how many times the two, for a loss that is not linear
 _MANY_CLUSTERS = 16  # from which on the better blocks of two partitions are put together
 _SURE = 0.5  # restarts for each item where starts of all kinds lead to one loss
 _CUTS = 4  # of a tree, to start from
@@ -154,12 +154,11 @@ class Runs:
         while self.n_restarts < most and not self.executor.stopped:
             if number is None and self.work > self.least_work:
                 break
-            elite = [found.labels for found in self._best_ends(_ELITE)]
-            changed = changes(
-                elite, min(_AT_ONCE, most - self.n_restarts), self.problem.companions, self.problem.is_sum, rng
-            )
-            least = self.best.value
-            calls = [(labels, order, least) for labels, order in changed]
+            elite = self._best_ends(_ELITE)
+            number_now = min(_AT_ONCE, most - self.n_restarts)
+            partitions = [found.labels for found in elite]
+            changed = changes(partitions, number_now, self.problem.companions, self.problem.is_sum, rng)
+            calls = [(labels, order, elite) for labels, order in changed]
             found = self._results(self.problem.restart, calls)
             self.n_restarts += len(calls)
             self._ends |= {one.labels.tobytes(): one for one in found}

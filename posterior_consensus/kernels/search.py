@@ -564,7 +564,7 @@ def settle(draws, loss, partition, order, fewest, most, exactly, effort, stop):
     exactly : bool
         Whether a loss that is not linear in A and B is scored without approximation before the search ends.
     effort : int
-        0 for scans and merges, 1 for chains of moves as well, 2 for zealous updates and splits too.
+        -1 for scans alone, 0 for merges too, 1 for chains of moves too, 2 for zealous updates and splits too.
     stop : uint8 array of shape (1,)
         Another thread may set it to 1 to have the partition as it is. Where it has more than `most` clusters, the
         smallest of them merge first, whatever that costs.
@@ -610,7 +610,7 @@ def settle(draws, loss, partition, order, fewest, most, exactly, effort, stop):
             continue
         doubt = _MARGIN
         improved = moved > 0
-        if not improved:
+        if not improved and (effort >= 0 or _n_clusters(state) > most):
             n_merges = _merge(draws, loss, state, slopes, fewest, most, rounding, out)
             tally[MERGES] += n_merges
             improved = n_merges > 0
