@@ -11,6 +11,7 @@ import pandas as pd
 
 _MOST_ROWS = 12  # a result fills one screen at most
 _WIDTH = 100  # characters of a line's value
+_ENOUGH = 100.0  # effective draws
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 
 
@@ -34,9 +35,21 @@ def ordinal(place: int) -> str:
     return _ORDINALS[place] if place < len(_ORDINALS) else f"{place + 1}th"
 
 
-def with_error(value: str, mcse: float) -> str:
-    """A number with its Monte Carlo standard error, where that is known."""
-    return f"{value} (MCSE {'unknown' if np.isnan(mcse) else format(mcse, '.2g')})"
+def is_rough(ess: float) -> bool:
+    """Whether too few effective draws give a Monte Carlo standard error to rely on it.
+
+    An effective sample size is itself estimated, and needs one of 50 for each half of a chain: Vehtari, Gelman,
+    Simpson, Carpenter and Buerkner (2021), Bayesian Analysis 16(2), 667-718, https://doi.org/10.1214/20-BA1221. That
+    is 100 for one chain. For a mean over more chains it is the sum that counts, so that 100 are enough, too.
+    """
+    return ess < _ENOUGH
+
+
+def with_error(value: str, mcse: float, ess: float = np.nan) -> str:
+    """A number with its Monte Carlo standard error, where that is known, and a warning where few draws give it."""
+    error = "unknown" if np.isnan(mcse) else format(mcse, ".2g")
+    rough = f", rough: {ess:.3g} effective draws" if is_rough(ess) else ""
+    return f"{value} (MCSE {error}{rough})"
 
 
 def as_text(title: str, facts: Sequence[tuple[str, str]], table: pd.DataFrame | None = None) -> str:

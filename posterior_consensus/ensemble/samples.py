@@ -126,6 +126,23 @@ class Samples:
             error[moving] = pseudo[moving].std(axis=-1, ddof=1) / np.sqrt(size)
         return error
 
+    def ess(self, values: Floats) -> Floats:
+        """Effective sample size of :meth:`mean`: how many independent draws give a mean of the same standard error.
+
+        Parameters
+        ----------
+        values : ndarray of shape (..., n_draws)
+
+        Returns
+        -------
+        ndarray of shape (...)
+            The variance over :meth:`mcse` squared; NaN where that is, `effective_draws` for a constant.
+        """
+        error = self.mcse(values)
+        variance = self.mean(np.square(values - self.mean(values)[..., np.newaxis]))
+        known = np.where(np.isnan(error), np.nan, self.effective_draws)
+        return np.divide(variance, np.square(error), out=known, where=error > 0)
+
     @property
     def about_weights(self) -> str:
         """What the weights leave, in words."""

@@ -46,9 +46,10 @@ class Particles(Stored):
     path : xarray.Dataset
         ``distance`` and ``mcse`` over ``n_particles``, from one on.
     loss : PartitionLoss
-    status : {"one answer", "several answers", "chains in different modes"}
+    status : {"one answer", "several answers", "chains in different modes", "unknown"}
+        "unknown" where the effective draws are too few to tell one answer from several, or one particle was asked for.
     chains : tuple
-        Names of the chains that belong to particles; empty unless the status says that there are some.
+        Names of the chains that stay in different modes or, if the status is "unknown", in different groups of draws.
     verdict : str
         What to report.
     n_searched : int
