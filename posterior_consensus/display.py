@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 _MOST_ROWS = 12  # a result fills one screen at most
@@ -38,9 +39,9 @@ def ordinal(place: int) -> str:
 def is_rough(ess: float) -> bool:
     """Whether too few effective draws give a Monte Carlo standard error to rely on it.
 
-    An effective sample size is itself estimated, and needs one of 50 for each half of a chain: Vehtari, Gelman,
-    Simpson, Carpenter and Buerkner (2021), Bayesian Analysis 16(2), 667-718, https://doi.org/10.1214/20-BA1221. That
-    is 100 for one chain. For a mean over more chains it is the sum that counts, so that 100 are enough, too.
+    The effective sample size is estimated too, reliably from about 100 on for a chain: Vehtari, Gelman, Simpson,
+    Carpenter and Buerkner (2021), Bayesian Analysis 16(2), 667-718, https://doi.org/10.1214/20-BA1221. Over several
+    chains the sum counts: of chains that change between two states, 95% intervals hold 94% from 100 in all.
     """
     return ess < _ENOUGH
 
@@ -50,6 +51,13 @@ def with_error(value: str, mcse: float, ess: float = np.nan) -> str:
     error = "unknown" if np.isnan(mcse) else format(mcse, ".2g")
     rough = f", rough: {ess:.3g} effective draws" if is_rough(ess) else ""
     return f"{value} (MCSE {error}{rough})"
+
+
+def about_errors(sizes: npt.ArrayLike) -> list[tuple[str, str]]:
+    """What to say of the Monte Carlo standard errors of a table, from the effective sample sizes behind them."""
+    known = np.asarray(sizes, np.float64)
+    rough = known[known < _ENOUGH]
+    return [("errors", f"rough: as few as {rough.min():.3g} effective draws")] if rough.size else []
 
 
 def as_text(title: str, facts: Sequence[tuple[str, str]], table: pd.DataFrame | None = None) -> str:

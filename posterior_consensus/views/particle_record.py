@@ -34,9 +34,9 @@ class Particles(Stored):
     mode : xarray.DataArray of shape (particle,), dtype int64
         Which particles divide one mode of the posterior and which are answers of their own: number of the mode, the
         heaviest 0.
-    distance, distance_mcse : float
+    distance, distance_mcse, distance_ess : float
         Mean over the draws of the loss of the nearest particle, in the loss's unit: the Wasserstein distance, if the
-        loss is a metric.
+        loss is a metric; its Monte Carlo standard error and effective sample size, below 100 of which that is rough.
     expected_loss : xarray.DataArray of shape (particle,)
         Mean loss of each particle over the draws of its region.
     assignment : xarray.DataArray of shape (sample,), dtype int32
@@ -65,6 +65,7 @@ class Particles(Stored):
     mode: xr.DataArray
     distance: float
     distance_mcse: float
+    distance_ess: float
     expected_loss: xr.DataArray
     assignment: xr.DataArray
     by_chain: xr.DataArray
@@ -194,6 +195,7 @@ class Particles(Stored):
             "particle_mode": self.mode,
             "particle_distance": ((), self.distance, measure),
             "particle_distance_mcse": ((), self.distance_mcse, measure),
+            "particle_distance_ess": self.distance_ess,
             "particle_expected_loss": self.expected_loss,
             "particle_assignment": self.assignment.rename(_STORED_SAMPLE),
             "particle_by_chain": (("particle_chain_name", "particle"), self.by_chain.values),
@@ -220,6 +222,7 @@ class Particles(Stored):
             mode=own["particle_mode"].rename("mode"),
             distance=float(own["particle_distance"]),
             distance_mcse=float(own["particle_distance_mcse"]),
+            distance_ess=float(own["particle_distance_ess"]),
             expected_loss=own["particle_expected_loss"].rename("expected_loss"),
             assignment=own["particle_assignment"]
             .rename({new: old for old, new in _STORED_SAMPLE.items()})
@@ -248,7 +251,8 @@ class Particles(Stored):
         )
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
-        distance = display.with_error(display.quantity(self.distance, self.loss.unit), self.distance_mcse)
+        value = display.quantity(self.distance, self.loss.unit)
+        distance = display.with_error(value, self.distance_mcse, self.distance_ess)
         before = "; ".join(f"{k + 1}: {value:.4g}" for k, value in enumerate(self.path["distance"].values))
         kind = "distance" if self.loss.metric else "mean loss"
         n_items = self.partitions.shape[1]

@@ -282,6 +282,7 @@ def _as_particles(
         mode=xr.DataArray(mode, dims="particle", name="mode"),
         distance=float(draws.samples.mean(least)),
         distance_mcse=float(draws.samples.mcse(least)),
+        distance_ess=float(draws.samples.ess(least)),
         expected_loss=xr.DataArray(within, dims="particle", name="expected_loss", attrs=measure),
         assignment=xr.DataArray(nearest.astype(np.int32), coords, "sample", "assignment"),
         by_chain=chain_shares(by_chain.shares, by_chain.names),
