@@ -51,7 +51,7 @@ best
 # loss is known, and with it whether one partition is better than another.
 
 # %% [markdown]
-# The galaxies and their clusters. The less probably a galaxy is with the rest of its cluster, the smaller is its point.
+# The galaxies and their clusters. The smaller a galaxy's mean similarity to the rest of its cluster, the smaller is its point.
 # Where the probability is below 1/2, the point is hollow.
 
 # %%

@@ -31,6 +31,17 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
+def listed(values: Sequence[object], most: int) -> str:
+    """The first few values, and how many more there are."""
+    more = f" and {len(values) - most:,} more" if len(values) > most else ""
+    return ", ".join(map(str, values[:most])) + more
+
+
+def duration(seconds: float) -> str:
+    """A time, in seconds."""
+    return f"{seconds:.2g} s" if seconds < 9.95 else f"{seconds:,.0f} s"
+
+
 def ordinal(place: int) -> str:
     """The place in an order, counted from 0, as a word."""
     return _ORDINALS[place] if place < len(_ORDINALS) else f"{place + 1}th"

@@ -43,9 +43,9 @@ class ClusterMerges(Stored):
     table : xarray.Dataset
         Over ``n_clusters``, from the partition's to 1: ``first`` and ``second``, the numbers of the two clusters that
         were merged, -1 for the partition itself; ``expected_loss`` and its ``mcse``; ``difference`` to the partition's
-        and ``difference_mcse``, over the same draws; ``ess``, the smaller effective sample size of the two. The clusters of the partition have the numbers 0 to K - 1, and
-        what the m-th merge makes has K - 1 + m. Errors and sizes are NaN for a similarity matrix alone and for
-        a loss of PAIR_LOSSES.
+        and ``difference_mcse``, over the same draws; ``ess``, the smaller effective sample size of the two. The
+        clusters of the partition have the numbers 0 to K - 1, and what the m-th merge makes has K - 1 + m. Errors and
+        sizes are NaN for a similarity matrix alone and for a loss of PAIR_LOSSES.
     loss : PartitionLoss or PairLoss
     names : tuple
         Names of the partition's clusters, by number, as the partition has them.
@@ -212,5 +212,5 @@ def _losses(source: PairSource, partitions: npt.NDArray[np.int32], loss: Objecti
     samples = source.as_draws().samples
     losses = draw_losses(partitions, source.as_draws(), loss)
     more = losses - losses[0]
-    ess = np.minimum(samples.ess(losses), samples.ess(more))
+    ess = np.fmin(samples.ess(losses), samples.ess(more))
     return samples.mean(losses), samples.mcse(losses), samples.mean(more), samples.mcse(more), ess

@@ -145,7 +145,7 @@ def compare_partitions(draws: Any, partitions: Any, loss: str | PartitionLoss | 
         "mcse": draws.samples.mcse(losses),
         "difference": difference,
         "difference_mcse": error,
-        "ess": np.minimum(draws.samples.ess(losses), draws.samples.ess(more)),
+        "ess": np.fmin(draws.samples.ess(losses), draws.samples.ess(more)),
         "clear": difference > _CLEAR * error,
     }
     names = np.array(list(named))[order]

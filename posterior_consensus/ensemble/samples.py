@@ -136,12 +136,11 @@ class Samples:
         Returns
         -------
         ndarray of shape (...)
-            The variance over :meth:`mcse` squared; NaN where that is, `effective_draws` for a constant.
+            The variance over :meth:`mcse` squared; NaN where that is NaN or 0.
         """
         error = self.mcse(values)
         variance = self.mean(np.square(values - self.mean(values)[..., np.newaxis]))
-        known = np.where(np.isnan(error), np.nan, self.effective_draws)
-        return np.divide(variance, np.square(error), out=known, where=error > 0)
+        return np.divide(variance, np.square(error), out=np.full(error.shape, np.nan), where=error > 0)
 
     @property
     def about_weights(self) -> str:

@@ -296,8 +296,8 @@ class _Distance(NamedTuple):
 def _with_error(value: float, potentials: Sequence[tuple[Samples, Floats]]) -> _Distance:
     """A distance with the error of the mean potentials of the dual problem, one for each posterior."""
     errors = [samples.mcse(potential) for samples, potential in potentials]
-    sizes = [float(samples.ess(potential)) for samples, potential in potentials]
-    return _Distance(value, float(np.hypot(*errors)), min(sizes))
+    sizes = [samples.ess(potential) for samples, potential in potentials]
+    return _Distance(value, float(np.hypot(*errors)), float(np.fmin(*sizes)))
 
 
 def _distance(one: PartitionDraws, other: PartitionDraws, metric: PartitionLoss) -> _Distance:

@@ -317,7 +317,7 @@ def _losses(source: PairSource, partitions: npt.NDArray[Any], loss: Objective) -
     losses = draw_losses(partitions, source.as_draws(), loss)
     expected = samples.mean(losses)
     more = losses - losses[expected.argmin()]
-    ess = np.minimum(samples.ess(losses), samples.ess(more))
+    ess = np.fmin(samples.ess(losses), samples.ess(more))
     return expected, samples.mcse(losses), samples.mean(more), samples.mcse(more), ess
 
 

@@ -214,7 +214,7 @@ def partial_partition(
 
     See Also
     --------
-    item_uncertainty : how surely each item is with its cluster, one item at a time.
+    item_uncertainty : mean similarity of each item to the rest of its cluster.
     plot_partial_partition : the curve.
     plot_data, plot_psm : both take the result, and draw open items pale.
 

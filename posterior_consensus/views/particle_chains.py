@@ -36,7 +36,7 @@ class Visits(NamedTuple):
     @property
     def belonging(self) -> tuple[object, ...]:
         """Names of the chains that are apart from others."""
-        return tuple(self._named(self.apart.any(axis=1)))
+        return tuple(self.names[c] for c in np.flatnonzero(self.apart.any(axis=1)))
 
     @property
     def staying(self) -> list[tuple[int, list[object]]]:

@@ -28,9 +28,9 @@ class Particles(Stored):
     Attributes
     ----------
     partitions : xarray.DataArray of shape (particle, n_items), dtype int32
-    weights, weights_mcse : xarray.DataArray of shape (particle,)
-        Posterior probability of each particle's region, the draws that are nearest to it, and its Monte Carlo
-        standard error.
+    weights, weights_mcse, weights_ess : xarray.DataArray of shape (particle,)
+        Posterior probability of each particle's region, the draws that are nearest to it, its Monte Carlo standard
+        error, and the effective sample size behind that, below 100 of which it is rough.
     mode : xarray.DataArray of shape (particle,), dtype int64
         Which particles divide one mode of the posterior and which are answers of their own: number of the mode, the
         heaviest 0.
@@ -62,6 +62,7 @@ class Particles(Stored):
     partitions: xr.DataArray
     weights: xr.DataArray
     weights_mcse: xr.DataArray
+    weights_ess: xr.DataArray
     mode: xr.DataArray
     distance: float
     distance_mcse: float
@@ -192,6 +193,7 @@ class Particles(Stored):
             "particle_partition": self.partitions,
             "particle_weight_of": self.weights,
             "particle_weight_mcse": self.weights_mcse,
+            "particle_weight_ess": self.weights_ess,
             "particle_mode": self.mode,
             "particle_distance": ((), self.distance, measure),
             "particle_distance_mcse": ((), self.distance_mcse, measure),
@@ -219,6 +221,7 @@ class Particles(Stored):
             partitions=own["particle_partition"].rename("partitions"),
             weights=own["particle_weight_of"].rename("weights"),
             weights_mcse=own["particle_weight_mcse"].rename("weights_mcse"),
+            weights_ess=own["particle_weight_ess"].rename("weights_ess"),
             mode=own["particle_mode"].rename("mode"),
             distance=float(own["particle_distance"]),
             distance_mcse=float(own["particle_distance_mcse"]),

@@ -279,6 +279,7 @@ def _as_particles(
         partitions=draws.items.partition_array(partitions, "particle", "partitions"),
         weights=xr.DataArray(weights, dims="particle", name="weights"),
         weights_mcse=xr.DataArray(draws.samples.mcse(at_each), dims="particle", name="weights_mcse"),
+        weights_ess=xr.DataArray(draws.samples.ess(at_each), dims="particle", name="weights_ess"),
         mode=xr.DataArray(mode, dims="particle", name="mode"),
         distance=float(draws.samples.mean(least)),
         distance_mcse=float(draws.samples.mcse(least)),
@@ -326,7 +327,8 @@ def _judged(
     if number == 1:
         one = "One particle was asked for, the consensus partition: whether there are other answers is not looked at."
         return "unknown", (), one
-    doubt, apart = "", ()
+    doubt = ""
+    apart: tuple[object, ...] = ()
     if n_supposed > n_modes:
         between = losses_between(seen.supposed.partitions, loss)[np.triu_indices(n_supposed, 1)]
         found = visits(draws, _nearest(seen.supposed.partitions, searched, loss))
@@ -343,5 +345,5 @@ def _judged(
 def _of_one(number: int | None) -> str:
     """What to report where one mode is found."""
     if number is None:
-        return "One answer: no second mode is found. If the chains agree (`diagnose`), report the consensus partition."
+        return "One answer: no second mode is found. If the chains agree, report the consensus partition."
     return f"One answer: no valley lies between the {number} particles, which divide one mode."

@@ -72,7 +72,9 @@ def test_items_that_moved_are_at_the_top(two):
     assert (table["difference"][:2] > 5 * table["by_chance"][:2]).all()
     assert (table["difference"].diff()[1:] <= 0).all()
     for measure in ("draws", "mean similarity", "rms similarity"):
-        value, error, chance = (float(found.distances[name].sel(measure=measure)) for name in ("value", "mcse", "by_chance"))
+        value, error, chance = (
+            float(found.distances[name].sel(measure=measure)) for name in ("value", "mcse", "by_chance")
+        )
         assert value - chance > 4 * error
     assert "by chance" in repr(found) and "18 items (obs)" in repr(found)
 
