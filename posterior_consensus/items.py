@@ -45,7 +45,7 @@ class ItemUncertainty(Stored):
 
     @property
     def margin(self) -> xr.DataArray:
-        """`probability` less `nearest_probability`: below 0 the item is more similar to that cluster. NaN where either is NaN."""
+        """`probability` less `nearest_probability`: below 0 the item is nearer to `nearest`. NaN where either is."""
         return (self.probability - self.nearest_probability).rename("margin")
 
     @property

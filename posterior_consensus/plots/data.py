@@ -130,15 +130,15 @@ def _similarity(items: Any, partition: Any, found: Observed) -> Floats:
     if not isinstance(items, ItemUncertainty):
         raise TypeError(f"`items` must be what item_uncertainty() returns; got {type(items).__name__}.")
     labels = getattr(partition, "labels", partition)
-    cluster, probability = items.cluster.values, items.probability.values
+    cluster, similarity = items.cluster.values, items.probability.values
     if items.cluster.sizes and hasattr(labels, "coords"):
         dim = str(labels.dims[0])
-        cluster, probability = (aligned(a, dim, labels.coords, "items") for a in (items.cluster, items.probability))
+        cluster, similarity = (aligned(a, dim, labels.coords, "items") for a in (items.cluster, items.probability))
     if cluster.size != found.labels.size or np.any(canonical_labels(cluster) != found.labels):
         raise ValueError(
             "`items` must be of this partition; got other clusters. Call item_uncertainty(draws, partition)."
         )
-    return np.asarray(probability, dtype=np.float64)
+    return np.asarray(similarity, dtype=np.float64)
 
 
 def _shown(found: Observed, features: Sequence[Any] | None) -> tuple[Floats, list[str]]:
@@ -192,9 +192,9 @@ def _draw_histogram(ax: Axes, values: Floats, labels: Labels) -> Floats:
     return -depth * (0.15 + 0.8 * ((rank * 0.6180339887) % 1.0))
 
 
-def _draw_points(ax: Axes, x: Floats, y: Floats, labels: Labels, probability: Floats) -> None:
-    alone = np.isnan(probability)
-    sure = np.nan_to_num(probability, nan=1.0)
+def _draw_points(ax: Axes, x: Floats, y: Floats, labels: Labels, similarity: Floats) -> None:
+    alone = np.isnan(similarity)
+    sure = np.nan_to_num(similarity, nan=1.0)
     area = _area(sure) * (0.4 if x.size > 500 else 1.0)
     colours = np.array(colours_of(labels))
     patterns = patterns_of(labels)
@@ -211,11 +211,11 @@ def _draw_points(ax: Axes, x: Floats, y: Floats, labels: Labels, probability: Fl
         ax.scatter(x[alone], y[alone], s=area[alone], c=colours[alone], marker="x", linewidths=1.4)
 
 
-def _area(probability: Any) -> Any:
-    return _SMALLEST + (_LARGEST - _SMALLEST) * probability**2
+def _area(similarity: Any) -> Any:
+    return _SMALLEST + (_LARGEST - _SMALLEST) * similarity**2
 
 
-def _entries(found: Observed, probability: Floats, with_items: bool) -> list[Line2D]:
+def _entries(found: Observed, similarity: Floats, with_items: bool) -> list[Line2D]:
     """Entries of the legend: the largest clusters, and what the points' sizes mean."""
     entries = cluster_entries(found.labels, found.names)
     if np.any(found.labels < 0):
@@ -233,6 +233,6 @@ def _entries(found: Observed, probability: Floats, with_items: bool) -> list[Lin
                 fillstyle="full" if level >= 0.5 else "none",
             )
         )
-    if np.isnan(probability).any():
+    if np.isnan(similarity).any():
         entries.append(point("on its own", "x", NEUTRAL))
     return entries

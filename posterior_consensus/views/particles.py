@@ -338,7 +338,8 @@ def _judged(
     errors, sizes = draws.samples.mcse(at_modes), draws.samples.ess(at_modes)
     status, chains, verdict = judged(visits(draws, at_modes), draws.samples.mean(at_modes), errors, sizes)
     if number is not None and number != n_modes:
-        verdict += f" The {number} particles " + ("divide them." if number > n_modes else "are fewer.")
+        more = f"The {number} particles divide them."
+        verdict += f" {more}" if number > n_modes else f" {display.counted(number, 'particle')} are too few for them."
     return status, chains, f"{verdict} {doubt}".rstrip()
 
 

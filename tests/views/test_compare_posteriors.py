@@ -79,6 +79,20 @@ def test_items_that_moved_are_at_the_top(two):
     assert "by chance" in repr(found) and "18 items (obs)" in repr(found)
 
 
+def test_halves_that_differ_more_than_the_posteriors_are_a_finding(two, rng):
+    truths = np.repeat([TRUTH, np.tile([0, 1, 2], 6)], 2, axis=0)[:, np.newaxis]
+    one, other = (np.where(rng.random((4, 100, 18)) < 0.05, 3, truths) for _ in range(2))
+    found = pc.compare_posteriors(one, other, **QUIET)
+    assert found.within.min() > found.distances["value"].sel(measure="draws")
+    assert (
+        found.verdict.startswith("The halves of a are 3.")
+        and "does not show that the posteriors differ" in found.verdict
+    )
+    assert found.verdict[:60] in repr(found)
+    assert pc.compare_posteriors(*two, **QUIET).verdict.startswith("The two posteriors differ: by ")
+    assert "too few draws" in pc.compare_posteriors(one[:1, :1], other, **QUIET).verdict
+
+
 def test_columns_are_what_they_say(two):
     found = pc.compare_posteriors(*two, **QUIET)
     difference = np.subtract(*(reference.similarity(z.values.reshape(-1, 18)) for z in two[::-1]))
