@@ -151,26 +151,27 @@ def judged(found: Visits, weights: Floats, errors: Floats, sizes: Floats) -> tup
     return "several answers", (), verdict
 
 
-def undecided(found: Visits, distance: str, known: int) -> str:
-    """What to report where the effective draws are too few to tell `known` answers from more, in words.
+def undecided(found: Visits, apart: str, known: int) -> str:
+    """What to report where the effective draws are too few to tell whether there are more answers, in words.
 
     Parameters
     ----------
     found : Visits
         Of each chain to each of the groups of draws that would be modes if the draws were independent.
-    distance : str
-        Least distance between the partitions of two groups, with its unit.
+    apart : str
+        How far the groups' partitions are from each other, with the unit.
     known : int
         Number of answers that the draws show.
     """
     number = found.shares.shape[1]
     told = f"; {_whereabouts(found, 'group')}" if found.belonging else ""
-    few = _word(known).lower()
+    question = (
+        "one answer from several" if known == 1 else f"whether there are more than {_word(known).lower()} answers"
+    )
     return (
-        f"Cannot tell {few} answer{'s' * (known > 1)} from {_word(number).lower()}: successive draws are so much alike "
-        f"that they are worth too few independent ones. {_word(number)} groups of draws have partitions "
-        f"{'' if number == 2 else 'at least '}{distance} apart, with few draws between them{told}. Run longer chains, "
-        "or a sampler that mixes better."
+        f"Cannot tell {question}: successive draws are so much alike that they are worth too few independent ones. "
+        f"{_word(number)} groups of draws have partitions {apart} apart, with few draws between them{told}. Run longer "
+        "chains, or a sampler that mixes better."
     )
 
 

@@ -332,7 +332,9 @@ def _judged(
     if n_supposed > n_modes:
         between = losses_between(seen.supposed.partitions, loss)[np.triu_indices(n_supposed, 1)]
         found = visits(draws, _nearest(seen.supposed.partitions, searched, loss))
-        doubt, apart = undecided(found, display.quantity(between.min(), loss.unit, 3), n_modes), found.belonging
+        least = f"{between.min():.3g} to " if n_supposed > 2 else ""
+        far = f"{least}{display.quantity(between.max(), loss.unit, 3)}"
+        doubt, apart = undecided(found, far, n_modes), found.belonging
     if n_modes == 1:
         return ("unknown", apart, doubt) if doubt else ("one answer", (), _of_one(number))
     errors, sizes = draws.samples.mcse(at_modes), draws.samples.ess(at_modes)
