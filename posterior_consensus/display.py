@@ -52,8 +52,8 @@ def is_rough(ess: float) -> bool:
 
     The effective sample size is estimated too, reliably from about 100 on for a chain: Vehtari, Gelman, Simpson,
     Carpenter and Buerkner (2021), Bayesian Analysis 16(2), 667-718, https://doi.org/10.1214/20-BA1221. Over several
-    chains the sum counts: in simulations of chains between two states, worth some 130 to 170 draws in all, 95% intervals
-    held 94% to 95%. A chain that hardly changes state can still seem worth more than it is.
+    chains the sum counts: in simulations of chains between two states, worth some 130 to 170 draws in all, 95%
+    intervals held 94% to 95%. A chain that hardly changes state can still seem worth more than it is.
     """
     return ess < _ENOUGH
 
