@@ -50,8 +50,8 @@ display(summary.diagnosis)
 axes = summary.plot()
 
 # %% [markdown]
-# On the left are the data by cluster. The less probably a flower is with the rest of its cluster, the smaller is its
-# point. On the right are the species, which the model did not see.
+# On the left are the data by cluster. The smaller a flower's mean similarity to the rest of its cluster, the smaller is
+# its point. On the right are the species, which the model did not see.
 
 # %%
 petal = idata["observed_data"]["petal"]

@@ -52,8 +52,8 @@ display(best)
 # loss is known, and with it whether one partition is better than another.
 
 # %% [markdown]
-# The galaxies and their clusters. The less probably a galaxy is with the rest of its cluster, the smaller is its point.
-# Where the probability is below 1/2, the point is hollow.
+# The galaxies and their clusters. The smaller a galaxy's mean similarity to the rest of its cluster, the smaller is its
+# point. Below 1/2 the point is hollow.
 
 # %%
 velocity = tree["observed_data"]["velocity"]
@@ -121,8 +121,8 @@ display(ball)
 # %%
 ax = pc.plot_credible_ball(ball)
 # %% [markdown]
-# Item by item: how probably is a galaxy with the rest of its cluster? Which other cluster is nearest, and how probably
-# is the galaxy with that one?
+# Item by item: what is a galaxy's mean posterior similarity to the rest of its cluster? Which other cluster is nearest,
+# and what is the mean similarity to that one?
 
 # %%
 items = pc.item_uncertainty(draws, best)

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from posterior_consensus import display
 from posterior_consensus.arguments import check_seconds
 from posterior_consensus.bounds.bound import relative_gap, status
 from posterior_consensus.bounds.budget import Budget, Deadline, Foreseen
@@ -124,7 +125,7 @@ class Certificate(Stored):
         facts = [
             ("loss", self.loss.name + (f", in {self.loss.unit}" if self.loss.unit else "")),
             ("gap", gap),
-            ("method", f"{self.method}, {self.seconds:.3g} s"),
+            ("method", f"{self.method}, {display.duration(self.seconds)}"),
         ]
         if self.better is not None:
             facts.append(("better", "bounding came across a better partition: the attribute `better`"))

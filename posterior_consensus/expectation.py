@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -125,16 +125,25 @@ def mean_loss(source: PairSource, partitions: npt.NDArray[Any], loss: Objective)
     return loss_of_pairs(source.shared_similarity, partitions, loss)
 
 
-def loss_and_error(source: PairSource, partitions: npt.NDArray[Any], loss: Objective) -> tuple[Floats, Floats]:
-    """Return the expected loss (P,) of every partition (P, n) and its Monte Carlo standard error.
+class MeanLoss(NamedTuple):
+    """Expected losses (P,) of partitions, their Monte Carlo standard errors and effective sample sizes."""
 
-    The error is NaN where the loss is no mean over draws, or there are none.
+    value: Floats
+    mcse: Floats
+    ess: Floats
+
+
+def loss_and_error(source: PairSource, partitions: npt.NDArray[Any], loss: Objective) -> MeanLoss:
+    """Return the expected loss of every partition (P, n), and how well the draws determine it.
+
+    Error and sample size are NaN where the loss is no mean over draws, or there are none.
     """
     if source.n_draws is None or isinstance(loss, PairLoss):
-        return mean_loss(source, partitions, loss), np.full(len(partitions), np.nan)
+        unknown = np.full(len(partitions), np.nan)
+        return MeanLoss(mean_loss(source, partitions, loss), unknown, unknown)
     draws = source.as_draws()
     losses = draw_losses(partitions, draws, loss)
-    return draws.samples.mean(losses), draws.samples.mcse(losses)
+    return MeanLoss(draws.samples.mean(losses), draws.samples.mcse(losses), draws.samples.ess(losses))
 
 
 def loss_of_pairs(similarity: Floats, partitions: npt.NDArray[Any], loss: Objective) -> Floats:
@@ -230,9 +239,10 @@ def expected_loss(draws: Any, partitions: Any, loss: str | Objective | None = No
     Returns
     -------
     xarray.Dataset
-        ``expected_loss`` and ``mcse``, in the loss's unit, over the dimension ``partition``; without dimension for a
-        single partition. The error is NaN for a similarity matrix alone and for the losses of PAIR_LOSSES, which are
-        no means over draws.
+        ``expected_loss`` and ``mcse``, in the loss's unit, and the effective sample size ``ess`` behind them, over the
+        dimension ``partition``; without dimension for a single partition. Error and sample size are NaN for a
+        similarity matrix alone and for the losses of PAIR_LOSSES, which are no means over draws. Below an effective
+        sample size of 100 the error is rough: it can be much too small if a chain changes mode only a few times.
 
     Raises
     ------
@@ -241,7 +251,7 @@ def expected_loss(draws: Any, partitions: Any, loss: str | Objective | None = No
 
     See Also
     --------
-    Samples.mcse : how the standard error is computed.
+    Samples.mcse, Samples.ess : how the standard error and the effective sample size are computed.
 
     Examples
     --------
@@ -255,10 +265,10 @@ def expected_loss(draws: Any, partitions: Any, loss: str | Objective | None = No
     record = objective_of(loss, *judged)
     as_pair_source(source, {f"loss {record.name!r}": needed_by(record)})
     rows = np.stack([source.as_labels(partition, "partitions") for partition in judged])
-    expected, error = loss_and_error(source, rows, record)
+    expected, error, size = loss_and_error(source, rows, record)
     attrs = {"loss": record.name, "unit": record.unit}
     dataset = xr.Dataset(
-        {"expected_loss": ("partition", expected), "mcse": ("partition", error)},
+        {"expected_loss": ("partition", expected), "mcse": ("partition", error), "ess": ("partition", size)},
         attrs=attrs if source.n_draws is None else attrs | {"n_draws": source.n_draws},
     )
     return dataset.squeeze("partition") if single else dataset

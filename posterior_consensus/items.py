@@ -1,4 +1,4 @@
-"""Which items are ambiguous? How surely each item is with the rest of its cluster, and where else it could be."""
+"""Which items are ambiguous? Each item's mean similarity to the rest of its cluster, and to the nearest other one."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from posterior_consensus.sources.labels import as_pair_source
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ItemUncertainty(Stored):
-    """How surely each item belongs where a partition puts it; made by :func:`item_uncertainty`.
+    """Each item's mean posterior similarity to its own and the nearest other cluster; made by :func:`item_uncertainty`.
 
     Attributes
     ----------
     cluster : xarray.DataArray of shape (n_items,), dtype int32
         Cluster of each item in the partition.
     probability : xarray.DataArray of shape (n_items,), dtype float64
-        Posterior probability of being with another member of its cluster, averaged over them; NaN for an item on its
-        own.
+        Mean posterior similarity to the other members of its cluster: the mean of co-clustering probabilities of pairs,
+        not the probability of an event. NaN for an item on its own.
     nearest : xarray.DataArray of shape (n_items,), dtype int32
-        The other cluster whose members the item is with most often; -1 where there is no other.
+        The other cluster to whose members the item has the largest mean similarity; -1 where there is no other.
     nearest_probability : xarray.DataArray of shape (n_items,), dtype float64
-        Its probability, averaged over that cluster's members; NaN where there is no other cluster.
+        Mean posterior similarity to that cluster's members; NaN where there is no other cluster.
     names : tuple
         Names of the clusters, by number, as the partition has them.
     """
@@ -45,7 +45,7 @@ class ItemUncertainty(Stored):
 
     @property
     def margin(self) -> xr.DataArray:
-        """`probability` less `nearest_probability`: below 0 the item is more often there. NaN where either is NaN."""
+        """`probability` less `nearest_probability`: below 0 the item is nearer to `nearest`. NaN where either is."""
         return (self.probability - self.nearest_probability).rename("margin")
 
     @property
@@ -86,16 +86,16 @@ class ItemUncertainty(Stored):
         table = self.to_dataframe()
         own = table["probability"]
         facts = [
-            ("mean probability", display.number(own.mean())),
-            ("below 0.5", f"{int((own < 0.5).sum())} items"),
-            ("on their own", f"{int(own.isna().sum())} items"),
+            ("mean similarity", display.number(own.mean())),
+            ("below 0.5", display.counted(int((own < 0.5).sum()), "item")),
+            ("on their own", display.counted(int(own.isna().sum()), "item")),
         ]
         title = f"ItemUncertainty: {len(table)} items ({self.cluster.dims[0]}), the least certain first"
         return title, facts, table.sort_values("margin", na_position="last", kind="stable")
 
 
 def item_uncertainty(draws: Any, partition: Any) -> ItemUncertainty:
-    """For every item, how probably it is with the rest of its cluster, and in which other cluster it is most often.
+    """Compute the mean similarity of each item to the rest of its cluster, and to the nearest other cluster.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def item_uncertainty(draws: Any, partition: Any) -> ItemUncertainty:
 
     Notes
     -----
-    The probability of item i with cluster k is the mean of PSM_ij over the members j != i of k. From draws the
+    The mean similarity of item i to cluster k is the mean of PSM_ij over the members j != i of k. From draws the
     cost is n_items x n_draws x clusters, without an n x n matrix. Where a table of the draws' clusters by these would
     take more than the memory budget, the items that are with each item are gone through instead.
 

@@ -27,7 +27,7 @@ Floats = npt.NDArray[np.float64]
 
 _DIM = "merged_to"  # where it is stored
 _NUMBERS = ("first", "second")
-_COLUMNS = ("expected_loss", "mcse", "difference", "difference_mcse")
+_COLUMNS = ("expected_loss", "mcse", "difference", "difference_mcse", "ess")
 _AT_ONCE = 256  # partitions whose losses are computed together
 _SAME = 1e-12  # difference of losses that is rounding
 
@@ -43,9 +43,9 @@ class ClusterMerges(Stored):
     table : xarray.Dataset
         Over ``n_clusters``, from the partition's to 1: ``first`` and ``second``, the numbers of the two clusters that
         were merged, -1 for the partition itself; ``expected_loss`` and its ``mcse``; ``difference`` to the partition's
-        and ``difference_mcse``, over the same draws. The clusters of the partition have the numbers 0 to K - 1, and
-        what the m-th merge makes has K - 1 + m. Errors are NaN for a similarity matrix alone and for a loss of
-        PAIR_LOSSES.
+        and ``difference_mcse``, over the same draws; ``ess``, the smaller effective sample size of the two. The
+        clusters of the partition have the numbers 0 to K - 1, and what the m-th merge makes has K - 1 + m. Errors and
+        sizes are NaN for a similarity matrix alone and for a loss of PAIR_LOSSES.
     loss : PartitionLoss or PairLoss
     names : tuple
         Names of the partition's clusters, by number, as the partition has them.
@@ -89,6 +89,7 @@ class ClusterMerges(Stored):
         facts = [
             ("loss", f"{self.loss.name}{f', {self.loss.unit}' if self.loss.unit else ''}"),
             ("draws", "none, a similarity matrix alone" if self.n_draws is None else str(self.n_draws)),
+            *display.about_errors(self.table["ess"]),
         ]
         count = display.counted(len(self.names), "cluster")
         return f"ClusterMerges: {count}, merged two by two", facts, self.to_dataframe()
@@ -203,12 +204,13 @@ def _union(labels: Labels, i: int, j: int) -> Labels:
 
 
 def _losses(source: PairSource, partitions: npt.NDArray[np.int32], loss: Objective) -> tuple[Floats, ...]:
-    """Expected losses and differences to the first, each with its error."""
+    """Expected losses and differences to the first, each with its error, and the smaller effective sample size."""
     unknown = np.full(len(partitions), np.nan)
     if source.n_draws is None or isinstance(loss, PairLoss):
         expected = mean_loss(source, partitions, loss)
-        return expected, unknown, expected - expected[0], unknown
+        return expected, unknown, expected - expected[0], unknown, unknown
     samples = source.as_draws().samples
     losses = draw_losses(partitions, source.as_draws(), loss)
     more = losses - losses[0]
-    return samples.mean(losses), samples.mcse(losses), samples.mean(more), samples.mcse(more)
+    ess = np.fmin(samples.ess(losses), samples.ess(more))
+    return samples.mean(losses), samples.mcse(losses), samples.mean(more), samples.mcse(more), ess

@@ -55,8 +55,9 @@ def loss_path(
     -------
     xarray.Dataset
         Over the dimension ``tau`` (with the coordinate ``a``) or ``a``: ``labels``, with the items' dimension too;
-        ``n_clusters``; ``expected_loss`` at that value and its ``mcse``; ``expected_binder`` and ``expected_vi``, the
-        same measures for all values, so that the partitions can be compared; ``distance_to_previous``, the variation of
+        ``n_clusters``; ``expected_loss`` at that value, its ``mcse`` and effective sample size ``ess``, below 100 of
+        which the error is rough; ``expected_binder`` and ``expected_vi``, the same measures for all values, so that the
+        partitions can be compared; ``distance_to_previous``, the variation of
         information in bits to the partition of the value before, NaN for the first: 0 along a plateau.
 
     Raises
@@ -108,6 +109,7 @@ def loss_path(
             "n_clusters": (dim, labels.max(axis=1).astype(np.int64) + 1),
             "expected_loss": (dim, draws.samples.mean(losses), measure),
             "mcse": (dim, draws.samples.mcse(losses), measure),
+            "ess": (dim, draws.samples.ess(losses)),
             "expected_binder": (dim, mean_loss(draws, labels, binder()), {"loss": "binder", "unit": ""}),
             "expected_vi": (dim, mean_loss(draws, labels, vi()), {"loss": "vi", "unit": "bits"}),
             "distance_to_previous": (dim, np.array([np.nan, *distances]), {"loss": "vi", "unit": "bits"}),

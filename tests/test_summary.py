@@ -158,7 +158,9 @@ def test_report_stands_alone(summary, tmp_path):
     text = " ".join(page.text)
     for sentence in summary.findings():
         assert sentence in text
-    assert "and how surely each item is with its cluster" in text  # the data, of which the tree has one variable
+    assert (
+        "mean posterior similarity to the rest of its cluster" in text
+    )  # the data, of which the tree has one variable
     assert "@import" not in path.read_text(encoding="utf-8")
 
 
@@ -269,7 +271,7 @@ def test_probabilities_and_bounds_are_not_rounded_to_something_untrue(rng):
 def test_one_of_each():
     summary = pc.summarize([[0]], random_seed=1)
     assert repr(summary).startswith("Summary: 1 item (item) in 1 cluster\n")
-    assert "1 draw of 1 chain" in repr(summary) and "The 1 item falls into 1 cluster" in summary.findings()[0]
+    assert "1 draw of 1 chain" in repr(summary) and summary.findings()[0] == "There is one cluster, of 1 item."
 
 
 def test_items_of_two_names(rng, tmp_path):
@@ -341,10 +343,10 @@ def test_a_loose_bound_is_not_told(summary):
     loose = replace(summary, certificate=replace(summary.certificate, lower_bound=summary.consensus.expected_loss / 2))
     tight = replace(loose, certificate=replace(loose.certificate, lower_bound=summary.consensus.expected_loss * 0.96))
     assert re.search(r"more than 4\.0\d% smaller", repr(tight))
-    assert "no partition has a smaller one than" in tight.methods_text()
-    for text in (repr(loose), " ".join(loose.findings())):
-        assert "50.00%" not in text and "smaller" not in text and "`certify`" in text
-    assert "smaller one" not in loose.methods_text()
+    assert "a lower bound over all partitions is" in tight.methods_text()
+    for text, longer in ((repr(loose), "`certify`"), (" ".join(loose.findings()), "a longer computation")):
+        assert "50.00%" not in text and "smaller" not in text and longer in text
+    assert "lower bound" not in loose.methods_text()
 
 
 def test_bibtex_has_what_the_text_cites(summary):
@@ -376,7 +378,7 @@ def test_chains_that_disagree_are_not_reported(rng):
     text = summary.methods_text()
     assert summary.diagnosis.status == "disagree"
     assert text.startswith(f"These results must not be reported. {summary.diagnosis.verdict}\n")
-    assert "We report" not in text and "We do not report" in text
+    assert "report the partition" not in text and "\n\nThe posterior distribution" in text
 
 
 def test_one_chain_is_said_to_be_one(rng):
@@ -385,6 +387,74 @@ def test_one_chain_is_said_to_be_one(rng):
     assert "not available" not in text and "vehtari2021" not in text
     short = pc.summarize(noisy_draws(rng, 6, 10, 3, 0.2).reshape(2, 3, 10), random_seed=1)
     assert f"Convergence could not be assessed. {short.diagnosis.verdict}" in short.methods_text()
+
+
+SAID = {
+    "one item": (
+        [[0]],
+        ["There is one cluster, of 1 item.", "is exactly this clustering"],
+        ["vertical bounds of 1 cluster each"],
+    ),
+    "one cluster": (
+        [[0, 0, 0]],
+        ["There is one cluster, of 3 items.", "Every item has a mean posterior"],
+        ["1 cluster each"],
+    ),
+    "all alone": (
+        [[0, 1, 2]],
+        ["Each of the 3 items is a cluster of its own."],
+        ["no item has a mean posterior similarity"],
+    ),
+    "equal": (
+        [[0, 0, 1, 1], [0, 1, 0, 1]],
+        ["2 clusters of 2 items each", "have 2 clusters."],
+        ["bounds of 2 clusters each"],
+    ),
+    "one ambiguous": (
+        [[0, 0, 0, 1, 1, 1, k % 2 if k else 2] for k in range(5)],
+        ["1 item has a mean posterior similarity below 0.5 to the rest of its cluster: 6."],
+        ["1 item has a mean posterior similarity below 0.5"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_sentences_with_zero_one_and_equal_numbers(name):
+    rows, findings, methods = SAID[name]
+    options = {"n_clusters": 2} if name == "one ambiguous" else {}
+    summary = pc.summarize(np.repeat(rows, 30, axis=0), loss="binder", random_seed=1, **options)
+    said, text = " ".join(summary.findings()), summary.methods_text()
+    for part in findings:
+        assert part in said
+    for part in methods:
+        assert part in text
+    for wrong in ("0 item", "1 items", "1 clusters", "1 and 1", "2 and 2", "`", "in less than half", ", ..."):
+        assert wrong not in said + text and (wrong == "`" or wrong not in repr(summary).split("\n\n")[0])
+
+
+def test_an_error_that_rests_on_few_changes_of_mode_is_called_rough():
+    """One chain that changes mode four times: about ten effective draws, whose error is often much too small."""
+    rng = np.random.default_rng(1)
+    at_first = np.repeat([True, False, True, False, True], [90, 50, 120, 60, 80])[:, np.newaxis]
+    draws = np.where(at_first, np.repeat([0, 1, 2, 3], 5), np.tile([0, 1, 2, 3], 5))
+    draws = np.where(rng.random(draws.shape) < 0.02, rng.integers(4, size=draws.shape), draws)
+    summary = pc.summarize(draws, random_seed=1)
+    ess = float(pc.expected_loss(draws, summary)["ess"])
+    assert ess == summary.consensus.ess < 20
+    assert f"rough: {ess:.3g} effective draws" in repr(summary) and f"rough: {ess:.3g}" in repr(summary.consensus)
+    assert any("is rough, because it rests on" in sentence for sentence in summary.findings())
+    assert f"rough because of an effective sample size of {ess:.3g}" in summary.methods_text()
+    for found in (pc.compare_partitions(draws, [draws[0], draws[-1]]), pc.cluster_merges(draws, draws[0])):
+        assert "rough: as few as" in repr(found)
+    assert "rough: " in repr(pc.partial_partition(draws, 0.4, random_seed=1))
+    mixed = draws[rng.permutation(400)]
+    assert "rough" not in repr(pc.summarize(mixed, random_seed=1)) + " ".join(
+        pc.summarize(mixed, random_seed=1).findings()
+    )
+
+
+def test_long_times_are_whole_seconds(summary):
+    assert "  time         123 s" in repr(replace(summary, seconds={"consensus": 100.0, "items": 23.2}))
 
 
 def four_each_time(rng):
@@ -403,7 +473,7 @@ def test_a_number_of_clusters_that_no_draw_has(rng):
     more = best.expected_loss / summary.consensus.expected_loss - 1
     said = " ".join(summary.findings())
     assert "3, is in no draw; the most probable number is 4 (100%)" in said
-    assert f"{more:.1%} larger: `n_clusters=4` gives it" in said
+    assert f"{more:.1%} larger." in said
     assert "4 in 90% of the posterior; 3 in no draw" in repr(summary)
     assert "(posterior probability of that number 0)" in summary.methods_text()
     assert_array_equal(summary.to_dataset()["alternative_labels"], summary.alternative.labels)

@@ -283,7 +283,7 @@ def _record(
 ) -> AgreementPath:
     """What is told of the estimates (prices, m, n)."""
     judged = [loss_and_error(chain.source, labels[:, at], loss) for at, chain in enumerate(chains)]
-    own, errors = (np.stack(column, axis=1) for column in zip(*judged, strict=True))
+    own, errors, _ = (np.stack(column, axis=1) for column in zip(*judged, strict=True))
     disagreement = np.array([mean_between(estimates, _plain(loss)) for estimates in labels])
     columns = {
         "averaged_jaccard": np.array([1.0 - mean_between(estimates, jaccard()) for estimates in labels]),

@@ -163,9 +163,6 @@ class AgreementPath(Stored):
 
 
 def _in_words(groups: list[list[Hashable]]) -> str:
-    shown = [
-        ", ".join(map(str, names[:_MOST_NAMED])) + (", ..." if len(names) > _MOST_NAMED else "")
-        for names in groups[:_MOST_NAMED]
-    ]
+    shown = [display.listed(names, _MOST_NAMED) for names in groups[:_MOST_NAMED]]
     more = [f"{len(groups) - len(shown)} more"] if len(groups) > len(shown) else []
     return " against ".join([*shown, *more])

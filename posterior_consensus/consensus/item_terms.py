@@ -18,6 +18,7 @@ Floats = npt.NDArray[np.float64]
 
 _TINY = 1e-12  # for each item: what is smaller is rounding
 _WIDTH = 8  # clusters to begin with
+_PLACE = 1e5  # nanoseconds that it takes to place an item
 
 
 class OnItemTerms:
@@ -25,6 +26,7 @@ class OnItemTerms:
 
     at_once = 3
     explores_all = False
+    is_sum = False
 
     def __init__(self, source: PairSource, loss: PairLoss, limits: Limits, stop: npt.NDArray[np.uint8]) -> None:
         self.limits = limits
@@ -52,6 +54,14 @@ class OnItemTerms:
             best = (found if is_better else best)._replace(tally=tally)
         return best
 
+    def restart(self, labels: Labels, order: npt.NDArray[Any], elite: list[Found]) -> Found:
+        """Search from a partition, of which -1 stands for items to allocate in this order."""
+        return self._settle(labels, order)
+
+    def companions(self, i: int, quantile: float) -> npt.NDArray[np.bool_]:
+        """The items whose similarity to item i is above this."""
+        return np.asarray(self._similarity[i] > quantile)
+
     def _settle(self, labels: Labels, order: npt.NDArray[Any]) -> Found:
         state = _State(self._similarity, self._loss, labels)
         tally = np.zeros(6, np.int64)
@@ -66,7 +76,7 @@ class OnItemTerms:
                     break
             state.open_clusters(self.limits.fewest)
         partition = canonical_labels(state.partition)
-        return Found(partition, self._value(partition), self._in_one, tally)
+        return Found(partition, self._value(partition), self._in_one, tally, _PLACE * order.size * float(tally[0]))
 
     def _value(self, labels: Labels) -> float:
         return float(loss_of_pairs(self._similarity, labels[np.newaxis], self._loss)[0])

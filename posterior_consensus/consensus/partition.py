@@ -49,6 +49,9 @@ class ConsensusPartition(HasLabels, Stored):
     mcse : float
         Its Monte Carlo standard error; NaN for fewer than four draws in a chain, for a similarity matrix alone and for
         a loss of PAIR_LOSSES, which is no mean over draws.
+    ess : float
+        Effective sample size of the expected loss; NaN where `mcse` is. Below 100 `mcse` is rough, and can be much too
+        small if a chain changes mode only a few times.
     loss : PartitionLoss or PairLoss
     method : str
     n_draws : int or None
@@ -68,6 +71,7 @@ class ConsensusPartition(HasLabels, Stored):
     labels: xr.DataArray
     expected_loss: float
     mcse: float
+    ess: float
     loss: Objective
     method: str
     n_draws: int | None
@@ -203,6 +207,7 @@ class ConsensusPartition(HasLabels, Stored):
             "cluster_size": self.cluster_sizes,
             "expected_loss": ((), self.expected_loss, measure),
             "mcse": ((), self.mcse, measure),
+            "ess": self.ess,
         }
         if self.lower_bound is not None:
             variables |= {"lower_bound": ((), self.lower_bound, measure), "gap": self.gap}
@@ -223,6 +228,7 @@ class ConsensusPartition(HasLabels, Stored):
             labels=dataset["labels"],
             expected_loss=float(dataset["expected_loss"]),
             mcse=float(dataset["mcse"]),
+            ess=float(dataset["ess"]),
             loss=objective_from(dataset.attrs),
             method=dataset.attrs["method"],
             n_draws=int(dataset.attrs["n_draws"]) if "n_draws" in dataset.attrs else None,
@@ -250,7 +256,7 @@ class ConsensusPartition(HasLabels, Stored):
         reached = f", {self.info.agreement()}" if isinstance(self.info, SearchInfo) else ""
         expected = display.quantity(self.expected_loss, self.loss.unit)
         facts = [
-            (f"expected {self.loss.name}", display.with_error(expected, self.mcse)),
+            (f"expected {self.loss.name}", display.with_error(expected, self.mcse, self.ess)),
             ("method", self.method + reached),
             ("draws", "none, a similarity matrix alone" if self.n_draws is None else str(self.n_draws)),
         ]
@@ -436,7 +442,7 @@ def consensus_partition(
     if tau is not None:
         within, between = pair_means(source, labels)
         threshold = Threshold(tau=tau, within=within, between=between)
-    (expected,), (mcse,) = (values.tolist() for values in loss_and_error(source, labels[np.newaxis], record))
+    expected, mcse, ess = (float(values[0]) for values in loss_and_error(source, labels[np.newaxis], record))
     lower_bound = found.lower_bound
     if lower_bound is None and time.monotonic() - began <= (options.get("seconds") or np.inf) / 2:
         lower_bound = _bound_after(source, record, labels, found.info)
@@ -444,6 +450,7 @@ def consensus_partition(
         labels=source.items.array(labels, "labels"),
         expected_loss=expected,
         mcse=mcse,
+        ess=ess,
         loss=record,
         method=name,
         n_draws=source.n_draws,

@@ -126,8 +126,8 @@ class OnDraws:
 
     def companions(self, i: int, quantile: float) -> npt.NDArray[np.bool_]:
         """The items that item i is with in the draw at this quantile of the weights."""
-        row = self._draws.labels[min(np.searchsorted(self._cumulative, quantile), self._draws.n_draws - 1)]
-        return np.asarray(row == row[i])
+        labels = self._draws.labels[np.searchsorted(self._cumulative[:-1], quantile)]
+        return np.asarray(labels == labels[i])
 
     def terms(self, labels: Labels) -> npt.NDArray[np.float64]:
         """What each cluster adds to the expected loss, but for its scale, of the items whose label is not -1."""

@@ -162,15 +162,17 @@ class Runs:
             found = self._results(self.problem.restart, calls)
             self.n_restarts += len(calls)
             self._ends |= {one.labels.tobytes(): one for one in found}
-            if self.problem.is_sum and self.problem.limits.fewest == 1 and self.best.labels.max() >= _MANY_CLUSTERS:
+            if self.best.labels.max() >= _MANY_CLUSTERS:
                 self._put_together(found)
         if is_less(self.best.value, before):
             self._count([self.best.value], RESTART)
 
     def _put_together(self, ends: list[Found]) -> None:
-        """Take the best blocks of the best partition and of these ends."""
+        """Take the best blocks of the best partition and of these ends, if the loss is a sum over clusters."""
+        if isinstance(self.problem, OnItemTerms | OnRatios) or self.problem.limits.fewest > 1:
+            return
         for end in ends:
-            joint = best_of_both(self.best.labels, end.labels, self.problem.terms)  # type: ignore[union-attr]
+            joint = best_of_both(self.best.labels, end.labels, self.problem.terms)
             if joint.tobytes() not in self._ends and joint.max() < self.problem.limits.most:
                 self._polish([joint])
 

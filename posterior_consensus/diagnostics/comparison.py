@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from posterior_consensus import display
 from posterior_consensus.expectation import draw_losses
 from posterior_consensus.losses import PartitionLoss, loss_attrs, loss_from, loss_of
 from posterior_consensus.sources.containers import Stored, stored
@@ -17,7 +18,7 @@ from posterior_consensus.sources.labels import as_partition_draws
 
 _CLEAR = 2.0  # standard errors
 _DIM = "compared_partition"  # where it is stored
-_COLUMNS = ("n_clusters", "expected_loss", "mcse", "difference", "difference_mcse", "clear")
+_COLUMNS = ("n_clusters", "expected_loss", "mcse", "difference", "difference_mcse", "ess", "clear")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -30,7 +31,8 @@ class PartitionComparison(Stored):
         The partitions, best first.
     table : xarray.Dataset
         Over ``partition``, best first: ``n_clusters``, ``expected_loss``, ``mcse``, ``difference`` to the best,
-        ``difference_mcse``, and ``clear``, whether the difference exceeds two of its standard errors.
+        ``difference_mcse``, ``ess``, the smaller effective sample size of the two, and ``clear``, whether the
+        difference exceeds two of its standard errors.
     loss : PartitionLoss
     n_draws : int
     """
@@ -76,6 +78,7 @@ class PartitionComparison(Stored):
             ("within Monte Carlo error", ", ".join(open_to_doubt) or "none"),
             ("loss", f"{self.loss.name}{f', {self.loss.unit}' if self.loss.unit else ''}"),
             ("draws", str(self.n_draws)),
+            *display.about_errors(self.table["ess"]),
         ]
         return f"PartitionComparison: {len(names)} partitions", facts, self.to_dataframe()
 
@@ -142,6 +145,7 @@ def compare_partitions(draws: Any, partitions: Any, loss: str | PartitionLoss | 
         "mcse": draws.samples.mcse(losses),
         "difference": difference,
         "difference_mcse": error,
+        "ess": np.fmin(draws.samples.ess(losses), draws.samples.ess(more)),
         "clear": difference > _CLEAR * error,
     }
     names = np.array(list(named))[order]

@@ -126,6 +126,22 @@ class Samples:
             error[moving] = pseudo[moving].std(axis=-1, ddof=1) / np.sqrt(size)
         return error
 
+    def ess(self, values: Floats) -> Floats:
+        """Effective sample size of :meth:`mean`: how many independent draws give a mean of the same standard error.
+
+        Parameters
+        ----------
+        values : ndarray of shape (..., n_draws)
+
+        Returns
+        -------
+        ndarray of shape (...)
+            The variance over :meth:`mcse` squared; NaN where that is NaN or 0.
+        """
+        error = self.mcse(values)
+        variance = self.mean(np.square(values - self.mean(values)[..., np.newaxis]))
+        return np.divide(variance, np.square(error), out=np.full(error.shape, np.nan), where=error > 0)
+
     @property
     def about_weights(self) -> str:
         """What the weights leave, in words."""

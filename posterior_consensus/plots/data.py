@@ -33,7 +33,7 @@ Floats = npt.NDArray[np.float64]
 
 _MOST_BINS = 60
 _PALE = 0.5  # opacity of open items
-_SMALLEST, _LARGEST = 14.0, 44.0  # areas of points, in square points, from probability 0 to 1
+_SMALLEST, _LARGEST = 14.0, 44.0  # areas of points, in square points, from similarity 0 to 1
 
 
 def plot_data(
@@ -45,7 +45,7 @@ def plot_data(
     figsize: tuple[float, float] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the observed data, a colour for each cluster, and how surely each item is with its cluster.
+    """Draw the observed data, coloured by cluster and sized by mean similarity to it.
 
     Parameters
     ----------
@@ -54,8 +54,8 @@ def plot_data(
     partition : result object, DataArray or label vector of shape (n_items,)
         As a rule the consensus. Of a :class:`PartialPartition`, the sure items are solid and the open ones pale.
     items : ItemUncertainty, optional
-        What :func:`item_uncertainty` gives for this partition. A point is then the smaller the less probably its item
-        is with the rest of its cluster, and hollow where that probability is below 1/2. A cross is an item on its own.
+        What :func:`item_uncertainty` gives for this partition. A point is then the smaller, the smaller its item's
+        mean similarity to the rest of its cluster, and hollow if that is below 1/2. A cross is an item on its own.
     features : sequence of one or two names, optional
         The features to draw. By default all; of more than two their first two principal components.
     figsize : (float, float), optional
@@ -92,7 +92,7 @@ def plot_data(
     found = (
         _partial_table(data, partition) if isinstance(partition, PartialPartition) else observed_table(data, partition)
     )
-    probability = np.ones(found.labels.size) if items is None else _probability(items, partition, found)
+    similarity = np.ones(found.labels.size) if items is None else _similarity(items, partition, found)
     values, titles = _shown(found, features)
     present: npt.NDArray[np.bool_] = np.isfinite(values.sum(axis=1))
     if not present.any():
@@ -102,14 +102,14 @@ def plot_data(
     if values.shape[1] > 2:
         values, titles = _components(values, present)
     heights = _draw_histogram(ax, values[present, 0], found.labels[present]) if single else values[present, 1]
-    _draw_points(ax, values[present, 0], heights, found.labels[present], probability[present])
+    _draw_points(ax, values[present, 0], heights, found.labels[present], similarity[present])
     ax.set_xlabel(titles[0], wrap=True)
     ax.set_ylabel("items" if single else titles[1], wrap=True)
     if not present.all():
         ax.set_title(f"{np.sum(~present)} of {present.size} items have missing values", loc="left", fontsize="small")
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(
-        handles=_entries(found, probability[present], items is not None),
+        handles=_entries(found, similarity[present], items is not None),
         frameon=False,
         fontsize="small",
         loc="upper left",
@@ -125,20 +125,20 @@ def _partial_table(data: Any, partial: PartialPartition) -> Observed:
     return found._replace(labels=numbers[found.labels], names=[str(k) for k in range(partial.n_clusters)])
 
 
-def _probability(items: Any, partition: Any, found: Observed) -> Floats:
-    """Each item's probability to be with its cluster, in the order of the data."""
+def _similarity(items: Any, partition: Any, found: Observed) -> Floats:
+    """Each item's mean similarity to the rest of its cluster, in the order of the data."""
     if not isinstance(items, ItemUncertainty):
         raise TypeError(f"`items` must be what item_uncertainty() returns; got {type(items).__name__}.")
     labels = getattr(partition, "labels", partition)
-    cluster, probability = items.cluster.values, items.probability.values
+    cluster, similarity = items.cluster.values, items.probability.values
     if items.cluster.sizes and hasattr(labels, "coords"):
         dim = str(labels.dims[0])
-        cluster, probability = (aligned(a, dim, labels.coords, "items") for a in (items.cluster, items.probability))
+        cluster, similarity = (aligned(a, dim, labels.coords, "items") for a in (items.cluster, items.probability))
     if cluster.size != found.labels.size or np.any(canonical_labels(cluster) != found.labels):
         raise ValueError(
             "`items` must be of this partition; got other clusters. Call item_uncertainty(draws, partition)."
         )
-    return np.asarray(probability, dtype=np.float64)
+    return np.asarray(similarity, dtype=np.float64)
 
 
 def _shown(found: Observed, features: Sequence[Any] | None) -> tuple[Floats, list[str]]:
@@ -192,9 +192,9 @@ def _draw_histogram(ax: Axes, values: Floats, labels: Labels) -> Floats:
     return -depth * (0.15 + 0.8 * ((rank * 0.6180339887) % 1.0))
 
 
-def _draw_points(ax: Axes, x: Floats, y: Floats, labels: Labels, probability: Floats) -> None:
-    alone = np.isnan(probability)
-    sure = np.nan_to_num(probability, nan=1.0)
+def _draw_points(ax: Axes, x: Floats, y: Floats, labels: Labels, similarity: Floats) -> None:
+    alone = np.isnan(similarity)
+    sure = np.nan_to_num(similarity, nan=1.0)
     area = _area(sure) * (0.4 if x.size > 500 else 1.0)
     colours = np.array(colours_of(labels))
     patterns = patterns_of(labels)
@@ -211,28 +211,28 @@ def _draw_points(ax: Axes, x: Floats, y: Floats, labels: Labels, probability: Fl
         ax.scatter(x[alone], y[alone], s=area[alone], c=colours[alone], marker="x", linewidths=1.4)
 
 
-def _area(probability: Any) -> Any:
-    return _SMALLEST + (_LARGEST - _SMALLEST) * probability**2
+def _area(similarity: Any) -> Any:
+    return _SMALLEST + (_LARGEST - _SMALLEST) * similarity**2
 
 
-def _entries(found: Observed, probability: Floats, with_items: bool) -> list[Line2D]:
+def _entries(found: Observed, similarity: Floats, with_items: bool) -> list[Line2D]:
     """Entries of the legend: the largest clusters, and what the points' sizes mean."""
     entries = cluster_entries(found.labels, found.names)
     if np.any(found.labels < 0):
         entries.append(point(f"open (n = {np.sum(found.labels < 0)})", "o", OPEN, alpha=_PALE, markersize=4))
     if not with_items:
         return entries
-    entries.append(point("with its cluster", "", ink()))
+    entries.append(point("mean similarity\nto its cluster", "", ink()))
     for level in (1.0, 0.75, 0.25):
         entries.append(
             point(
-                f"probability {level:g}" + ("\n(hollow below 0.5)" if level < 0.5 else ""),
+                f"{level:g}" + ("\n(hollow below 0.5)" if level < 0.5 else ""),
                 "o",
                 NEUTRAL,
                 markersize=np.sqrt(_area(level)),
                 fillstyle="full" if level >= 0.5 else "none",
             )
         )
-    if np.isnan(probability).any():
+    if np.isnan(similarity).any():
         entries.append(point("on its own", "x", NEUTRAL))
     return entries

@@ -37,7 +37,7 @@ _MOST_CLUSTERS = 50  # parted by lines; the lines of more would cover the bars
 def plot_item_uncertainty(
     items: ItemUncertainty, *, figsize: tuple[float, float] | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw for every item the probability of being with its own cluster, and with the nearest other one.
+    """Plot the mean posterior similarity of each item to the rest of its cluster, and to the nearest other cluster.
 
     Parameters
     ----------
@@ -58,9 +58,9 @@ def plot_item_uncertainty(
 
     Notes
     -----
-    Items stand by cluster and, within it, the most certain first. The bar, in the cluster's colour, is the probability
-    of being with the rest of the cluster; an item on its own has none. The point, in the other cluster's colour, is the
-    probability of being there: above the bar, the item would rather be there. After twenty colours come
+    Items stand by cluster and, within it, the most certain first. The bar, in the cluster's colour, is the mean
+    similarity to the rest of the cluster; an item on its own has none. The point, in the other cluster's colour, is the
+    mean similarity to that cluster: above the bar, the item would rather be there. After twenty colours come
     patterns, of points other shapes. Items are named where their names can be read at the size of the axes, else
     clusters are. Of more than 20,000 items so many are drawn, at random, and the axis says so.
 
@@ -70,7 +70,7 @@ def plot_item_uncertainty(
     >>> draws = [[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 1]]
     >>> ax = pc.plot_item_uncertainty(pc.item_uncertainty(draws, [0, 0, 1, 1]))
     >>> ax.get_ylabel()
-    'posterior probability'
+    'mean posterior similarity'
     """
     if not isinstance(items, ItemUncertainty):
         raise TypeError(f"`items` must be what item_uncertainty() returns; got {type(items).__name__}.")
@@ -104,7 +104,7 @@ def plot_item_uncertainty(
             zorder=2.5,
             clip_on=False,
         )
-    ax.set(xlim=(-0.5, order.size - 0.5), ylim=(0, 1.02), ylabel="posterior probability")
+    ax.set(xlim=(-0.5, order.size - 0.5), ylim=(0, 1.02), ylabel="mean posterior similarity")
     ax.set_xlabel(with_share(dim, order.size, n_items))
     ax.tick_params(axis="x", length=0)
     if not label_items(ax, "x", Items.along(items.cluster, dim).named(order)):

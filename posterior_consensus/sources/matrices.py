@@ -50,8 +50,8 @@ def as_pair_similarity(matrix: Any, *, item_dim: str | None = None) -> PairSimil
     the diagonal is set to 1. A matrix without rounding passes unchanged.
 
     From the similarities alone follow Binder's expected loss with any costs, its lower bound and certificate, the two
-    losses of `PAIR_LOSSES`, and how surely an item is with its cluster. Standard errors, the credible ball, diagnoses
-    and the expectation of any other loss need the draws.
+    losses of `PAIR_LOSSES`, and each item's mean similarity to its cluster. Standard errors, the credible ball,
+    diagnoses and the expectation of any other loss need the draws.
 
     Examples
     --------

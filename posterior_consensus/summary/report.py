@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from posterior_consensus.summary.summary import Summary
 
 _MOST_LISTED = 20_000  # items by name
+_OF_ITEMS = "Items: mean posterior similarity to the rest of their cluster, and to the nearest other cluster."
 _MOST_CHAINS = 8  # similarity matrices side by side
 
 
@@ -73,7 +74,7 @@ def _figures(summary: Summary) -> dict[str, list[str]]:
         "How sure is the clustering": [
             _figure(plots.plot_credible_ball, summary.ball, text="The clustering above the edge of its credible ball."),
             _figure(plots.plot_n_clusters, draws, best, text="Number of clusters, by chain."),
-            _figure(plots.plot_item_uncertainty, summary.items, text="Items: with their cluster, and with the next."),
+            _figure(plots.plot_item_uncertainty, summary.items, text=_OF_ITEMS),
         ],
         "Do the chains agree": [
             _figure(plots.plot_traces, summary.diagnosis, text="Summaries of the partition along each chain."),
@@ -95,7 +96,7 @@ def _figures(summary: Summary) -> dict[str, list[str]]:
             _figure(plots.plot_cluster_profiles, values, best, text=f"Observed {values.name}, cluster by cluster.")
         ]
         if values.notnull().all([dim for dim in values.dims if dim != draws.items.dim]).any():
-            text = f"Observed {values.name}, and how surely each item is with its cluster."
+            text = f"Observed {values.name}, and each item's mean posterior similarity to the rest of its cluster."
             found["The data by cluster"].insert(
                 0, _figure(plots.plot_data, values, best, items=summary.items, text=text)
             )

@@ -197,7 +197,7 @@ class Summary(HasLabels, display.Shown):
             )
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for each cluster: its size, its share, how surely its items are together, and the first few of them."""
+        """A row for each cluster: its size, its share, its items' mean similarity, and the first few of them."""
         table = self.consensus.to_dataframe()
         labels = self.consensus.labels.values
         own = pd.Series(self.items.probability.values).groupby(labels)

@@ -31,13 +31,15 @@ _SAMPLED = (
     "with the items' allocations sampled from their probabilities in each draw, and those of pairs being together "
     "computed from the probabilities themselves [gelfand1990]."
 )
-_HALF = 0.5  # probability of being with one's cluster below which an item is ambiguous
+_HALF = 0.5  # mean similarity to the rest of its cluster below which an item is ambiguous
 _MOST_NAMED = 6
+_MOST_SIZES = 10
+_SAME = 0.0005  # relative difference of two losses that a tenth of a percent does not show
 _IMPROBABLE = 0.05  # posterior probability of a number of clusters that is to be told
 _DISAGREEMENT = (
-    "One cluster is the answer here because the draws disagree on the clusters, not because they have none: "
-    "`particles` looks for clusterings that groups of draws share, and loss='binder' with tau='auto' for pairs that "
-    "are together more often than most."
+    "One cluster is the answer here because the draws disagree on the clusters, not because they have none. A "
+    "search for several answers looks for clusterings that groups of draws share, and Binder's loss with a calibrated "
+    "pair threshold for pairs that are together more often than most."
 )
 _LOOSE = 0.05  # gap from which a bound is too loose to report
 
@@ -49,9 +51,9 @@ def facts(summary: Summary) -> list[tuple[str, str]]:
     expected = display.quantity(best.expected_loss, best.loss.unit)
     rows = [
         ("draws", f"{_draws(summary)}: {summary.source}"),
-        (f"expected {best.loss.name}", display.with_error(expected, best.mcse)),
+        (f"expected {best.loss.name}", display.with_error(expected, best.mcse, best.ess)),
         ("optimality", _optimality(summary)),
-        (f"{_percent(ball.prob)} ball", f"{_radius(summary)}, {_between(*_ball_clusters(summary))} clusters"),
+        (f"{_percent(ball.prob)} ball", f"{_radius(summary)}, {_clusters(*_ball_clusters(summary))}"),
         ("clusters", f"{_between(low, high)} in 90% of the posterior{_reported(summary)}"),
         ("ambiguous", _ambiguous(summary)),
         ("answers", answers_in_short(summary)),
@@ -59,34 +61,27 @@ def facts(summary: Summary) -> list[tuple[str, str]]:
     ]
     if sentences := left_out(summary):
         rows.append(("left out", " ".join(sentences)))
-    return [*rows, ("time", f"{sum(summary.seconds.values()):.2g} s")]
+    return [*rows, ("time", display.duration(sum(summary.seconds.values())))]
 
 
 def findings(summary: Summary) -> list[str]:
     """What the posterior says, in plain sentences."""
-    best, n_items = summary.consensus, summary.draws.n_items
-    sizes = ", ".join(str(size) for size in sorted(best.cluster_sizes.values, reverse=True)[:10])
-    more = ", ..." if best.n_clusters > 10 else ""
     low, high = _range_of_clusters(summary)
-    least, most = _ball_clusters(summary)
     sentences = [
-        f"The {counted(n_items, 'item')} fall{'s' * (n_items == 1)} into {counted(best.n_clusters, 'cluster')}, "
-        f"of {sizes}{more} item{'s' * (n_items != 1)}.",
+        _sizes(summary.consensus.cluster_sizes.values),
         f"In 90% of the posterior the number of clusters is {_between(low, high)}.",
         *_improbable_number(summary),
         *further_answers(summary),
-        f"{_percent(summary.ball.prob)} of the posterior lies within {_radius(summary)} of this clustering; inside, "
-        f"the clusterings with the fewest and the most clusters have {least} and {most}.",
+        _in_ball(summary),
         _proof(summary),
+        *_rough(summary.consensus),
     ]
     ambiguous = _ambiguous_items(summary)
     if ambiguous.size:
-        sentences.append(
-            f"{counted(ambiguous.size, 'item')} {_are(ambiguous.size)} in less than half of the posterior: "
-            f"{_listed(ambiguous)}."
-        )
-    else:
-        sentences.append("Every item that is not alone is with the rest of its cluster in most of the posterior.")
+        sentences.append(f"{_below_half(ambiguous.size).capitalize()}: {_listed(ambiguous)}.")
+    elif summary.consensus.n_clusters < summary.draws.n_items:
+        every = "Every item" + " that is not alone" * bool(summary.consensus.cluster_sizes.min() == 1)
+        sentences.append(f"{every} has a mean posterior similarity of at least {_HALF:g} to the rest of its cluster.")
     samples = summary.draws.samples
     if samples.is_weighted:
         sentences.append(
@@ -153,23 +148,22 @@ def methods_text(summary: Summary) -> str:
     if not summary.draws.labels_are_sure:
         first = first[:-1] + ", " + (_GIVEN if is_binder(best.loss) else _SAMPLED)
     how = "by greedy search [dahl2022]" if best.method == "greedy" else f"by the method {best.method!r}"
-    report = "We do not report" if diagnosis.status == "disagree" else "We report"
+    report, has, and_ = ("We report the", ":", ", with") if diagnosis.status != "disagree" else ("The", " has", " and")
     key = loss_key(summary.loss)
     loss, version = _NAMES.get(best.loss.name, best.loss.name), posterior_consensus.__version__
     second = (
-        f"{report} the partition{_asked(best)} of least posterior expected {loss}{f' [{key}]' if key else ''} that was "
-        f"found {how} with "
-        f"posterior_consensus {version} [posterior_consensus]: {counted(best.n_clusters, 'cluster')}"
-        f"{_unlikely(summary)}, with an expected loss of "
+        f"{report} partition{_asked(best)} of least posterior expected {loss}{f' [{key}]' if key else ''} found {how} "
+        f"with posterior_consensus {version} [posterior_consensus]{has} {counted(best.n_clusters, 'cluster')}"
+        f"{_unlikely(summary)}{and_} an expected loss of "
         f"{display.quantity(best.expected_loss, best.loss.unit, 4)} (Monte Carlo standard error "
-        f"{_figure(best.mcse, '.2g')})"
+        f"{_figure(best.mcse, '.2g')}{_effective(best.ess)})"
         f"{_bound(summary)}."
     )
-    (least, most), ambiguous = _ball_clusters(summary), _ambiguous_items(summary).size
+    least, most = _ball_clusters(summary)
+    bounds = f"{counted(most, 'cluster')} each" if least == most else f"{least} and {counted(most, 'cluster')}"
     third = (
         f"The {_percent(summary.ball.prob)} credible ball around it [wade2018] has a radius of {_radius(summary)} and "
-        f"vertical bounds of {least} and {counted(most, 'cluster')}; {counted(ambiguous, 'item')} {_are(ambiguous)} "
-        f"with a posterior probability below {_HALF:g}."
+        f"vertical bounds of {bounds}; {_below_half(_ambiguous_items(summary).size)}."
     )
     text = " ".join([first, second, third, *answers_reported(summary), _convergence(summary), *left_out(summary)])
     if diagnosis.status == "disagree":
@@ -219,10 +213,10 @@ def _improbable_number(summary: Summary) -> list[str]:
         return []
     change = other.expected_loss / best.expected_loss - 1
     number, share = other.n_clusters, number_probabilities(summary.draws)[other.n_clusters]
+    loss = f"an expected loss that is {abs(change):.1%} {'larger' if change >= 0 else 'smaller'}"
     return [
         f"The number of clusters here, {best.n_clusters}, is {_chance(summary)}; the most probable number is {number} "
-        f"({share:.0%}). The best partition found with {number} has an expected loss that is {abs(change):.1%} "
-        f"{'larger' if change >= 0 else 'smaller'}: `n_clusters={number}` gives it.",
+        f"({share:.0%}). The best partition found with {number} has {loss if abs(change) >= _SAME else 'the same'}.",
         *([_DISAGREEMENT] if best.n_clusters == 1 else []),
     ]
 
@@ -245,8 +239,51 @@ def _convergence(summary: Summary) -> str:
     )
 
 
-def _are(number: int) -> str:
-    return "is with the rest of its cluster" if number == 1 else "are with the rest of their clusters"
+def _sizes(sizes: npt.NDArray[np.integer[Any]]) -> str:
+    """Into how many clusters the items fall, and of which sizes."""
+    items, clusters = counted(int(sizes.sum()), "item"), counted(sizes.size, "cluster")
+    least, most = int(sizes.min()), int(sizes.max())
+    if sizes.size == 1:
+        return f"There is one cluster, of {items}."
+    if most == 1:
+        return f"Each of the {items} is a cluster of its own."
+    if least == most:
+        return f"The {items} fall into {clusters} of {most:,} items each."
+    if sizes.size > _MOST_SIZES:
+        return f"The {items} fall into {clusters}, of {least:,} to {most:,} items."
+    *larger, last = sorted(sizes.tolist(), reverse=True)
+    return f"The {items} fall into {clusters}, of {', '.join(map(str, larger))} and {counted(last, 'item')}."
+
+
+def _in_ball(summary: Summary) -> str:
+    """How far the posterior reaches from the clustering."""
+    ball, share = summary.ball, _percent(summary.ball.prob)
+    if ball.radius == 0:
+        return f"At least {share} of the posterior is exactly this clustering."
+    inside = f"the draws inside have {_clusters(*_ball_clusters(summary))}"
+    return f"{share} of the posterior lies within {_radius(summary)} of this clustering; {inside}."
+
+
+def _rough(best: ConsensusPartition) -> list[str]:
+    """Whether few effective draws give the error of the expected loss."""
+    if not display.is_rough(best.ess):
+        return []
+    error = display.quantity(best.mcse, best.loss.unit, 2)
+    return [
+        f"The Monte Carlo standard error of the expected loss, {error}, is rough, because it rests on {best.ess:.3g} "
+        "effective draws: the error can be much larger."
+    ]
+
+
+def _effective(ess: float) -> str:
+    return f", rough because of an effective sample size of {ess:.3g}" if display.is_rough(ess) else ""
+
+
+def _below_half(number: int) -> str:
+    """How many items have a low mean similarity to their cluster."""
+    many = "no item has" if number == 0 else f"{counted(number, 'item')} {'has' if number == 1 else 'have'}"
+    own = "their cluster" if number > 1 else "its cluster"
+    return f"{many} a mean posterior similarity below {_HALF:g} to the rest of {own}"
 
 
 def _asked(best: ConsensusPartition) -> str:
@@ -270,6 +307,10 @@ def _figure(value: float, form: str) -> str:
     if np.isnan(value):
         return "not available"
     return "infinite" if np.isinf(value) else format(value, form)
+
+
+def _clusters(low: int, high: int) -> str:
+    return f"{low} to {high} clusters" if low != high else counted(low, "cluster")
 
 
 def _between(low: int, high: int) -> str:
@@ -301,7 +342,7 @@ def _ball_clusters(summary: Summary) -> tuple[int, int]:
 
 
 def _ambiguous_items(summary: Summary) -> npt.NDArray[Any]:
-    """Names of the items that are with their cluster less than half of the time, the least certain first."""
+    """Names of the items whose mean similarity to the rest of their cluster is below a half, the least first."""
     table = summary.items.to_dataframe().sort_values("probability", kind="stable")
     return table.index[table["probability"] < _HALF].to_numpy()
 
@@ -309,12 +350,12 @@ def _ambiguous_items(summary: Summary) -> npt.NDArray[Any]:
 def _ambiguous(summary: Summary) -> str:
     names = _ambiguous_items(summary)
     if not names.size:
-        return "no item is with its cluster in less than half of the posterior"
+        return "no item has a mean similarity below 0.5 to the rest of its cluster"
     return f"{counted(names.size, 'item')}: {_listed(names)}"
 
 
 def _listed(names: npt.NDArray[Any]) -> str:
-    return ", ".join(map(str, names[:_MOST_NAMED])) + (", ..." if names.size > _MOST_NAMED else "")
+    return display.listed(names.tolist(), _MOST_NAMED)
 
 
 def _optimality(summary: Summary) -> str:
@@ -359,7 +400,7 @@ def _proof(summary: Summary) -> str:
     if certificate is None:
         return found or f"{_no_bound(summary).capitalize()}."
     if _is_loose(certificate):
-        longer = "; `certify` spends longer on a proof" if _can_certify(summary) else ""
+        longer = "; a longer computation can give a proof" if _can_certify(summary) else ""
         return f"{found} It is not proven that no other is much better{longer}.".strip()
     return f"{found} No clustering has an expected loss more than {_at_most(certificate.gap)} smaller.".strip()
 
@@ -371,4 +412,4 @@ def _bound(summary: Summary) -> str:
     if certificate.status == "optimal":
         return ", which is proven to be the least"
     unit = summary.consensus.loss.unit
-    return f"; no partition has a smaller one than {display.quantity(certificate.lower_bound, unit, 4)}"
+    return f"; a lower bound over all partitions is {display.quantity(certificate.lower_bound, unit, 4)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, Self
 
@@ -14,6 +15,7 @@ from scipy.special import erf
 from posterior_consensus import display, memory
 from posterior_consensus.arguments import as_generator, check_count
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.expectation import loss_matrix
 from posterior_consensus.losses import PartitionLoss, as_metric, loss_attrs, loss_from, loss_of
 from posterior_consensus.similarity import batch_shifts, similarity_errors
@@ -27,9 +29,11 @@ Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.intp]
 
 _MEASURES = ("draws", "particles", "mean similarity", "rms similarity")
+_DISTANCES = ("value", "mcse", "ess", "by_chance")
 _OF_ITEMS = ("difference", "mcse", "by_chance", "joined", "left")
 _OF_NORMAL = np.sqrt(2 / np.pi)  # mean of the absolute value of a standard normal variable
 _NAMES = ("a", "b")
+_CLEAR = 2.0  # standard errors
 _BELOW = 1e-9  # so that rounding does not choose between two draws
 
 
@@ -40,8 +44,9 @@ class PosteriorComparison(Stored):
     Attributes
     ----------
     distances : xarray.Dataset
-        Over ``measure``: ``value``, ``mcse``, its Monte Carlo standard error, and ``by_chance``, what two samples of
-        one posterior would show. "draws" is the Wasserstein distance between equally many draws of both, "particles"
+        Over ``measure``: ``value``, ``mcse``, its Monte Carlo standard error, ``ess``, the smaller of the two
+        posteriors' effective sample sizes (NaN for similarities), and ``by_chance``, what two samples of one posterior
+        would show. "draws" is the Wasserstein distance between equally many draws of both, "particles"
         that between a few weighted partitions of each, both in the loss's unit; "mean similarity" and "rms similarity"
         are the mean and the root mean square of the differences between the two similarity matrices, over pairs.
     within : xarray.DataArray of shape (posterior,)
@@ -79,6 +84,26 @@ class PosteriorComparison(Stored):
             "difference"
         )
 
+    @property
+    def verdict(self) -> str:
+        """Whether the two posteriors differ more than halves of one do, in words."""
+        between, error = (float(self.distances[name].sel(measure="draws")) for name in ("value", "mcse"))
+        within = dict(zip(_NAMES, self.within.values.tolist(), strict=True))
+        far, unit = display.quantity(between, self.loss.unit, 3), self.loss.unit
+        if any(np.isnan(value) for value in within.values()):
+            return f"The two posteriors are {far} apart; a posterior has too few draws to compare that with its halves."
+        wide = {name: display.quantity(value, unit, 3) for name, value in within.items() if value > between}
+        if wide:
+            halves = " and ".join(f"the halves of {name} are {value} apart" for name, value in wide.items())
+            return (
+                f"{halves[0].upper()}{halves[1:]}, farther than the two posteriors, which are {far} apart: this does "
+                "not show that the posteriors differ. Run longer chains, and see whether they agree."
+            )
+        excess = between - float(np.mean(list(within.values())))
+        if not excess > _CLEAR * error:
+            return f"The two posteriors are {far} apart, within Monte Carlo error no farther than halves of one."
+        return f"The two posteriors differ: by {display.quantity(excess, unit, 3)} more than halves of one do."
+
     def to_dataset(self) -> xr.Dataset:
         """All of it as a Dataset that any file format holds."""
         variables: dict[str, Any] = {
@@ -99,7 +124,7 @@ class PosteriorComparison(Stored):
             return dataset[f"posterior_{name}"].rename(name)
 
         return cls(
-            distances=xr.Dataset({name: read(name) for name in ("value", "mcse", "by_chance")}),
+            distances=xr.Dataset({name: read(name) for name in _DISTANCES}),
             within=read("within"),
             items=xr.Dataset({name: dataset[f"company_{name}"] for name in _OF_ITEMS}),
             similarity=read("similarity"),
@@ -120,12 +145,13 @@ class PosteriorComparison(Stored):
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         facts = []
         for name in _MEASURES:
-            value, error, chance = (float(self.distances[column].sel(measure=name)) for column in self.distances)
+            value, error, size, chance = (float(self.distances[column].sel(measure=name)) for column in _DISTANCES)
             unit = "" if name.endswith("similarity") else self.loss.unit
-            text = display.with_error(display.quantity(value, unit, 4), error)
+            text = display.with_error(display.quantity(value, unit, 4), error, size)
             facts.append((name, text if np.isnan(chance) else f"{text}, by chance {display.quantity(chance, unit, 4)}"))
+        facts.insert(0, ("verdict", self.verdict))
         ends = ", ".join(f"{value:.4g} within {name}" for name, value in zip(_NAMES, self.within.values, strict=True))
-        facts.insert(1, ("halves", f"{ends} ({self.n_matched} draws each, {self.loss.name})"))
+        facts.insert(2, ("halves", f"{ends} ({self.n_matched} draws each, {self.loss.name})"))
         n_items, dim = self.items["difference"].size, self.items["difference"].dims[0]
         title = f"PosteriorComparison: {n_items} items ({dim}), those whose company differs most first"
         return title, facts, self.to_dataframe()
@@ -218,14 +244,15 @@ def compare_posteriors(
     theirs = PartitionDraws(a.items, b.samples, b.drawn.of_items(order))
     plain = PartitionDraws(a.items, a.samples, a.drawn), theirs
     n_matched = max(1, min(n_draws, a.n_draws // 2, b.n_draws // 2))
-    value, error = _distance(_evenly(plain[0], n_matched), _evenly(plain[1], n_matched), metric)
+    between = _distance(_evenly(plain[0], n_matched), _evenly(plain[1], n_matched), metric)
     within = np.array([_within(draws, n_matched, metric) for draws in plain])
     seen = [particles(draws, n_particles, loss=metric, random_seed=seed, progressbar=progressbar) for draws in plain]
     moved = _between_particles(plain, seen, metric)
     pairs = _similarities(a, b, order)
     measured = {
-        "value": [value, moved.value, *pairs.values],
-        "mcse": [error, moved.error, *pairs.errors],
+        "value": [between.value, moved.distance.value, *pairs.values],
+        "mcse": [between.mcse, moved.distance.mcse, *pairs.errors],
+        "ess": [between.ess, moved.distance.ess, np.nan, np.nan],
         "by_chance": [within.mean(), np.nan, *pairs.by_chance],
     }
     sides = {"posterior": list(_NAMES)}
@@ -258,10 +285,25 @@ def _evenly(draws: PartitionDraws, n_draws: int) -> PartitionDraws:
     return replace(taken, samples=taken.samples.weighted(np.ones(n_draws)))
 
 
-def _distance(one: PartitionDraws, other: PartitionDraws, metric: PartitionLoss) -> tuple[float, float]:
-    """Wasserstein distance between equally many draws of the same weight, and its standard error."""
+class _Distance(NamedTuple):
+    """A Wasserstein distance, its Monte Carlo standard error, and the smaller effective sample size of the two."""
+
+    value: float
+    mcse: float
+    ess: float
+
+
+def _with_error(value: float, potentials: Sequence[tuple[Samples, Floats]]) -> _Distance:
+    """A distance with the error of the mean potentials of the dual problem, one for each posterior."""
+    errors = [samples.mcse(potential) for samples, potential in potentials]
+    sizes = [samples.ess(potential) for samples, potential in potentials]
+    return _Distance(value, float(np.hypot(*errors)), float(np.fmin(*sizes)))
+
+
+def _distance(one: PartitionDraws, other: PartitionDraws, metric: PartitionLoss) -> _Distance:
+    """Wasserstein distance between equally many draws of the same weight."""
     value, of_one, of_other = matched(loss_matrix(one.labels, other, metric))
-    return value, float(np.hypot(one.samples.mcse(of_one), other.samples.mcse(of_other)))
+    return _with_error(value, [(one.samples, of_one), (other.samples, of_other)])
 
 
 def _within(draws: PartitionDraws, n_draws: int, metric: PartitionLoss) -> float:
@@ -278,8 +320,7 @@ def _within(draws: PartitionDraws, n_draws: int, metric: PartitionLoss) -> float
 
 
 class _Moved(NamedTuple):
-    value: float
-    error: float
+    distance: _Distance
     plan: Floats
 
 
@@ -290,11 +331,11 @@ def _between_particles(
     arrival = as_partition_draws(seen[1].partitions.values)
     costs = loss_matrix(seen[0].partitions.values, arrival, metric)
     value, plan, *potentials = transported(costs, seen[0].weights.values, seen[1].weights.values)
-    errors = [
-        draws.samples.mcse(potential[one.assignment.values])
+    of_draws = [
+        (draws.samples, potential[one.assignment.values])
         for draws, one, potential in zip(plain, seen, potentials, strict=True)
     ]
-    return _Moved(value, float(np.hypot(errors[0], errors[1])), plan)
+    return _Moved(_with_error(value, of_draws), plan)
 
 
 class _Pairs(NamedTuple):

@@ -57,7 +57,14 @@ class Modes:
         return self.weights.size
 
 
-def separated_modes(partitions: npt.NDArray[np.int32], losses: Floats, samples: Samples, loss: PartitionLoss) -> Modes:
+def separated_modes(
+    partitions: npt.NDArray[np.int32],
+    losses: Floats,
+    samples: Samples,
+    loss: PartitionLoss,
+    *,
+    independent: bool = False,
+) -> Modes:
     """Join partitions until a valley lies between every two groups: the groups are the modes.
 
     Parameters
@@ -70,6 +77,9 @@ def separated_modes(partitions: npt.NDArray[np.int32], losses: Floats, samples: 
         Chains and weights of the draws.
     loss : PartitionLoss
         The loss of `losses`; a metric, or nearly.
+    independent : bool
+        Whether to take the draws for independent ones. Modes that only this shows are neither there nor absent: a
+        valley is, and the effective draws are too few to say that it is no accident.
 
     Returns
     -------
@@ -100,7 +110,7 @@ def separated_modes(partitions: npt.NDArray[np.int32], losses: Floats, samples: 
 
     The two groups with the weakest evidence are joined first, of equal ones the nearest.
     """
-    regions = _Regions(partitions, losses, samples, loss)
+    regions = _Regions(partitions, losses, samples, loss, independent)
     groups: list[Group] = [(k,) for k in np.flatnonzero(regions.weights > 0).tolist()]
     evidence = regions.evidence(list(combinations(groups, 2)), groups)
     while evidence:
@@ -125,10 +135,16 @@ class _Regions:
     """The draws nearest to each partition, and what lies between groups of them."""
 
     def __init__(
-        self, partitions: npt.NDArray[np.int32], losses: Floats, samples: Samples, loss: PartitionLoss
+        self,
+        partitions: npt.NDArray[np.int32],
+        losses: Floats,
+        samples: Samples,
+        loss: PartitionLoss,
+        independent: bool,
     ) -> None:
         self._losses = losses
         self._samples = samples
+        self._independent = independent
         self._nearest = losses.argmin(axis=0)
         self._least = losses.min(axis=0)
         self.weights: Floats = np.bincount(self._nearest, samples.weights, len(partitions)).astype(np.float64)
@@ -179,6 +195,8 @@ class _Regions:
     def _effective(self, values: Floats) -> Floats:
         """Effective number of draws for the mean of each row; NaN where the draws cannot tell."""
         most = self._samples.effective_draws
+        if self._independent:
+            return np.full(len(values), most)
         error = self._samples.mcse(values)
         variance = self._samples.mean(np.square(values))
         varies = variance > _TIE**2

@@ -27,7 +27,7 @@ from posterior_consensus.sources.labels import as_pair_source
 Floats = npt.NDArray[np.float64]
 
 _DIM = "number_of_clusters"  # where it is stored
-_COLUMNS = ("expected_loss", "mcse", "difference", "difference_mcse", "probability", "probability_mcse")
+_COLUMNS = ("expected_loss", "mcse", "difference", "difference_mcse", "ess", "probability", "probability_mcse")
 _HELD = 0.01  # probability from which a number of clusters is among those of the posterior
 _BESIDE = 5  # numbers on either side of the best where there are no draws to tell which are of interest
 _PAIRS = 20  # of clusters, those most often together, whose unions are looked at
@@ -46,8 +46,9 @@ class LossByNClusters(Stored):
         The partition of least expected loss found with each number of clusters.
     table : xarray.Dataset
         Over ``n_clusters``: ``expected_loss`` and its ``mcse``; ``difference`` to the least and ``difference_mcse``,
-        over the same draws; ``probability`` of that number in the posterior and ``probability_mcse``. Errors and
-        probabilities are NaN for a similarity matrix alone, errors also for a loss of PAIR_LOSSES.
+        over the same draws; ``ess``, the smaller effective sample size of the two; ``probability`` of that number in
+        the posterior and ``probability_mcse``. Errors, sizes and probabilities are NaN for a similarity matrix alone,
+        errors and sizes also for a loss of PAIR_LOSSES.
     loss : PartitionLoss or PairLoss
     n_draws : int or None
         None where a similarity matrix alone was given.
@@ -100,6 +101,7 @@ class LossByNClusters(Stored):
             ("within Monte Carlo error", ", ".join(others) or "none"),
             ("loss", f"{self.loss.name}{f', {self.loss.unit}' if self.loss.unit else ''}"),
             ("draws", "none, a similarity matrix alone" if self.n_draws is None else str(self.n_draws)),
+            *display.about_errors(self.table["ess"]),
         ]
         return f"LossByNClusters: {numbers[0]} to {numbers[-1]} clusters", facts, self.to_dataframe()
 
@@ -306,16 +308,17 @@ def _checked(n_clusters: Any, n_items: int) -> list[int]:
 
 
 def _losses(source: PairSource, partitions: npt.NDArray[Any], loss: Objective) -> tuple[Floats, ...]:
-    """Expected losses, differences to the least, and the errors of both."""
+    """Expected losses, differences to the least, the errors of both, and the smaller effective sample size."""
     unknown = np.full(len(partitions), np.nan)
     if source.n_draws is None or isinstance(loss, PairLoss):
         expected = mean_loss(source, partitions, loss)
-        return expected, unknown, expected - expected.min(), unknown
+        return expected, unknown, expected - expected.min(), unknown, unknown
     samples = source.as_draws().samples
     losses = draw_losses(partitions, source.as_draws(), loss)
     expected = samples.mean(losses)
     more = losses - losses[expected.argmin()]
-    return expected, samples.mcse(losses), samples.mean(more), samples.mcse(more)
+    ess = np.fmin(samples.ess(losses), samples.ess(more))
+    return expected, samples.mcse(losses), samples.mean(more), samples.mcse(more), ess
 
 
 def _probabilities(source: PairSource, numbers: list[int]) -> tuple[Floats, Floats]:

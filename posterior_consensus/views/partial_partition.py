@@ -33,8 +33,8 @@ class PartialPartition(Stored, HasLabels):
         Clusters of the sure items from 0, in order of first appearance, -1 for the open ones.
     probability : float
         Posterior probability that the sure items are clustered exactly like this.
-    mcse : float
-        Its Monte Carlo standard error.
+    mcse, ess : float
+        Its Monte Carlo standard error and effective sample size; below 100 the error is rough.
     prob : float
         Probability asked for.
     n_items_bound : int
@@ -46,13 +46,14 @@ class PartialPartition(Stored, HasLabels):
         The partition of all items of least expected loss found among those that agree with `labels`.
     loss : PartitionLoss or None
         Its loss.
-    expected_loss, expected_loss_mcse : float
-        Expected loss of `completion` and its Monte Carlo standard error; NaN without one.
+    expected_loss, expected_loss_mcse, expected_loss_ess : float
+        Expected loss of `completion`, its Monte Carlo standard error and effective sample size; NaN without one.
     """
 
     labels: xr.DataArray
     probability: float
     mcse: float
+    ess: float
     prob: float
     n_items_bound: int
     curve: xr.DataArray
@@ -60,6 +61,7 @@ class PartialPartition(Stored, HasLabels):
     loss: PartitionLoss | None
     expected_loss: float
     expected_loss_mcse: float
+    expected_loss_ess: float
 
     @property
     def n_items(self) -> int:
@@ -85,7 +87,7 @@ class PartialPartition(Stored, HasLabels):
         listed = ", ".join(map(str, sizes)) if sizes.size <= _LISTED else f"{sizes[0]} to {sizes[-1]}"
         clusters = f"clustered exactly as found, in {display.counted(sizes.size, 'cluster')} of {listed}"
         others = {0: "none is open", 1: "the other is open"}.get(n_open, f"the other {n_open} are open")
-        probability = display.with_error(f"{self.probability:.3g}", self.mcse)
+        probability = display.with_error(f"{self.probability:.3g}", self.mcse, self.ess)
         return f"With probability {probability}, {self.n_items} of {n} items ({dim}) are {clusters}; {others}."
 
     def to_dataset(self) -> xr.Dataset:
@@ -94,6 +96,7 @@ class PartialPartition(Stored, HasLabels):
             "partial_labels": self.labels.rename("partial_labels"),
             "partial_probability": self.probability,
             "partial_mcse": self.mcse,
+            "partial_ess": self.ess,
             "partial_n_items_bound": self.n_items_bound,
             "partial_curve": ("partial_n_items", self.curve.values),
         }
@@ -104,6 +107,7 @@ class PartialPartition(Stored, HasLabels):
                 "partial_completion": self.completion.rename("partial_completion"),
                 "partial_expected_loss": ((), self.expected_loss, measure),
                 "partial_expected_loss_mcse": ((), self.expected_loss_mcse, measure),
+                "partial_expected_loss_ess": self.expected_loss_ess,
             }
             attrs |= loss_attrs(self.loss, "partial_")
         return stored(self.labels, variables, attrs)
@@ -115,6 +119,7 @@ class PartialPartition(Stored, HasLabels):
             labels=dataset["partial_labels"].rename("labels"),
             probability=float(dataset["partial_probability"]),
             mcse=float(dataset["partial_mcse"]),
+            ess=float(dataset["partial_ess"]),
             prob=float(dataset.attrs["partial_prob"]),
             n_items_bound=int(dataset["partial_n_items_bound"]),
             curve=_curve(dataset["partial_curve"].values),
@@ -122,6 +127,7 @@ class PartialPartition(Stored, HasLabels):
             loss=loss_from(dataset.attrs, "partial_") if is_complete else None,
             expected_loss=float(dataset["partial_expected_loss"]) if is_complete else np.nan,
             expected_loss_mcse=float(dataset["partial_expected_loss_mcse"]) if is_complete else np.nan,
+            expected_loss_ess=float(dataset["partial_expected_loss_ess"]) if is_complete else np.nan,
         )
 
     def to_dataframe(self) -> pd.DataFrame:
@@ -149,7 +155,8 @@ class PartialPartition(Stored, HasLabels):
             ("area", f"{self.area:.3g} under the curve of probability by number of items"),
         ]
         if self.completion is not None and self.loss is not None:
-            expected = display.with_error(display.quantity(self.expected_loss, self.loss.unit), self.expected_loss_mcse)
+            value = display.quantity(self.expected_loss, self.loss.unit)
+            expected = display.with_error(value, self.expected_loss_mcse, self.expected_loss_ess)
             clusters = display.counted(int(self.completion.max()) + 1, "cluster")
             facts.append(("completion", f"{clusters}, expected {self.loss.name} {expected}"))
         title = f"PartialPartition: {self.n_items} of {self.labels.size} items ({self.labels.dims[0]})"
@@ -215,7 +222,7 @@ def partial_partition(
 
     See Also
     --------
-    item_uncertainty : how surely each item is with its cluster, one item at a time.
+    item_uncertainty : mean similarity of each item to the rest of its cluster.
     plot_partial_partition : the curve.
     plot_data, plot_psm : both take the result, and draw open items pale.
 
@@ -245,15 +252,16 @@ def partial_partition(
     rng = as_generator(random_seed)
     labels, curve, bound = search(draws, prob, n_starts, rng, seconds, progressbar)
     agrees = _agreement(draws, labels)
-    completion, expected, error = None, np.nan, np.nan
+    completion, expected, error, size = None, np.nan, np.nan, np.nan
     if loss is not None:
         full = completed(draws, labels, loss, rng, seconds, progressbar)
         completion = draws.items.array(full, "completion")
-        expected, error = (float(one[0]) for one in loss_and_error(draws, full[np.newaxis], loss))
+        expected, error, size = (float(one[0]) for one in loss_and_error(draws, full[np.newaxis], loss))
     return PartialPartition(
         labels=draws.items.array(labels, "labels"),
         probability=float(draws.samples.mean(agrees)),
         mcse=float(draws.samples.mcse(agrees)),
+        ess=float(draws.samples.ess(agrees)),
         prob=prob,
         n_items_bound=bound,
         curve=_curve(curve),
@@ -261,6 +269,7 @@ def partial_partition(
         loss=loss,
         expected_loss=expected,
         expected_loss_mcse=error,
+        expected_loss_ess=size,
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from posterior_consensus.display import ordinal
+from posterior_consensus.display import is_rough, ordinal
 from posterior_consensus.ensemble.draws import PartitionDraws
 
 Floats = npt.NDArray[np.float64]
@@ -32,6 +32,11 @@ class Visits(NamedTuple):
         """Where (C, M) a chain that differs has nearly all or nearly none of its draws at a mode."""
         extreme = (self.shares < NEARLY_NONE) | (self.shares > 1 - NEARLY_NONE)
         return self.differs & extreme
+
+    @property
+    def belonging(self) -> tuple[object, ...]:
+        """Names of the chains that are apart from others."""
+        return tuple(self.names[c] for c in np.flatnonzero(self.apart.any(axis=1)))
 
     @property
     def staying(self) -> list[tuple[int, list[object]]]:
@@ -95,39 +100,38 @@ def _differs(shares: Floats, worth: Floats, lengths: Floats) -> npt.NDArray[np.b
     return differs
 
 
-def judged(found: Visits, weights: Floats, errors: Floats) -> tuple[str, tuple[object, ...], str]:
+def judged(found: Visits, weights: Floats, errors: Floats, sizes: Floats) -> tuple[str, tuple[object, ...], str]:
     """Return the status, the chains that belong to modes, and what to report, in words.
 
     Parameters
     ----------
     found : Visits
         Of each chain to each of at least two modes.
-    weights, errors : ndarray of shape (M,)
-        Posterior probability of each mode and its Monte Carlo standard error.
+    weights, errors, sizes : ndarray of shape (M,)
+        Posterior probability of each mode, its Monte Carlo standard error and effective sample size.
     """
     number = weights.size
-    apart = found.apart.any(axis=1)
-    if apart.any():
-        stays = [f"{_chains(names)} {_verb(names, 'stay')} in the {ordinal(k)} answer" for k, names in found.staying]
-        stays += [
-            f"{_chains(names)} hardly ever {_verb(names, 'visit')} the {ordinal(k)} answer"
-            for k, names in found.missing
-        ]
-        told = ", ".join(stays)
-        belonging = tuple(found.names[c] for c in np.flatnonzero(apart))
-        verdict = f"{told[:1].upper()}{told[1:]}: the sampler does not mix and the weights mean nothing."
-        return "chains in different modes", belonging, verdict
-    answers = f"{_WORDS[number] if number < len(_WORDS) else number} answers"
+    if found.belonging:
+        told = _whereabouts(found, "answer")
+        verdict = (
+            f"{told[:1].upper()}{told[1:]}: the sampler does not mix between modes, so the weights do not estimate "
+            "probabilities."
+        )
+        return "chains in different modes", found.belonging, verdict
+    answers = f"{_word(number)} answers"
     known = [
         f"{weight:.2f}" if np.isnan(error) else f"{weight:.2f} ({error:.2g})"
         for weight, error in zip(weights, errors, strict=True)
     ]
     weighted = f"{', '.join(known[:-1])} and {known[-1]}"
     absent = np.argwhere(found.shares == 0)
+    visited = f"{answers}: every chain visits {'both' if number == 2 else 'all of them'}"
+    least = float(sizes.min())
+    rough = f" They rest on {least:.3g} effective draws, so that they and their errors are rough."
     if len(found.names) == 1:
         verdict = (
-            f"{answers} in one chain, with weights {weighted}. Nothing says whether another chain would find the "
-            "same: run at least four from different starts."
+            f"{answers} in one chain, with weights {weighted}.{rough * is_rough(least)} Nothing says whether another "
+            "chain would find the same: run at least four from different starts."
         )
     elif absent.size:
         chain, k = absent[0]
@@ -135,15 +139,53 @@ def judged(found: Visits, weights: Floats, errors: Floats) -> tuple[str, tuple[o
             f"{answers}, with weights {weighted}. Chain {found.names[chain]} has not visited the {ordinal(k)} answer, "
             "which may be chance: run longer chains."
         )
+    elif found.differs.any():
+        verdict = (
+            f"{visited}, but for different shares of its draws. Run longer chains: the weights {weighted} are not "
+            "settled."
+        )
+    elif is_rough(least):
+        verdict = f"{visited}, with weights {weighted}.{rough} Run longer chains before reporting them."
     else:
-        visited = f"{answers}: every chain visits {'both' if number == 2 else 'all of them'}"
         verdict = f"{visited}; report them with their weights {weighted}."
-        if found.differs.any():
-            verdict = (
-                f"{visited}, but for different shares of its draws. Run longer chains: the weights {weighted} are not "
-                "settled."
-            )
     return "several answers", (), verdict
+
+
+def undecided(found: Visits, apart: str, known: int) -> str:
+    """What to report where the effective draws are too few to tell whether there are more answers, in words.
+
+    Parameters
+    ----------
+    found : Visits
+        Of each chain to each of the groups of draws that would be modes if the draws were independent.
+    apart : str
+        How far the groups' partitions are from each other, with the unit.
+    known : int
+        Number of answers that the draws show.
+    """
+    number = found.shares.shape[1]
+    told = f"; {_whereabouts(found, 'group')}" if found.belonging else ""
+    question = (
+        "one answer from several" if known == 1 else f"whether there are more than {_word(known).lower()} answers"
+    )
+    return (
+        f"Cannot tell {question}: successive draws are so much alike that they are worth too few independent ones. "
+        f"{_word(number)} groups of draws have partitions {apart} apart, with few draws between them{told}. Run longer "
+        "chains, or a sampler that mixes better."
+    )
+
+
+def _whereabouts(found: Visits, place: str) -> str:
+    """Which chains stay where, and which hardly visit what."""
+    told = [f"{_chains(names)} {_verb(names, 'stay')} in the {ordinal(k)} {place}" for k, names in found.staying]
+    told += [
+        f"{_chains(names)} hardly ever {_verb(names, 'visit')} the {ordinal(k)} {place}" for k, names in found.missing
+    ]
+    return ", ".join(told)
+
+
+def _word(number: int) -> str:
+    return _WORDS[number] if number < len(_WORDS) else str(number)
 
 
 def _chains(names: Sequence[object]) -> str:

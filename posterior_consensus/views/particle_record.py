@@ -28,15 +28,15 @@ class Particles(Stored):
     Attributes
     ----------
     partitions : xarray.DataArray of shape (particle, n_items), dtype int32
-    weights, weights_mcse : xarray.DataArray of shape (particle,)
-        Posterior probability of each particle's region, the draws that are nearest to it, and its Monte Carlo
-        standard error.
+    weights, weights_mcse, weights_ess : xarray.DataArray of shape (particle,)
+        Posterior probability of each particle's region, the draws that are nearest to it, its Monte Carlo standard
+        error, and the effective sample size behind that, below 100 of which it is rough.
     mode : xarray.DataArray of shape (particle,), dtype int64
         Which particles divide one mode of the posterior and which are answers of their own: number of the mode, the
         heaviest 0.
-    distance, distance_mcse : float
+    distance, distance_mcse, distance_ess : float
         Mean over the draws of the loss of the nearest particle, in the loss's unit: the Wasserstein distance, if the
-        loss is a metric.
+        loss is a metric; its Monte Carlo standard error and effective sample size, below 100 of which that is rough.
     expected_loss : xarray.DataArray of shape (particle,)
         Mean loss of each particle over the draws of its region.
     assignment : xarray.DataArray of shape (sample,), dtype int32
@@ -46,9 +46,10 @@ class Particles(Stored):
     path : xarray.Dataset
         ``distance`` and ``mcse`` over ``n_particles``, from one on.
     loss : PartitionLoss
-    status : {"one answer", "several answers", "chains in different modes"}
+    status : {"one answer", "several answers", "chains in different modes", "unknown"}
+        "unknown" where the effective draws are too few to tell one answer from several, or one particle was asked for.
     chains : tuple
-        Names of the chains that belong to particles; empty unless the status says that there are some.
+        Names of the chains that stay in different modes or, if the status is "unknown", in different groups of draws.
     verdict : str
         What to report.
     n_searched : int
@@ -61,9 +62,11 @@ class Particles(Stored):
     partitions: xr.DataArray
     weights: xr.DataArray
     weights_mcse: xr.DataArray
+    weights_ess: xr.DataArray
     mode: xr.DataArray
     distance: float
     distance_mcse: float
+    distance_ess: float
     expected_loss: xr.DataArray
     assignment: xr.DataArray
     by_chain: xr.DataArray
@@ -190,9 +193,11 @@ class Particles(Stored):
             "particle_partition": self.partitions,
             "particle_weight_of": self.weights,
             "particle_weight_mcse": self.weights_mcse,
+            "particle_weight_ess": self.weights_ess,
             "particle_mode": self.mode,
             "particle_distance": ((), self.distance, measure),
             "particle_distance_mcse": ((), self.distance_mcse, measure),
+            "particle_distance_ess": self.distance_ess,
             "particle_expected_loss": self.expected_loss,
             "particle_assignment": self.assignment.rename(_STORED_SAMPLE),
             "particle_by_chain": (("particle_chain_name", "particle"), self.by_chain.values),
@@ -216,9 +221,11 @@ class Particles(Stored):
             partitions=own["particle_partition"].rename("partitions"),
             weights=own["particle_weight_of"].rename("weights"),
             weights_mcse=own["particle_weight_mcse"].rename("weights_mcse"),
+            weights_ess=own["particle_weight_ess"].rename("weights_ess"),
             mode=own["particle_mode"].rename("mode"),
             distance=float(own["particle_distance"]),
             distance_mcse=float(own["particle_distance_mcse"]),
+            distance_ess=float(own["particle_distance_ess"]),
             expected_loss=own["particle_expected_loss"].rename("expected_loss"),
             assignment=own["particle_assignment"]
             .rename({new: old for old, new in _STORED_SAMPLE.items()})
@@ -247,7 +254,8 @@ class Particles(Stored):
         )
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
-        distance = display.with_error(display.quantity(self.distance, self.loss.unit), self.distance_mcse)
+        value = display.quantity(self.distance, self.loss.unit)
+        distance = display.with_error(value, self.distance_mcse, self.distance_ess)
         before = "; ".join(f"{k + 1}: {value:.4g}" for k, value in enumerate(self.path["distance"].values))
         kind = "distance" if self.loss.metric else "mean loss"
         n_items = self.partitions.shape[1]

@@ -70,6 +70,11 @@ class ParticleSearch:
         """Number of partitions among the draws."""
         return self._all.rows.size
 
+    @property
+    def stopped(self) -> bool:
+        """Whether time or the user ended the search."""
+        return bool(self._executor.stopped)
+
     def one(self, labels: Labels) -> Placed:
         """Begin with the consensus."""
         return self._placed(self._all, labels[np.newaxis])

@@ -10,19 +10,20 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from posterior_consensus import display
 from posterior_consensus.arguments import as_generator, check_count, check_seconds
 from posterior_consensus.cluster import using
 from posterior_consensus.consensus.greedy import greedy
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.executor import Executor
-from posterior_consensus.expectation import Floats, loss_matrix
+from posterior_consensus.expectation import Floats, loss_matrix, losses_between
 from posterior_consensus.losses import PartitionLoss, as_loss
 from posterior_consensus.partitions import Labels, canonical_labels
 from posterior_consensus.progress import track
 from posterior_consensus.sources.labels import as_partition_draws
 from posterior_consensus.views.likely import may_have_more
 from posterior_consensus.views.modes import FURTHER, Modes, separated_modes
-from posterior_consensus.views.particle_chains import judged, visits
+from posterior_consensus.views.particle_chains import judged, undecided, visits
 from posterior_consensus.views.particle_record import Particles, chain_shares
 from posterior_consensus.views.particle_search import ParticleSearch, Placed, extended
 
@@ -60,11 +61,12 @@ def particles(
     ----------
     draws : PartitionDraws or anything :func:`as_partition_draws` takes
     n_particles : int or "auto"
-        Number of partitions; "auto" for the number of separated modes of the posterior.
+        Number of partitions; "auto" for the number of separated modes of the posterior. The verdict, `status` and
+        `mode` rest on the same modes whatever the number, but for 1, which looks for no others.
     loss : str or PartitionLoss, optional
         By default "vi". Any loss between partitions is taken; the distance is one of Wasserstein's if it is a metric.
     max_particles : int
-        Largest number that "auto" tries.
+        Largest number that is tried to find the modes.
     n_starts : int
         Number of runs from draws at random for each number of particles, and of changes of the best particles in
         vain after which the search ends.
@@ -109,8 +111,10 @@ def particles(
     those of one less as well, so that the path never rises. One particle is the consensus partition.
 
     Particles are answers of their own only where a valley lies between them, fewer draws than at either; else they
-    divide one mode. "auto" looks at two numbers of particles beyond the most modes found, and takes as many as there
-    are modes. Chains are said to be in different modes where a chain's share of its draws at a mode differs from that
+    divide one mode. The search looks at two numbers of particles beyond the most modes found; "auto" takes as many as
+    there are modes. Where there would be more modes if the draws were independent, but the effective draws are too few
+    to show them, the verdict says that it cannot tell, how far the groups of draws are apart, and which chains stay in
+    them. Chains are said to be in different modes where a chain's share of its draws at a mode differs from that
     of the others by more than Monte Carlo error (level 0.01 over all chains and modes, effective numbers of draws from
     the autocorrelation of the visits, ten at least), and is below 0.05 or above 0.95.
 
@@ -165,8 +169,7 @@ def find_particles(
     record = as_loss("vi" if loss is None else loss)
     check_count("n_starts", n_starts)
     most = check_count("max_particles", max_particles)
-    if n_particles != "auto":
-        most = _check_number(n_particles)
+    number = None if n_particles == "auto" else _check_number(n_particles)
     if seconds is not None:
         check_seconds(seconds)
     rng = as_generator(random_seed)
@@ -182,30 +185,20 @@ def find_particles(
         executor = Executor(-1, left, labels.n_items * labels.n_draws)
     with executor:
         search = ParticleSearch(labels, record, executor)
-        if n_particles != "auto" and most > search.n_distinct:
+        if number is not None and number > search.n_distinct:
             raise ValueError(
-                f"`n_particles` must be at most the number of distinct draws, {search.n_distinct}; got {most}."
+                f"`n_particles` must be at most the number of distinct draws, {search.n_distinct}; got {number}."
             )
-        path = [search.one(first)]
-        found = path[0]
-        for number in track(range(2, min(most, search.n_distinct) + 1), "Particles", progressbar=progressbar):
-            if n_particles == "auto" and (number > len(found.partitions) + FURTHER or executor.stopped):
-                break
-            if search.work > effort.most_work:
-                break
-            path.append(search.one_more(path[-1], n_starts, rng, effort.most_work))
-            if n_particles == "auto":
-                found = _at_modes(search, path, found, labels, record)
+        seen = _search(search, labels, record, first, number, most, n_starts, rng, effort, progressbar)
     if executor.stopped == "interrupted":
-        warnings.warn(f"The search was interrupted at {len(path)} particles.", stacklevel=2)
-    looked = n_particles == "auto"
-    near = np.stack([loss_matrix(placed.partitions, labels, record).min(axis=0) for placed in path])
-    partitions = (found if looked else path[-1]).partitions
+        warnings.warn(f"The search was interrupted at {len(seen.path)} particles.", stacklevel=2)
+    near = np.stack([loss_matrix(placed.partitions, labels, record).min(axis=0) for placed in seen.path[:number]])
+    partitions = (seen.modes if number is None else seen.path[number - 1]).partitions
     if one is not None and len(partitions) == 1:
         partitions = one[np.newaxis]
     elif at.size < draws.n_items:
         partitions = extended(draws, at, partitions, loss_matrix(partitions, labels, record).argmin(axis=0))
-    return _as_particles(draws, record, near, partitions, looked, at.size)
+    return _as_particles(draws, record, near, partitions, number, seen, labels)
 
 
 def _looked_at(draws: PartitionDraws, effort: Effort) -> tuple[npt.NDArray[np.intp], PartitionDraws]:
@@ -225,21 +218,63 @@ def _check_number(n_particles: Any) -> int:
     return check_count("n_particles", n_particles)
 
 
+class _Seen(NamedTuple):
+    """Particles of each number, one for each mode, and one for each that there would be, were the draws independent."""
+
+    path: list[Placed]
+    modes: Placed
+    supposed: Placed
+
+
+def _search(
+    search: ParticleSearch,
+    draws: PartitionDraws,
+    loss: PartitionLoss,
+    consensus: Labels,
+    number: int | None,
+    most: int,
+    n_starts: int,
+    rng: np.random.Generator,
+    effort: Effort,
+    progressbar: bool,
+) -> _Seen:
+    """Look beyond the most modes found, whatever `number` is asked for: how many modes there are is one question."""
+    path = [search.one(consensus)]
+    modes = supposed = path[0]
+    asked = number or 1
+    last = 1 if number == 1 else min(max(asked, most), search.n_distinct)
+    for more in track(range(2, last + 1), "Particles", progressbar=progressbar):
+        if more > asked and (
+            more > len(modes.partitions) + FURTHER or search.stopped or search.work > effort.most_work
+        ):
+            break
+        path.append(search.one_more(path[-1], n_starts, rng, effort.most_work))
+        modes = _at_modes(search, path, modes, draws, loss)
+        supposed = _at_modes(search, path, supposed, draws, loss, independent=True)
+    return _Seen(path, modes, supposed)
+
+
 def _at_modes(
-    search: ParticleSearch, path: list[Placed], found: Placed, draws: PartitionDraws, loss: PartitionLoss
+    search: ParticleSearch,
+    path: list[Placed],
+    found: Placed,
+    draws: PartitionDraws,
+    loss: PartitionLoss,
+    independent: bool = False,
 ) -> Placed:
     """Particles of as many modes as the last of a path shows, if those are more than `found` has."""
-    modes = _modes(path[-1].partitions, draws, loss)
+
+    def modes_of(placed: Placed) -> Modes:
+        losses = loss_matrix(placed.partitions, draws, loss)
+        return separated_modes(placed.partitions, losses, draws.samples, loss, independent=independent)
+
+    modes = modes_of(path[-1])
     if modes.n_modes <= len(found.partitions):
         return found
     one_each = path[modes.n_modes - 1]
-    if modes.n_modes == len(path) or _modes(one_each.partitions, draws, loss).n_modes == modes.n_modes:
+    if modes.n_modes == len(path) or modes_of(one_each).n_modes == modes.n_modes:
         return one_each
     return search.from_groups(path[-1], modes.mode)
-
-
-def _modes(partitions: npt.NDArray[np.int32], draws: PartitionDraws, loss: PartitionLoss) -> Modes:
-    return separated_modes(partitions, loss_matrix(partitions, draws, loss), draws.samples, loss)
 
 
 def _as_particles(
@@ -247,8 +282,9 @@ def _as_particles(
     loss: PartitionLoss,
     near: Floats,
     partitions: npt.NDArray[np.int32],
-    looked: bool,
-    n_searched: int,
+    number: int | None,
+    seen: _Seen,
+    searched: PartitionDraws,
 ) -> Particles:
     """Dress particles in the user's coordinates, the heaviest first, and their path, from the least losses along it."""
     distances, errors = draws.samples.mean(near), draws.samples.mcse(near)
@@ -258,18 +294,10 @@ def _as_particles(
     nearest, least = losses.argmin(axis=0), losses.min(axis=0)
     at_each = _indicators(nearest, len(losses))
     weights = draws.samples.mean(at_each)
-    # Particles that stand for modes each do so, also where only more of them showed the valley between two.
-    mode = np.arange(len(losses)) if looked else separated_modes(partitions, losses, draws.samples, loss).mode
-    n_modes = int(mode.max()) + 1
-    at_modes = _indicators(mode[nearest], n_modes)
-    chains: tuple[object, ...] = ()
-    if n_modes == 1:
-        status, verdict = "one answer", _of_one(draws, len(losses), looked)
-    else:
-        errors_of_modes = draws.samples.mcse(at_modes)
-        status, chains, verdict = judged(visits(draws, at_modes), draws.samples.mean(at_modes), errors_of_modes)
-        if n_modes < len(losses):
-            verdict += f" The {len(losses)} particles divide them."
+    at_modes = at_each if number is None else _nearest(seen.modes.partitions, searched, loss)
+    # A particle stands for the mode that has most of its draws.
+    mode = ((at_each * draws.weights) @ at_modes.T).argmax(axis=1)
+    status, chains, verdict = _judged(draws, at_modes, seen, searched, loss, number)
     measure = {"loss": loss.name, "unit": loss.unit}
     within = np.divide(draws.samples.mean(losses * at_each), weights, out=np.zeros_like(weights), where=weights > 0)
     coords = draws.samples.coords | {"weight": ("sample", draws.weights)}
@@ -278,9 +306,11 @@ def _as_particles(
         partitions=draws.items.partition_array(partitions, "particle", "partitions"),
         weights=xr.DataArray(weights, dims="particle", name="weights"),
         weights_mcse=xr.DataArray(draws.samples.mcse(at_each), dims="particle", name="weights_mcse"),
+        weights_ess=xr.DataArray(draws.samples.ess(at_each), dims="particle", name="weights_ess"),
         mode=xr.DataArray(mode, dims="particle", name="mode"),
         distance=float(draws.samples.mean(least)),
         distance_mcse=float(draws.samples.mcse(least)),
+        distance_ess=float(draws.samples.ess(least)),
         expected_loss=xr.DataArray(within, dims="particle", name="expected_loss", attrs=measure),
         assignment=xr.DataArray(nearest.astype(np.int32), coords, "sample", "assignment"),
         by_chain=chain_shares(by_chain.shares, by_chain.names),
@@ -292,7 +322,7 @@ def _as_particles(
         status=status,
         chains=chains,
         verdict=verdict,
-        n_searched=n_searched,
+        n_searched=searched.n_items,
         draws=draws,
     )
 
@@ -302,12 +332,48 @@ def _indicators(values: npt.NDArray[np.integer[Any]], number: int) -> Floats:
     return (np.arange(number)[:, np.newaxis] == values).astype(np.float64)
 
 
-def _of_one(draws: PartitionDraws, number: int, looked: bool) -> str:
-    """What to report where one mode is found."""
+def _nearest(partitions: npt.NDArray[np.int32], draws: PartitionDraws, loss: PartitionLoss) -> Floats:
+    """Where (M, N) each draw is nearest to each partition, the heaviest first."""
+    indicators = _indicators(loss_matrix(partitions, draws, loss).argmin(axis=0), len(partitions))
+    return indicators[np.argsort(-draws.samples.mean(indicators), kind="stable")]
+
+
+def _judged(
+    draws: PartitionDraws,
+    at_modes: Floats,
+    seen: _Seen,
+    searched: PartitionDraws,
+    loss: PartitionLoss,
+    number: int | None,
+) -> tuple[str, tuple[object, ...], str]:
+    """The status, the chains that belong to modes, and what to report."""
+    n_modes, n_supposed = len(at_modes), len(seen.supposed.partitions)
     if min(rows.size for rows in draws.samples.chains) < _FEWEST:
-        return "A chain has fewer than four draws, too few to tell several answers from one: run longer chains."
-    if number > 1:
-        return f"One answer: no valley lies between the {number} particles, which divide one mode."
-    if looked:
-        return "One answer: no second mode is found. If the chains agree (`diagnose`), report the consensus partition."
-    return "One particle was asked for, the consensus partition: whether there are other answers is not looked at."
+        few = "A chain has fewer than four draws, too few to tell several answers from one: run longer chains."
+        return "unknown", (), few
+    if number == 1:
+        one = "One particle was asked for, the consensus partition: whether there are other answers is not looked at."
+        return "unknown", (), one
+    doubt = ""
+    apart: tuple[object, ...] = ()
+    if n_supposed > n_modes:
+        between = losses_between(seen.supposed.partitions, loss)[np.triu_indices(n_supposed, 1)]
+        found = visits(draws, _nearest(seen.supposed.partitions, searched, loss))
+        least = f"{between.min():.3g} to " if n_supposed > 2 else ""
+        far = f"{least}{display.quantity(between.max(), loss.unit, 3)}"
+        doubt, apart = undecided(found, far, n_modes), found.belonging
+    if n_modes == 1:
+        return ("unknown", apart, doubt) if doubt else ("one answer", (), _of_one(number))
+    errors, sizes = draws.samples.mcse(at_modes), draws.samples.ess(at_modes)
+    status, chains, verdict = judged(visits(draws, at_modes), draws.samples.mean(at_modes), errors, sizes)
+    if number is not None and number != n_modes:
+        more = f"The {number} particles divide them."
+        verdict += f" {more}" if number > n_modes else f" {display.counted(number, 'particle')} are too few for them."
+    return status, chains, f"{verdict} {doubt}".rstrip()
+
+
+def _of_one(number: int | None) -> str:
+    """What to report where one mode is found."""
+    if number is None:
+        return "One answer: no second mode is found. If the chains agree, report the consensus partition."
+    return f"One answer: no valley lies between the {number} particles, which divide one mode."

@@ -72,9 +72,25 @@ def test_items_that_moved_are_at_the_top(two):
     assert (table["difference"][:2] > 5 * table["by_chance"][:2]).all()
     assert (table["difference"].diff()[1:] <= 0).all()
     for measure in ("draws", "mean similarity", "rms similarity"):
-        value, error, chance = (float(found.distances[name].sel(measure=measure)) for name in found.distances)
+        value, error, chance = (
+            float(found.distances[name].sel(measure=measure)) for name in ("value", "mcse", "by_chance")
+        )
         assert value - chance > 4 * error
     assert "by chance" in repr(found) and "18 items (obs)" in repr(found)
+
+
+def test_halves_that_differ_more_than_the_posteriors_are_a_finding(two, rng):
+    truths = np.repeat([TRUTH, np.tile([0, 1, 2], 6)], 2, axis=0)[:, np.newaxis]
+    one, other = (np.where(rng.random((4, 100, 18)) < 0.05, 3, truths) for _ in range(2))
+    found = pc.compare_posteriors(one, other, **QUIET)
+    assert found.within.min() > found.distances["value"].sel(measure="draws")
+    assert (
+        found.verdict.startswith("The halves of a are 3.")
+        and "does not show that the posteriors differ" in found.verdict
+    )
+    assert found.verdict[:60] in repr(found)
+    assert pc.compare_posteriors(*two, **QUIET).verdict.startswith("The two posteriors differ: by ")
+    assert "too few draws" in pc.compare_posteriors(one[:1, :1], other, **QUIET).verdict
 
 
 def test_columns_are_what_they_say(two):

@@ -1,6 +1,7 @@
 """Particles: the least distance on tiny ensembles, what the record says, weights, chains, and words."""
 
 import itertools
+import re
 from pathlib import Path
 from unittest.mock import patch
 
@@ -195,7 +196,7 @@ def test_answers_that_belong_to_chains_are_named():
     assert found.status == "chains in different modes" and found.chains == ("a", "b", "c")
     assert found.verdict == (
         "Chains a and c stay in the first answer, chain b stays in the second answer: the sampler does not mix "
-        "and the weights mean nothing."
+        "between modes, so the weights do not estimate probabilities."
     )
     found = particles(chains_of(0.5, 0.5, 0))
     assert found.chains == (2,)
@@ -227,6 +228,30 @@ def test_particles_of_one_mode_are_one_answer():
     assert found.verdict == "One answer: no valley lies between the 3 particles, which divide one mode."
     assert particles(chains_of(1, 1, noise=0.1)).n_particles == 1
     assert "not looked at" in particles(chains_of(0.5, 0.5), 1).verdict
+
+
+@pytest.fixture(scope="module")
+def stuck():
+    """Three chains near the rows of a square, one near its columns; two of 80 items change at a step."""
+    rng, items = np.random.default_rng(1), np.arange(80)
+    truths = np.array([items // 20] * 3 + [items % 20 // 5])
+    chains, z = [], truths
+    for _ in range(200):
+        z = z.copy()
+        for own, truth in zip(z, truths, strict=True):
+            at = rng.choice(80, 2, replace=False)
+            own[at] = np.where(rng.random(2) < 0.9, truth[at], rng.integers(4, size=2))
+        chains.append(z)
+    return np.stack(chains, axis=1)
+
+
+@pytest.mark.parametrize("number", ["auto", 2])
+def test_few_effective_draws_cannot_tell_and_say_what_separates_them(stuck, number):
+    found = particles(stuck, number)
+    assert found.status == "unknown" and found.chains == (3,)
+    assert found.verdict.startswith("Cannot tell one answer from several: ")
+    assert re.search(r"(3\.9\d|4) bits apart", found.verdict) and "chain 3 stays in the second group" in found.verdict
+    assert pc.Particles.from_dataset(found.to_dataset()).chains == found.chains
 
 
 def test_more_particles_than_answers_divide_them():
@@ -317,3 +342,15 @@ def test_auto_gives_a_particle_for_each_mode(seed):
     draws = np.where(rng.random(draws.shape) < 0.1, rng.integers(5, size=draws.shape), draws)
     found = particles(draws, loss="binder", n_starts=3)
     assert found.n_particles == int(found.mode.max()) + 1
+    asked = particles(draws, 2, loss="binder", n_starts=3)
+    assert asked.status == found.status and asked.verdict.startswith(found.verdict)
+
+
+def test_weights_that_rest_on_few_changes_are_rough():
+    changes = np.random.default_rng(3).random((2, 400)) < 0.01
+    at_first = (np.cumsum(changes, axis=1) + np.array([[0], [1]])) % 2
+    draws = np.where(at_first[..., np.newaxis], ONE, OTHER)
+    found = particles(draws)
+    assert found.status == "several answers" and float(found.weights_ess.max()) < 100
+    assert "effective draws, so that they and their errors are rough" in found.verdict
+    assert "report them" not in found.verdict and ", rough: " in repr(particles(draws, 1))
