@@ -44,10 +44,10 @@ def changes(
     rng : Generator
     """
     for at in range(number):
-        labels = elite[0 if at % 2 == 0 else rng.integers(len(elite))].astype(np.int64)
+        labels = elite[0 if at % 2 == 0 else int(rng.integers(len(elite)))].astype(np.int64)
         n_items = labels.size
         if at % _CROSSED == _CROSSED - 1 and len(elite) > 1:
-            labels = labels * n_items + elite[rng.integers(len(elite))]
+            labels = labels * n_items + elite[int(rng.integers(len(elite)))]
         else:
             n_sites = 1 + (int(labels.max()) // _CLUSTERS_A_SITE if is_sum else 0)
             for i in rng.integers(n_items, size=n_sites).tolist():
