@@ -65,7 +65,8 @@ def test_chains_in_different_modes_are_named_and_not_reported():
     summary = pc.summarize(draws_of(np.random.default_rng(2), chosen), random_seed=1, progressbar=False)
     assert summary.answers.status == "chains in different modes"
     told = " ".join(summary.findings())
-    assert "Chains 0 and 1" in told and "chains 2 and 3" in told and "do not estimate probabilities" in told
+    told = told.lower()  # the two weigh the same, so that either may be the first
+    assert "chains 0 and 1" in told and "chains 2 and 3" in told and "do not estimate probabilities" in told
     assert "Wasserstein" not in summary.methods_text() and "they belong to chains" in str(summary)
 
 

@@ -30,13 +30,13 @@ _RESTARTS_AN_ITEM = 2
 _LEAST_WORK = 3e7  # nanoseconds, roughly, that a search of few labels takes at least
 _LABELS = 60_000  # in the draws, from which on it takes at least so long for each:
 _WORK_A_LABEL = 25.0
-_HARDER = 3.0, 8.0  # how many times the two, for a loss that is not linear
+_HARDER = 4.0, 8.0  # how many times the two, for a loss that is not linear
 _MANY_CLUSTERS = 16  # from which on the better blocks of two partitions are put together
 _SURE = 0.5  # restarts for each item where starts of all kinds lead to one loss
 _CUTS = 4  # of a tree, to start from
-_DRAWS = 6  # to start from
-_CORES = 0.9, 0.75, 0.6, 0.45, 0.3  # shares of the items that are in one cluster, the others alone
-_PRICES = 0.1, 0.3, 0.5, 0.7, 0.9  # of the sum of h over the sizes, in linear losses
+_DRAWS = 3  # to start from
+_CORES = 0.85, 0.6, 0.35  # shares of the items that are in one cluster, the others alone
+_PRICES = 0.2, 0.5, 0.8  # of the sum of h over the sizes, in linear losses
 
 
 class Runs:
