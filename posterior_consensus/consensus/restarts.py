@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import cycle
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +17,6 @@ Floats = npt.NDArray[np.float64]
 Companions = Callable[[int, float], npt.NDArray[np.bool_]]
 
 _CLUSTERS_A_SITE = 16  # clusters for each of which a loss that is a sum over clusters is changed at one more place
-_CROSSED = 9  # one change in so many is where two of the elite meet
 _SCATTERED = 0.1, 0.3  # shares of the items that are taken out of their clusters at once
 
 
@@ -26,32 +27,45 @@ def numbered(labels: npt.NDArray[np.int64]) -> Labels:
 
 
 def changes(
-    elite: Sequence[Labels], number: int, companions: Companions, is_sum: bool, rng: np.random.Generator
+    elite: Sequence[Labels],
+    drawn: npt.NDArray[Any],
+    companions: Companions,
+    n_clusters: int | None,
+    is_sum: bool,
+    rng: np.random.Generator,
 ) -> Iterator[tuple[Labels, npt.NDArray[np.intp]]]:
-    """Give so many changed partitions, in which -1 stands for items to allocate, and an order of the items for each.
+    """Give changed partitions without end, in which -1 stands for items to allocate, and an order of the items.
 
-    Every second change starts from the first of the `elite`, the best, the others from any of them.
+    They come from the first of the `elite`, the best, as often as from any of them; two of each round are draws.
 
     Parameters
     ----------
     elite : sequence of int32 array of shape (n,)
-    number : int
+        Read anew for each change.
+    drawn : integer array of shape (m, n)
+        Some of the draws; none where there are no draws.
     companions : callable
         ``companions(i, u)`` are the items that item i is with in the draw at quantile u; or those whose similarity to
         it is above u, where there are no draws.
+    n_clusters : int, optional
+        If it is given, draws come with their clusters merged at random into so many.
     is_sum : bool
         Whether the loss is a sum over clusters, so that changes at many places are judged apart.
     rng : Generator
     """
-    for at in range(number):
-        labels = elite[0 if at % 2 == 0 else int(rng.integers(len(elite)))].astype(np.int64)
+    for kind in cycle(_KINDS):
+        labels = elite[0 if rng.random() < 0.5 else int(rng.integers(len(elite)))].astype(np.int64)
         n_items = labels.size
-        if at % _CROSSED == _CROSSED - 1 and len(elite) > 1:
+        if kind is None and len(drawn):
+            labels = drawn[int(rng.integers(len(drawn)))].astype(np.int64)
+            if n_clusters is not None:
+                labels = rng.integers(n_clusters, size=labels.max() + 1)[labels]
+        elif kind is _meet:
             labels = labels * n_items + elite[int(rng.integers(len(elite)))]
         else:
             n_sites = 1 + (int(labels.max()) // _CLUSTERS_A_SITE if is_sum else 0)
             for i in rng.integers(n_items, size=n_sites).tolist():
-                _KINDS[at % len(_KINDS)](labels, i, companions(i, rng.random()), rng)
+                (kind or _mix)(labels, i, companions(i, rng.random()), rng)
         yield numbered(labels), rng.permutation(n_items)
 
 
@@ -93,7 +107,11 @@ def _mix(labels: npt.NDArray[np.int64], i: int, near: npt.NDArray[np.bool_], rng
     labels[mixed] = labels[rng.integers(labels.size, size=mixed.size)]
 
 
-_KINDS = (_gather, _dissolve, _trade, _scatter, _merge, _mix, _dissolve, _split)
+def _meet(labels: npt.NDArray[np.int64], i: int, near: npt.NDArray[np.bool_], rng: np.random.Generator) -> None:
+    """Stands for the meet of two of the elite."""
+
+
+_KINDS = (_gather, _dissolve, None, _trade, _scatter, _meet, _merge, _mix, None, _dissolve, _split)
 
 
 def best_of_both(one: Labels, other: Labels, terms: Callable[[Labels], Floats]) -> Labels:

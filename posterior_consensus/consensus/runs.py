@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy.typing as npt
 from posterior_consensus.consensus.hierarchical import cut, tree
 from posterior_consensus.consensus.item_terms import OnItemTerms
 from posterior_consensus.consensus.problems import Found, OnDraws, OnPairs, OnRatios
-from posterior_consensus.consensus.restarts import above_a_half, best_of_both, changes, cores, numbered
+from posterior_consensus.consensus.restarts import above_a_half, best_of_both, changes, cores
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.executor import Executor
 from posterior_consensus.info import RESTART, SearchInfo
@@ -30,11 +31,11 @@ _RESTARTS_AN_ITEM = 2
 _LEAST_WORK = 3e7  # nanoseconds, roughly, that a search of few labels takes at least
 _LABELS = 60_000  # in the draws, from which on it takes at least so long for each:
 _WORK_A_LABEL = 25.0
-_HARDER = 4.0, 8.0  # how many times the two, for a loss that is not linear
+_HARDER = 5.0, 8.0  # how many times the two, for a loss that is not linear
 _MANY_CLUSTERS = 16  # from which on the better blocks of two partitions are put together
 _SURE = 0.5  # restarts for each item where starts of all kinds lead to one loss
 _CUTS = 4  # of a tree, to start from
-_DRAWS = 3  # to start from
+_DRAWS, _DRAWN = 3, 64  # to start from, and for restarts
 _CORES = 0.85, 0.6, 0.35  # shares of the items that are in one cluster, the others alone
 _PRICES = 0.2, 0.5, 0.8  # of the sum of h over the sizes, in linear losses
 
@@ -45,6 +46,7 @@ class Runs:
     def __init__(self, problem: OnDraws | OnPairs | OnItemTerms, executor: Executor, source: PairSource) -> None:
         self.problem, self.executor, self._source = problem, executor, source
         self.ratios = problem if isinstance(problem, OnRatios) else None
+        self._n_labels = source.n_items * (source.n_draws or source.n_items)
         self.values: list[float] = []
         self.kinds: list[str] = []  # of start, of each run
         self.n_restarts = 0
@@ -109,56 +111,67 @@ class Runs:
         """Run from starts of other kinds, the cheapest first, as long as the search has taken little."""
         for kind, partitions in self._other_starts(rng):
             self.start_from(list(partitions), kind)
-            if self.executor.stopped or self.work > self.least_work:
+            if self.executor.stopped or self.work > self._least_work / 2:
                 return
 
     def _other_starts(self, rng: np.random.Generator) -> Iterator[tuple[str, Iterable[Labels]]]:
-        """Starts by kind, each made only when it is its turn."""
+        """Starts by kind, each made only when it is its turn; none that many merges would have to make allowed."""
         n_items, (fewest, most) = self._source.n_items, self.problem.limits
-        if self.work > self.least_work:
+        if self.work > self._least_work / 2:
             return
         if fewest == 1:
             yield "extremes", [np.zeros(n_items, np.int32)] + [np.arange(n_items, dtype=np.int32)] * (most >= n_items)
-        draws = self._source.some_labels(_DRAWS)
-        if len(draws):
-            yield "draw", draws.astype(np.int32)
-        if 1 < fewest == most:  # clusters of a draw merged at random: the best unions all lead to one place
-            yield "draw", [numbered(draw.astype(np.int64) % most) for draw in draws]
-        if n_items == 1 or n_items**2 * 8 > self.least_work:
+        drawn = self._source.some_labels(_DRAWS).astype(np.int32)
+        yield "draw", [labels for labels in drawn if labels.max() < most]
+        if n_items == 1 or n_items**2 * 8 > self._least_work:
             return
         similarity = self._source.shared_similarity
-        yield "components", [above_a_half(similarity)]
+        yield "components", [labels for labels in [above_a_half(similarity)] if labels.max() < most]
         if self.ratios is None:
             numbers = np.unique(np.geomspace(fewest, min(most, max(2, self._source.most_clusters)), _CUTS).astype(int))
             yield "tree", cut(tree(similarity, "average"), numbers).astype(np.int32)
-        else:
-            yield "core", cores(similarity, _CORES)
-            calls = [(*self._randomness(rng), price) for price in _PRICES]
-            yield "linear", [found.labels for found in self._results(self.ratios.along_sizes, calls)]
+            return
+        calls = [(*self._randomness(rng), price) for price in _PRICES]
+        yield "linear", [found.labels for found in self._results(self.ratios.along_sizes, calls)]
+        yield "core", [labels for labels in cores(similarity, _CORES) if labels.max() < most]
 
     @property
-    def least_work(self) -> float:
-        """How much work a search takes at least: much where there are few labels, as nobody minds, else little."""
-        n_labels = self._source.n_items * (self._source.n_draws or self._source.n_items)
-        little, much = _HARDER if self.ratios else (1.0, 1.0)
-        return max(little * _LEAST_WORK * (1 - n_labels / _LABELS), much * _WORK_A_LABEL * n_labels)
+    def _for_little(self) -> float:
+        """How much work of a search nobody minds: much where there are few labels."""
+        return (_HARDER[0] if self.ratios else 1.0) * _LEAST_WORK * max(0.0, 1 - self._n_labels / _LABELS)
+
+    @property
+    def _least_work(self) -> float:
+        """How much work a search takes at least."""
+        return max(self._for_little, (_HARDER[1] if self.ratios else 1.0) * _WORK_A_LABEL * self._n_labels)
+
+    def _number_of_restarts(self, spent: float) -> int:
+        """How many restarts are next, after restarts that took so much work."""
+        left = max(self._for_little / 2 - spent, self._least_work - self.work)
+        each = spent / self.n_restarts if self.n_restarts else self.work / len(self._ends)
+        return max(0, min(_AT_ONCE, int(left / each)))
 
     def restart(self, rng: np.random.Generator, number: int | None) -> None:
         """Change the best partitions at random and search from there, so many times or as long as that takes little.
 
         Where the loss is a sum over clusters, the best is then put together block by block.
         """
-        before = self.best.value
-        a_item = _SURE if len(self._at_best()) == len(self.values) else _RESTARTS_AN_ITEM
-        most = int(a_item * self._source.n_items) if number is None else number
-        while self.n_restarts < most and not self.executor.stopped:
-            if number is None and self.work > self.least_work:
+        before, began = self.best.value, self.work
+        an_item = _SURE if self.n_at_best == len(self.values) else _RESTARTS_AN_ITEM
+        most = int(an_item * self._source.n_items) if number is None else number
+        elite: list[Labels] = []
+        fewest, largest = self.problem.limits
+        n_clusters = fewest if 1 < fewest == largest else None
+        drawn = self._source.some_labels(_DRAWN)
+        changed = changes(elite, drawn, self.problem.companions, n_clusters, self.problem.is_sum, rng)
+        while not self.executor.stopped:
+            at_once = _AT_ONCE if number is not None else self._number_of_restarts(self.work - began)
+            at_once = min(at_once, most - self.n_restarts)
+            if at_once == 0:
                 break
-            elite = self._best_ends(_ELITE)
-            number_now = min(_AT_ONCE, most - self.n_restarts)
-            partitions = [found.labels for found in elite]
-            changed = changes(partitions, number_now, self.problem.companions, self.problem.is_sum, rng)
-            calls = [(labels, order, elite) for labels, order in changed]
+            ends = self._best_ends(_ELITE)
+            elite[:] = [found.labels for found in ends]
+            calls = [(*one, ends) for one in islice(changed, at_once)]
             found = self._results(self.problem.restart, calls)
             self.n_restarts += len(calls)
             self._ends |= {one.labels.tobytes(): one for one in found}

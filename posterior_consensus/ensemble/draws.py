@@ -213,8 +213,9 @@ class PartitionDraws(PairSource):
         return self if self.weights.all() else self.take(np.flatnonzero(self.weights))
 
     def some_labels(self, most: int) -> npt.NDArray[Any]:
-        """Labels (at most `most`, n) of the first draws that differ, among as many as that."""
-        return np.unique(self.labels[:most], axis=0)
+        """Labels (at most `most`, n) of the draws that differ, among as many as that from all over the posterior."""
+        rows = np.linspace(0, self.n_draws - 1, min(most, self.n_draws)).round().astype(np.intp)
+        return np.unique(self.drawn.take(rows).values, axis=0)
 
     def row(self, item: int) -> Floats:
         """Similarities (n,) of one item to all, at n x N cost."""
