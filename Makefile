@@ -5,7 +5,7 @@
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: demo test test-newest check docs bench reproduce clean help
+.PHONY: demo demo-lowest test test-newest check docs bench reproduce python clean help
 
 UV ?= $(shell command -v uv 2>/dev/null)
 UV := $(UV)
@@ -41,8 +41,12 @@ docs: export MPLBACKEND := module://matplotlib_inline.backend_inline
 demo: $(VENV)/demo.stamp  ## the main job on a small posterior
 	$(PY) examples/demo.py
 
+demo-lowest: $(or $(UV),.venv/uv/bin/uv)  ## the same with the lowest versions that pyproject.toml allows
+	$(MAKE) demo UV=$< VENV=$(VENV)-lowest CONSTRAIN='--upgrade --resolution lowest-direct'
+
 test: $(VENV)/test.stamp  ## all tests
-	$(PY) -m pytest tests -n auto
+	@# A worker begins with half of the files, then takes from the other: kernels and fixtures are rarely made twice.
+	$(PY) -m pytest tests -n auto --dist worksteal --durations 15
 
 test-newest: $(VENV)/test.stamp  ## the tests of the ArviZ and PyMC adapters (use a Python >= 3.12)
 	$(PY) -m pytest tests -m adapters -n auto
@@ -64,6 +68,9 @@ reproduce: $(VENV)/test.stamp  ## tables and figures of the papers, in reproduct
 	$(PY) -m benchmarks.reproduce_consensus_paper
 	$(PY) -m benchmarks.reproduce_ensemble_clustering
 
+python:  ## the Python that these targets take
+	@echo $(PYTHON) $(VERSION)
+
 clean:  ## remove environments, caches, the built documentation and figures
 	rm -rf .venv docs/_build docs/api/generated .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis figures reproduction
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -78,6 +85,10 @@ $(VENV)/dev.stamp: WHAT := -e '.[all]' --group test --group lint --group docs
 $(PY):
 	@test -n '$(VERSION)' || { echo "No Python >= 3.11 here ('$(PYTHON)' is none). Install one, or uv, or name one: make PYTHON=/path/to/python"; exit 1; }
 	$(if $(UV),$(UV) venv --quiet --python $(PYTHON) $(VENV),$(PYTHON) -m venv --without-pip $(VENV))
+
+.venv/uv/bin/uv:
+	$(PYTHON) -m venv .venv/uv
+	.venv/uv/bin/python -m pip install --quiet uv
 
 $(VENV)/%.stamp: pyproject.toml $(CONSTRAINTS) | $(PY)
 	@echo "Installing into $(VENV); the first time takes a minute or two"

@@ -12,7 +12,7 @@ import xarray as xr
 import posterior_consensus as pc
 from benchmarks._timing import is_smallest, print_table
 
-N_COMPONENTS, N_FEATURES = 20, 5
+N_FEATURES = 5
 
 
 def posterior(n_draws: int, **variables: np.ndarray) -> xr.Dataset:
@@ -26,45 +26,45 @@ def posterior(n_draws: int, **variables: np.ndarray) -> xr.Dataset:
     )
 
 
-def normal(pm, n_draws: int, n_items: int) -> tuple[object, xr.Dataset]:
+def normal(pm, n_draws: int, n_items: int, n_components: int) -> tuple[object, xr.Dataset]:
     rng = np.random.default_rng(1)
-    shape = n_draws, N_COMPONENTS
+    shape = n_draws, n_components
     with pm.Model() as model:
-        w = pm.Dirichlet("w", np.ones(N_COMPONENTS))
-        mu = pm.Normal("mu", 0, 5, shape=N_COMPONENTS)
-        sigma = pm.HalfNormal("sigma", 1, shape=N_COMPONENTS)
+        w = pm.Dirichlet("w", np.ones(n_components))
+        mu = pm.Normal("mu", 0, 5, shape=n_components)
+        sigma = pm.HalfNormal("sigma", 1, shape=n_components)
         pm.NormalMixture("y", w=w, mu=mu, sigma=sigma, observed=rng.normal(size=n_items))
-    w = rng.dirichlet(np.ones(N_COMPONENTS), n_draws)
+    w = rng.dirichlet(np.ones(n_components), n_draws)
     return model, posterior(n_draws, w=w, mu=rng.normal(size=shape), sigma=rng.uniform(0.5, 2, shape))
 
 
-def batched_normal(pm, n_draws: int, n_items: int) -> tuple[object, xr.Dataset]:
+def batched_normal(pm, n_draws: int, n_items: int, n_components: int) -> tuple[object, xr.Dataset]:
     rng = np.random.default_rng(1)
-    shape = n_draws, N_COMPONENTS, N_FEATURES
+    shape = n_draws, n_components, N_FEATURES
     with pm.Model() as model:
-        w = pm.Dirichlet("w", np.ones(N_COMPONENTS))
+        w = pm.Dirichlet("w", np.ones(n_components))
         mu = pm.Normal("mu", 0, 5, shape=shape[1:])
         factor = pm.Normal("factor", shape=(*shape[1:], N_FEATURES))
         components = pm.MvNormal.dist(mu, chol=factor)
         pm.Mixture("y", w=w, comp_dists=components, observed=rng.normal(size=(n_items, N_FEATURES)))
-    w = rng.dirichlet(np.ones(N_COMPONENTS), n_draws)
+    w = rng.dirichlet(np.ones(n_components), n_draws)
     factor = np.tril(rng.normal(0, 0.3, (*shape, N_FEATURES)), -1) + np.eye(N_FEATURES)
     return model, posterior(n_draws, w=w, mu=rng.normal(size=shape), factor=factor)
 
 
-def listed_normal(pm, n_draws: int, n_items: int) -> tuple[object, xr.Dataset]:
-    _, idata = batched_normal(pm, n_draws, n_items)
+def listed_normal(pm, n_draws: int, n_items: int, n_components: int) -> tuple[object, xr.Dataset]:
+    _, idata = batched_normal(pm, n_draws, n_items, n_components)
     rng = np.random.default_rng(1)
     with pm.Model() as model:
-        w = pm.Dirichlet("w", np.ones(N_COMPONENTS))
-        mu = pm.Normal("mu", 0, 5, shape=(N_COMPONENTS, N_FEATURES))
+        w = pm.Dirichlet("w", np.ones(n_components))
+        mu = pm.Normal("mu", 0, 5, shape=(n_components, N_FEATURES))
         components = []
-        for k in range(N_COMPONENTS):
+        for k in range(n_components):
             factor, *_ = pm.LKJCholeskyCov(f"chol_{k}", n=N_FEATURES, eta=2, sd_dist=pm.Exponential.dist(1.0))
             components.append(pm.MvNormal.dist(mu[k], chol=factor))
         pm.Mixture("y", w=w, comp_dists=components, observed=rng.normal(size=(n_items, N_FEATURES)))
     packed = idata["factor"].values[0][..., *np.tril_indices(N_FEATURES)]
-    factors = {f"chol_{k}": packed[:, k] for k in range(N_COMPONENTS)}
+    factors = {f"chol_{k}": packed[:, k] for k in range(n_components)}
     return model, posterior(n_draws, w=idata["w"].values[0], mu=idata["mu"].values[0], **factors)
 
 
@@ -75,12 +75,12 @@ MODELS: dict[str, Callable[..., tuple[object, xr.Dataset]]] = {
 }
 
 
-def run(name: str, n_draws: int, n_items: int) -> None:
+def run(name: str, n_draws: int, n_items: int, n_components: int) -> None:
     """Print the seconds of a first call and of a second."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import pymc as pm
-    model, idata = MODELS[name](pm, n_draws, n_items)
+    model, idata = MODELS[name](pm, n_draws, n_items, n_components)
     for _ in range(2):
         began = time.perf_counter()
         pc.allocation_probabilities(model, idata, progressbar=False)
@@ -89,12 +89,12 @@ def run(name: str, n_draws: int, n_items: int) -> None:
 
 def main() -> None:
     """Print one row per model."""
-    n_draws, n_items = (3, 10) if is_smallest() else (1000, 1000)
+    n_draws, n_items, n_components = (3, 10, 2) if is_smallest() else (1000, 1000, 20)
     rows = []
     for name in MODELS:
-        code = f"from benchmarks.allocations import run; run({name!r}, {n_draws}, {n_items})"
+        code = f"from benchmarks.allocations import run; run({name!r}, {n_draws}, {n_items}, {n_components})"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-        rows.append([name, f"{n_draws:,} x {n_items:,} x {N_COMPONENTS}", *(float(s) for s in done.stdout.split())])
+        rows.append([name, f"{n_draws:,} x {n_items:,} x {n_components}", *(float(s) for s in done.stdout.split())])
     print_table(["model", "draws x items x components", "seconds, first call", "seconds, second call"], rows)
 
 

@@ -51,7 +51,7 @@ def main() -> None:
 def compare_on_posterior(smallest: bool) -> None:
     """Methods with the number of clusters found by the loss."""
     labels = np.load(POSTERIOR)["labels"]
-    draws = pc.as_partition_draws(labels[:50, :100] if smallest else labels)
+    draws = pc.as_partition_draws(labels[:50, :40] if smallest else labels)
     rows = []
     for loss in ("vi", "binder"):
         for method in pc.METHODS:
@@ -65,7 +65,7 @@ def compare_on_posterior(smallest: bool) -> None:
 def compare_on_perturbations(smallest: bool) -> None:
     """Every method that can be given ten clusters, and those that find their number, with Binder's loss."""
     print("\nten clusters of equal size, draws that keep 55% of the labels:\n")
-    draws, truth = perturbed(*((100, 20) if smallest else (2000, 1000)))
+    draws, truth = perturbed(*((50, 20) if smallest else (2000, 1000)))
     rows = []
     for method in pc.METHODS:
         if method in FREE:

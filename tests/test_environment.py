@@ -15,6 +15,10 @@ OLDEST = {"3.11": "3.11.2", "3.12": "3.12.3", "3.13": "3.13.5"}
 """The patch releases of Debian 12, Ubuntu 24.04 and Debian 13."""
 
 
+def made(*arguments):
+    return subprocess.run(["make", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+
 @pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")
 @pytest.mark.parametrize("release", [2, 7])
 def test_environment_belongs_to_one_patch_release(tmp_path, release):
@@ -22,10 +26,13 @@ def test_environment_belongs_to_one_patch_release(tmp_path, release):
     pretend = f"import sys; sys.version_info = (3, 11, {release}); exec(sys.argv[1])"
     python.write_text(f"#!/bin/sh\nexec {sys.executable} -I -c '{pretend}' \"$3\"\n")  # asked as `python -I -c code`
     python.chmod(0o755)
-    asked = ["make", "-n", "demo", f"PYTHON={python}"]
-    done = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert f".venv/3.11.{release}/bin/python" in done.stdout
-    assert "-c constraints/python3.11.txt" in done.stdout
+    demo = made("-n", "demo", f"PYTHON={python}")
+    assert f".venv/3.11.{release}/bin/python" in demo
+    assert "-c constraints/python3.11.txt" in demo
+    lowest = made("-n", "demo-lowest", f"PYTHON={python}")
+    assert f".venv/3.11.{release}-lowest/bin/python" in lowest
+    assert "--resolution lowest-direct" in lowest and "constraints" not in lowest
+    assert made("--silent", "python", f"PYTHON={python}").split() == [str(python), "3.11", f"3.11.{release}"]
 
 
 def test_pinned_versions_install_on_the_oldest_patch_release():

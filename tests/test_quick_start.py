@@ -60,9 +60,9 @@ def compiled_by_a_first_summary(tmp_path_factory):
 
 
 def test_a_first_summary_compiles_no_more_than_it_did(compiled_by_a_first_summary):
+    # What numba compiles of its own for them differs between versions of Python and numba.
     own = [name for module, name in compiled_by_a_first_summary if module.startswith("posterior_consensus")]
     assert len(own) <= 74
-    assert len(compiled_by_a_first_summary) <= 125  # with what numba compiles for them
 
 
 def test_a_first_summary_compiles_nothing_that_it_does_not_need(compiled_by_a_first_summary):

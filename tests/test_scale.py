@@ -70,13 +70,13 @@ def test_search_over_blocks_finds_what_a_search_over_all_finds(loss, rng, lowere
 
 @pytest.mark.parametrize("loss", LOSS_OF)
 def test_no_move_of_an_item_and_no_merge_lowers_the_loss(loss, rng, lowered):
-    labels = noisy_draws(rng, 12, 45, 4, 0.5)
+    labels = noisy_draws(rng, 12, 30, 4, 0.5)
     lowered(items=12, draws=5)
     assert not improves(labels, found(labels, loss), LOSS_OF[loss])
 
 
 def test_weights_count(rng, lowered):
-    labels, weights = noisy_draws(rng, 12, 45, 4, 0.6), np.array([0.0, 5.0, *np.linspace(0.1, 1, 10)])
+    labels, weights = noisy_draws(rng, 12, 30, 4, 0.6), np.array([0.0, 5.0, *np.linspace(0.1, 1, 10)])
     lowered(items=12, draws=5)
     best = found(pc.as_partition_draws(labels, weights=weights))
     assert not improves(labels, best, reference.vi, weights)
@@ -189,7 +189,7 @@ def test_too_many_clusters_for_the_memory_are_refused(rng, lowered, monkeypatch)
 def test_one_item_per_cluster_keeps_its_sparse_tables(rng, monkeypatch):
     monkeypatch.setattr(scale, "_ITEMS", 100)
     n_items = 66_000
-    few, many = (pc.as_partition_draws([rng.permutation(n) for _ in range(4)]) for n in (65_800, n_items))
+    few, many = (pc.as_partition_draws([rng.permutation(n) for _ in range(2)]) for n in (65_800, n_items))
     found(few, n_starts=1)
     tracemalloc.start()
     best = found(many, n_starts=1)

@@ -122,8 +122,11 @@ NAMES = {
 }
 
 
-@pytest.mark.parametrize("names", list(NAMES))
-@pytest.mark.parametrize("chunks", [None, (1, 20, 700), (1, 7, 700), (2, 6, 130), (3, 20, 100)])
+@pytest.mark.parametrize(
+    ("names", "chunks"),
+    [(names, chunks) for names in NAMES for chunks in (None, (2, 6, 130))]
+    + [("integers", chunks) for chunks in ((1, 20, 700), (1, 7, 700), (3, 20, 100))],
+)
 def test_blocks_of_any_size_give_the_same_labels(names, chunks, tmp_path, monkeypatch):
     narrow(monkeypatch, 256)
     values = NAMES[names](LABELS)

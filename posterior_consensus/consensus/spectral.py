@@ -22,6 +22,7 @@ Affinity = Literal["association", "rbf"]
 AFFINITIES = ("association", "rbf")
 _TINY = 1e-12
 _SAME = 1e-9  # relative difference below which two eigenvalues are equal
+_APART = 1e-13  # relative difference of eigenvalues that rounding keeps and _SAME does not see
 _DIGITS = 10  # of a coordinate, so that k-means does not tell items apart by rounding
 _SPARE = 8  # eigenvectors beyond those asked for, to see where an eigenspace ends
 _DENSE = 1000  # items up to which all eigenvectors take little
@@ -143,10 +144,16 @@ def leading_of(operator: LinearOperator, number: int) -> Leading:
     if n <= max(_DENSE, 2 * asked):
         values, vectors = np.linalg.eigh(operator @ np.eye(n))
     else:
-        # Lanczos meets invariant subspaces where eigenvalues are equal, and goes on from random vectors.
+        # Where eigenvalues are equal, Lanczos meets invariant subspaces and goes on from random vectors, which only
+        # new versions of SciPy let us seed. Eigenvalues a little apart keep it from that. Lifted above 0, they are
+        # found to a relative tolerance.
         rng = np.random.default_rng(0)
         start = rng.standard_normal(n)
-        values, vectors = eigsh(operator, k=asked, which="LA", v0=start, ncv=2 * asked + 1, rng=rng)
+        norm = (operator @ np.ones(n)).max()  # no eigenvalue is larger, as no entry is negative
+        lift = norm * (1.0 + _APART * rng.random(n))
+        lifted = LinearOperator((n, n), dtype=np.float64, matvec=lambda v: operator @ v + lift * v)
+        values, vectors = eigsh(lifted, k=asked, which="LA", v0=start, ncv=2 * asked + 1, tol=10 * _APART)
+        values -= norm
     order = np.argsort(-values, kind="stable")
     values, vectors = values[order], vectors[:, order]
     tolerance = _SAME * np.abs(values).max()

@@ -1,3 +1,5 @@
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -59,13 +61,19 @@ def test_arguments(options, error, parts):
 # The bound that every consensus under Binder's loss comes with
 
 
+@cache
+def some_draws(seed, a):
+    """Draws, and the least expected loss of any partition."""
+    draws = noisy_draws(np.random.default_rng(seed), 12, 7, 3, 0.5)
+    return draws, reference.least_expected(draws, lambda c, z: reference.binder(c, z, a))
+
+
 @pytest.mark.parametrize("method", [method for method in pc.METHODS if method != "exact"])
 @pytest.mark.parametrize("a", [1.0, 0.5])
 def test_every_method_s_answer_has_a_bound(method, a):
     for seed in range(5):
-        draws = noisy_draws(np.random.default_rng(seed), 12, 7, 3, 0.5)
+        draws, least = some_draws(seed, a)
         result = find(draws, pc.binder(a), method)
-        least = reference.least_expected(draws, lambda c, z: reference.binder(c, z, a))
         assert 0 < result.lower_bound <= least + 1e-12
         assert result.lower_bound <= result.expected_loss
         assert result.gap == pytest.approx(1 - result.lower_bound / result.expected_loss, abs=1e-11)

@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 
 import posterior_consensus as pc
 from posterior_consensus import executor
+from posterior_consensus.consensus import spectral
 from posterior_consensus.consensus.spectral import _basis, leading_eigenvectors, random_walk_vectors
 from posterior_consensus.sources.labels import as_partition_draws
 from tests import reference
@@ -60,6 +61,12 @@ def test_equal_eigenvalues_leave_nothing_to_chance():
     code = f"import json\nfrom {__name__} import degenerate_partitions as find\nprint(json.dumps(find(30)))"
     fresh = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True)
     assert json.loads(fresh.stdout) == found
+
+
+def test_invariant_subspaces_leave_nothing_to_chance(monkeypatch):
+    monkeypatch.setattr(spectral, "_DENSE", 0)
+    draws = as_partition_draws([np.arange(80) // 2])  # 40 equal eigenvalues, of which 12 are asked for
+    assert len({leading_eigenvectors(draws, 4).vectors.tobytes() for _ in range(10)}) == 1
 
 
 def test_whole_eigenspaces_are_taken():
