@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.consensus.problems import Found, Limits
+from posterior_consensus.consensus.problems import WORK_A_LABEL, WORK_FOR_LITTLE, Found, Limits
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.expectation import loss_of_pairs
 from posterior_consensus.kernels.search import ZEALOUS
@@ -27,6 +27,7 @@ class OnItemTerms:
     at_once = 3
     explores_all = False
     is_sum = False
+    work_for_little, work_a_label = WORK_FOR_LITTLE, WORK_A_LABEL
 
     def __init__(self, source: PairSource, loss: PairLoss, limits: Limits, stop: npt.NDArray[np.uint8]) -> None:
         self.limits = limits

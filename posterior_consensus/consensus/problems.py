@@ -26,9 +26,12 @@ _CHAINED = 5000  # draws up to which chains of moves are tried on all of them
 _MOST_IN_TREE = 2000  # items of which a tree is made
 _CUTS = 16  # numbers of clusters into which it is cut
 _PAIRS_OF_DRAWS = 8  # from which is estimated how many cells of a search's tables are not zero
+WORK_FOR_LITTLE = 3e7  # nanoseconds, roughly, that a search of very few labels takes at least
+WORK_A_LABEL = 25.0  # the same for each label of many
+_HARDER = 5.0, 8.0  # how many times the two, for a loss that is not linear
 _FAR = 10  # times as many clusters as any draw has: a loss that is a sum over clusters does not ask for more
 _CALL = 5e4  # nanoseconds that a search from a partition takes at least
-_COLUMNS = 16  # clusters of which a scan takes a nanosecond for each label
+COLUMNS = 16  # clusters of which a scan takes a nanosecond for each label
 _NEAR = 0.003  # relative difference from the least loss up to which a search goes on without approximation
 _SPARSE_ROW, _SPARSE_CELL = 100, 4  # cells of dense tables that take as long as a sparse row and one of its cells
 
@@ -63,6 +66,7 @@ class OnDraws:
     at_once = 3  # runs between two looks at whether to stop: not the number of threads, on which nothing may depend
     explores_all = False
     is_sum = True  # over clusters
+    work_for_little = WORK_FOR_LITTLE
     _scan, _union = 2.5, 1.0  # nanoseconds for a label that is looked at, and for two clusters in a draw
 
     def __init__(self, draws: PartitionDraws, loss: PartitionLoss, limits: Limits, stop: npt.NDArray[np.uint8]) -> None:
@@ -71,6 +75,7 @@ class OnDraws:
         sparse = isinstance(self._loss, LinearLoss) and limits.fewest == 1 and is_sparse(draws)
         self._kind = cells.SparseDraws if sparse else cells.Draws
         self.limits = limits
+        self.work_a_label = WORK_A_LABEL * (1 + draws.n_clusters.mean() / COLUMNS if sparse else 1.0)
         if not sparse:
             self.check_memory(limits.fewest)
             self.limits = limits._replace(most=min(limits.most, self._room()))
@@ -175,8 +180,9 @@ class OnDraws:
             draws, self._loss, partition, order, *self.limits, exactly, effort, self._stop
         )
         n_clusters = int(partition.max()) + 1
-        scans = draws.labels.size * (1.0 + n_clusters / _COLUMNS) * (1 + tally[search.SCANS])
-        unions = draws.weights.size * n_clusters**2 / 2 * ((effort >= 0) + tally[search.MERGES])
+        columns = 0 if isinstance(draws, cells.SparseDraws) else n_clusters
+        scans = draws.labels.size * (1.0 + columns / COLUMNS) * (1 + tally[search.SCANS])
+        unions = draws.weights.size * columns**2 / 2 * ((effort >= 0) + tally[search.MERGES])
         return Found(numbered(partition), value, in_one, tally, _CALL + self._scan * scans + self._union * unions)
 
 
@@ -197,7 +203,12 @@ class OnRatios(OnDraws):
 
     at_once = 2
     is_sum = False
+    work_for_little = _HARDER[0] * WORK_FOR_LITTLE
     _scan, _union = 5.0, 7.0
+
+    def __init__(self, draws: PartitionDraws, loss: PartitionLoss, limits: Limits, stop: npt.NDArray[np.uint8]) -> None:
+        super().__init__(draws, loss, limits, stop)
+        self.work_a_label = _HARDER[1] * WORK_A_LABEL
 
     def cuts(self) -> list[Labels]:
         """Cuts of the tree of average linkage to search from.
@@ -274,6 +285,7 @@ class OnPairs:
     at_once = 10  # a run takes little, and Binder's loss has many partitions that are nearly the best
     explores_all = True
     is_sum = True
+    work_for_little, work_a_label = WORK_FOR_LITTLE, WORK_A_LABEL
 
     def __init__(self, draws: PairSource, loss: PartitionLoss, limits: Limits, stop: npt.NDArray[np.uint8]) -> None:
         self.limits = limits

@@ -28,10 +28,7 @@ _LITTLE_WORK = 2e6  # items^3 x draws up to which that is done
 _ELITE = 8  # best partitions from which restarts begin
 _AT_ONCE = 8  # restarts between two looks at what they gained
 _RESTARTS_AN_ITEM = 2
-_LEAST_WORK = 3e7  # nanoseconds, roughly, that a search of few labels takes at least
-_LABELS = 60_000  # in the draws, from which on it takes at least so long for each:
-_WORK_A_LABEL = 25.0
-_HARDER = 5.0, 8.0  # how many times the two, for a loss that is not linear
+_LABELS = 60_000  # in the draws, from which on a search takes what it takes for each label alone
 _MANY_CLUSTERS = 16  # from which on the better blocks of two partitions are put together
 _SURE = 0.5  # restarts for each item where starts of all kinds lead to one loss
 _CUTS = 4  # of a tree, to start from
@@ -138,12 +135,12 @@ class Runs:
     @property
     def _for_little(self) -> float:
         """How much work of a search nobody minds: much where there are few labels."""
-        return (_HARDER[0] if self.ratios else 1.0) * _LEAST_WORK * max(0.0, 1 - self._n_labels / _LABELS)
+        return self.problem.work_for_little * max(0.0, 1 - self._n_labels / _LABELS)
 
     @property
     def _least_work(self) -> float:
         """How much work a search takes at least."""
-        return max(self._for_little, (_HARDER[1] if self.ratios else 1.0) * _WORK_A_LABEL * self._n_labels)
+        return max(self._for_little, self.problem.work_a_label * self._n_labels)
 
     def _number_of_restarts(self, spent: float) -> int:
         """How many restarts are next, after restarts that took so much work."""
