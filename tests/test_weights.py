@@ -35,9 +35,7 @@ def kinds_of_weights(rng, n_draws):
     }
 
 
-SETS = [
-    pytest.param(weights, id=name) for name, weights in kinds_of_weights(np.random.default_rng(0), N_DRAWS).items()
-]
+SETS = [pytest.param(weights, id=name) for name, weights in kinds_of_weights(np.random.default_rng(0), N_DRAWS).items()]
 
 
 def is_probability(values):
