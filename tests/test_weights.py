@@ -35,11 +35,7 @@ def kinds_of_weights(rng, n_draws):
     }
 
 
-SETS = [
-    pytest.param(weights, id=f"{name} {k}")
-    for k in range(3)
-    for name, weights in kinds_of_weights(np.random.default_rng(k), N_DRAWS).items()
-]
+SETS = [pytest.param(weights, id=name) for name, weights in kinds_of_weights(np.random.default_rng(0), N_DRAWS).items()]
 
 
 def is_probability(values):
@@ -179,7 +175,7 @@ def test_every_function_and_figure_takes_them(weights, tmp_path):
     assert losses[0] == pytest.approx(expected, rel=1e-10)
 
 
-@pytest.mark.parametrize("weights", SETS[:8])
+@pytest.mark.parametrize("weights", SETS)
 def test_allocation_probabilities_take_them(weights, tmp_path):
     rng = np.random.default_rng(6)
     soft = rng.dirichlet(np.full(3, 0.1), size=(N_CHAINS, LENGTH, N_ITEMS))
