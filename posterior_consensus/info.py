@@ -120,7 +120,8 @@ class SearchInfo(Info):
 
 def _searches(kinds: list[str]) -> str:
     n_kinds = len(set(kinds))
-    return f"{len(kinds)} searches" + (f" (from starts of {n_kinds} kinds)" if n_kinds > 1 else "")
+    of_kinds = f" (from starts of {n_kinds} kinds)" if n_kinds > 1 else ""
+    return f"{len(kinds)} search{'es' * (len(kinds) != 1)}{of_kinds}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -328,8 +328,9 @@ def consensus_partition(
     **options
         Further arguments of the method: ``n_starts`` for "greedy", "basic", "spectral", "kcc", "impurity", "cc_pivot",
         "align_and_vote", "lange_buhmann", "rpm_em", "cspa", "mcla", "hbgf" and "nmf"; ``seconds`` for "greedy", "sdp"
-        and "exact"; ``n_agree``, ``n_restarts``, ``starts`` and ``n_jobs`` for "greedy" (see Notes); ``linkage`` ("average",
-        "complete") for "hierarchical"; ``affinity`` (None, "association", "rbf") and ``gamma`` for "spectral";
+        and "exact"; ``n_agree``, ``n_restarts``, ``starts`` and ``n_jobs`` for "greedy" (see Notes); ``linkage``
+        ("average", "complete") for "hierarchical"; ``affinity`` (None, "association", "rbf") and ``gamma`` for
+        "spectral";
         ``utility`` ("category", "entropy", "cosine", "lp") and ``p`` for "kcc"; ``weighted`` for "impurity";
         ``threshold`` for "cc_pivot"; ``gap`` or ``threshold`` for "sccc"; ``max_iter`` and ``tol`` for "lange_buhmann"
         and "nmf"; ``noise`` and ``max_steps`` for "rpm_em"; ``balanced`` for "cspa".
