@@ -54,7 +54,7 @@ class Threshold(Info):
     between: float
 
 
-RESTART = "restart"
+PERTURBATION = "perturbation"
 """Kind of a run that began at a change of the best partitions before it."""
 
 
@@ -70,8 +70,8 @@ class SearchInfo(Info):
         What each run began with: "allocation" of the items in random order, "tree" (a cut of the tree of average
         linkage), "draw", "components" of the graph of pairs with a similarity above a half, "extremes" (one cluster,
         single items), "core" (one cluster and single items), "linear" (the end of a search for a linear loss), "given",
-        or "restart", if no other run ended as low as the restarts.
-    n_restarts : int
+        or "perturbation", if no run ended as low as searches from random changes of the best partitions.
+    n_perturbations : int
         Searches from random changes of the best partitions.
     n_scans, n_moves, n_merges, n_chains, n_zealous_updates, n_splits : int
         Times that all items were looked at, and moves of each kind that were made.
@@ -92,7 +92,7 @@ class SearchInfo(Info):
     n_starts: int
     n_starts_at_best: int
     kinds: list[str]
-    n_restarts: int
+    n_perturbations: int
     n_scans: int
     n_moves: int
     n_merges: int
@@ -108,20 +108,18 @@ class SearchInfo(Info):
 
     def agreement(self) -> str:
         """How many runs reached the least expected loss, from starts of how many kinds, in words."""
-        kinds = [kind for kind in self.kinds if kind != RESTART]
-        where = "" if self.sample is None else f" among {self.sample[0]:,} items, chosen at random,"
-        if RESTART in self.kinds:
-            words = f"none of {_searches(kinds)}{where} reached this loss, {self.n_restarts} restarts did"
-        else:
-            words = f"{self.n_starts_at_best} of {_searches(kinds)}{where} reached this loss"
-            words += f", {self.n_restarts} restarts none lower" if self.n_restarts else ""
-        return words
-
-
-def _searches(kinds: list[str]) -> str:
-    n_kinds = len(set(kinds))
-    of_kinds = f" (from starts of {n_kinds} kinds)" if n_kinds > 1 else ""
-    return f"{len(kinds)} search{'es' * (len(kinds) != 1)}{of_kinds}"
+        kinds = [kind for kind in self.kinds if kind != PERTURBATION]
+        reached = "reached this loss"
+        runs = f"{len(kinds)} search{'es' * (len(kinds) != 1)}"
+        if self.sample is not None:
+            runs += f" among {self.sample[0]:,} items, chosen at random,"
+            reached = "ended at the clustering that was then extended to all"
+        elif len(set(kinds)) > 1:
+            runs += f" (from starts of {len(set(kinds))} kinds)"
+        if PERTURBATION in self.kinds:
+            return f"none of {runs} {reached}; {self.n_perturbations} perturbations of the best did"
+        words = f"{self.n_starts_at_best} of {runs} {reached}"
+        return words + (f"; {self.n_perturbations} perturbations found none lower" if self.n_perturbations else "")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -89,7 +89,7 @@ def test_a_loss_that_is_no_metric_has_a_ball_under_vi(posterior_tree):
     summary = pc.summarize(posterior_tree, loss="omari", random_seed=1)
     assert summary.certificate is None
     assert summary.ball.loss.name == "vi"
-    assert "ended here" in repr(summary)
+    assert "reached this loss" in repr(summary)
 
 
 def test_it_prints_on_one_screen(summary):

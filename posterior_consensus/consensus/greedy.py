@@ -60,7 +60,7 @@ def greedy(
     progressbar: bool,
     n_starts: int | None = None,
     n_agree: int = 3,
-    n_restarts: int | None = None,
+    n_perturbations: int | None = None,
     starts: Sequence[Any] = (),
     seconds: float | None = None,
     n_jobs: int = -1,
@@ -76,7 +76,7 @@ def greedy(
         The search ends early once so many runs reached the least loss; looked at after every third run, with Binder's
         loss after every tenth. With a loss that is not linear the search also ends once so many runs in a row found
         nothing better; looked at after every second run.
-    n_restarts : int, optional
+    n_perturbations : int, optional
         Number of searches from random changes of the best partitions: by default as many as take little time, up to two
         for each item.
     starts : sequence
@@ -148,7 +148,7 @@ def greedy(
             search.try_also([np.arange(searched.n_items), *searched.some_labels(_DRAWS_TRIED)], "draw")
         search.finish(rng, by_twos=few)
         search.start_otherwise(rng)
-        search.restart(rng, n_restarts)
+        search.restart(rng, n_perturbations)
         best: Found = search.best
         ended: OnDraws | OnPairs | OnItemTerms | OnBlocks = problem
         if sample is not None:
@@ -157,6 +157,13 @@ def greedy(
             search.tally += best.tally
     if isinstance(ended, OnDraws | OnBlocks) and best.labels.max() + 1 == ended.limits.most < limits.most:
         ended.check_memory(ended.limits.most + 1)  # more clusters may be better, but their tables are too large
+    elif isinstance(ended, OnDraws) and ended.is_capped:
+        warnings.warn(
+            f"The memory budget of {memory.in_words(memory.budget())} has room for a search among at most "
+            f"{ended.limits.most} clusters, and more may have a lower expected loss. The environment variable "
+            "POSTERIOR_CONSENSUS_MEMORY sets the budget.",
+            stacklevel=3,
+        )
     if executor.stopped == "interrupted":
         warnings.warn(f"The search was interrupted; the answer is the best of {len(search.values)} runs.", stacklevel=3)
     info = search.info(searched, loss, time.monotonic() - began)

@@ -328,7 +328,7 @@ def consensus_partition(
     **options
         Further arguments of the method: ``n_starts`` for "greedy", "basic", "spectral", "kcc", "impurity", "cc_pivot",
         "align_and_vote", "lange_buhmann", "rpm_em", "cspa", "mcla", "hbgf" and "nmf"; ``seconds`` for "greedy", "sdp"
-        and "exact"; ``n_agree``, ``n_restarts``, ``starts`` and ``n_jobs`` for "greedy" (see Notes); ``linkage``
+        and "exact"; ``n_agree``, ``n_perturbations``, ``starts`` and ``n_jobs`` for "greedy" (see Notes); ``linkage``
         ("average", "complete") for "hierarchical"; ``affinity`` (None, "association", "rbf") and ``gamma`` for
         "spectral";
         ``utility`` ("category", "entropy", "cosine", "lp") and ``p`` for "kcc"; ``weighted`` for "impurity";
@@ -362,10 +362,10 @@ def consensus_partition(
     and from further ``starts``: label vectors, result objects, or "best_draw", "hierarchical" and "spectral". It ends
     early once ``n_agree`` (3) runs reached the least loss, or when ``seconds`` are over. Small posteriors are then
     searched from starts of other kinds (draws, cuts of a tree, one cluster, single items), and from up to two random
-    changes of the best partitions for each item, or ``n_restarts`` of them. It uses as many threads as ``n_jobs`` says
-    (-1: one for each processor), which does not change the answer. Ctrl-C ends it with a warning and the best partition
-    so far. `info` has the number of runs, their kinds, how many of them ended at the best loss, the scans and the moves
-    of each kind, the seconds, the loss of every run and the least loss so far.
+    changes of the best partitions for each item, or ``n_perturbations`` of them. It uses as many threads as ``n_jobs``
+    says (-1: one for each processor), which does not change the answer. Ctrl-C ends it with a warning and the best
+    partition so far. `info` has the number of runs, their kinds, how many of them ended at the best loss, the scans and
+    the moves of each kind, the seconds, the loss of every run and the least loss so far.
 
     From 131,072 items on, or where the labels take more than the memory budget, the runs are on a sample of 65,536
     items and at most 1,024 draws (`info.sample`). The best of them is extended to all items, which move one by one, by

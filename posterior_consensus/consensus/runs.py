@@ -16,7 +16,7 @@ from posterior_consensus.consensus.problems import Found, OnDraws, OnPairs, OnRa
 from posterior_consensus.consensus.restarts import above_a_half, best_of_both, changes, cores
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.executor import Executor
-from posterior_consensus.info import RESTART, SearchInfo
+from posterior_consensus.info import PERTURBATION, SearchInfo
 from posterior_consensus.kernels.search import ZEALOUS
 from posterior_consensus.loss_record import Objective, PartitionLoss
 from posterior_consensus.partitions import Labels, canonical_rows
@@ -29,6 +29,7 @@ _LITTLE_WORK = 2e6  # items^3 x draws up to which that is done
 _ELITE = 8  # best partitions from which restarts begin
 _AT_ONCE = 8  # restarts between two looks at what they gained
 _RESTARTS_AN_ITEM = 2
+_MOST_ITEMS = 10_000  # up to which there are starts of other kinds and restarts
 _LABELS = 60_000  # in the draws, from which on a search takes what it takes for each label alone
 _MANY_CLUSTERS = 16  # from which on the better blocks of two partitions are put together
 _SURE = 0.5  # restarts for each item where starts of all kinds lead to one loss
@@ -47,7 +48,7 @@ class Runs:
         self._n_labels = source.n_items * (source.n_draws or source.n_items)
         self.values: list[float] = []
         self.kinds: list[str] = []  # of start, of each run
-        self.n_restarts = 0
+        self.n_perturbations = 0
         self.work = 0.0
         self.tally = np.zeros(6, np.int64)
         self._ends: dict[bytes, Found] = {}  # where searches from these partitions end
@@ -140,13 +141,15 @@ class Runs:
 
     @property
     def _least_work(self) -> float:
-        """How much work a search takes at least."""
+        """How much work a search takes at least; of many items each further one would take too long."""
+        if self._source.n_items > _MOST_ITEMS:
+            return 0.0
         return max(self._for_little, self.problem.work_a_label * self._n_labels)
 
     def _number_of_restarts(self, spent: float) -> int:
         """How many restarts are next, after restarts that took so much work."""
         left = max(self._for_little / 2 - spent, self._least_work - self.work)
-        each = spent / self.n_restarts if self.n_restarts else self.work / len(self._ends)
+        each = spent / self.n_perturbations if self.n_perturbations else self.work / len(self._ends)
         return max(0, min(_AT_ONCE, int(left / each)))
 
     def restart(self, rng: np.random.Generator, number: int | None) -> None:
@@ -157,6 +160,8 @@ class Runs:
         before, began = self.best.value, self.work
         an_item = _SURE if self.n_at_best == len(self.values) else _RESTARTS_AN_ITEM
         most = int(an_item * self._source.n_items) if number is None else number
+        if number == 0 or (number is None and self._number_of_restarts(0.0) == 0):
+            return
         elite: list[Labels] = []
         fewest, largest = self.problem.limits
         n_clusters = fewest if 1 < fewest == largest else None
@@ -164,19 +169,19 @@ class Runs:
         changed = changes(elite, drawn, self.problem.companions, n_clusters, self.problem.is_sum, rng)
         while not self.executor.stopped:
             at_once = _AT_ONCE if number is not None else self._number_of_restarts(self.work - began)
-            at_once = min(at_once, most - self.n_restarts)
+            at_once = min(at_once, most - self.n_perturbations)
             if at_once == 0:
                 break
             ends = self._best_ends(_ELITE)
             elite[:] = [found.labels for found in ends]
             calls = [(*one, ends) for one in islice(changed, at_once)]
             found = self._results(self.problem.restart, calls)
-            self.n_restarts += len(calls)
+            self.n_perturbations += len(calls)
             self._ends |= {one.labels.tobytes(): one for one in found}
             if self.best.labels.max() >= _MANY_CLUSTERS:
                 self._put_together(found)
         if is_less(self.best.value, before):
-            self._count([self.best.value], RESTART)
+            self._count([self.best.value], PERTURBATION)
 
     def _put_together(self, ends: list[Found]) -> None:
         """Take the best blocks of the best partition and of these ends, if the loss is a sum over clusters."""
@@ -247,7 +252,7 @@ class Runs:
             n_starts=len(self.values),
             n_starts_at_best=self.n_at_best,
             kinds=self.kinds,
-            n_restarts=self.n_restarts,
+            n_perturbations=self.n_perturbations,
             n_scans=scans,
             n_moves=moves,
             n_merges=merges,

@@ -171,9 +171,11 @@ def _check_labels(items: pd.DataFrame, name: str) -> None:
 
 def _names_rows(items: pd.DataFrame) -> bool:
     """Whether the first column is text that never comes again, unlike the second."""
+    if len(items) <= _FEW or items.shape[1] < 2:
+        return False
     first = items.iloc[:, 0]
-    is_text = len(items) > _FEW and pd.api.types.infer_dtype(first) == "string"
-    return is_text and first.is_unique and items.shape[1] > 1 and not items.iloc[:, 1].is_unique
+    is_text = pd.api.types.infer_dtype(first) == "string"
+    return is_text and first.is_unique and not items.iloc[:, 1].is_unique
 
 
 def _counters(items: pd.DataFrame) -> pd.Index:

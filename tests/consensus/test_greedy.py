@@ -113,7 +113,7 @@ def test_a_search_ends_where_runs_agree_and_more_runs_are_no_worse():
 @pytest.mark.parametrize("loss", ["omari", "nvi", "id", "nid"])
 def test_losses_that_are_not_linear_start_from_three_cuts_of_a_tree_too(loss):
     rugged = noisy_draws(np.random.default_rng(12), 300, 60, 8, 0.75)
-    few, many = (find(rugged, loss, n_agree=number, n_restarts=0) for number in (3, 100))
+    few, many = (find(rugged, loss, n_agree=number, n_perturbations=0) for number in (3, 100))
     assert 1 <= many.info.kinds.count("tree") <= 3 and few.info.n_starts < many.info.n_starts
     assert many.expected_loss <= few.expected_loss + 1e-12
     assert min(many.info.expected_losses) == pytest.approx(many.expected_loss, abs=1e-12)
@@ -273,7 +273,7 @@ def test_nearly_equal_losses_do_not_cycle(loss):
     draws = np.eye(n_items, dtype=int)
     result = find(draws, loss, n_starts=1)
     assert np.isfinite(result.expected_loss)
-    assert result.info.n_scans < 20 * (result.info.n_starts + result.info.n_restarts)
+    assert result.info.n_scans < 20 * (result.info.n_starts + result.info.n_perturbations)
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -54,16 +54,16 @@ def test_no_simple_start_leads_lower(loss, seed):
         find(draws, loss, method="hierarchical").expected_loss,
         find(draws, loss, method="best_draw").expected_loss,
     ]
-    given = find(draws, loss, starts=["hierarchical", "best_draw"], n_restarts=0, random_seed=7).expected_loss
+    given = find(draws, loss, starts=["hierarchical", "best_draw"], n_perturbations=0, random_seed=7).expected_loss
     assert best <= min(*others, given) * 1.0005
 
 
-def test_restarts_find_what_no_start_reached_and_say_so():
+def test_perturbations_find_what_no_start_reached_and_say_so():
     draws = splits(0)
-    few, many = (find(draws, "id", n_restarts=number) for number in (0, 120))
-    assert many.expected_loss < few.expected_loss and many.info.n_restarts == 120
-    assert many.info.kinds[-1] == "restart" and "120 restarts did" in many.info.agreement()
-    assert few.info.n_restarts == 0 and "restart" not in few.info.agreement()
+    few, many = (find(draws, "id", n_perturbations=number) for number in (0, 120))
+    assert many.expected_loss < few.expected_loss and many.info.n_perturbations == 120
+    assert many.info.kinds[-1] == "perturbation" and "120 perturbations of the best did" in many.info.agreement()
+    assert few.info.n_perturbations == 0 and "perturbation" not in few.info.agreement()
 
 
 def test_work_and_not_the_clock_bounds_the_effort():
@@ -71,29 +71,29 @@ def test_work_and_not_the_clock_bounds_the_effort():
         find(noisy_draws(np.random.default_rng(1), 30, 30, 4, 0.5)),
         find(random_draws(np.random.default_rng(1), 2000, 60, 5)),
     )
-    assert little.info.n_restarts > 0 == more.info.n_restarts
+    assert little.info.n_perturbations > 0 == more.info.n_perturbations
 
 
 @pytest.mark.parametrize(
-    ("kinds", "at_best", "n_restarts", "words"),
+    ("kinds", "at_best", "n_perturbations", "words"),
     [
         (["allocation"] * 3, 3, 0, "3 of 3 searches reached this loss"),
         (
             ["allocation", "tree"],
             1,
             8,
-            "1 of 2 searches (from starts of 2 kinds) reached this loss, 8 restarts none lower",
+            "1 of 2 searches (from starts of 2 kinds) reached this loss; 8 perturbations found none lower",
         ),
-        (["allocation", "restart"], 1, 8, "none of 1 search reached this loss, 8 restarts did"),
+        (["allocation", "perturbation"], 1, 8, "none of 1 search reached this loss; 8 perturbations of the best did"),
     ],
 )
-def test_agreement_tells_the_kinds_of_start(kinds, at_best, n_restarts, words):
+def test_agreement_tells_the_kinds_of_start(kinds, at_best, n_perturbations, words):
     counts = dict.fromkeys(("n_scans", "n_moves", "n_merges", "n_chains", "n_zealous_updates", "n_splits"), 0)
     info = SearchInfo(
         n_starts=len(kinds),
         n_starts_at_best=at_best,
         kinds=kinds,
-        n_restarts=n_restarts,
+        n_perturbations=n_perturbations,
         expected_losses=[1.0] * len(kinds),
         trace=[1.0] * len(kinds),
         seconds=0.0,

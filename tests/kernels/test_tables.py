@@ -66,7 +66,7 @@ def test_scores_and_changes_are_differences_of_the_expected_loss(name, kind):
     assert scale * total == pytest.approx(mean_loss(PARTITION, draws, definition), abs=1e-13)
     in_one, _ = run(tables.expected_in_one, draws, loss, state)
     assert scale * in_one == pytest.approx(mean_loss([0] * N_ITEMS, draws, definition), abs=1e-13)
-    out = compiled(cells.scratch)(WIDTH, 4)
+    out = compiled(cells.scratch)(WIDTH, 4, np.zeros(1, np.uint8))
     for i in range(N_ITEMS):
         moved = [mean_loss(np.where(np.arange(N_ITEMS) == i, k, PARTITION), draws, definition) for k in range(4)]
         for new in {0, 1, 2, 3} - {PARTITION[i]}:
@@ -86,7 +86,7 @@ def test_scores_of_both_kinds_are_equal_bit_for_bit_and_clusters_not_met_cost_at
     found = {}
     for kind in KINDS:
         draws, _, state, slopes, difference, *_ = ready(name, kind)
-        out = compiled(cells.scratch)(WIDTH, 4)
+        out = compiled(cells.scratch)(WIDTH, 4, np.zeros(1, np.uint8))
         for i in range(N_ITEMS):
             met = out.met[: compiled(cells.score_item)(state, draws, slopes, difference, i, out)]
             found[kind, i] = {int(k): out.scores[k] for k in met}
@@ -101,7 +101,7 @@ def test_scores_of_both_kinds_are_equal_bit_for_bit_and_clusters_not_met_cost_at
 @pytest.mark.parametrize("n_draws", [6, 8, 19, 300])
 def test_scores_of_a_block_are_those_of_its_items(name, n_draws, kind):
     draws, _, state, slopes, difference, *_ = ready(name, kind, n_draws)
-    out = compiled(cells.scratch)(WIDTH, 4)
+    out = compiled(cells.scratch)(WIDTH, 4, np.zeros(1, np.uint8))
     staying, margins, targets = np.empty(5), np.empty(5), np.zeros(5, np.int64)
     entering = np.full((5 if kind == "dense" else 0, WIDTH), np.inf)
     compiled(cells.score_block)(state, draws, slopes, difference, 3, staying, margins, targets, entering, out)
@@ -123,7 +123,7 @@ def test_gains_of_unions_are_differences_of_the_expected_loss(name, kind):
     draws, loss, state, slopes, _, _, definition, scale = ready(name, kind)
     members, ends = np.argsort(PARTITION, kind="stable"), np.array([3, 6, 9])
     gains, partners = np.empty(3), np.zeros(3, np.int64)
-    out = compiled(cells.scratch)(WIDTH, 4)
+    out = compiled(cells.scratch)(WIDTH, 4, np.zeros(1, np.uint8))
     compiled(cells.best_unions)(state, draws, loss, slopes, 3, members, ends, out, gains, partners)
     before = mean_loss(PARTITION, draws, definition)
     for k in range(2):
