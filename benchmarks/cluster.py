@@ -183,7 +183,7 @@ def _seconds_a_label(n_items=40_000, n_draws=400):
     partition = np.arange(n_items, dtype=np.int32) % N_CLUSTERS
 
     def door():
-        rows = [dask_labels._numbered(block, "labels")[0] for block in np.split(codes, _CHUNKS)]
+        rows = [dask_labels._numbered(block, "labels", 0)[0] for block in np.split(codes, _CHUNKS)]
         np.concatenate(rows)
 
     def one_pass():

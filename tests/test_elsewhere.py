@@ -10,6 +10,7 @@ from posterior_consensus.ensemble import counting
 from posterior_consensus.ensemble.labels import DrawnLabels
 from posterior_consensus.expectation import all_losses, loss_matrix, losses_of_draws, paired_losses
 from posterior_consensus.losses import LOSSES, as_loss
+from posterior_consensus.views.particles import Effort
 from tests.elsewhere import elsewhere
 from tests.ensembles import noisy_draws, random_draws
 
@@ -136,7 +137,7 @@ def test_passes_are_few():
 
 def test_a_summary_of_very_many_items_says_what_it_leaves_out(monkeypatch, tmp_path):
     monkeypatch.setattr("posterior_consensus.ensemble.labels._SOME_ITEMS", 30)
-    monkeypatch.setattr("posterior_consensus.views.particles._MANY_LABELS", 1000)
+    monkeypatch.setattr("posterior_consensus.summary.further._EFFORT", Effort(most_labels=1000))
     limits = {"MOST_OF_PAIRS": 50, "SOME_OF_PAIRS": 20, "MOST_IN_ROW": 25}
     for module in ("psm", "psm_by_chain", "items", "strips"):
         for name, most in limits.items():
@@ -159,7 +160,7 @@ def test_a_summary_of_very_many_items_says_what_it_leaves_out(monkeypatch, tmp_p
 
 def test_a_summary_reads_the_labels_six_times_beside_its_search(monkeypatch):
     monkeypatch.setattr("posterior_consensus.ensemble.labels._SOME_ITEMS", 30)
-    monkeypatch.setattr("posterior_consensus.views.particles._MANY_LABELS", 1000)
+    monkeypatch.setattr("posterior_consensus.summary.further._EFFORT", Effort(most_labels=1000))
     monkeypatch.setattr("posterior_consensus.summary.summary._MOST_LABELS_TO_BOUND", 1000)
     rng = np.random.default_rng(1)
     draws = pc.as_partition_draws(noisy_draws(rng, 700, 70, 3, 0.1).reshape(4, 175, 70))
@@ -195,7 +196,7 @@ def test_particles_of_very_many_items_are_those_of_a_sample_extended(monkeypatch
     draws = pc.as_partition_draws(labels.reshape(2, 80, 90))
     whole = pc.particles(draws, random_seed=1, progressbar=False)
     monkeypatch.setattr("posterior_consensus.ensemble.labels._SOME_ITEMS", 40)
-    monkeypatch.setattr("posterior_consensus.views.particles._MANY_LABELS", 1000)
+    monkeypatch.setattr("posterior_consensus.views.particles._LONG", Effort(most_labels=1000))
     found = pc.particles(draws, random_seed=1, progressbar=False)
     assert found.n_searched == 40 and "looked for on 40 of 90" in str(found)
     np.testing.assert_array_equal(found.partitions, whole.partitions)

@@ -120,7 +120,7 @@ FRAME = pd.DataFrame(GOOD, columns=NAMES)
 AT = {
     "array": (GOOD, (2, 1), "row 2, column 1 (from 0)"),
     "chains": (np.stack([GOOD, GOOD]), (1, 2, 1), "chain 1, draw 2, item 1 (from 0)"),
-    "DataFrame": (FRAME.to_numpy(), (2, 1), "row 2 (from 0), item 'b'"),
+    "DataFrame": (FRAME.to_numpy(), (2, 1), "chain 0, draw 2, item 'b'"),
     "DataArray": (NAMED.values, (1, 2, 1), "chain 2, draw 12, county 'b'"),
 }
 WRONG = {
@@ -251,9 +251,7 @@ def test_an_accumulator_is_read_from_its_path(tmp_path):
     pytest.importorskip("zarr")
     with pc.PartitionAccumulator(tmp_path / "kept", batch_size=3, items=NAMES, item_dim="county") as kept:
         kept.add(GOOD)
-        check(
-            pc.as_partition_draws, tmp_path / "kept", BlockingIOError, ["is open in process", "close the accumulator"]
-        )
+        check(pc.as_partition_draws, tmp_path / "kept", BlockingIOError, ["is open elsewhere", "close the accumulator"])
     for path in (tmp_path / "kept", str(tmp_path / "kept")):
         draws = pc.as_partition_draws(path)
         np.testing.assert_array_equal(draws.labels, pc.as_partition_draws(GOOD).labels)

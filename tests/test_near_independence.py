@@ -183,4 +183,4 @@ def test_a_chain_worth_few_draws_is_refused(rng):
 
 def test_chains_of_a_few_draws_are_refused(rng):
     with pytest.raises(ValueError, match="got 0, as chains of fewer than four draws have no effective sample size"):
-        pc.diagnostics.near_independence(rng.integers(2, size=(40, 2, 5)))
+        pc.diagnostics.near_independence(rng.integers(2, size=(16, 2, 5)))

@@ -200,10 +200,10 @@ DRAWS = [[0, 0, 1], [0, 1, 1]]
     ("part", "error", "message"),
     [
         ({"items": [0], "above": 0.5}, ValueError, "Only one of `items`, `nearest` and `above` can be given"),
-        ({"items": [0, 3]}, IndexError, "`items` must be positions below 3; got"),
+        ({"items": [0, 3]}, IndexError, "`items` must be positions below 3, or 3 booleans; got"),
         ({"items": []}, ValueError, "`items` must be at least one item"),
         ({"items": [1, 1]}, ValueError, "and each of them once; got"),
-        ({"items": "a"}, KeyError, "`items` must be positions below 3; got 'a'"),
+        ({"items": "a"}, KeyError, "`items` must be positions below 3, or 3 booleans; got 'a'"),
         ({"nearest": 0}, ValueError, "`nearest` must be at least 1; got 0"),
         ({"nearest": 3}, ValueError, "`nearest` must be at most the number of other items, 2; got 3"),
         ({"nearest": 1.5}, TypeError, "`nearest` must be a whole number; got 1.5"),

@@ -504,7 +504,7 @@ def _bound_after(source: PairSource, loss: Objective, labels: Labels, info: Info
     if isinstance(info, SearchInfo) and info.stopped:
         return None
     try:
-        return quick_bound(source, loss, labels, info.n_starts if isinstance(info, SearchInfo) else 1)
+        return quick_bound(source, loss, labels, info.kinds.count("allocation") if isinstance(info, SearchInfo) else 1)
     except KeyboardInterrupt:
         warnings.warn("The lower bound was interrupted; the answer has none.", stacklevel=3)
         return None

@@ -161,12 +161,13 @@ def find_particles(
     progressbar: bool,
     client: Any = None,
     one: Labels | None = None,
-    effort: Effort = _LONG,
+    effort: Effort | None = None,
 ) -> Particles:
     """Do what :func:`particles` does; `one`, a partition of all items, is the answer if there is one."""
     with using(client):
         draws = as_partition_draws(draws)
     record = as_loss("vi" if loss is None else loss)
+    effort = effort or _LONG
     check_count("n_starts", n_starts)
     most = check_count("max_particles", max_particles)
     number = None if n_particles == "auto" else _check_number(n_particles)
