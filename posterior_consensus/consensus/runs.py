@@ -14,6 +14,7 @@ from posterior_consensus.consensus.hierarchical import cut, tree
 from posterior_consensus.consensus.item_terms import OnItemTerms
 from posterior_consensus.consensus.problems import Found, OnDraws, OnPairs, OnRatios
 from posterior_consensus.consensus.restarts import above_a_half, best_of_both, changes, cores
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.executor import Executor
 from posterior_consensus.info import PERTURBATION, SearchInfo
@@ -32,7 +33,8 @@ _RESTARTS_AN_ITEM = 2
 _MOST_ITEMS = 10_000  # up to which there are starts of other kinds and restarts
 _LABELS = 60_000  # in the draws, from which on a search takes what it takes for each label alone
 _MANY_CLUSTERS = 16  # from which on the better blocks of two partitions are put together
-_SURE = 0.5  # restarts for each item where starts of all kinds lead to one loss
+_SURE = 4  # kinds of start that suffice if all runs lead to one loss
+_CELLS = 300_000  # items x draws x clusters of a draw, from which on there are no restarts: others take long there too
 _CUTS = 4  # of a tree, to start from
 _DRAWS, _DRAWN = 3, 64  # to start from, and for restarts
 _CORES = 0.85, 0.6, 0.35  # shares of the items that are in one cluster, the others alone
@@ -46,6 +48,7 @@ class Runs:
         self.problem, self.executor, self._source = problem, executor, source
         self.ratios = problem if isinstance(problem, OnRatios) else None
         self._n_labels = source.n_items * (source.n_draws or source.n_items)
+        self._n_drawn = np.mean(source.n_clusters) if isinstance(source, PartitionDraws) else _MANY_CLUSTERS
         self.values: list[float] = []
         self.kinds: list[str] = []  # of start, of each run
         self.n_perturbations = 0
@@ -148,7 +151,9 @@ class Runs:
 
     def _number_of_restarts(self, spent: float) -> int:
         """How many restarts are next, after restarts that took so much work."""
-        left = max(self._for_little / 2 - spent, self._least_work - self.work)
+        is_free = self.problem.limits.fewest == 1  # a fixed number of clusters has more traps
+        little = self._for_little / 2 * (max(0.0, 1 - self._n_labels * self._n_drawn / _CELLS) if is_free else 2.0)
+        left = max(little - spent, self._least_work - self.work if self._for_little == 0 else 0.0)
         each = spent / self.n_perturbations if self.n_perturbations else self.work / len(self._ends)
         return max(0, min(_AT_ONCE, int(left / each)))
 
@@ -158,9 +163,9 @@ class Runs:
         Where the loss is a sum over clusters, the best is then put together block by block.
         """
         before, began = self.best.value, self.work
-        an_item = _SURE if self.n_at_best == len(self.values) else _RESTARTS_AN_ITEM
-        most = int(an_item * self._source.n_items) if number is None else number
-        if number == 0 or (number is None and self._number_of_restarts(0.0) == 0):
+        most = _RESTARTS_AN_ITEM * self._source.n_items if number is None else number
+        is_sure = self.n_at_best == len(self.values) and len(set(self.kinds)) >= _SURE
+        if number == 0 or (number is None and (is_sure or self._number_of_restarts(0.0) == 0)):
             return
         elite: list[Labels] = []
         fewest, largest = self.problem.limits
