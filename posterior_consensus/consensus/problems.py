@@ -30,7 +30,7 @@ WORK_A_LABEL = 25.0  # the same for each label of many
 _HARDER = 5.0, 8.0  # how many times the two, for a loss that is not linear
 _FAR = 5  # times as many clusters as any draw has: Binder's loss was seen to ask for four times, VI for fewer
 _CALL = 5e4  # nanoseconds that a search from a partition takes at least
-COLUMNS = 16  # clusters of which a scan takes a nanosecond for each label
+_COLUMNS = 16  # clusters that double what a scan takes
 _NEAR = 0.003  # relative difference from the least loss up to which a search goes on without approximation
 _SPARSE_ROW, _SPARSE_CELL = 100, 4  # cells of dense tables that take as long as a sparse row and one of its cells
 
@@ -75,7 +75,7 @@ class OnDraws:
         sparse = isinstance(self._loss, LinearLoss) and limits.fewest == 1 and is_sparse(draws)
         self._kind = cells.SparseDraws if sparse else cells.Draws
         self.limits = limits
-        self.work_a_label = WORK_A_LABEL * (1 + draws.n_clusters.mean() / COLUMNS if sparse else 1.0)
+        self.work_a_label = WORK_A_LABEL * (1 + draws.n_clusters.mean() / _COLUMNS if sparse else 1.0)
         if not sparse:
             self.check_memory(limits.fewest)
             room = memory.budget() // self._bytes_a_cluster
@@ -170,7 +170,7 @@ class OnDraws:
         )
         n_clusters = int(partition.max()) + 1
         columns = 0 if isinstance(draws, cells.SparseDraws) else n_clusters
-        scans = draws.labels.size * (1.0 + columns / COLUMNS) * (1 + tally[search.SCANS])
+        scans = draws.labels.size * (1.0 + columns / _COLUMNS) * (1 + tally[search.SCANS])
         unions = draws.weights.size * columns**2 / 2 * ((effort >= 0) + tally[search.MERGES])
         return Found(numbered(partition), value, in_one, tally, _CALL + self._scan * scans + self._union * unions)
 

@@ -20,7 +20,7 @@ _CLUSTERS_A_SITE = 16  # clusters for each of which a loss that is a sum over cl
 _SCATTERED = 0.1, 0.3  # shares of the items that are taken out of their clusters at once
 
 
-def numbered(labels: npt.NDArray[np.int64]) -> Labels:
+def without_gaps(labels: npt.NDArray[np.int64]) -> Labels:
     """Number the clusters from 0 on, in the order of their labels; -1 stays."""
     names, codes = np.unique(labels, return_inverse=True)
     return np.asarray(codes - int(names[0] < 0), np.int32)
@@ -66,7 +66,7 @@ def changes(
             n_sites = 1 + (int(labels.max()) // _CLUSTERS_A_SITE if is_sum else 0)
             for i in rng.integers(n_items, size=n_sites).tolist():
                 (kind or _mix)(labels, i, companions(i, rng.random()), rng)
-        yield numbered(labels), rng.permutation(n_items)
+        yield without_gaps(labels), rng.permutation(n_items)
 
 
 def _gather(labels: npt.NDArray[np.int64], i: int, near: npt.NDArray[np.bool_], rng: np.random.Generator) -> None:
@@ -137,7 +137,7 @@ def best_of_both(one: Labels, other: Labels, terms: Callable[[Labels], Floats]) 
         added = terms(part)
         gains += sign * np.bincount(blocks[: added.size], added, n_blocks)
     taken = np.isin(one, one[differ]) & (gains[block[one]] > 0)
-    return numbered(np.where(taken, n_one + other, one).astype(np.int64))
+    return without_gaps(np.where(taken, n_one + other, one).astype(np.int64))
 
 
 def above_a_half(similarity: Floats) -> Labels:
