@@ -20,7 +20,7 @@ def made(*arguments):
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")
-@pytest.mark.parametrize("release", [2, 7])
+@pytest.mark.parametrize("release", [98, 99])  # of which no environment stands here
 def test_environment_belongs_to_one_patch_release(tmp_path, release):
     python = tmp_path / "python"
     pretend = f"import sys; sys.version_info = (3, 11, {release}); exec(sys.argv[1])"
