@@ -6,7 +6,7 @@ from scipy.cluster.hierarchy import average, cut_tree
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import squareform
 
-from posterior_consensus.loss_record import TERMS, PartitionLoss
+from posterior_consensus.losses.record import TERMS, PartitionLoss
 
 MOST_DRAWS, MOST_CUTS = 20, 15
 

@@ -14,9 +14,9 @@ import numpy as np
 
 import posterior_consensus as pc
 from benchmarks._timing import is_smallest, print_table, timed
-from posterior_consensus import executor
 from posterior_consensus.ensemble import dask_labels
 from posterior_consensus.kernels import ensemble
+from posterior_consensus.runtime import executor
 
 SIZES = [(50_000, 400), (100_000, 400), (200_000, 400)]
 N_CLUSTERS = 10

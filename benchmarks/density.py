@@ -13,7 +13,7 @@ import numpy as np
 
 import posterior_consensus as pc
 from benchmarks._timing import alternate, print_table, timed
-from posterior_consensus.partitions import enumerate_partitions
+from posterior_consensus.ensemble.partitions import enumerate_partitions
 
 ROOT = Path(__file__).parents[1]
 GOLDEN = ROOT / "tests" / "golden"

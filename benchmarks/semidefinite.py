@@ -19,8 +19,8 @@ import posterior_consensus as pc
 from benchmarks._timing import print_table
 from posterior_consensus.bounds import binder
 from posterior_consensus.bounds.budget import Foreseen
+from posterior_consensus.bounds.certificate import certificate_within
 from posterior_consensus.bounds.sdp_cuts import Cuts
-from posterior_consensus.certificate import certificate_within
 
 GOLDEN = Path(__file__).parents[1] / "tests" / "golden" / "dpmm_draws.npz"
 K = 6

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import posterior_consensus
-from posterior_consensus.files import written_whole
+from posterior_consensus.runtime.files import written_whole
 
 if TYPE_CHECKING:
     from posterior_consensus.summary import Summary
@@ -122,7 +122,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _summary(options: argparse.Namespace) -> Summary:
-    from posterior_consensus.arguments import check_count, check_seconds
+    from posterior_consensus.runtime.arguments import check_count, check_seconds
     from posterior_consensus.sources.containers import opened
     from posterior_consensus.summary.finding import find_draws
     from posterior_consensus.summary.summary import observed_of

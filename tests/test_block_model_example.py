@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from posterior_consensus.partitions import canonical_labels, enumerate_partitions
+from posterior_consensus.ensemble.partitions import canonical_labels, enumerate_partitions
 
 SCRIPT = Path(__file__).parents[1] / "examples" / "sample_block_model.py"
 LINKS = np.array([[0, 1, 1, 0, 0], [1, 0, 1, 0, 0], [1, 1, 0, 1, 0], [0, 0, 1, 0, 1], [0, 0, 0, 1, 0]], np.uint8)

@@ -125,7 +125,7 @@ def test_command_prints_json(file, capsys):
     ],
 )
 def test_command_says_what_is_wrong_before_the_work(file, table, monkeypatch, tmp_path, capsys, arguments, parts):
-    monkeypatch.setattr("posterior_consensus.consensus.greedy.Executor", lambda *_: pytest.fail("search has begun"))
+    monkeypatch.setattr("posterior_consensus.search.engine.Executor", lambda *_: pytest.fail("search has begun"))
     os.link(table, tmp_path / "hard.csv")
     (tmp_path / "soft.csv").symlink_to(table)
     (tmp_path / "w.csv").write_text("1\n" * 40)

@@ -11,16 +11,17 @@ import pandas as pd
 import xarray as xr
 from scipy import sparse
 
-from posterior_consensus import display, memory
 from posterior_consensus.agreement.table import Table, as_table
-from posterior_consensus.arguments import as_generator, check_count
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.executor import Executor
-from posterior_consensus.expectation import mean_between
+from posterior_consensus.ensemble.partitions import canonical_rows, smallest_dtype
+from posterior_consensus.evaluate.expectation import mean_between
 from posterior_consensus.kernels import mutual_information
-from posterior_consensus.losses import jaccard
-from posterior_consensus.partitions import canonical_rows, smallest_dtype
-from posterior_consensus.progress import track
+from posterior_consensus.losses.partition_losses import jaccard
+from posterior_consensus.results import display
+from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.arguments import as_generator, check_count
+from posterior_consensus.runtime.executor import Executor
+from posterior_consensus.runtime.progress import track
 from posterior_consensus.sources.containers import Stored, stored
 from posterior_consensus.sources.labels import as_partition_draws
 

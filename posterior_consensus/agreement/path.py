@@ -11,20 +11,21 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus import memory
 from posterior_consensus.agreement.record import EARLY, AgreementPath
-from posterior_consensus.arguments import as_generator, as_numbers, check_count
-from posterior_consensus.consensus.greedy import greedy
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.labels import LabelsInMemory
 from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
+from posterior_consensus.ensemble.partitions import Labels, smallest_dtype
 from posterior_consensus.ensemble.samples import Samples
-from posterior_consensus.expectation import loss_and_error, mean_between, mean_loss
-from posterior_consensus.loss_record import Need, PartitionLoss
-from posterior_consensus.losses import LOSSES, as_loss, is_binder, jaccard, needed_by
-from posterior_consensus.partitions import Labels, smallest_dtype
-from posterior_consensus.progress import track
+from posterior_consensus.evaluate.expectation import loss_and_error, mean_between, mean_loss
+from posterior_consensus.losses.lookup import as_loss, is_binder, needed_by
+from posterior_consensus.losses.partition_losses import LOSSES, jaccard
+from posterior_consensus.losses.record import Need, PartitionLoss
+from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.arguments import as_generator, as_numbers, check_count
+from posterior_consensus.runtime.progress import track
+from posterior_consensus.search.engine import search
 from posterior_consensus.sources.accumulate import PartitionAccumulator
 from posterior_consensus.sources.containers import is_inference_data
 from posterior_consensus.sources.labels import as_pair_source, as_partition_draws
@@ -183,13 +184,10 @@ class _Chain:
     def _search(
         source: PairSource, loss: PartitionLoss, rng: np.random.Generator, starts: list[Labels], n_starts: int | None
     ) -> Labels:
-        found = greedy(
+        found = search(
             source,
             loss,
-            n_clusters=None,
-            max_clusters=None,
             rng=rng,
-            progressbar=False,
             n_starts=n_starts,
             starts=starts,
         )

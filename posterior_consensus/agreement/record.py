@@ -13,10 +13,11 @@ import pandas as pd
 import xarray as xr
 from scipy.sparse.csgraph import connected_components
 
-from posterior_consensus import display
-from posterior_consensus.expectation import losses_between
-from posterior_consensus.loss_record import PartitionLoss
-from posterior_consensus.losses import jaccard, loss_attrs, loss_from
+from posterior_consensus.evaluate.expectation import losses_between
+from posterior_consensus.losses.lookup import loss_attrs, loss_from
+from posterior_consensus.losses.partition_losses import jaccard
+from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.results import display
 from posterior_consensus.sources.containers import Stored, as_json, names_from_json, stored
 
 Floats = npt.NDArray[np.float64]

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus import memory
-from posterior_consensus.expectation import all_losses, two_partitions
-from posterior_consensus.losses import jaccard
+from posterior_consensus.evaluate.expectation import all_losses, two_partitions
+from posterior_consensus.losses.partition_losses import jaccard
+from posterior_consensus.runtime import memory
 from posterior_consensus.sources.labels import as_partition_draws
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus import memory
 from posterior_consensus.bounds.instance import Floats, Instance, Prices, lagrangian_bound, row_keys
+from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.kernels import packing
-from posterior_consensus.partitions import Labels
+from posterior_consensus.runtime import memory
 
 _SHARE_OF_ROWS = 0.03  # of the memory budget
 _BYTES_A_ROW = 20

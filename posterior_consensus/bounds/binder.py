@@ -8,16 +8,16 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus import memory
 from posterior_consensus.bounds.bound import Bound
 from posterior_consensus.bounds.branching import Search
 from posterior_consensus.bounds.budget import Budget
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.pairs import PairSource
-from posterior_consensus.info import BinderBoundInfo
-from posterior_consensus.losses import PartitionLoss
-from posterior_consensus.partitions import Labels, canonical_labels
-from posterior_consensus.progress import track
+from posterior_consensus.ensemble.partitions import Labels, canonical_labels
+from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.results.work import BinderBoundInfo
+from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.progress import track
 
 BYTES_A_PAIR = 42  # of the costs, and of the packing of triangles
 SHARE_OF_RELAXATION = 0.1  # more than half of the narrowing is done by then

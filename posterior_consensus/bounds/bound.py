@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from posterior_consensus.info import Info
-from posterior_consensus.partitions import Labels
+from posterior_consensus.ensemble.partitions import Labels
+from posterior_consensus.results.work import Info
 
 _ROUNDING = 1e-12
 _OPTIMAL = 1e-9

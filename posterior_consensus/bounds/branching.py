@@ -9,7 +9,6 @@ from itertools import count
 
 import numpy as np
 
-from posterior_consensus import memory
 from posterior_consensus.bounds.ascent import Ascent, conflicts
 from posterior_consensus.bounds.budget import Budget, OutOfBudget
 from posterior_consensus.bounds.instance import (
@@ -22,8 +21,9 @@ from posterior_consensus.bounds.instance import (
     settled,
 )
 from posterior_consensus.bounds.sdp_binder import PairRelaxation
+from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.kernels import packing
-from posterior_consensus.partitions import Labels, canonical_labels
+from posterior_consensus.runtime import memory
 
 _SAME = 1e-10  # relative difference below which expected losses are equal
 _DUST = 1e-14  # relative to a pair's costs: a smaller difference between them is rounding

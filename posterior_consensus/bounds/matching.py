@@ -8,11 +8,11 @@ from scipy.optimize import linear_sum_assignment
 from posterior_consensus.bounds.bound import Bound
 from posterior_consensus.bounds.budget import Budget, OutOfBudget
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.expectation import loss_matrix
-from posterior_consensus.info import MatchingInfo
-from posterior_consensus.losses import PartitionLoss
-from posterior_consensus.partitions import Labels
-from posterior_consensus.progress import track
+from posterior_consensus.ensemble.partitions import Labels
+from posterior_consensus.evaluate.expectation import loss_matrix
+from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.results.work import MatchingInfo
+from posterior_consensus.runtime.progress import track
 from posterior_consensus.sources.labels import as_partition_draws
 
 _MOST_AT_ONCE = 1_000  # draws in a block

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from posterior_consensus import memory
 from posterior_consensus.bounds.binder import binder_bound
 from posterior_consensus.bounds.bound import Bound
 from posterior_consensus.bounds.budget import Budget, Foreseen
@@ -14,9 +13,12 @@ from posterior_consensus.bounds.sdp import sum_of_squares_bound
 from posterior_consensus.bounds.vi import seconds_to_begin, vi_bound
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.pairs import PairSource
-from posterior_consensus.loss_record import Objective
-from posterior_consensus.losses import PartitionLoss, is_binder, kcc, vi
-from posterior_consensus.partitions import Labels
+from posterior_consensus.ensemble.partitions import Labels
+from posterior_consensus.losses.lookup import is_binder
+from posterior_consensus.losses.pair_losses import kcc
+from posterior_consensus.losses.partition_losses import vi
+from posterior_consensus.losses.record import Objective, PartitionLoss
+from posterior_consensus.runtime import memory
 
 _BYTES_A_PAIR = 160  # of matrices of items x items, with room for the triangles: 5,000 items in 4 GB
 _SECONDS_A_PAIR = 2e-9  # a low estimate for one run of a search

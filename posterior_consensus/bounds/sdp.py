@@ -9,16 +9,16 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import eigh
 
-from posterior_consensus import memory
 from posterior_consensus.bounds.bound import Bound, relative_gap
 from posterior_consensus.bounds.budget import Budget, OutOfBudget
 from posterior_consensus.bounds.sdp_cuts import Cuts
 from posterior_consensus.ensemble.pairs import PairSource
-from posterior_consensus.executor import thread_pools
-from posterior_consensus.info import RelaxationInfo
-from posterior_consensus.loss_record import PairLoss
-from posterior_consensus.partitions import Labels, canonical_labels
-from posterior_consensus.progress import track
+from posterior_consensus.ensemble.partitions import Labels, canonical_labels
+from posterior_consensus.losses.record import PairLoss
+from posterior_consensus.results.work import RelaxationInfo
+from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.executor import thread_pools
+from posterior_consensus.runtime.progress import track
 
 Floats = npt.NDArray[np.float64]
 

@@ -8,10 +8,10 @@ from contextlib import suppress
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus import memory
 from posterior_consensus.bounds.budget import Budget, OutOfBudget
 from posterior_consensus.bounds.instance import Floats, Instance
-from posterior_consensus.executor import thread_pools
+from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.executor import thread_pools
 
 _STEPS = 25  # between two bounds
 _SECONDS_A_CUBE = 3e-10  # of a step, times the number of groups to the third power

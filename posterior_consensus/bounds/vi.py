@@ -8,16 +8,16 @@ from contextlib import suppress
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus import memory
 from posterior_consensus.bounds.bound import Bound
 from posterior_consensus.bounds.budget import Budget, OutOfBudget
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.expectation import mean_loss
-from posterior_consensus.info import VIBoundInfo
+from posterior_consensus.ensemble.partitions import Labels
+from posterior_consensus.evaluate.expectation import mean_loss
 from posterior_consensus.kernels import vi_bound as kernels
-from posterior_consensus.losses import vi
-from posterior_consensus.partitions import Labels
-from posterior_consensus.progress import track
+from posterior_consensus.losses.partition_losses import vi
+from posterior_consensus.results.work import VIBoundInfo
+from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.progress import track
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

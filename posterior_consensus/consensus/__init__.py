@@ -9,7 +9,7 @@ from posterior_consensus.consensus.perturbation.modes import PartitionModes, fit
 from posterior_consensus.consensus.refinement import refine_partition
 from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.consensus.threshold import PairThreshold, pair_threshold
-from posterior_consensus.info import (
+from posterior_consensus.results.work import (
     Asked,
     BinderBoundInfo,
     CandidatesInfo,

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from posterior_consensus import memory
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.partitions import as_array
+from posterior_consensus.ensemble.partitions import as_array
+from posterior_consensus.runtime import memory
 from posterior_consensus.sources.labels import as_partition_draws
 
 

@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
-from posterior_consensus.arguments import check_count
 from posterior_consensus.consensus.selection import Candidate, filled
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.info import FitInfo
+from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.kernels import ensemble
-from posterior_consensus.loss_record import Objective
-from posterior_consensus.partitions import Labels, canonical_labels
-from posterior_consensus.progress import track
+from posterior_consensus.losses.record import Objective
+from posterior_consensus.results.work import FitInfo
+from posterior_consensus.runtime.arguments import check_count
+from posterior_consensus.runtime.progress import track
 
 Floats = npt.NDArray[np.float64]
 

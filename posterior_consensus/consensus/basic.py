@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
-import numpy.typing as npt
 
-from posterior_consensus.arguments import check_count
-from posterior_consensus.consensus.selection import Candidate, best_number, cluster_range, effort
+from posterior_consensus.consensus.selection import Candidate, best_number, effort
 from posterior_consensus.ensemble.pairs import PairSource
-from posterior_consensus.executor import thread_pools
-from posterior_consensus.loss_record import Objective
-from posterior_consensus.partitions import Labels, canonical_labels
+from posterior_consensus.losses.record import Objective
+from posterior_consensus.runtime.arguments import check_count
+from posterior_consensus.search.k_means import k_means
+from posterior_consensus.search.trees import cluster_range
 
 
 def basic(
@@ -45,22 +42,3 @@ def basic(
 
     numbers = cluster_range(draws, n_clusters, max_clusters)
     return best_number(draws, loss, numbers, fit, title="Basic aggregation", progressbar=progressbar)
-
-
-def k_means(
-    points: npt.NDArray[np.float64],
-    n_clusters: int,
-    n_starts: int,
-    rng: np.random.Generator,
-    weights: npt.NDArray[np.float64] | None = None,
-) -> Labels:
-    """Cluster points (n, d) with these weights (n,) into at most `n_clusters` groups by k-means++."""
-    from sklearn.cluster import KMeans
-    from sklearn.exceptions import ConvergenceWarning
-
-    model = KMeans(n_clusters, n_init=n_starts, random_state=int(rng.integers(2**31)))
-    # With more threads its sums, and so its labels, would depend on their number.
-    with thread_pools().limit(limits=1), warnings.catch_warnings():
-        # Fewer distinct points than clusters: the caller sees it from the labels.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return canonical_labels(model.fit_predict(points, sample_weight=weights))

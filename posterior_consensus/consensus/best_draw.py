@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from posterior_consensus.consensus.selection import Candidate, allowed, least_loss
+from posterior_consensus.consensus.selection import Candidate, allowed
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.info import CandidatesInfo
-from posterior_consensus.loss_record import Objective
-from posterior_consensus.partitions import distinct_rows
-from posterior_consensus.progress import track
+from posterior_consensus.ensemble.partitions import distinct_rows
+from posterior_consensus.evaluate.expectation import least_loss
+from posterior_consensus.losses.record import Objective
+from posterior_consensus.results.work import CandidatesInfo
+from posterior_consensus.runtime.progress import track
 
 _CANDIDATES_AT_ONCE = 64
 

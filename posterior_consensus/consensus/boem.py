@@ -10,12 +10,13 @@ from posterior_consensus.consensus.best_draw import best_draw
 from posterior_consensus.consensus.hierarchical import hierarchical
 from posterior_consensus.consensus.selection import Candidate, allowed
 from posterior_consensus.ensemble.pairs import PairSource
-from posterior_consensus.expectation import mean_loss
-from posterior_consensus.info import MovesInfo
+from posterior_consensus.ensemble.partitions import Labels, canonical_labels
+from posterior_consensus.evaluate.expectation import mean_loss
 from posterior_consensus.kernels import pair_search
-from posterior_consensus.loss_record import Objective
-from posterior_consensus.losses import binder, is_binder
-from posterior_consensus.partitions import Labels, canonical_labels
+from posterior_consensus.losses.lookup import is_binder
+from posterior_consensus.losses.partition_losses import binder
+from posterior_consensus.losses.record import Objective
+from posterior_consensus.results.work import MovesInfo
 from posterior_consensus.sources.labels import as_partition_draws
 
 _MOVES_AT_ONCE = 10_000

@@ -7,14 +7,15 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus import memory
-from posterior_consensus.arguments import check_between, check_count
-from posterior_consensus.consensus.selection import Candidate, least_loss
+from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.ensemble.pairs import PairSource
-from posterior_consensus.info import PivotInfo
-from posterior_consensus.loss_record import Objective
-from posterior_consensus.partitions import Labels, canonical_labels
-from posterior_consensus.progress import track
+from posterior_consensus.ensemble.partitions import Labels, canonical_labels
+from posterior_consensus.evaluate.expectation import least_loss
+from posterior_consensus.losses.record import Objective
+from posterior_consensus.results.work import PivotInfo
+from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.arguments import check_between, check_count
+from posterior_consensus.runtime.progress import track
 
 Floats = npt.NDArray[np.float64]
 

@@ -7,14 +7,15 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.arguments import check_count, check_flag
-from posterior_consensus.consensus.basic import k_means
-from posterior_consensus.consensus.selection import Candidate, best_number, cluster_range, effort
-from posterior_consensus.consensus.spectral import random_walk_vectors
+from posterior_consensus.consensus.selection import Candidate, best_number, effort
 from posterior_consensus.ensemble.pairs import PairSource
-from posterior_consensus.executor import thread_pools
-from posterior_consensus.loss_record import Objective
-from posterior_consensus.partitions import Labels, canonical_labels
+from posterior_consensus.ensemble.partitions import Labels, canonical_labels
+from posterior_consensus.losses.record import Objective
+from posterior_consensus.runtime.arguments import check_count, check_flag
+from posterior_consensus.runtime.executor import thread_pools
+from posterior_consensus.search.eigenvectors import random_walk_vectors
+from posterior_consensus.search.k_means import k_means
+from posterior_consensus.search.trees import cluster_range
 
 Floats = npt.NDArray[np.float64]
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from posterior_consensus.consensus.selection import Candidate, allowed, least_loss
+from posterior_consensus.consensus.selection import Candidate, allowed
 from posterior_consensus.ensemble.pairs import PairSource
-from posterior_consensus.info import CandidatesInfo
-from posterior_consensus.loss_record import Objective
-from posterior_consensus.partitions import enumerate_partitions
-from posterior_consensus.progress import track
+from posterior_consensus.ensemble.partitions import enumerate_partitions
+from posterior_consensus.evaluate.expectation import least_loss
+from posterior_consensus.losses.record import Objective
+from posterior_consensus.results.work import CandidatesInfo
+from posterior_consensus.runtime.progress import track
 
 MOST_ITEMS = 10  # 115,975 partitions
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from posterior_consensus.arguments import check_seconds
 from posterior_consensus.bounds.binder import binder_bound
 from posterior_consensus.bounds.budget import Deadline, Foreseen
-from posterior_consensus.consensus.greedy import greedy
 from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.ensemble.pairs import PairSource
-from posterior_consensus.expectation import mean_loss
-from posterior_consensus.loss_record import Objective
-from posterior_consensus.losses import is_binder
+from posterior_consensus.evaluate.expectation import mean_loss
+from posterior_consensus.losses.lookup import is_binder
+from posterior_consensus.losses.record import Objective
+from posterior_consensus.runtime.arguments import check_seconds
+from posterior_consensus.search.engine import search
 
 _SECONDS = 60.0  # estimated time of the work
 
@@ -44,7 +44,7 @@ def exact(
         raise ValueError("method 'exact' takes neither `n_clusters` nor `max_clusters`. Use 'greedy'.")
     if seconds is not None:
         check_seconds(seconds)
-    found = greedy(draws, loss, n_clusters=None, max_clusters=None, rng=rng, progressbar=progressbar)
+    found = search(draws, loss, rng=rng, progressbar=progressbar)
     start = draws.as_labels(found.labels)
     budget = Foreseen(_SECONDS) if seconds is None else Deadline(float(seconds))
     bound = binder_bound(draws, loss, start, budget=budget, progressbar=progressbar)

@@ -7,15 +7,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.arguments import check_count, check_flag
 from posterior_consensus.consensus.kcc import kcc
-from posterior_consensus.consensus.selection import Candidate, best_number, cluster_range, effort, filled
+from posterior_consensus.consensus.selection import Candidate, best_number, effort, filled
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.executor import thread_pools
-from posterior_consensus.info import ImpurityInfo
+from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.kernels import ensemble
-from posterior_consensus.loss_record import Objective
-from posterior_consensus.partitions import Labels, canonical_labels
+from posterior_consensus.losses.record import Objective
+from posterior_consensus.results.work import ImpurityInfo
+from posterior_consensus.runtime.arguments import check_count, check_flag
+from posterior_consensus.runtime.executor import thread_pools
+from posterior_consensus.search.trees import cluster_range
 from posterior_consensus.sources.labels import as_partition_draws
 
 Floats = npt.NDArray[np.float64]

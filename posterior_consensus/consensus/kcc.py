@@ -9,15 +9,16 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus import memory
-from posterior_consensus.arguments import check_above, check_count
-from posterior_consensus.consensus.selection import Candidate, best_number, cluster_range, effort
+from posterior_consensus.consensus.selection import Candidate, best_number, effort
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.info import KMeansInfo
+from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.kernels.cells import Draws
-from posterior_consensus.loss_record import Objective
-from posterior_consensus.partitions import Labels, canonical_labels
+from posterior_consensus.losses.record import Objective
+from posterior_consensus.results.work import KMeansInfo
+from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.arguments import check_above, check_count
+from posterior_consensus.search.trees import cluster_range
 
 Floats = npt.NDArray[np.float64]
 Utility = Literal["category", "entropy", "cosine", "lp"]

@@ -8,13 +8,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import xlogy
 
-from posterior_consensus.arguments import check_above, check_count
-from posterior_consensus.consensus.selection import Candidate, best_number, cluster_range, effort, filled
+from posterior_consensus.consensus.selection import Candidate, best_number, effort, filled
 from posterior_consensus.ensemble.pairs import PairSource
-from posterior_consensus.executor import thread_pools
-from posterior_consensus.info import FitInfo
-from posterior_consensus.loss_record import Objective
-from posterior_consensus.partitions import Labels, canonical_labels
+from posterior_consensus.ensemble.partitions import Labels, canonical_labels
+from posterior_consensus.losses.record import Objective
+from posterior_consensus.results.work import FitInfo
+from posterior_consensus.runtime.arguments import check_above, check_count
+from posterior_consensus.runtime.executor import thread_pools
+from posterior_consensus.search.trees import cluster_range
 
 Floats = npt.NDArray[np.float64]
 

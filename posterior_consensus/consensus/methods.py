@@ -26,8 +26,9 @@ from posterior_consensus.consensus.sccc import sccc
 from posterior_consensus.consensus.sdp import sdp
 from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.consensus.spectral import spectral
-from posterior_consensus.loss_record import Need
-from posterior_consensus.losses import LOSSES, PAIR_LOSSES
+from posterior_consensus.losses.pair_losses import PAIR_LOSSES
+from posterior_consensus.losses.partition_losses import LOSSES
+from posterior_consensus.losses.record import Need
 
 
 class Method(NamedTuple):

@@ -7,16 +7,17 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus import memory
-from posterior_consensus.arguments import check_above, check_count
-from posterior_consensus.consensus.basic import k_means
-from posterior_consensus.consensus.selection import Candidate, best_number, cluster_range, effort, filled
-from posterior_consensus.consensus.spectral import leading_eigenvectors
+from posterior_consensus.consensus.selection import Candidate, best_number, effort, filled
 from posterior_consensus.ensemble.pairs import PairSource
-from posterior_consensus.executor import thread_pools
-from posterior_consensus.info import FitInfo
-from posterior_consensus.loss_record import Objective
-from posterior_consensus.partitions import Labels, canonical_labels
+from posterior_consensus.ensemble.partitions import Labels, canonical_labels
+from posterior_consensus.losses.record import Objective
+from posterior_consensus.results.work import FitInfo
+from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.arguments import check_above, check_count
+from posterior_consensus.runtime.executor import thread_pools
+from posterior_consensus.search.eigenvectors import leading_eigenvectors
+from posterior_consensus.search.k_means import k_means
+from posterior_consensus.search.trees import cluster_range
 
 Floats = npt.NDArray[np.float64]
 

@@ -13,21 +13,22 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus import display
-from posterior_consensus.arguments import as_generator, check_clusters, unknown_option
 from posterior_consensus.bounds.bound import relative_gap, status
 from posterior_consensus.bounds.methods import quick_bound
-from posterior_consensus.cluster import using
 from posterior_consensus.consensus.methods import METHODS, check_no_method, unknown_method
 from posterior_consensus.consensus.refinement import ORDERS, Order, check_refinement, refined_labels
 from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.consensus.threshold import consistent_interval, pair_means, threshold_of
 from posterior_consensus.ensemble.pairs import PairSource
-from posterior_consensus.expectation import loss_and_error
-from posterior_consensus.info import Asked, Info, SearchInfo, Threshold
-from posterior_consensus.loss_record import Need, Objective, PairLoss
-from posterior_consensus.losses import as_objective, binder, loss_attrs, needed_by, objective_from
-from posterior_consensus.partitions import HasLabels, Labels
+from posterior_consensus.ensemble.partitions import HasLabels, Labels
+from posterior_consensus.evaluate.expectation import loss_and_error
+from posterior_consensus.losses.lookup import as_objective, loss_attrs, needed_by, objective_from
+from posterior_consensus.losses.partition_losses import binder
+from posterior_consensus.losses.record import Need, Objective, PairLoss
+from posterior_consensus.results import display
+from posterior_consensus.results.work import Asked, Info, SearchInfo, Threshold
+from posterior_consensus.runtime.arguments import as_generator, check_clusters, unknown_option
+from posterior_consensus.runtime.cluster import using
 from posterior_consensus.sources.containers import Stored, as_json, names_from_json, stored
 from posterior_consensus.sources.labels import as_pair_source
 

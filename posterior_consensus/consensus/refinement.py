@@ -8,13 +8,13 @@ from typing import Any, Literal
 import numpy as np
 import xarray as xr
 
-from posterior_consensus.arguments import check_count
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.ensemble.partitions import Labels, canonical_labels
+from posterior_consensus.evaluate.similarity import own_and_nearest
 from posterior_consensus.kernels import ensemble
-from posterior_consensus.partitions import Labels, canonical_labels
-from posterior_consensus.similarity import own_and_nearest
+from posterior_consensus.runtime.arguments import check_count
 from posterior_consensus.sources.labels import as_pair_source
 
 Order = Literal["jacobi", "gauss-seidel"]

@@ -7,8 +7,8 @@ import numpy as np
 from posterior_consensus.consensus.perturbation.fit import Noise, as_fit, fit
 from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.info import PerturbationInfo
-from posterior_consensus.loss_record import Objective
+from posterior_consensus.losses.record import Objective
+from posterior_consensus.results.work import PerturbationInfo
 
 
 def rpm_em(

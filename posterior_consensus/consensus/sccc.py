@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.consensus.selection import Candidate, filled, least_loss
+from posterior_consensus.consensus.selection import Candidate, filled
 from posterior_consensus.ensemble.pairs import PairSource
-from posterior_consensus.expectation import mean_between
-from posterior_consensus.info import SeedsInfo
-from posterior_consensus.loss_record import Objective
-from posterior_consensus.losses import jaccard
-from posterior_consensus.partitions import Labels, canonical_labels
-from posterior_consensus.progress import track
+from posterior_consensus.ensemble.partitions import Labels, canonical_labels
+from posterior_consensus.evaluate.expectation import least_loss, mean_between
+from posterior_consensus.losses.partition_losses import jaccard
+from posterior_consensus.losses.record import Objective
+from posterior_consensus.results.work import SeedsInfo
+from posterior_consensus.runtime.progress import track
 
 Floats = npt.NDArray[np.float64]
 

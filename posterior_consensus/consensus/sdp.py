@@ -6,15 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from posterior_consensus.arguments import check_seconds
 from posterior_consensus.bounds.budget import Deadline, Foreseen
 from posterior_consensus.bounds.sdp import Relaxation, merge
-from posterior_consensus.consensus.selection import Candidate, best_number, cluster_range
+from posterior_consensus.consensus.selection import Candidate, best_number
 from posterior_consensus.ensemble.pairs import PairSource
-from posterior_consensus.info import RelaxationInfo
-from posterior_consensus.loss_record import Objective
-from posterior_consensus.losses import kcc
-from posterior_consensus.partitions import canonical_labels
+from posterior_consensus.ensemble.partitions import canonical_labels
+from posterior_consensus.losses.pair_losses import kcc
+from posterior_consensus.losses.record import Objective
+from posterior_consensus.results.work import RelaxationInfo
+from posterior_consensus.runtime.arguments import check_seconds
+from posterior_consensus.search.trees import cluster_range
 
 _SECONDS = 5.0  # estimated time of the work
 _MOST_SHARES = 30  # numbers of clusters that have a share of the time of their own

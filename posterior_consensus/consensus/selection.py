@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.ensemble.pairs import PairSource
-from posterior_consensus.expectation import mean_loss
-from posterior_consensus.info import Info, NumbersInfo
-from posterior_consensus.loss_record import Objective
-from posterior_consensus.partitions import Labels
-from posterior_consensus.progress import track
+from posterior_consensus.ensemble.partitions import Labels
+from posterior_consensus.evaluate.expectation import mean_loss
+from posterior_consensus.losses.record import Objective
+from posterior_consensus.results.work import Info, NumbersInfo
+from posterior_consensus.runtime.progress import track
 
 Floats = npt.NDArray[np.float64]
 
@@ -45,16 +45,6 @@ class Candidate:
         """Refuse what could not be stored with the result."""
         if not isinstance(self.info, Info | None):
             raise TypeError(f"`info` must be a consensus.Info or None; got {type(self.info).__name__}.")
-
-
-def cluster_range(draws: PairSource, n_clusters: int | None, max_clusters: int | None) -> range:
-    """Numbers of clusters a method is to try: the one asked for, or 1 to the largest allowed or in any draw.
-
-    A similarity matrix alone does not tell that of the draws: it is the number of items then.
-    """
-    if n_clusters is not None:
-        return range(n_clusters, n_clusters + 1)
-    return range(1, (max_clusters or draws.most_clusters) + 1)
 
 
 def effort(count: int, n_clusters: int) -> int:
@@ -131,19 +121,3 @@ def filled(scores: Floats, labels: Labels) -> Labels:
         sizes[k] += 1
         labels[item] = k
     return labels
-
-
-def least_loss(
-    draws: PairSource, loss: Objective, blocks: Iterable[npt.NDArray[Any]]
-) -> tuple[npt.NDArray[Any], list[float]]:
-    """The first partition of least expected loss among blocks of them (P, n), and all expected losses."""
-    best: npt.NDArray[Any] = np.empty(0, np.int32)
-    least, losses = np.inf, []
-    for block in blocks:
-        if len(block) == 0:
-            continue
-        expected = mean_loss(draws, block, loss)
-        losses += expected.tolist()
-        if expected.min() < least:
-            best, least = block[expected.argmin()], expected.min()
-    return best, losses

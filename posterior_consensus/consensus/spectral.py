@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
-
 import numpy as np
-import numpy.typing as npt
-from scipy.sparse.linalg import LinearOperator, aslinearoperator, eigsh
 
-from posterior_consensus.arguments import check_above, check_count
-from posterior_consensus.consensus.basic import k_means
-from posterior_consensus.consensus.selection import Candidate, best_number, cluster_range, effort
+from posterior_consensus.consensus.selection import Candidate, best_number, effort
 from posterior_consensus.ensemble.pairs import PairSource
-from posterior_consensus.executor import thread_pools
-from posterior_consensus.loss_record import Objective
-from posterior_consensus.similarity import similarity_operator
-
-Floats = npt.NDArray[np.float64]
-Affinity = Literal["association", "rbf"]
+from posterior_consensus.losses.record import Objective
+from posterior_consensus.runtime.arguments import check_above, check_count
+from posterior_consensus.runtime.executor import thread_pools
+from posterior_consensus.search.eigenvectors import Affinity, leading_eigenvectors, random_walk_vectors
+from posterior_consensus.search.k_means import k_means
+from posterior_consensus.search.trees import cluster_range
 
 AFFINITIES = ("association", "rbf")
-_TINY = 1e-12
-_SAME = 1e-9  # relative difference below which two eigenvalues are equal
-_APART = 1e-13  # relative difference of eigenvalues that rounding keeps and _SAME does not see
-_DIGITS = 10  # of a coordinate, so that k-means does not tell items apart by rounding
-_SPARE = 8  # eigenvectors beyond those asked for, to see where an eigenspace ends
-_DENSE = 1000  # items up to which all eigenvectors take little
 
 
 def spectral(
@@ -85,98 +73,3 @@ def spectral(
         return Candidate(k_means(points, k, n_starts if n_clusters else effort(n_starts, k), rng))
 
     return best_number(draws, loss, numbers, fit, title="Spectral aggregation", progressbar=progressbar)
-
-
-class Leading(NamedTuple):
-    """Leading eigenvectors, largest eigenvalue first, in whole eigenspaces."""
-
-    vectors: Floats  # (n, columns)
-    widths: npt.NDArray[np.intp]  # (number,), the columns that are the items' coordinates for 1, 2, ... clusters
-
-
-def leading_eigenvectors(draws: PairSource, number: int) -> Leading:
-    """Return the leading eigenvectors of the posterior similarity matrix for up to `number` clusters."""
-    return leading_of(similarity_operator(draws), number)
-
-
-def random_walk_vectors(draws: PairSource, number: int, affinity: Affinity, gamma: float) -> Leading:
-    """Return the leading eigenvectors of the random walk on the graph of the items for up to `number` clusters."""
-    n = draws.n_items
-    if affinity == "rbf":
-        weights = aslinearoperator(_gaussian(draws.shared_similarity, gamma))
-    else:
-        similarity = similarity_operator(draws)
-        weights = LinearOperator(
-            (n, n), dtype=np.float64, matvec=lambda v: similarity @ v - v, matmat=lambda v: similarity @ v - v
-        )
-    degrees = np.maximum(weights @ np.ones(n), 0.0)
-    alone = degrees < _TINY  # an item that no other is ever with, a walk of its own
-    roots = np.sqrt(np.where(alone, 1.0, degrees))
-
-    def product(vectors: Floats) -> Floats:
-        columns = vectors.reshape(n, -1)
-        walked = (weights @ (columns / roots[:, np.newaxis])) / roots[:, np.newaxis]
-        return np.where(alone[:, np.newaxis], columns, walked).reshape(vectors.shape)
-
-    walk = LinearOperator((n, n), dtype=np.float64, matvec=product, matmat=product)
-    leading = leading_of(walk, number)
-    return leading._replace(vectors=leading.vectors / roots[:, np.newaxis])
-
-
-def _gaussian(rows: Floats, gamma: float) -> Floats:
-    """exp(-gamma |x_i - x_j|^2) for the rows x_i of a matrix, with a diagonal of zeros."""
-    squares = np.einsum("ij,ij->i", rows, rows)
-    weights = rows @ rows.T
-    weights *= 2.0
-    weights -= squares
-    weights -= squares[:, np.newaxis]
-    np.minimum(weights, 0.0, out=weights)
-    weights *= gamma
-    np.exp(weights, out=weights)
-    np.fill_diagonal(weights, 0.0)
-    return weights
-
-
-def leading_of(operator: LinearOperator, number: int) -> Leading:
-    """Return the leading eigenvectors of a symmetric operator for up to `number` clusters, in a basis of its own."""
-    n = operator.shape[0]
-    asked = number + _SPARE
-    if n <= max(_DENSE, 2 * asked):
-        values, vectors = np.linalg.eigh(operator @ np.eye(n))
-    else:
-        # Where eigenvalues are equal, Lanczos meets invariant subspaces and goes on from random vectors, which only
-        # new versions of SciPy let us seed. Eigenvalues a little apart keep it from that. Lifted above 0, they are
-        # found to a relative tolerance.
-        rng = np.random.default_rng(0)
-        start = rng.standard_normal(n)
-        norm = (operator @ np.ones(n)).max()  # no eigenvalue is larger, as no entry is negative
-        lift = norm * (1.0 + _APART * rng.random(n))
-        lifted = LinearOperator((n, n), dtype=np.float64, matvec=lambda v: operator @ v + lift * v)
-        values, vectors = eigsh(lifted, k=asked, which="LA", v0=start, ncv=2 * asked + 1, tol=10 * _APART)
-        values -= norm
-    order = np.argsort(-values, kind="stable")
-    values, vectors = values[order], vectors[:, order]
-    tolerance = _SAME * np.abs(values).max()
-    borders = np.flatnonzero(-np.diff(values) > tolerance) + 1
-    begins, ends = np.concatenate([[0], borders]), np.concatenate([borders, [values.size]])
-    space = np.searchsorted(ends, np.arange(number), side="right")  # of the K-th vector
-    whole = (values[:number] > tolerance) | (np.arange(1, number + 1) == ends[space])
-    widths = np.where(whole, ends[space], begins[space])
-    parts = [_basis(vectors[:, begin:end]) for begin, end in zip(begins, ends, strict=True) if begin < widths.max()]
-    return Leading(np.hstack([np.empty((n, 0)), *parts]), widths)
-
-
-def _basis(space: Floats) -> Floats:
-    """The same space (n, d) in a basis that does not depend on the one given.
-
-    The first vector is the projection of a unit vector: that of the first of the items that lie best in the space. The
-    next is the same for what is left of the space, and so on.
-    """
-    left = np.einsum("ij,ij->i", space, space)
-    turn = np.zeros((space.shape[1], space.shape[1]))
-    for column in range(space.shape[1]):
-        item = np.argmax(left > (1 - _SAME) * left.max())
-        row = space[item] - turn @ (space[item] @ turn)
-        turn[:, column] = row / np.linalg.norm(row)
-        left -= (space @ turn[:, column]) ** 2
-    return np.round(space @ turn, _DIGITS)

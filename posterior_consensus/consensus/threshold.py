@@ -11,16 +11,16 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus import display
-from posterior_consensus.arguments import as_generator, check_between
-from posterior_consensus.consensus.greedy import greedy
 from posterior_consensus.ensemble import counting
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.pairs import PairSource
-from posterior_consensus.loss_record import Objective
-from posterior_consensus.losses import binder, pairs
-from posterior_consensus.partitions import HasLabels, Labels
-from posterior_consensus.progress import track
+from posterior_consensus.ensemble.partitions import HasLabels, Labels
+from posterior_consensus.losses.partition_losses import binder, pairs
+from posterior_consensus.losses.record import Objective
+from posterior_consensus.results import display
+from posterior_consensus.runtime.arguments import as_generator, check_between
+from posterior_consensus.runtime.progress import track
+from posterior_consensus.search.engine import search
 from posterior_consensus.sources.containers import Stored, stored
 from posterior_consensus.sources.labels import as_partition_draws
 
@@ -205,9 +205,7 @@ def _rounds(draws: PartitionDraws, rng: np.random.Generator) -> Iterator[PairThr
 
 def _search(draws: PartitionDraws, tau: float, found: list[Labels], rng: np.random.Generator) -> Labels:
     """The best partition at tau, none worse than those found before."""
-    return greedy(
-        draws, binder(tau=tau), n_clusters=None, max_clusters=None, rng=rng, progressbar=False, starts=found
-    ).labels
+    return search(draws, binder(tau=tau), rng=rng, starts=found).labels
 
 
 def _similarities(draws: PartitionDraws, rng: np.random.Generator) -> Floats:

@@ -12,9 +12,9 @@ from posterior_consensus.diagnostics.traces import together_trace
 from posterior_consensus.ensemble import counting
 from posterior_consensus.ensemble.autocorrelation import autocorrelation_time
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.evaluate.similarity import group_planes
 from posterior_consensus.kernels import coclustering
-from posterior_consensus.losses import pairs
-from posterior_consensus.similarity import group_planes
+from posterior_consensus.losses.partition_losses import pairs
 
 GAP_BAD, RHAT_BAD = 0.1, 1.05
 

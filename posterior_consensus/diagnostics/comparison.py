@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus import display
-from posterior_consensus.expectation import draw_losses
-from posterior_consensus.losses import PartitionLoss, loss_attrs, loss_from, loss_of
+from posterior_consensus.evaluate.expectation import draw_losses
+from posterior_consensus.losses.lookup import loss_attrs, loss_from, loss_of
+from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.results import display
 from posterior_consensus.sources.containers import Stored, stored
 from posterior_consensus.sources.labels import as_partition_draws
 

@@ -11,8 +11,6 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus import display
-from posterior_consensus.arguments import as_generator, check_count
 from posterior_consensus.diagnostics.agreement import (
     Gap,
     largest_gap,
@@ -34,8 +32,11 @@ from posterior_consensus.diagnostics.traces import (
 )
 from posterior_consensus.diagnostics.verdict import Evidence, judge
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.expectation import loss_matrix
-from posterior_consensus.losses import PartitionLoss, loss_attrs, loss_from, loss_of
+from posterior_consensus.evaluate.expectation import loss_matrix
+from posterior_consensus.losses.lookup import loss_attrs, loss_from, loss_of
+from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.results import display
+from posterior_consensus.runtime.arguments import as_generator, check_count
 from posterior_consensus.sources.containers import Stored, as_json, from_json, names_from_json, stored
 from posterior_consensus.sources.labels import as_partition_draws
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.kernels import contingency
-from posterior_consensus.losses import binder
+from posterior_consensus.losses.partition_losses import binder
 
 Floats = npt.NDArray[np.float64]
 

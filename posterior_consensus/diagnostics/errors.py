@@ -6,7 +6,7 @@ from typing import Any
 
 import xarray as xr
 
-from posterior_consensus.similarity import similarity_errors
+from posterior_consensus.evaluate.similarity import similarity_errors
 from posterior_consensus.sources.labels import as_partition_draws
 
 

@@ -10,14 +10,14 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus import display
-from posterior_consensus.arguments import as_generator, check_count
 from posterior_consensus.diagnostics.agreement import partition_ess, partition_variance
 from posterior_consensus.diagnostics.discrepancy import gaussian_kernel, squared_discrepancies
 from posterior_consensus.diagnostics.matching import matched_labels
 from posterior_consensus.diagnostics.traces import as_sampled, pairs_together
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.partitions import canonical_rows
+from posterior_consensus.ensemble.partitions import canonical_rows
+from posterior_consensus.results import display
+from posterior_consensus.runtime.arguments import as_generator, check_count
 from posterior_consensus.sources.containers import Stored
 from posterior_consensus.sources.labels import as_partition_draws
 

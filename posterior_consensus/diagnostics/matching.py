@@ -7,10 +7,10 @@ import numpy.typing as npt
 
 from posterior_consensus.diagnostics.traces import central_draw
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.partitions import canonical_labels
+from posterior_consensus.ensemble.switching import most_in_common
 from posterior_consensus.kernels import ensemble
-from posterior_consensus.losses import binder
-from posterior_consensus.partitions import canonical_labels
-from posterior_consensus.switching import most_in_common
+from posterior_consensus.losses.partition_losses import binder
 
 _MOST_ROUNDS = 10
 

@@ -10,12 +10,13 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus.arguments import check_count
 from posterior_consensus.diagnostics.burn_in import FEWEST_DRAWS, end_of_burn_in
 from posterior_consensus.diagnostics.traces import Floats, as_sampled
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.expectation import losses_of_draws, paired_losses
-from posterior_consensus.losses import PartitionLoss, as_loss, loss_attrs, loss_from
+from posterior_consensus.evaluate.expectation import losses_of_draws, paired_losses
+from posterior_consensus.losses.lookup import as_loss, loss_attrs, loss_from
+from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.runtime.arguments import check_count
 from posterior_consensus.sources.containers import Stored
 from posterior_consensus.sources.labels import as_partition_draws
 

@@ -11,8 +11,9 @@ from scipy.stats import rankdata
 
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.labels import DrawnLabels
-from posterior_consensus.expectation import losses_of_draws
-from posterior_consensus.losses import PartitionLoss, information, pairs
+from posterior_consensus.evaluate.expectation import losses_of_draws
+from posterior_consensus.losses.partition_losses import information, pairs
+from posterior_consensus.losses.record import PartitionLoss
 
 Floats = npt.NDArray[np.float64]
 

@@ -11,16 +11,17 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from posterior_consensus import memory
-from posterior_consensus.arguments import as_generator
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.labels import LabelsInMemory
 from posterior_consensus.ensemble.pairs import PairSource, Result
-from posterior_consensus.loss_record import PartitionLoss
-from posterior_consensus.losses import is_binder, pairs
-from posterior_consensus.partitions import canonical_rows
-from posterior_consensus.switching import expected_common_items, is_matched, most_in_common
+from posterior_consensus.ensemble.partitions import canonical_rows
+from posterior_consensus.ensemble.switching import expected_common_items, is_matched, most_in_common
+from posterior_consensus.losses.lookup import is_binder
+from posterior_consensus.losses.partition_losses import pairs
+from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.arguments import as_generator
 
 _BLOCK = 4_000_000  # probabilities at once, 32 MB
 

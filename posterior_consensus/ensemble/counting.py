@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus import memory
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.labels import DrawnLabels
 from posterior_consensus.kernels import contingency
+from posterior_consensus.runtime import memory
 
 _MOST_CELLS = 2**24  # of the tables that go through the blocks at once
 _SPARSE = 16  # cells for each item beyond which kernels go through the items of a table

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus import memory
-from posterior_consensus.cluster import Workers
 from posterior_consensus.ensemble.labels import ALIGNED, DrawnLabels, LabelsInMemory, Result
-from posterior_consensus.partitions import as_codes, canonical_rows, place_in_array, smallest_dtype
+from posterior_consensus.ensemble.partitions import as_codes, canonical_rows, place_in_array, smallest_dtype
+from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.cluster import Workers
 
 _LABELS_IN_BLOCK = 2**26
 _LEAST_IN_BLOCK = 2**22

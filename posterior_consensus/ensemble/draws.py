@@ -10,13 +10,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus import display, memory
 from posterior_consensus.ensemble.items import Floats, Items
 from posterior_consensus.ensemble.labels import DrawnLabels
 from posterior_consensus.ensemble.pairs import PairSource, Result
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.kernels import coclustering, ensemble
-from posterior_consensus.loss_record import PartitionLoss
+from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.results import display
+from posterior_consensus.runtime import memory
 
 _DRAWS_AT_ONCE = 4096  # bounds the memory of the bit planes, and is a block that could come from disk
 _LABELS_AT_ONCE = 2**20

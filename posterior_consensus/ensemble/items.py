@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus.partitions import Labels, canonical_labels
+from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 
 Floats = npt.NDArray[np.float64]
 

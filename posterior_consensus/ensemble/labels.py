@@ -11,10 +11,10 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus import memory
-from posterior_consensus.executor import in_order
+from posterior_consensus.ensemble.partitions import canonical_rows
 from posterior_consensus.kernels import coclustering, ensemble
-from posterior_consensus.partitions import canonical_rows
+from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.executor import in_order
 
 Result = TypeVar("Result")
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus import display, memory
 from posterior_consensus.ensemble.items import Floats, Items
-from posterior_consensus.partitions import Labels
+from posterior_consensus.ensemble.partitions import Labels
+from posterior_consensus.results import display
+from posterior_consensus.runtime import memory
 
 if TYPE_CHECKING:
     from posterior_consensus.ensemble.draws import PartitionDraws

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus import memory
 from posterior_consensus.ensemble.labels import DrawnLabels, LabelsInMemory, Result, block_width
-from posterior_consensus.executor import in_order
-from posterior_consensus.partitions import canonical_rows
-from posterior_consensus.progress import track
+from posterior_consensus.ensemble.partitions import canonical_rows
+from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.executor import in_order
+from posterior_consensus.runtime.progress import track
 
 _SHARE_OF_FEW = 1 / 8  # of the memory budget: draws that take no more are read when they are taken
 

@@ -12,9 +12,9 @@ import pandas as pd
 import xarray as xr
 from scipy.sparse import csr_array
 
-from posterior_consensus import display
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.experts.inference import Statements
+from posterior_consensus.results import display
 
 Positions = npt.NDArray[np.intp]
 

@@ -10,10 +10,10 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus.arguments import as_generator, check_count
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items, coords_of, labelled, positions
 from posterior_consensus.experts.constraints import Constraints, Positions
+from posterior_consensus.runtime.arguments import as_generator, check_count
 from posterior_consensus.sources.labels import as_partition_draws
 
 _COLUMNS = ("expert", "i", "j", "kind")

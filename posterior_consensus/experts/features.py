@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus.arguments import as_numbers, check_count
 from posterior_consensus.ensemble.items import Floats, Items
 from posterior_consensus.experts.door import as_items
+from posterior_consensus.runtime.arguments import as_numbers, check_count
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from posterior_consensus.arguments import as_generator, check_count
-from posterior_consensus.consensus.basic import k_means, thread_pools
-from posterior_consensus.consensus.spectral import random_walk_vectors
 from posterior_consensus.ensemble.items import Floats, Items
 from posterior_consensus.ensemble.pairs import PairSimilarity
+from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.experts.constraints import Constraints, names_coordinate
 from posterior_consensus.experts.door import as_constraints
-from posterior_consensus.partitions import Labels, canonical_labels
+from posterior_consensus.runtime.arguments import as_generator, check_count
+from posterior_consensus.runtime.executor import thread_pools
+from posterior_consensus.search.eigenvectors import random_walk_vectors
+from posterior_consensus.search.k_means import k_means
 
 _N_STARTS = 10  # of k-means
 

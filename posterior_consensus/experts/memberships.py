@@ -13,9 +13,9 @@ from scipy.optimize import Bounds, minimize
 from scipy.sparse import csr_array
 from scipy.special import digamma, gammaln
 
-from posterior_consensus import memory
 from posterior_consensus.kernels import pair_search
 from posterior_consensus.kernels.memberships import settle_memberships
+from posterior_consensus.runtime import memory
 
 Floats = npt.NDArray[np.float64]
 

@@ -8,11 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from posterior_consensus.arguments import as_generator, check_above, check_count
-from posterior_consensus.consensus.basic import k_means, thread_pools
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.experts.door import as_constraints
 from posterior_consensus.experts.features import checked_features
+from posterior_consensus.runtime.arguments import as_generator, check_above, check_count
+from posterior_consensus.runtime.executor import thread_pools
+from posterior_consensus.search.k_means import k_means
 
 _PAIRS_FOR_LIMITS = 20_000  # of which the quantiles of the distances are taken
 _QUANTILES = (5, 95)

@@ -10,11 +10,11 @@ import xarray as xr
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from posterior_consensus.arguments import as_generator, check_above, check_count
 from posterior_consensus.ensemble.items import Floats
+from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.experts.door import as_constraints
 from posterior_consensus.experts.features import checked_features
-from posterior_consensus.partitions import Labels, canonical_labels
+from posterior_consensus.runtime.arguments import as_generator, check_above, check_count
 
 _ROUNDS = 100
 _ENOUGH = 1e-7  # relative fall of the objective at which a run ends

@@ -12,11 +12,11 @@ import xarray as xr
 from scipy.special import digamma
 from scipy.stats import beta
 
-from posterior_consensus import display
-from posterior_consensus.arguments import check_between
 from posterior_consensus.experts.constraints import names_coordinate
 from posterior_consensus.experts.features import as_features
 from posterior_consensus.experts.memberships import Floats, softmax
+from posterior_consensus.results import display
+from posterior_consensus.runtime.arguments import check_between
 from posterior_consensus.sources.containers import Stored, as_json, names_from_json, stored, without_cluster_names
 
 _MEASURES = ["sensitivity", "specificity"]

@@ -8,17 +8,16 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from posterior_consensus.arguments import as_generator, check_count
-from posterior_consensus.consensus.basic import thread_pools
-from posterior_consensus.executor import Executor, n_threads
+from posterior_consensus.ensemble.partitions import canonical_labels
 from posterior_consensus.experts.constraints import Constraints, names_coordinate
 from posterior_consensus.experts.door import as_constraints
 from posterior_consensus.experts.features import Features, as_features
 from posterior_consensus.experts.inference import Fit, Inference, Priors
 from posterior_consensus.experts.memberships import FeatureMemberships, Floats, FreeMemberships
 from posterior_consensus.experts.record import ExpertViews, by_expert
-from posterior_consensus.partitions import canonical_labels
-from posterior_consensus.progress import track
+from posterior_consensus.runtime.arguments import as_generator, check_count
+from posterior_consensus.runtime.executor import Executor, n_threads, thread_pools
+from posterior_consensus.runtime.progress import track
 
 
 def expert_views(

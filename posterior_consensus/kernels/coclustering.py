@@ -8,8 +8,8 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic, overload
 
-from posterior_consensus.executor import in_blocks
 from posterior_consensus.kernels._jit import inner, jit
+from posterior_consensus.runtime.executor import in_blocks
 
 _TILE = 64
 ROWS = _TILE  # rows of the similarity matrix that are counted at once

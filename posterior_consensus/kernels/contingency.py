@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from posterior_consensus.executor import in_blocks
 from posterior_consensus.kernels._jit import inner, jit
 from posterior_consensus.kernels.coclustering import population_count
+from posterior_consensus.runtime.executor import in_blocks
 
 _FEW_CELLS = 256  # of a mean table, up to which counting bits takes a half to a tenth of the time of counting items
 _MANY_ITEMS = 1 << 25  # counted in all tables, from which that is worth compiling a kernel for

@@ -6,8 +6,8 @@ cost and without an n x n array.
 
 import numpy as np
 
-from posterior_consensus.executor import in_blocks
 from posterior_consensus.kernels._jit import jit
+from posterior_consensus.runtime.executor import in_blocks
 
 _ITEMS_AT_ONCE = 128  # whose sums stay in the fastest cache
 _ITEMS_IN_ROW = 1024

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from posterior_consensus.executor import in_blocks
 from posterior_consensus.kernels._jit import inner, jit
+from posterior_consensus.runtime.executor import in_blocks
 
 _TINY = 1e-13  # of a mutual information; smaller gains are rounding
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from posterior_consensus.executor import in_blocks
 from posterior_consensus.kernels._jit import inner, jit
+from posterior_consensus.runtime.executor import in_blocks
 
 _NEGLIGIBLE = 45.0  # by how much the best matching with a cell may lack to the best of all for it to count
 _ITEMS_AT_ONCE = 128  # whose votes stay in the fastest cache

@@ -13,8 +13,8 @@ from collections import namedtuple
 
 import numpy as np
 
-from posterior_consensus.executor import in_blocks
 from posterior_consensus.kernels._jit import inner, jit
+from posterior_consensus.runtime.executor import in_blocks
 
 TANGENTS_AT_ONCE = 4
 _LN2 = 0.6931471805599453

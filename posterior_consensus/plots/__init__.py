@@ -8,7 +8,7 @@ from posterior_consensus.plots.dendrogram import plot_dendrogram
 from posterior_consensus.plots.density_peaks import plot_density_peaks
 from posterior_consensus.plots.draws_map import plot_draws_map
 from posterior_consensus.plots.experts import plot_expert_views, plot_experts
-from posterior_consensus.plots.items import plot_item_uncertainty
+from posterior_consensus.plots.item_uncertainty import plot_item_uncertainty
 from posterior_consensus.plots.items_map import plot_items_map
 from posterior_consensus.plots.loss_by_n_clusters import plot_loss_by_n_clusters
 from posterior_consensus.plots.loss_path import plot_loss_path

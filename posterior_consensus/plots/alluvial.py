@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from posterior_consensus.credible import CredibleBall
+from posterior_consensus.answers.credible import CredibleBall
+from posterior_consensus.answers.particle_record import Particles
 from posterior_consensus.ensemble.items import Items, cluster_names
-from posterior_consensus.partitions import Labels, canonical_labels, contingency_table
+from posterior_consensus.ensemble.partitions import Labels, canonical_labels, contingency_table
 from posterior_consensus.plots.axes import extent, matched, new_axes, shortened
 from posterior_consensus.plots.colours import colours_of, ink_on, is_patterned, patch_style, repeats
-from posterior_consensus.views.particle_record import Particles
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
-from posterior_consensus.arguments import as_numbers
-from posterior_consensus.partitions import Labels, contingency_table
+from posterior_consensus.ensemble.partitions import Labels, contingency_table
 from posterior_consensus.plots.colours import COLOURS, MARKERS, ink, patterns_of
+from posterior_consensus.runtime.arguments import as_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from posterior_consensus.credible import BOUNDS, CredibleBall
-from posterior_consensus.display import quantity
+from posterior_consensus.answers.credible import BOUNDS, CredibleBall
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.plots.axes import matched, new_axes
 from posterior_consensus.plots.strips import draw_strips
+from posterior_consensus.results.display import quantity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from posterior_consensus.answers.item_uncertainty import ItemUncertainty
+from posterior_consensus.answers.partial_partition import PartialPartition
 from posterior_consensus.ensemble.items import aligned
-from posterior_consensus.items import ItemUncertainty
-from posterior_consensus.partitions import Labels, canonical_labels
+from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.plots.axes import cluster_entries, extent, new_axes, point
 from posterior_consensus.plots.colours import (
     MARKERS,
@@ -23,7 +24,6 @@ from posterior_consensus.plots.colours import (
     patterns_of,
 )
 from posterior_consensus.plots.observed import Observed, observed_table
-from posterior_consensus.views.partial_partition import PartialPartition
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

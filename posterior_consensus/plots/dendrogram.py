@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.merges import ClusterMerges
+from posterior_consensus.answers.merges import ClusterMerges
 from posterior_consensus.plots.axes import MOST_NAMED, label_items, new_axes, shortened
 from posterior_consensus.plots.colours import MARKERS, colours_of, ink, patterns_of
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from posterior_consensus.answers.density import PartitionDensity
+from posterior_consensus.answers.density_search import to_higher
+from posterior_consensus.answers.distances import pairwise_losses
 from posterior_consensus.plots.axes import new_axes
 from posterior_consensus.plots.colours import COLOURS, MARK, ink
-from posterior_consensus.views.density import PartitionDensity
-from posterior_consensus.views.density_search import to_higher
-from posterior_consensus.views.distances import pairwise_losses
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.credible import BOUNDS, CredibleBall
+from posterior_consensus.answers.credible import BOUNDS, CredibleBall
+from posterior_consensus.answers.particle_record import Particles
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.expectation import loss_matrix, losses_of_draws
-from posterior_consensus.losses import PartitionLoss, vi
-from posterior_consensus.partitions import canonical_labels
+from posterior_consensus.ensemble.partitions import canonical_labels
+from posterior_consensus.evaluate.expectation import loss_matrix, losses_of_draws
+from posterior_consensus.losses.partition_losses import vi
+from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.plots.axes import new_axes
 from posterior_consensus.plots.colours import (
     MARK,
@@ -25,7 +27,6 @@ from posterior_consensus.plots.colours import (
     patterns_of,
 )
 from posterior_consensus.sources.labels import as_partition_draws
-from posterior_consensus.views.particle_record import Particles
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

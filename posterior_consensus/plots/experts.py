@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from posterior_consensus.display import counted
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.experts import ExpertViews
 from posterior_consensus.plots.axes import matched, new_axes, shortened
 from posterior_consensus.plots.colours import NEUTRAL, chain_colour, ink
 from posterior_consensus.plots.strips import HEIGHT, draw_strips
+from posterior_consensus.results.display import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

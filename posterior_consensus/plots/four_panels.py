@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.credible import CredibleBall
-from posterior_consensus.items import ItemUncertainty
+from posterior_consensus.answers.credible import CredibleBall
+from posterior_consensus.answers.item_uncertainty import ItemUncertainty
 from posterior_consensus.plots.axes import grid_axes
 from posterior_consensus.plots.credible_ball import plot_credible_ball
-from posterior_consensus.plots.items import plot_item_uncertainty
+from posterior_consensus.plots.item_uncertainty import plot_item_uncertainty
 from posterior_consensus.plots.n_clusters import plot_n_clusters
 from posterior_consensus.plots.psm import plot_psm
 

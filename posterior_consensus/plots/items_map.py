@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.embedding import item_embedding
-from posterior_consensus.items import item_uncertainty
+from posterior_consensus.answers.embedding import item_embedding
+from posterior_consensus.answers.item_uncertainty import item_uncertainty
 from posterior_consensus.plots.axes import cluster_entries, extent, new_axes, point, shortened
 from posterior_consensus.plots.colours import MARKERS, NEUTRAL, colours_of, ink, patterns_of
 from posterior_consensus.sources.labels import as_pair_source

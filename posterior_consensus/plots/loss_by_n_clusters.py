@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from posterior_consensus.answers.n_clusters import LossByNClusters
 from posterior_consensus.plots.axes import grid_axes
 from posterior_consensus.plots.colours import MARK, NEUTRAL, ink
-from posterior_consensus.views.n_clusters import LossByNClusters
 
 _ERRORS = 2.0  # standard errors that a bar reaches to either side
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from posterior_consensus.display import counted
 from posterior_consensus.plots.axes import new_axes
 from posterior_consensus.plots.colours import MARK, MOST_CHAINS, chain_colour, chain_marker
+from posterior_consensus.results.display import counted
 from posterior_consensus.sources.labels import as_partition_draws
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus.ensemble.items import cluster_names, difference, labelled, positions
-from posterior_consensus.partitions import Labels, as_array, canonical_labels
+from posterior_consensus.ensemble.partitions import Labels, as_array, canonical_labels
 
 
 class Observed(NamedTuple):

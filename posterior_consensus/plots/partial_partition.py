@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from posterior_consensus.answers.partial_partition import PartialPartition
 from posterior_consensus.plots.axes import new_axes
 from posterior_consensus.plots.colours import MARK, OPEN, ink
-from posterior_consensus.views.partial_partition import PartialPartition
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

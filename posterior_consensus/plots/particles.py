@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.display import counted, quantity
+from posterior_consensus.answers.particle_record import Particles
 from posterior_consensus.ensemble.items import Items
-from posterior_consensus.partitions import Labels
+from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.plots.axes import matched, new_axes
 from posterior_consensus.plots.colours import ink
 from posterior_consensus.plots.strips import HEIGHT, draw_strips
-from posterior_consensus.views.particle_record import Particles
+from posterior_consensus.results.display import counted, quantity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

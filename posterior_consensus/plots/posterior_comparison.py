@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.arguments import check_count
+from posterior_consensus.answers.compare import PosteriorComparison
 from posterior_consensus.ensemble.items import Items, cluster_names
 from posterior_consensus.plots.axes import grid_axes, label_clusters, label_items, shortened
 from posterior_consensus.plots.colours import NEUTRAL, as_cmap, ink, ink_on
 from posterior_consensus.plots.psm import item_order
-from posterior_consensus.views.compare import PosteriorComparison
+from posterior_consensus.runtime.arguments import check_count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from posterior_consensus.partitions import Labels
+from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.plots.axes import extent, new_axes, shortened
 from posterior_consensus.plots.colours import MARKERS, as_cmap, colours_of, ink, ink_on, patterns_of
 from posterior_consensus.plots.observed import observed_table

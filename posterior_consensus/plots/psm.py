@@ -10,8 +10,10 @@ import xarray as xr
 from scipy.cluster import hierarchy
 from scipy.spatial.distance import squareform
 
+from posterior_consensus.answers.partial_partition import PartialPartition
 from posterior_consensus.ensemble.items import Items, cluster_names
-from posterior_consensus.partitions import canonical_labels
+from posterior_consensus.ensemble.partitions import canonical_labels
+from posterior_consensus.evaluate.similarity import posterior_similarity_matrix
 from posterior_consensus.plots.axes import (
     MOST_OF_PAIRS,
     SOME_OF_PAIRS,
@@ -22,9 +24,7 @@ from posterior_consensus.plots.axes import (
     with_share,
 )
 from posterior_consensus.plots.colours import MARK, as_cmap
-from posterior_consensus.similarity import posterior_similarity_matrix
 from posterior_consensus.sources.labels import as_pair_source
-from posterior_consensus.views.partial_partition import PartialPartition
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

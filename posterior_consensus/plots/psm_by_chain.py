@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from posterior_consensus.diagnostics.agreement import largest_gap
 from posterior_consensus.diagnostics.traces import as_sampled
-from posterior_consensus.partitions import canonical_labels
+from posterior_consensus.ensemble.partitions import canonical_labels
 from posterior_consensus.plots.axes import MOST_OF_PAIRS, SOME_OF_PAIRS, grid_axes, some_of, with_share
 from posterior_consensus.plots.colours import MARK, as_cmap, ink_on
 from posterior_consensus.plots.psm import item_order

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from posterior_consensus.answers.stable import StableComponents
 from posterior_consensus.plots.axes import new_axes
 from posterior_consensus.plots.colours import MARK, ink
-from posterior_consensus.views.stable import StableComponents
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.ensemble.items import Items
-from posterior_consensus.partitions import Labels
+from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.plots.axes import MOST_IN_ROW, extent, label_items, some_of, with_share
 from posterior_consensus.plots.colours import colours_of, ink, is_patterned, patch_style, patterns_of, repeats
 

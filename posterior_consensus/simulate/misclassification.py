@@ -6,8 +6,8 @@ from typing import Any
 
 from scipy.optimize import linear_sum_assignment
 
-from posterior_consensus.expectation import two_partitions
-from posterior_consensus.partitions import contingency_table
+from posterior_consensus.ensemble.partitions import contingency_table
+from posterior_consensus.evaluate.expectation import two_partitions
 
 
 def misclassification_distance(partition: Any, reference: Any) -> float:

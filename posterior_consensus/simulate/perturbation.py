@@ -8,9 +8,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.arguments import as_generator, as_numbers, check_count
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.partitions import smallest_dtype
+from posterior_consensus.ensemble.partitions import smallest_dtype
+from posterior_consensus.runtime.arguments import as_generator, as_numbers, check_count
 from posterior_consensus.sources.labels import as_partition_draws
 
 Floats = npt.NDArray[np.float64]

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from posterior_consensus.arguments import as_numbers, check_above, check_between, check_count
+from posterior_consensus.runtime.arguments import as_numbers, check_above, check_between, check_count
 
 Floats = npt.NDArray[np.float64]
 

@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from posterior_consensus import display
-from posterior_consensus.arguments import as_path, check_count
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items
+from posterior_consensus.ensemble.partitions import as_array, as_codes, canonical_rows
 from posterior_consensus.ensemble.samples import Samples
-from posterior_consensus.partitions import as_array, as_codes, canonical_rows
+from posterior_consensus.results import display
+from posterior_consensus.runtime.arguments import as_path, check_count
 from posterior_consensus.sources.batches import InMemory, OnDisk
 from posterior_consensus.sources.stores import Part, are_large, in_memory, written
 

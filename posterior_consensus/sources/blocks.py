@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from posterior_consensus import memory
-from posterior_consensus.executor import in_order
+from posterior_consensus.ensemble.partitions import Place, canonical_rows, is_text, plain_labels, smallest_dtype
 from posterior_consensus.kernels import canonical
-from posterior_consensus.partitions import Place, canonical_rows, is_text, plain_labels, smallest_dtype
+from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.executor import in_order
 from posterior_consensus.sources.places import place_in
 
 Put = Callable[[npt.NDArray[Any]], None]

@@ -16,7 +16,7 @@ from typing import Any, Protocol, Self, TypeVar
 import numpy as np
 import xarray as xr
 
-from posterior_consensus import display
+from posterior_consensus.results import display
 from posterior_consensus.sources.plain_files import is_plain
 
 Container = TypeVar("Container")

@@ -9,15 +9,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from posterior_consensus import memory
-from posterior_consensus.arguments import as_path
 from posterior_consensus.ensemble.dask_labels import canonical_blocks
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.labels import LabelsInMemory
 from posterior_consensus.ensemble.pairs import PairSource
-from posterior_consensus.loss_record import Need
-from posterior_consensus.partitions import as_codes, canonical_rows
+from posterior_consensus.ensemble.partitions import as_codes, canonical_rows
+from posterior_consensus.losses.record import Need
+from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.arguments import as_path
 from posterior_consensus.sources.accumulate import PartitionAccumulator, is_accumulated
 from posterior_consensus.sources.blocks import SHARE_OF_BLOCK, LabelBlocks
 from posterior_consensus.sources.places import place_in

@@ -11,7 +11,7 @@ import xarray as xr
 
 from posterior_consensus.ensemble.items import Floats, Items, difference, positions
 from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
-from posterior_consensus.partitions import Place, as_array, first_of
+from posterior_consensus.ensemble.partitions import Place, as_array, first_of
 from posterior_consensus.sources.places import place_in
 
 _TOLERANCE = 1e-6  # of a matrix's entries: what float32, sums in another order and short text files leave

@@ -7,7 +7,7 @@ from typing import Any
 
 import xarray as xr
 
-from posterior_consensus.partitions import Place, place_in_array
+from posterior_consensus.ensemble.partitions import Place, place_in_array
 
 _PLAIN = ("sample", "item"), ("item", "item_bis")  # dimensions that plain arrays get
 

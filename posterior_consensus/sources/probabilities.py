@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.arguments import check_flag
 from posterior_consensus.ensemble.allocations import AllocationProbabilities, sampled_components
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.labels import LabelsInMemory
-from posterior_consensus.partitions import Place, canonical_rows, first_of
+from posterior_consensus.ensemble.partitions import Place, canonical_rows, first_of
+from posterior_consensus.runtime.arguments import check_flag
 from posterior_consensus.sources.places import place_in
 from posterior_consensus.sources.samples import samples_of, weighted
 from posterior_consensus.sources.variables import ROUNDING, probability_array

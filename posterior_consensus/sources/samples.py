@@ -9,8 +9,8 @@ import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus.ensemble.items import positions
+from posterior_consensus.ensemble.partitions import as_array
 from posterior_consensus.ensemble.samples import Samples
-from posterior_consensus.partitions import as_array
 
 
 def samples_of(values: xr.DataArray, dims: tuple[str, ...], weights: Any, name: str) -> Samples:

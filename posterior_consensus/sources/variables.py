@@ -16,9 +16,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus import memory
-from posterior_consensus.cluster import client_for
-from posterior_consensus.partitions import as_array, is_partition, similarity_hint
+from posterior_consensus.ensemble.partitions import as_array, is_partition, similarity_hint
+from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.cluster import client_for
 from posterior_consensus.sources.containers import group_dataset, is_inference_data, listing, opened
 from posterior_consensus.sources.frames import by_draw
 from posterior_consensus.sources.plain_files import is_plain, read_plain

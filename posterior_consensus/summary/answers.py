@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from posterior_consensus import display
+from posterior_consensus.answers.differences import differences
 from posterior_consensus.diagnostics.verdict import FEWEST_DRAWS
 from posterior_consensus.ensemble.items import cluster_names
-from posterior_consensus.views.differences import differences
+from posterior_consensus.results import display
 
 if TYPE_CHECKING:
     from posterior_consensus.summary.summary import Summary

@@ -10,9 +10,9 @@ import xarray as xr
 
 from posterior_consensus.ensemble.allocations import AllocationProbabilities
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.mixtures import allocation_probabilities
 from posterior_consensus.sources.containers import group_dataset, is_inference_data
 from posterior_consensus.sources.labels import as_partition_draws
+from posterior_consensus.sources.mixtures import allocation_probabilities
 from posterior_consensus.sources.plain_files import is_plain, read_plain
 from posterior_consensus.sources.probabilities import as_allocation_probabilities
 from posterior_consensus.sources.variables import (

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from posterior_consensus.answers.particles import Effort, Particles, find_particles
 from posterior_consensus.consensus import ConsensusPartition
 from posterior_consensus.diagnostics.verdict import FEWEST_DRAWS
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.losses import PartitionLoss, as_loss
-from posterior_consensus.views.particles import Effort, Particles, find_particles
+from posterior_consensus.losses.lookup import as_loss
+from posterior_consensus.losses.record import PartitionLoss
 
 _DRAWS_LOOKED_AT = 500
 _MOST_ANSWERS = 3

@@ -6,7 +6,7 @@ import re
 from importlib import resources
 
 import posterior_consensus
-from posterior_consensus.losses import PartitionLoss
+from posterior_consensus.losses.record import PartitionLoss
 
 REFERENCES = {
     "balocchi2025": "Balocchi and Wade (2025), https://doi.org/10.48550/arXiv.2506.16295",

@@ -14,10 +14,11 @@ import numpy.typing as npt
 import pandas as pd
 
 import posterior_consensus
-from posterior_consensus import display, plots
+from posterior_consensus import plots
 from posterior_consensus.ensemble.items import Items
-from posterior_consensus.files import written_whole
 from posterior_consensus.plots.axes import as_png
+from posterior_consensus.results import display
+from posterior_consensus.runtime.files import written_whole
 
 if TYPE_CHECKING:
     from posterior_consensus.summary.summary import Summary

@@ -14,25 +14,27 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus import display
-from posterior_consensus.arguments import check_between, check_seconds
+from posterior_consensus.answers.credible import CredibleBall, credible_ball
+from posterior_consensus.answers.item_uncertainty import ItemUncertainty, item_uncertainty
+from posterior_consensus.answers.particle_record import Particles
 from posterior_consensus.bounds.budget import Foreseen
+from posterior_consensus.bounds.certificate import Certificate, certificate_within
 from posterior_consensus.bounds.methods import family_of
-from posterior_consensus.certificate import Certificate, certificate_within
-from posterior_consensus.cluster import using
 from posterior_consensus.consensus import ConsensusPartition, consensus_partition
 from posterior_consensus.consensus.methods import check_no_method
 from posterior_consensus.consensus.partition import check_options, takes
-from posterior_consensus.credible import CredibleBall, credible_ball
 from posterior_consensus.diagnostics import Diagnosis
 from posterior_consensus.diagnostics.diagnosis import diagnose_within
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import positions
-from posterior_consensus.items import ItemUncertainty, item_uncertainty
-from posterior_consensus.losses import PartitionLoss, as_loss
-from posterior_consensus.partitions import HasLabels
+from posterior_consensus.ensemble.partitions import HasLabels
+from posterior_consensus.losses.lookup import as_loss
+from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.plots.four_panels import four_panels
-from posterior_consensus.progress import waiting
+from posterior_consensus.results import display
+from posterior_consensus.runtime.arguments import check_between, check_seconds
+from posterior_consensus.runtime.cluster import using
+from posterior_consensus.runtime.progress import waiting
 from posterior_consensus.sources.containers import (
     HasDataset,
     as_json,
@@ -49,7 +51,6 @@ from posterior_consensus.summary.further import look_for_answers
 from posterior_consensus.summary.references import bibtex, cited_keys
 from posterior_consensus.summary.report import write_report
 from posterior_consensus.summary.text import facts, findings, improbable, left_out, methods_text, number_probabilities
-from posterior_consensus.views.particle_record import Particles
 
 _SECONDS_TO_BOUND = 0.3  # estimated time of the work
 _MOST_LABELS_TO_BOUND = 500_000_000  # of more, that time matches too few draws for a bound of any use

@@ -9,18 +9,19 @@ import numpy as np
 import numpy.typing as npt
 
 import posterior_consensus
-from posterior_consensus import display, memory
 from posterior_consensus.bounds.binder import BYTES_A_PAIR
 from posterior_consensus.bounds.methods import family_of
-from posterior_consensus.display import counted
-from posterior_consensus.info import Asked, SearchInfo
-from posterior_consensus.losses import is_binder
+from posterior_consensus.losses.lookup import is_binder
 from posterior_consensus.plots.axes import MOST_IN_ROW, MOST_OF_PAIRS, SOME_OF_PAIRS
+from posterior_consensus.results import display
+from posterior_consensus.results.display import counted
+from posterior_consensus.results.work import Asked, SearchInfo
+from posterior_consensus.runtime import memory
 from posterior_consensus.summary.answers import answers_in_short, answers_reported, further_answers
 from posterior_consensus.summary.references import REFERENCES, cited_keys, loss_key
 
 if TYPE_CHECKING:
-    from posterior_consensus.certificate import Certificate
+    from posterior_consensus.bounds.certificate import Certificate
     from posterior_consensus.consensus import ConsensusPartition
     from posterior_consensus.ensemble.draws import PartitionDraws
     from posterior_consensus.summary.summary import Summary

@@ -10,7 +10,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import posterior_consensus as pc
 from posterior_consensus.agreement.record import EARLY
-from posterior_consensus.partitions import enumerate_partitions
+from posterior_consensus.ensemble.partitions import enumerate_partitions
 from tests import reference
 from tests.ensembles import noisy_draws
 from tests.helpers import array
@@ -129,7 +129,7 @@ def test_names_of_clusters_and_threads_do_not_matter(monkeypatch):
     renamed = np.array([[np.random.default_rng(9).permutation(20)[z] for z in chain] for chain in draws])
     found = pc.agreement_path(draws, loss=loss, **QUIET)
     xr.testing.assert_identical(pc.agreement_path(renamed, loss=loss, **QUIET).to_dataset(), found.to_dataset())
-    monkeypatch.setattr("posterior_consensus.executor.n_threads", lambda: 1)
+    monkeypatch.setattr("posterior_consensus.runtime.executor.n_threads", lambda: 1)
     xr.testing.assert_identical(pc.agreement_path(draws, loss=loss, **QUIET).to_dataset(), found.to_dataset())
 
 

@@ -108,7 +108,7 @@ def test_a_seed_repeats_on_any_number_of_threads(monkeypatch):
     table = np.random.default_rng(1).poisson(1.0, size=(50, 30))
     found = [pc.cocluster(table, 5, 5, 4, random_seed=7)]
     for threads in (1, 3):
-        monkeypatch.setattr("posterior_consensus.executor.n_threads", lambda threads=threads: threads)
+        monkeypatch.setattr("posterior_consensus.runtime.executor.n_threads", lambda threads=threads: threads)
         found.append(pc.cocluster(table, 5, 5, 4, random_seed=7))
     for other in found[1:]:
         xr.testing.assert_identical(other.to_dataset(), found[0].to_dataset())

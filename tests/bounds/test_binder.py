@@ -11,7 +11,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 import posterior_consensus as pc
 from posterior_consensus.bounds.binder import binder_bound, cost_step
 from posterior_consensus.bounds.budget import Deadline, Foreseen
-from posterior_consensus.losses import is_binder
+from posterior_consensus.losses.lookup import is_binder
 from tests import reference
 from tests.ensembles import DEGENERATE, noisy_draws, random_draws, small_draws
 

@@ -9,9 +9,9 @@ import posterior_consensus as pc
 from posterior_consensus.bounds import vi as module
 from posterior_consensus.bounds.budget import Deadline
 from posterior_consensus.bounds.vi import vi_bound
-from posterior_consensus.expectation import mean_loss
+from posterior_consensus.ensemble.partitions import enumerate_partitions
+from posterior_consensus.evaluate.expectation import mean_loss
 from posterior_consensus.losses import vi
-from posterior_consensus.partitions import enumerate_partitions
 from tests import reference
 from tests.ensembles import DEGENERATE, noisy_draws, random_draws, small_draws
 

@@ -10,9 +10,9 @@ from sklearn.metrics import jaccard_score
 from threadpoolctl import threadpool_limits
 
 import posterior_consensus as pc
-from posterior_consensus import executor
 from posterior_consensus.consensus import hbgf, mcla, nmf
 from posterior_consensus.consensus.cspa import balanced_labels, transported
+from posterior_consensus.runtime import executor
 from posterior_consensus.sources.labels import as_partition_draws
 from tests import reference
 from tests.ensembles import noisy_draws

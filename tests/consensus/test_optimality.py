@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 
 import posterior_consensus as pc
-from posterior_consensus.expectation import mean_loss
-from posterior_consensus.partitions import canonical_labels, enumerate_partitions
+from posterior_consensus.ensemble.partitions import canonical_labels, enumerate_partitions
+from posterior_consensus.evaluate.expectation import mean_loss
 from tests.ensembles import noisy_draws, small_draws
 
 RECORDS = {name: factory() for name, factory in pc.LOSSES.items()} | {

@@ -7,8 +7,8 @@ import pytest
 
 import posterior_consensus as pc
 from posterior_consensus.consensus.selection import Candidate, best_number, effort
-from posterior_consensus.info import NumbersInfo
 from posterior_consensus.losses import vi
+from posterior_consensus.results.work import NumbersInfo
 from posterior_consensus.sources.labels import as_partition_draws
 from tests.ensembles import noisy_draws
 

@@ -12,7 +12,8 @@ import numba
 import numpy as np
 from numba.core.registry import CPUDispatcher
 
-from posterior_consensus import executor, kernels
+from posterior_consensus import kernels
+from posterior_consensus.runtime import executor
 
 MODULES = [import_module(f"{kernels.__name__}.{module.name}") for module in pkgutil.iter_modules(kernels.__path__)]
 

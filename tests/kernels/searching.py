@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from posterior_consensus.ensemble.partitions import canonical_rows
 from posterior_consensus.kernels import cells
 from posterior_consensus.losses import LOSSES, binder, vi
-from posterior_consensus.partitions import canonical_rows
 from tests import reference
 from tests.kernels.checks import compiled
 

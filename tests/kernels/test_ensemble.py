@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from posterior_consensus.ensemble.partitions import canonical_rows
 from posterior_consensus.kernels import ensemble
-from posterior_consensus.partitions import canonical_rows
 from tests import reference
 from tests.kernels.checks import one_hot, run
 

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
+from posterior_consensus.ensemble.partitions import canonical_rows
 from posterior_consensus.kernels import search
 from posterior_consensus.kernels.cells import Draws, SparseDraws
-from posterior_consensus.partitions import canonical_rows
 from tests import reference
 from tests.kernels.searching import LINEAR, N_ITEMS, PARTITION, RECORDS, mean_loss, some_draws
 

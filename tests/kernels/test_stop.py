@@ -12,8 +12,8 @@ COUNT = """
 import json, sys
 import numpy as np
 from posterior_consensus.kernels import cells, pair_search, search
-from posterior_consensus.losses import as_loss
-from posterior_consensus.partitions import canonical_rows
+from posterior_consensus.losses.lookup import as_loss
+from posterior_consensus.ensemble.partitions import canonical_rows
 from tests import reference
 
 N, name, kind = 24, sys.argv[1], sys.argv[2]

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from posterior_consensus.ensemble.partitions import canonical_rows
 from posterior_consensus.kernels import vi_bound
-from posterior_consensus.partitions import canonical_rows
 from tests import reference
 from tests.kernels.checks import in_python, run, way_in_for_all
 

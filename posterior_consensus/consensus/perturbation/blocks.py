@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import logsumexp
 
-from posterior_consensus import memory
 from posterior_consensus.ensemble.labels import DrawnLabels
 from posterior_consensus.kernels import ensemble, perturbation
+from posterior_consensus.runtime import memory
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

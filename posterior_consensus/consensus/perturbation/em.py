@@ -9,10 +9,10 @@ import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 from scipy.special import gammaln, logsumexp, softmax
 
-from posterior_consensus import memory
 from posterior_consensus.consensus.perturbation import blocks
 from posterior_consensus.ensemble.labels import DrawnLabels
 from posterior_consensus.kernels import ensemble, perturbation
+from posterior_consensus.runtime import memory
 
 Floats = npt.NDArray[np.float64]
 

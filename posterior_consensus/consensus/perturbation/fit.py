@@ -9,14 +9,14 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus import display
-from posterior_consensus.arguments import as_generator, check_clusters, check_count
 from posterior_consensus.consensus.perturbation import blocks
 from posterior_consensus.consensus.perturbation.em import Draws
 from posterior_consensus.consensus.perturbation.search import Search, search
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.partitions import HasLabels
-from posterior_consensus.progress import waiting
+from posterior_consensus.ensemble.partitions import HasLabels
+from posterior_consensus.results import display
+from posterior_consensus.runtime.arguments import as_generator, check_clusters, check_count
+from posterior_consensus.runtime.progress import waiting
 from posterior_consensus.sources.containers import Stored, stored, without_cluster_names
 from posterior_consensus.sources.labels import as_partition_draws
 

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logsumexp, xlogy
 
-from posterior_consensus.consensus.basic import k_means
 from posterior_consensus.consensus.perturbation.em import (
     Draws,
     Floats,
@@ -28,6 +27,7 @@ from posterior_consensus.consensus.perturbation.search import (
     some_items,
 )
 from posterior_consensus.kernels import contingency
+from posterior_consensus.search.k_means import k_means
 
 _DRAWS = 300  # that are grouped to begin with
 _MODE_STARTS = 4  # of the search for each mode

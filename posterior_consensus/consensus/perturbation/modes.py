@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus import display
-from posterior_consensus.arguments import as_generator, check_clusters, check_count
 from posterior_consensus.consensus.perturbation.fit import model_draws
 from posterior_consensus.consensus.perturbation.mixture import Mixture, mixture
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.partitions import distinct_rows
-from posterior_consensus.progress import track
+from posterior_consensus.ensemble.partitions import distinct_rows
+from posterior_consensus.results import display
+from posterior_consensus.runtime.arguments import as_generator, check_clusters, check_count
+from posterior_consensus.runtime.progress import track
 from posterior_consensus.sources.containers import Stored, stored, without_cluster_names
 from posterior_consensus.sources.labels import as_partition_draws
 

@@ -17,9 +17,9 @@ from posterior_consensus.consensus.perturbation.em import (
     held_out_memberships,
     maximise,
 )
-from posterior_consensus.consensus.scale import some_labels
 from posterior_consensus.ensemble.labels import DrawnLabels
 from posterior_consensus.kernels import ensemble
+from posterior_consensus.search.scale import some_labels
 
 _ITEMS, _DRAWS = 500, 200  # on which starts are tried
 _FIRST_STEPS = 50

@@ -1,0 +1,1 @@
+"""What else the posterior says of partitions, one question a file."""

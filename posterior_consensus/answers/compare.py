@@ -1,0 +1,386 @@
+"""How far are two posteriors over the same items from each other? And which items' company differs most."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import xarray as xr
+from scipy.special import erf
+
+from posterior_consensus.answers.particle_record import Particles
+from posterior_consensus.answers.particles import particles
+from posterior_consensus.answers.transport import matched, transported
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.samples import Samples
+from posterior_consensus.evaluate.expectation import loss_matrix
+from posterior_consensus.evaluate.similarity import batch_shifts, similarity_errors
+from posterior_consensus.losses.lookup import as_metric, loss_attrs, loss_from, loss_of
+from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.results import display
+from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.arguments import as_generator, check_count
+from posterior_consensus.sources.containers import Stored, stored
+from posterior_consensus.sources.labels import as_partition_draws
+
+Floats = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.intp]
+
+_MEASURES = ("draws", "particles", "mean similarity", "rms similarity")
+_DISTANCES = ("value", "mcse", "ess", "by_chance")
+_OF_ITEMS = ("difference", "mcse", "by_chance", "joined", "left")
+_OF_NORMAL = np.sqrt(2 / np.pi)  # mean of the absolute value of a standard normal variable
+_NAMES = ("a", "b")
+_CLEAR = 2.0  # standard errors
+_BELOW = 1e-9  # so that rounding does not choose between two draws
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PosteriorComparison(Stored):
+    """How two posteriors over the same items differ; made by :func:`compare_posteriors`.
+
+    Attributes
+    ----------
+    distances : xarray.Dataset
+        Over ``measure``: ``value``, ``mcse``, its Monte Carlo standard error, ``ess``, the smaller of the two
+        posteriors' effective sample sizes (NaN for similarities), and ``by_chance``, what two samples of one posterior
+        would show. "draws" is the Wasserstein distance between equally many draws of both, "particles"
+        that between a few weighted partitions of each, both in the loss's unit; "mean similarity" and "rms similarity"
+        are the mean and the root mean square of the differences between the two similarity matrices, over pairs.
+    within : xarray.DataArray of shape (posterior,)
+        The Wasserstein distance between the two halves of each posterior, of as many draws as "draws" has: between
+        its first and its last chains, or of one chain its first and its last draws. NaN where there are too few.
+    items : xarray.Dataset
+        Over the items: ``difference``, the mean over the other items of the absolute difference between the
+        probabilities of being together in the two posteriors; its ``mcse``; ``by_chance``, what Monte Carlo errors
+        alone would give; ``joined`` and ``left``, the expected numbers of companions won and lost from a to b.
+    similarity : xarray.DataArray of shape (posterior, n_items, n_items)
+        The two posterior similarity matrices.
+    transport : xarray.DataArray of shape (particle_a, particle_b)
+        How much probability goes from each particle of a to each of b. Sums over one are the weights of the other.
+    particles_a, particles_b : xarray.DataArray of shape (particle_a, n_items) and (particle_b, n_items), dtype int32
+    loss : PartitionLoss
+        The metric between partitions.
+    n_matched : int
+        Number of draws of each posterior that were matched.
+    """
+
+    distances: xr.Dataset
+    within: xr.DataArray
+    items: xr.Dataset
+    similarity: xr.DataArray
+    transport: xr.DataArray
+    particles_a: xr.DataArray
+    particles_b: xr.DataArray
+    loss: PartitionLoss
+    n_matched: int
+
+    @property
+    def difference(self) -> xr.DataArray:
+        """Similarity matrix of b less that of a."""
+        return (self.similarity.sel(posterior="b", drop=True) - self.similarity.sel(posterior="a", drop=True)).rename(
+            "difference"
+        )
+
+    @property
+    def verdict(self) -> str:
+        """Whether the two posteriors differ more than halves of one do, in words."""
+        between, error = (float(self.distances[name].sel(measure="draws")) for name in ("value", "mcse"))
+        within = dict(zip(_NAMES, self.within.values.tolist(), strict=True))
+        far, unit = display.quantity(between, self.loss.unit, 3), self.loss.unit
+        if any(np.isnan(value) for value in within.values()):
+            return f"The two posteriors are {far} apart; a posterior has too few draws to compare that with its halves."
+        wide = {name: display.quantity(value, unit, 3) for name, value in within.items() if value > between}
+        if wide:
+            halves = " and ".join(f"the halves of {name} are {value} apart" for name, value in wide.items())
+            return (
+                f"{halves[0].upper()}{halves[1:]}, farther than the two posteriors, which are {far} apart: this does "
+                "not show that the posteriors differ. Run longer chains, and see whether they agree."
+            )
+        excess = between - float(np.mean(list(within.values())))
+        if not excess > _CLEAR * error:
+            return f"The two posteriors are {far} apart, within Monte Carlo error no farther than halves of one."
+        return f"The two posteriors differ: by {display.quantity(excess, unit, 3)} more than halves of one do."
+
+    def to_dataset(self) -> xr.Dataset:
+        """All of it as a Dataset that any file format holds."""
+        variables: dict[str, Any] = {
+            "posterior_similarity": self.similarity,
+            "posterior_transport": self.transport,
+            "posterior_particles_a": self.particles_a,
+            "posterior_particles_b": self.particles_b,
+            "posterior_within": self.within,
+        }
+        variables |= {f"posterior_{name}": value for name, value in self.distances.items()}
+        variables |= {f"company_{name}": self.items[name] for name in _OF_ITEMS}
+        attrs = {"posterior_matched": self.n_matched}
+        return stored(self.items["difference"], variables, attrs | loss_attrs(self.loss, "posterior_"))
+
+    @classmethod
+    def _restored(cls, dataset: xr.Dataset) -> Self:
+        def read(name: str) -> xr.DataArray:
+            return dataset[f"posterior_{name}"].rename(name)
+
+        return cls(
+            distances=xr.Dataset({name: read(name) for name in _DISTANCES}),
+            within=read("within"),
+            items=xr.Dataset({name: dataset[f"company_{name}"] for name in _OF_ITEMS}),
+            similarity=read("similarity"),
+            transport=read("transport"),
+            particles_a=read("particles_a"),
+            particles_b=read("particles_b"),
+            loss=loss_from(dataset.attrs, "posterior_"),
+            n_matched=int(dataset.attrs["posterior_matched"]),
+        )
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A row for each item, those whose company differs most first."""
+        dim = str(self.items["difference"].dims[0])
+        index = self.items.indexes[dim] if dim in self.items.indexes else pd.RangeIndex(self.items.sizes[dim], name=dim)
+        table = pd.DataFrame({name: self.items[name].values for name in _OF_ITEMS}, index=index)
+        return table.sort_values("difference", ascending=False, kind="stable")
+
+    def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
+        facts = []
+        for name in _MEASURES:
+            value, error, size, chance = (float(self.distances[column].sel(measure=name)) for column in _DISTANCES)
+            unit = "" if name.endswith("similarity") else self.loss.unit
+            text = display.with_error(display.quantity(value, unit, 4), error, size)
+            facts.append((name, text if np.isnan(chance) else f"{text}, by chance {display.quantity(chance, unit, 4)}"))
+        facts.insert(0, ("verdict", self.verdict))
+        ends = ", ".join(f"{value:.4g} within {name}" for name, value in zip(_NAMES, self.within.values, strict=True))
+        facts.insert(2, ("halves", f"{ends} ({self.n_matched} draws each, {self.loss.name})"))
+        n_items, dim = self.items["difference"].size, self.items["difference"].dims[0]
+        title = f"PosteriorComparison: {n_items} items ({dim}), those whose company differs most first"
+        return title, facts, self.to_dataframe()
+
+
+def compare_posteriors(
+    a: Any,
+    b: Any,
+    *,
+    loss: str | PartitionLoss | None = None,
+    n_draws: int = 500,
+    n_particles: int | Literal["auto"] = "auto",
+    random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+    progressbar: bool = True,
+) -> PosteriorComparison:
+    """Compare two posteriors over the same items: of two models, two priors or two data sets.
+
+    Parameters
+    ----------
+    a, b : PartitionDraws or anything :func:`as_partition_draws` takes
+        Items are matched by their coordinate where both have one, else by position.
+    loss : str or PartitionLoss, optional
+        A loss that is a metric, by default "vi".
+    n_draws : int
+        Largest number of draws of each posterior that are matched, evenly spaced by weight; at most half of either's.
+    n_particles : int or "auto"
+        Number of particles of each posterior; "auto" for as many as it has separated modes, see :func:`particles`.
+    random_seed : int, Generator, SeedSequence or None
+        Seed of the search for particles.
+    progressbar : bool
+        Whether to show progress where the work takes more than a second.
+
+    Returns
+    -------
+    PosteriorComparison
+
+    Raises
+    ------
+    ValueError
+        If the two do not have the same items, the loss is not a metric, or draws are invalid as
+        :func:`as_partition_draws` says.
+    MemoryError
+        If the similarity matrices take more than the memory budget.
+
+    See Also
+    --------
+    plot_posterior_comparison : what differs as a picture.
+    partition_loss : the loss between two estimates.
+
+    Notes
+    -----
+    The Wasserstein distance between two distributions of partitions is the least expected loss between a draw of one
+    and a draw of the other, over all ways to draw them together. Of m draws of each it is the least mean loss of a
+    one-to-one matching, found exactly. It is above 0 also for two samples of one posterior, so that ``by_chance`` has
+    the mean of the distances between halves, of m draws each too. What it exceeds that by is the evidence that the
+    posteriors differ. Halves that lie far apart tell that chains disagree. The standard error is that of the mean
+    potentials of the dual problem [1]_; it holds where the two posteriors differ.
+
+    The similarity matrices differ by D_ij, with the standard error s_ij from batches of the draws, as
+    :func:`diagnostics.similarity_mcse` has them. By chance alone, abs(D_ij) has the mean sqrt(2 / pi) s_ij. The errors
+    of means of abs(D_ij) are those of the means of erf(D_ij / (s_ij sqrt(2))) D_ij with the factors held fixed: they
+    are the signs where a pair clearly differs, and smaller where it does not, as the absolute value of what is about 0
+    varies less. All errors take a and b for independent runs.
+
+    References
+    ----------
+    .. [1] Sommerfeld and Munk (2018), Journal of the Royal Statistical Society B 80(1), 219-238.
+       https://doi.org/10.1111/rssb.12236
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> a = [[0, 0, 0, 1], [0, 0, 1, 1]] * 8
+    >>> b = [[0, 0, 1, 1]] * 16
+    >>> found = pc.compare_posteriors(a, b, loss="binder", n_particles=1, random_seed=1)
+    >>> found.to_dataframe()[["difference", "joined", "left"]].round(3)
+          difference  joined  left
+    item
+    2          0.500     0.5   1.0
+    0          0.167     0.0   0.5
+    1          0.167     0.0   0.5
+    3          0.167     0.5   0.0
+    """
+    a, b = as_partition_draws(a), as_partition_draws(b)
+    metric = as_metric(loss_of(loss), "a distance")
+    check_count("n_draws", n_draws)
+    memory.check(64 * a.n_items**2, f"The similarity matrices of {a.n_items} items and what they are compared by")
+    order = b.items.order_of(a.items, "b")
+    seed = int(as_generator(random_seed).integers(2**63))  # one for both: equal posteriors have equal particles
+    theirs = PartitionDraws(a.items, b.samples, b.drawn.of_items(order))
+    plain = PartitionDraws(a.items, a.samples, a.drawn), theirs
+    n_matched = max(1, min(n_draws, a.n_draws // 2, b.n_draws // 2))
+    between = _distance(_evenly(plain[0], n_matched), _evenly(plain[1], n_matched), metric)
+    within = np.array([_within(draws, n_matched, metric) for draws in plain])
+    seen = [particles(draws, n_particles, loss=metric, random_seed=seed, progressbar=progressbar) for draws in plain]
+    moved = _between_particles(plain, seen, metric)
+    pairs = _similarities(a, b, order)
+    measured = {
+        "value": [between.value, moved.distance.value, *pairs.values],
+        "mcse": [between.mcse, moved.distance.mcse, *pairs.errors],
+        "ess": [between.ess, moved.distance.ess, np.nan, np.nan],
+        "by_chance": [within.mean(), np.nan, *pairs.by_chance],
+    }
+    sides = {"posterior": list(_NAMES)}
+    return PosteriorComparison(
+        distances=xr.Dataset(
+            {name: ("measure", np.array(column)) for name, column in measured.items()}, {"measure": list(_MEASURES)}
+        ),
+        within=xr.DataArray(within, sides, ("posterior",), "within"),
+        items=xr.Dataset({name: a.items.array(column, name) for name, column in pairs.items.items()}),
+        similarity=xr.concat([a.items.pair_array(x, "similarity") for x in pairs.both], "posterior").assign_coords(
+            sides
+        ),
+        transport=xr.DataArray(moved.plan, dims=("particle_a", "particle_b"), name="transport"),
+        particles_a=_dressed(a, seen[0], "a"),
+        particles_b=_dressed(a, seen[1], "b"),
+        loss=metric,
+        n_matched=n_matched,
+    )
+
+
+def _dressed(a: PartitionDraws, found: Particles, name: str) -> xr.DataArray:
+    return a.items.partition_array(found.partitions.values, f"particle_{name}", f"particles_{name}")
+
+
+def _evenly(draws: PartitionDraws, n_draws: int) -> PartitionDraws:
+    """So many draws, each of the same weight, at even quantiles of the weights."""
+    quantiles = (np.arange(n_draws) + 0.5) / n_draws - _BELOW
+    rows = np.searchsorted(np.cumsum(draws.weights)[:-1], quantiles)
+    taken = draws.take(rows)
+    return replace(taken, samples=taken.samples.weighted(np.ones(n_draws)))
+
+
+class _Distance(NamedTuple):
+    """A Wasserstein distance, its Monte Carlo standard error, and the smaller effective sample size of the two."""
+
+    value: float
+    mcse: float
+    ess: float
+
+
+def _with_error(value: float, potentials: Sequence[tuple[Samples, Floats]]) -> _Distance:
+    """A distance with the error of the mean potentials of the dual problem, one for each posterior."""
+    errors = [samples.mcse(potential) for samples, potential in potentials]
+    sizes = [samples.ess(potential) for samples, potential in potentials]
+    return _Distance(value, float(np.hypot(*errors)), float(np.fmin(*sizes)))
+
+
+def _distance(one: PartitionDraws, other: PartitionDraws, metric: PartitionLoss) -> _Distance:
+    """Wasserstein distance between equally many draws of the same weight."""
+    value, of_one, of_other = matched(loss_matrix(one.labels, other, metric))
+    return _with_error(value, [(one.samples, of_one), (other.samples, of_other)])
+
+
+def _within(draws: PartitionDraws, n_draws: int, metric: PartitionLoss) -> float:
+    """Wasserstein distance between the first chains and the last ones, or halves of the one chain."""
+    chains = draws.samples.chains
+    if len(chains) == 1:
+        chains = np.array_split(chains[0], 2)
+    middle = len(chains) // 2
+    halves = [np.concatenate(some) for some in (chains[:middle], chains[middle : 2 * middle])]
+    if min(half.size for half in halves) == 0 or min(draws.weights[half].sum() for half in halves) == 0:
+        return np.nan
+    first, second = (_evenly(draws.take(half), n_draws) for half in halves)
+    return matched(loss_matrix(first.labels, second, metric))[0]
+
+
+class _Moved(NamedTuple):
+    distance: _Distance
+    plan: Floats
+
+
+def _between_particles(
+    plain: tuple[PartitionDraws, PartitionDraws], seen: list[Particles], metric: PartitionLoss
+) -> _Moved:
+    """Wasserstein distance between two sets of particles, its error from those of the weights, and the plan."""
+    arrival = as_partition_draws(seen[1].partitions.values)
+    costs = loss_matrix(seen[0].partitions.values, arrival, metric)
+    value, plan, *potentials = transported(costs, seen[0].weights.values, seen[1].weights.values)
+    of_draws = [
+        (draws.samples, potential[one.assignment.values])
+        for draws, one, potential in zip(plain, seen, potentials, strict=True)
+    ]
+    return _Moved(_with_error(value, of_draws), plan)
+
+
+class _Pairs(NamedTuple):
+    """What the two similarity matrices say: means over pairs, each with error and chance, and a column for items."""
+
+    both: tuple[Floats, Floats]
+    values: list[float]
+    errors: list[float]
+    by_chance: list[float]
+    items: dict[str, Floats]
+
+
+def _similarities(a: PartitionDraws, b: PartitionDraws, order: Rows) -> _Pairs:
+    both = a.shared_similarity, b.shared_similarity[np.ix_(order, order)]
+    difference, n = both[1] - both[0], a.n_items
+    others = max(1, n - 1)
+    errors = np.hypot(similarity_errors(a), similarity_errors(b)[np.ix_(order, order)])
+    with np.errstate(divide="ignore", invalid="ignore"):  # a pair that is together always or never
+        signs = np.where((errors == 0) | np.isnan(errors), np.sign(difference), erf(difference / errors / np.sqrt(2)))
+    of_items, of_mean, of_square = np.zeros(n), 0.0, 0.0
+    for draws, places in ((a, np.arange(n)), (b, order)):
+        if min(rows.size for rows in draws.samples.chains) < 4:
+            of_items[:], of_mean, of_square = np.nan, np.nan, np.nan
+            continue
+        for shift in batch_shifts(draws):
+            moved = shift[np.ix_(places, places)]
+            along = (signs * moved).sum(axis=1) / others
+            of_items += np.square(along)
+            of_mean += along.mean() ** 2
+            of_square += float((difference * moved).sum() / (n * others)) ** 2
+    items = np.abs(difference).sum(axis=1) / others
+    rms = float(np.sqrt(np.square(difference).sum() / (n * others)))
+    chance = _OF_NORMAL * errors.sum(axis=1) / others
+    return _Pairs(
+        both=both,
+        values=[float(items.mean()), rms],
+        errors=[float(np.sqrt(of_mean)), float(np.sqrt(of_square)) / rms if rms > 0 else 0.0],
+        by_chance=[float(chance.mean()), float(np.sqrt(np.square(errors).sum() / (n * others)))],
+        items={
+            "difference": items,
+            "mcse": np.sqrt(of_items),
+            "by_chance": chance,
+            "joined": np.maximum(difference, 0.0).sum(axis=1),
+            "left": np.maximum(-difference, 0.0).sum(axis=1),
+        },
+    )

@@ -1,0 +1,221 @@
+"""The credible ball: which partitions are as close to the estimate as most draws are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import xarray as xr
+
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.partitions import distinct_rows
+from posterior_consensus.evaluate.expectation import loss_matrix
+from posterior_consensus.losses.lookup import as_metric, loss_attrs, loss_from, loss_of
+from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.results import display
+from posterior_consensus.runtime.arguments import check_between
+from posterior_consensus.sources.containers import Stored, stored
+from posterior_consensus.sources.labels import as_partition_draws
+
+BOUNDS = ("horizontal", "upper_vertical", "lower_vertical")
+_STORED_SAMPLE = {"sample": "ball_sample", "chain": "ball_chain", "draw": "ball_draw", "weight": "ball_weight"}
+_TIE = 1e-9  # relative to the largest distance: sums of the same cells in another order differ by rounding
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CredibleBall(Stored):
+    """The smallest ball around a partition with a given posterior probability; made by :func:`credible_ball`.
+
+    Attributes
+    ----------
+    center : xarray.DataArray of shape (n_items,), dtype int32
+    radius : float
+        In the loss's unit.
+    prob : float
+        Probability asked for.
+    coverage : float
+        Posterior probability of the ball, at least `prob`; draws at the radius are inside.
+    horizontal, upper_vertical, lower_vertical : xarray.DataArray of shape (n_bounds, n_items), dtype int32
+        The partitions in the ball that are farthest from the center: among all, among those with the fewest and among
+        those with the most clusters. Each partition of a tie is listed once, over the dimension ``horizontal_bound``
+        and so on, which has the coordinate ``distance``.
+    distances : xarray.DataArray of shape (sample,)
+        Distance of every draw from the center, with coordinates ``chain`` and ``draw``.
+    loss : PartitionLoss
+        The metric.
+    """
+
+    center: xr.DataArray
+    radius: float
+    prob: float
+    coverage: float
+    horizontal: xr.DataArray
+    upper_vertical: xr.DataArray
+    lower_vertical: xr.DataArray
+    distances: xr.DataArray
+    loss: PartitionLoss
+
+    def to_dataset(self) -> xr.Dataset:
+        """Center, radius and bounds as a Dataset that any file format holds."""
+        measure = {"loss": self.loss.name, "unit": self.loss.unit}
+        variables: dict[str, Any] = {
+            "ball_center": self.center.rename("ball_center"),
+            "ball_radius": ((), self.radius, measure),
+            "ball_coverage": self.coverage,
+            "ball_distance": self.distances.rename(_STORED_SAMPLE),
+        }
+        for name in BOUNDS:
+            bound = getattr(self, name)
+            variables[name] = bound.drop_vars("distance")
+            variables[f"{name}_distance"] = (bound.dims[:1], bound["distance"].values, measure)
+        return stored(self.center, variables, {"ball_prob": self.prob} | loss_attrs(self.loss, "ball_"))
+
+    @classmethod
+    def _restored(cls, dataset: xr.Dataset) -> Self:
+        bounds = {
+            name: dataset[name].assign_coords(distance=(f"{name}_bound", dataset[f"{name}_distance"].values))
+            for name in BOUNDS
+        }
+        return cls(
+            center=dataset["ball_center"].rename("center"),
+            radius=float(dataset["ball_radius"]),
+            prob=float(dataset.attrs["ball_prob"]),
+            coverage=float(dataset["ball_coverage"]),
+            **bounds,
+            distances=dataset["ball_distance"]
+            .rename({new: old for old, new in _STORED_SAMPLE.items()})
+            .rename("distance"),
+            loss=loss_from(dataset.attrs, "ball_"),
+        )
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A row for each bound: clusters, distance from the center, and how many partitions tie."""
+        rows = [("center", int(self.center.max()) + 1, 0.0, 1)]
+        for name in BOUNDS:
+            bound = getattr(self, name)
+            rows.append((name, int(bound[0].max()) + 1, float(bound["distance"][0]), bound.shape[0]))
+        return pd.DataFrame(rows, columns=["partition", "n_clusters", "distance", "ties"]).set_index("partition")
+
+    def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
+        weights = self.distances["weight"].values
+        worth = f", worth {1 / np.square(weights).sum():.4g} of equal weight" if np.ptp(weights) > 0 else ""
+        facts = [
+            ("radius", f"{display.quantity(self.radius, self.loss.unit)} ({self.loss.name})"),
+            ("coverage", f"{self.coverage:.4g} of the posterior, {self.prob:g} asked for"),
+            ("draws", f"{self.distances.size}{worth}"),
+        ]
+        return f"CredibleBall: {self.prob:.0%} around {int(self.center.max()) + 1} clusters", facts, self.to_dataframe()
+
+
+def credible_ball(
+    draws: Any, partition: Any, *, loss: str | PartitionLoss | None = None, prob: float = 0.95
+) -> CredibleBall:
+    """Smallest ball around a partition that holds at least `prob` of the posterior, and the partitions at its edge.
+
+    Parameters
+    ----------
+    draws : PartitionDraws or anything :func:`as_partition_draws` takes
+    partition : result object, DataArray or label vector of shape (n_items,)
+        Center of the ball, as a rule the consensus.
+    loss : str or PartitionLoss, optional
+        A loss that is a metric. By default the one that the partition was found under, if it is a result, else "vi".
+    prob : float in (0, 1)
+
+    Returns
+    -------
+    CredibleBall
+
+    Raises
+    ------
+    ValueError
+        If the loss is not a metric, `prob` is not between 0 and 1, or draws or partition are invalid.
+
+    Notes
+    -----
+    With d the distance from the center c, the radius is the least e with P(d(c, z) <= e | data) >= prob over the draws.
+    Draws at distance e are inside. The horizontal bounds are the draws in the ball at the largest distance. The upper
+    vertical bounds have the fewest clusters of any draw in the ball and, among these, the largest distance. The lower
+    vertical bounds have the most clusters and, among these, the largest distance [1]_. Draws of weight 0 are not in the
+    posterior and cannot be bounds.
+
+    References
+    ----------
+    .. [1] Wade and Ghahramani (2018), Bayesian Analysis 13(2), 559-626. https://doi.org/10.1214/17-BA1073
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> draws = [[0, 0, 1, 1]] * 6 + [[0, 0, 0, 0]] * 2 + [[0, 1, 2, 3]] * 2
+    >>> ball = pc.credible_ball(draws, [0, 0, 1, 1], prob=0.75)
+    >>> ball.radius, ball.coverage
+    (1.0, 1.0)
+    >>> ball.upper_vertical.values
+    array([[0, 0, 0, 0]], dtype=int32)
+    """
+    draws = as_partition_draws(draws)
+    metric = as_metric(loss_of(loss, partition), "a ball")
+    prob = check_between("prob", prob, 1)
+    center = draws.as_labels(partition)
+    distances = loss_matrix(center[np.newaxis], draws, metric)[0]
+    tie = _TIE * float(distances.max(initial=0.0))
+    radius = _quantile(distances, draws, prob, tie)
+    inside = (distances <= radius + tie) & (draws.weights > 0)
+    clusters = draws.n_clusters
+    among = {
+        "horizontal": inside,
+        "upper_vertical": inside & (clusters == clusters[inside].min()),
+        "lower_vertical": inside & (clusters == clusters[inside].max()),
+    }
+    return CredibleBall(
+        center=draws.items.array(center, "center"),
+        radius=radius,
+        prob=prob,
+        coverage=float(draws.samples.mean(inside.astype(np.float64))),
+        **_bounds(draws, distances, {name: _farthest(distances, rows, tie) for name, rows in among.items()}),
+        distances=_distance_array(draws, distances, metric),
+        loss=metric,
+    )
+
+
+def _quantile(distances: npt.NDArray[np.float64], draws: PartitionDraws, prob: float, tie: float) -> float:
+    """Least distance within which the draws' weights reach `prob`."""
+    order = np.argsort(distances, kind="stable")
+    reached = np.cumsum(draws.weights[order])
+    # Weights such as 1 / N do not add up exactly.
+    last = min(int(np.searchsorted(reached, prob - 1e-9)), distances.size - 1)
+    edge = distances[order[last]]
+    return float(distances[distances <= edge + tie].max())
+
+
+def _farthest(distances: npt.NDArray[np.float64], among: npt.NDArray[np.bool_], tie: float) -> npt.NDArray[np.intp]:
+    """Return the rows of these draws that are farthest from the center."""
+    return np.flatnonzero(among & (distances >= distances[among].max() - tie))
+
+
+def _bounds(
+    draws: PartitionDraws, distances: npt.NDArray[np.float64], farthest: dict[str, npt.NDArray[np.intp]]
+) -> dict[str, xr.DataArray]:
+    """Return the distinct partitions among these rows, in the order of the draws; all rows are read at once."""
+    rows = np.unique(np.concatenate(list(farthest.values())))
+    labels = draws.drawn.of_draws(rows)
+    bounds = {}
+    for name, ties in farthest.items():
+        tied = labels[np.searchsorted(rows, ties)]
+        distinct = distinct_rows(tied)
+        dim = f"{name}_bound"
+        array = draws.items.partition_array(tied[distinct].astype(np.int32), dim, name)
+        bounds[name] = array.assign_coords(distance=(dim, distances[ties[distinct]]))
+    return bounds
+
+
+def _distance_array(draws: PartitionDraws, distances: npt.NDArray[np.float64], metric: PartitionLoss) -> xr.DataArray:
+    return xr.DataArray(
+        distances,
+        dims="sample",
+        coords=draws.samples.coords | {"weight": ("sample", draws.weights)},
+        name="distance",
+        attrs={"loss": metric.name, "unit": metric.unit},
+    )

@@ -1,0 +1,434 @@
+"""A density on partitions, and a credible set of any shape."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import xarray as xr
+from scipy.stats import spearmanr
+
+from posterior_consensus.answers.density_search import Ascent, kernel_of, to_higher
+from posterior_consensus.answers.density_split import default_bandwidth, draws_worth_one, halves
+from posterior_consensus.answers.distances import checked_losses, same_items
+from posterior_consensus.answers.modes import separated_modes
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.items import Items
+from posterior_consensus.ensemble.labels import LabelsInMemory
+from posterior_consensus.ensemble.partitions import HasLabels, Labels
+from posterior_consensus.ensemble.samples import Samples
+from posterior_consensus.evaluate.expectation import Floats, loss_matrix, one_or_many
+from posterior_consensus.losses.lookup import loss_attrs, loss_from, loss_of
+from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.results import display
+from posterior_consensus.runtime.arguments import as_generator, check_above, check_between
+from posterior_consensus.runtime.progress import track, waiting
+from posterior_consensus.search.engine import search
+from posterior_consensus.sources.containers import Stored, stored, without_cluster_names
+from posterior_consensus.sources.labels import as_partition_draws
+
+_SAMPLE = ("sample", "chain", "draw", "weight")
+_STORED_SAMPLE = {name: f"density_{name}" for name in _SAMPLE}
+_STORED_TRAINING = {name: f"density_training_{name}" for name in _SAMPLE}
+_PEAKS = 6  # draws from which modes are looked for
+_FACTORS = np.array([0.5, 2.0])
+_TIE = 1e-12  # relative: sums in another order differ by rounding
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PartitionDensity(HasLabels, Stored):
+    """How typical of the posterior any partition is; made by :func:`partition_density`.
+
+    Attributes
+    ----------
+    labels : xarray.DataArray of shape (n_items,), dtype int32
+        The most typical partition: that of the highest score that was found among all partitions.
+    modes : xarray.DataArray of shape (mode, n_items), dtype int32
+        The partition of the highest score of each separated mode, with the coordinates ``score`` and ``weight``, the
+        share of draws that are nearest to partitions of the mode; the heaviest first.
+    scores : xarray.DataArray of shape (sample,)
+        Score of every calibration draw, with coordinates ``chain``, ``draw`` and ``weight``.
+    to_higher : xarray.DataArray of shape (sample,)
+        Loss of every calibration draw against the nearest one of higher score; of the highest, against the farthest.
+    training : xarray.DataArray of shape (sample, n_items)
+        The draws whose mean a score is, with coordinates ``chain``, ``draw`` and ``weight``.
+    bandwidth : float
+        In the loss's unit.
+    sensitivity : xarray.Dataset
+        With half and with twice the bandwidth, over ``bandwidth``: ``rank_correlation`` of the calibration draws'
+        scores with those at `bandwidth`, on whose ranks p-values depend, and ``p_value`` of `labels`.
+    step : int
+        How many draws of a chain are one step to the next that was used.
+    ess : float
+        Effective number of the calibration draws. Where it is far below their number, the credible set holds less of
+        the posterior than it says.
+    loss : PartitionLoss
+    """
+
+    labels: xr.DataArray
+    modes: xr.DataArray
+    scores: xr.DataArray
+    to_higher: xr.DataArray
+    training: xr.DataArray
+    bandwidth: float
+    sensitivity: xr.Dataset
+    step: int
+    ess: float
+    loss: PartitionLoss
+
+    def score(self, partitions: Any) -> xr.DataArray:
+        """Mean of exp(-loss / bandwidth) over the training draws, of one partition or of many.
+
+        Parameters
+        ----------
+        partitions : partition or sequence of partitions
+            One result object, DataArray or label vector of shape (n_items,), or a list or array (n_partitions, n_items)
+            of them.
+
+        Returns
+        -------
+        xarray.DataArray
+            Over the dimension ``partition``, or without dimension for a single one; the coordinate ``mcse`` is its
+            Monte Carlo standard error.
+        """
+        kernel, samples, single = self._kernel(partitions)
+        coords = {"mcse": ("partition", samples.mcse(kernel))}
+        scores = xr.DataArray(samples.mean(kernel), dims="partition", coords=coords, name="score")
+        return scores.squeeze("partition") if single else scores
+
+    def p_value(self, partitions: Any) -> xr.DataArray:
+        """Share of calibration draws that are no more typical than a partition, itself counted as one of them.
+
+        Parameters
+        ----------
+        partitions : partition or sequence of partitions
+            As for :meth:`score`.
+
+        Returns
+        -------
+        xarray.DataArray
+            Over the dimension ``partition``, or without dimension for a single one. At least 1 / (1 + m), with m
+            calibration draws.
+        """
+        kernel, samples, single = self._kernel(partitions)
+        values = _p_values(samples.mean(kernel), self.scores.values, _samples(self.scores))
+        found = xr.DataArray(values, dims="partition", name="p_value")
+        return found.squeeze("partition") if single else found
+
+    def contains(self, partitions: Any, prob: float) -> xr.DataArray:
+        """Whether the credible set of posterior probability `prob` holds a partition: its p-value is above 1 - `prob`.
+
+        Parameters
+        ----------
+        partitions : partition or sequence of partitions
+            As for :meth:`score`.
+        prob : float in (0, 1)
+
+        Returns
+        -------
+        xarray.DataArray of bool
+            Over the dimension ``partition``, or without dimension for a single one.
+        """
+        return (self.p_value(partitions) > 1.0 - check_between("prob", prob, 1) + _TIE).rename("contains")
+
+    def least_score(self, prob: float) -> float:
+        """Score from which on the credible set of posterior probability `prob` holds partitions; -inf if it holds all.
+
+        Parameters
+        ----------
+        prob : float in (0, 1)
+
+        Returns
+        -------
+        float
+        """
+        level = 1.0 - check_between("prob", prob, 1) + _TIE
+        tried = np.concatenate([[-np.inf], np.unique(self.scores.values)])
+        inside = _p_values(tried, self.scores.values, _samples(self.scores)) > level
+        return float(tried[inside.argmax()])
+
+    def _kernel(self, partitions: Any) -> tuple[Floats, Samples, bool]:
+        """exp(-loss / bandwidth) of partitions against the training draws, these, and whether it is one partition."""
+        draws = _as_draws(self.training)
+        judged, single = one_or_many(partitions, draws.items)
+        rows = np.stack([draws.as_labels(partition, "partitions") for partition in judged])
+        return kernel_of(rows, draws, self.loss, self.bandwidth), draws.samples, single
+
+    def to_dataset(self) -> xr.Dataset:
+        """Draws, scores and modes as a Dataset that any file format holds."""
+        sample = _STORED_TRAINING["sample"]
+        along = {new: (sample, self.training[old].values) for old, new in _STORED_TRAINING.items() if old != "sample"}
+        training = xr.DataArray(self.training.values, dims=(sample, self.labels.dims[0]), coords=along)
+        tried = xr.DataArray(self.sensitivity["bandwidth"].values, dims="density_tried")
+        variables: dict[str, Any] = {
+            "density_labels": self.labels,
+            "density_modes": self.modes.rename(mode="density_mode").drop_vars(["score", "weight"]),
+            "density_mode_score": ("density_mode", self.modes["score"].values),
+            "density_mode_weight": ("density_mode", self.modes["weight"].values),
+            "density_score": self.scores.rename(_STORED_SAMPLE),
+            "density_to_higher": self.to_higher.rename(_STORED_SAMPLE),
+            "density_training": training,
+            "density_bandwidth": ((), self.bandwidth, {"loss": self.loss.name, "unit": self.loss.unit}),
+            "density_tried_bandwidth": tried,
+            "density_rank_correlation": ("density_tried", self.sensitivity["rank_correlation"].values),
+            "density_p_value": ("density_tried", self.sensitivity["p_value"].values),
+            "density_ess": self.ess,
+        }
+        return stored(self.labels, variables, {"density_step": self.step} | loss_attrs(self.loss, "density_"))
+
+    @classmethod
+    def _restored(cls, dataset: xr.Dataset) -> Self:
+        own = without_cluster_names(dataset)
+        original = {new: old for old, new in _STORED_SAMPLE.items()}
+        labels = own["density_labels"]
+        training = own["density_training"]
+        along = {old: ("sample", training[new].values) for old, new in _STORED_TRAINING.items() if old != "sample"}
+        of_modes = {name: ("mode", own[f"density_mode_{name}"].values) for name in ("score", "weight")}
+        tried = {name: ("bandwidth", own[f"density_{name}"].values) for name in ("rank_correlation", "p_value")}
+        return cls(
+            labels=labels.rename("labels"),
+            modes=own["density_modes"].rename(density_mode="mode").assign_coords(of_modes).rename("modes"),
+            scores=own["density_score"].rename(original).rename("score"),
+            to_higher=own["density_to_higher"].rename(original).rename("to_higher"),
+            training=xr.DataArray(
+                training.values, dims=("sample", labels.dims[0]), coords=dict(labels.coords) | along, name="training"
+            ),
+            bandwidth=float(own["density_bandwidth"]),
+            sensitivity=xr.Dataset(tried, {"bandwidth": own["density_tried_bandwidth"].values}),
+            step=int(own.attrs["density_step"]),
+            ess=float(own["density_ess"]),
+            loss=loss_from(own.attrs, "density_"),
+        )
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A row for each mode: its weight, number of clusters, score and p-value."""
+        columns = {
+            "weight": self.modes["weight"].values,
+            "n_clusters": self.modes.max(str(self.modes.dims[1])).values + 1,
+            "score": self.modes["score"].values,
+            "p_value": self.p_value(self.modes).values,
+        }
+        return pd.DataFrame(columns, index=pd.RangeIndex(self.modes.sizes["mode"], name="mode"))
+
+    def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
+        unit = self.loss.unit
+        low, high = (float(value) for value in self.sensitivity["rank_correlation"])
+        worth = "" if np.isnan(self.ess) else f", worth {self.ess:.0f}"
+        every = "every one" if self.step == 1 else f"one in {self.step}"
+        facts = [
+            ("score", f"mean of exp(-{self.loss.name} / {display.quantity(self.bandwidth, unit, 4)})"),
+            ("training", f"{self.training.sizes['sample']} draws, {every} of a chain"),
+            ("calibration", f"{self.scores.size} draws{worth}; p-values from {1 / (1 + self.scores.size):.2g} on"),
+            ("sensitivity", f"rank correlation {low:.3f} with half the bandwidth, {high:.3f} with twice"),
+        ]
+        modes = display.counted(self.modes.sizes["mode"], "separated mode")
+        clusters = display.counted(int(self.labels.max()) + 1, "cluster")
+        return f"PartitionDensity: {modes}, most typical a partition in {clusters}", facts, self.to_dataframe()
+
+
+def partition_density(
+    draws: Any,
+    *,
+    loss: str | PartitionLoss | None = None,
+    bandwidth: float | None = None,
+    calibration: Any = None,
+    random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+    progressbar: bool = True,
+) -> PartitionDensity:
+    """Density on partitions: how typical any partition is, and whether a credible set holds it.
+
+    Parameters
+    ----------
+    draws : PartitionDraws or anything :func:`as_partition_draws` takes
+    loss : str or PartitionLoss, optional
+        Any loss between two partitions; by default "vi". The credible set needs no metric.
+    bandwidth : float, optional
+        Loss at which a draw counts exp(-1), in the loss's unit. By default the median loss between two of the draws
+        that make the density; where that is 0 the mean.
+    calibration : PartitionDraws or anything :func:`as_partition_draws` takes, optional
+        Other draws of the same posterior, such as those of a chain held out, that p-values compare with. All of `draws`
+        then make the density, and none are thinned. By default the draws are thinned, and runs of them go to the two by
+        turns.
+    random_seed : int, Generator, SeedSequence or None
+        For the search of the most typical partition and the modes. Scores and p-values do not depend on it.
+    progressbar : bool
+        Whether to show progress where the work takes more than a second.
+
+    Returns
+    -------
+    PartitionDensity
+
+    Raises
+    ------
+    ValueError
+        If the bandwidth is not positive, there is only one draw and no `calibration`, `calibration` has other items, or
+        draws are invalid as :func:`as_partition_draws` says.
+    MemoryError
+        If the losses between all draws given take more than the memory budget.
+
+    See Also
+    --------
+    credible_ball : the ball around one partition; it misleads where the posterior has several answers.
+    pairwise_losses : the losses between draws.
+
+    Notes
+    -----
+    The score of a partition S is the mean over N training draws, d the loss and h the bandwidth [1]_,
+
+        s(S) = sum_t w_t exp(-d(S, z_t) / h),
+
+    with the draws' weights w_t, which sum to 1. It is a pseudo-density: only its ranks matter. With m calibration draws
+    z'_1, ..., z'_m of weights v_i the p-value is that of split conformal prediction [2]_, for weighted draws [3]_ with
+    the largest weight in place of S's own, which is not known and which this bounds from above:
+
+        p(S) = (v + sum_i v_i 1{s(z'_i) <= s(S)}) / (v + sum_i v_i),   v = max v_i,
+
+    that is (1 + #{i: s(z'_i) <= s(S)}) / (1 + m) for equal weights. The set {S: p(S) > 1 - prob} holds a further draw
+    with probability at least `prob` if it is exchangeable with the calibration draws, whatever the loss and the
+    bandwidth. It need not be connected: around two modes it has two parts.
+
+    Draws of a chain are correlated. Of at most 2,000 draws, evenly spaced, every k-th of a chain is used, where k, the
+    nearest whole number to the autocorrelation time of the kernel exp(-d / h), leaves their effective number; at least
+    100 are left. Of these, chain after chain, runs of ten (shorter ones, where fewer than 100 are left) make the
+    density and calibrate it by turns, so that the two hardly depend on each other. Draws of weight 0 are left out.
+    `ess` says what the calibration draws are worth.
+
+    The most typical partition is searched among all. As exp is convex, exp(-x) >= exp(-y) (1 - (x - y)): the partition
+    of least expected loss under the weights w_t exp(-d(S, z_t) / h) has no lower score than S. Such steps start from
+    the draw of the highest score, from the least expected loss, and from the density's peaks. These are the calibration
+    draws of large score times distance to the nearest draw of higher score [4]_. Where the steps end are candidates for
+    modes; a mode counts if a valley separates its draws from those of every other.
+
+    References
+    ----------
+    .. [1] Bariletto, Ho and Rinaldo (2025), Conformalized Bayesian inference, with applications to random partition
+       models. https://doi.org/10.48550/arXiv.2511.05746
+    .. [2] Vovk, Gammerman and Shafer (2005), Algorithmic learning in a random world.
+       https://doi.org/10.1007/b106715
+    .. [3] Tibshirani, Barber, Candes and Ramdas (2019), Conformal prediction under covariate shift, NeurIPS 32.
+       https://doi.org/10.48550/arXiv.1904.06019
+    .. [4] Rodriguez and Laio (2014), Science 344(6191), 1492-1496. https://doi.org/10.1126/science.1242072
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> draws = [[0, 0, 0, 1, 1, 1]] * 30 + [[0, 1, 0, 1, 0, 1]] * 20 + [[0, 0, 0, 0, 1, 1]] * 10
+    >>> density = pc.partition_density(draws, random_seed=1)
+    >>> density.labels.values
+    array([0, 0, 0, 1, 1, 1], dtype=int32)
+    >>> density.contains([[0, 1, 0, 1, 0, 1], [0, 0, 0, 0, 0, 0]], 0.95).values
+    array([ True, False])
+    """
+    record, rng = loss_of(loss), as_generator(random_seed)
+    given = None if bandwidth is None else check_above("bandwidth", bandwidth, 0.0)
+    all_draws = _labels_only(as_partition_draws(draws))
+    step = 1
+    training = all_draws
+    with waiting("Losses between draws", progressbar=progressbar):
+        if calibration is None:
+            training, held_out, step = halves(all_draws, record, given)
+        else:
+            held_out = _labels_only(same_items(as_partition_draws(calibration), all_draws.items, "calibration"))
+        between = checked_losses(training, training, record)
+        h = given or default_bandwidth(between, training.samples)
+        best = int(training.samples.mean(np.exp(-between / h)).argmax())
+        to_training, among = loss_matrix(held_out.labels, training, record), checked_losses(held_out, held_out, record)
+    scores = training.samples.mean(np.exp(-to_training / h))
+    separations = to_higher(scores, among)
+    peaks = held_out.labels[np.argsort(-scores * separations, kind="stable")[:_PEAKS]]
+    labels, modes = _modes(all_draws, training, [training.labels[best], *peaks], record, h, rng, progressbar)
+    return PartitionDensity(
+        labels=all_draws.items.array(labels, "labels"),
+        modes=modes,
+        scores=_over_samples(scores, held_out.samples, "score", ""),
+        to_higher=_over_samples(separations, held_out.samples, "to_higher", record.unit),
+        training=all_draws.items.partition_array(training.labels, "sample", "training").assign_coords(
+            _sample_coords(training.samples)
+        ),
+        bandwidth=h,
+        sensitivity=_sensitivity(labels, training, held_out, to_training, record, h),
+        step=step,
+        ess=held_out.n_draws / draws_worth_one(among, held_out.samples, h),
+        loss=record,
+    )
+
+
+def _modes(
+    draws: PartitionDraws,
+    training: PartitionDraws,
+    starts: list[npt.NDArray[Any]],
+    loss: PartitionLoss,
+    bandwidth: float,
+    rng: np.random.Generator,
+    progressbar: bool,
+) -> tuple[Labels, xr.DataArray]:
+    """The partition of the highest score, and that of every separated mode with its score and weight."""
+    consensus = search(training, loss, rng=rng, progressbar=progressbar)
+    ascent = Ascent(training, loss, bandwidth, rng)
+    for start in track((consensus.labels, *starts), "Peaks of the density", progressbar=progressbar):
+        ascent.climb(start)
+    partitions = np.stack([labels for labels, _ in ascent.ends()])
+    scores = np.array([score for _, score in ascent.ends()])
+    found = separated_modes(partitions, loss_matrix(partitions, draws, loss), draws.samples, loss)
+    highest = [int(np.flatnonzero(found.mode == k)[0]) for k in range(found.n_modes)]  # the ends are in this order
+    modes = draws.items.partition_array(partitions[highest], "mode", "modes")
+    return partitions[0], modes.assign_coords(score=("mode", scores[highest]), weight=("mode", found.weights))
+
+
+def _sensitivity(
+    labels: Labels,
+    training: PartitionDraws,
+    calibration: PartitionDraws,
+    losses: Floats,
+    loss: PartitionLoss,
+    bandwidth: float,
+) -> xr.Dataset:
+    """What half and twice the bandwidth would change; `losses` (M, N) of the calibration against the training draws."""
+    before = training.samples.mean(np.exp(-losses / bandwidth))
+    rows: dict[str, list[float]] = {"rank_correlation": [], "p_value": []}
+    for tried in _FACTORS * bandwidth:
+        scores = training.samples.mean(np.exp(-losses / tried))
+        own = training.samples.mean(kernel_of(labels[np.newaxis], training, loss, tried))
+        moves = np.ptp(scores) > 0 and np.ptp(before) > 0
+        rows["rank_correlation"].append(float(spearmanr(before, scores).statistic) if moves else 1.0)
+        rows["p_value"].append(float(_p_values(own, scores, calibration.samples)[0]))
+    return xr.Dataset(
+        {name: ("bandwidth", values) for name, values in rows.items()}, {"bandwidth": _FACTORS * bandwidth}
+    )
+
+
+def _p_values(scores: Floats, calibration: Floats, samples: Samples) -> Floats:
+    """Conformal p-values of partitions of these scores, given those of the calibration draws."""
+    weights, total = samples.addends
+    order = np.argsort(calibration, kind="stable")
+    reached = np.concatenate([[0.0], np.cumsum(weights[order])])
+    below = np.searchsorted(calibration[order], scores * (1 + _TIE), side="right")
+    p_values: Floats = (weights.max() + reached[below]) / (weights.max() + total)
+    return np.minimum(p_values, 1.0)  # weights sum to 1 but for rounding
+
+
+def _labels_only(draws: PartitionDraws) -> PartitionDraws:
+    """Draws of weight above 0, without the probabilities that labels were sampled from."""
+    return PartitionDraws(draws.items, draws.samples, draws.drawn).without_zero_weights()
+
+
+def _as_draws(training: xr.DataArray) -> PartitionDraws:
+    labels = training.values
+    n_clusters = labels.max(axis=1).astype(np.int64) + 1
+    items = Items.along(training, str(training.dims[1]))
+    return PartitionDraws(items, _samples(training), LabelsInMemory(labels, n_clusters))
+
+
+def _samples(values: xr.DataArray) -> Samples:
+    return Samples(values["chain"].values, values["draw"].values, values["weight"].values)
+
+
+def _sample_coords(samples: Samples) -> dict[str, Any]:
+    return samples.coords | {"weight": ("sample", samples.weights)}
+
+
+def _over_samples(values: Floats, samples: Samples, name: str, unit: str) -> xr.DataArray:
+    return xr.DataArray(values, dims="sample", coords=_sample_coords(samples), name=name, attrs={"unit": unit})

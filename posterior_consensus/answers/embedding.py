@@ -1,0 +1,121 @@
+"""Where do the items lie? Coordinates whose distances tell how rarely two items are together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+from scipy.sparse.linalg import LinearOperator
+
+from posterior_consensus.evaluate.similarity import similarity_operator
+from posterior_consensus.runtime.arguments import check_count, check_flag
+from posterior_consensus.runtime.executor import thread_pools
+from posterior_consensus.search.eigenvectors import leading_of
+from posterior_consensus.sources.labels import as_pair_source
+
+Floats = npt.NDArray[np.float64]
+
+_TINY = 1e-12  # share of the variation that is rounding
+
+
+def item_embedding(draws: Any, *, n_axes: int = 2, center: bool = True) -> xr.DataArray:
+    """Spectral embedding of the items: coordinates whose distances tell how rarely two items are together.
+
+    Parameters
+    ----------
+    draws : PairSimilarity, PartitionDraws or anything :func:`as_partition_draws` takes
+    n_axes : int
+        Number of coordinates, at most the number of items.
+    center : bool
+        Whether the coordinates have the mean 0. With False their inner products, and not only their distances, stand
+        for the similarities.
+
+    Returns
+    -------
+    xarray.DataArray of shape (n_items, n_axes), dtype float64
+        Named ``embedding``, over the items and ``axis``. The coordinate ``share`` is each axis' share of the variation:
+        all axes together have 1.
+
+    Raises
+    ------
+    ValueError
+        If `n_axes` is not between 1 and the number of items, or the draws are invalid as :func:`as_partition_draws`
+        says.
+    TypeError
+        If `n_axes` is not a whole number, or `center` is not a bool.
+
+    See Also
+    --------
+    plot_items_map : the items on the first two axes.
+
+    Notes
+    -----
+    Let H be the one-hot matrix of all draws, a row for each item and a column for each cluster of each draw, in which
+    the columns of draw t are multiplied by the root of its weight. Then H H' is the posterior similarity matrix, and
+    with the singular value decomposition H = U S V' the coordinates are the leading columns of U S. Over all axes the
+    squared distance of two items is 2 (1 - PSM_ij). With `center`, the columns of H are centred first: the coordinates
+    are the scores of its principal components, which are those of classical scaling (Torgerson) of these distances
+    [1]_. Neither H nor the similarity matrix is formed beyond 1,000 items.
+
+    Of allocation probabilities, and for a similarity matrix alone, they are the leading eigenvectors of the matrix, by
+    the roots of their eigenvalues; negative eigenvalues, which a matrix can have that comes from no draws, count as 0.
+    The item farthest out on an axis lies on its positive side.
+
+    References
+    ----------
+    .. [1] Gower (1966), Biometrika 53(3-4), 325-338. https://doi.org/10.1093/biomet/53.3-4.325
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> draws = [[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 1]]
+    >>> places = pc.item_embedding(draws)
+    >>> places.values.round(2)
+    array([[-0.64, -0.03],
+           [-0.64, -0.03],
+           [ 0.52,  0.36],
+           [ 0.75, -0.3 ]])
+    >>> places["share"].values.round(2)
+    array([0.88, 0.12])
+    """
+    check_flag("center", center)
+    number = check_count("n_axes", n_axes)
+    source = as_pair_source(draws)
+    n = source.n_items
+    if number > n:
+        raise ValueError(f"`n_axes` must be at most the number of items, {n}; got {number}.")
+    operator = similarity_operator(source)
+    with thread_pools().limit(limits=1):  # the sums must not depend on the number of threads
+        variation = float(n)  # the sum of the eigenvalues
+        if center:
+            variation -= float(np.sum(operator @ np.ones(n))) / n
+            operator = _centred(operator)
+        vectors = leading_of(operator, number).vectors[:, :number]
+        values = np.sum(vectors * (operator @ vectors), axis=0)
+    values[values < _TINY * n] = 0.0
+    places = np.zeros((n, number))  # what the leading vectors lack is of eigenvalue 0
+    places[:, : values.size] = vectors * np.sqrt(values)
+    places *= np.where(places[np.abs(places).argmax(axis=0), np.arange(number)] < 0, -1.0, 1.0)
+    shares = np.zeros(number)
+    if variation > _TINY * n:
+        shares[: values.size] = values / variation
+    return xr.DataArray(
+        places,
+        dims=(source.items.dim, "axis"),
+        coords=dict(source.items.coords) | {"axis": np.arange(number), "share": ("axis", shares)},
+        name="embedding",
+        attrs={"long_name": "place of each item; distances tell how rarely two items are together"},
+    )
+
+
+def _centred(operator: LinearOperator) -> LinearOperator:
+    """J A J for an operator A, with the centring matrix J."""
+
+    def product(vectors: Floats) -> Floats:
+        columns = vectors.reshape(len(vectors), -1)
+        moved = operator @ (columns - columns.mean(axis=0))
+        return (moved - moved.mean(axis=0)).reshape(vectors.shape)
+
+    return LinearOperator(operator.shape, dtype=np.float64, matvec=product, matmat=product)

@@ -1,0 +1,143 @@
+"""Which items are ambiguous? Each item's mean similarity to the rest of its cluster, and to the nearest other one."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import xarray as xr
+
+from posterior_consensus.ensemble.items import cluster_names
+from posterior_consensus.evaluate.similarity import own_and_nearest
+from posterior_consensus.results import display
+from posterior_consensus.sources.containers import Stored, as_json, names_from_json, stored
+from posterior_consensus.sources.labels import as_pair_source
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ItemUncertainty(Stored):
+    """Each item's mean posterior similarity to its own and the nearest other cluster; made by :func:`item_uncertainty`.
+
+    Attributes
+    ----------
+    cluster : xarray.DataArray of shape (n_items,), dtype int32
+        Cluster of each item in the partition.
+    probability : xarray.DataArray of shape (n_items,), dtype float64
+        Mean posterior similarity to the other members of its cluster: the mean of co-clustering probabilities of pairs,
+        not the probability of an event. NaN for an item on its own.
+    nearest : xarray.DataArray of shape (n_items,), dtype int32
+        The other cluster to whose members the item has the largest mean similarity; -1 where there is no other.
+    nearest_probability : xarray.DataArray of shape (n_items,), dtype float64
+        Mean posterior similarity to that cluster's members; NaN where there is no other cluster.
+    names : tuple
+        Names of the clusters, by number, as the partition has them.
+    """
+
+    cluster: xr.DataArray
+    probability: xr.DataArray
+    nearest: xr.DataArray
+    nearest_probability: xr.DataArray
+    names: tuple[Hashable, ...]
+
+    @property
+    def margin(self) -> xr.DataArray:
+        """`probability` less `nearest_probability`: below 0 the item is nearer to `nearest`. NaN where either is."""
+        return (self.probability - self.nearest_probability).rename("margin")
+
+    @property
+    def exemplars(self) -> npt.NDArray[np.intp]:
+        """Position of each cluster's exemplar: its item of greatest `probability`, the first one of equals."""
+        items = np.arange(self.cluster.size)
+        # Equal but for rounding; an item on its own is its cluster's exemplar.
+        order = np.lexsort([items, -np.nan_to_num(self.probability.values).round(12), self.cluster.values])
+        first = np.unique(self.cluster.values[order], return_index=True)[1]
+        return items[order][first]
+
+    def to_dataset(self) -> xr.Dataset:
+        """The five columns as a Dataset over the items."""
+        columns = (self.cluster, self.probability, self.nearest, self.nearest_probability, self.margin)
+        named = {f"item_{column.name}": column for column in columns}
+        return stored(self.cluster, named, {"item_cluster_names": as_json(self.names)})
+
+    @classmethod
+    def _restored(cls, dataset: xr.Dataset) -> Self:
+        names = ("cluster", "probability", "nearest", "nearest_probability")
+        return cls(
+            **{name: dataset[f"item_{name}"].rename(name) for name in names},
+            names=names_from_json(dataset.attrs["item_cluster_names"]),
+        )
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A row for each item, in the order of the data, with the clusters' names."""
+        dim = str(self.cluster.dims[0])
+        index = self.cluster.indexes[dim] if dim in self.cluster.indexes else pd.RangeIndex(self.cluster.size, name=dim)
+        columns = (self.cluster, self.probability, self.nearest, self.nearest_probability, self.margin)
+        table = pd.DataFrame({str(column.name): column.values for column in columns}, index=index)
+        if self.names != tuple(range(len(self.names))):
+            table["cluster"] = [self.names[k] for k in self.cluster.values]
+            table["nearest"] = [self.names[k] if k >= 0 else None for k in self.nearest.values]
+        return table
+
+    def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
+        table = self.to_dataframe()
+        own = table["probability"]
+        facts = [
+            ("mean similarity", display.number(own.mean())),
+            ("below 0.5", display.counted(int((own < 0.5).sum()), "item")),
+            ("on their own", display.counted(int(own.isna().sum()), "item")),
+        ]
+        title = f"ItemUncertainty: {len(table)} items ({self.cluster.dims[0]}), the least certain first"
+        return title, facts, table.sort_values("margin", na_position="last", kind="stable")
+
+
+def item_uncertainty(draws: Any, partition: Any) -> ItemUncertainty:
+    """Compute the mean similarity of each item to the rest of its cluster, and to the nearest other cluster.
+
+    Parameters
+    ----------
+    draws : PairSimilarity, PartitionDraws or anything :func:`as_partition_draws` takes
+    partition : result object, DataArray or label vector of shape (n_items,)
+        As a rule the consensus.
+
+    Returns
+    -------
+    ItemUncertainty
+
+    Raises
+    ------
+    ValueError
+        If draws or partition are invalid.
+
+    Notes
+    -----
+    The mean similarity of item i to cluster k is the mean of PSM_ij over the members j != i of k. From draws the
+    cost is n_items x n_draws x clusters, without an n x n matrix. Where a table of the draws' clusters by these would
+    take more than the memory budget, the items that are with each item are gone through instead.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> draws = [[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 1]]
+    >>> pc.item_uncertainty(draws, [0, 0, 1, 1]).to_dataframe()
+          cluster  probability  nearest  nearest_probability  margin
+    item
+    0           0         1.00        1                0.125   0.875
+    1           0         1.00        1                0.125   0.875
+    2           1         0.75        0                0.250   0.500
+    3           1         0.75        0                0.000   0.750
+    """
+    source = as_pair_source(draws)
+    labels = source.as_labels(partition)
+    given = source.items.in_order(partition)
+    probability, nearest, nearest_probability = own_and_nearest(source, labels)
+    return ItemUncertainty(
+        cluster=source.items.array(labels, "cluster"),
+        probability=source.items.array(probability, "probability"),
+        nearest=source.items.array(nearest, "nearest"),
+        nearest_probability=source.items.array(nearest_probability, "nearest_probability"),
+        names=cluster_names(partition, given),
+    )

@@ -1,0 +1,216 @@
+"""Which clusters are nearest to being one? A partition's clusters merged two by two, at the least expected loss."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import xarray as xr
+
+from posterior_consensus.ensemble.items import cluster_names
+from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.ensemble.partitions import Labels
+from posterior_consensus.evaluate.expectation import draw_losses, mean_loss
+from posterior_consensus.kernels.loss import LinearLoss
+from posterior_consensus.losses.lookup import loss_attrs, needed_by, objective_from, objective_of
+from posterior_consensus.losses.record import Objective, PairLoss
+from posterior_consensus.results import display
+from posterior_consensus.runtime.progress import track
+from posterior_consensus.sources.containers import Stored, as_json, names_from_json, stored
+from posterior_consensus.sources.labels import as_pair_source
+
+Floats = npt.NDArray[np.float64]
+
+_DIM = "merged_to"  # where it is stored
+_NUMBERS = ("first", "second")
+_COLUMNS = ("expected_loss", "mcse", "difference", "difference_mcse", "ess")
+_AT_ONCE = 256  # partitions whose losses are computed together
+_SAME = 1e-12  # difference of losses that is rounding
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ClusterMerges(Stored):
+    """A partition's clusters merged two by two until one is left; made by :func:`cluster_merges`.
+
+    Attributes
+    ----------
+    partitions : xarray.DataArray of shape (n_clusters, n_items), dtype int32
+        The partition, and what is left of it after each merge: ``partitions.sel(n_clusters=3)`` has three clusters.
+    table : xarray.Dataset
+        Over ``n_clusters``, from the partition's to 1: ``first`` and ``second``, the numbers of the two clusters that
+        were merged, -1 for the partition itself; ``expected_loss`` and its ``mcse``; ``difference`` to the partition's
+        and ``difference_mcse``, over the same draws; ``ess``, the smaller effective sample size of the two. The
+        clusters of the partition have the numbers 0 to K - 1, and what the m-th merge makes has K - 1 + m. Errors and
+        sizes are NaN for a similarity matrix alone and for a loss of PAIR_LOSSES.
+    loss : PartitionLoss or PairLoss
+    names : tuple
+        Names of the partition's clusters, by number, as the partition has them.
+    n_draws : int or None
+        None where a similarity matrix alone was given.
+    """
+
+    partitions: xr.DataArray
+    table: xr.Dataset
+    loss: Objective
+    names: tuple[Hashable, ...]
+    n_draws: int | None
+
+    def to_dataset(self) -> xr.Dataset:
+        """Partitions and table as a Dataset that any file format holds."""
+        variables: dict[str, Any] = {"merged_labels": self.partitions.rename(n_clusters=_DIM)}
+        variables |= {f"merged_{name}": self.table[name].rename(n_clusters=_DIM) for name in (*_NUMBERS, *_COLUMNS)}
+        attrs: dict[str, Any] = loss_attrs(self.loss, "merged_") | {"merged_names": as_json(self.names)}
+        if self.n_draws is not None:
+            attrs["merged_draws"] = self.n_draws
+        return stored(self.partitions.isel(n_clusters=0, drop=True), variables, attrs)
+
+    @classmethod
+    def _restored(cls, dataset: xr.Dataset) -> Self:
+        columns = {
+            name: dataset[f"merged_{name}"].rename({_DIM: "n_clusters"}).rename(name) for name in (*_NUMBERS, *_COLUMNS)
+        }
+        return cls(
+            partitions=dataset["merged_labels"].rename({_DIM: "n_clusters"}).rename("partitions"),
+            table=xr.Dataset(columns),
+            loss=objective_from(dataset.attrs, "merged_"),
+            names=names_from_json(dataset.attrs["merged_names"]),
+            n_draws=int(dataset.attrs["merged_draws"]) if "merged_draws" in dataset.attrs else None,
+        )
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A row for the partition and for each merge."""
+        return self.table.to_dataframe()
+
+    def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
+        facts = [
+            ("loss", f"{self.loss.name}{f', {self.loss.unit}' if self.loss.unit else ''}"),
+            ("draws", "none, a similarity matrix alone" if self.n_draws is None else str(self.n_draws)),
+            *display.about_errors(self.table["ess"]),
+        ]
+        count = display.counted(len(self.names), "cluster")
+        return f"ClusterMerges: {count}, merged two by two", facts, self.to_dataframe()
+
+
+def cluster_merges(
+    draws: Any, partition: Any, *, loss: str | Objective | None = None, progressbar: bool = True
+) -> ClusterMerges:
+    """Merge a partition's clusters two by two, each time those whose union raises the expected loss least.
+
+    Parameters
+    ----------
+    draws : PairSimilarity, PartitionDraws or anything :func:`as_partition_draws` takes
+        With a similarity matrix alone (:func:`as_pair_similarity`), losses that need pairs only.
+    partition : result object, DataArray or label vector of shape (n_items,)
+        As a rule the consensus.
+    loss : str, PartitionLoss or PairLoss, optional
+        A name in LOSSES or PAIR_LOSSES or a record such as ``binder(a=0.5)``. By default the one that the partition was
+        found under, if it is a result, else "vi".
+    progressbar : bool
+        Whether to show progress where the work takes more than a second.
+
+    Returns
+    -------
+    ClusterMerges
+
+    Raises
+    ------
+    ValueError
+        If the loss needs draws and a similarity matrix alone is given, or draws or partition are invalid.
+
+    See Also
+    --------
+    plot_dendrogram : the merges as a tree.
+    loss_by_n_clusters : the least expected loss for each number of clusters, whatever the partition.
+
+    Notes
+    -----
+    Agglomerative clustering of the clusters, with the expected loss in the place of a linkage. For a loss that is a sum
+    over clusters, such as VI and Binder's, what a union costs does not depend on the other clusters, so that K clusters
+    take fewer than K^2 evaluations; other losses take up to K^3 / 6. Of two unions that cost the same, the first is
+    made. The loss can fall again from one merge to the next. The first merge raises it if the partition is what greedy
+    search finds: no union lowers its expected loss.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> draws = [[0, 0, 1, 1, 2], [0, 0, 0, 1, 1], [0, 0, 1, 1, 1], [0, 0, 1, 1, 2]]
+    >>> merges = pc.cluster_merges(draws, [0, 0, 1, 1, 2], loss="binder")
+    >>> merges.to_dataframe()[["first", "second", "expected_loss"]]
+                first  second  expected_loss
+    n_clusters
+    3              -1      -1           0.12
+    2               1       2           0.16
+    1               0       3           0.56
+    """
+    record = objective_of(loss, partition)
+    source = as_pair_source(draws, {f"loss {record.name!r}": needed_by(record)})
+    labels = source.as_labels(partition)
+    given = source.items.in_order(partition)
+    partitions, merged = _merged(source, labels, record, progressbar)
+    coords = {"n_clusters": np.arange(len(partitions), 0, -1)}
+    columns = dict(zip(_NUMBERS, merged.T, strict=True))
+    columns |= dict(zip(_COLUMNS, _losses(source, partitions, record), strict=True))
+    return ClusterMerges(
+        partitions=source.items.partition_array(partitions, "n_clusters", "partitions").assign_coords(coords),
+        table=xr.Dataset({name: ("n_clusters", column) for name, column in columns.items()}, coords),
+        loss=record,
+        names=cluster_names(partition, given),
+        n_draws=source.n_draws,
+    )
+
+
+def _merged(
+    source: PairSource, labels: Labels, loss: Objective, progressbar: bool
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+    """Canonical labels (K, n) of the partition and after each merge, and the two clusters that it took (K, 2)."""
+    n_clusters = int(labels.max()) + 1
+    nodes, partitions, merged = list(range(n_clusters)), [labels], [(-1, -1)]
+    additive = _is_additive(loss, labels.size)
+    raises: dict[tuple[int, int], float] = {}
+    for made in track(range(n_clusters, 2 * n_clusters - 1), "Merges", progressbar=progressbar):
+        if not additive:
+            raises.clear()
+        pairs = [(i, j) for j in range(len(nodes)) for i in range(j)]
+        asked = [(i, j) for i, j in pairs if (nodes[i], nodes[j]) not in raises]
+        before = float(mean_loss(source, labels[np.newaxis], loss)[0])
+        for some in (asked[first : first + _AT_ONCE] for first in range(0, len(asked), _AT_ONCE)):
+            unions = np.stack([_union(labels, i, j) for i, j in some])
+            costs = mean_loss(source, unions, loss) - before
+            raises |= {(nodes[i], nodes[j]): cost for (i, j), cost in zip(some, costs.tolist(), strict=True)}
+        least = min(raises[nodes[i], nodes[j]] for i, j in pairs)
+        i, j = next((i, j) for i, j in pairs if raises[nodes[i], nodes[j]] <= least + _SAME)
+        labels = _union(labels, i, j)
+        merged.append((nodes[i], nodes[j]))
+        partitions.append(labels)
+        nodes[i] = made
+        del nodes[j]
+    return np.stack(partitions), np.array(merged, np.int64)
+
+
+def _is_additive(loss: Objective, n_items: int) -> bool:
+    """Whether the loss of a partition is a sum over its clusters, up to a constant."""
+    if isinstance(loss, PairLoss):
+        return loss.item_terms is not None
+    return isinstance(loss.arrays(n_items), LinearLoss)
+
+
+def _union(labels: Labels, i: int, j: int) -> Labels:
+    """The canonical labels with cluster j, of the larger number, in cluster i."""
+    return np.where(labels == j, i, labels - (labels > j)).astype(np.int32)
+
+
+def _losses(source: PairSource, partitions: npt.NDArray[np.int32], loss: Objective) -> tuple[Floats, ...]:
+    """Expected losses and differences to the first, each with its error, and the smaller effective sample size."""
+    unknown = np.full(len(partitions), np.nan)
+    if source.n_draws is None or isinstance(loss, PairLoss):
+        expected = mean_loss(source, partitions, loss)
+        return expected, unknown, expected - expected[0], unknown, unknown
+    samples = source.as_draws().samples
+    losses = draw_losses(partitions, source.as_draws(), loss)
+    more = losses - losses[0]
+    ess = np.fmin(samples.ess(losses), samples.ess(more))
+    return samples.mean(losses), samples.mcse(losses), samples.mean(more), samples.mcse(more), ess

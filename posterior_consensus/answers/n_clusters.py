@@ -1,0 +1,327 @@
+"""What would another number of clusters cost? The least expected loss for each number, and its probability."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import xarray as xr
+
+from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.ensemble.partitions import Labels
+from posterior_consensus.evaluate.expectation import draw_losses, mean_loss
+from posterior_consensus.losses.lookup import loss_attrs, needed_by, objective_from, objective_of
+from posterior_consensus.losses.record import Objective, PairLoss
+from posterior_consensus.results import display
+from posterior_consensus.runtime.arguments import as_generator, check_count
+from posterior_consensus.runtime.progress import track
+from posterior_consensus.search.engine import search
+from posterior_consensus.sources.containers import Stored, stored
+from posterior_consensus.sources.labels import as_pair_source
+
+Floats = npt.NDArray[np.float64]
+
+_DIM = "number_of_clusters"  # where it is stored
+_COLUMNS = ("expected_loss", "mcse", "difference", "difference_mcse", "ess", "probability", "probability_mcse")
+_HELD = 0.01  # probability from which a number of clusters is among those of the posterior
+_BESIDE = 5  # numbers on either side of the best where there are no draws to tell which are of interest
+_PAIRS = 20  # of clusters, those most often together, whose unions are looked at
+_STARTS = 5  # of the splits or unions of another answer from which a search starts
+_SAME = 1e-10  # relative difference below which two losses are the same
+_CLEAR = 2.0  # standard errors
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LossByNClusters(Stored):
+    """The least expected loss found for each number of clusters; made by :func:`loss_by_n_clusters`.
+
+    Attributes
+    ----------
+    partitions : xarray.DataArray of shape (n_clusters, n_items), dtype int32
+        The partition of least expected loss found with each number of clusters.
+    table : xarray.Dataset
+        Over ``n_clusters``: ``expected_loss`` and its ``mcse``; ``difference`` to the least and ``difference_mcse``,
+        over the same draws; ``ess``, the smaller effective sample size of the two; ``probability`` of that number in
+        the posterior and ``probability_mcse``. Errors, sizes and probabilities are NaN for a similarity matrix alone,
+        errors and sizes also for a loss of PAIR_LOSSES.
+    loss : PartitionLoss or PairLoss
+    n_draws : int or None
+        None where a similarity matrix alone was given.
+    """
+
+    partitions: xr.DataArray
+    table: xr.Dataset
+    loss: Objective
+    n_draws: int | None
+
+    @property
+    def best(self) -> int:
+        """Number of clusters of least expected loss, the smallest of equals."""
+        return int(self.table["n_clusters"][self.table["difference"].values.argmin()])
+
+    @property
+    def within_error(self) -> list[int]:
+        """Numbers, `best` included, whose difference to the least is at most two of its standard errors."""
+        close = self.table["difference"] <= _CLEAR * self.table["difference_mcse"].fillna(0.0)
+        return [int(k) for k in self.table["n_clusters"].values[close.values]]
+
+    def to_dataset(self) -> xr.Dataset:
+        """Partitions and table as a Dataset that any file format holds."""
+        variables: dict[str, Any] = {"labels_by_n_clusters": self.partitions.rename(n_clusters=_DIM)}
+        variables |= {f"{name}_by_n_clusters": self.table[name].rename(n_clusters=_DIM) for name in _COLUMNS}
+        attrs: dict[str, Any] = loss_attrs(self.loss, "by_n_clusters_")
+        if self.n_draws is not None:
+            attrs["by_n_clusters_draws"] = self.n_draws
+        return stored(self.partitions.isel(n_clusters=0, drop=True), variables, attrs)
+
+    @classmethod
+    def _restored(cls, dataset: xr.Dataset) -> Self:
+        columns = {name: dataset[f"{name}_by_n_clusters"].rename({_DIM: "n_clusters"}) for name in _COLUMNS}
+        return cls(
+            partitions=dataset["labels_by_n_clusters"].rename({_DIM: "n_clusters"}).rename("partitions"),
+            table=xr.Dataset(columns),
+            loss=objective_from(dataset.attrs, "by_n_clusters_"),
+            n_draws=int(dataset.attrs["by_n_clusters_draws"]) if "by_n_clusters_draws" in dataset.attrs else None,
+        )
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A row for each number of clusters."""
+        return self.table.to_dataframe()
+
+    def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
+        numbers = self.table["n_clusters"].values
+        others = [str(k) for k in self.within_error if k != self.best]
+        facts = [
+            ("least", display.counted(self.best, "cluster")),
+            ("within Monte Carlo error", ", ".join(others) or "none"),
+            ("loss", f"{self.loss.name}{f', {self.loss.unit}' if self.loss.unit else ''}"),
+            ("draws", "none, a similarity matrix alone" if self.n_draws is None else str(self.n_draws)),
+            *display.about_errors(self.table["ess"]),
+        ]
+        return f"LossByNClusters: {numbers[0]} to {numbers[-1]} clusters", facts, self.to_dataframe()
+
+
+def loss_by_n_clusters(
+    draws: Any,
+    *,
+    loss: str | Objective | None = None,
+    n_clusters: Iterable[int] | None = None,
+    n_starts: int | None = None,
+    random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+    progressbar: bool = True,
+) -> LossByNClusters:
+    """Find the partition of least expected loss for each number of clusters.
+
+    Parameters
+    ----------
+    draws : PairSimilarity, PartitionDraws or anything :func:`as_partition_draws` takes
+        With a similarity matrix alone (:func:`as_pair_similarity`), losses that need pairs only.
+    loss : str, PartitionLoss or PairLoss, optional
+        A name in LOSSES or PAIR_LOSSES or a record such as ``binder(a=0.5)``; by default "vi".
+    n_clusters : iterable of int, optional
+        Numbers of clusters. By default all from the least to the largest that at least 1% of the posterior has, or that
+        the consensus partition has, and one more on either side; for a similarity matrix alone, the consensus
+        partition's and five on either side.
+    n_starts : int, optional
+        Largest number of random starts of the search for each number, by default as ``method="greedy"`` of
+        :func:`consensus_partition` has it.
+    random_seed : int, Generator, SeedSequence or None
+        The same seed gives the same answer.
+    progressbar : bool
+        Whether to show progress where the work takes more than a second.
+
+    Returns
+    -------
+    LossByNClusters
+
+    Raises
+    ------
+    ValueError
+        If a number of clusters is not between 1 and the number of items, there is none, the loss is "kcc" and none is
+        given, the loss needs draws and a similarity matrix alone is given, or the draws are invalid as
+        :func:`as_partition_draws` says.
+    TypeError
+        If `n_clusters` are not whole numbers.
+
+    See Also
+    --------
+    plot_loss_by_n_clusters : the table as a picture.
+    loss_path : partitions along the parameter of a loss.
+
+    Notes
+    -----
+    For each number K of clusters, the partition S with K clusters is sought whose expected loss, the mean over the
+    draws z_t of L(S, z_t), is least: by greedy search [1]_ from random orders of the items, then from the answers for
+    the numbers beside it, with two clusters merged or one split, until none of them becomes better. It is a search:
+    where draws disagree much, what is found can lie above the least. Losses of two numbers are compared over the same
+    draws, so that their difference has, as a rule, a far smaller error than either.
+
+    The number of least expected loss and the most probable number are different things. Draws often have small clusters
+    that no two of them share; an answer without these has fewer clusters than most draws.
+
+    References
+    ----------
+    .. [1] Dahl, Johnson and Mueller (2022), Journal of Computational and Graphical Statistics 31(4), 1189-1201.
+       https://doi.org/10.1080/10618600.2022.2069779
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> draws = [[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 2]]
+    >>> found = pc.loss_by_n_clusters(draws, loss="binder", random_seed=1)
+    >>> found.to_dataframe()[["expected_loss", "difference", "probability"]]
+                expected_loss  difference  probability
+    n_clusters
+    1                   0.500       0.375         0.00
+    2                   0.125       0.000         0.75
+    3                   0.125       0.000         0.25
+    4                   0.250       0.125         0.00
+    >>> found.partitions.sel(n_clusters=3).values
+    array([0, 0, 1, 2], dtype=int32)
+    """
+    record = objective_of(loss)
+    source = as_pair_source(draws, {f"loss {record.name!r}": needed_by(record)})
+    rng = as_generator(random_seed)
+    if n_clusters is None and isinstance(record, PairLoss) and record.falls_with_clusters:
+        raise ValueError(f"loss {record.name!r} needs `n_clusters`: it falls with every further cluster.")
+    search = _Search(source, record, n_starts, rng)
+    numbers = _default_numbers(source, search) if n_clusters is None else _checked(n_clusters, source.n_items)
+    search.along(numbers, progressbar)
+    partitions = np.stack([search.found[k] for k in numbers])
+    columns = dict(zip(_COLUMNS, (*_losses(source, partitions, record), *_probabilities(source, numbers)), strict=True))
+    coords = {"n_clusters": np.array(numbers, np.int64)}
+    return LossByNClusters(
+        partitions=source.items.partition_array(partitions, "n_clusters", "partitions").assign_coords(coords),
+        table=xr.Dataset({name: ("n_clusters", column) for name, column in columns.items()}, coords),
+        loss=record,
+        n_draws=source.n_draws,
+    )
+
+
+class _Search:
+    """The best partition found so far for each number of clusters."""
+
+    def __init__(self, source: PairSource, loss: Objective, n_starts: int | None, rng: np.random.Generator) -> None:
+        self._source, self._loss, self._n_starts, self._rng = source, loss, n_starts, rng
+        self.found: dict[int, Labels] = {}
+        self._values: dict[int, float] = {}
+
+    def freely(self) -> int:
+        """Search without a number of clusters; the number that was found."""
+        labels = self._greedy(None, (), self._n_starts)
+        return self._keep(labels)
+
+    def along(self, numbers: list[int], progressbar: bool) -> None:
+        """Search for each of the numbers, and then from the answers beside each, until none becomes better."""
+        for k in track(numbers, "Loss by number of clusters", progressbar=progressbar):
+            below = [self.found[n] for n in numbers if n < k][-1:]
+            starts = [start for labels in below for start in self._splits(labels)]
+            self._keep(self._greedy(k, [*starts, *([self.found[k]] if k in self.found else [])], self._n_starts))
+        changed, order = set(numbers), numbers[::-1]
+        while changed:
+            better: set[int] = set()
+            for beside, k in pairwise(order):
+                if beside in changed | better:
+                    before = self._values[k]
+                    near = self._unions if beside > k else self._splits
+                    self._keep(self._greedy(k, near(self.found[beside]), 1))
+                    if self._values[k] < before:
+                        better.add(k)
+            changed, order = better, order[::-1]
+
+    def _greedy(self, n_clusters: int | None, starts: Iterable[Labels], n_starts: int | None) -> Labels:
+        found = search(
+            self._source,
+            self._loss,
+            n_clusters=n_clusters,
+            rng=self._rng,
+            n_starts=n_starts,
+            starts=list(starts),
+        )
+        return self._source.as_labels(found.labels)
+
+    def _keep(self, labels: Labels) -> int:
+        """Keep a partition if it is better than the one with as many clusters; its number of clusters."""
+        k = int(labels.max()) + 1
+        value = float(mean_loss(self._source, labels[np.newaxis], self._loss)[0])
+        if k not in self.found or value < self._values[k] - _SAME * max(1.0, abs(value)):
+            self.found[k], self._values[k] = labels, value
+        return k
+
+    def _splits(self, labels: Labels) -> list[Labels]:
+        """The best few partitions in which one cluster is split in two, around two items that are seldom together."""
+        links, _ = self._source.links(labels)
+        splits = []
+        for k in np.flatnonzero(np.bincount(labels) > 1):
+            members = np.flatnonzero(labels == k)
+            near = self._source.row(members[links[members, k].argmin()])[members]
+            far = self._source.row(members[near.argmin()])[members]
+            split = labels.copy()
+            split[members[far > near]] = labels.max() + 1
+            splits.append(split)
+        return self._best_of(splits)
+
+    def _unions(self, labels: Labels) -> list[Labels]:
+        """The best few partitions in which two clusters are one, of those clusters that are most often together."""
+        sizes = np.bincount(labels)
+        links, _ = self._source.links(labels)
+        between = np.add.reduceat(links[labels.argsort(kind="stable")], np.cumsum(sizes) - sizes) / np.outer(
+            sizes, sizes
+        )
+        first, second = np.triu_indices(sizes.size, 1)
+        order = np.argsort(-between[first, second], kind="stable")[:_PAIRS]
+        return self._best_of([np.where(labels == second[pair], first[pair], labels) for pair in order])
+
+    def _best_of(self, partitions: list[Labels]) -> list[Labels]:
+        if not partitions:
+            return []
+        rows = np.stack([self._source.as_labels(labels) for labels in partitions])
+        return list(rows[mean_loss(self._source, rows, self._loss).argsort(kind="stable")[:_STARTS]])
+
+
+def _default_numbers(source: PairSource, search: _Search) -> list[int]:
+    best = search.freely()
+    numbers = [best - _BESIDE + 1, best + _BESIDE - 1]
+    if source.n_draws is not None:
+        draws = source.as_draws()
+        shares = np.bincount(draws.n_clusters, draws.weights)
+        numbers = [best, *np.flatnonzero(shares >= _HELD).tolist()]
+    return list(range(max(1, min(numbers) - 1), min(source.n_items, max(numbers) + 1) + 1))
+
+
+def _checked(n_clusters: Any, n_items: int) -> list[int]:
+    if isinstance(n_clusters, (str, bytes)) or not isinstance(n_clusters, Iterable):
+        raise TypeError(f"`n_clusters` must be several whole numbers, such as range(1, 10); got {n_clusters!r}.")
+    numbers = sorted({check_count("n_clusters", k) for k in n_clusters})
+    if not numbers:
+        raise ValueError("`n_clusters` must hold at least one number; got none.")
+    if numbers[-1] > n_items:
+        raise ValueError(f"`n_clusters` must lie between 1 and the number of items, {n_items}; got {numbers[-1]}.")
+    return numbers
+
+
+def _losses(source: PairSource, partitions: npt.NDArray[Any], loss: Objective) -> tuple[Floats, ...]:
+    """Expected losses, differences to the least, the errors of both, and the smaller effective sample size."""
+    unknown = np.full(len(partitions), np.nan)
+    if source.n_draws is None or isinstance(loss, PairLoss):
+        expected = mean_loss(source, partitions, loss)
+        return expected, unknown, expected - expected.min(), unknown, unknown
+    samples = source.as_draws().samples
+    losses = draw_losses(partitions, source.as_draws(), loss)
+    expected = samples.mean(losses)
+    more = losses - losses[expected.argmin()]
+    ess = np.fmin(samples.ess(losses), samples.ess(more))
+    return expected, samples.mcse(losses), samples.mean(more), samples.mcse(more), ess
+
+
+def _probabilities(source: PairSource, numbers: list[int]) -> tuple[Floats, Floats]:
+    if source.n_draws is None:
+        return np.full(len(numbers), np.nan), np.full(len(numbers), np.nan)
+    draws = source.as_draws()
+    has = (draws.n_clusters == np.array(numbers)[:, np.newaxis]).astype(np.float64)
+    return draws.samples.mean(has), draws.samples.mcse(has)

@@ -1,0 +1,293 @@
+"""What the posterior is sure of: the most items whose joint clustering has at least a given probability."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from posterior_consensus.answers.partial_search import completed, search
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.items import Floats
+from posterior_consensus.ensemble.partitions import HasLabels, Labels, canonical_rows
+from posterior_consensus.evaluate.expectation import loss_and_error
+from posterior_consensus.losses.lookup import as_loss, loss_attrs, loss_from
+from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.results import display
+from posterior_consensus.runtime.arguments import as_generator, check_between, check_count, check_seconds
+from posterior_consensus.sources.containers import Stored, stored
+from posterior_consensus.sources.labels import as_partition_draws
+
+_LISTED = 8  # clusters
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PartialPartition(Stored, HasLabels):
+    """A partition of the items that are sure, the others left open; made by :func:`partial_partition`.
+
+    Attributes
+    ----------
+    labels : xarray.DataArray of shape (n_items,), dtype int32
+        Clusters of the sure items from 0, in order of first appearance, -1 for the open ones.
+    probability : float
+        Posterior probability that the sure items are clustered exactly like this.
+    mcse, ess : float
+        Its Monte Carlo standard error and effective sample size; below 100 the error is rough.
+    prob : float
+        Probability asked for.
+    n_items_bound : int
+        No partial partition of this probability has more items; mostly far above what there is, and the number of all
+        items if `prob` is 1/2 or less.
+    curve : xarray.DataArray of shape (n_items + 1,)
+        The largest probability found by the number of sure items, the dimension ``n_items``.
+    completion : xarray.DataArray of shape (n_items,), dtype int32, or None
+        The partition of all items of least expected loss found among those that agree with `labels`.
+    loss : PartitionLoss or None
+        Its loss.
+    expected_loss, expected_loss_mcse, expected_loss_ess : float
+        Expected loss of `completion`, its Monte Carlo standard error and effective sample size; NaN without one.
+    """
+
+    labels: xr.DataArray
+    probability: float
+    mcse: float
+    ess: float
+    prob: float
+    n_items_bound: int
+    curve: xr.DataArray
+    completion: xr.DataArray | None
+    loss: PartitionLoss | None
+    expected_loss: float
+    expected_loss_mcse: float
+    expected_loss_ess: float
+
+    @property
+    def n_items(self) -> int:
+        """Number of sure items."""
+        return int((self.labels >= 0).sum())
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters that they are in."""
+        return int(self.labels.max()) + 1
+
+    @property
+    def area(self) -> float:
+        """Mean of `curve` from no item to all but one: 1 if all draws are the same partition."""
+        return float(self.curve[:-1].mean())
+
+    def in_words(self) -> str:
+        """One sentence for people."""
+        n, n_open, dim = self.labels.size, self.labels.size - self.n_items, self.labels.dims[0]
+        if self.n_items == 1 < n:
+            return f"No two of the {n} items ({dim}) were found to be clustered alike with probability {self.prob:g}."
+        sizes = np.sort(np.bincount(self.labels.values[self.labels.values >= 0]))[::-1]
+        listed = ", ".join(map(str, sizes)) if sizes.size <= _LISTED else f"{sizes[0]} to {sizes[-1]}"
+        clusters = f"clustered exactly as found, in {display.counted(sizes.size, 'cluster')} of {listed}"
+        others = {0: "none is open", 1: "the other is open"}.get(n_open, f"the other {n_open} are open")
+        probability = display.with_error(f"{self.probability:.3g}", self.mcse, self.ess)
+        return f"With probability {probability}, {self.n_items} of {n} items ({dim}) are {clusters}; {others}."
+
+    def to_dataset(self) -> xr.Dataset:
+        """Everything but the draws as a Dataset that any file format holds."""
+        variables: dict[str, Any] = {
+            "partial_labels": self.labels.rename("partial_labels"),
+            "partial_probability": self.probability,
+            "partial_mcse": self.mcse,
+            "partial_ess": self.ess,
+            "partial_n_items_bound": self.n_items_bound,
+            "partial_curve": ("partial_n_items", self.curve.values),
+        }
+        attrs: dict[str, Any] = {"partial_prob": self.prob}
+        if self.completion is not None and self.loss is not None:
+            measure = {"loss": self.loss.name, "unit": self.loss.unit}
+            variables |= {
+                "partial_completion": self.completion.rename("partial_completion"),
+                "partial_expected_loss": ((), self.expected_loss, measure),
+                "partial_expected_loss_mcse": ((), self.expected_loss_mcse, measure),
+                "partial_expected_loss_ess": self.expected_loss_ess,
+            }
+            attrs |= loss_attrs(self.loss, "partial_")
+        return stored(self.labels, variables, attrs)
+
+    @classmethod
+    def _restored(cls, dataset: xr.Dataset) -> Self:
+        is_complete = "partial_completion" in dataset
+        return cls(
+            labels=dataset["partial_labels"].rename("labels"),
+            probability=float(dataset["partial_probability"]),
+            mcse=float(dataset["partial_mcse"]),
+            ess=float(dataset["partial_ess"]),
+            prob=float(dataset.attrs["partial_prob"]),
+            n_items_bound=int(dataset["partial_n_items_bound"]),
+            curve=_curve(dataset["partial_curve"].values),
+            completion=dataset["partial_completion"].rename("completion") if is_complete else None,
+            loss=loss_from(dataset.attrs, "partial_") if is_complete else None,
+            expected_loss=float(dataset["partial_expected_loss"]) if is_complete else np.nan,
+            expected_loss_mcse=float(dataset["partial_expected_loss_mcse"]) if is_complete else np.nan,
+            expected_loss_ess=float(dataset["partial_expected_loss_ess"]) if is_complete else np.nan,
+        )
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A row for each cluster of sure items: how many there are, and the first few of them."""
+        dim = str(self.labels.dims[0])
+        names = self.labels[dim].values if dim in self.labels.coords else np.arange(self.labels.size)
+        members = [names[self.labels.values == k] for k in range(self.n_clusters)]
+        return pd.DataFrame(
+            {
+                "size": [len(m) for m in members],
+                dim: [", ".join(map(str, m[:4])) + (", ..." if len(m) > 4 else "") for m in members],
+            },
+            index=pd.RangeIndex(len(members), name="cluster"),
+        )
+
+    def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
+        bound = (
+            "no larger one has this probability"
+            if self.n_items_bound == self.n_items
+            else f"at most {self.n_items_bound} can have it"
+        )
+        facts = [
+            ("in words", self.in_words()),
+            ("asked for", f"the most items with probability {self.prob:g}; {bound}"),
+            ("area", f"{self.area:.3g} under the curve of probability by number of items"),
+        ]
+        if self.completion is not None and self.loss is not None:
+            value = display.quantity(self.expected_loss, self.loss.unit)
+            expected = display.with_error(value, self.expected_loss_mcse, self.expected_loss_ess)
+            clusters = display.counted(int(self.completion.max()) + 1, "cluster")
+            facts.append(("completion", f"{clusters}, expected {self.loss.name} {expected}"))
+        title = f"PartialPartition: {self.n_items} of {self.labels.size} items ({self.labels.dims[0]})"
+        return title, facts, self.to_dataframe()
+
+
+def partial_partition(
+    draws: Any,
+    prob: float = 0.8,
+    *,
+    complete: str | PartitionLoss | None = None,
+    n_starts: int = 64,
+    seconds: float | None = None,
+    random_seed: Any = None,
+    progressbar: bool = True,
+) -> PartialPartition:
+    """Find the most items, with a partition of them, that the posterior holds with at least probability `prob`.
+
+    Parameters
+    ----------
+    draws : PartitionDraws or anything :func:`as_partition_draws` takes
+    prob : float in (0, 1)
+        Least posterior probability that the items are clustered exactly as reported.
+    complete : str or PartitionLoss, optional
+        Also allocate the items left open, so that the expected loss is least: a name in LOSSES, such as "vi", or a
+        record such as ``vi(a=0.5)``. Sure items keep their clusters, and no two of these become one.
+    n_starts : int
+        Largest number of starts, each from another item. The search ends early once five starts found as many items
+        and the last eight added less than a thousandth to the area under the curve.
+    seconds : float, optional
+        Time after which the best so far is taken. What is found then depends on the machine.
+    random_seed : int, Generator or None
+    progressbar : bool
+        Whether to show progress where the work takes more than a second.
+
+    Returns
+    -------
+    PartialPartition
+
+    Raises
+    ------
+    ValueError
+        If `prob` is not between 0 and 1, `n_starts` or `seconds` are not positive, the loss is unknown, or draws are
+        invalid.
+    MemoryError
+        If items times clusters times draws are too many for the memory budget.
+
+    Notes
+    -----
+    For a set Q of items and a partition of it, the probability is the share of draws whose restriction to Q is that
+    partition, in the draws' weights [1]_. Adding an item never raises it. From each start, the item that costs
+    least enters, into the cluster that suits it or one of its own, until all are in. Whenever what is left without one
+    of the items is more probable than anything of that size before, the item leaves again [2]_. The answer is the
+    largest set found, of several the most probable. That none is larger is not proven, unless `n_items_bound` says so:
+    every two items of Q must be together, or apart, with at least probability `prob`, and the colours of a graph bound
+    how many such items there are. Of up to eight items all sets are looked at.
+
+    The set was chosen because it is probable in these draws, so its probability is somewhat too high, by more than its
+    standard error if the draws are few. Other draws of the same posterior give a fair estimate.
+
+    With `complete`, the consensus of all items is changed so that it agrees with the sure clusters. Then the open items
+    move one by one until no move lowers the expected loss. Clusters as a whole do not merge or split.
+
+    See Also
+    --------
+    item_uncertainty : mean similarity of each item to the rest of its cluster.
+    plot_partial_partition : the curve.
+    plot_data, plot_psm : both take the result, and draw open items pale.
+
+    References
+    ----------
+    .. [1] Page, Barrientos, Dahl and Dunson (2025), Uncertainty quantification in Bayesian clustering.
+       https://doi.org/10.48550/arXiv.2511.16040
+    .. [2] Pudil, Novovicova and Kittler (1994), Pattern Recognition Letters 15(11), 1119-1125.
+       https://doi.org/10.1016/0167-8655(94)90127-9
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> draws = [[0, 0, 1, 1, 0]] * 5 + [[0, 0, 1, 1, 1]] * 4 + [[0, 1, 1, 1, 1]]
+    >>> partial = pc.partial_partition(draws, 0.9, random_seed=1)
+    >>> partial.labels.values
+    array([ 0,  0,  1,  1, -1], dtype=int32)
+    >>> partial.probability
+    0.9
+    """
+    draws = as_partition_draws(draws)
+    prob = check_between("prob", prob, 1)
+    n_starts = check_count("n_starts", n_starts)
+    loss = None if complete is None else _loss(complete)
+    if seconds is not None:
+        check_seconds(seconds)
+    rng = as_generator(random_seed)
+    labels, curve, bound = search(draws, prob, n_starts, rng, seconds, progressbar)
+    agrees = _agreement(draws, labels)
+    completion, expected, error, size = None, np.nan, np.nan, np.nan
+    if loss is not None:
+        full = completed(draws, labels, loss, rng, seconds, progressbar)
+        completion = draws.items.array(full, "completion")
+        expected, error, size = (float(one[0]) for one in loss_and_error(draws, full[np.newaxis], loss))
+    return PartialPartition(
+        labels=draws.items.array(labels, "labels"),
+        probability=float(draws.samples.mean(agrees)),
+        mcse=float(draws.samples.mcse(agrees)),
+        ess=float(draws.samples.ess(agrees)),
+        prob=prob,
+        n_items_bound=bound,
+        curve=_curve(curve),
+        completion=completion,
+        loss=loss,
+        expected_loss=expected,
+        expected_loss_mcse=error,
+        expected_loss_ess=size,
+    )
+
+
+def _loss(complete: Any) -> PartitionLoss:
+    try:
+        return as_loss(complete)
+    except (TypeError, ValueError) as error:
+        raise type(error)(str(error).replace("`loss`", "`complete`")) from None
+
+
+def _agreement(draws: PartitionDraws, labels: Labels) -> Floats:
+    """1 for each draw whose restriction to the sure items is their partition, else 0."""
+    sure = np.flatnonzero(labels >= 0)
+    restricted, _ = canonical_rows(draws.labels[:, sure], int(draws.n_clusters.max()))
+    return np.all(restricted == labels[sure], axis=1).astype(np.float64)
+
+
+def _curve(probabilities: Floats) -> xr.DataArray:
+    sizes = {"n_items": np.arange(probabilities.size)}
+    return xr.DataArray(probabilities, dims="n_items", coords=sizes, name="probability")

@@ -1,0 +1,199 @@
+"""The search for the largest partial partition of at least a given probability, and bounds of its size."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus.consensus.partition import consensus_partition
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.items import Floats
+from posterior_consensus.ensemble.partitions import Labels, canonical_labels, canonical_rows, contingency_table
+from posterior_consensus.kernels import coclustering, partial
+from posterior_consensus.kernels.cells import Draws
+from posterior_consensus.kernels.completion import settle_some
+from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.executor import Executor, n_threads
+from posterior_consensus.runtime.progress import track, waiting
+
+_ROUNDING = 1e-9  # weights such as 1 / N do not add up exactly
+
+_DRAWS_AT_ONCE = 4096  # a multiple of the 64 draws in a word
+_AT_ONCE = 8  # starts between two looks at whether to end: not the number of threads, on which nothing may depend
+_AGREE = 5  # starts that must have reached the largest number of items
+_GAIN = 1e-3  # share of the area that the last starts must add, else the search ends
+_LAST_SIZE = 128  # items up to which members may leave again: later that finds little and takes most of the time
+_MOST_WEIGHT = 2**40
+_ALL_SUBSETS = 8  # items of which every set is looked at
+_LITTLE = 500 * 60  # labels up to which threads cost more than they save
+_FINELY = 400  # items up to which the bound looks at each item's neighbours
+_MOST_PAIRS = 0.25  # of the memory budget, that the bound may take
+
+
+def search(
+    draws: PartitionDraws,
+    prob: float,
+    n_starts: int,
+    rng: np.random.Generator,
+    seconds: float | None,
+    progressbar: bool,
+) -> tuple[Labels, Floats, int]:
+    """Find the most items that the posterior clusters alike with at least this probability.
+
+    Returns
+    -------
+    Labels (n,), -1 where open; the largest probability found by number of items (n + 1,); a bound of that number.
+    """
+    draws = draws.without_zero_weights()
+    weights = _whole(draws.weights) if draws.samples.is_weighted else np.ones(draws.n_draws, np.int64)
+    total = int(weights.sum())
+    enough = max(int(np.ceil((prob - _ROUNDING) * total)), 1)
+    if draws.n_items <= _ALL_SUBSETS:
+        labels, curve = _among_all(draws, weights, enough)
+        return labels, curve / total, int((labels >= 0).sum())
+    _check_memory(draws)
+    bits = _bits(draws, weights)
+    orders = _orders(draws.n_items, n_starts, rng)
+    found, area = [], 0.0
+    with Executor(0 if draws.labels.size <= _LITTLE else -1, seconds) as executor:
+        for first in track(range(0, n_starts, _AT_ONCE), "Partial partition", progressbar=progressbar):
+            rest = enough, _LAST_SIZE, draws.most_clusters, executor.stop
+            calls = [(bits, order, *rest) for order in orders[first : first + _AT_ONCE]]
+            found += executor.results(partial.grow, calls)
+            curve = np.max([one for _, one in found], axis=0)
+            sizes = np.array([int((labels >= 0).sum()) for labels, _ in found])
+            before, area = area, float(curve.mean())
+            agreed = np.sum(sizes == sizes.max()) >= _AGREE and area <= before * (1 + _GAIN)
+            if executor.stopped or agreed:
+                break
+    best = max(range(len(found)), key=lambda one: (sizes[one], found[one][1][sizes[one]]))
+    # Without any one item, a partition holds in at least as many draws.
+    curve = np.maximum.accumulate(curve[::-1])[::-1]
+    with waiting("Bound of the items assigned", progressbar=progressbar):
+        bound = _size_bound(draws, prob)
+    return _numbered(found[best][0]), curve / total, bound
+
+
+def _among_all(
+    draws: PartitionDraws, weights: npt.NDArray[np.int64], enough: int
+) -> tuple[Labels, npt.NDArray[np.int64]]:
+    """The best by looking at every set of items and every partition of it that a draw has."""
+    n_items = draws.n_items
+    curve = np.zeros(n_items + 1, np.int64)
+    curve[0] = weights.sum()
+    best = np.full(n_items, -1, np.int32)
+    for size in range(1, n_items + 1):
+        for chosen in itertools.combinations(range(n_items), size):
+            rows, _ = canonical_rows(draws.labels[:, chosen], draws.most_clusters)
+            _, first, which = np.unique(rows @ n_items ** np.arange(size), return_index=True, return_inverse=True)
+            sums = np.zeros(first.size, np.int64)
+            np.add.at(sums, which, weights)
+            if sums.max() > curve[size]:
+                curve[size] = sums.max()
+                if sums.max() >= enough:
+                    best[:] = -1
+                    best[list(chosen)] = rows[first[sums.argmax()]]
+    return best, curve
+
+
+def _numbered(labels: npt.NDArray[Any]) -> Labels:
+    """Number the clusters by first appearance; open items keep -1."""
+    sure = labels >= 0
+    numbers = np.full(labels.size, -1, np.int32)
+    numbers[sure] = canonical_labels(labels[sure])
+    return numbers
+
+
+def _orders(n_items: int, n_starts: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    """Random orders of the items; each item is first once before any is twice."""
+    orders = rng.permuted(np.tile(np.arange(n_items), (n_starts, 1)), axis=1)
+    firsts = np.resize(rng.permutation(n_items), n_starts)
+    for order, first in zip(orders, firsts, strict=True):
+        order[order == first] = order[0]
+        order[0] = first
+    return orders
+
+
+def _whole(weights: Floats) -> npt.NDArray[np.int64]:
+    """Weights as whole numbers: as multiples of the least where they are such, as repeated draws would count."""
+    multiples = weights / weights.min()
+    whole: npt.NDArray[np.int64] = np.rint(np.minimum(multiples, _MOST_WEIGHT)).astype(np.int64)
+    if multiples.sum() < _MOST_WEIGHT and np.all(np.abs(multiples - whole) <= _ROUNDING * multiples):
+        return whole
+    return np.maximum(np.rint(weights * _MOST_WEIGHT), 1).astype(np.int64)
+
+
+def _check_memory(draws: PartitionDraws) -> None:
+    words = -(-draws.n_draws // 64)
+    size = 8 * words * draws.n_items * (draws.drawn.n_planes + n_threads() * draws.most_clusters)
+    memory.check(size, "The search for a partial partition", "Thin the draws.")
+
+
+def _bits(draws: PartitionDraws, weights: npt.NDArray[np.int64]) -> partial.Bits:
+    planes = [
+        coclustering.pack_bit_planes(block, draws.drawn.n_planes)[:, :, : draws.n_items]
+        for _, block in draws.drawn.blocks(_DRAWS_AT_ONCE)
+    ]
+    by_item = np.ascontiguousarray(np.concatenate(planes).transpose(2, 1, 0))
+    padded = np.zeros(64 * by_item.shape[2], np.int64)
+    padded[: weights.size] = weights
+    present = np.packbits(padded > 0, bitorder="little").view("<u8").astype(np.uint64)
+    tables = np.empty((0, 256), np.int64)
+    if draws.samples.is_weighted:
+        bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, np.newaxis], axis=1, bitorder="little")
+        tables = padded.reshape(-1, 8) @ bits.T.astype(np.int64)
+    return partial.Bits(by_item, present, tables)
+
+
+def _size_bound(draws: PartitionDraws, prob: float) -> int:
+    """Upper bound of the number of items: every two of them are together, or apart, with at least this probability."""
+    n_items = draws.n_items
+    if prob <= 0.5 or not memory.fits(8 * n_items**2 / _MOST_PAIRS):
+        return n_items
+    similarity = draws.shared_similarity
+    possible = (similarity >= prob - _ROUNDING) | (similarity <= 1 - prob + _ROUNDING)
+    np.fill_diagonal(possible, False)
+    return int(partial.clique_bound(possible, n_items <= _FINELY))
+
+
+def completed(
+    draws: PartitionDraws,
+    labels: Labels,
+    loss: PartitionLoss,
+    rng: np.random.Generator,
+    seconds: float | None,
+    progressbar: bool,
+) -> Labels:
+    """Put the open items where the expected loss is least while the others keep their clusters.
+
+    From the consensus of all items, changed so that it agrees with the sure clusters, open items move one by one.
+    """
+    asked: dict[str, Any] = {"random_seed": rng, "seconds": seconds, "progressbar": progressbar}
+    free = consensus_partition(draws, loss, **asked).labels.values
+    partition = _agreeing(free, labels)
+    most = max(draws.most_clusters, int(partition.max()) + 1)
+    memory.check(4.0 * int(draws.starts[-1]) * most, f"A search among {most} clusters", "Thin the draws.")
+    ensemble = Draws(draws.labels, draws.starts, draws.weights)
+    with waiting("Open items", progressbar=progressbar):
+        settle_some(ensemble, loss.arrays(labels.size), partition, np.flatnonzero(labels < 0), most)
+    return canonical_labels(partition)
+
+
+def _agreeing(partition: Labels, sure: Labels) -> Labels:
+    """Change a partition so that it agrees with the sure clusters; other items follow the one that has their cluster.
+
+    A sure cluster has the cluster in which most of its items are, if no other one has more items there.
+    """
+    members = np.flatnonzero(sure >= 0)
+    table = contingency_table(sure[members], partition[members])
+    home = table.argmax(axis=1)
+    agreeing: Labels = partition + np.int32(table.shape[0])
+    for cluster in np.unique(home):
+        living = np.flatnonzero(home == cluster)
+        agreeing[partition == cluster] = living[table[living, cluster].argmax()]
+    agreeing[members] = sure[members]
+    return canonical_labels(agreeing)

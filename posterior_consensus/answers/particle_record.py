@@ -1,0 +1,276 @@
+"""Particles, the result of particles()."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.partitions import canonical_labels
+from posterior_consensus.evaluate.expectation import Floats, loss_matrix
+from posterior_consensus.evaluate.similarity import posterior_similarity_matrix
+from posterior_consensus.losses.lookup import loss_attrs, loss_from
+from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.results import display
+from posterior_consensus.sources.containers import Stored, as_json, names_from_json, stored, without_cluster_names
+from posterior_consensus.sources.labels import as_partition_draws
+
+_STORED_SAMPLE = {name: f"particle_{name}" for name in ("sample", "chain", "draw", "weight")}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Particles(Stored):
+    """The few weighted partitions that are nearest to the posterior; made by :func:`particles`, heaviest first.
+
+    Attributes
+    ----------
+    partitions : xarray.DataArray of shape (particle, n_items), dtype int32
+    weights, weights_mcse, weights_ess : xarray.DataArray of shape (particle,)
+        Posterior probability of each particle's region, the draws that are nearest to it, its Monte Carlo standard
+        error, and the effective sample size behind that, below 100 of which it is rough.
+    mode : xarray.DataArray of shape (particle,), dtype int64
+        Which particles divide one mode of the posterior and which are answers of their own: number of the mode, the
+        heaviest 0.
+    distance, distance_mcse, distance_ess : float
+        Mean over the draws of the loss of the nearest particle, in the loss's unit: the Wasserstein distance, if the
+        loss is a metric; its Monte Carlo standard error and effective sample size, below 100 of which that is rough.
+    expected_loss : xarray.DataArray of shape (particle,)
+        Mean loss of each particle over the draws of its region.
+    assignment : xarray.DataArray of shape (sample,), dtype int32
+        The particle nearest to each draw, with coordinates ``chain``, ``draw`` and ``weight``.
+    by_chain : xarray.DataArray of shape (chain, particle)
+        Each chain's share of its draws in each region; NaN for a chain without weight.
+    path : xarray.Dataset
+        ``distance`` and ``mcse`` over ``n_particles``, from one on.
+    loss : PartitionLoss
+    status : {"one answer", "several answers", "chains in different modes", "unknown"}
+        "unknown" where the effective draws are too few to tell one answer from several, or one particle was asked for.
+    chains : tuple
+        Names of the chains that stay in different modes or, if the status is "unknown", in different groups of draws.
+    verdict : str
+        What to report.
+    n_searched : int
+        Number of items on which they were looked for: all, or 10,000 of more than 50 million labels. `path` is of
+        these items.
+    draws : PartitionDraws or None
+        The draws that the particles are of; None for particles that come back from where they were stored.
+    """
+
+    partitions: xr.DataArray
+    weights: xr.DataArray
+    weights_mcse: xr.DataArray
+    weights_ess: xr.DataArray
+    mode: xr.DataArray
+    distance: float
+    distance_mcse: float
+    distance_ess: float
+    expected_loss: xr.DataArray
+    assignment: xr.DataArray
+    by_chain: xr.DataArray
+    path: xr.Dataset
+    loss: PartitionLoss
+    status: str
+    chains: tuple[Any, ...]
+    verdict: str
+    n_searched: int
+    draws: PartitionDraws | None = field(default=None, compare=False)
+
+    @property
+    def n_particles(self) -> int:
+        """Number of particles."""
+        return len(self.partitions)
+
+    @property
+    def n_clusters(self) -> xr.DataArray:
+        """Number of clusters of each particle."""
+        return (self.partitions.max(str(self.partitions.dims[1])) + 1).rename("n_clusters")
+
+    @property
+    def _items(self) -> xr.DataArray:
+        return self.partitions[0].reset_coords(drop=True)
+
+    def meet(self) -> xr.DataArray:
+        """Classes of items that all particles keep together, numbered by first appearance, shape (n_items,)."""
+        _, classes = np.unique(self.partitions.values, axis=1, return_inverse=True)
+        return self._items.copy(data=canonical_labels(classes.ravel())).rename("meet")
+
+    def losses(self) -> xr.DataArray:
+        """Loss of each particle as an estimate of each other, shape (particle, particle_bis)."""
+        draws = as_partition_draws(self.partitions.values)
+        return xr.DataArray(loss_matrix(draws.labels, draws, self.loss), dims=("particle", "particle_bis"))
+
+    def contributions(self, k: int, other: int) -> xr.DataArray:
+        """Share of each item in the loss between two particles, shape (n_items,); the shares add up to it.
+
+        Parameters
+        ----------
+        k, other : int
+            Numbers of two particles, from 0.
+
+        Returns
+        -------
+        xarray.DataArray of shape (n_items,), dtype float64
+            In the loss's unit.
+
+        Raises
+        ------
+        ValueError
+            If there is no such particle, or the loss is no sum over items.
+
+        Notes
+        -----
+        With n_k and m_l the sizes of the clusters that an item is in, and n_kl the number of items in both, a sum of h
+        over cells is a sum over items of h(n_kl) / n_kl. For the variation of information the share of an item is
+
+            log2(n_k m_l / n_kl^2) / n,
+
+        0 where its company is the same in both [1]_. For Binder's loss it is half the cost of its pairs. Of a
+        ratio, the denominator is that of all items. A loss with a product or root of sums in its numerator, such as
+        "nmi", is refused.
+
+        References
+        ----------
+        .. [1] Meila (2007), Journal of Multivariate Analysis 98(5), 873-895. https://doi.org/10.1016/j.jmva.2006.11.013
+        """
+        self._check_number("k", k)
+        self._check_number("other", other)
+        one, two = self.partitions.values[k], self.partitions.values[other]
+        n = one.size
+        per_item = self.loss.h(n)[1:] / np.arange(1, n + 1)  # by the size of a cell
+        cells = np.unique(one.astype(np.int64) * n + two, return_inverse=True)[1].ravel()
+        terms = {name: per_item[np.bincount(x)[x] - 1] for name, x in (("A", cells), ("B", one), ("C", two))}
+        terms["top"] = np.full(n, per_item[-1])
+        terms["min(B, C)"], terms["max(B, C)"] = sorted((terms["B"], terms["C"]), key=np.sum)
+        if not set(self.loss.numerator) <= set(terms):
+            raise ValueError(
+                "`contributions` needs a loss that is a sum over items; "
+                f"loss {self.loss.name!r} is {self.loss.formula}."
+            )
+        shares = np.sum([weight * terms[term] for term, weight in self.loss.numerator.items()], axis=0)
+        total, whole = float(shares.sum()), float(self.losses()[k, other])
+        return self._items.copy(data=shares * (whole / total if whole > 0 else 0.0)).rename("contribution")
+
+    def similarity(self, k: int, draws: Any = None) -> xr.DataArray:
+        """Posterior similarity matrix of the draws in one particle's region.
+
+        Parameters
+        ----------
+        k : int
+            Number of the particle, from 0.
+        draws : PartitionDraws or anything :func:`as_partition_draws` takes, optional
+            The draws that the particles are of, for particles that come from where they were stored, without draws.
+
+        Returns
+        -------
+        xarray.DataArray of shape (n_items, n_items)
+
+        Raises
+        ------
+        ValueError
+            If there is no such particle, draws are needed, or these are others.
+        """
+        self._check_number("k", k)
+        if draws is None and self.draws is None:
+            raise ValueError(
+                "`draws` must be given, the ones that the particles are of: they are not stored with results."
+            )
+        given = as_partition_draws(self.draws if draws is None else draws)
+        if given.n_draws != self.assignment.size:
+            raise ValueError(f"`draws` must be those of the particles, {self.assignment.size}; got {given.n_draws}.")
+        return posterior_similarity_matrix(given.take(np.flatnonzero(self.assignment.values == k)))
+
+    def _check_number(self, name: str, k: Any) -> None:
+        if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 0 <= k < self.n_particles:
+            raise ValueError(f"`{name}` must be a particle from 0 to {self.n_particles - 1}; got {k!r}.")
+
+    def to_dataset(self) -> xr.Dataset:
+        """Particles and all that belongs to them as a Dataset that any file format holds."""
+        measure = {"loss": self.loss.name, "unit": self.loss.unit}
+        variables: dict[str, Any] = {
+            "particle_partition": self.partitions,
+            "particle_weight_of": self.weights,
+            "particle_weight_mcse": self.weights_mcse,
+            "particle_weight_ess": self.weights_ess,
+            "particle_mode": self.mode,
+            "particle_distance": ((), self.distance, measure),
+            "particle_distance_mcse": ((), self.distance_mcse, measure),
+            "particle_distance_ess": self.distance_ess,
+            "particle_expected_loss": self.expected_loss,
+            "particle_assignment": self.assignment.rename(_STORED_SAMPLE),
+            "particle_by_chain": (("particle_chain_name", "particle"), self.by_chain.values),
+            "particle_path": self.path["distance"],
+            "particle_path_mcse": self.path["mcse"],
+        }
+        attrs = {
+            "particle_chains": as_json(self.by_chain["chain"].values.tolist()),
+            "particle_status": self.status,
+            "particle_verdict": self.verdict,
+            "particle_items_searched": self.n_searched,
+            "particle_chains_apart": as_json(self.chains),
+        }
+        return stored(self._items, variables, attrs | loss_attrs(self.loss, "particle_"))
+
+    @classmethod
+    def _restored(cls, dataset: xr.Dataset) -> Self:
+        own, attrs = without_cluster_names(dataset), dataset.attrs
+        names = list(names_from_json(attrs["particle_chains"]))
+        return cls(
+            partitions=own["particle_partition"].rename("partitions"),
+            weights=own["particle_weight_of"].rename("weights"),
+            weights_mcse=own["particle_weight_mcse"].rename("weights_mcse"),
+            weights_ess=own["particle_weight_ess"].rename("weights_ess"),
+            mode=own["particle_mode"].rename("mode"),
+            distance=float(own["particle_distance"]),
+            distance_mcse=float(own["particle_distance_mcse"]),
+            distance_ess=float(own["particle_distance_ess"]),
+            expected_loss=own["particle_expected_loss"].rename("expected_loss"),
+            assignment=own["particle_assignment"]
+            .rename({new: old for old, new in _STORED_SAMPLE.items()})
+            .rename("assignment"),
+            by_chain=chain_shares(own["particle_by_chain"].values, names),
+            path=xr.Dataset({"distance": own["particle_path"], "mcse": own["particle_path_mcse"]}),
+            loss=loss_from(attrs, "particle_"),
+            status=attrs["particle_status"],
+            chains=names_from_json(attrs["particle_chains_apart"]),
+            verdict=attrs["particle_verdict"],
+            n_searched=int(attrs["particle_items_searched"]),
+        )
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A row for each particle: weight and its error, clusters, expected loss in its region, loss from the first."""
+        return pd.DataFrame(
+            {
+                "weight": self.weights.values,
+                "mcse": self.weights_mcse.values,
+                "mode": self.mode.values,
+                "n_clusters": self.n_clusters.values,
+                "expected_loss": self.expected_loss.values,
+                "from_first": self.losses().values[:, 0],
+            },
+            index=pd.RangeIndex(self.n_particles, name="particle"),
+        )
+
+    def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
+        value = display.quantity(self.distance, self.loss.unit)
+        distance = display.with_error(value, self.distance_mcse, self.distance_ess)
+        before = "; ".join(f"{k + 1}: {value:.4g}" for k, value in enumerate(self.path["distance"].values))
+        kind = "distance" if self.loss.metric else "mean loss"
+        n_items = self.partitions.shape[1]
+        some = [("items", f"looked for on {self.n_searched:,} of {n_items:,}")] if self.n_searched < n_items else []
+        facts = [
+            ("verdict", self.verdict),
+            *some,
+            (kind, f"{distance} ({self.loss.name})"),
+            ("path", before),
+            ("together", f"{int(self.meet().max()) + 1} sets of items that all particles keep"),
+        ]
+        return f"Particles: {display.counted(self.n_particles, 'particle')}, {self.status}", facts, self.to_dataframe()
+
+
+def chain_shares(shares: Floats, names: list[Any]) -> xr.DataArray:
+    """Dress each chain's shares of the particles, shape (C, L)."""
+    return xr.DataArray(shares, {"chain": names}, ("chain", "particle"), "by_chain")

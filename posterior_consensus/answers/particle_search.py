@@ -1,0 +1,271 @@
+"""Search for the few partitions that are nearest to the draws, from several starts at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.partitions import Labels, canonical_labels
+from posterior_consensus.ensemble.samples import Samples
+from posterior_consensus.evaluate.expectation import Floats, unscaled_losses
+from posterior_consensus.kernels import ensemble
+from posterior_consensus.kernels.loss import LinearLoss
+from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.runtime.executor import Executor
+from posterior_consensus.search.problems import Limits, OnDraws, OnRatios
+
+Rows = npt.NDArray[np.intp]
+
+_EACH = 60  # draws for each particle in the samples on which a run begins
+_SAMPLES = 1, 2  # sizes of these samples, times that
+_STEPS = 2  # on each of them
+_MOST = 1000  # draws on which runs end and are compared
+_ENDS = 3  # runs that then go on to all
+_WARM = 4  # draws that are tried beside the particles of one number less
+_AT_ONCE = 5  # best particles that are changed, in each of two ways, between two looks at what that led to
+_TINY = 1e-10  # relative: what is smaller is rounding
+
+
+class Placed(NamedTuple):
+    """Particles and how far the draws are from them."""
+
+    partitions: Labels  # (L, n)
+    losses: Floats  # (L, N) of each draw, but for the scale
+    value: float  # mean over the draws of the least
+    work: int = 0  # labels that were read for them, once for each cluster that an item could join
+
+    @property
+    def nearest(self) -> Rows:
+        """The particle (N,) nearest to each draw, the first of equals."""
+        return self.losses.argmin(axis=0)
+
+
+class _Draws(NamedTuple):
+    """Some of the draws, with weights of their own."""
+
+    rows: Rows
+    labels: npt.NDArray[Any]
+    n_clusters: npt.NDArray[np.int64]
+    weights: Floats
+
+
+class ParticleSearch:
+    """Search for L partitions S_l of least mean over draws of min_l d(S_l, z_t), one number L after the other."""
+
+    def __init__(self, draws: PartitionDraws, loss: PartitionLoss, executor: Executor) -> None:
+        draws = merged(draws)
+        self._loss = loss.arrays(draws.n_items)
+        self._executor = executor
+        self.work = 0  # that of all particles so far
+        kind = OnDraws if isinstance(self._loss, LinearLoss) else OnRatios
+        self._problem = kind(draws, loss, Limits(1, draws.n_items), executor.stop)
+        self._all = _Draws(np.arange(draws.n_draws), draws.labels, draws.n_clusters, draws.weights)
+
+    @property
+    def n_distinct(self) -> int:
+        """Number of partitions among the draws."""
+        return self._all.rows.size
+
+    @property
+    def stopped(self) -> bool:
+        """Whether time or the user ended the search."""
+        return bool(self._executor.stopped)
+
+    def one(self, labels: Labels) -> Placed:
+        """Begin with the consensus."""
+        return self._placed(self._all, labels[np.newaxis])
+
+    def one_more(self, fewer: Placed, n_starts: int, rng: np.random.Generator, most_work: float) -> Placed:
+        """Find particles that are one more than these, and never farther from the draws.
+
+        No changes are tried any more once the work of all particles is above `most_work`.
+        """
+        number = len(fewer.partitions) + 1
+        some = self._sample(_MOST, rng)
+        beside = self._beside(fewer, rng)
+        found = self._results(self._descend, [(some, start) for start in beside])
+        found += self._results(self._run, [(some, number, None, seed) for seed in _seeds(rng, n_starts)])
+        found = _best(found)
+        in_vain = 0  # changes since one led to something better
+        while in_vain < n_starts and not self._executor.stopped and self.work <= most_work:
+            best = found[0]
+            starts = [one.partitions for one in found[:_AT_ONCE]]
+            starts += [self._swapped(some, one, rng) for one in found[:_AT_ONCE]]
+            calls = [(some, number, start, seed) for start, seed in zip(starts, _seeds(rng, len(starts)), strict=True)]
+            found = _best(found + self._results(self._run, calls))
+            in_vain = 0 if found[0].value < best.value - _TINY * abs(best.value) else in_vain + len(calls)
+        if some is self._all:
+            return found[0]
+        ends = [beside[0], *(one.partitions for one in found[:_ENDS])]
+        return min(self._results(self._descend, [(self._all, end) for end in ends]), key=_value)
+
+    def from_groups(self, placed: Placed, group: npt.NDArray[np.int64]) -> Placed:
+        """Go on from the heaviest particle of each group."""
+        weights = np.bincount(placed.nearest, self._all.weights, len(group))
+        heaviest = [max(np.flatnonzero(group == g), key=lambda k: weights[k]) for g in range(group.max() + 1)]
+        (found,) = self._results(self._descend, [(self._all, placed.partitions[heaviest])])
+        return found
+
+    def _results(self, function: Callable[..., Placed], calls: list[tuple[Any, ...]]) -> list[Placed]:
+        found = self._executor.results(function, calls)
+        self.work += sum(one.work for one in found)
+        return found
+
+    def _beside(self, fewer: Placed, rng: np.random.Generator) -> list[Labels]:
+        """These particles, each time with another draw: those that lower the distance most."""
+        near, weights = fewer.losses.min(axis=0), self._all.weights
+        rows = np.unique(_at_quantiles(weights * near, (np.arange(_EACH) + rng.random(_EACH)) / _EACH))
+        values = np.minimum(self._losses(self._all.labels[rows], self._all), near) @ weights
+        return [self._with(fewer.partitions, rows[k]) for k in np.argsort(values, kind="stable")[:_WARM]]
+
+    def _swapped(self, draws: _Draws, placed: Placed, rng: np.random.Generator) -> Labels:
+        """Put a draw, more often a far one, in the place of a particle."""
+        left_out = rng.integers(len(placed.partitions))
+        near = np.delete(placed.losses, left_out, axis=0).min(axis=0)
+        row = draws.rows[_at_quantiles(draws.weights * near, rng.random(1))[0]]
+        return self._with(np.delete(placed.partitions, left_out, axis=0), row)
+
+    def _with(self, partitions: Labels, row: np.intp) -> Labels:
+        return np.vstack([partitions, self._all.labels[row].astype(np.int32)])
+
+    def _run(self, draws: _Draws, number: int, partitions: Labels | None, seed: int) -> Placed:
+        """Begin on samples of all draws, if nowhere else with some far from each other, and end on `draws`."""
+        rng = np.random.default_rng(seed)
+        work = 0
+        for times in _SAMPLES:
+            sample = self._sample(times * _EACH * number, rng)
+            if partitions is None:
+                partitions = self._far_apart(sample, number, rng)
+            placed = self._descend(sample, partitions, _STEPS)
+            partitions, work = placed.partitions, work + placed.work
+        assert partitions is not None
+        placed = self._descend(draws, partitions)
+        return placed._replace(work=placed.work + work)
+
+    def _sample(self, size: int, rng: np.random.Generator) -> _Draws:
+        """So many draws at random by their weights."""
+        rows, labels, n_clusters, weights = self._all
+        if rows.size <= size:
+            return self._all
+        order = rng.permutation(rows.size)
+        quantiles = (np.arange(size) + rng.random()) / size
+        times = np.bincount(order[_at_quantiles(weights[order], quantiles)])
+        rows = np.flatnonzero(times)
+        return _Draws(rows, labels[rows], n_clusters[rows], times[rows] / size)
+
+    def _far_apart(self, draws: _Draws, number: int, rng: np.random.Generator) -> Labels:
+        """Draws at random, each in proportion to its distance from those before (k-means++)."""
+        shares, near, rows = draws.weights, np.full(draws.rows.size, np.inf), []
+        for _ in range(number):
+            rows.append(_at_quantiles(shares, rng.random(1))[0])
+            near = np.minimum(near, self._losses(draws.labels[rows[-1:]], draws)[0])
+            shares = draws.weights * near
+        return draws.labels[rows].astype(np.int32)
+
+    def _losses(self, partitions: npt.NDArray[Any], draws: _Draws) -> Floats:
+        return unscaled_losses(partitions, draws.labels, draws.n_clusters, self._loss)
+
+    def _placed(self, draws: _Draws, partitions: Labels) -> Placed:
+        losses = self._losses(partitions, draws)
+        return Placed(partitions, losses, float(losses.min(axis=0) @ draws.weights))
+
+    def _descend(self, draws: _Draws, partitions: Labels, most: int | None = None) -> Placed:
+        """Assign the draws to the nearest particle, improve each for its draws, and so on while that changes."""
+        placed = self._placed(draws, partitions.copy())
+        nearest = placed.nearest
+        changed = set(range(len(partitions)))
+        steps = work = 0
+        while changed and steps != most and not self._executor.stop[0]:
+            for k in sorted(changed):
+                own = np.flatnonzero(nearest == k)
+                work += own.size * placed.partitions.shape[1] * (int(placed.partitions[k].max()) + 1)
+                self._improve(draws, placed, k, own)
+            before, nearest = nearest, placed.nearest
+            moved = before != nearest
+            changed = {*before[moved].tolist(), *nearest[moved].tolist()}
+            steps += 1
+        return placed._replace(value=float(placed.losses.min(axis=0) @ draws.weights), work=work)
+
+    def _improve(self, draws: _Draws, placed: Placed, k: int, own: Rows) -> None:
+        """Search from a particle for one nearer to its own draws; one without any takes the draw farthest from all."""
+        if own.size:
+            found = self._problem.polish_for(placed.partitions[k], draws.rows[own], draws.weights[own])
+            if np.array_equal(found, placed.partitions[k]):
+                return
+        else:
+            found = draws.labels[np.argmax(draws.weights * placed.losses.min(axis=0))].astype(np.int32)
+        losses = placed.losses.copy()
+        losses[k] = self._losses(found[np.newaxis], draws)[0]
+        value, before = losses.min(axis=0) @ draws.weights, placed.losses.min(axis=0) @ draws.weights
+        if value < before - _TINY * abs(before):
+            placed.partitions[k], placed.losses[k] = found, losses[k]
+
+
+def extended(
+    draws: PartitionDraws, at: Rows, partitions: npt.NDArray[np.int32], nearest: npt.NDArray[np.intp]
+) -> npt.NDArray[np.int32]:
+    """Partitions (P, n) of all items from partitions (P, m) of those `at` these positions, in one pass over all labels.
+
+    Every other item joins the cluster with which it is most often, on average over the cluster's members, in the draws
+    that are `nearest` to a partition.
+    """
+    drawn = np.ascontiguousarray(draws.drawn.columns(at).T)
+    sizes = [np.bincount(partition) for partition in partitions]
+    counts = [ensemble.joint_counts(drawn, draws.starts, one, k.size) for one, k in zip(partitions, sizes, strict=True)]
+    weights = [draws.weights * (nearest == k) for k in range(len(partitions))]
+    found = np.empty((len(partitions), draws.n_items), np.int32)
+    for items, joined in draws.drawn.map_blocks(_joined, draws.starts, counts, sizes, weights):
+        found[:, items] = joined
+    found[:, at] = partitions
+    return np.stack([canonical_labels(one) for one in found])
+
+
+def _joined(
+    labels: npt.NDArray[Any],
+    items: slice,
+    starts: npt.NDArray[np.int64],
+    counts: list[npt.NDArray[np.int32]],
+    sizes: list[npt.NDArray[np.intp]],
+    weights: list[Floats],
+) -> npt.NDArray[np.intp]:
+    labels = np.ascontiguousarray(labels)
+    links = (ensemble.gather(labels, starts, w, table) / k for w, table, k in zip(weights, counts, sizes, strict=True))
+    return np.stack([one.argmax(axis=1) for one in links])
+
+
+def merged(draws: PartitionDraws) -> PartitionDraws:
+    """Each partition among the draws once, with the sum of the weights, as one chain; those of weight 0 left out."""
+    draws = draws.without_zero_weights()
+    labels, inverse = np.unique(draws.labels, axis=0, return_inverse=True)
+    rows = np.empty(len(labels), np.intp)
+    rows[inverse.ravel()] = np.arange(draws.n_draws)
+    samples = Samples(np.zeros(len(labels), np.int64), np.arange(len(labels)), np.ones(len(labels)))
+    weights = np.bincount(inverse.ravel(), draws.weights).astype(np.float64)
+    return PartitionDraws(draws.items, samples.weighted(weights), draws.drawn.take(rows))
+
+
+def _at_quantiles(shares: Floats, quantiles: Floats) -> Rows:
+    reached = np.cumsum(shares)
+    return np.searchsorted(reached[:-1], quantiles * reached[-1], side="right")
+
+
+def _best(found: list[Placed]) -> list[Placed]:
+    """The best few, by value, each once."""
+    best: list[Placed] = []
+    for one in sorted(found, key=_value):
+        if not best or one.value > best[-1].value + _TINY * abs(best[-1].value):
+            best.append(one)
+    return best[:_AT_ONCE]
+
+
+def _value(placed: Placed) -> float:
+    return placed.value
+
+
+def _seeds(rng: np.random.Generator, number: int) -> Sequence[int]:
+    seeds: list[int] = rng.integers(2**63, size=number).tolist()
+    return seeds

@@ -1,0 +1,408 @@
+"""Label switching undone: the components of every draw brought to the order of the consensus clusters."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from posterior_consensus.ensemble.allocations import AllocationProbabilities
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.partitions import as_codes
+from posterior_consensus.ensemble.switching import (
+    Floats,
+    Numbers,
+    common_items,
+    expected_common_items,
+    is_matched,
+    least_divergence,
+    most_in_common,
+    with_the_rest,
+)
+from posterior_consensus.sources.containers import group_dataset, is_inference_data, listing, with_groups
+from posterior_consensus.sources.labels import as_partition_draws
+from posterior_consensus.sources.variables import dim_names, label_array, label_candidates
+
+_MUCH_LEFT_OUT = 0.05  # of the items
+_LOW_AGREEMENT = 0.8  # of a cluster's items
+_UNNAMED = re.compile(r"_dim(_\d+)?$")  # how ArviZ and pymc-extras call a dimension without a name
+
+
+def relabel(
+    idata: Any,
+    partition: Any,
+    *,
+    component_dim: str | Sequence[str],
+    var_name: str | None = None,
+    allocations: Any = None,
+    group: str = "posterior",
+    sample_dims: str | Sequence[str] = ("chain", "draw"),
+    first_label: int | None = None,
+) -> Any:
+    """Bring the components of every draw to the order of the consensus clusters, so that their parameters can be read.
+
+    Parameters
+    ----------
+    idata : InferenceData, DataTree or Dataset
+        The posterior, with its parameters by component; it is not changed.
+    partition : result object, DataArray or label vector of shape (n_items,)
+        As a rule the consensus. Clusters are numbered by first appearance, as results have them.
+    component_dim : str or sequence of str
+        Dimension that runs over the K components, or several of equal length where variables name it differently
+        (``mu_dim_0`` and ``w_dim_0``) or have it twice (``component`` and ``component_bis``).
+    var_name : str, optional
+        Name of the label variable. By default the only variable that can be one.
+    allocations : AllocationProbabilities, optional
+        Probabilities of the components for each item in the same draws: they are matched instead of labels, and are
+        needed where the posterior has none. The dimension of components they come from need not be named.
+    group : str
+        Group of an InferenceData or DataTree.
+    sample_dims : str or sequence of str
+        Dimensions that run over draws.
+    first_label : {0, 1}, optional
+        Label of the first component. By default 0 if any label is 0 and 1 if any is K; else it has to be said.
+
+    Returns
+    -------
+    InferenceData, DataTree or Dataset
+        Of the same type as `idata`. In its group `group`, each dimension of `component_dim` has the C consensus
+        clusters as its coordinate, and the label variable holds consensus clusters, or C, C + 1, ... for items in other
+        components. Two groups are added (a Dataset has no room for them):
+
+        - ``extra_components``, if K > C: the parameters of the K - C components without a cluster, numbered C, C + 1,
+          ... and in the order of the draw or, with `allocations`, aligned with each other as well.
+        - ``relabelling``: the model's component of each cluster in each draw (``permutation``), whether they have items
+          in common (``matched``), the share of draws where they have (``match_share``), the mean share of each
+          cluster's items that are in its component (``cluster_agreement``) and of all items (``agreement``), the mean
+          share of a matched component's items that are in its cluster (``component_agreement``), and the mean share
+          of all items that are in components without a cluster (``left_out``).
+
+    Raises
+    ------
+    ValueError
+        If a dimension or the labels are missing or ambiguous, the consensus is one of other items or has more clusters
+        than there are components, labels are no numbers of components, or allocations are of other draws.
+    TypeError
+        If `idata` is of no kind listed above.
+
+    Warns
+    -----
+    UserWarning
+        If more than 5% of the items are in components without a cluster, so that weights do not sum to one over the
+        clusters, or a cluster has less than 80% of its items in its component; or if a dimension looks like one that
+        `component_dim` leaves out.
+
+    Notes
+    -----
+    With labels, the components of a draw are matched to clusters so that draw and consensus agree on the most items
+    (ECR) [1]_. With probabilities p, that number is an expected one, and Stephens' algorithm [2]_ starts from this
+    match. It alternates between q_ik, item i's mean probability of the component in place k, and for each draw the
+    order pi of its components that minimises
+
+        sum_i sum_k p_i,pi(k) log(p_i,pi(k) / q_ik)
+
+    until no order changes.
+
+    Every cluster gets a component in every draw. Where it is not matched, a draw has no such cluster, and as a rule the
+    component is empty: its parameters are draws from the prior, and they widen the cluster's posterior. They are not
+    replaced by NaN because R-hat, ESS and intervals of a cluster would be NaN with them. Parameters can be interpreted
+    for clusters whose match share and both agreements are near 1. The match share alone does not suffice: a match takes
+    one item in common, so that a cluster that half of the draws split between two components has a match share of 1.
+    For other clusters, condition on the match, e.g. ``posterior["mu"].where(relabelling["matched"])``.
+
+    References
+    ----------
+    .. [1] Papastamoulis and Iliopoulos (2010), Journal of Computational and Graphical Statistics 19(2), 313-331.
+       https://doi.org/10.1198/jcgs.2010.09008
+    .. [2] Stephens (2000), Journal of the Royal Statistical Society B 62(4), 795-809.
+       https://doi.org/10.1111/1467-9868.00265
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> import posterior_consensus as pc
+    >>> z = xr.DataArray([[[0, 0, 1], [1, 1, 0], [1, 1, 0]]], dims=("chain", "draw", "obs"))
+    >>> mu = xr.DataArray([[[1.1, 8.2], [8.1, 1.2], [7.9, 1.0]]], dims=("chain", "draw", "component"))
+    >>> posterior = xr.Dataset({"z": z, "mu": mu})
+    >>> pc.relabel(posterior, [0, 0, 1], component_dim="component")["mu"].values
+    array([[[1.1, 8.2],
+            [1.2, 8.1],
+            [1. , 7.9]]])
+    """
+    if not (isinstance(idata, (xr.Dataset, xr.DataTree)) or is_inference_data(idata)):
+        raise TypeError(
+            f"`idata` must be an InferenceData, DataTree or Dataset; got {type(idata).__name__}. "
+            "Open a file with arviz.from_netcdf or xarray.open_datatree first."
+        )
+    posterior = group_dataset(idata, group)
+    names, n_components = _components(posterior, component_dim, allocations)
+    draws, labels, dims = _draws(posterior, names, var_name, allocations, sample_dims)
+    numbers = np.empty((0, 0), np.intp) if labels is None else _component_numbers(labels, n_components, first_label)
+    reference = draws.as_labels(partition)
+    n_clusters = int(reference.max()) + 1
+    if n_clusters > n_components:
+        raise ValueError(
+            f"`partition` must have at most as many clusters as there are components, {n_components}; "
+            f"got {n_clusters}. Search for one with max_clusters={n_components}."
+        )
+    if allocations is None:
+        common = common_items(numbers, reference, n_components)
+        order = with_the_rest(most_in_common(common), n_components)
+    else:
+        common = expected_common_items(allocations.probabilities, reference)
+        order = with_the_rest(most_in_common(common), n_components)
+        order = least_divergence(allocations.probabilities, allocations.weights, order)
+    result = _reordered(posterior, names, dims, order[:, :n_clusters], 0)
+    if labels is not None:
+        result[labels.name] = _renumbered(labels, numbers, order).variable.transpose(*posterior[labels.name].dims)
+    record = _record(result, (*dims, names[0]), order[:, :n_clusters], common, draws)
+    _warn_of_mixtures(record)
+    if isinstance(idata, xr.Dataset):
+        return result
+    added = {group: result}
+    if n_components > n_clusters:
+        by_component = posterior[[name for name, v in posterior.data_vars.items() if set(names) & set(v.dims)]]
+        added["extra_components"] = _reordered(by_component, names, dims, order[:, n_clusters:], n_clusters)
+    added["relabelling"] = record.assign_attrs(
+        method="ECR" if allocations is None else "Stephens", component_dim=", ".join(names)
+    )
+    beside = isinstance(idata, xr.DataTree) and group not in idata.children  # the group's own node has no others
+    return with_groups(xr.DataTree() if beside else idata, added)
+
+
+def _draws(
+    posterior: xr.Dataset,
+    names: tuple[str, ...],
+    var_name: str | None,
+    allocations: Any,
+    sample_dims: str | Sequence[str],
+) -> tuple[PartitionDraws, xr.DataArray | None, tuple[str, ...]]:
+    """What is matched with the consensus, the label variable, if any, and the sample dimensions."""
+    others = posterior.drop_dims(names)
+    if allocations is None:
+        _check_no_items(posterior, others, names, dim_names(sample_dims))
+        labels, dims, _ = label_array(others, var_name, "posterior", sample_dims, None)
+        return as_partition_draws(labels, sample_dims=dims), labels, dims
+    dims = _dims_of_draws(posterior, sample_dims)
+    _check_same_draws(posterior, allocations, dims)
+    return allocations, _labels_beside(others, var_name, (*dims, allocations.items.dim)), dims
+
+
+def _check_no_items(posterior: xr.Dataset, others: xr.Dataset, names: tuple[str, ...], dims: tuple[str, ...]) -> None:
+    """Refuse dimensions of components that leave no labels, as those of the items do."""
+    found = label_candidates(posterior, dims, None)
+    parameters = [v for v in posterior.data_vars.values() if v.dtype.kind == "f" and set(names) & set(v.dims)]
+    if found and not parameters and not label_candidates(others, dims, None):
+        raise ValueError(
+            f"`component_dim` must not run over the items; got {listing(names)}, and {found[0].name!r}, which may be "
+            f"the labels, is over {found[0].dims}. Without labels, give `allocations`."
+        )
+
+
+def _components(
+    posterior: xr.Dataset, component_dim: str | Sequence[str], allocations: Any
+) -> tuple[tuple[str, ...], int]:
+    """Names of the dimensions that run over components, and how many components there are."""
+    names = (component_dim,) if isinstance(component_dim, str) else component_dim
+    if not isinstance(names, (list, tuple)) or not names or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"`component_dim` must be a name or a sequence of names; got {component_dim!r}.")
+    sizes = {str(dim): size for variable in posterior.data_vars.values() for dim, size in variable.sizes.items()}
+    missing = [name for name in names if name not in sizes]
+    if missing:
+        raise ValueError(
+            f"`component_dim` must name dimensions of the posterior's variables; got {missing[0]!r}, "
+            f"present: {listing(sizes)}."
+        )
+    if len({sizes[name] for name in names}) > 1:
+        lengths = ", ".join(f"{name!r} {sizes[name]}" for name in names)
+        raise ValueError(f"`component_dim` must name dimensions of the same length; got {lengths}.")
+    n_components = sizes[names[0]]
+    if allocations is not None:
+        if not isinstance(allocations, AllocationProbabilities):
+            raise TypeError(f"`allocations` must be AllocationProbabilities or None; got {type(allocations).__name__}.")
+        if allocations.probabilities.shape[2] != n_components:
+            raise ValueError(
+                f"`allocations` must be of the {n_components} components of {names[0]!r}; "
+                f"got probabilities of {allocations.probabilities.shape[2]}."
+            )
+        if sizes.get(allocations.component_dim) == n_components:
+            names = (*names, allocations.component_dim)
+    names = tuple(dict.fromkeys(names))
+    _warn_of_others(posterior, names, n_components)
+    return names, n_components
+
+
+def _warn_of_others(posterior: xr.Dataset, names: tuple[str, ...], n_components: int) -> None:
+    others = [
+        f"{dim!r} of {name!r}"
+        for name, variable in posterior.data_vars.items()
+        for dim, size in variable.sizes.items()
+        if size == n_components and dim not in names and _UNNAMED.search(str(dim))
+    ]
+    if others:
+        warnings.warn(
+            f"Left in the order of each draw, with {n_components} entries: {', '.join(others)}. "
+            "Name what runs over components in `component_dim` too.",
+            stacklevel=4,
+        )
+
+
+def _dims_of_draws(posterior: xr.Dataset, sample_dims: str | Sequence[str]) -> tuple[str, ...]:
+    """Names of the sample dimensions of a posterior that may have no labels."""
+    dims = (sample_dims,) if isinstance(sample_dims, str) else tuple(sample_dims)
+    if "sample" in posterior.dims and not set(dims) & set(posterior.dims):
+        dims = ("sample",)
+    missing = [dim for dim in dims if dim not in posterior.dims]
+    if missing:
+        raise ValueError(
+            f"`sample_dims` must be dimensions of the posterior; got {dims}, present: {listing(posterior.dims)}."
+        )
+    return dims
+
+
+def _check_same_draws(posterior: xr.Dataset, allocations: PartitionDraws, dims: tuple[str, ...]) -> None:
+    """Draws are identified by their chain and number, or by position where the allocations were given without."""
+    shape = tuple(posterior.sizes[dim] for dim in dims)
+    unnamed = xr.DataArray(np.zeros((*shape, 1), np.int8), dims=(*dims, "_item"))
+    rows = as_partition_draws(unnamed.assign_coords(_coords_over(posterior, dims)), sample_dims=dims)
+    if rows.n_draws != allocations.n_draws:
+        raise ValueError(
+            f"`allocations` must be of the same draws as the posterior, {rows.n_draws}; got {allocations.n_draws}."
+        )
+    named = len(allocations.samples.chains) > 1 or not np.array_equal(allocations.samples.draw, np.arange(rows.n_draws))
+    same = np.array_equal(rows.samples.chain, allocations.samples.chain) and np.array_equal(
+        rows.samples.draw, allocations.samples.draw
+    )
+    if named and not same:
+        raise ValueError(
+            "`allocations` must be of the same draws as the posterior, in the same order; chains or draws differ."
+        )
+
+
+def _labels_beside(posterior: xr.Dataset, var_name: str | None, dims: tuple[str, ...]) -> xr.DataArray | None:
+    """The labels that go with allocation probabilities, if the posterior has any."""
+    found = [v for v in posterior.data_vars.values() if v.dtype.kind in "iub" and set(v.dims) == set(dims)]
+    if var_name is not None:
+        found = [v for v in found if v.name == var_name]
+        if not found:
+            raise ValueError(f"`var_name` must name a variable of whole numbers over {dims}; got {var_name!r}.")
+    if len(found) > 1:
+        names = ", ".join(repr(str(v.name)) for v in found)
+        raise ValueError(f"`var_name` must say which variable holds the labels; candidates: {names}.")
+    return found[0].transpose(*dims) if found else None
+
+
+def _component_numbers(labels: xr.DataArray, n_components: int, first_label: int | None) -> Numbers:
+    """Component of each item (n_draws, n_items), from 0."""
+    if first_label not in (None, 0, 1) or isinstance(first_label, bool):
+        raise ValueError(f"`first_label` must be 0, 1 or None; got {first_label!r}.")
+    name = f"the labels of {labels.name!r}"
+    if labels.dtype.kind not in "iubf":
+        raise TypeError(f"{name} must be the numbers of components; got dtype {labels.dtype}.")
+    values = labels.values.reshape(-1, labels.shape[-1])
+    as_codes(values, name)  # says what is wrong with missing, negative and fractional ones
+    lowest, highest = int(values.min()), int(values.max())
+    if first_label is None:
+        if lowest > 0 and highest < n_components:
+            raise ValueError(
+                f"`first_label` must say whether {name} number components from 0 or from 1; they run from {lowest} "
+                f"to {highest}, and there are {n_components} components."
+            )
+        first_label = int(lowest > 0)
+    if lowest < first_label or highest >= n_components + first_label:
+        raise ValueError(
+            f"{name} must be numbers of the {n_components} components of `component_dim`, from {first_label}; "
+            f"they run from {lowest} to {highest}."
+        )
+    return values.astype(np.intp) - first_label
+
+
+def _reordered(
+    posterior: xr.Dataset, names: tuple[str, ...], dims: tuple[str, ...], order: Numbers, first: int
+) -> xr.Dataset:
+    """Take the components `order` of each draw (n_draws, n_taken), numbered from `first`, in every variable."""
+    index = order.reshape(*(posterior.sizes[dim] for dim in dims), -1)
+    taken = {}
+    for name, variable in posterior.data_vars.items():
+        over = [dim for dim in names if dim in variable.dims]
+        if over and not set(dims) <= set(variable.dims):
+            raise ValueError(f"{name!r}, with components, must have the dimensions {dims}; got {variable.dims}.")
+        moved = variable.variable
+        for dim in over:
+            front = moved.transpose(*dims, dim, ...)
+            at = index.reshape(*index.shape, *[1] * (front.ndim - index.ndim))
+            moved = xr.Variable(front.dims, np.take_along_axis(front.values, at, axis=len(dims)), variable.attrs)
+        taken[name] = moved.transpose(*variable.dims)
+    numbers = {dim: first + np.arange(order.shape[1]) for dim in names if any(dim in v.dims for v in taken.values())}
+    kept = posterior.drop_dims(names)
+    return xr.Dataset(coords=kept.coords, attrs=posterior.attrs).assign(taken).assign_coords(numbers)
+
+
+def _renumbered(labels: xr.DataArray, numbers: Numbers, order: Numbers) -> xr.DataArray:
+    """The labels by consensus cluster: the position of each item's component in its draw's order."""
+    position = np.argsort(order, axis=1)
+    values = np.take_along_axis(position, numbers, axis=1).reshape(labels.shape)
+    return labels.copy(data=values.astype(labels.dtype))
+
+
+def _record(
+    posterior: xr.Dataset, dims: tuple[str, ...], assigned: Numbers, common: Floats, draws: PartitionDraws
+) -> xr.Dataset:
+    """What was assigned, and how well it fits."""
+    shape = tuple(posterior.sizes[dim] for dim in dims)
+    cluster_sizes = common[0].sum(axis=0)
+    component_sizes = np.take_along_axis(common.sum(axis=2), assigned, axis=1)
+    shared = np.take_along_axis(common, assigned[:, np.newaxis], axis=1)[:, 0]
+    matched = is_matched(shared)
+    match_share = draws.samples.mean(matched.T.astype(np.float64))
+    pure = np.divide(shared, component_sizes, out=np.zeros_like(shared), where=matched)
+    return xr.Dataset(
+        {
+            "permutation": (dims, assigned.reshape(shape)),
+            "matched": (dims, matched.reshape(shape)),
+            "match_share": (dims[-1:], match_share),
+            "cluster_agreement": (dims[-1:], draws.samples.mean((shared / cluster_sizes).T)),
+            "component_agreement": (
+                dims[-1:],
+                np.divide(
+                    draws.samples.mean(pure.T),
+                    match_share,
+                    out=np.full_like(match_share, np.nan),
+                    where=match_share > 0,
+                ),
+            ),
+            "agreement": float(draws.samples.mean(shared.sum(axis=1) / cluster_sizes.sum())),
+            "left_out": float(
+                draws.samples.mean(np.maximum(1.0 - component_sizes.sum(axis=1) / cluster_sizes.sum(), 0.0))
+            ),
+        },
+        coords=_coords_over(posterior, dims),
+    )
+
+
+def _warn_of_mixtures(record: xr.Dataset) -> None:
+    """Say in words which parameters are not those of a cluster."""
+    agreement = record["cluster_agreement"].values
+    low = np.flatnonzero(agreement < _LOW_AGREEMENT)
+    left_out = float(record["left_out"])
+    words = []
+    if left_out > _MUCH_LEFT_OUT:
+        words.append(
+            f"Components without a cluster hold {left_out:.0%} of the items on average: they are in the group "
+            "'extra_components', and the weights of the clusters do not sum to one."
+        )
+    if low.size:
+        clusters = ", ".join(f"{agreement[k]:.0%} of cluster {k}" for k in low)
+        words.append(f"The components hold only {clusters}: these parameters are not those of the whole cluster.")
+    if words:
+        warnings.warn(" ".join([*words, "A consensus of more clusters may fit better."]), stacklevel=3)
+
+
+def _coords_over(dataset: xr.Dataset, dims: tuple[str, ...]) -> xr.Coordinates:
+    """Those coordinates that have no other dimensions."""
+    others = [name for name, coord in dataset.coords.items() if not set(coord.dims) <= set(dims)]
+    return dataset.coords.to_dataset().drop_vars(others).coords

@@ -1,0 +1,211 @@
+"""What do the draws keep together? Stable components: items whose labels agree in most draws or in all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import xarray as xr
+
+from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.ensemble.partitions import HasLabels, Labels
+from posterior_consensus.results import display
+from posterior_consensus.runtime.arguments import check_share
+from posterior_consensus.search.trees import cut, tree
+from posterior_consensus.sources.containers import Stored, stored
+from posterior_consensus.sources.labels import as_pair_source
+
+LINKAGES = ("single", "complete")
+_DIM = "stable_level"  # where the curve is stored
+_LEVELS = np.arange(1, 101) / 100
+_MOST_IN_CURVE = 5000  # signatures of which all similarities are computed although the level does not ask for them
+_TINY = 1e-12  # what a similarity misses the level by, if no more, is rounding
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StableComponents(HasLabels, Stored):
+    """Items that the draws keep together; made by :func:`stable_components`.
+
+    Attributes
+    ----------
+    labels : xarray.DataArray of shape (n_items,), dtype int32
+        Component of each item, 0 for the largest; of equally large ones the first has the lower number.
+    level : float
+        Share of the posterior in which labels of the items of a component agree.
+    linkage : {"single", "complete"}
+        Whether this holds along chains of items, or for every two items of a component.
+    curve : xarray.DataArray of shape (level,), or None
+        Number of components at the levels 0.01, 0.02, ..., 1; None for level 1 where more than 5,000 items differ.
+    n_draws : int or None
+        None where a similarity matrix alone was given.
+    """
+
+    labels: xr.DataArray
+    level: float
+    linkage: Literal["single", "complete"]
+    curve: xr.DataArray | None
+    n_draws: int | None
+
+    @property
+    def n_components(self) -> int:
+        """Number of components, those of one item included."""
+        return int(self.labels.max()) + 1
+
+    @property
+    def sizes(self) -> xr.DataArray:
+        """Number of items of each component, over ``component``, the largest first."""
+        return xr.DataArray(np.bincount(self.labels.values), dims="component", name="size")
+
+    @property
+    def components(self) -> list[list[Any]]:
+        """Items of each component, as their coordinate names them; without one, their positions."""
+        dim = str(self.labels.dims[0])
+        items = self.labels.indexes[dim] if dim in self.labels.indexes else pd.RangeIndex(self.labels.size)
+        order = np.argsort(self.labels.values, kind="stable")
+        return [items[rows].tolist() for rows in np.split(order, np.cumsum(self.sizes.values)[:-1])]
+
+    def to_dataset(self) -> xr.Dataset:
+        """Labels and curve as a Dataset that any file format holds."""
+        variables: dict[str, Any] = {"stable_component": self.labels}
+        attrs: dict[str, Any] = {"stable_components_level": self.level, "stable_components_linkage": self.linkage}
+        if self.curve is not None:
+            variables["stable_components_by_level"] = self.curve.rename(level=_DIM)
+        if self.n_draws is not None:
+            attrs["stable_components_draws"] = self.n_draws
+        return stored(self.labels, variables, attrs)
+
+    @classmethod
+    def _restored(cls, dataset: xr.Dataset) -> Self:
+        curve, attrs = "stable_components_by_level", dataset.attrs
+        return cls(
+            labels=dataset["stable_component"].rename("labels"),
+            level=float(attrs["stable_components_level"]),
+            linkage=attrs["stable_components_linkage"],
+            curve=dataset[curve].rename({_DIM: "level"}).rename("n_components") if curve in dataset else None,
+            n_draws=int(attrs["stable_components_draws"]) if "stable_components_draws" in attrs else None,
+        )
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A row for each component: its size, its share of the items, and the first few of them."""
+        dim, components = str(self.labels.dims[0]), self.components
+        return pd.DataFrame(
+            {
+                "size": [len(items) for items in components],
+                "share": [len(items) / self.labels.size for items in components],
+                dim: [", ".join(map(str, items[:4])) + (", ..." if len(items) > 4 else "") for items in components],
+            },
+            index=pd.RangeIndex(len(components), name="component"),
+        )
+
+    def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
+        alone = int(np.sum(self.sizes.values == 1))
+        within = "every two items" if self.linkage == "complete" else "items, in chains"
+        facts = [
+            ("level", f"{self.level:g}" + ("" if self.level == 1 else f", between {within}")),
+            ("of one item", str(alone)),
+            ("draws", "none, a similarity matrix alone" if self.n_draws is None else str(self.n_draws)),
+        ]
+        count = display.counted(self.n_components, "component")
+        title = f"StableComponents: {self.labels.size} items ({self.labels.dims[0]}) in {count}"
+        return title, facts, self.to_dataframe()
+
+
+def stable_components(
+    draws: Any, level: float = 1.0, *, linkage: Literal["single", "complete"] = "single"
+) -> StableComponents:
+    """Find the classes of items whose labels agree in a share of the draws.
+
+    Parameters
+    ----------
+    draws : PairSimilarity, PartitionDraws or anything :func:`as_partition_draws` takes
+    level : float in (0, 1]
+        Least share of the posterior in which two items are together. At 1 a component is a set of items that all draws
+        keep together.
+    linkage : {"single", "complete"}
+        Below level 1, whether items are of one component where a chain of such pairs connects them, or only where every
+        pair within it is one. The latter sets need not be unique: they are those of the tree of complete linkage.
+
+    Returns
+    -------
+    StableComponents
+
+    Raises
+    ------
+    ValueError
+        If `level` or `linkage` is not among those allowed, or the draws are invalid as :func:`as_partition_draws` says.
+    MemoryError
+        If the similarities of the items that differ take more than the memory budget.
+
+    See Also
+    --------
+    plot_stable_components : their number against the level.
+    partial_partition : items whose joint clustering has a given probability.
+
+    Notes
+    -----
+    The signature of an item is the vector of its labels over the draws. Items of one signature are a stable component
+    [1]_. Under Binder's loss with any costs, VI and the misclassification distance, some partition of least expected
+    loss keeps them together: as a part of a component moves from one cluster to another, the expected loss is a concave
+    function of how much of it has moved, and a concave function is least at an end. Stable components are thus what
+    every good partition has in common, and what may be merged before any search.
+
+    Below level 1 two items are linked where their posterior similarity is at least `level`. Draws of weight 0 do not
+    count.
+
+    References
+    ----------
+    .. [1] Bekkerman, Scholz and Viswanathan (2009), Improving clustering stability with combinatorial MRFs, KDD 2009,
+       99-107; report HPL-2009-46 of HP Laboratories.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> draws = [[0, 1, 1, 1, 2], [0, 1, 1, 1, 0], [0, 0, 0, 1, 1], [0, 1, 1, 1, 2]]
+    >>> pc.stable_components(draws).labels.values
+    array([1, 0, 0, 2, 3], dtype=int32)
+    >>> pc.stable_components(draws, 0.75).components
+    [[1, 2, 3], [0], [4]]
+    """
+    source = as_pair_source(draws)
+    level = check_share("level", level)
+    if linkage not in LINKAGES:
+        raise ValueError(f"`linkage` must be one of {', '.join(map(repr, LINKAGES))}; got {linkage!r}.")
+    signatures = source.signatures()
+    _, first = np.unique(signatures, return_index=True)
+    curve = None
+    if first.size <= _MOST_IN_CURVE or level < 1 or not source.labels_are_sure:
+        classes, numbers = _classes(source, first, level, linkage)
+        curve = xr.DataArray(numbers, {"level": _LEVELS}, ("level",), "n_components")
+        signatures = classes[signatures]
+    return StableComponents(
+        labels=source.items.array(_largest_first(signatures), "labels"),
+        level=level,
+        linkage=linkage,
+        curve=curve,
+        n_draws=source.n_draws,
+    )
+
+
+def _classes(
+    source: PairSource, first: npt.NDArray[np.intp], level: float, linkage: str
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    """Component of each signature, which an item stands for, and the number of components at each of the levels."""
+    if first.size == 1:
+        return np.zeros(1, np.int64), np.ones(_LEVELS.size, np.int64)
+    differ = source.of_items(first)
+    differ.check_memory("At level 1 it is not needed.")
+    merges = tree(differ.shared_similarity, linkage)
+    joined = np.searchsorted(merges[:, 2], 1.0 - np.append(_LEVELS, level) + _TINY, side="right")
+    *numbers, number = (first.size - joined).tolist()
+    return cut(merges, [number])[0], np.array(numbers)
+
+
+def _largest_first(classes: npt.NDArray[Any]) -> Labels:
+    """Number classes by their size, equal ones by first appearance."""
+    _, first, inverse, sizes = np.unique(classes, return_index=True, return_inverse=True, return_counts=True)
+    rank = np.empty(sizes.size, np.int32)
+    rank[np.lexsort((first, -sizes))] = np.arange(sizes.size)
+    return rank[inverse]

@@ -1,0 +1,250 @@
+"""The certificate of a partition: how far from the least expected loss it can be."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from posterior_consensus.bounds.bound import relative_gap, status
+from posterior_consensus.bounds.budget import Budget, Deadline, Foreseen
+from posterior_consensus.bounds.methods import BOUNDS, family_of
+from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.evaluate.expectation import mean_loss
+from posterior_consensus.losses.lookup import loss_attrs, needed_by, objective_from, objective_of
+from posterior_consensus.losses.record import Objective
+from posterior_consensus.results import display
+from posterior_consensus.results.work import Info
+from posterior_consensus.runtime.arguments import check_seconds
+from posterior_consensus.sources.containers import Stored, stored
+from posterior_consensus.sources.labels import as_pair_source
+
+_SAME = 1e-12  # relative difference of losses that is rounding
+_SECONDS = 60.0  # estimated time of the work
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Certificate(Stored):
+    """How far from the least expected loss a partition can be; made by :func:`certify`.
+
+    Attributes
+    ----------
+    partition : xarray.DataArray of shape (n_items,), dtype int32
+        The partition in question.
+    loss : PartitionLoss or PairLoss
+    expected_loss : float
+        That of the partition, in the loss's unit.
+    lower_bound : float
+        No partition's expected loss is below it; for "kcc", of no partition with as many clusters or fewer.
+    method : str
+        How the bound was found: the most laborious kind of work that was needed.
+    seconds : float
+        Time that bounding took.
+    better : xarray.DataArray of shape (n_items,), dtype int32, or None
+        A partition of smaller expected loss, if bounding found one.
+    better_loss : float
+        Its expected loss; that of the partition if there is none.
+    info : BinderBoundInfo, VIBoundInfo, RelaxationInfo, MatchingInfo or None
+        The method's record of its work.
+    """
+
+    partition: xr.DataArray
+    loss: Objective
+    expected_loss: float
+    lower_bound: float
+    method: str
+    seconds: float
+    better: xr.DataArray | None
+    better_loss: float
+    info: Info | None = None
+
+    @property
+    def gap(self) -> float:
+        """(expected_loss - lower_bound) / expected_loss; 0 where both are 0."""
+        return relative_gap(self.expected_loss, self.lower_bound)
+
+    @property
+    def status(self) -> str:
+        """Return "optimal" where the gap is below 1e-9, else "bounded"."""
+        return status(self.gap)
+
+    def to_dataset(self) -> xr.Dataset:
+        """Partition, expected loss, bound and gap as a Dataset that any file format holds."""
+        measure = {"loss": self.loss.name, "unit": self.loss.unit}
+        variables: dict[str, Any] = {
+            "certified_partition": self.partition.rename("certified_partition"),
+            "certified_loss": ((), self.expected_loss, measure),
+            "certified_lower_bound": ((), self.lower_bound, measure),
+            "certified_gap": self.gap,
+        }
+        if self.better is not None:
+            variables["better_partition"] = self.better.rename("better_partition")
+            variables["better_loss"] = ((), self.better_loss, measure)
+        attrs: dict[str, Any] = {
+            "certificate_status": self.status,
+            "certificate_method": self.method,
+            "certificate_seconds": self.seconds,
+        }
+        if self.info is not None:
+            attrs["certificate_info"] = self.info.to_json()
+        return stored(self.partition, variables, attrs | loss_attrs(self.loss, "certificate_"))
+
+    @classmethod
+    def _restored(cls, dataset: xr.Dataset) -> Self:
+        expected = float(dataset["certified_loss"])
+        found = "better_partition" in dataset
+        return cls(
+            partition=dataset["certified_partition"].rename("partition"),
+            loss=objective_from(dataset.attrs, "certificate_"),
+            expected_loss=expected,
+            lower_bound=float(dataset["certified_lower_bound"]),
+            method=dataset.attrs["certificate_method"],
+            seconds=float(dataset.attrs["certificate_seconds"]),
+            better=dataset["better_partition"].rename("better") if found else None,
+            better_loss=float(dataset["better_loss"]) if found else expected,
+            info=Info.from_json(dataset.attrs["certificate_info"]) if "certificate_info" in dataset.attrs else None,
+        )
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A row for the partition, for a better one if there is one, and for the bound."""
+        rows: list[tuple[str, int | None, float]] = [
+            ("the partition", int(self.partition.max()) + 1, self.expected_loss)
+        ]
+        if self.better is not None:
+            rows.append(("a better one", int(self.better.max()) + 1, self.better_loss))
+        rows.append(("lower bound", None, self.lower_bound))
+        frame = pd.DataFrame(rows, columns=["", "n_clusters", f"expected {self.loss.name}"]).set_index("")
+        return frame.astype({"n_clusters": "Int64"})
+
+    def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
+        gap = "none" if self.gap == 0 else f"{self.gap:.3g} of the expected loss at most"
+        facts = [
+            ("loss", self.loss.name + (f", in {self.loss.unit}" if self.loss.unit else "")),
+            ("gap", gap),
+            ("method", f"{self.method}, {display.duration(self.seconds)}"),
+        ]
+        if self.better is not None:
+            facts.append(("better", "bounding came across a better partition: the attribute `better`"))
+        return f"Certificate: {self.status}", facts, self.to_dataframe().map(_digits)
+
+
+def _digits(value: Any) -> str:
+    """As many digits as it takes to tell a bound from a loss."""
+    return "-" if pd.isna(value) else f"{value:.10g}"
+
+
+def certify(
+    draws: Any,
+    partition: Any,
+    loss: str | Objective | None = None,
+    *,
+    seconds: float | None = None,
+    progressbar: bool = True,
+) -> Certificate:
+    """Bound the least expected loss from below, and say how far from it a partition can be.
+
+    Parameters
+    ----------
+    draws : PairSimilarity, PartitionDraws or anything :func:`as_partition_draws` takes
+    partition : result object, DataArray or label vector of shape (n_items,)
+        As a rule the consensus under the same loss: the better it is, the faster the proof.
+    loss : str, PartitionLoss or PairLoss, optional
+        A loss for which there is a bounding method: "binder", or ``binder(a)`` with any costs; "vi"; the other metrics,
+        "jaccard", "nvi", "id" and "nid"; and "kcc", the objective of k-means on the one-hot matrix, at the partition's
+        number of clusters. By default the one that the partition was found under, if it is a result, else "vi". A
+        similarity matrix alone takes Binder's losses and "kcc".
+    seconds : float, optional
+        Time limit. The bound that is reached by then depends on the machine. By default a fixed amount of work is done,
+        about a minute's, or less where the optimum is proven before.
+    progressbar : bool
+        Whether to show progress where the work takes more than a second.
+
+    Returns
+    -------
+    Certificate
+
+    Raises
+    ------
+    ValueError
+        If the loss has no bounding method, `seconds` is not a positive number, or draws or partition are invalid.
+    MemoryError
+        If the matrices of items x items take more than the memory budget.
+
+    Notes
+    -----
+    The expected Binder loss of a partition c is, but for the scale 2 / n^2, the sum over pairs of items of
+
+        (2 - a) (1 - PSM_ij) if c joins i and j,   a PSM_ij if it separates them.
+
+    The sum of the smaller costs is a first, trivial bound. Which pairs can have the smaller cost at once is a problem
+    of correlation clustering [1]_, with triangle inequalities x_ij <= x_ik + x_kj where x = 1 for pairs apart. Any
+    Lagrange multipliers of at least 0 on these give a lower bound. They are found by packing of conflicted triangles
+    [2]_, by coordinate ascent, and by the linear program where that is needed. Where its solution is fractional the
+    search branches. Items that have equal labels in all draws are merged first. Pairs that the bound settles are
+    contracted.
+
+    The bound for VI is a Lagrangian relaxation. Every item has a problem of its own, the cluster it is best in.
+    Multipliers on pairs and triangle inequalities, by group of cluster sizes, restore the consistency of these
+    clusters. For any metric L the triangle inequality L(S, z_t) + L(S, z_u) >= L(z_t, z_u) bounds the expected loss by
+    half the mean loss between draws matched with draws far from them. These two bounds leave a gap where the posterior
+    is wide. The background pages derive them and say how large it was on examples.
+
+    The bound for "kcc" is a semidefinite relaxation over the partitions with as many clusters or fewer. Multipliers in
+    closed form prove a partition with clear clusters at the cost of an eigendecomposition. Others are found by steps of
+    one eigendecomposition each, and for more items than the budget has steps for the spectral bound is left.
+
+    References
+    ----------
+    .. [1] Bansal, Blum and Chawla (2004), Machine Learning 56, 89-113.
+       https://doi.org/10.1023/B:MACH.0000033116.57574.95
+    .. [2] Lange, Karrenbauer and Andres (2018), Partial optimality and fast lower bounds for weighted correlation
+       clustering, Proceedings of Machine Learning Research 80, 2892-2901.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> draws = [[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 1]]
+    >>> proof = pc.certify(draws, [0, 0, 1, 1], "binder")
+    >>> proof.status, proof.lower_bound
+    ('optimal', 0.09375)
+    """
+    record = objective_of(loss, partition)
+    source = as_pair_source(draws, {f"loss {record.name!r}": needed_by(record)})
+    if seconds is not None:
+        check_seconds(seconds)
+    budget = Foreseen(_SECONDS) if seconds is None else Deadline(float(seconds))
+    return certificate_within(budget, source, partition, record, progressbar=progressbar)
+
+
+def certificate_within(
+    budget: Budget, source: PairSource, partition: Any, record: Objective, *, progressbar: bool
+) -> Certificate:
+    """Do what :func:`certify` does with no more work than the budget holds."""
+    family = family_of(record)
+    if family is None:
+        losses = ", ".join(known.losses for known in BOUNDS.values())
+        raise ValueError(f"`loss` must have a bounding method, as {losses} have; got {record.name!r}.")
+    labels = source.as_labels(partition)
+    began = time.monotonic()
+    bound = family.bound(source, record, labels, budget=budget, progressbar=progressbar)
+    took = time.monotonic() - began
+    found = labels if bound.partition is None else bound.partition
+    expected = best = mean_loss(source, labels[np.newaxis], record)[0]
+    if found is not labels:
+        best = mean_loss(source, found[np.newaxis], record)[0]
+    is_better = best < expected * (1 - _SAME)
+    return Certificate(
+        partition=source.items.array(labels, "partition"),
+        loss=record,
+        expected_loss=float(expected),
+        lower_bound=min(bound.value, float(best if is_better else expected)),
+        method=bound.method,
+        seconds=took,
+        better=source.items.array(found, "better") if is_better else None,
+        better_loss=float(best if is_better else expected),
+        info=bound.info,
+    )

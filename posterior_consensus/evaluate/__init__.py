@@ -1,0 +1,1 @@
+"""Expected losses and similarities of pairs."""

@@ -1,0 +1,307 @@
+"""What a partition loses: against one other partition, against every draw, and in posterior expectation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from posterior_consensus.ensemble import counting
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.items import Items, aligned, labelled
+from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.ensemble.partitions import Labels, canonical_labels, smallest_dtype
+from posterior_consensus.kernels import contingency
+from posterior_consensus.kernels import loss as loss_kernels
+from posterior_consensus.kernels.loss import LinearLoss, Loss
+from posterior_consensus.losses.lookup import is_binder, loss_of, needed_by, objective_of
+from posterior_consensus.losses.record import Objective, PairLoss, PartitionLoss
+from posterior_consensus.sources.labels import as_pair_source, as_partition_draws
+
+Floats = npt.NDArray[np.float64]
+
+_SMALL = 32  # items of a cluster
+_AT_ONCE = 256  # rows of a matrix of losses
+
+
+def loss_matrix(partitions: npt.NDArray[Any], draws: PartitionDraws, loss: PartitionLoss) -> Floats:
+    """Return the loss of every partition (P, n) against every draw, (P, N)."""
+    n_items, arrays = draws.n_items, loss.arrays(draws.n_items)
+    if draws.drawn.are_in_memory:
+        return loss.scale(n_items) * unscaled_losses(partitions, draws.labels, draws.n_clusters, arrays)
+    joint = counting.joint_sums(draws.drawn, partitions, arrays.h)
+    own = contingency.size_sums(partitions, partitions.max(axis=1).astype(np.int64) + 1, arrays.h)
+    return _scaled_losses(draws, loss, joint, own)
+
+
+def losses_of_draws(rows: npt.NDArray[np.intp], draws: PartitionDraws, loss: PartitionLoss) -> Floats:
+    """Return the loss of some draws, by row number, as estimates of every draw, (rows.size, N)."""
+    if draws.drawn.are_in_memory:
+        return loss_matrix(draws.labels[rows], draws, loss)
+    h = loss.arrays(draws.n_items).h
+    joint = counting.joint_sums_of_draws(draws.drawn, rows, h)
+    return _scaled_losses(draws, loss, joint, counting.size_sums(draws.drawn, h)[rows])
+
+
+def _scaled_losses(draws: PartitionDraws, loss: PartitionLoss, joint: Floats, own: Floats) -> Floats:
+    arrays = loss.arrays(draws.n_items)
+    losses: Floats = loss_kernels.combine(arrays, joint, own, counting.size_sums(draws.drawn, arrays.h))
+    return loss.scale(draws.n_items) * losses
+
+
+def unscaled_losses(
+    partitions: npt.NDArray[Any],
+    labels: npt.NDArray[Any],
+    n_clusters: npt.NDArray[np.int64],
+    arrays: LinearLoss | Loss,
+) -> Floats:
+    """Do what :func:`loss_matrix` does for label vectors (N, n) with these numbers of clusters, but for the scale."""
+    sizes = partitions.max(axis=1).astype(np.int64) + 1
+    if sizes.max() - 1 <= np.iinfo(labels.dtype).max:  # kernels are compiled for each pair of types
+        partitions = partitions.astype(labels.dtype)
+    joint, drawn = contingency.joint_sums(partitions, sizes, labels, n_clusters, arrays.h)
+    own = contingency.size_sums(partitions, sizes, arrays.h)
+    losses: Floats = loss_kernels.combine(arrays, joint, own, drawn)
+    return losses
+
+
+def paired_losses(
+    draws: PartitionDraws, rows: npt.NDArray[np.intp], others: npt.NDArray[np.intp], loss: PartitionLoss
+) -> Floats:
+    """Return the loss (P,) of draw `rows[p]` as an estimate of draw `others[p]`, for each p."""
+    arrays = loss.arrays(draws.n_items)
+    joint = counting.paired_joint_sums(draws.drawn, rows, others, arrays.h)
+    own = counting.size_sums(draws.drawn, arrays.h)
+    losses: Floats = loss_kernels.combine_pairs(arrays, joint, own[rows], own[others])
+    return loss.scale(draws.n_items) * losses
+
+
+def all_losses(draws: PartitionDraws, loss: PartitionLoss) -> Floats:
+    """Return the loss (N, N) of every draw as an estimate of every draw; symmetric if B and C count alike."""
+    arrays = loss.arrays(draws.n_items)
+    losses = counting.all_joint_sums(draws.drawn, arrays.h)
+    own = counting.size_sums(draws.drawn, arrays.h)
+    for rows in (slice(first, first + _AT_ONCE) for first in range(0, draws.n_draws, _AT_ONCE)):
+        losses[rows] = loss_kernels.combine(arrays, losses[rows], own[rows], own)
+    losses *= loss.scale(draws.n_items)
+    if all(terms.get("B") == terms.get("C") for terms in (loss.numerator, loss.denominator)):
+        for row in range(draws.n_draws):  # a sum in another order may differ in its last digit
+            losses[row + 1 :, row] = losses[row, row + 1 :]
+    return losses
+
+
+def losses_between(partitions: npt.NDArray[Any], loss: PartitionLoss) -> Floats:
+    """Return the loss (P, P) of each of a few canonical partitions (P, n) as an estimate of each."""
+    n_clusters = partitions.max(axis=1).astype(np.int64) + 1
+    labels = partitions.astype(smallest_dtype(int(n_clusters.max())))
+    n_items = labels.shape[1]
+    return loss.scale(n_items) * unscaled_losses(labels, labels, n_clusters, loss.arrays(n_items))
+
+
+def mean_between(partitions: npt.NDArray[Any], loss: PartitionLoss) -> float:
+    """Return the mean of a symmetric loss over all pairs of canonical partitions (P, n); 0 for a single one."""
+    if len(partitions) == 1:
+        return 0.0
+    return float(losses_between(partitions, loss)[np.triu_indices(len(partitions), 1)].mean())
+
+
+def draw_losses(partitions: npt.NDArray[Any], draws: PartitionDraws, loss: PartitionLoss) -> Floats:
+    """Return the loss of every partition (P, n) expected given each draw, (P, N); only its mean counts.
+
+    For Binder's loss the allocations are averaged out where their probabilities are known.
+    """
+    marginal = draws.marginal_losses(partitions, loss)
+    return loss_matrix(partitions, draws, loss) if marginal is None else marginal
+
+
+def mean_loss(source: PairSource, partitions: npt.NDArray[Any], loss: Objective) -> Floats:
+    """Return the expected loss (P,) of every partition (P, n)."""
+    if isinstance(loss, PartitionLoss) and (source.labels_are_sure or not is_binder(loss)):
+        draws = source.as_draws(f"loss {loss.name!r}")
+        return draws.samples.mean(loss_matrix(partitions, draws, loss))
+    return loss_of_pairs(source.shared_similarity, partitions, loss)
+
+
+def least_loss(
+    draws: PairSource, loss: Objective, blocks: Iterable[npt.NDArray[Any]]
+) -> tuple[npt.NDArray[Any], list[float]]:
+    """The first partition of least expected loss among blocks of them (P, n), and all expected losses."""
+    best: npt.NDArray[Any] = np.empty(0, np.int32)
+    least, losses = np.inf, []
+    for block in blocks:
+        if len(block) == 0:
+            continue
+        expected = mean_loss(draws, block, loss)
+        losses += expected.tolist()
+        if expected.min() < least:
+            best, least = block[expected.argmin()], expected.min()
+    return best, losses
+
+
+class MeanLoss(NamedTuple):
+    """Expected losses (P,) of partitions, their Monte Carlo standard errors and effective sample sizes."""
+
+    value: Floats
+    mcse: Floats
+    ess: Floats
+
+
+def loss_and_error(source: PairSource, partitions: npt.NDArray[Any], loss: Objective) -> MeanLoss:
+    """Return the expected loss of every partition (P, n), and how well the draws determine it.
+
+    Error and sample size are NaN where the loss is no mean over draws, or there are none.
+    """
+    if source.n_draws is None or isinstance(loss, PairLoss):
+        unknown = np.full(len(partitions), np.nan)
+        return MeanLoss(mean_loss(source, partitions, loss), unknown, unknown)
+    draws = source.as_draws()
+    losses = draw_losses(partitions, draws, loss)
+    return MeanLoss(draws.samples.mean(losses), draws.samples.mcse(losses), draws.samples.ess(losses))
+
+
+def loss_of_pairs(similarity: Floats, partitions: npt.NDArray[Any], loss: Objective) -> Floats:
+    """Return the loss (P,) of every partition (P, n) given a similarity matrix (n, n), for a loss that pairs give."""
+    sizes = np.array([np.bincount(partition)[partition] for partition in partitions], dtype=np.float64)
+    links = np.array([_own_links(similarity, partition) for partition in partitions])
+    sums = similarity.sum(axis=1)
+    if isinstance(loss, PairLoss):
+        return loss.value(sizes, links, sums)
+    a, b, c = (loss.numerator[term] for term in "ABC")
+    n = partitions.shape[1]
+    joint, together, drawn = ((x.sum(axis=-1) - n) / 2 for x in (links, sizes, sums))
+    return loss.scale(n) * (a * joint + b * together + c * drawn)
+
+
+def _own_links(similarity: Floats, partition: npt.NDArray[Any]) -> Floats:
+    """Sum (n,) of every item's similarities to the members of its cluster, itself included."""
+    order = np.argsort(partition, kind="stable")
+    sizes = np.bincount(partition)
+    starts = np.cumsum(sizes) - sizes
+    links = np.empty(partition.size)
+    for k in np.flatnonzero(sizes > _SMALL):
+        members = order[starts[k] : starts[k] + sizes[k]]
+        links[members] = similarity[np.ix_(members, members)].sum(axis=1)
+    for size in np.unique(sizes[sizes <= _SMALL]):  # clusters of one size at once: there can be thousands
+        members = order[starts[sizes == size][:, np.newaxis] + np.arange(size)]
+        links[members] = similarity[members[:, :, np.newaxis], members[:, np.newaxis]].sum(axis=2)
+    return links
+
+
+def partition_loss(partition: Any, reference: Any, loss: str | PartitionLoss | None = None) -> float:
+    """Loss between two partitions of the same items.
+
+    Parameters
+    ----------
+    partition, reference : array_like of shape (n_items,), DataArray or result object
+        The partition that is judged and the one that it is judged against, such as an estimate and the truth; the names
+        of the labels do not matter.
+    loss : str or PartitionLoss, optional
+        Name in LOSSES, or a record such as ``binder(a=0.5)``. By default the one that a result was found under, else
+        "vi".
+
+    Returns
+    -------
+    float
+        In the loss's unit.
+
+    Raises
+    ------
+    ValueError
+        If the two have different numbers of items, labels are missing, negative or not whole numbers, or `loss` is not
+        given for two results of different losses.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> pc.partition_loss([0, 0, 1, 1], [0, 0, 0, 0], "vi")
+    1.0
+    >>> pc.partition_loss([1, 1, 2, 2, 3], [1, 2, 2, 3, 3], "binder")
+    0.32
+    """
+    record = loss_of(loss, partition, reference)
+    ours, theirs = two_partitions(partition, reference)
+    return float(loss_matrix(ours[np.newaxis], as_partition_draws(theirs[np.newaxis]), record)[0, 0])
+
+
+def two_partitions(one: Any, other: Any) -> tuple[Labels, Labels]:
+    """Return the canonical labels (n_items,) of two partitions of the same items, the second in the first's order."""
+    values = getattr(one, "labels", one), getattr(other, "labels", other)
+    dim = next((str(v.dims[0]) for v in values if isinstance(v, xr.DataArray) and v.ndim == 1), "item")
+    one, other = labelled(one, dim), labelled(other, dim)
+    if isinstance(one, xr.DataArray) and isinstance(other, xr.DataArray):
+        other = aligned(other, dim, one.coords, "other partition")
+    ours, theirs = canonical_labels(one), canonical_labels(other)
+    if ours.size != theirs.size:
+        raise ValueError(f"Two partitions must have the same items; got {ours.size} and {theirs.size} labels.")
+    return ours, theirs
+
+
+def expected_loss(draws: Any, partitions: Any, loss: str | Objective | None = None) -> xr.Dataset:
+    """Posterior expected loss of one partition or of many, with its Monte Carlo standard error.
+
+    Parameters
+    ----------
+    draws : PairSimilarity, PartitionDraws or anything :func:`as_partition_draws` takes
+    partitions : partition or sequence of partitions
+        One result object, DataArray or label vector of shape (n_items,), or a list or array (n_partitions, n_items) of
+        them.
+    loss : str, PartitionLoss or PairLoss, optional
+        Name in LOSSES or PAIR_LOSSES, or a record such as ``vi(a=0.5)``. By default the one that the results were found
+        under, else "vi". A similarity matrix alone gives Binder's loss and those of PAIR_LOSSES.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``expected_loss`` and ``mcse``, in the loss's unit, and the effective sample size ``ess`` behind them, over the
+        dimension ``partition``; without dimension for a single partition. Error and sample size are NaN for a
+        similarity matrix alone and for the losses of PAIR_LOSSES, which are no means over draws. Below an effective
+        sample size of 100 the error is rough: it can be much too small if a chain changes mode only a few times.
+
+    Raises
+    ------
+    ValueError
+        If a partition does not label the draws' items, or the draws are invalid as :func:`as_partition_draws` says.
+
+    See Also
+    --------
+    Samples.mcse, Samples.ess : how the standard error and the effective sample size are computed.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> draws = [[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 1]]
+    >>> pc.expected_loss(draws, [[0, 0, 1, 1], [0, 0, 0, 0]], "binder")["expected_loss"].values
+    array([0.09375, 0.46875])
+    """
+    source = as_pair_source(draws)
+    judged, single = one_or_many(partitions, source.items)
+    record = objective_of(loss, *judged)
+    as_pair_source(source, {f"loss {record.name!r}": needed_by(record)})
+    rows = np.stack([source.as_labels(partition, "partitions") for partition in judged])
+    expected, error, size = loss_and_error(source, rows, record)
+    attrs = {"loss": record.name, "unit": record.unit}
+    dataset = xr.Dataset(
+        {"expected_loss": ("partition", expected), "mcse": ("partition", error), "ess": ("partition", size)},
+        attrs=attrs if source.n_draws is None else attrs | {"n_draws": source.n_draws},
+    )
+    return dataset.squeeze("partition") if single else dataset
+
+
+def one_or_many(partitions: Any, items: Items) -> tuple[list[Any], bool]:
+    """List what is one partition of these items or holds several, and say whether it is one."""
+    if isinstance(partitions, xr.DataArray) and items.dim in partitions.dims:
+        partitions = partitions.transpose(..., items.dim)
+    if not _is_many(partitions):
+        return [partitions], True
+    if len(partitions) == 0:
+        raise ValueError("`partitions` must hold at least one partition; got none.")
+    return list(partitions), False
+
+
+def _is_many(partitions: Any) -> bool:
+    if isinstance(partitions, (np.ndarray, xr.DataArray)):
+        return partitions.ndim > 1
+    return isinstance(partitions, Sequence) and len(partitions) > 0 and not np.isscalar(partitions[0])

@@ -1,0 +1,263 @@
+"""How often are two items together? The posterior similarity matrix, formed or as an operator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+from scipy.sparse import csr_array
+from scipy.sparse.linalg import LinearOperator
+
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.pairs import PairSource, Result
+from posterior_consensus.kernels import coclustering, ensemble
+from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.arguments import check_count
+from posterior_consensus.sources.labels import as_pair_source
+
+Floats = npt.NDArray[np.float64]
+
+
+@overload
+def posterior_similarity_matrix(draws: Any, *, items: Any = None) -> xr.DataArray: ...
+
+
+@overload
+def posterior_similarity_matrix(draws: Any, *, nearest: int) -> csr_array: ...
+
+
+@overload
+def posterior_similarity_matrix(draws: Any, *, above: float) -> csr_array: ...
+
+
+def posterior_similarity_matrix(
+    draws: Any, *, items: Any = None, nearest: int | None = None, above: float | None = None
+) -> xr.DataArray | csr_array:
+    """Posterior probability that two items are in the same cluster, for every pair or for a part of them.
+
+    Parameters
+    ----------
+    draws : PairSimilarity, PartitionDraws or anything :func:`as_partition_draws` takes
+    items : array_like or slice, optional
+        The pairs of these items only: names, as xarray's ``sel`` takes them, where the items have a coordinate, and
+        else positions, as ``isel`` takes them. Booleans, one for each item, are positions in both cases.
+    nearest : int, optional
+        For each item its most similar others, so many.
+    above : float, optional
+        The pairs of two different items whose similarity is larger than this, from 0 and below 1. 0 gives all that
+        are ever together.
+
+    Returns
+    -------
+    xarray.DataArray of shape (n_items, n_items), dtype float64
+        Named ``psm``; its dimensions are the items' and the same with ``_bis`` appended, both with the items'
+        coordinate. Symmetric, in [0, 1], and 1 where items are always together. Without weights entries are exact: each
+        is a count of draws, divided once. With `items` they are the rows and columns.
+    scipy.sparse.csr_array of shape (n_items, n_items), dtype float64
+        With `nearest` or `above`; row and column k are the k-th item, ``draws.items.names[k]``. The diagonal is empty.
+        With `nearest` each row has that many entries, also where they are 0, and the array is not symmetric; of
+        equally similar items the first ones are taken. With `above` it is symmetric.
+
+    Raises
+    ------
+    MemoryError
+        If what is asked for takes more than the memory budget, 4 GB or what the environment variable
+        POSTERIOR_CONSENSUS_MEMORY says.
+    ValueError
+        If more than one of `items`, `nearest` and `above` is given, one of them is out of its range, and as
+        :func:`as_partition_draws`.
+    KeyError, IndexError
+        If there is no such item.
+
+    Notes
+    -----
+    PSM_ij = sum_t w_t 1{z_ti = z_tj}; of allocation probabilities sum_t w_t p_ti' p_tj, with ones on the diagonal.
+    Without weights the time is that of n^2 N / 64 x log2(clusters) bit operations;
+    the memory beyond the result is a few percent of it. `nearest` and `above` go through rows of the matrix, some at a
+    time, and take memory for those, the labels once more and the result; their time, too, grows with the square of the
+    number of items. Their entries are those of the matrix, bit
+    for bit; of allocation probabilities they are so but for rounding, and so are those of `items`.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> pc.posterior_similarity_matrix([[0, 0, 1], [0, 1, 1], [0, 0, 1], [2, 2, 2]]).values
+    array([[1.  , 0.75, 0.25],
+           [0.75, 1.  , 0.5 ],
+           [0.25, 0.5 , 1.  ]])
+    >>> pc.posterior_similarity_matrix([[0, 0, 1], [0, 1, 1], [0, 0, 1], [2, 2, 2]], above=0.4).toarray()
+    array([[0.  , 0.75, 0.  ],
+           [0.75, 0.  , 0.5 ],
+           [0.  , 0.5 , 0.  ]])
+    """
+    parts = {"items": items, "nearest": nearest, "above": above}
+    given = [name for name, value in parts.items() if value is not None]
+    if len(given) > 1:
+        raise ValueError(f"Only one of `items`, `nearest` and `above` can be given; got {' and '.join(given)}.")
+    source = as_pair_source(draws)
+    if nearest is not None:
+        return _nearest(source, check_count("nearest", nearest))
+    if above is not None:
+        return _above(source, above)
+    if items is not None:
+        source = source.of_items(source.items.positions_of(items))
+    if source.n_draws is not None:
+        source.check_memory("Ask for a part of it by `items`, `nearest` or `above`.")
+    attrs: dict[str, Any] = {"long_name": "posterior probability of being in the same cluster"}
+    if source.n_draws is not None:
+        attrs["n_draws"] = source.n_draws
+    return source.items.pair_array(source.similarity(), "psm").assign_attrs(attrs)
+
+
+def _nearest(source: PairSource, n_others: int) -> csr_array:
+    n = source.n_items
+    if n_others >= n:
+        raise ValueError(f"`nearest` must be at most the number of other items, {n - 1}; got {n_others}.")
+    memory.check(32 * n * n_others, f"The {n_others} nearest of each of {n} items", "Ask for fewer.")
+    columns, values = np.empty((n, n_others), np.int64), np.empty((n, n_others))
+    for first, rows in source.row_blocks():
+        own = slice(first, first + len(rows))
+        columns[own], values[own] = coclustering.nearest_in_rows(rows, first, n_others)
+    found = csr_array((values.ravel(), columns.ravel(), n_others * np.arange(n + 1)), shape=(n, n))
+    found.sort_indices()
+    return found
+
+
+def _above(source: PairSource, threshold: Any) -> csr_array:
+    if isinstance(threshold, bool) or not isinstance(threshold, (int, float, np.integer, np.floating)):
+        raise TypeError(f"`above` must be a number; got {threshold!r}.")
+    if not 0 <= threshold < 1:
+        raise ValueError(f"`above` must be a similarity from 0 and below 1; got {threshold!r}.")
+    n, n_pairs = source.n_items, 0
+    columns, values, counts = [], [], np.zeros(n + 1, np.int64)
+    for first, rows in source.row_blocks():
+        # Pairs of these items and later ones: where entries are rounded, both of a pair must come from one sum.
+        later = rows[:, first:]
+        row, column = np.nonzero(np.triu(later > threshold, 1))
+        n_pairs += row.size
+        memory.check(
+            64 * n_pairs, f"More than {n_pairs} pairs of similarity above {threshold}", "Take a larger `above`."
+        )
+        columns.append((column + first).astype(np.min_scalar_type(-n)))
+        values.append(later[row, column])
+        counts[first + 1 : first + 1 + len(rows)] = np.bincount(row, minlength=len(rows))
+    upper = csr_array((np.concatenate(values), np.concatenate(columns), np.cumsum(counts)), shape=(n, n))
+    return upper + upper.T
+
+
+def batch_shifts(draws: PartitionDraws) -> Iterator[Floats]:
+    """How far each batch of the draws moves the similarity matrix (n, n), multiplied so that squares add up.
+
+    With K batches the square of an entry's standard error is the sum over them of the squares of what comes out here;
+    see :func:`similarity_mcse`. NaN where one batch has all the weight.
+    """
+    psm, batches = draws.shared_similarity, draws.samples.batches
+    inflation = np.sqrt(len(batches) / (len(batches) - 1)) if len(batches) > 1 else np.nan
+    for batch in batches:
+        weight = moved = float(draws.weights[batch].sum())
+        if draws.weights.sum() == weight:
+            moved = np.nan
+        elif draws.samples.is_weighted:
+            moved = weight * (1 - batch.size / draws.n_draws) / (1 - weight)
+        yield inflation * moved * (draws.take(batch).shared_similarity - psm)
+
+
+def group_planes(
+    draws: PartitionDraws, groups: Sequence[npt.NDArray[np.intp]]
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Pack groups of draws, given by row numbers, for the kernels: bit planes, first word and size of each group."""
+    packed = [coclustering.pack_bit_planes(draws.drawn.of_draws(rows), draws.drawn.n_planes) for rows in groups]
+    words = np.cumsum([0, *(len(planes) for planes in packed)])
+    return np.concatenate(packed), words, np.array([len(rows) for rows in groups])
+
+
+def similarity_errors(draws: PartitionDraws) -> Floats:
+    """Monte Carlo standard error (n, n) of every entry of the similarity matrix; NaN for fewer than four draws."""
+    draws.check_memory("Take the errors of some items: `of_items`.")
+    if min(rows.size for rows in draws.samples.chains) < 4:
+        return np.full((draws.n_items, draws.n_items), np.nan)
+    if not draws.is_counted:
+        squares = np.zeros((draws.n_items, draws.n_items))
+        for shift in batch_shifts(draws):
+            squares += np.square(shift)
+        return np.sqrt(squares)
+    batches = draws.samples.batches
+    spread = coclustering.spread_of_batches(*group_planes(draws, batches), draws.n_items) / draws.n_draws**2
+    return np.sqrt(len(batches) / (len(batches) - 1) * spread)
+
+
+def similarity_operator(source: PairSource) -> LinearOperator:
+    """Return the posterior similarity matrix as an operator: of draws, products cost n x N and no n x n array."""
+    n = source.n_items
+
+    def product(vectors: Floats) -> Floats:
+        return source.product(np.asarray(vectors.reshape(n, -1), dtype=np.float64))
+
+    def product_with_vector(vector: Floats) -> Floats:
+        return product(vector).ravel()
+
+    return LinearOperator(
+        (n, n),
+        dtype=np.float64,
+        matvec=product_with_vector,
+        rmatvec=product_with_vector,
+        matmat=product,
+        rmatmat=product,
+    )
+
+
+def mean_similarities(
+    source: PairSource, labels: npt.NDArray[Any], function: Callable[[Floats, npt.NDArray[Any]], Result]
+) -> Iterator[tuple[slice, Result]]:
+    """Call ``function(means, labels)`` for blocks of items, in their order.
+
+    `means` (m, K) are the mean similarities of every item of a block to the other members of each cluster; NaN where
+    there are none.
+    """
+    return source.map_links(labels, _means, np.bincount(labels), function)
+
+
+def own_and_nearest(source: PairSource, labels: npt.NDArray[Any]) -> tuple[Floats, npt.NDArray[np.int32], Floats]:
+    """Mean similarity (n,) of every item to the others of its cluster, the nearest other cluster, and that to it.
+
+    NaN for an item alone, and -1 and NaN where there is no other cluster.
+    """
+    n_clusters = int(labels.max()) + 1
+    if isinstance(source, PartitionDraws) and source.labels_are_sure and n_clusters > 1:
+        drawn = source.drawn
+        if not memory.fits(4 * int(source.starts[-1]) * n_clusters):
+            begins = np.concatenate([[0], np.cumsum(drawn.sizes, dtype=np.int64)])
+            addends, total = source.samples.addends
+            sizes, kernel = np.bincount(labels), ensemble.own_and_nearest
+            own, nearest, other = kernel(drawn.values, source.starts, begins, addends, total, labels, sizes)
+            return own, nearest, other
+    found = [one for _, one in mean_similarities(source, labels, _own_and_nearest)]
+    own, nearest, other = (np.concatenate(column) for column in zip(*found, strict=True))
+    return own, nearest, other
+
+
+def _own_and_nearest(means: Floats, labels: npt.NDArray[Any]) -> tuple[Floats, npt.NDArray[np.int32], Floats]:
+    items = np.arange(labels.size)
+    own = means[items, labels]
+    if means.shape[1] == 1:
+        return own, np.full(labels.size, -1, np.int32), np.full(labels.size, np.nan)
+    means[items, labels] = -1.0
+    ties = means >= means.max(axis=1, keepdims=True) - 1e-12
+    nearest = ties.argmax(axis=1).astype(np.int32)
+    return own, nearest, means[items, nearest]
+
+
+def _means(
+    links: Floats,
+    labels: npt.NDArray[Any],
+    total: float,
+    sizes: npt.NDArray[np.intp],
+    function: Callable[[Floats, npt.NDArray[Any]], Result],
+) -> Result:
+    others = np.tile(sizes, (labels.size, 1))
+    others[np.arange(labels.size), labels] -= 1
+    means = np.divide(links, total * others, out=np.full(links.shape, np.nan), where=others > 0)
+    return function(np.clip(means, 0.0, 1.0), labels)

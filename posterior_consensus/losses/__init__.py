@@ -1,0 +1,33 @@
+"""The losses: what an estimate is judged by."""
+
+from posterior_consensus.losses.pair_losses import PAIR_LOSSES, kcc, pear, vi_lower_bound
+from posterior_consensus.losses.partition_losses import (
+    LOSSES,
+    binder,
+    information_distance,
+    jaccard,
+    nid,
+    nmi,
+    nvi,
+    one_minus_ari,
+    vi,
+)
+from posterior_consensus.losses.record import PairLoss, PartitionLoss
+
+__all__ = [
+    "LOSSES",
+    "PAIR_LOSSES",
+    "PairLoss",
+    "PartitionLoss",
+    "binder",
+    "information_distance",
+    "jaccard",
+    "kcc",
+    "nid",
+    "nmi",
+    "nvi",
+    "one_minus_ari",
+    "pear",
+    "vi",
+    "vi_lower_bound",
+]

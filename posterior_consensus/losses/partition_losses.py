@@ -1,0 +1,371 @@
+"""The losses between partitions, one factory each, and LOSSES, which has them by name.
+
+The sums A, B, C and top of their formulas are those of :mod:`posterior_consensus.losses.record`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+
+from posterior_consensus.losses.record import TERMS, Floats, PartitionLoss
+from posterior_consensus.runtime.arguments import check_between
+
+
+def pairs(n_items: int) -> Floats:
+    """Return the table h(x) = x (x - 1) / 2 for x = 0 to `n_items`: the number of pairs in a cluster."""
+    x = np.arange(n_items + 1, dtype=np.float64)
+    return x * (x - 1) / 2
+
+
+def information(n_items: int) -> Floats:
+    """Return the table h(x) = x log2 x for x = 0 to `n_items`: n times an entropy in bits is h(n) less its sum."""
+    x = np.arange(n_items + 1, dtype=np.float64)
+    return x * np.log2(np.maximum(x, 1))
+
+
+def _per_item(n_items: int) -> float:
+    return 1.0 / n_items
+
+
+def _per_ordered_pair(n_items: int) -> float:
+    return 2.0 / n_items**2
+
+
+def binder(a: float | None = None, *, tau: float | None = None) -> PartitionLoss:
+    """Binder's loss: pairs on which two partitions disagree, 2 / n^2 for each, in [0, 1] for a = 1.
+
+    Parameters
+    ----------
+    a : float in (0, 2), optional
+        Cost of separating a pair that the draw has together; 2 - a is that of joining a pair that the draw has apart.
+        By default 1.
+    tau : float in (0, 1), optional
+        The pair threshold, another way to say a = 2 (1 - tau): the least expected loss joins a pair alone where its
+        similarity exceeds tau. The default a = 1 is tau = 1/2. :func:`pair_threshold` finds a tau that suits the draws.
+
+    Returns
+    -------
+    PartitionLoss
+
+    Raises
+    ------
+    ValueError
+        If `a` or `tau` is out of its range, or both are given.
+
+    Notes
+    -----
+    L = (2 / n^2) [a (C - A) + (2 - a) (B - A)] with h(x) = x (x - 1) / 2 [1]_ [2]_.
+
+    With X_ij the posterior similarity of items i and j, the expected loss is (4 / n^2) times the sum of tau - X_ij over
+    the pairs that the estimate has together, up to a constant.
+
+    References
+    ----------
+    .. [1] Binder (1978), Biometrika 65(1), 31-38. https://doi.org/10.1093/biomet/65.1.31
+    .. [2] Dahl, Johnson and Mueller (2022), Journal of Computational and Graphical Statistics 31(4), 1189-1201.
+       https://doi.org/10.1080/10618600.2022.2069779
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> pc.partition_loss([0, 0, 1, 1], [0, 0, 0, 0], pc.binder(a=0.5))
+    0.25
+    >>> pc.partition_loss([0, 0, 1, 1], [0, 1, 2, 3], pc.binder(a=0.5))
+    0.375
+    >>> pc.partition_loss([0, 0, 1, 1], [0, 1, 2, 3], pc.binder(tau=0.75))
+    0.375
+    """
+    a = _cost(a, tau)
+    return PartitionLoss(
+        name="binder" if a == 1 else f"binder(a={a:g})",
+        formula="(2 / n^2) (B + C - 2 A)" if a == 1 else f"(2 / n^2) ({2 - a:g} B + {a:g} C - 2 A)",
+        h=pairs,
+        numerator={"A": -2.0, "B": 2.0 - a, "C": a},
+        scale=_per_ordered_pair,
+        upper="1 - 1 / n" if a == 1 else f"{max(a, 2 - a):g} (1 - 1 / n)",
+        metric=a == 1,
+        reference="https://doi.org/10.1093/biomet/65.1.31",
+        parameters={"a": a},
+    )
+
+
+def vi(a: float = 1.0) -> PartitionLoss:
+    """Variation of information, in bits.
+
+    Parameters
+    ----------
+    a : float in (0, 2)
+        Weight of the information lost by separating what the draw has together; 2 - a is that of joining what it has
+        apart.
+
+    Returns
+    -------
+    PartitionLoss
+
+    Notes
+    -----
+    L = (1 / n) [a (C - A) + (2 - a) (B - A)] with h(x) = x log2 x; for a = 1 it is H(estimate | draw) + H(draw |
+    estimate) [1]_ [2]_.
+
+    References
+    ----------
+    .. [1] Meila (2007), Journal of Multivariate Analysis 98(5), 873-895. https://doi.org/10.1016/j.jmva.2006.11.013
+    .. [2] Dahl, Johnson and Mueller (2022), Journal of Computational and Graphical Statistics 31(4), 1189-1201.
+       https://doi.org/10.1080/10618600.2022.2069779
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> pc.partition_loss([0, 0, 1, 1], [0, 0, 0, 0], pc.vi(a=0.5))
+    0.5
+    >>> pc.partition_loss([0, 0, 1, 1], [0, 1, 2, 3], pc.vi(a=0.5))
+    1.5
+    """
+    a = check_between("a", a, 2)
+    return PartitionLoss(
+        name="vi" if a == 1 else f"vi(a={a:g})",
+        formula="(B + C - 2 A) / n" if a == 1 else f"({2 - a:g} B + {a:g} C - 2 A) / n",
+        h=information,
+        numerator={"A": -2.0, "B": 2.0 - a, "C": a},
+        scale=_per_item,
+        unit="bits",
+        upper="log2 n" if a == 1 else f"{max(a, 2 - a):g} log2 n",
+        metric=a == 1,
+        reference="https://doi.org/10.1016/j.jmva.2006.11.013",
+        parameters={"a": a},
+    )
+
+
+def one_minus_ari() -> PartitionLoss:
+    """One minus the adjusted Rand index; above 1 where two partitions agree less than by chance.
+
+    Returns
+    -------
+    PartitionLoss
+
+    Notes
+    -----
+    L = ((B + C) / 2 - A) / ((B + C) / 2 - B C / top) with h(x) = x (x - 1) / 2 [1]_.
+
+    References
+    ----------
+    .. [1] Hubert and Arabie (1985), Journal of Classification 2, 193-218. https://doi.org/10.1007/BF01908075
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> pc.partition_loss([0, 0, 1, 1], [0, 0, 0, 1], pc.losses.one_minus_ari())
+    1.0
+    """
+    return PartitionLoss(
+        name="omari",
+        formula="((B + C) / 2 - A) / ((B + C) / 2 - B C / top)",
+        h=pairs,
+        numerator={"A": -1.0, "B": 0.5, "C": 0.5},
+        denominator={"B": 0.5, "C": 0.5, "B C / top": -1.0},
+        upper="1.5",
+        reference="https://doi.org/10.1007/BF01908075",
+    )
+
+
+def jaccard() -> PartitionLoss:
+    """Jaccard distance of the sets of pairs that two partitions have together.
+
+    Returns
+    -------
+    PartitionLoss
+
+    Notes
+    -----
+    L = (B + C - 2 A) / (B + C - A) with h(x) = x (x - 1) / 2; a metric, as the Jaccard distance of any two sets [1]_.
+
+    References
+    ----------
+    .. [1] Levandowsky and Winter (1971), Nature 234, 34-35. https://doi.org/10.1038/234034a0
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> pc.partition_loss([0, 0, 1, 1], [0, 0, 0, 1], pc.losses.jaccard())
+    0.75
+    """
+    return PartitionLoss(
+        name="jaccard",
+        formula="(B + C - 2 A) / (B + C - A)",
+        h=pairs,
+        numerator={"A": -2.0, "B": 1.0, "C": 1.0},
+        denominator={"A": -1.0, "B": 1.0, "C": 1.0},
+        metric=True,
+        reference="https://doi.org/10.1038/234034a0",
+    )
+
+
+_VINH = "https://jmlr.org/papers/v11/vinh10a.html"
+
+
+def nvi() -> PartitionLoss:
+    """Normalised variation of information: VI over the joint entropy.
+
+    Returns
+    -------
+    PartitionLoss
+
+    Notes
+    -----
+    L = (B + C - 2 A) / (top - A) with h(x) = x log2 x: Vinh, Epps and Bailey (2010),
+    Journal of Machine Learning Research 11, 2837-2854.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> pc.partition_loss([0, 0, 1, 1], [0, 1, 2, 3], pc.losses.nvi())
+    0.5
+    """
+    return PartitionLoss(
+        name="nvi",
+        formula="(B + C - 2 A) / (top - A)",
+        h=information,
+        numerator={"A": -2.0, "B": 1.0, "C": 1.0},
+        denominator={"top": 1.0, "A": -1.0},
+        metric=True,
+        reference=_VINH,
+    )
+
+
+def information_distance() -> PartitionLoss:
+    """Information distance: the larger of the two conditional entropies, in bits.
+
+    Returns
+    -------
+    PartitionLoss
+
+    Notes
+    -----
+    L = (max(B, C) - A) / n with h(x) = x log2 x: Vinh, Epps and Bailey (2010),
+    Journal of Machine Learning Research 11, 2837-2854.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> pc.partition_loss([0, 0, 1, 1], [0, 1, 2, 3], pc.losses.information_distance())
+    1.0
+    """
+    return PartitionLoss(
+        name="id",
+        formula="(max(B, C) - A) / n",
+        h=information,
+        numerator={"A": -1.0, "max(B, C)": 1.0},
+        scale=_per_item,
+        unit="bits",
+        upper="log2 n",
+        metric=True,
+        reference=_VINH,
+    )
+
+
+def nid() -> PartitionLoss:
+    """Normalised information distance: the information distance over the larger entropy.
+
+    Returns
+    -------
+    PartitionLoss
+
+    Notes
+    -----
+    L = (max(B, C) - A) / (top - min(B, C)) with h(x) = x log2 x: Vinh, Epps and Bailey (2010),
+    Journal of Machine Learning Research 11, 2837-2854.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> pc.partition_loss([0, 0, 1, 1], [0, 1, 2, 3], pc.losses.nid())
+    0.5
+    """
+    return PartitionLoss(
+        name="nid",
+        formula="(max(B, C) - A) / (top - min(B, C))",
+        h=information,
+        numerator={"A": -1.0, "max(B, C)": 1.0},
+        denominator={"top": 1.0, "min(B, C)": -1.0},
+        metric=True,
+        reference=_VINH,
+    )
+
+
+_NMI_NORMALIZERS: dict[str, dict[str, float]] = {
+    "geometric": {"sqrt((top - B) (top - C))": 1.0},
+    "arithmetic": {"top": 1.0, "B": -0.5, "C": -0.5},
+    "min": {"top": 1.0, "max(B, C)": -1.0},
+    "max": {"top": 1.0, "min(B, C)": -1.0},
+}
+
+
+def nmi(average_method: Literal["geometric", "arithmetic", "min", "max"] = "geometric") -> PartitionLoss:
+    """One minus the normalised mutual information.
+
+    Parameters
+    ----------
+    average_method : {"geometric", "arithmetic", "min", "max"}
+        Mean of the two entropies that divides the mutual information, named as scikit-learn names it; its default is
+        "arithmetic".
+
+    Returns
+    -------
+    PartitionLoss
+
+    Notes
+    -----
+    L = 1 - (top - B - C + A) / M(top - B, top - C) with h(x) = x log2 x and M the mean [1]_.
+
+    References
+    ----------
+    .. [1] Strehl and Ghosh (2002), Journal of Machine Learning Research 3, 583-617.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> round(pc.partition_loss([0, 0, 1, 1], [0, 1, 2, 3], pc.losses.nmi("arithmetic")), 6)
+    0.333333
+    """
+    if average_method not in _NMI_NORMALIZERS:
+        raise ValueError(
+            f"`average_method` must be one of {', '.join(map(repr, _NMI_NORMALIZERS))}; got {average_method!r}."
+        )
+    normalizer = _NMI_NORMALIZERS[average_method]
+    numerator = dict.fromkeys(TERMS, 0.0) | normalizer
+    for term, coefficient in {"top": -1.0, "A": -1.0, "B": 1.0, "C": 1.0}.items():
+        numerator[term] += coefficient
+    return PartitionLoss(
+        name="nmi" if average_method == "geometric" else f"nmi({average_method})",
+        formula="1 - (top - B - C + A) / M(top - B, top - C)",
+        h=information,
+        numerator=numerator,
+        denominator=normalizer,
+        metric=average_method == "max",  # then it is NID
+        reference="https://jmlr.org/papers/v3/strehl02a.html",
+        parameters={"average_method": average_method},
+    )
+
+
+LOSSES: dict[str, Callable[..., PartitionLoss]] = {
+    "vi": vi,
+    "binder": binder,
+    "omari": one_minus_ari,
+    "jaccard": jaccard,
+    "nvi": nvi,
+    "id": information_distance,
+    "nid": nid,
+    "nmi": nmi,
+}
+"""Losses by name; each factory, called without arguments, gives the record of that name."""
+
+
+def _cost(a: float | None, tau: float | None) -> float:
+    if tau is None:
+        return 1.0 if a is None else check_between("a", a, 2)
+    if a is not None:
+        raise ValueError(f"`a` and `tau` must not both be given, as a = 2 (1 - tau); got a={a!r} and tau={tau!r}.")
+    return 2.0 * (1.0 - check_between("tau", tau, 1))

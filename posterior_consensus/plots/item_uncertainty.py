@@ -1,0 +1,133 @@
+"""The uncertainty of every item as a picture."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from posterior_consensus.answers.item_uncertainty import ItemUncertainty
+from posterior_consensus.ensemble.items import Items
+from posterior_consensus.plots.axes import (
+    MOST_IN_ROW,
+    extent,
+    label_clusters,
+    label_items,
+    new_axes,
+    some_of,
+    with_share,
+)
+from posterior_consensus.plots.colours import (
+    MARKERS,
+    NEUTRAL,
+    colours_of,
+    ink,
+    is_patterned,
+    patch_style,
+    patterns_of,
+    repeats,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_MOST_CLUSTERS = 50  # parted by lines; the lines of more would cover the bars
+
+
+def plot_item_uncertainty(
+    items: ItemUncertainty, *, figsize: tuple[float, float] | None = None, ax: Axes | None = None
+) -> Axes:
+    """Plot the mean posterior similarity of each item to the rest of its cluster, and to the nearest other cluster.
+
+    Parameters
+    ----------
+    items : ItemUncertainty
+        What :func:`item_uncertainty` gives.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    TypeError
+        If `items` is not an ItemUncertainty.
+
+    Notes
+    -----
+    Items stand by cluster and, within it, the most certain first. The bar, in the cluster's colour, is the mean
+    similarity to the rest of the cluster; an item on its own has none. The point, in the other cluster's colour, is the
+    mean similarity to that cluster: above the bar, the item would rather be there. After twenty colours come
+    patterns, of points other shapes. Items are named where their names can be read at the size of the axes, else
+    clusters are. Of more than 20,000 items so many are drawn, at random, and the axis says so.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> draws = [[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 1]]
+    >>> ax = pc.plot_item_uncertainty(pc.item_uncertainty(draws, [0, 0, 1, 1]))
+    >>> ax.get_ylabel()
+    'mean posterior similarity'
+    """
+    if not isinstance(items, ItemUncertainty):
+        raise TypeError(f"`items` must be what item_uncertainty() returns; got {type(items).__name__}.")
+    n_items, dim = items.cluster.size, str(items.cluster.dims[0])
+    at = some_of(n_items, MOST_IN_ROW, MOST_IN_ROW)
+    cluster, own = items.cluster.values, np.nan_to_num(items.probability.values)
+    order = at[np.lexsort([np.nan_to_num(items.nearest_probability.values[at]), -own[at], cluster[at]])]
+    ax = new_axes(ax, figsize, 7.2, 3.4)
+    room = extent(ax)[0] / order.size  # points an item
+    edges = np.arange(order.size + 1) - 0.5
+    sizes = np.bincount(cluster[at], minlength=int(cluster.max()) + 1)
+    ends = np.cumsum(sizes)
+    patterned = is_patterned(extent(ax)[0], sizes.size)
+    for k, (size, end) in enumerate(zip(sizes, ends, strict=True)):
+        rows = slice(end - size, end)
+        ax.stairs(own[order[rows]], edges[end - size : end + 1], fill=True, alpha=0.6, **patch_style(k, patterned))
+    if sizes.size <= _MOST_CLUSTERS:
+        ax.vlines(ends[:-1] - 0.5, 0, 1.02, colors=ink(), linewidths=0.8, linestyles=":")
+    elsewhere = np.flatnonzero(items.nearest.values[order] >= 0)
+    nearest = items.nearest.values[order]
+    for pattern in np.unique(patterns_of(nearest[elsewhere])):
+        at = elsewhere[patterns_of(nearest[elsewhere]) == pattern]
+        ax.scatter(
+            at,
+            items.nearest_probability.values[order[at]],
+            s=np.clip(room, 3.0, 5.0) ** 2,
+            c=colours_of(nearest[at]),
+            marker=MARKERS[pattern],
+            edgecolors=ink(),
+            linewidths=0.6 if room > 4 else 0.2,
+            zorder=2.5,
+            clip_on=False,
+        )
+    ax.set(xlim=(-0.5, order.size - 0.5), ylim=(0, 1.02), ylabel="mean posterior similarity")
+    ax.set_xlabel(with_share(dim, order.size, n_items))
+    ax.tick_params(axis="x", length=0)
+    if not label_items(ax, "x", Items.along(items.cluster, dim).named(order)):
+        label_clusters(ax, "x", sizes, [str(name) for name in items.names])
+    ax.set_xlabel(ax.get_xlabel() + repeats(sizes.size, patterned))
+    _add_legend(ax)
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def _add_legend(ax: Axes) -> None:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    entries = [
+        Patch(color=NEUTRAL, alpha=0.6, label="with own cluster"),
+        Line2D([], [], linestyle="", marker="o", markersize=4, color=NEUTRAL, label="with nearest other"),
+    ]
+    ax.legend(
+        handles=entries,
+        frameon=False,
+        fontsize="small",
+        ncols=2 if extent(ax)[0] > 250 else 1,
+        loc="lower right",
+        bbox_to_anchor=(1.0, 1.0),
+    )

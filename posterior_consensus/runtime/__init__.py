@@ -1,0 +1,1 @@
+"""Threads, workers, memory, progress, and checks of plain arguments."""

@@ -1,0 +1,212 @@
+"""Independent work on the threads of one pool: blocks of loops, and calls that a time limit or Ctrl-C ends.
+
+Where a dask client is active, large enough calls go to its workers.
+
+Threads of Python survive a fork and calls from many threads at once, which numba's own parallel loops do not: GNU
+OpenMP ends a forked process that enters it again. What they call are serial kernels that release the interpreter.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from functools import cache
+from itertools import count
+from threading import Event, Lock, current_thread
+from typing import Any, TypeVar
+
+import numba
+import numpy as np
+
+from posterior_consensus.runtime import cluster
+
+Result = TypeVar("Result")
+
+_WORTH = 1 << 19  # elementary steps, about half a millisecond of them, below which a thread costs more than it saves
+_BLOCKS_PER_THREAD = 12  # so that threads end at about the same time
+_AHEAD = 2  # calls of each thread whose results may wait to be taken
+_NAME = "posterior_consensus"
+
+_pool: ThreadPoolExecutor | None = None
+_lock = Lock()
+
+
+def n_threads() -> int:
+    """Number of threads: that of the processors, or what the environment variable NUMBA_NUM_THREADS says.
+
+    A call on a worker of a cluster has one: the worker runs several.
+    """
+    number: int = 1 if cluster.is_worker_call() else numba.config.NUMBA_NUM_THREADS
+    return number
+
+
+def in_blocks(kernel: Callable[..., None], first: int, last: int, *arguments: Any, work: int) -> None:
+    """Call `kernel(begin, end, *arguments)` for blocks that make up the range from `first` to `last`.
+
+    The kernel writes to what belongs to its own block only, so that the blocks change nothing in the outcome. `work`
+    is the number of elementary steps that one index takes.
+    """
+    size = last - first
+    helpers = min(n_threads(), size, size * work // _WORTH) - 1
+    if helpers < 1:
+        kernel(first, last, *arguments)
+        return
+    n_blocks = min(size, _BLOCKS_PER_THREAD * (helpers + 1))
+    blocks = count()
+
+    def take_blocks() -> None:
+        while (block := next(blocks)) < n_blocks:  # the interpreter's lock makes each number go to one thread
+            kernel(first + size * block // n_blocks, first + size * (block + 1) // n_blocks, *arguments)
+
+    helping = [_threads().submit(take_blocks) for _ in range(helpers)]
+    try:
+        take_blocks()
+    finally:  # after Ctrl-C nothing may go on writing to what the caller has given up
+        blocks = count(n_blocks)
+        # Those that have not begun are not waited for: all threads may be busy with calls that wait here too.
+        begun = [helper for helper in helping if not helper.cancel()]
+        wait(begun)
+        arguments = ()  # those that have not begun stay in the queue of busy threads and would keep the arrays
+    for helper in begun:
+        helper.result()
+
+
+def in_order(function: Callable[..., Result], calls: Iterable[tuple[Any, ...]]) -> Iterator[Result]:
+    """Give the results of these calls in their order; threads work a few calls ahead.
+
+    A call from one of the threads is served by that thread alone: all others may be waiting in the same way.
+    """
+    if n_threads() == 1 or current_thread().name.startswith(_NAME):
+        yield from (function(*call) for call in calls)
+        return
+    ahead: deque[Future[Result]] = deque()
+    try:
+        for call in calls:
+            ahead.append(_threads().submit(function, *call))
+            if len(ahead) >= _AHEAD * n_threads():
+                yield ahead.popleft().result()
+        while ahead:
+            yield ahead.popleft().result()
+    finally:  # after Ctrl-C or an error nothing may go on reading what the caller has given up
+        wait([future for future in ahead if not future.cancel()])
+
+
+class Executor:
+    """Calls functions, which must return soon after `stop` holds 1.
+
+    What is called is best a function of a module or a method of an object that can be pickled, with arguments that
+    can: nothing but `stop` asks for memory that the caller shares.
+
+    Attributes
+    ----------
+    stop : uint8 array of shape (1,)
+        What the functions are to look at.
+    stopped : str
+        "seconds" or "interrupted" once the time is over or Ctrl-C was pressed, else empty.
+    """
+
+    def __init__(self, n_jobs: int, seconds: float | None, n_labels: int = 0) -> None:
+        """Use so many threads, -1 for one for each processor, or none but the calling one if it is 0.
+
+        With -1 and calls that read enough labels, `n_labels`, the workers of an active dask client take them.
+        """
+        self.stop = np.zeros(1, np.uint8)
+        self.stopped = ""
+        self._n_threads = n_threads() if n_jobs == -1 else n_jobs
+        self._deadline = np.inf if seconds is None else time.monotonic() + seconds
+        client = cluster.client_for(n_labels) if n_jobs == -1 else None
+        self._workers = None if client is None else cluster.Workers(client, self.stop)
+
+    def __enter__(self) -> Executor:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop[0] = 1  # for work that an error has left behind
+        self._workers = None  # and with it what the workers were sent
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_workers": None}
+
+    def results(self, function: Callable[..., Result], calls: Sequence[tuple[Any, ...]]) -> list[Result]:
+        """Return what the function gives for each of these arguments."""
+        if self._workers is not None and len(calls) > 1:
+            return self._workers.results(function, calls, self._left, self.halt)
+        if not self._n_threads or not calls:
+            return [self._result(function, call) for call in calls]
+        found: dict[int, Result] = {}
+        numbers = count()
+
+        def take_calls() -> None:
+            while (number := next(numbers)) < len(calls):
+                found[number] = function(*calls[number])
+
+        helpers = [_threads().submit(take_calls) for _ in range(min(self._n_threads, len(calls)))]
+        try:
+            if wait(helpers, self._left(), return_when=FIRST_EXCEPTION).not_done:
+                self.halt("seconds")
+        except KeyboardInterrupt:
+            self.halt("interrupted")
+        for helper in helpers:
+            helper.result()
+        return [found[number] for number in range(len(calls))]
+
+    def _result(self, function: Callable[..., Result], call: tuple[Any, ...]) -> Result:
+        self.is_over()
+        try:
+            return function(*call)
+        except (KeyboardInterrupt, SystemError) as error:
+            # Of one that comes while numba hands a result over, Python makes a SystemError.
+            if isinstance(error, SystemError) and not isinstance(error.__cause__, KeyboardInterrupt):
+                raise
+            self.halt("interrupted")
+            return function(*call)
+
+    def _left(self) -> float | None:
+        return None if np.isinf(self._deadline) else max(0.0, self._deadline - time.monotonic())
+
+    def is_over(self) -> bool:
+        """Whether work of the calling thread is to end, as the time is over or Ctrl-C was pressed."""
+        if time.monotonic() > self._deadline:
+            self.halt("seconds")
+        return bool(self.stop[0])
+
+    def halt(self, reason: str) -> None:
+        """Stop, for the first of such reasons."""
+        self.stopped = self.stopped or reason
+        self.stop[0] = 1
+        if self._workers is not None:
+            self._workers.stop()
+
+
+@cache  # looking through the loaded libraries takes longer than a small k-means
+def thread_pools() -> Any:
+    """The threads of the libraries that compute for NumPy and scikit-learn."""
+    import sklearn.cluster  # noqa: F401  brings the library whose threads are to be limited
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def _threads() -> ThreadPoolExecutor:
+    global _pool
+    with _lock:
+        if _pool is None:
+            _pool = ThreadPoolExecutor(n_threads(), _NAME)
+            ready = Event()  # a thread that starts beside busy ones waits its turn for milliseconds
+            for _ in range(n_threads()):
+                _pool.submit(ready.wait)
+            ready.set()
+        return _pool
+
+
+def _forget() -> None:
+    """A forked process has none of its parent's threads."""
+    global _pool, _lock
+    _pool, _lock = None, Lock()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
+    os.register_at_fork(after_in_child=_forget)

@@ -1,0 +1,202 @@
+"""The search for the partition of least expected loss, from several starts at once."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.ensemble.partitions import Labels
+from posterior_consensus.evaluate.expectation import least_loss, mean_loss
+from posterior_consensus.kernels.loss import LinearLoss
+from posterior_consensus.losses.lookup import is_binder
+from posterior_consensus.losses.partition_losses import binder
+from posterior_consensus.losses.record import Objective, PairLoss
+from posterior_consensus.results.work import SearchInfo
+from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.arguments import check_count, check_seconds
+from posterior_consensus.runtime.executor import Executor
+from posterior_consensus.runtime.progress import track
+from posterior_consensus.search.item_terms import OnItemTerms
+from posterior_consensus.search.problems import Found, Limits, OnDraws, OnPairs, OnRatios, is_sparse
+from posterior_consensus.search.runs import Runs, has_few_items, is_less
+from posterior_consensus.search.scale import OnBlocks, sample_of
+from posterior_consensus.search.trees import best_cut, cluster_range
+
+Start = Labels | Callable[[PairSource], Labels]
+"""A partition to search from, or a function that gives one of the posterior that is searched."""
+
+_LITTLE = 500, 900_000  # items and labels in the draws up to which threads cost more than they save
+_LITTLE_HARDER = 3_000  # the same for a loss that is not linear: labels
+_MOST_STARTS, _LEAST_STARTS = 16, 3
+_LABELS_READ = 60_000_000  # in all draws and runs: of many items runs hardly ever end at quite the same partition
+_TINY = 1e-9
+_WORTH_A_MATRIX = 0.29  # share of the memory budget that a similarity matrix may take where there is another way
+_DRAWS_TRIED = 64  # draws from which a search then starts too
+
+
+class Searched(NamedTuple):
+    """Where a search ended, and what there is to tell of it."""
+
+    labels: Labels
+    info: SearchInfo
+
+
+def search(
+    draws: PairSource,
+    loss: Objective,
+    *,
+    n_clusters: int | None = None,
+    max_clusters: int | None = None,
+    rng: np.random.Generator,
+    progressbar: bool = False,
+    n_starts: int | None = None,
+    n_agree: int = 3,
+    n_perturbations: int | None = None,
+    starts: Sequence[Start] = (),
+    seconds: float | None = None,
+    n_jobs: int = -1,
+) -> Searched:
+    """Search for the partition of least expected loss; the options are those of the method "greedy"."""
+    began = time.monotonic()
+    if n_starts is not None:
+        check_count("n_starts", n_starts)
+    check_count("n_agree", n_agree)
+    if n_jobs != -1:
+        check_count("n_jobs", n_jobs)
+    if seconds is not None:
+        check_seconds(seconds)
+    if isinstance(loss, PairLoss) and loss.pair_threshold is not None:
+        own = {"n_starts": n_starts, "n_agree": n_agree, "seconds": seconds, "n_jobs": n_jobs}
+        asked = {"n_clusters": n_clusters, "max_clusters": max_clusters, "rng": rng}
+        return _along_thresholds(draws, loss, loss.pair_threshold, starts, own, progressbar=progressbar, **asked)
+    n_labels = draws.n_items * (draws.n_draws or 1)
+    draws = draws.without_zero_weights()  # which must not take a place in the samples
+    limits = Limits(n_clusters, n_clusters) if n_clusters is not None else Limits(1, max_clusters or draws.n_items)
+    if isinstance(loss, PairLoss):
+        starts = [partial(_best_cut, loss, n_clusters, max_clusters), *starts]
+    sample = sample_of(draws, loss, limits, rng)
+    searched = draws if sample is None else sample.draws
+    if n_starts is None:
+        n_labels = n_labels if sample is None else sample.labels.size
+        n_starts = max(_LEAST_STARTS, min(_MOST_STARTS, _LABELS_READ // n_labels))
+    asked = {"n_clusters": n_clusters, "max_clusters": max_clusters, "rng": rng}
+    given = [_labels_of(start, draws, searched) for start in starts]
+    n_labels = searched.n_items * (searched.n_draws or searched.n_items)
+    is_linear = isinstance(loss, PairLoss) or isinstance(loss.arrays(searched.n_items), LinearLoss)
+    is_little = searched.n_items <= _LITTLE[0] and n_labels <= (_LITTLE[1] if is_linear else _LITTLE_HARDER)
+    with Executor(0 if is_little else n_jobs, seconds, n_labels) as executor:
+        problem = _problem(searched, loss, limits, executor.stop)
+        runs = Runs(problem, executor, searched)
+        runs.start_from(given if sample is None else [sample.part_of(labels) for labels in given], "given")
+        runs.start_from_trees()
+        for first in track(range(0, n_starts, problem.at_once), "Greedy search", progressbar=progressbar):
+            runs.run(min(problem.at_once, n_starts - first), rng)
+            if executor.stopped or runs.n_at_best >= n_agree or (runs.ratios and runs.n_in_vain >= n_agree):
+                break
+        few = has_few_items(searched)
+        if few and not executor.stopped:
+            runs.try_also([np.arange(searched.n_items), *searched.some_labels(_DRAWS_TRIED)], "draw")
+        runs.finish(rng, by_twos=few)
+        runs.start_otherwise(rng)
+        runs.restart(rng, n_perturbations)
+        best: Found = runs.best
+        ended: OnDraws | OnPairs | OnItemTerms | OnBlocks = problem
+        if sample is not None:
+            ended = OnBlocks(sample, limits, executor, progressbar)
+            best = _on_all(ended, best, given)
+            runs.tally += best.tally
+    if isinstance(ended, OnDraws | OnBlocks) and best.labels.max() + 1 == ended.limits.most < limits.most:
+        ended.check_memory(ended.limits.most + 1)  # more clusters may be better, but their tables are too large
+    elif isinstance(ended, OnDraws) and ended.is_capped:
+        warnings.warn(
+            f"The memory budget of {memory.in_words(memory.budget())} has room for a search among at most "
+            f"{ended.limits.most} clusters, and more may have a lower expected loss. The environment variable "
+            "POSTERIOR_CONSENSUS_MEMORY sets the budget.",
+            stacklevel=4,
+        )
+    if executor.stopped == "interrupted":
+        warnings.warn(f"The search was interrupted; the answer is the best of {len(runs.values)} runs.", stacklevel=4)
+    info = runs.info(searched, loss, time.monotonic() - began)
+    if sample is not None:
+        info = replace(info, sample=[sample.items.size, sample.rows.size])
+    return Searched(best.labels, info)
+
+
+def _on_all(problem: OnBlocks, best: Found, given: list[Labels]) -> Found:
+    """Go on from the sample's best partition, and from the given ones of all items, over all items and draws."""
+    ends = [problem.extend(best.labels)]
+    ends += [problem.polish(labels) for labels in given if problem.takes(labels)]
+    least = min(ends, key=lambda end: end.value)
+    if problem.limits.fewest == 1 and is_less(least.in_one, least.value):
+        ends.append(problem.polish(np.zeros_like(least.labels)))
+        least = min(ends, key=lambda end: end.value)
+    return least._replace(tally=sum((end.tally for end in ends), np.zeros(6, np.int64)))
+
+
+def _problem(
+    source: PairSource, loss: Objective, limits: Limits, stop: npt.NDArray[np.uint8]
+) -> OnDraws | OnPairs | OnItemTerms:
+    """The form of search for these draws and this loss."""
+    if isinstance(loss, PairLoss):
+        return OnItemTerms(source, loss, limits, stop)
+    by_draws = isinstance(source, PartitionDraws) and (
+        8 * source.n_items**2 > _WORTH_A_MATRIX * memory.budget() or (source.labels_are_sure and is_sparse(source))
+    )
+    if is_binder(loss) and not by_draws:
+        return OnPairs(source, loss, limits, stop)
+    draws = source.as_draws()
+    kind = OnDraws if isinstance(loss.arrays(draws.n_items), LinearLoss) else OnRatios
+    return kind(draws, loss, limits, stop)
+
+
+def _along_thresholds(
+    source: PairSource,
+    loss: PairLoss,
+    pair_threshold: Callable[[float, float], float],
+    starts: Sequence[Start],
+    own: dict[str, Any],
+    *,
+    progressbar: bool,
+    **asked: Any,
+) -> Searched:
+    """Search with the Binder loss that falls with this one where it has the best value so far, until that stays.
+
+    A ratio of forms that are linear in the pairs falls where its numerator less its value times its denominator does:
+    Dinkelbach (1967), https://doi.org/10.1287/mnsc.13.7.492. No move of an item or union lowers the loss of the last.
+    """
+    pairs = source.as_pairs()
+    n_pairs = max(1, source.n_items * (source.n_items - 1))
+    mean = (pairs.values.sum() - source.n_items) / n_pairs
+    cut = partial(_best_cut, loss, asked["n_clusters"], asked["max_clusters"])
+    best, values = least_loss(pairs, loss, [np.stack([_labels_of(start, source, source) for start in (cut, *starts)])])
+    rounds = [min(values)]
+    ends = None if own["seconds"] is None else time.monotonic() + own["seconds"]
+    while True:
+        tau = float(np.clip(pair_threshold(rounds[-1], mean), _TINY, 1 - _TINY))
+        if ends is not None:
+            own["seconds"] = max(ends - time.monotonic(), _TINY)
+        found = search(pairs, binder(tau=tau), starts=[best], progressbar=progressbar, **own, **asked)
+        value = float(mean_loss(pairs, found.labels[np.newaxis], loss)[0])
+        if not is_less(value, rounds[-1]):
+            break
+        best = found.labels
+        rounds.append(value)
+    return Searched(best, replace(found.info, pair_threshold=tau, expected_losses=rounds, trace=rounds))
+
+
+def _best_cut(loss: Objective, n_clusters: int | None, max_clusters: int | None, source: PairSource) -> Labels:
+    return source.as_labels(best_cut(source, loss, cluster_range(source, n_clusters, max_clusters), "average")[0])
+
+
+def _labels_of(start: Start, draws: PairSource, searched: PairSource) -> Labels:
+    """A partition to start from: of all items if it is given, else of those that are searched."""
+    return searched.as_labels(start(searched), "starts") if callable(start) else draws.as_labels(start, "starts")

@@ -1,0 +1,328 @@
+"""Greedy search of many items: on a sample of them, then over all in blocks of items.
+
+The sample's partition is extended to all items, block by block. Then all items are scored against the tables as they
+are, in blocks that threads or workers take, and the few that may gain by a move are moved one by one, in their order,
+with exact scores. That is repeated until nothing moves and no two clusters merge. Each step reads all labels once, and
+keeps tables of the draws' clusters by those of the partition.
+
+No answer depends on the sizes of the blocks: what is summed over them are counts, tables are frozen for a whole pass,
+and items in doubt move in the order of all items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.labels import DrawnLabels, LabelsInMemory
+from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.ensemble.partitions import Labels, canonical_rows
+from posterior_consensus.kernels import ensemble, scale
+from posterior_consensus.kernels.cells import Dense, Draws, Slopes
+from posterior_consensus.kernels.loss import LinearLoss
+from posterior_consensus.kernels.scale import FIRST_ORDER, MARGIN
+from posterior_consensus.kernels.search import MERGES, MOVES, SCANS
+from posterior_consensus.losses.record import Objective, PairLoss, PartitionLoss
+from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.executor import Executor
+from posterior_consensus.runtime.progress import track
+from posterior_consensus.search.problems import Found, Limits, is_sparse, numbered
+
+Floats = npt.NDArray[np.float64]
+
+_ITEMS, _DRAWS = 2**16, 2**10  # of the sample
+_MANY = 2  # times as many items, from which a sample is searched
+_SPARE = 8  # columns for clusters to come
+
+
+class Sample(NamedTuple):
+    """Some items and draws of a posterior, as a posterior of their own."""
+
+    whole: PartitionDraws
+    loss: PartitionLoss
+    draws: PartitionDraws
+    items: npt.NDArray[np.intp]
+    rows: npt.NDArray[np.intp]
+    labels: npt.NDArray[Any]  # as the draws of all items number them
+
+    def part_of(self, labels: Labels) -> Labels:
+        """A partition of all items, or of the sample, on the sample."""
+        return labels if labels.size == self.items.size else numbered(labels[self.items])
+
+
+class _Terms(NamedTuple):
+    """What blocks of items are scored by: all but their own labels and partition."""
+
+    starts: npt.NDArray[np.int64]
+    weights: Floats
+    sizes: npt.NDArray[np.int64]
+    counts: npt.NDArray[np.int32]
+    slopes: Slopes
+    difference: Floats
+    most: int
+
+    def scores(self, labels: npt.NDArray[Any], partition: Labels, entering: Floats) -> tuple[Floats, Floats, Labels]:
+        """Scores for staying, margins and targets of a block; fills `entering` if it has columns."""
+        nothing = np.zeros(self.weights.size)
+        state = Dense(partition, self.sizes, nothing, nothing, self.counts)
+        staying, margins, targets = np.empty(partition.size), np.empty(partition.size), np.zeros(partition.size, int)
+        draws = Draws(labels, self.starts, self.weights)
+        scale.score(draws, state, self.slopes, self.difference, staying, margins, targets, entering)
+        return staying, margins, targets
+
+    @property
+    def may_open(self) -> bool:
+        return int(np.count_nonzero(self.sizes)) < self.most
+
+
+def sample_of(source: PairSource, loss: Objective, limits: Limits, rng: np.random.Generator) -> Sample | None:
+    """Take items at random and draws that are evenly spaced by their weights, where there are many.
+
+    The rule is one of sizes alone, which no machine changes. Sparse tables keep their own way, whose work is in
+    proportion to their cells.
+    """
+    if not isinstance(source, PartitionDraws) or isinstance(loss, PairLoss) or not source.labels_are_sure:
+        return None
+    n_items, n_draws, drawn = source.n_items, source.n_draws, source.drawn
+    is_small = n_items < _MANY * _ITEMS and memory.fits(n_items * n_draws * drawn.dtype.itemsize)
+    if is_small or limits.fewest >= _ITEMS or (limits.fewest == 1 and is_sparse(source)):
+        return None
+    items, rows, samples = np.arange(n_items), np.arange(n_draws), source.samples
+    if n_items > _ITEMS:
+        items = np.sort(rng.choice(n_items, _ITEMS, replace=False, shuffle=False))
+    if n_draws > _DRAWS:
+        times = np.bincount(np.searchsorted(np.cumsum(source.weights)[:-1], (np.arange(_DRAWS) + 0.5) / _DRAWS))
+        rows = np.flatnonzero(times)
+        samples = samples.take(rows).weighted(times[rows].astype(np.float64))
+    labels = some_labels(drawn, items, rows)
+    part = LabelsInMemory(*canonical_rows(labels, int(drawn.n_clusters[rows].max())))
+    draws = replace(source, items=source.items.take(items), samples=samples, drawn=part)
+    return Sample(source, loss, draws, items, rows, labels)
+
+
+def some_labels(drawn: DrawnLabels, items: npt.NDArray[np.intp], rows: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
+    """Labels of some items, in ascending order, in some draws."""
+    return np.concatenate([part for _, part in drawn.map_blocks(_some, items, rows)], axis=1)
+
+
+class OnBlocks:
+    """A search over all items from a partition of some or all of them."""
+
+    def __init__(self, sample: Sample, limits: Limits, executor: Executor, progressbar: bool) -> None:
+        self._sample, self._draws, self._executor = sample, sample.whole, executor
+        self._bytes_a_cluster = 4 * int(self._draws.starts[-1])
+        self.check_memory(limits.fewest)
+        self.limits = limits._replace(most=min(limits.most, memory.budget() // self._bytes_a_cluster))
+        self._loss = sample.loss.arrays(self._draws.n_items)
+        self._linear = isinstance(self._loss, LinearLoss)
+        self._difference = np.concatenate([[0.0], np.diff(self._loss.h), [0.0]])
+        self._doubt = MARGIN if self._linear else max(MARGIN, FIRST_ORDER / self._draws.n_items)
+        self._progressbar = progressbar
+        self._tally = np.zeros(6, np.int64)
+
+    def check_memory(self, n_clusters: int) -> None:
+        """Refuse what the tables of so many clusters do not leave room for."""
+        what = f"A search among {n_clusters} clusters"
+        memory.check(self._bytes_a_cluster * n_clusters, what, "Thin the draws, or ask for fewer clusters.")
+
+    def takes(self, labels: Labels) -> bool:
+        """Whether a search can begin with this partition."""
+        return labels.size == self._draws.n_items and self.limits.fewest <= labels.max() + 1 <= self.limits.most
+
+    def extend(self, labels: Labels) -> Found:
+        """Search from a partition of the sample."""
+        return self._settle(np.full(self._draws.n_items, -1, np.int32), labels)
+
+    def polish(self, labels: Labels) -> Found:
+        """Search from a partition of all items."""
+        return self._settle(labels.copy(), None)
+
+    def _settle(self, partition: Labels, of_sample: Labels | None) -> Found:
+        """Search from a partition of all items, or of the sample, which is extended first; changes `partition`."""
+        self._tally = np.zeros(6, np.int64)
+        try:
+            value, in_one = self._improve(partition, self._begun(partition, of_sample))
+        except KeyboardInterrupt:  # which may have come between a move and its note in the partition
+            self._executor.halt("interrupted")
+            value, in_one = self._improve(partition, self._begun(partition, of_sample))
+        return Found(numbered(partition), value, in_one, self._tally)
+
+    def _begun(self, partition: Labels, of_sample: Labels | None) -> npt.NDArray[np.int32]:
+        """The tables of a partition, of all items once that is done."""
+        if of_sample is not None and partition.min() < 0:
+            return self._extended(partition, of_sample)
+        return self._tables(partition)
+
+    def _improve(self, partition: Labels, counts: npt.NDArray[np.int32]) -> tuple[float, float]:
+        """Move items and merge clusters, in place, until nothing lowers the expected loss."""
+        n_draws = self._draws.n_draws
+        state = _state(partition, counts, n_draws)
+        slopes = Slopes(np.empty(n_draws), np.empty(1))
+        no_labels = np.empty((n_draws, 0), self._draws.drawn.dtype)  # which merges do without
+        draws = Draws(no_labels, self._draws.starts, self._draws.weights)
+        while True:
+            value, in_one = scale.survey(draws, self._loss, state, slopes)
+            too_many = int(np.count_nonzero(state.sizes)) > self.limits.most
+            if self._executor.is_over() and not too_many:
+                return value, in_one
+            moved = 0
+            if not too_many:
+                state, moved = self._scan(state, slopes)
+            if moved == 0:
+                merges = scale.merge(draws, self._loss, state, slopes, self._difference, *self.limits)
+                self._tally[MERGES] += merges
+                if merges == 0:
+                    return value, in_one
+
+    def _scan(self, state: Dense, slopes: Slopes) -> tuple[Dense, int]:
+        """Score all items against the tables as they are, and move those that gain; how many did."""
+        draws = self._draws
+        terms = self._terms(draws.starts, draws.weights, state, slopes)
+        moved = 0
+        blocks = draws.drawn.map_blocks(_doubtful, terms, state.partition.copy(), self._doubt, self._linear)
+        for items, (at, labels, staying, margins, entering) in self._tracked(blocks, "scan"):
+            if self._executor.is_over():
+                break
+            if at.size == 0:
+                continue
+            partition = state.partition[items][at]
+            after, moves = scale.move_doubtful(
+                Draws(labels, draws.starts, draws.weights),
+                self._loss,
+                state._replace(partition=partition),
+                slopes,
+                self._difference,
+                staying,
+                margins,
+                entering,
+                *self.limits,
+                self._doubt,
+            )
+            state.partition[items.start + at] = partition
+            state = after._replace(partition=state.partition)
+            moved += moves
+        self._tally[[SCANS, MOVES]] += 1, moved
+        return state, moved
+
+    def _extended(self, partition: Labels, of_sample: Labels) -> npt.NDArray[np.int32]:
+        """Allocate all other items by the sample's tables, in place; return the tables of all.
+
+        Those that are better off in a cluster of their own are allocated one by one, so that they find each other.
+        """
+        draws, rows, labels = self._draws, self._sample.rows, self._sample.labels
+        starts = np.concatenate([[0], np.cumsum(draws.n_clusters[rows])])
+        width = int(of_sample.max()) + 1 + _SPARE
+        state = _state(of_sample.copy(), ensemble.joint_counts(labels, starts, of_sample, width), rows.size)
+        few = Draws(labels, starts, self._sample.draws.weights)
+        slopes = Slopes(np.empty(rows.size), np.empty(1))
+        scale.survey(few, self._sample.loss.arrays(of_sample.size), state, slopes)
+        terms = self._terms(starts, few.weights, state, slopes)
+        partition[:] = -1
+        partition[self._sample.items] = of_sample
+        counts = np.zeros((int(draws.starts[-1]), width), np.int32)
+        blocks = draws.drawn.map_blocks(_allocated, terms, partition.copy(), draws.starts, rows)
+        for items, (found, at, columns, counted) in self._tracked(blocks, "extension"):
+            partition[items] = found
+            if at.size:
+                few = few._replace(labels=columns[rows])
+                state = state._replace(partition=np.full(at.size, -1, np.int32))
+                state = scale.place(few, self._loss, state, self._difference, self.limits.most)
+                partition[items.start + at] = state.partition
+                counts = np.pad(counts, ((0, 0), (0, state.sizes.size - counts.shape[1])))
+            if counted.dtype == counts.dtype:
+                counts[:, :width] += counted
+                ensemble.add_joint_counts(columns, draws.starts, partition[items.start + at], counts)
+            else:
+                ensemble.add_joint_counts(counted, draws.starts, partition[items], counts)
+        return counts
+
+    def _tables(self, partition: Labels) -> npt.NDArray[np.int32]:
+        """The tables of a partition of all items."""
+        starts, width = self._draws.starts, int(partition.max()) + 1 + _SPARE
+        counts = np.zeros((int(starts[-1]), width), np.int32)
+        blocks = self._draws.drawn.map_blocks(_counted, partition.copy(), starts, width)
+        for items, counted in self._tracked(blocks, "tables"):
+            if counted.dtype == counts.dtype:
+                counts += counted
+            else:
+                ensemble.add_joint_counts(counted, starts, partition[items], counts)
+        return counts
+
+    def _terms(self, starts: npt.NDArray[np.int64], weights: Floats, state: Dense, slopes: Slopes) -> _Terms:
+        sizes, counts = state.sizes.copy(), state.counts.copy()  # which stay while items move
+        return _Terms(starts, weights, sizes, counts, slopes, self._difference, self.limits.most)
+
+    def _tracked(self, blocks: Iterator[Any], what: str) -> Iterator[Any]:
+        return track(blocks, f"Greedy search, {what}", progressbar=self._progressbar)
+
+
+def _some(
+    labels: npt.NDArray[Any], items: slice, chosen: npt.NDArray[np.intp], rows: npt.NDArray[np.intp]
+) -> npt.NDArray[Any]:
+    """Labels of the chosen items of a block in some draws."""
+    first, last = np.searchsorted(chosen, [items.start, items.stop])
+    return labels[:, chosen[first:last] - items.start][rows]
+
+
+def _counted(
+    labels: npt.NDArray[Any], items: slice, partition: Labels, starts: npt.NDArray[np.int64], width: int
+) -> npt.NDArray[Any]:
+    """Contingency counts (R, width) of a block of items, int32, or its labels where these are smaller."""
+    return _smaller(np.ascontiguousarray(labels), starts, partition[items], width)
+
+
+def _smaller(
+    labels: npt.NDArray[Any], starts: npt.NDArray[np.int64], partition: Labels, width: int
+) -> npt.NDArray[Any]:
+    if labels.nbytes < 4 * int(starts[-1]) * width:
+        return labels
+    counts: npt.NDArray[np.int32] = ensemble.joint_counts(labels, starts, partition, width)
+    return counts
+
+
+def _allocated(
+    labels: npt.NDArray[Any],
+    items: slice,
+    terms: _Terms,
+    partition: Labels,
+    starts: npt.NDArray[np.int64],
+    rows: npt.NDArray[np.intp],
+) -> tuple[Labels, npt.NDArray[np.intp], npt.NDArray[Any], npt.NDArray[Any]]:
+    """Clusters of a block's items, those that want one of their own, their labels, and the counts of the others.
+
+    Instead of the counts the labels of all, where these are smaller.
+    """
+    labels = np.ascontiguousarray(labels)
+    some = labels if rows.size == len(labels) else labels[rows]
+    own = partition[items]
+    _, margins, targets = terms.scores(some, np.full(own.size, -1, np.int32), np.empty((1, 0)))
+    found = np.where(own < 0, targets, own).astype(np.int32)
+    at = np.flatnonzero((own < 0) & (margins > 0.0)) if terms.may_open else np.empty(0, np.intp)
+    width = terms.sizes.size
+    found[at] = width  # a column of their own, which is left out
+    counted = _smaller(labels, starts, found, width + 1)
+    return found, at, labels[:, at], counted[:, :width] if counted is not labels else labels
+
+
+def _doubtful(
+    labels: npt.NDArray[Any], items: slice, terms: _Terms, partition: Labels, doubt: float, linear: bool
+) -> tuple[npt.NDArray[Any], ...]:
+    """Those of a block's items that may gain by a move: places, labels, scores, margins, scores elsewhere."""
+    labels = np.ascontiguousarray(labels)
+    own = partition[items]
+    entering = np.empty((1, 0)) if linear else np.full((own.size, terms.sizes.size), np.inf)
+    staying, margins, _ = terms.scores(labels, own, entering)
+    sizes = terms.sizes[own]
+    best = np.minimum(margins, np.where((sizes > 1) & terms.may_open, -staying, np.inf))
+    at = np.flatnonzero(best <= doubt * np.abs(staying - terms.slopes.b[0] * terms.difference[sizes]))
+    return at, labels[:, at], staying[at], margins[at], entering if linear else entering[at]
+
+
+def _state(partition: Labels, counts: npt.NDArray[np.int32], n_draws: int) -> Dense:
+    sizes = np.bincount(partition, minlength=counts.shape[1])
+    return Dense(partition, sizes, np.zeros(n_draws), np.zeros(n_draws), counts)

@@ -1,0 +1,206 @@
+"""allocation_probabilities(): from a model and a posterior without labels to P(z_i = k | theta_t, y_i)."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from posterior_consensus.ensemble.allocations import AllocationProbabilities
+from posterior_consensus.sources.containers import group_dataset, is_inference_data, opened
+from posterior_consensus.sources.mixtures.density import joint_log_density, takes_a_solver_per_item
+from posterior_consensus.sources.mixtures.items import as_data, dressed, new_values
+from posterior_consensus.sources.mixtures.marginalised import choice, conditional_probabilities, marginalised_names
+from posterior_consensus.sources.mixtures.model import component_dim, dims_of, find_mixture, value_of
+from posterior_consensus.sources.mixtures.posterior import Density, over_draws, parameter_draws, per_item
+from posterior_consensus.sources.probabilities import as_allocation_probabilities
+
+
+def allocation_probabilities(
+    model: Any,
+    idata: Any,
+    var_name: str | None = None,
+    *,
+    group: str = "posterior",
+    observed: Any = None,
+    random_seed: int = 0,
+    progressbar: bool = True,
+) -> AllocationProbabilities:
+    """Allocation probabilities of a mixture from its PyMC model and a posterior without labels.
+
+    Parameters
+    ----------
+    model : pymc.Model
+        With a ``pm.Mixture`` of any family, observed, partly observed or latent; or a model from which pymc-extras has
+        marginalised a categorical label, which several observed variables may share.
+    idata : InferenceData, DataTree, Dataset or path
+        Draws of the model's free variables, over ``chain`` and ``draw``. Those that the allocation does not depend on
+        may be missing, so may deterministic variables.
+    var_name : str, optional
+        Name of the mixture, or of the marginalised label. By default the only one. Zero-inflated and hurdle
+        distributions, which are mixtures of zeros and the rest, are taken only when named.
+    group : str
+        Group of an InferenceData, DataTree or file.
+    observed : dict, optional
+        New observations of the mixture, ``{"y": values}``, to be allocated by the same posterior in place of the
+        model's own; any number of them. A DataArray gives the items its dimension and coordinates. Where the parameters
+        have a value for each item, as in mixtures of regressions, put the new covariates into the model first, with
+        ``pm.set_data``.
+    random_seed : int
+        Seed for sampling the result's `labels` from the probabilities.
+    progressbar : bool
+        Whether to show a progress bar after a second.
+
+    Returns
+    -------
+    AllocationProbabilities
+        Items and components are named as in the model.
+
+    Raises
+    ------
+    ImportError
+        If PyMC is not installed.
+    TypeError
+        If `model` is no model, or `idata` no posterior.
+    ValueError
+        If the model has no mixture or several, the posterior lacks a variable or does not fit the model, or `observed`
+        does not fit the mixture. The message says what to do instead.
+    MemoryError
+        If the probabilities do not fit in the memory budget.
+
+    Warns
+    -----
+    UserWarning
+        If the mixture is one of univariate components over data of several dimensions: then every value, and not every
+        row, is an item.
+
+    Notes
+    -----
+    Given the parameters, P(z_i = k | theta_t, y_i) is w_k f_k(y_i | theta_t) over its sum over k [1]_. The densities
+    f_k are PyMC's own. Missing observations have the values that the posterior holds of them. A ``pm.Potential`` does
+    not matter: it multiplies the joint density by a factor that is the same for every allocation. Draws that
+    repeat one another, as Metropolis samplers make them, are computed once. Where two copies in double precision are
+    more than the memory budget holds, probabilities are in single precision.
+
+    References
+    ----------
+    .. [1] McLachlan and Peel (2000), Finite Mixture Models, section 1.15. https://doi.org/10.1002/0471721182
+
+    Examples
+    --------
+    >>> import numpy as np, xarray as xr
+    >>> import pymc as pm  # doctest: +SKIP
+    >>> import posterior_consensus as pc
+    >>> with pm.Model(coords={"star": ["a", "b", "c"]}) as model:  # doctest: +SKIP
+    ...     mu = pm.Normal("mu", 0.0, 3.0, shape=2)
+    ...     y = pm.NormalMixture("y", w=[0.5, 0.5], mu=mu, sigma=1.0, observed=[-1.0, 0.2, 1.0], dims="star")
+    >>> idata = xr.Dataset({"mu": (("chain", "draw", "component"), [[[-1.0, 1.0], [1.0, -1.0]]])})
+    >>> soft = pc.allocation_probabilities(model, idata)  # doctest: +SKIP
+    >>> soft.probabilities[0].round(3)  # doctest: +SKIP
+    array([[0.881, 0.119],
+           [0.401, 0.599],
+           [0.119, 0.881]])
+    """
+    _check(model, idata, var_name, random_seed)
+    with opened(idata) as data:
+        dataset = group_dataset(data, group)
+        probabilities = _probabilities(model, dataset, var_name, group, observed, progressbar)
+        probabilities = probabilities.load()  # the coordinates too
+    *_, item_dim, components = (str(dim) for dim in probabilities.dims)
+    return as_allocation_probabilities(
+        probabilities,
+        log=False,
+        sample_dims=tuple(str(dim) for dim in probabilities.dims[:-2]),
+        item_dim=item_dim,
+        component_dim=components,
+        random_seed=random_seed,
+    )
+
+
+def _check(model: Any, idata: Any, var_name: Any, random_seed: Any) -> None:
+    try:
+        import pymc as pm
+    except ModuleNotFoundError as error:
+        if error.name != "pymc":
+            raise
+        raise ImportError("Reading a model needs the package pymc: pip install 'posterior-consensus[pymc]'.") from None
+
+    if not isinstance(model, pm.Model):
+        swapped = " The model comes first, the posterior second." if isinstance(idata, pm.Model) else ""
+        raise TypeError(f"`model` must be a pymc.Model; got {type(model).__name__}.{swapped}")
+    if not isinstance(idata, (xr.Dataset, xr.DataTree, str, Path)) and not is_inference_data(idata):
+        raise TypeError(f"`idata` must be an InferenceData, DataTree, Dataset or path; got {type(idata).__name__}.")
+    if var_name is not None and not isinstance(var_name, str):
+        raise TypeError(f"`var_name` must be a name; got {var_name!r}.")
+    if isinstance(random_seed, bool) or not isinstance(random_seed, (int, np.integer)):
+        raise TypeError(f"`random_seed` must be a whole number; got {random_seed!r}.")
+    if random_seed < 0:
+        raise ValueError(f"`random_seed` must be at least 0; got {random_seed}.")
+
+
+def _probabilities(
+    model: Any,
+    dataset: xr.Dataset,
+    var_name: str | None,
+    group: str,
+    observed: Any,
+    progressbar: bool,
+) -> xr.DataArray:
+    """Probabilities over the sample dimensions, items and components."""
+    labels = marginalised_names(model)
+    if labels and (var_name is None or var_name in labels):
+        if observed is not None:
+            raise ValueError(
+                "`observed` must be None for labels that pymc-extras has marginalised; put the new data into the model "
+                "with pm.set_data."
+            )
+        return conditional_probabilities(model, dataset, choice(labels, var_name), group, progressbar)
+    core = find_mixture(model, var_name)
+    new = None if observed is None else new_values(core, observed)
+    value = value_of(model, core, None if new is None else as_data(core, new))
+    sized = core if new is None else _resized(core, value)
+    density = Density.of(model, _joint(sized, value, new), takes_a_solver_per_item(sized, value))
+    draws = parameter_draws(model, density.variables, dataset, group)
+    item_shape = None if new is None else value.type.shape[: core.type.ndim - core.owner.op.ndim_supp]
+    result = over_draws(density, draws, item_shape, progressbar)
+    _warn_of_elements(core, result.shape[1:-1])
+    items = dims_of(model, core.name)
+    components = component_dim(model, core, result.shape[-1], items)
+    return dressed(model, result, draws, str(core.name), items, components, new)
+
+
+def _warn_of_elements(core: Any, shape: tuple[int, ...]) -> None:
+    """Warn that values of one row have labels of their own, which users who want to cluster rows may not expect."""
+    if core.owner.op.ndim_supp == 0 and len(shape) > 1:
+        warnings.warn(
+            f"Each of the {' x '.join(map(str, shape))} values of {str(core.name)!r} has a label of its own, so that "
+            f"there are {math.prod(shape)} items. To cluster the {shape[0]} rows, sample a mixture with one label for "
+            "each of them: pm.Mixture of multivariate components, such as pm.MvNormal.dist; or sum the log densities "
+            "over the features, in a pm.Potential, and store those of each component as a pm.Deterministic "
+            "'log_prob_z' for as_allocation_probabilities.",
+            stacklevel=4,
+        )
+
+
+def _resized(core: Any, value: Any) -> Any:
+    """The same mixture of as many items as there are new observations: PyMC fixes their number in the components."""
+    from pymc.distributions.shape_utils import change_dist_size
+
+    try:
+        return change_dist_size(core, value.type.shape[: core.type.ndim - core.owner.op.ndim_supp])
+    except (ValueError, TypeError, AssertionError) as error:
+        raise ValueError(per_item(value.type.shape)) from error
+
+
+def _joint(core: Any, value: Any, new: Any) -> Any:
+    """The joint log density, or where new observations do not go with the parameters, what to do."""
+    try:
+        return joint_log_density(core, value)
+    except ValueError as error:
+        if new is None:
+            raise
+        raise ValueError(per_item(value.type.shape)) from error

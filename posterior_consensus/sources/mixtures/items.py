@@ -1,0 +1,113 @@
+"""Items and components as the user knows them: names and coordinates of the model or of the new observations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from posterior_consensus.sources.mixtures.model import listing
+from posterior_consensus.sources.mixtures.posterior import ParameterDraws
+
+
+def new_values(core: Any, observed: Any) -> Any:
+    """Take the new data of a mixture out of `observed`, a dict by name.
+
+    Raises
+    ------
+    TypeError
+        If it is no dict.
+    ValueError
+        If it names anything else.
+    """
+    if not isinstance(observed, Mapping):
+        raise TypeError(f"`observed` must be a dict, {{{core.name!r}: new values}}; got {type(observed).__name__}.")
+    if set(observed) != {core.name}:
+        raise ValueError(f"`observed` must have new values of {core.name!r} and no other; got {listing(observed)}.")
+    return observed[core.name]
+
+
+def as_data(core: Any, observed: Any) -> npt.NDArray[Any]:
+    """Check new data of a mixture and bring them to its dtype.
+
+    Raises
+    ------
+    ValueError
+        If they have another number of dimensions than the mixture, no item, or missing values.
+    TypeError
+        If they are no numbers.
+    """
+    try:
+        values = np.asarray(observed)
+    except ValueError as error:
+        raise ValueError(f"`observed` must be an array of new observations; {error}.") from error
+    if values.dtype.kind not in "iufb":
+        raise TypeError(f"`observed` must be an array of numbers; got {type(observed).__name__} of {values.dtype}.")
+    if values.ndim != core.type.ndim or values.size == 0:
+        raise ValueError(
+            f"`observed` must have {core.type.ndim} dimensions, as {core.name!r} has, and at least one item; got shape "
+            f"{values.shape}."
+        )
+    if not np.all(np.isfinite(values)):
+        raise ValueError("`observed` must be finite; got NaN or infinity.")
+    converted = values.astype(core.type.dtype)
+    if np.any(converted != values) and core.type.dtype.startswith("int"):
+        raise ValueError(
+            f"`observed` must be whole numbers, as {core.name!r} is discrete; got {values[converted != values][0]!s}."
+        )
+    return converted
+
+
+def dressed(
+    model: Any,
+    probabilities: npt.NDArray[np.floating],
+    draws: ParameterDraws,
+    name: str,
+    named: tuple[str, ...],
+    components: str | None,
+    observed: Any = None,
+) -> xr.DataArray:
+    """Give probabilities (n_draws, *items, components) their sample dimensions back, and names to the others.
+
+    Parameters
+    ----------
+    name : str
+        Of the mixture or label.
+    named : tuple of str
+        The model's dimensions of it, if any.
+    components : str, optional
+        Dimension of the components, by default ``"component"``.
+    observed : DataArray or array_like, optional
+        New observations, where these are the items.
+    """
+    batch = probabilities.ndim - 2
+    items = [named[k] if k < len(named) else f"{name}_dim_{k}" for k in range(batch)]
+    coords = {dim: model.coords.get(dim) for dim in items}
+    if isinstance(observed, xr.DataArray):
+        items = [str(dim) for dim in observed.dims[:batch]]
+        coords = {str(k): v for k, v in observed.coords.items() if set(v.dims) <= set(items) and v.dims}
+    elif observed is not None:
+        coords = {}
+    component = components or "component"
+    coords = {dim: values for dim, values in coords.items() if values is not None}
+    if model.coords.get(component) is not None:
+        coords[component] = model.coords[component]
+    array = xr.DataArray(
+        probabilities.reshape(*draws.shape, *probabilities.shape[1:]),
+        dims=(*draws.sample_dims, *items, component),
+        coords=draws.coords,
+        name=name,
+    )
+    sizes = array.sizes
+    fitting = {d: v for d, v in coords.items() if isinstance(v, xr.DataArray) or len(v) == sizes[d]}
+    array = array.assign_coords(
+        {d: v if isinstance(v, xr.DataArray) else (d, np.asarray(v)) for d, v in fitting.items()}
+    )
+    if batch == 0:
+        array = array.expand_dims({f"{name}_dim_0": 1}, axis=-2)
+    if batch > 1:
+        array = array.stack(item=items).transpose(*draws.sample_dims, "item", component)
+    return array

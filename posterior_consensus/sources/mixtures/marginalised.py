@@ -1,0 +1,84 @@
+"""Labels that pymc-extras has marginalised from a model: their probabilities given parameters and data."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from posterior_consensus.sources.mixtures.items import dressed
+from posterior_consensus.sources.mixtures.model import dims_of, listing
+from posterior_consensus.sources.mixtures.posterior import Density, dtype_that_fits, over_draws, parameter_draws
+
+
+def marginalised_names(model: Any) -> list[str]:
+    """Names of the labels that pymc-extras has marginalised from a model."""
+    kinds = {cls.__name__ for rv in model.basic_RVs for cls in type(rv.owner.op).__mro__}
+    if "MarginalRV" not in kinds:
+        return []
+    kept = {rv.name for rv in model.free_RVs}
+    return [str(rv.name) for rv in _unmarginalised(model).free_RVs if rv.name not in kept]
+
+
+def conditional_probabilities(
+    model: Any, dataset: xr.Dataset, name: str, group: str, progressbar: bool
+) -> xr.DataArray:
+    """Probabilities over the sample dimensions, items and values of the marginalised label `name`."""
+    if find_spec("pymc_extras.marginal") is None:
+        return _recovered(model, dataset, name, group)
+    from pymc_extras.marginal import conditional
+    from pytensor.tensor.random.basic import CategoricalRV
+    from pytensor.tensor.special import Softmax
+
+    joint_model = conditional(model, [name])
+    label = joint_model[name]
+    probabilities = label.owner.inputs[-1]
+    if not (
+        isinstance(label.owner.op, CategoricalRV) and isinstance(getattr(probabilities.owner, "op", None), Softmax)
+    ):
+        raise ValueError(f"`var_name` must name a label with finitely many values from 0; got {name!r}.")
+    density = Density.of(joint_model, probabilities.owner.inputs[0], is_heavy=True)
+    draws = parameter_draws(joint_model, density.variables, dataset, group)
+    result = over_draws(density, draws, None, progressbar)
+    return dressed(joint_model, result, draws, name, dims_of(joint_model, name), None)
+
+
+def choice(labels: list[str], var_name: str | None) -> str:
+    """Return the label asked for, or the only one.
+
+    Raises
+    ------
+    ValueError
+        If there are several.
+    """
+    if var_name is None and len(labels) > 1:
+        raise ValueError(f"`var_name` must say which marginalised label; the model has {listing(sorted(labels))}.")
+    return labels[0] if var_name is None else var_name
+
+
+def _unmarginalised(model: Any) -> Any:
+    if find_spec("pymc_extras.marginal") is not None:  # since 0.13
+        from pymc_extras.marginal import unmarginalize
+    else:
+        from pymc_extras.model.marginal.marginal_model import unmarginalize
+    return unmarginalize(model)
+
+
+def _recovered(model: Any, dataset: xr.Dataset, name: str, group: str) -> xr.DataArray:
+    """The same from pymc-extras up to 0.12, whose function takes all draws at once and wants every free variable."""
+    from pymc_extras import recover_marginals
+
+    draws = parameter_draws(model, model.free_RVs, dataset, group)
+    if draws.sample_dims != ("chain", "draw"):
+        raise ValueError(f"`idata` must have the dimensions 'chain' and 'draw' for labels of {name!r}.")
+    posterior = SimpleNamespace(posterior=dataset)
+    found = recover_marginals(
+        posterior, model=model, var_names=[name], return_samples=False, extend_inferencedata=False
+    )
+    logs = found[f"lp_{name}"].values
+    dtype = dtype_that_fits((int(np.prod(draws.shape)), *logs.shape[2:]))
+    result = np.exp(logs, dtype=np.float64).reshape(-1, *logs.shape[2:]).astype(dtype, copy=False)
+    return dressed(model, result, draws, name, _unmarginalised(model).named_vars_to_dims.get(name, ()), None)

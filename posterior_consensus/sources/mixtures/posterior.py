@@ -1,0 +1,258 @@
+"""Draws of the variables that a graph depends on, and the graph evaluated at each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+from threadpoolctl import threadpool_limits
+
+from posterior_consensus.runtime import memory
+from posterior_consensus.runtime.progress import track
+from posterior_consensus.sources.mixtures.model import (
+    WAYS_OUT,
+    ancestors,
+    data_of,
+    dims_of,
+    length_of,
+    listing,
+    python_mode,
+)
+
+_COMPILED_FROM = 1_000_000  # values from which numba's ten seconds of compilation are earned back
+_SAME_MODEL = "Build the model as it was sampled from."
+
+
+@dataclass(frozen=True)
+class ParameterDraws:
+    """Draws of some variables of a model, one row per draw.
+
+    Attributes
+    ----------
+    values : list of ndarray of shape (n_draws, ...)
+        In the order of the variables asked for.
+    sample_dims : tuple of str
+    shape : tuple of int
+        Lengths of the sample dimensions.
+    coords : xarray.Coordinates
+        Their coordinates.
+    """
+
+    values: list[npt.NDArray[Any]]
+    sample_dims: tuple[str, ...]
+    shape: tuple[int, ...]
+    coords: xr.Coordinates
+
+    def where(self, row: int) -> str:
+        """Chain and draw of a row, as an error shows them."""
+        at = np.unravel_index(row, self.shape)
+        named = zip(self.sample_dims, at, strict=True)
+        return ", ".join(f"{dim} {self.coords[dim].values[k] if dim in self.coords else k}" for dim, k in named)
+
+    def distinct(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+        """First row of each distinct draw, and for every row which of these it repeats."""
+        n_draws = int(np.prod(self.shape))
+        if not self.values:
+            return np.zeros(1, np.intp), np.zeros(n_draws, np.intp)
+        parts = [np.ascontiguousarray(v.reshape(n_draws, -1)).view(np.uint8) for v in self.values if v.size]
+        rows = np.ascontiguousarray(np.concatenate(parts, axis=1))
+        _, first, repeats = np.unique(rows.view(f"V{rows.shape[1]}").ravel(), return_index=True, return_inverse=True)
+        return first, repeats
+
+
+def parameter_draws(model: Any, variables: Sequence[Any], dataset: xr.Dataset, group: str) -> ParameterDraws:
+    """Take the draws of `variables`, free variables of `model`, from a group of the posterior.
+
+    Raises
+    ------
+    ValueError
+        If the group has no sample dimensions or no draws, lacks a variable, or has one of another shape or with NaN.
+    """
+    dims = ("chain", "draw") if {"chain", "draw"} <= set(dataset.dims) else ("sample",)
+    if not set(dims) <= set(dataset.dims):
+        raise ValueError(
+            f"`idata` must have the dimensions 'chain' and 'draw', or 'sample'; {group!r} has {listing(dataset.dims)}."
+        )
+    missing = [variable.name for variable in variables if variable.name not in dataset.data_vars]
+    if missing:
+        raise ValueError(
+            f"`idata` must hold draws of {listing(missing)}, on which the allocation depends; {group!r} has "
+            f"{listing(dataset.data_vars)}. Sample again without `var_names`, or make sure that the model is the one "
+            f"sampled from. {WAYS_OUT}"
+        )
+    shape = tuple(dataset.sizes[dim] for dim in dims)
+    if not all(shape):
+        raise ValueError(f"`idata` must hold at least one draw; got {dict(zip(dims, shape, strict=True))}.")
+    coords = dataset.drop_dims([dim for dim in dataset.dims if dim not in dims]).coords
+    values = [_values(model, variable, dataset[variable.name], dims) for variable in variables]
+    return ParameterDraws(values, dims, shape, coords)
+
+
+def _values(model: Any, variable: Any, array: xr.DataArray, dims: tuple[str, ...]) -> npt.NDArray[Any]:
+    named = dims_of(model, variable.name)
+    rest = [dim for dim in array.dims if dim not in dims]
+    if named and set(named) == set(rest):
+        rest = list(named)
+    array = array.transpose(*dims, *rest)
+    shape = array.shape[len(dims) :]
+    wanted = tuple(length_of(model, dim) for dim in named) if named else variable.type.shape
+    fits = len(wanted) == len(shape) and all(w in (None, s) for w, s in zip(wanted, shape, strict=True))
+    if not fits:
+        raise ValueError(
+            f"`idata` must hold draws of the model's variables; {variable.name!r} has shape {shape} in the posterior "
+            f"and {wanted} in the model. {_SAME_MODEL}"
+        )
+    if array.dtype.kind not in "iufb":
+        raise ValueError(f"`idata` must hold numbers; {variable.name!r} has dtype {array.dtype}.")
+    if array.dtype.kind == "f" and bool(np.isnan(array.values).any()):
+        raise ValueError(f"`idata` must not hold NaN; {variable.name!r} does.")
+    values = array.values.reshape(-1, *shape)
+    return np.ascontiguousarray(values, dtype=variable.type.dtype)
+
+
+@dataclass(frozen=True)
+class Density:
+    """Joint log density of data and allocation, a graph of items x components, and what it depends on.
+
+    Attributes
+    ----------
+    graph : TensorVariable
+        Of `inputs` and of constants.
+    inputs : list of TensorVariable
+        One for each of `variables`.
+    variables : list of TensorVariable
+        The free variables needed, in the order of the model.
+    is_heavy : bool
+        Whether NumPy would loop over items in Python.
+    """
+
+    graph: Any
+    inputs: list[Any]
+    variables: list[Any]
+    is_heavy: bool
+
+    @classmethod
+    def of(cls, model: Any, graph: Any, is_heavy: bool) -> Density:
+        """Cut a graph loose from its model: data become constants, free variables inputs."""
+        import pytensor.tensor as pt
+        from pytensor.graph.replace import clone_replace
+
+        near = set(ancestors([graph], [*model.free_RVs, *model.observed_RVs]))
+        variables = [rv for rv in model.free_RVs if rv in near]
+        inputs = [rv.type(name=rv.name) for rv in variables]
+        data = {rv: pt.constant(data_of(model, rv)) for rv in model.observed_RVs if rv in near}
+        (free,) = clone_replace([graph], {**dict(zip(variables, inputs, strict=True)), **data})
+        return cls(free, inputs, variables, is_heavy)
+
+    def function(self, mode: Any = None) -> Callable[..., Any]:
+        """Function of the variables' values; NumPy's, unless a mode is given."""
+        import pytensor
+
+        function = pytensor.function(self.inputs, self.graph, mode=mode or python_mode(), on_unused_input="ignore")
+        function.trust_input = True
+        return function
+
+    def at_speed(self, function: Any, size: int) -> Callable[..., Any]:
+        """Return NumPy's function, or numba's where that is faster for `size` values."""
+        worth_it = size >= _COMPILED_FROM and (self.is_heavy or _loops_in_python(function))
+        return self.function("NUMBA") if worth_it else function
+
+
+def _loops_in_python(function: Any) -> bool:
+    """Whether NumPy or SciPy has no function for an elementwise operation."""
+    from pytensor.tensor.elemwise import Elemwise
+
+    nodes = [node for node in function.maker.fgraph.apply_nodes if isinstance(node.op, Elemwise)]
+    return any(node.op.nfunc_spec is None or node.op.nfunc_spec[1] != len(node.inputs) for node in nodes)
+
+
+def over_draws(
+    density: Density,
+    draws: ParameterDraws,
+    item_shape: tuple[int, ...] | None,
+    progressbar: bool,
+) -> npt.NDArray[np.floating]:
+    """Probabilities (n_draws, *items, components) from the joint log densities, computed once per distinct draw.
+
+    Raises
+    ------
+    ValueError
+        If a draw's densities cannot be computed or are 0 for all components, or are not one per item.
+    MemoryError
+        If the result does not fit.
+    """
+    n_draws = int(np.prod(draws.shape))
+    first, repeats = draws.distinct()
+    order = np.argsort(repeats, kind="stable")
+    rows = np.split(order, np.cumsum(np.bincount(repeats))[:-1])
+    function = density.function()
+    joint = _joint(function, draws, first[0], item_shape)
+    if item_shape is not None and joint.shape[:-1] != item_shape:
+        raise ValueError(per_item(item_shape))
+    result = np.empty((n_draws, *joint.shape), dtype_that_fits((n_draws, *joint.shape)))
+    function = density.at_speed(function, len(first) * joint.size)
+    # Threads for a thousand small systems of equations would only wait for each other.
+    with threadpool_limits(1, user_api="blas"):
+        for number, row in enumerate(track(first, "Allocation probabilities", progressbar=progressbar)):
+            result[rows[number]] = _normalised(_joint(function, draws, row, None), draws, row)
+    return result
+
+
+def _joint(
+    function: Callable[..., Any], draws: ParameterDraws, row: int, item_shape: tuple[int, ...] | None
+) -> npt.NDArray[np.floating]:
+    try:
+        with np.errstate(all="ignore"):
+            return function(*[values[row] for values in draws.values])
+    except Exception as error:
+        cause = (str(error).splitlines() or [type(error).__name__])[0]
+        advice = _SAME_MODEL if item_shape is None else per_item(item_shape)
+        raise ValueError(
+            f"The density of the mixture cannot be computed at {draws.where(row)}: {cause.rstrip(' .')}. {advice}"
+        ) from error
+
+
+def per_item(got: tuple[Any, ...]) -> str:
+    """What to do where new observations do not go with parameters that have a value for each item."""
+    return (
+        f"`observed` must go with the parameters, of which the model has a value for each item; got shape {got}. Put "
+        "the covariates of the new items into the model first, with pm.set_data."
+    )
+
+
+def _normalised(joint: npt.NDArray[np.floating], draws: ParameterDraws, row: int) -> npt.NDArray[np.floating]:
+    largest = joint.max(axis=-1, keepdims=True)
+    if not np.all(np.isfinite(largest)):
+        at = tuple(int(k) for k in np.argwhere(~np.isfinite(largest[..., 0]))[0])
+        item = at[0] if len(at) == 1 else at
+        raise ValueError(
+            f"The density of item {item} must be positive and finite for a component; its logarithm is "
+            f"{largest[at][0]} at {draws.where(row)}. {_SAME_MODEL}"
+        )
+    probabilities = np.exp(joint - largest)
+    probabilities /= probabilities.sum(axis=-1, keepdims=True)
+    return probabilities
+
+
+def dtype_that_fits(shape: tuple[int, ...]) -> type[np.floating]:
+    """Return double precision where two copies, of which the second is kept, fit; else single.
+
+    Raises
+    ------
+    MemoryError
+        If neither fits.
+    """
+    count = 2 * float(np.prod([float(length) for length in shape]))
+    for dtype in (np.float64, np.float32):
+        if memory.fits(count * np.dtype(dtype).itemsize):
+            break
+    memory.check(
+        count * np.dtype(dtype).itemsize,
+        f"Two copies of {' x '.join(str(length) for length in shape)} probabilities (draws x items x components)",
+        "Thin the draws, e.g. idata.sel(draw=slice(None, None, 10)).",
+    )
+    return dtype

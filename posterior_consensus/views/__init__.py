@@ -1,1 +1,0 @@
-"""More than one answer: what a single partition hides."""

@@ -1,0 +1,262 @@
+"""Two posteriors: distances that are 0 for equals, are found where they were put, and have honest errors."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import posterior_consensus as pc
+from posterior_consensus.answers.transport import matched, transported
+from tests import reference
+from tests.ensembles import noisy_draws, sticky_chains
+from tests.helpers import GOOD, check
+
+QUIET = {"random_seed": 1, "progressbar": False}
+TRUTH = np.repeat([0, 1, 2], 6)
+
+
+def noisy(rng, truth, length=150, n_chains=2, noise=0.15):
+    """Chains of draws around a partition."""
+    shape = (n_chains, length, truth.size)
+    return np.where(rng.random(shape) < noise, rng.integers(4, size=shape), truth)
+
+
+def named(z, names):
+    return xr.DataArray(z, dims=("chain", "draw", "obs"), coords={"obs": list(names)})
+
+
+@pytest.fixture
+def two(rng):
+    """Posteriors that differ by two items, "d" and "j", which go elsewhere in the second."""
+    moved = TRUTH.copy()
+    moved[[3, 9]] = 2
+    names = list("abcdefghijklmnopqr")
+    return named(noisy(rng, TRUTH), names), named(noisy(rng, moved), names)
+
+
+def test_a_posterior_is_at_no_distance_from_itself(two):
+    found = pc.compare_posteriors(two[0], two[0], **QUIET)
+    assert (found.distances["value"] == 0).all() and (found.distances["mcse"] == 0).all()
+    for column in ("difference", "mcse", "joined", "left"):
+        assert (found.items[column] == 0).all()
+    assert (found.items["by_chance"] > 0).all()
+    assert (found.distances["by_chance"].drop_sel(measure="particles") > 0).all()
+
+
+def test_equal_posteriors_of_several_equally_good_particles_are_at_no_distance():
+    draws = [[0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2], [0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2]]
+    for seed in range(5):
+        found = pc.compare_posteriors(draws, draws, loss="binder", random_seed=seed, progressbar=False)
+        assert (found.distances["value"] == 0).all()
+
+
+@pytest.mark.parametrize("loss", ["vi", "binder", "jaccard"])
+def test_it_is_symmetric(two, loss):
+    one, other = (pc.compare_posteriors(*pair, loss=loss, n_particles=2, **QUIET) for pair in (two, two[::-1]))
+    xr.testing.assert_allclose(
+        one.distances.drop_sel(measure="particles"), other.distances.drop_sel(measure="particles")
+    )
+    assert one.distances["value"].sel(measure="particles") == pytest.approx(
+        float(other.distances["value"].sel(measure="particles"))
+    )
+    xr.testing.assert_allclose(one.difference, -other.difference)
+    np.testing.assert_allclose(one.items["joined"], other.items["left"])
+    np.testing.assert_allclose(one.within, other.within[::-1])
+
+
+def test_items_that_moved_are_at_the_top(two):
+    found = pc.compare_posteriors(*two, **QUIET)
+    table = found.to_dataframe()
+    assert set(table.index[:2]) == {"d", "j"}
+    assert (table["difference"][:2] > 5 * table["by_chance"][:2]).all()
+    assert (table["difference"].diff()[1:] <= 0).all()
+    for measure in ("draws", "mean similarity", "rms similarity"):
+        value, error, chance = (
+            float(found.distances[name].sel(measure=measure)) for name in ("value", "mcse", "by_chance")
+        )
+        assert value - chance > 4 * error
+    assert "by chance" in repr(found) and "18 items (obs)" in repr(found)
+
+
+def test_halves_that_differ_more_than_the_posteriors_are_a_finding(two, rng):
+    truths = np.repeat([TRUTH, np.tile([0, 1, 2], 6)], 2, axis=0)[:, np.newaxis]
+    one, other = (np.where(rng.random((4, 100, 18)) < 0.05, 3, truths) for _ in range(2))
+    found = pc.compare_posteriors(one, other, **QUIET)
+    assert found.within.min() > found.distances["value"].sel(measure="draws")
+    assert (
+        found.verdict.startswith("The halves of a are 3.")
+        and "does not show that the posteriors differ" in found.verdict
+    )
+    assert found.verdict[:60] in repr(found)
+    assert pc.compare_posteriors(*two, **QUIET).verdict.startswith("The two posteriors differ: by ")
+    assert "too few draws" in pc.compare_posteriors(one[:1, :1], other, **QUIET).verdict
+
+
+def test_columns_are_what_they_say(two):
+    found = pc.compare_posteriors(*two, **QUIET)
+    difference = np.subtract(*(reference.similarity(z.values.reshape(-1, 18)) for z in two[::-1]))
+    np.testing.assert_allclose(found.difference, difference, atol=1e-14)
+    np.testing.assert_allclose(found.items["difference"], np.abs(difference).sum(axis=1) / 17, atol=1e-14)
+    np.testing.assert_allclose(found.items["joined"] - found.items["left"], difference.sum(axis=1), atol=1e-12)
+    pairs = difference[np.triu_indices(18, 1)]
+    value = found.distances["value"]
+    assert float(value.sel(measure="mean similarity")) == pytest.approx(np.abs(pairs).mean(), rel=1e-12)
+    assert float(value.sel(measure="rms similarity")) == pytest.approx(np.sqrt(np.mean(pairs**2)), rel=1e-12)
+
+
+def test_two_points_are_at_the_distance_of_their_partitions():
+    one, other = np.tile([0, 0, 1, 1, 2], (20, 1)), np.tile([0, 1, 1, 2, 2], (30, 1))
+    for loss in ("vi", "binder"):
+        found = pc.compare_posteriors(one, other, loss=loss, n_particles=1, **QUIET)
+        expected = pc.partition_loss(one[0], other[0], loss)
+        np.testing.assert_allclose(found.distances["value"][:2], expected, rtol=1e-12)
+        np.testing.assert_array_equal(found.distances["mcse"], 0.0)
+        np.testing.assert_array_equal(found.within, 0.0)
+        assert found.n_matched == 10 and float(found.transport[0, 0]) == pytest.approx(1.0)
+
+
+def test_draws_are_matched_at_the_least_cost(rng):
+    one, other = (noisy_draws(rng, 12, 6, 3, 0.5) for _ in range(2))
+    found = pc.compare_posteriors(one, other, n_draws=6, n_particles=2, **QUIET)
+    costs = np.array([[reference.vi(a, b) for b in other[::2]] for a in one[::2]])
+    least = min(np.mean(costs[np.arange(6), list(to)]) for to in permutations(range(6)))
+    assert float(found.distances["value"][0]) == pytest.approx(least, rel=1e-10)
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 40])
+def test_potentials_prove_the_matching(rng, size):
+    costs = rng.random((size, size)).round(1)  # with ties
+    value, rows, columns = matched(costs)
+    assert value == pytest.approx(rows.mean() + columns.mean(), abs=1e-12)
+    assert (rows[:, np.newaxis] + columns <= costs + 1e-12).all()
+    other, plan, *potentials = transported(costs, np.full(size, 1 / size), np.full(size, 1 / size))
+    assert other == pytest.approx(value, abs=1e-9)
+    np.testing.assert_allclose(plan.sum(axis=0), 1 / size)
+    assert other == pytest.approx(sum(one.mean() for one in potentials), abs=1e-9)
+
+
+def test_weights_of_particles_are_moved(rng):
+    weights, others = rng.dirichlet(np.ones(3)), rng.dirichlet(np.ones(4))
+    costs = rng.random((3, 4))
+    value, plan, *potentials = transported(costs, weights, others)
+    np.testing.assert_allclose(plan.sum(axis=1), weights)
+    np.testing.assert_allclose(plan.sum(axis=0), others)
+    assert (
+        value == pytest.approx((costs * plan).sum()) == pytest.approx(weights @ potentials[0] + others @ potentials[1])
+    )
+
+
+def test_items_are_matched_by_name(two, rng):
+    order = rng.permutation(18)
+    found, mixed = (pc.compare_posteriors(two[0], b, **QUIET) for b in (two[1], two[1][..., order]))
+    np.testing.assert_allclose(mixed.difference, found.difference, atol=1e-14)
+    for column in found.items:
+        np.testing.assert_allclose(mixed.items[column], found.items[column], atol=1e-14)
+    xr.testing.assert_allclose(mixed.distances, found.distances)
+    by_position = pc.compare_posteriors(two[0], two[1][..., order].values, **QUIET)
+    assert not np.allclose(by_position.difference, found.difference)
+
+
+def test_weights_are_repeated_draws(rng):
+    z, times = noisy(rng, TRUTH, 40, 1)[0], rng.integers(0, 4, size=40)
+    other = noisy(rng, TRUTH, 200, 1)[0]
+    weighted = pc.as_partition_draws(z, weights=times)
+    repeated = np.repeat(z, times, axis=0)
+    one, two = (pc.compare_posteriors(a, other, n_draws=15, n_particles=2, **QUIET) for a in (weighted, repeated))
+    np.testing.assert_allclose(one.similarity, two.similarity, atol=1e-12)
+    np.testing.assert_allclose(one.items["difference"], two.items["difference"], atol=1e-12)
+    np.testing.assert_allclose(one.distances["value"], two.distances["value"], rtol=1e-9)
+
+
+@pytest.mark.slow
+def test_errors_are_the_spread_over_repetitions():
+    rng = np.random.default_rng(11)
+    truth, moved = np.repeat([0, 1], 4), np.array([0, 0, 0, 1, 1, 1, 1, 0])
+    found = [
+        pc.compare_posteriors(noisy(rng, truth, 200), noisy(rng, moved, 200), n_particles=1, n_draws=100, **QUIET)
+        for _ in range(80)
+    ]
+    for measure in ("draws", "mean similarity", "rms similarity"):
+        values, errors = (
+            np.array([float(one.distances[c].sel(measure=measure)) for one in found]) for c in ("value", "mcse")
+        )
+        assert 0.75 < errors.mean() / values.std(ddof=1) < 1.3, measure
+    differences, errors = (np.array([one.items[c].values for one in found]) for c in ("difference", "mcse"))
+    ratio = errors.mean(axis=0) / differences.std(axis=0, ddof=1)
+    assert 0.85 < ratio.mean() < 1.15
+
+
+@pytest.mark.slow
+def test_by_chance_is_what_samples_of_one_posterior_show():
+    rng = np.random.default_rng(12)
+    found = [
+        pc.compare_posteriors(noisy(rng, TRUTH, 200), noisy(rng, TRUTH, 200), n_particles=1, n_draws=100, **QUIET)
+        for _ in range(25)
+    ]
+    value, chance = (
+        np.mean([one.distances[name].drop_sel(measure="particles") for one in found], axis=0)
+        for name in ("value", "by_chance")
+    )
+    np.testing.assert_allclose(value, chance, rtol=0.1)
+    items, by_chance = (np.mean([one.items[name] for one in found]) for name in ("difference", "by_chance"))
+    assert items == pytest.approx(by_chance, rel=0.1)
+
+
+def test_slow_chains_have_larger_errors(rng):
+    slow, fast = (
+        pc.compare_posteriors(sticky_chains(rng, 2, 900, 6, stay), sticky_chains(rng, 2, 900, 6, stay), **QUIET)
+        for stay in (0.9, 0.0)
+    )
+    assert (slow.items["by_chance"] > 2 * fast.items["by_chance"]).all()
+    assert float(slow.within.mean()) > 1.5 * float(fast.within.mean())
+
+
+def test_few_draws_have_unknown_errors():
+    found = pc.compare_posteriors(GOOD[:2], GOOD[2:], n_particles=1, **QUIET)
+    assert np.isnan(found.distances["mcse"]).all() and found.n_matched == 1
+    assert np.isfinite(found.distances["value"]).all() and "MCSE unknown" in repr(found)
+    single = pc.compare_posteriors(GOOD[:1], GOOD[1:], n_particles=1, **QUIET)
+    assert np.isnan(single.within[0]) and np.isfinite(single.distances["value"]).all()
+
+
+def test_one_item():
+    found = pc.compare_posteriors(np.zeros((8, 1), int), np.zeros((8, 1), int), n_particles=1, **QUIET)
+    assert (found.distances["value"] == 0).all()
+
+
+def test_the_plot(two):
+    found = pc.compare_posteriors(*two, **QUIET)
+    matrix, items = pc.plot_posterior_comparison(found, TRUTH, n_items=5)
+    assert [text.get_text() for text in items.get_yticklabels()] == list(found.to_dataframe().index[:5])
+    np.testing.assert_allclose(
+        items.containers[0].lines[0].get_xdata(orig=False), found.to_dataframe()["difference"][:5]
+    )
+    shown = matrix.images[0].get_array()
+    assert shown[:6, :6].mean() < -0.1 and np.abs(shown).max() == pytest.approx(np.abs(found.difference).max())
+    assert matrix.images[0].norm.vmin == -matrix.images[0].norm.vmax
+    assert len(matrix.lines) == 4  # the edges of three clusters, along both axes
+    check(pc.plot_posterior_comparison, GOOD, TypeError, ["`found` must be what compare_posteriors() returns"])
+    check(lambda n: pc.plot_posterior_comparison(found, n_items=n), 0, ValueError, ["`n_items` must be at least 1"])
+
+
+@pytest.mark.parametrize(
+    ("other", "arguments", "error", "part"),
+    [
+        (GOOD[:, :3], {}, ValueError, "`b` must label the same 4 items; got 3"),
+        (
+            named(GOOD[np.newaxis], "abce"),
+            {},
+            ValueError,
+            "`b` must label the same items; the coordinates of 'obs'",
+        ),
+        (GOOD, {"loss": "omari"}, ValueError, "`loss` must be a metric, as a distance needs; got 'omari'"),
+        (GOOD, {"loss": "pear"}, ValueError, "pear"),
+        (GOOD, {"n_draws": 0}, ValueError, "`n_draws` must be at least 1; got 0"),
+        (GOOD, {"n_particles": 0}, ValueError, "`n_particles` must be"),
+        (pc.as_pair_similarity(np.eye(4)), {}, ValueError, "needs posterior draws; got a similarity matrix alone"),
+        (GOOD, {"random_seed": "a"}, TypeError, "`random_seed` must be a whole number from 0"),
+    ],
+)
+def test_bad_arguments(other, arguments, error, part):
+    check(lambda b: pc.compare_posteriors(named(GOOD[np.newaxis], "abcd"), b, **arguments), other, error, [part])

@@ -1,0 +1,103 @@
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given
+from hypothesis import strategies as st
+
+import posterior_consensus as pc
+from posterior_consensus.answers.credible import BOUNDS
+from tests import reference
+from tests.ensembles import DEGENERATE, noisy_draws, small_draws
+
+METRICS = [name for name, factory in pc.LOSSES.items() if factory().metric]
+
+
+def assert_is_the_ball(ball, draws, center, loss, prob, weights=None):
+    definition = reference.LOSSES[loss]
+    radius, coverage, bounds = reference.credible_ball(draws, center, definition, prob, weights)
+    assert ball.radius == pytest.approx(radius, abs=1e-9)
+    assert ball.coverage == pytest.approx(coverage, abs=1e-12)
+    assert ball.coverage >= prob - 1e-9
+    np.testing.assert_array_equal(ball.center, reference.canonical(center))
+    for name in BOUNDS:
+        farthest, ties = bounds[name]
+        found = getattr(ball, name)
+        np.testing.assert_allclose(found["distance"], farthest, atol=1e-9)
+        rows = [tuple(row) for row in found.values.tolist()]
+        assert len(set(rows)) == len(rows) and set(rows) == ties
+        assert found.dtype == np.int32
+    distances = [definition(center, draw) for draw in draws]
+    np.testing.assert_allclose(ball.distances, distances, atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", METRICS)
+@pytest.mark.parametrize("prob", [0.05, 0.5, 0.8, 0.95, 0.999])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_definition_with_many_ties(loss, prob, weighted):
+    rng = np.random.default_rng(1)
+    draws = noisy_draws(rng, 60, 6, 3, 0.4)
+    weights = rng.integers(0, 4, 60) if weighted else None
+    center = rng.integers(3, size=6)
+    assert len(np.unique([reference.vi(center, draw) for draw in draws])) < 20
+    ball = pc.credible_ball(pc.as_partition_draws(draws, weights=weights), center, loss=loss, prob=prob)
+    assert_is_the_ball(ball, draws, center, loss, prob, weights)
+
+
+@given(draws=small_draws(), prob=st.sampled_from([0.25, 0.5, 0.75, 0.95]), data=st.data())
+@pytest.mark.parametrize("loss", ["vi", "binder"])
+def test_definition_for_any_draws(loss, draws, prob, data):
+    row = data.draw(st.integers(0, len(draws) - 1))
+    weights = data.draw(st.lists(st.integers(0, 3), min_size=len(draws), max_size=len(draws)))
+    weights = weights if any(weights) else None
+    taken = pc.as_partition_draws(draws, weights=weights)
+    ball = pc.credible_ball(taken, draws[row], loss=loss, prob=prob)
+    assert_is_the_ball(ball, draws, draws[row], loss, prob, weights)
+
+
+@pytest.mark.parametrize("name", DEGENERATE)
+@pytest.mark.parametrize("loss", METRICS)
+def test_degenerate_draws(name, loss):
+    draws = DEGENERATE[name]
+    for center in (draws[0], np.zeros(draws.shape[1], int)):
+        ball = pc.credible_ball(draws, center, loss=loss)
+        assert_is_the_ball(ball, draws, center, loss, 0.95)
+
+
+def test_exactly_enough_draws_are_enough():
+    """19 of 20 draws hold 95%, though twenty twentieths do not add up to one in floating point."""
+    draws = [[0, 0, 1]] * 19 + [[0, 1, 2]]
+    ball = pc.credible_ball(draws, [0, 0, 1])
+    assert (ball.radius, ball.coverage) == (0.0, 0.95)
+    np.testing.assert_array_equal(ball.lower_vertical, [[0, 0, 1]])
+
+
+def test_draws_without_weight_are_no_bound():
+    draws = pc.as_partition_draws([[0, 0, 1], [0, 1, 2], [0, 0, 1]], weights=[1, 0, 1])
+    ball = pc.credible_ball(draws, [0, 0, 1], prob=0.99)
+    assert ball.radius == 0.0
+    np.testing.assert_array_equal(ball.horizontal, [[0, 0, 1]])
+
+
+def test_whole_weights_are_repeated_draws():
+    rng = np.random.default_rng(2)
+    draws, weights = noisy_draws(rng, 40, 10, 3, 0.4), rng.integers(0, 4, 40)
+    one = pc.credible_ball(pc.as_partition_draws(draws, weights=weights), draws[0])
+    other = pc.credible_ball(np.repeat(draws, weights, axis=0), draws[0])
+    for name in BOUNDS:
+        xr.testing.assert_equal(getattr(one, name), getattr(other, name))
+    assert one.radius == other.radius and one.coverage == pytest.approx(other.coverage)
+
+
+def test_the_loss_is_the_result_s():
+    draws = noisy_draws(np.random.default_rng(3), 30, 8, 3, 0.3)
+    best = pc.consensus_partition(draws, "binder", random_seed=1)
+    assert pc.credible_ball(draws, best).loss.name == "binder"
+    assert pc.credible_ball(draws, best, loss="nid").loss.name == "nid"
+    assert pc.credible_ball(draws, best.labels).loss.name == "vi"
+    assert "binder" in repr(pc.credible_ball(draws, best))
+
+
+@pytest.mark.parametrize("loss", ["omari", "nmi", pc.binder(0.5), pc.vi(1.5), pc.losses.nmi("arithmetic")])
+def test_a_ball_needs_a_metric(loss):
+    with pytest.raises(ValueError, match="must be a metric.*'vi', 'binder', 'jaccard', 'nvi', 'id', 'nid'"):
+        pc.credible_ball([[0, 1], [0, 0]], [0, 0], loss=loss)

@@ -1,0 +1,188 @@
+"""The rule for separated modes: known answers, what must not matter, and when it must not tell."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import posterior_consensus as pc
+from benchmarks.modes import n_modes
+from posterior_consensus.answers.modes import _items_moved, separated_modes, valley_evidence
+from posterior_consensus.evaluate.expectation import loss_matrix
+from posterior_consensus.losses import LOSSES
+
+WHOLE = np.repeat([0, 1, 2], [20, 15, 15]).astype(np.int32)
+SPLIT = np.repeat([0, 3, 1, 2], [10, 10, 15, 15]).astype(np.int32)
+MIXED = np.tile([0, 1, 2, 0, 1], 10).astype(np.int32)
+
+
+def copies(truths, weights, *, noise=0.1, n_draws=300, seed=0):
+    return made(truths, weights, noise=noise, n_draws=n_draws, seed=seed).draws
+
+
+def made(truths, weights, *, noise=0.1, n_draws=300, seed=0):
+    truth = np.array(truths)
+    return pc.simulate.random_perturbation(50, 4, n_draws, noise, modes=weights, truth=truth, random_seed=seed)
+
+
+def modes_of(draws, partitions, loss="vi"):
+    record = LOSSES[loss]()
+    partitions = np.array(partitions, np.int32)
+    return separated_modes(partitions, loss_matrix(partitions, draws, record), draws.samples, record)
+
+
+@pytest.mark.parametrize("loss", [name for name, factory in LOSSES.items() if factory().metric])
+def test_two_truths_are_two_modes_and_one_truth_is_one(loss):
+    simulated = made([WHOLE, MIXED], [0.7, 0.3])
+    two = modes_of(simulated.draws, [MIXED, WHOLE], loss)
+    assert two.n_modes == 2
+    assert two.mode.tolist() == [1, 0]
+    assert two.weights == pytest.approx(np.bincount(simulated.mode) / 300)
+    assert two.p_value < 0.05
+    one = copies([WHOLE], [1.0])
+    two_particles = pc.particles(one, 2, loss=loss, random_seed=1, progressbar=False)
+    assert modes_of(one, two_particles.partitions.values, loss).n_modes == 1
+
+
+@pytest.mark.parametrize("noise", [0.03, 0.1, 0.3, 0.6])
+@pytest.mark.parametrize("seed", range(3))
+def test_one_truth_is_one_mode_at_any_noise(noise, seed):
+    assert n_modes(copies([WHOLE], [1.0], noise=noise, seed=seed).labels, "vi") == 1
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_three_truths_are_three_modes(seed):
+    assert n_modes(copies([WHOLE, SPLIT, MIXED], [0.5, 0.3, 0.2], noise=0.05, seed=seed).labels, "vi") == 3
+
+
+def test_partitions_of_one_mode_are_joined():
+    draws = copies([WHOLE, MIXED], [0.6, 0.4])
+    near_whole, near_mixed = WHOLE.copy(), MIXED.copy()
+    near_whole[[0, 20, 40, 49]] = 3
+    near_mixed[[0, 21, 42, 49]] = 3
+    found = modes_of(draws, [near_mixed, WHOLE, MIXED, near_whole])
+    assert found.mode.tolist() == [1, 0, 1, 0]
+
+
+def test_a_partition_without_draws_goes_with_the_nearest():
+    draws = pc.as_partition_draws(np.repeat([WHOLE, MIXED], 50, axis=0))
+    changed = MIXED.copy()
+    changed[:3] = 3
+    assert modes_of(draws, [WHOLE, changed, MIXED]).mode.tolist() == [0, 1, 1]
+
+
+def test_neighbours_are_one_answer_and_distant_atoms_are_two():
+    rng = np.random.default_rng(0)
+    next_to_it = WHOLE.copy()
+    next_to_it[0] = 1
+    two_away = WHOLE.copy()
+    two_away[:2] = 1
+    three_away = WHOLE.copy()
+    three_away[:3] = 1
+    for other, number in ((next_to_it, 1), (two_away, 1), (three_away, 2), (MIXED, 2)):
+        rows = np.where(rng.random((300, 1)) < 0.6, WHOLE, other)
+        assert modes_of(pc.as_partition_draws(rows), [WHOLE, other]).n_modes == number
+
+
+def test_an_atom_among_its_neighbours_is_one_answer():
+    rng = np.random.default_rng(1)
+    rows = np.tile(WHOLE, (400, 1))
+    for row in rows[rng.random(400) < 0.4]:
+        row[rng.integers(50)] = rng.integers(3)
+    away = rng.random(400) < 0.4
+    rows[away, rng.integers(50, size=away.sum())] = rng.integers(3, size=away.sum())
+    assert n_modes(rows, "vi") == n_modes(rows, "binder") == 1
+
+
+def test_draws_between_two_partitions_join_them():
+    rng = np.random.default_rng(2)
+    share = rng.random((400, 1))  # of the items that follow the other truth: anything from none to all
+    rows = np.where(rng.random((400, 50)) < share, MIXED, WHOLE)
+    assert modes_of(pc.as_partition_draws(rows), [WHOLE, MIXED], "binder").n_modes == 1
+    both = np.where(share < 0.5, MIXED, WHOLE)
+    assert modes_of(pc.as_partition_draws(both), [WHOLE, MIXED], "binder").n_modes == 2
+
+
+def test_a_chain_that_hardly_moves_does_not_make_modes():
+    rng = np.random.default_rng(3)
+    kept = np.tile(WHOLE, (400, 1))
+    for t in range(1, 400):
+        fresh = np.where(rng.random(50) < 0.3, rng.integers(3, size=50), WHOLE)
+        kept[t] = np.where(rng.random(50) < 0.98, kept[t - 1], fresh)
+    assert n_modes(kept, "vi") == n_modes(kept, "binder") == 1
+
+
+def test_chains_that_stay_in_a_mode_each_show_the_modes():
+    chains = [copies([truth], [1.0], n_draws=100, seed=k).labels for k, truth in enumerate([WHOLE, MIXED, WHOLE])]
+    assert modes_of(pc.as_partition_draws(np.array(chains)), [WHOLE, MIXED]).n_modes == 2
+
+
+def test_weights_decide():
+    simulated = made([WHOLE, MIXED], [0.5, 0.5])
+    of_second = simulated.mode == 1
+    none = pc.as_partition_draws(simulated.draws.labels, weights=np.where(of_second, 0.0, 1.0))
+    found = modes_of(none, [WHOLE, MIXED])
+    assert found.n_modes == 1
+    assert found.mode.tolist() == [0, 0]
+    tenth = pc.as_partition_draws(simulated.draws.labels, weights=np.where(of_second, 1.0, 9.0))
+    assert modes_of(tenth, [WHOLE, MIXED]).weights == pytest.approx([0.9, 0.1], abs=0.02)
+    single = pc.as_partition_draws(simulated.draws.labels, weights=np.where(np.arange(300) % 75 == 0, 1.0, 1e-6))
+    assert modes_of(single, [WHOLE, MIXED]).n_modes == 1  # worth four draws
+
+
+@pytest.mark.parametrize("n_draws", [1, 2, 3, 6])
+def test_few_draws_cannot_tell(n_draws):
+    rows = np.where(np.arange(n_draws)[:, np.newaxis] % 2, MIXED, WHOLE)
+    assert modes_of(pc.as_partition_draws(rows), [WHOLE, MIXED]).n_modes == 1
+    assert modes_of(pc.as_partition_draws(rows), [WHOLE]).n_modes == 1
+
+
+def test_partitions_drawn_apart_by_few_draws_are_no_modes():
+    x = np.array([-0.3] * 20 + [0.2] * 20)
+    assert valley_evidence(x, np.ones(40), 0.1) == 1.0
+    assert valley_evidence(3 * x, np.ones(40), 0.1) < 0.001
+    found = [n_modes(noisy(seed), "binder") for seed in (2, 8)]
+    assert found == [1, 1]
+
+
+def noisy(seed):
+    rng = np.random.default_rng(seed)
+    return np.where(rng.random((40, 200)) < 0.3, rng.integers(4, size=(40, 200)), np.arange(200) // 50)
+
+
+def test_names_and_order_do_not_matter():
+    draws = copies([WHOLE, SPLIT, MIXED], [0.5, 0.3, 0.2], noise=0.05)
+    first = modes_of(draws, [WHOLE, SPLIT, MIXED])
+    assert first.mode.tolist() == [0, 1, 2]
+    renamed = pc.as_partition_draws(np.array([7, 3, 0, 5])[draws.labels])
+    again = modes_of(renamed, [3 - MIXED, (WHOLE + 1) % 3, SPLIT[::1] ^ 1])
+    assert again.mode.tolist() == [2, 0, 1]
+    assert again.p_value == pytest.approx(first.p_value, rel=1e-6)
+
+
+def test_evidence_is_the_binomial_probability_of_the_emptiest_valley():
+    x = np.array([-0.9] * 12 + [-0.1] * 3 + [0.1] * 3 + [0.9] * 10)
+    one = np.ones(x.size)
+    assert valley_evidence(x, one, 0.3) == pytest.approx(binom.cdf(6, 16, 1 / 3))
+    assert valley_evidence(x[np.abs(x) > 0.5], one[:22], 0.3) == pytest.approx(binom.cdf(0, 10, 1 / 3))
+    assert valley_evidence(x, one / 2, 0.3) > valley_evidence(x, one, 0.3)
+    assert valley_evidence(x, one, 0.7) == 1.0  # three windows so wide have no room side by side
+    assert valley_evidence(np.abs(x), one, 0.3) == 1.0  # all on one side
+
+
+def test_a_valley_must_lie_at_the_border_of_the_regions():
+    x = np.concatenate([np.linspace(-0.9, -0.7, 40), np.linspace(-0.3, 0.4, 80)])
+    one = np.ones(x.size)
+    assert valley_evidence(x, one, 0.1) > 0.5
+    assert valley_evidence(x + 0.5, one, 0.1) < 1e-4
+
+
+def test_evidence_does_not_depend_on_which_group_comes_first():
+    rng = np.random.default_rng(4)
+    for _ in range(20):
+        x = np.round(np.where(rng.random(200) < 0.3, rng.normal(-0.7, 0.3, 200), rng.normal(0.5, 0.3, 200)), 1)
+        assert valley_evidence(x, np.ones(200), 0.1) == pytest.approx(valley_evidence(-x, np.ones(200), 0.1), rel=1e-9)
+
+
+def test_items_moved_are_the_fewest_that_lead_from_one_partition_to_the_other():
+    assert _items_moved(WHOLE, SPLIT[::1]) == 10
+    assert _items_moved(WHOLE, (2 - WHOLE).astype(np.int32)) == 0

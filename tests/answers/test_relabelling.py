@@ -1,0 +1,466 @@
+"""Label switching undone: against known permutations, brute force, and on the galaxies."""
+
+import itertools
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import xarray as xr
+
+import posterior_consensus as pc
+from posterior_consensus.ensemble import switching
+from tests.helpers import written
+
+GALAXIES = Path(__file__).parents[2] / "examples" / "data" / "galaxies.nc"
+SIZES = (4, 3, 4, 1)  # of the true clusters
+TRUTH = np.repeat(range(4), SIZES)
+CHAINS, DRAWS = 2, 5
+
+
+def truth_of(n_components):
+    """A posterior whose component k is cluster k in every draw, before names are switched."""
+    rng = np.random.default_rng(7)
+    k = np.arange(n_components)
+    by_draw = rng.normal(scale=0.01, size=(CHAINS, DRAWS, 1))
+    return xr.Dataset(
+        {
+            "mu": (("chain", "draw", "component"), (10.0 * k + by_draw).astype(np.float32), {"unit": "km/s"}),
+            "center": (("chain", "draw", "component", "feature"), 10.0 * k[:, None] + by_draw[..., None] + [0.1, 0.2]),
+            "turned": (("component", "chain", "draw"), 10 * k[:, None, None] + np.zeros((1, CHAINS, DRAWS), np.int64)),
+            "move": (
+                ("chain", "draw", "component", "component_bis"),
+                100.0 * k[:, None] + k + by_draw[..., None],
+            ),
+            "beta": (("chain", "draw", "stick"), rng.random((CHAINS, DRAWS, n_components - 1))),
+            "alpha": (("chain", "draw"), rng.random((CHAINS, DRAWS))),
+            "z": (("chain", "draw", "obs"), np.broadcast_to(TRUTH, (CHAINS, DRAWS, TRUTH.size)).astype(np.int16)),
+        },
+        coords={
+            "chain": [1, 3],
+            "draw": np.arange(10, 10 + DRAWS),
+            "component": [f"part {i}" for i in k],
+            "obs": [f"i{i}" for i in range(TRUTH.size)],
+            "level": ("obs", np.arange(TRUTH.size)),
+        },
+        attrs={"inference_library": "none"},
+    )
+
+
+def switched(posterior, seed=1):
+    """The same posterior with the components of every draw in an order of its own."""
+    rng = np.random.default_rng(seed)
+    out = posterior.copy(deep=True)
+    n_components = posterior.sizes["component"]
+    for c, d in itertools.product(range(CHAINS), range(DRAWS)):
+        order = rng.permutation(n_components)
+        for name in ("mu", "center"):
+            out[name].values[c, d] = posterior[name].values[c, d][order]
+        out["turned"].values[:, c, d] = posterior["turned"].values[order, c, d]
+        out["move"].values[c, d] = posterior["move"].values[c, d][np.ix_(order, order)]
+        out["z"].values[c, d] = np.argsort(order)[posterior["z"].values[c, d]]
+    return out
+
+
+def soft_of(posterior, sharpness=8.0):
+    """Allocation probabilities around the labels, with the same items doubtful in every draw."""
+    noise = np.random.default_rng(3).random((TRUTH.size, 1))
+    one_hot = posterior["z"].values[..., None] == np.arange(posterior.sizes["component"])
+    p = np.exp(sharpness * one_hot * (0.3 + noise))
+    dims = ("chain", "draw", "obs", "part")
+    coords = {dim: posterior.coords[dim] for dim in ("chain", "draw", "obs")}
+    return pc.as_allocation_probabilities(
+        xr.DataArray(p / p.sum(-1, keepdims=True), dims=dims, coords=coords), item_dim="obs", component_dim="part"
+    )
+
+
+BOTH = ["component", "component_bis"]
+
+
+@pytest.mark.parametrize("soft", [False, True], ids=["labels", "probabilities"])
+@pytest.mark.parametrize("n_components", [4, 7])
+def test_known_permutations_are_undone(n_components, soft):
+    true = truth_of(n_components)
+    posterior = switched(true)
+    before = posterior.copy(deep=True)
+    tree = xr.DataTree.from_dict({"posterior": posterior, "observed_data": xr.Dataset({"y": ("obs", np.arange(12.0))})})
+    allocations = soft_of(posterior) if soft else None
+    found = pc.relabel(tree, TRUTH, component_dim=BOTH, allocations=allocations)
+    expected = true.isel(component=slice(4), component_bis=slice(4)).assign_coords(
+        component=np.arange(4), component_bis=np.arange(4)
+    )
+    xr.testing.assert_identical(found["posterior"].to_dataset(), expected)
+    assert {name: v.dtype for name, v in expected.items()} == {n: v.dtype for n, v in found["posterior"].items()}
+    assert list(found["posterior"].data_vars) == list(true.data_vars)
+    xr.testing.assert_identical(tree["posterior"].to_dataset(), before)
+    assert list(tree.children) == ["posterior", "observed_data"]
+    assert ("extra_components" in found.children) == (n_components > 4)
+    record = found["relabelling"]
+    np.testing.assert_array_equal(record["match_share"], 1.0)
+    taken = np.take_along_axis(posterior["mu"].values, record["permutation"].values, axis=2)
+    np.testing.assert_array_equal(taken, found["posterior"]["mu"])
+    assert record.attrs["method"] == ("Stephens" if soft else "ECR")
+    if not soft:
+        assert float(record["agreement"]) == 1.0
+        np.testing.assert_array_equal(record["cluster_agreement"], 1.0)
+
+
+def test_components_without_a_cluster_are_kept_in_the_order_of_the_draw():
+    posterior = switched(truth_of(7))
+    found = pc.relabel(xr.DataTree.from_dict({"posterior": posterior}), TRUTH, component_dim=BOTH)
+    extra = found["extra_components"].to_dataset()
+    assert set(extra.data_vars) == {"mu", "center", "turned", "move"}
+    assert extra["component"].values.tolist() == extra["component_bis"].values.tolist() == [4, 5, 6]
+    for c, d in itertools.product(range(CHAINS), range(DRAWS)):
+        mu = posterior["mu"].values[c, d]
+        np.testing.assert_array_equal(extra["mu"].values[c, d], mu[mu > 35])
+    assert extra["move"].dims == ("chain", "draw", "component", "component_bis")
+
+
+def test_items_of_other_components_have_the_numbers_of_these():
+    z = xr.DataArray([[[3, 3, 0, 0, 2], [1, 1, 3, 3, 3]]], dims=("chain", "draw", "obs"))
+    mu = xr.DataArray([[[5.0, -1.0, 7.0, 1.0], [-1.0, 1.0, -2.0, 5.0]]], dims=("chain", "draw", "k"))
+    tree = xr.DataTree.from_dict({"posterior": xr.Dataset({"z": z, "mu": mu})})
+    with pytest.warns(UserWarning, match="Components without a cluster hold 10% of the items on average"):
+        found = pc.relabel(tree, [0, 0, 1, 1, 1], component_dim="k")
+    np.testing.assert_array_equal(found["posterior"]["mu"], [[[1.0, 5.0], [1.0, 5.0]]])
+    np.testing.assert_array_equal(found["posterior"]["z"], [[[0, 0, 1, 1, 3], [0, 0, 1, 1, 1]]])
+    np.testing.assert_array_equal(found["extra_components"]["mu"], [[[-1.0, 7.0], [-1.0, -2.0]]])
+    record = found["relabelling"]
+    np.testing.assert_array_equal(record["permutation"], [[[3, 0], [1, 3]]])
+    np.testing.assert_allclose(record["cluster_agreement"], [1.0, 5 / 6])
+    assert float(record["agreement"]) == 0.9
+
+
+def test_a_cluster_that_a_draw_lacks_takes_an_empty_component():
+    """Not the one that is a part of another cluster, though it has as few items in common."""
+    names = np.array(list(itertools.permutations(range(4))))
+    merged = names[:, [2, 2, 2, 2, 0, 3, 3]]  # clusters 0 and 1 are component 2, cluster 2 is 0 and 3, 1 is empty
+    apart = names[:, [0, 0, 2, 2, 3, 3, 3]]
+    z = xr.DataArray(np.stack([merged, apart]), dims=("chain", "draw", "obs"))
+    mu = xr.DataArray(np.ones((2, 24, 4)), dims=("chain", "draw", "k"))
+    tree = xr.DataTree.from_dict({"posterior": xr.Dataset({"z": z, "mu": mu})})
+    with pytest.warns(UserWarning, match="The components hold only"):
+        record = pc.relabel(tree, [0, 0, 1, 1, 2, 2, 2], component_dim="k")["relabelling"]
+    np.testing.assert_array_equal(record["matched"].values.sum(axis=2), [[2] * 24, [3] * 24])
+    np.testing.assert_array_equal(np.sort(record["permutation"][0, :, :2], axis=1), np.sort(names[:, [1, 2]], axis=1))
+    np.testing.assert_array_equal(record["permutation"][0, :, 2], names[:, 3])
+    np.testing.assert_array_equal(record["permutation"][1], names[:, [0, 2, 3]])
+    assert record["match_share"].values.sum() == 2.5
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_most_items_in_common_over_all_assignments(seed):
+    rng = np.random.default_rng(seed)
+    components, reference = rng.integers(0, 5, (20, 9)), np.array([0, 1, 2, 0, 1, 2, 0, 0, 1], np.int32)
+    common = switching.common_items(components, reference, 5)
+    for draw, row, assigned in zip(components, common, switching.most_in_common(common), strict=True):
+        counts = [[np.sum((draw == k) & (reference == c)) for c in range(3)] for k in range(5)]
+        np.testing.assert_array_equal(row, counts)
+        best = max(sum(row[k, c] for c, k in enumerate(ks)) for ks in itertools.permutations(range(5), 3))
+        assert sum(row[k, c] for c, k in enumerate(assigned)) == best
+
+
+def divergence(p, q, order):
+    """Stephens' loss of one draw."""
+    p = p[:, list(order)]
+    return float(np.sum(p * np.log(p / q)))
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("weighted", [False, True])
+def test_no_order_of_any_draw_has_less_divergence(seed, weighted):
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet(np.full(4, 0.7), (12, 6))
+    weights = rng.dirichlet(np.ones(12)) if weighted else np.full(12, 1 / 12)
+    start = np.array([rng.permutation(4) for _ in range(12)])
+    order = switching.least_divergence(p, weights, start)
+
+    def reference(orders):
+        return np.einsum("t,tik->ik", weights, np.stack([d[:, o] for d, o in zip(p, orders, strict=True)]))
+
+    def total(orders):
+        q = reference(orders)
+        return sum(w * divergence(d, q, o) for w, d, o in zip(weights, p, orders, strict=True))
+
+    q = reference(order)
+    for draw, found in zip(p, order, strict=True):
+        least = min(divergence(draw, q, candidate) for candidate in itertools.permutations(range(4)))
+        assert divergence(draw, q, found) == pytest.approx(least, abs=1e-9)
+    assert total(order) <= total(start)
+
+
+def test_least_divergence_over_all_orders_of_all_draws():
+    """Well separated, so that the local optimum is the global one, which brute force finds."""
+    rng = np.random.default_rng(2)
+    base = np.array([[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.1, 0.2, 0.7], [0.7, 0.2, 0.1]])
+    p = np.stack([rng.dirichlet(np.ones(3), 4) * 0.2 + 0.8 * base[:, rng.permutation(3)] for _ in range(4)])
+    orders = list(itertools.permutations(range(3)))
+
+    def total(choice):
+        q = np.mean([d[:, o] for d, o in zip(p, choice, strict=True)], axis=0)
+        return sum(divergence(d, q, o) for d, o in zip(p, choice, strict=True))
+
+    least = min(total((orders[0], *rest)) for rest in itertools.product(orders, repeat=3))
+    start = switching.with_the_rest(
+        switching.most_in_common(switching.expected_common_items(p, np.array([0, 1, 2, 0], np.int32))), 3
+    )
+    assert total(switching.least_divergence(p, np.full(4, 0.25), start)) == pytest.approx(least)
+
+
+def test_probabilities_of_zero_and_single_precision():
+    p = np.zeros((3, 4, 3), np.float32)
+    for t, order in enumerate([(0, 1, 2), (2, 0, 1), (1, 2, 0)]):
+        p[t, range(4), [order[k] for k in (0, 0, 1, 2)]] = 1
+    start = switching.with_the_rest(
+        switching.most_in_common(switching.expected_common_items(p, np.array([0, 0, 1, 2], np.int32))), 3
+    )
+    found = switching.least_divergence(p, np.full(3, 1 / 3), start)
+    np.testing.assert_array_equal(found, [(0, 1, 2), (2, 0, 1), (1, 2, 0)])
+
+
+def test_probabilities_without_labels_and_their_own_dimension():
+    posterior = switched(truth_of(4))
+    soft = soft_of(posterior)
+    p = soft.probabilities.reshape(CHAINS, DRAWS, TRUTH.size, 4)
+    posterior = posterior.drop_vars("z").assign(lp=(("chain", "draw", "obs", "part"), np.log(p)))
+    found = pc.relabel(posterior, TRUTH, component_dim=BOTH, allocations=soft)
+    np.testing.assert_array_equal(found["mu"].values.round(), [[[0, 10, 20, 30]] * DRAWS] * CHAINS)
+    assert (found["lp"].argmax("part") == TRUTH).all()
+
+
+def test_labels_from_one():
+    posterior = switched(truth_of(4))
+    expected = pc.relabel(posterior, TRUTH, component_dim=BOTH)
+    found = pc.relabel(posterior.assign(z=posterior["z"] + 1), TRUTH, component_dim=BOTH)
+    xr.testing.assert_equal(found, expected)
+    few = posterior.isel(obs=slice(0, 1), draw=slice(0, 1), chain=slice(0, 1))
+    few = few.assign(z=few["z"] * 0 + 2)
+    with pytest.raises(ValueError, match="`first_label` must say whether the labels of 'z' number .* run from 2 to 2"):
+        pc.relabel(few, [0], component_dim=BOTH)
+    mu = few["mu"].values[0, 0]
+    for first in (0, 1):
+        found = pc.relabel(few, [0], component_dim=BOTH, first_label=first)
+        assert found["mu"].values.ravel().tolist() == [mu[2 - first]]
+        assert int(found["z"].squeeze()) == 0
+
+
+def test_labels_as_floats_and_stacked_draws():
+    posterior = switched(truth_of(4))
+    expected = pc.relabel(posterior, TRUTH, component_dim=BOTH)
+    floats = pc.relabel(posterior.assign(z=posterior["z"].astype(float)), TRUTH, component_dim=BOTH)
+    xr.testing.assert_equal(floats, expected)
+    stacked = posterior.stack(sample=("chain", "draw")).transpose(..., "sample")
+    found = pc.relabel(stacked, TRUTH, component_dim=BOTH)
+    order = ("chain", "draw", *BOTH, ...)
+    xr.testing.assert_equal(
+        found.unstack("sample").transpose(*order, missing_dims="ignore"),
+        expected.transpose(*order, missing_dims="ignore"),
+    )
+    soft = pc.relabel(stacked, TRUTH, component_dim=BOTH, allocations=soft_of(posterior))
+    xr.testing.assert_equal(soft, found)
+
+
+def test_consensus_is_aligned_by_the_names_of_the_items():
+    posterior = switched(truth_of(4))
+    expected = pc.relabel(posterior, TRUTH, component_dim=BOTH)
+    best = pc.as_partition_draws(posterior["z"]).items.array(TRUTH, "labels")
+    xr.testing.assert_equal(pc.relabel(posterior, best[::-1], component_dim=BOTH), expected)
+
+
+def test_a_dimension_without_a_name_is_not_forgotten():
+    posterior = switched(truth_of(4)).drop_vars("component")
+    posterior["w"] = posterior["mu"].rename(component="w_dim_0")
+    with pytest.warns(UserWarning, match="Left in the order of each draw, with 4 entries: 'w_dim_0' of 'w'"):
+        left = pc.relabel(posterior, TRUTH, component_dim=BOTH)
+    xr.testing.assert_equal(left["w"], posterior["w"])
+    found = pc.relabel(posterior, TRUTH, component_dim=[*BOTH, "w_dim_0"])
+    np.testing.assert_array_equal(found["w"], found["mu"])
+    assert found["w"].dims == ("chain", "draw", "w_dim_0")
+
+
+def test_of_the_posterior_node_alone():
+    posterior = switched(truth_of(4))
+    tree = xr.DataTree.from_dict({"posterior": posterior})
+    found = pc.relabel(tree["posterior"], TRUTH, component_dim=BOTH)
+    xr.testing.assert_identical(found, pc.relabel(tree, TRUTH, component_dim=BOTH))
+
+
+def test_means_of_galaxies_by_cluster():
+    """The large clusters are everywhere, their means apart and stationary, which they are not by component."""
+    with xr.open_datatree(GALAXIES, engine="h5netcdf") as tree:
+        tree = tree.isel(draw=slice(None, None, 4)).load()
+    best = pc.consensus_partition(tree, random_seed=1, n_starts=4)
+    with pytest.warns(UserWarning, match="weights of the clusters do not sum to one"):
+        found = pc.relabel(tree, best, component_dim="component")
+    record = found["relabelling"]
+    large = best.cluster_sizes.values >= 5
+    assert large.sum() >= 2 and (record["match_share"].values[large] > 0.99).all()
+    velocity = tree["observed_data"]["velocity"].values
+    if velocity.max() > 1000:
+        velocity = velocity / 1000
+    observed = [np.median(velocity[best.labels.values == k]) for k in np.flatnonzero(large)]
+    means = np.median(found["posterior"]["mu"].values.reshape(-1, best.n_clusters), axis=0)[large]
+    np.testing.assert_allclose(means, observed, atol=1.5)
+    np.testing.assert_array_equal(np.argsort(means), np.argsort(observed))
+    assert 0.5 < float(record["agreement"]) <= 1
+    expected = (found["posterior"]["z"].values == best.labels.values).mean()
+    assert float(record["agreement"]) == pytest.approx(expected)
+
+
+@pytest.fixture
+def fitted(arviz):
+    """What a sampler leaves behind: InferenceData of ArviZ 0.x, DataTree of ArviZ 1.x."""
+    posterior = switched(truth_of(6))
+    samples = {name: v.values for name, v in posterior.items() if name in ("mu", "z", "alpha")}
+    names = {"dims": {"z": ["obs"], "mu": ["component"]}, "coords": {"obs": posterior["obs"].values}}
+    if hasattr(arviz, "convert_to_inference_data"):
+        return arviz.from_dict(posterior=samples, observed_data={"y": np.arange(12.0)}, **names)
+    return arviz.from_dict({"posterior": samples, "observed_data": {"y": np.arange(12.0)}}, **names)
+
+
+@pytest.mark.adapters
+def test_arviz_reads_the_result(arviz, fitted):
+    found = pc.relabel(fitted, TRUTH, component_dim="component")
+    assert type(found) is type(fitted)
+    assert set(fitted["posterior"].dims) == {"chain", "draw", "component", "obs"}
+    table = arviz.summary(found, var_names=["mu", "alpha"])
+    assert table.index.tolist() == ["mu[0]", "mu[1]", "mu[2]", "mu[3]", "alpha"]
+    np.testing.assert_allclose(table["mean"].astype(float)[:4], [0, 10, 20, 30], atol=0.1)
+    assert np.isfinite(arviz.rhat(found["posterior"]["mu"].to_dataset())["mu"]).all()
+    arviz.plot_forest(found, var_names=["mu"])
+    plt.close("all")
+
+
+@pytest.mark.adapters
+def test_the_result_survives_a_file(fitted, tmp_path):
+    found = pc.relabel(fitted, TRUTH, component_dim="component")
+    path = written(found, tmp_path / "a.nc")
+    with xr.open_datatree(path, engine="h5netcdf") as read:
+        read = read.load()
+    for group in ("posterior", "observed_data", "extra_components", "relabelling"):
+        stored = found[group].to_dataset() if isinstance(found, xr.DataTree) else found[group]
+        xr.testing.assert_equal(read[group].to_dataset(), stored)
+    assert read["relabelling"]["matched"].dtype == bool
+    assert read["relabelling"].attrs == {"method": "ECR", "component_dim": "component"}
+
+
+def bad(**changes):
+    arguments = {"partition": TRUTH, "component_dim": BOTH} | changes
+    posterior = arguments.pop("posterior", switched(truth_of(4)))
+    return lambda: pc.relabel(posterior, **arguments)
+
+
+def changed(**variables):
+    return switched(truth_of(4)).assign(**variables)
+
+
+NUMBERS = np.zeros((CHAINS, DRAWS, TRUTH.size))
+Z = ("chain", "draw", "obs")
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (bad(component_dim="part"), ValueError, "`component_dim` must name dimensions .* got 'part', present: 'chain'"),
+        (bad(component_dim=["component", "obs"]), ValueError, "must .* same length; got 'component' 4, 'obs' 12"),
+        (bad(component_dim=3), TypeError, "`component_dim` must be a name or a sequence of names; got 3"),
+        (bad(component_dim=[]), TypeError, "`component_dim` must be a name or a sequence of names; got \\[\\]"),
+        (bad(partition=TRUTH[1:]), ValueError, "`partition` must label all 12 items; got 11 labels"),
+        (bad(partition=np.arange(12)), ValueError, "`partition` must have at most .* 4; got 12. .* max_clusters=4"),
+        (bad(var_name="zz"), ValueError, "`var_name` must name a variable of the group; got 'zz'"),
+        (bad(first_label=2), ValueError, "`first_label` must be 0, 1 or None; got 2"),
+        (bad(posterior=changed(z=(Z, NUMBERS + 4)), first_label=0), ValueError, "from 0; they run from 4 to 4"),
+        (bad(posterior=changed(z=(Z, NUMBERS)), first_label=1), ValueError, "from 1; they run from 0 to 0"),
+        (bad(posterior=changed(z=(Z, NUMBERS + 10**6))), ValueError, "numbers of the 4 components"),
+        (bad(posterior=changed(z=(Z, NUMBERS - 1))), ValueError, "must not be negative"),
+        (bad(posterior=changed(z=(Z, NUMBERS.astype(str)))), TypeError, "'z' must be the numbers of components; got"),
+        (bad(posterior=changed(z2=(Z, NUMBERS.astype(int)))), ValueError, "`var_name` must say .*'z', 'z2'"),
+        (bad(posterior=changed(c=("component", np.arange(4)))), ValueError, "'c', with components, must have the dim"),
+        (bad(posterior=switched(truth_of(4)).drop_vars("z")), ValueError, "holds no variable of labels"),
+        (bad(posterior="a.nc"), TypeError, "`idata` must be an InferenceData, DataTree or Dataset; got str. Open"),
+        (bad(posterior=xr.DataTree()), ValueError, "`group` must name a group of the data; got 'posterior'"),
+    ],
+)
+def test_what_does_not_fit_is_refused(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_probabilities_that_do_not_fit_are_refused():
+    posterior = switched(truth_of(4))
+    soft = soft_of(posterior)
+
+    def relabelled(**arguments):
+        return pc.relabel(posterior, TRUTH, **{"component_dim": BOTH, "allocations": soft} | arguments)
+
+    with pytest.raises(TypeError, match="`allocations` must be AllocationProbabilities or None; got ndarray"):
+        relabelled(allocations=soft.probabilities)
+    with pytest.raises(ValueError, match="`allocations` must be of the 4 components of 'component'; got .* of 6"):
+        relabelled(allocations=soft_of(switched(truth_of(6))))
+    with pytest.raises(ValueError, match="`allocations` must be of the same draws as the posterior, 10; got 8"):
+        relabelled(allocations=soft_of(posterior.isel(draw=slice(4))))
+    with pytest.raises(ValueError, match="of the same draws as the posterior, in the same order; chains or draws"):
+        relabelled(allocations=soft_of(posterior.isel(draw=slice(None, None, -1))))
+    with pytest.raises(ValueError, match="`sample_dims` must be dimensions of the posterior; got \\('step',\\)"):
+        relabelled(sample_dims="step")
+    with pytest.raises(ValueError, match="`var_name` must name a variable of whole numbers over"):
+        relabelled(var_name="mu")
+    posterior["z2"] = posterior["z"]
+    with pytest.raises(ValueError, match="`var_name` must say which variable holds the labels; candidates: 'z', 'z2'"):
+        relabelled()
+    assert (relabelled(var_name="z2")["z2"] == TRUTH).all()
+
+
+def divided(share, soft):
+    """Two clusters of six items, the second divided between two components in this share of twenty draws."""
+    z = np.tile(np.repeat([0, 1], 6), (1, 20, 1))
+    z[0, : round(20 * share), 9:] = 2
+    w = np.stack([(z == k).mean(axis=-1) for k in range(3)], axis=-1)
+    posterior = xr.Dataset({"z": (("chain", "draw", "obs"), z), "w": (("chain", "draw", "k"), w)})
+    p = pc.as_allocation_probabilities((z[..., np.newaxis] == np.arange(3)).astype(float)) if soft else None
+    return xr.DataTree.from_dict({"posterior": posterior}), {"component_dim": "k", "allocations": p}
+
+
+@pytest.mark.parametrize("soft", [False, True], ids=["labels", "probabilities"])
+def test_a_divided_cluster_is_told_though_it_is_always_matched(soft):
+    tree, arguments = divided(0.5, soft)
+    message = "hold 12% of the items on average.*do not sum to one. The components hold only 75% of cluster 1: "
+    with pytest.warns(UserWarning, match=message) as warned:
+        found = pc.relabel(tree, np.repeat([0, 1], 6), **arguments)
+    assert len(warned) == 1 and Path(warned[0].filename) == Path(__file__)
+    record = found["relabelling"]
+    np.testing.assert_array_equal(record["match_share"], [1.0, 1.0])
+    np.testing.assert_allclose(record["cluster_agreement"], [1.0, 0.75], rtol=1e-14)
+    np.testing.assert_allclose(record["component_agreement"], [1.0, 1.0], rtol=1e-14)
+    assert float(record["left_out"]) == pytest.approx(0.125)
+    assert float(1 - found["posterior"]["w"].sum("k").mean()) == pytest.approx(float(record["left_out"]))
+    with pytest.warns(UserWarning, match=message):  # a Dataset has no room for the record
+        pc.relabel(tree["posterior"].to_dataset(), np.repeat([0, 1], 6), **arguments)
+
+
+def test_a_cluster_that_is_rarely_divided_is_not_warned_of():
+    tree, arguments = divided(0.1, False)
+    record = pc.relabel(tree, np.repeat([0, 1], 6), **arguments)["relabelling"]
+    assert float(record["left_out"]) == pytest.approx(0.025)
+
+
+def test_a_component_of_several_clusters_agrees_with_each_in_part():
+    z = xr.DataArray([[[0, 0, 0, 0, 0, 1]] * 2 + [[0, 0, 0, 1, 1, 1]] * 18], dims=("chain", "draw", "obs"))
+    tree = xr.DataTree.from_dict(
+        {"posterior": xr.Dataset({"z": z, "mu": (("chain", "draw", "k"), np.zeros((1, 20, 2)))})}
+    )
+    record = pc.relabel(tree, [0, 0, 0, 1, 1, 1], component_dim="k")["relabelling"]
+    np.testing.assert_allclose(record["component_agreement"], [(2 * 3 / 5 + 18) / 20, 1.0], rtol=1e-14)
+    np.testing.assert_allclose(record["cluster_agreement"], [1.0, (2 / 3 + 18) / 20], rtol=1e-14)
+    assert float(record["left_out"]) == pytest.approx(0, abs=1e-15)
+
+
+def test_a_cluster_that_never_has_a_component_has_no_agreement():
+    z = xr.DataArray(np.zeros((1, 4, 3), int), dims=("chain", "draw", "obs"))
+    tree = xr.DataTree.from_dict(
+        {"posterior": xr.Dataset({"z": z, "mu": (("chain", "draw", "k"), np.zeros((1, 4, 2)))})}
+    )
+    with pytest.warns(UserWarning, match="hold only 0% of cluster 1"):
+        record = pc.relabel(tree, [0, 0, 1], component_dim="k")["relabelling"]
+    np.testing.assert_allclose(record["component_agreement"], [2 / 3, np.nan], rtol=1e-14)

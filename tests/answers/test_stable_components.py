@@ -1,0 +1,169 @@
+"""Stable components, and that every good partition keeps them together."""
+
+import numpy as np
+import pytest
+import xarray as xr
+from scipy.optimize import linear_sum_assignment
+from scipy.sparse.csgraph import connected_components
+
+import posterior_consensus as pc
+from posterior_consensus.ensemble.partitions import enumerate_partitions
+from tests import reference
+from tests.ensembles import DEGENERATE, noisy_draws
+from tests.helpers import array, check
+
+ALL_OF_SEVEN = np.concatenate(list(enumerate_partitions(7)))
+
+
+def with_equal_items(seed):
+    """Few draws of seven items, some of which have the same labels in all of them."""
+    rng = np.random.default_rng(seed)
+    draws = rng.integers(rng.integers(2, 4), size=(int(rng.integers(2, 7)), 7))
+    draws[:, 1], draws[:, 4] = draws[:, 0], draws[:, 3]
+    if seed % 2:
+        draws[:, 2] = draws[:, 0]
+    return draws, rng.exponential(size=len(draws))
+
+
+def misclassification(draws, weights):
+    """Expected misclassification distance of every partition of seven items."""
+    total = np.zeros(len(ALL_OF_SEVEN))
+    for draw, weight in zip(draws, weights / weights.sum(), strict=True):
+        for row, partition in enumerate(ALL_OF_SEVEN):
+            table = np.zeros((7, 7))
+            np.add.at(table, (partition, draw), 1)
+            matched = linear_sum_assignment(table, maximize=True)
+            total[row] += weight * (1 - table[matched].sum() / 7)
+    return total
+
+
+@pytest.mark.parametrize("loss", ["binder", "binder(a=0.5)", "binder(a=1.5)", "vi", "misclassification"])
+@pytest.mark.parametrize("seed", range(6))
+def test_an_optimum_keeps_equal_signatures_together(seed, loss):
+    draws, weights = with_equal_items(seed)
+    components = pc.stable_components(draws).labels.values
+    together = components[:, np.newaxis] == components
+    keeps = np.array([np.all((p[:, np.newaxis] == p) | ~together) for p in ALL_OF_SEVEN])
+    assert len(ALL_OF_SEVEN) == 877 and 0 < keeps.sum() < 877
+    if loss == "misclassification":
+        losses = misclassification(draws, weights)
+    else:
+        record = {"binder(a=0.5)": pc.binder(0.5), "binder(a=1.5)": pc.binder(1.5)}.get(loss, loss)
+        weighted = pc.as_partition_draws(draws, weights=weights)
+        losses = pc.expected_loss(weighted, ALL_OF_SEVEN, record)["expected_loss"].values
+    assert losses[keeps].min() == pytest.approx(losses.min(), abs=1e-12)
+
+
+@pytest.fixture(scope="module")
+def draws():
+    return noisy_draws(np.random.default_rng(4), 20, 30, 3, 0.15)
+
+
+def largest_first(classes):
+    sizes = np.bincount(classes)
+    order = sorted(range(sizes.size), key=lambda k: (-sizes[k], classes.tolist().index(k)))
+    return np.argsort(order)[classes]
+
+
+def test_at_level_1_a_component_is_a_signature(draws):
+    few = draws[:3]
+    found = pc.stable_components(few)
+    signatures = np.unique(few.T, axis=0, return_inverse=True)[1].ravel()
+    np.testing.assert_array_equal(found.labels, largest_first(signatures))
+    assert found.sizes.values.tolist() == sorted(np.bincount(signatures), reverse=True)
+    assert found.n_components == len(np.unique(few.T, axis=0)) == int(found.curve[-1])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("level", [0.2, 0.5, 0.75, 0.9])
+def test_below_it_items_are_connected_by_pairs(draws, level, weighted):
+    weights = np.random.default_rng(1).exponential(size=20) if weighted else None
+    found = pc.stable_components(pc.as_partition_draws(draws, weights=weights), level)
+    linked = reference.similarity(draws, weights) >= level - 1e-12
+    _, classes = connected_components(linked, directed=False)
+    np.testing.assert_array_equal(found.labels, largest_first(classes))
+    assert found.n_components == int(found.curve.sel(level=level, method="nearest"))
+
+
+@pytest.mark.parametrize("level", [0.5, 0.75, 0.9])
+def test_complete_components_hold_the_level_within(draws, level):
+    found = pc.stable_components(draws, level, linkage="complete")
+    similarity = reference.similarity(draws)
+    for k in range(found.n_components):
+        members = np.flatnonzero(found.labels.values == k)
+        assert similarity[np.ix_(members, members)].min() >= level - 1e-12
+    connected = pc.stable_components(draws, level)
+    assert found.n_components >= connected.n_components
+    for members in found.components:  # each lies within a connected one
+        assert np.unique(connected.labels.values[members]).size == 1
+    assert np.all(np.diff(found.curve) >= 0) and int(found.curve[-1]) == pc.stable_components(draws).n_components
+
+
+def test_draws_of_weight_0_and_names_of_labels_do_not_count(draws):
+    weighted = pc.as_partition_draws(np.concatenate([draws[:4], [range(30)]]), weights=[1, 1, 1, 1, 0])
+    renamed = np.array([np.random.default_rng(t).permutation(9)[draw] for t, draw in enumerate(draws[:4])])
+    expected = pc.stable_components(draws[:4])
+    for other in (weighted, renamed):
+        found = pc.stable_components(other)
+        np.testing.assert_array_equal(found.labels, expected.labels)
+        np.testing.assert_array_equal(found.curve, expected.curve)
+
+
+def test_a_similarity_matrix_and_probabilities_serve_too(draws):
+    pairs = pc.as_pair_similarity(pc.posterior_similarity_matrix(draws))
+    for level in (0.6, 1.0):
+        found = pc.stable_components(pairs, level)
+        np.testing.assert_array_equal(found.labels, pc.stable_components(draws, level).labels)
+    assert found.n_draws is None
+    p = np.zeros((1, 5, 4, 2))
+    p[:, :, :2, 0] = p[:, :, 2:, 1] = 1.0
+    soft = pc.as_allocation_probabilities(xr.DataArray(p, dims=("chain", "draw", "obs", "component")))
+    assert pc.stable_components(soft).labels.values.tolist() == [0, 0, 1, 1]
+
+
+def test_items_keep_their_names():
+    found = pc.stable_components(array(np.array([[0, 1, 1, 0]] * 3), ("sample", "obs"), obs=list("abcd")))
+    assert found.components == [["a", "d"], ["b", "c"]]
+    assert found.labels["obs"].values.tolist() == list("abcd")
+    assert found.to_dataframe()["obs"].tolist() == ["a, d", "b, c"]
+
+
+@pytest.mark.parametrize("name", DEGENERATE)
+def test_degenerate_draws(name):
+    for level in (0.5, 1.0):
+        found = pc.stable_components(DEGENERATE[name], level)
+        assert found.sizes.sum() == DEGENERATE[name].shape[1] and np.all(np.diff(found.sizes) <= 0)
+
+
+def test_many_items_need_no_matrix_at_level_1(monkeypatch, draws):
+    monkeypatch.setattr("posterior_consensus.answers.stable._MOST_IN_CURVE", 5)
+    found = pc.stable_components(draws)
+    assert found.curve is None and found.n_components == len(np.unique(draws.T, axis=0))
+    with pytest.raises(ValueError, match="`found` must have a curve"):
+        pc.plot_stable_components(found)
+    monkeypatch.setenv("POSTERIOR_CONSENSUS_MEMORY", "1KB")
+    with pytest.raises(MemoryError, match="At level 1 it is not needed"):
+        pc.stable_components(draws, 0.9)
+
+
+@pytest.mark.parametrize("level", [0, 1.01, -1, np.nan])
+def test_levels_out_of_range(level):
+    check(
+        lambda x: pc.stable_components([[0, 1]], x), level, ValueError, ["`level` must lie between 0, excluded, and 1"]
+    )
+
+
+def test_words_that_are_not_allowed():
+    check(lambda x: pc.stable_components([[0, 1]], x), "half", TypeError, ["`level` must be a number; got 'half'"])
+    check(
+        lambda x: pc.stable_components([[0, 1]], linkage=x),
+        "average",
+        ValueError,
+        ["`linkage` must be one of 'single', 'complete'; got 'average'"],
+    )
+
+
+def test_the_legend_keeps_off_a_flat_curve():
+    ax = pc.plot_stable_components(pc.stable_components([[0, 0, 0], [0, 0, 0]]))
+    ax.figure.canvas.draw()
+    assert ax.get_legend().get_window_extent().y1 < ax.transData.transform((0, 1))[1]

@@ -1,0 +1,141 @@
+import time
+from itertools import count
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import posterior_consensus as pc
+from posterior_consensus.bounds import certificate
+from tests import reference
+from tests.ensembles import DEGENERATE, noisy_draws, random_draws
+from tests.helpers import CENTER, GOOD, array, check
+
+
+def certify(draws, partition, loss="binder", **options):
+    return pc.certify(draws, partition, loss, progressbar=False, **options)
+
+
+@pytest.mark.parametrize("a", [1.0, 0.6, 1.5])
+@pytest.mark.parametrize("seed", range(30))
+def test_optimal_only_where_it_is(seed, a):
+    rng = np.random.default_rng(seed)
+    draws = random_draws(rng, 8, 6, 3)
+    weights = rng.exponential(size=8) if seed % 2 else None
+
+    def loss(one, other):
+        return reference.binder(one, other, a)
+
+    least = reference.least_expected(draws, loss, weights)
+    for partition in (draws[0], np.zeros(6, int)):
+        proof = certify(pc.as_partition_draws(draws, weights=weights), partition, pc.binder(a))
+        expected = reference.expected(partition, draws, loss, weights)
+        assert proof.expected_loss == pytest.approx(expected, abs=1e-12)
+        assert proof.lower_bound <= least + 1e-12
+        assert proof.gap == pytest.approx((expected - proof.lower_bound) / expected, abs=1e-11)
+        assert (proof.status == "optimal") == (expected <= least + 1e-11)
+        assert (proof.better is None) == (expected <= least + 1e-11)
+        if proof.better is not None:
+            assert proof.better_loss == pytest.approx(least, abs=1e-12)
+            assert reference.expected(proof.better.values, draws, loss, weights) == pytest.approx(least, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", DEGENERATE)
+def test_degenerate_draws(name):
+    draws = DEGENERATE[name]
+    for partition in (draws[0], np.zeros(draws.shape[1], int), np.arange(draws.shape[1])):
+        proof = certify(draws, partition)
+        least = reference.least_expected(draws, reference.binder)
+        assert proof.lower_bound == pytest.approx(least, abs=1e-12) and 0 <= proof.gap <= 1
+        assert (proof.status == "optimal") == (proof.expected_loss <= least + 1e-12)
+
+
+def test_no_loss_is_no_gap():
+    proof = certify([[0, 0, 1]] * 3, [0, 0, 1])
+    assert (proof.expected_loss, proof.lower_bound, proof.gap, proof.status) == (0.0, 0.0, 0.0, "optimal")
+
+
+@pytest.mark.parametrize("a", [0.3, 1.1, 1.277, 1.7])
+def test_equal_draws_leave_no_gap_whatever_the_rounding(a):
+    for n_draws in (2, 3, 5, 7, 10):
+        best = pc.consensus_partition([[0, 0, 1, 1, 2, 2, 2]] * n_draws, pc.binder(a), "boem")
+        assert best.expected_loss == 0 and best.gap == 0 and "this is the optimum" in repr(best)
+
+
+def test_a_larger_posterior_is_proven():
+    draws = noisy_draws(np.random.default_rng(1), 60, 50, 5, 0.5)
+    best = pc.consensus_partition(draws, "binder", "exact", progressbar=False)
+    assert certify(draws, best).status == "optimal"
+    assert certify(draws, best, seconds=1e-9).lower_bound <= best.expected_loss
+
+
+def test_on_the_user_s_items():
+    draws = array(GOOD[np.newaxis], ("chain", "draw", "obs"), obs=list("abcd"))
+    proof = certify(draws, np.zeros(4, int))
+    assert proof.partition.dims == ("obs",) and proof.better["obs"].values.tolist() == list("abcd")
+    stored = proof.to_dataset()
+    assert float(stored["certified_loss"]) == proof.expected_loss
+    assert float(stored["certified_lower_bound"]) == proof.lower_bound
+    assert float(stored["certified_gap"]) == proof.gap
+    assert float(stored["better_loss"]) == proof.better_loss < proof.expected_loss
+    assert stored.attrs["certificate_status"] == proof.status == "bounded"
+    np.testing.assert_array_equal(stored["better_partition"], proof.better)
+    assert "better_partition" not in certify(draws, proof.better).to_dataset()
+
+
+def test_stored_beside_the_consensus(tmp_path):
+    tree = xr.DataTree.from_dict({"posterior": array(GOOD[np.newaxis], ("chain", "draw", "obs")).to_dataset()})
+    best = pc.consensus_partition(tree, "binder", random_seed=1)
+    tree = pc.attach(tree, best, certify(tree, best))
+    tree.to_netcdf(tmp_path / "z.nc", engine="h5netcdf")
+    with xr.open_datatree(tmp_path / "z.nc", engine="h5netcdf") as again:
+        assert float(again["consensus"]["certified_lower_bound"]) == best.expected_loss
+
+
+def test_says_what_it_found():
+    proof, worse = certify(GOOD, CENTER), certify(GOOD, np.zeros(4, int))
+    for text in (repr(proof), proof._repr_html_()):
+        assert "optimal" in text and "gap" in text and "none" in text and "better" not in text
+        assert f"{proof.lower_bound:.10g}" in text
+    for text in (repr(worse), worse._repr_html_()):
+        assert "bounded" in text and "a better one" in text and f"{worse.gap:.3g} of the expected loss" in text
+    assert worse.to_dataframe()["n_clusters"].tolist()[:2] == [1, int(worse.better.max()) + 1]
+    assert len(repr(worse).splitlines()) < 14
+
+
+@pytest.mark.parametrize("loss", ["omari", "nmi", pc.vi(0.5)])
+def test_losses_without_a_bound(loss):
+    name = loss if isinstance(loss, str) else loss.name
+    check(lambda v: certify(GOOD, CENTER, v), loss, ValueError, ["`loss` must have a bounding method", "binder", name])
+
+
+@pytest.mark.parametrize(
+    ("seconds", "error"),
+    [(0, ValueError), (-1, ValueError), (np.nan, ValueError), ("1", TypeError), (True, TypeError)],
+)
+def test_seconds(seconds, error):
+    check(lambda v: certify(GOOD, CENTER, seconds=v), seconds, error, ["`seconds` must be", str(seconds)])
+
+
+@pytest.mark.parametrize("loss", ["binder", "vi", "jaccard"])
+def test_without_seconds_the_clock_decides_nothing(loss, monkeypatch):
+    draws = noisy_draws(np.random.default_rng(1), 60, 14, 3, 0.6)
+    best = pc.consensus_partition(draws, loss, random_seed=1, progressbar=False)
+    monkeypatch.setattr(certificate, "_SECONDS", 0.02)
+    proof = certify(draws, best, None)
+    for tick in (0.5, 5.0):  # a machine so busy that so much time passes whenever it is asked
+        clock = count(0.0, tick)
+        monkeypatch.setattr(time, "monotonic", lambda clock=clock: next(clock))
+        again = certify(draws, best, None)
+        assert (again.lower_bound, again.method, again.info) == (proof.lower_bound, proof.method, proof.info)
+
+
+def test_the_loss_is_that_of_the_result():
+    draws = pc.as_partition_draws(noisy_draws(np.random.default_rng(1), 40, 8, 3, 0.4))
+    for loss in ("vi", "binder", "nvi"):
+        best = pc.consensus_partition(draws, loss, random_seed=1, progressbar=False)
+        summary = pc.summarize(draws, loss=loss, random_seed=1, progressbar=False)
+        for partition in (best, summary):
+            proof = pc.certify(draws, partition, progressbar=False)
+            assert proof.loss.name == loss and proof.expected_loss == pytest.approx(best.expected_loss)
+    assert pc.certify(draws, best.labels, progressbar=False).loss.name == "vi"

@@ -1,0 +1,381 @@
+"""Closed forms against definitions, ArviZ's own numbers, and verdicts on chains known to be at odds."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+from arviz_stats.base import array_stats
+
+import posterior_consensus as pc
+from posterior_consensus.diagnostics import agreement, traces
+from tests import reference
+from tests.ensembles import DEGENERATE, associations, noisy_draws, sticky_chains, two_modes, unequal_chains
+
+DATA = Path(__file__).parents[2] / "examples" / "data"
+STAYS = [0.0, 0.5, 0.9, 0.98]
+
+
+def halves(draws):
+    length = min(rows.size for rows in draws.samples.chains)
+    cut = [rows[:length] for rows in draws.samples.chains]
+    return [rows[: length // 2] for rows in cut] + [rows[length - length // 2 :] for rows in cut]
+
+
+@pytest.mark.parametrize("shape", [(2, 10, 6), (3, 11, 5), (4, 4, 8), (2, 50, 70)])
+def test_partition_rhat_is_the_definition(rng, shape):
+    draws = pc.as_partition_draws(rng.integers(3, size=shape))
+    parts = [associations(draws.labels[rows]) for rows in halves(draws)]
+    length, means = len(parts[0]), np.array([part.mean(axis=0) for part in parts])
+    within = np.mean([part.var(axis=0, ddof=1).sum() for part in parts])
+    between = means.var(axis=0, ddof=1).sum()
+    expected = np.sqrt(((length - 1) / length * within + between) / within)
+    assert pc.diagnose(draws).partition_rhat == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("lengths", [(40, 40), (41, 41, 41), (30, 45, 77)])
+def test_of_two_items_it_is_arviz_s_split_rhat(rng, lengths):
+    draws = unequal_chains(rng, lengths, 2)
+    indicator = (draws.labels[:, 0] == draws.labels[:, 1]).astype(float)
+    chains = np.stack([indicator[rows[: min(lengths)]] for rows in draws.samples.chains])
+    expected = array_stats.rhat(chains, chain_axis=0, draw_axis=1, method="split")
+    assert pc.diagnose(draws).partition_rhat == pytest.approx(float(expected), rel=1e-9)
+
+
+@pytest.mark.parametrize("stay", STAYS)
+def test_partition_ess_of_a_known_autocorrelation(rng, stay):
+    draws = sticky_chains(rng, 4, 2500, 12, stay)
+    expected = 10_000 * (1 - stay) / (1 + stay)
+    assert pc.diagnose(draws).partition_ess == pytest.approx(expected, rel=0.2)
+
+
+@pytest.mark.parametrize("times", [1, 3, 10])
+def test_partition_ess_of_repeated_draws(rng, times):
+    draws = np.repeat(rng.integers(3, size=(2, 600, 15)), times, axis=1)
+    assert pc.diagnose(draws).partition_ess == pytest.approx(1200, rel=0.1)
+
+
+@pytest.mark.parametrize("stay", STAYS)
+def test_of_two_items_it_is_near_arviz_s_ess(rng, stay):
+    chains = sticky_chains(rng, 4, 1000, 2, stay)
+    indicator = (chains[..., 0] == chains[..., 1]).astype(float)
+    expected = array_stats.ess(indicator, chain_axis=0, draw_axis=1, method="mean")
+    assert pc.diagnose(chains).partition_ess == pytest.approx(float(expected), rel=0.15)
+
+
+def test_chains_that_disagree_are_worth_little(rng):
+    chains = two_modes(rng, [[0, 0, 0, 1, 1, 1], [0, 1, 0, 1, 0, 1]], 500)
+    assert pc.diagnose(chains).partition_ess < 20
+
+
+def test_traces_are_what_they_are_called(rng):
+    draws = pc.as_partition_draws(noisy_draws(rng, 60, 9, 4, 0.3).reshape(2, 30, 9))
+    center = draws.labels[7]
+    found = pc.diagnose(draws, center, references={"one cluster": np.zeros(9, int)}, loss="binder").traces
+    sizes = [np.bincount(row) for row in draws.labels]
+    expected = {
+        "number of clusters": [len(s) for s in sizes],
+        "entropy of sizes": [reference.entropy(row) for row in draws.labels],
+        "largest cluster": [s.max() / 9 for s in sizes],
+        "mean co-clustering": associations(draws.labels).mean(axis=1),
+        "distance to consensus": [reference.binder(center, row) for row in draws.labels],
+        "distance to one cluster": [reference.binder([0] * 9, row) for row in draws.labels],
+    }
+    assert found["summary"].values.tolist() == list(expected)
+    np.testing.assert_allclose(found, np.array(list(expected.values())), atol=1e-12)
+
+
+def test_references_are_far_apart_by_default(rng):
+    draws = pc.as_partition_draws(noisy_draws(rng, 60, 9, 4, 0.3))
+    found = pc.diagnose(draws, draws.labels[0]).traces
+    distances = found.sel(summary=["distance to consensus", "distance to far draw", "distance to opposite draw"]).values
+    far, opposite = distances[0].argmax(), distances[1].argmax()
+    assert distances[1, far] == distances[2, opposite] == 0
+    assert distances[1, opposite] == distances[2, far] == distances[1].max()
+
+
+@pytest.mark.adapters
+@pytest.mark.parametrize("shape", [(2, 40, 8), (4, 101, 12)])
+def test_statistics_are_arviz_s(arviz, rng, shape):
+    chains = sticky_chains(rng, *shape, 0.6)
+    found = pc.diagnose(chains)
+    values = found.traces.values.reshape(len(found.traces), *shape[:2])
+    pairs = found.pairs
+    first, second = (pairs[name].values.astype(int) for name in ("pair_first", "pair_second"))
+    together = np.moveaxis(chains[..., first] == chains[..., second], -1, 0).astype(float)
+    for ours, traced in ((found.summaries, values), (pairs, together)):
+        names = [f"trace{k}" for k in range(len(traced))]
+        dataset = xr.Dataset({name: (("chain", "draw"), one) for name, one in zip(names, traced, strict=True)})
+        theirs = {
+            "rhat": arviz.rhat(dataset),
+            "ess_bulk": arviz.ess(dataset, method="bulk"),
+            "ess_tail": arviz.ess(dataset, method="tail", prob=(0.05, 0.95)),  # the default of ArviZ 0.x
+        }
+        if "mcse" in ours:
+            theirs["mcse"] = arviz.mcse(dataset, method="mean")
+        for name, results in theirs.items():
+            expected = [float(results[one]) for one in names]
+            np.testing.assert_allclose(ours[name], expected, rtol=1e-9, err_msg=name)
+
+
+def test_gap_is_the_largest_difference_of_two_matrices(rng):
+    draws = unequal_chains(rng, (30, 41, 50), 70)
+    found = pc.diagnose(draws).gap
+    matrices = np.array([reference.similarity(draws.labels[rows]) for rows in draws.samples.chains])
+    assert found.size == pytest.approx(np.ptp(matrices, axis=0).max(), abs=1e-12)
+    low, high = found.chains
+    first, second = found.items
+    np.testing.assert_allclose(found.shares, [matrices[low][first, second], matrices[high][first, second]])
+    assert found.shares[1] - found.shares[0] == found.size
+    indicator = (draws.labels[:, first] == draws.labels[:, second]).astype(float)
+    errors = [
+        float(array_stats.mcse(indicator[draws.samples.chains[k]][np.newaxis], method="mean")) for k in (low, high)
+    ]
+    assert found.mcse == pytest.approx(np.hypot(*errors), rel=1e-9)
+
+
+def test_gap_has_the_users_names():
+    z = np.array([[[0, 0, 1]] * 20, [[0, 1, 1]] * 20])
+    coords = {"chain": [3, 8], "city": ["Bonn", "Kiel", "Ulm"]}
+    found = pc.diagnose(xr.DataArray(z, dims=("chain", "draw", "city"), coords=coords))
+    assert found.gap_items == ("Bonn", "Kiel") and found.gap.chains == (8, 3) and found.gap.size == 1
+    assert (
+        "between chains 8 and 3 the probability that items Bonn and Kiel are together differs by 1.00" in found.verdict
+    )
+
+
+def test_numbers_of_clusters_agree_where_partitions_do_not(rng):
+    chains = two_modes(rng, [[0] * 5 + [1] * 5, [0, 1] * 5], 400)
+    found = pc.diagnose(chains, np.zeros(10, int))
+    rhat = found.summaries["rhat"].to_series()
+    same = ["number of clusters", "entropy of sizes", "largest cluster", "mean co-clustering", "distance to consensus"]
+    assert (rhat[same] < 1.02).all() and found.summaries["ess_bulk"].sel(summary=same).min() > 400
+    assert rhat["distance to far draw"] > 1.05 and found.partition_rhat > 1.05 and found.gap.size > 0.5
+    assert found.status == "disagree" and found.verdict.startswith("The chains disagree: between chains")
+
+
+def test_distance_to_one_partition_agrees_where_partitions_do_not(rng):
+    four = np.repeat(np.arange(4), 4)
+    three = np.minimum(four, 2)
+    six = np.where(np.arange(16) % 4 >= 2, four + 4 * (four < 2), four)
+    assert pc.partition_loss(three, four) == pc.partition_loss(six, four) == 0.5
+    found = pc.diagnose(two_modes(rng, [three, six], 400, common=four), four)
+    rhat = found.summaries["rhat"].to_series()
+    assert rhat["distance to consensus"] < 1.02 < 1.05 < rhat["number of clusters"]
+    assert found.status == "disagree"
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "start"),
+    [
+        ("galaxies.nc", "agree", "The chains agree: R-hat is at most 1.00"),
+        ("galaxies_not_converged.nc", "disagree", "The chains disagree: between chains 0 and 1"),
+    ],
+)
+def test_shipped_posteriors(name, status, start):
+    found = pc.diagnose(DATA / name)
+    assert found.status == status and found.verdict.startswith(start)
+    assert (found.gap.size > 0.9) == (status == "disagree")
+
+
+@pytest.mark.parametrize(
+    ("draws", "status", "part"),
+    [
+        (np.zeros((2, 100, 1), int), "agree", "one item"),
+        (np.array([[[0, 0, 1], [0, 1, 1], [0, 0, 1]]] * 2), "unknown", "fewer than four draws"),
+        (np.tile([0, 0, 1], (2, 50, 1)), "unknown", "All draws are the same partition"),
+        (np.random.default_rng(1).integers(3, size=(1, 400, 9)), "unknown", "One chain: nothing says"),
+        (sticky_chains(np.random.default_rng(2), 1, 400, 9, 0.95), "unknown", "This one is short, too"),
+        (np.random.default_rng(3).integers(3, size=(4, 60, 9)), "short", "400 are wanted"),
+        (np.random.default_rng(4).integers(3, size=(4, 500, 9)), "agree", "The chains agree: R-hat"),
+    ],
+)
+def test_verdicts(draws, status, part):
+    found = pc.diagnose(draws)
+    assert found.status == status and part in found.verdict
+    assert found.verdict[:40] in repr(found) and found.verdict[:40] in found._repr_html_()
+
+
+def test_short_chains_are_told_how_long_to_be():
+    found = pc.diagnose(np.random.default_rng(3).integers(3, size=(4, 60, 9)))
+    least = min(found.partition_ess, float(found.summaries[["ess_bulk", "ess_tail"]].to_array().min()))
+    assert f"about {400 / least:.1f} times as many draws" in found.verdict
+
+
+@pytest.mark.parametrize("n_chains", [1, 2])
+@pytest.mark.parametrize("name", DEGENERATE)
+def test_degenerate_draws(name, n_chains):
+    draws = np.stack([DEGENERATE[name]] * n_chains)
+    found = pc.diagnose(draws)
+    assert isinstance(repr(found), str) and isinstance(found._repr_html_(), str)
+    assert found.status in ("agree", "short", "disagree", "unknown")
+    assert not np.isinf(found.to_dataframe().to_numpy()).any()
+
+
+def test_chains_that_never_move_are_infinitely_apart():
+    found = pc.diagnose(np.repeat([[[0, 0, 1, 1]], [[0, 1, 1, 0]]], 30, axis=1))
+    assert found.status == "disagree" and found.partition_rhat == np.inf and found.gap.mcse == 0
+
+
+def test_the_odd_chain_is_named(rng):
+    modes = [[0, 0, 0, 1, 1, 1], [0, 0, 0, 1, 1, 1], [0, 0, 0, 1, 1, 1], [0, 1, 0, 1, 0, 1]]
+    for order in ([0, 1, 2, 3], [3, 0, 1, 2], [0, 3, 1, 2]):
+        chains = two_modes(rng, [modes[k] for k in order], 300)
+        found = pc.diagnose(chains)
+        odd = order.index(3)
+        assert found.odd_chain == odd and found.status == "disagree"
+        assert f"chain {odd} differs from all others, which agree: between it and chain" in found.verdict
+        assert f"chain {odd} never moves" not in found.verdict
+
+
+def test_a_chain_that_never_moves_is_named(rng):
+    chains = two_modes(rng, [[0, 0, 0, 1, 1, 1]] * 4, 300)
+    chains[3] = [0, 1, 2, 0, 1, 2]
+    coords = {"chain": [10, 11, 12, 13]}
+    found = pc.diagnose(xr.DataArray(chains, dims=("chain", "draw", "obs"), coords=coords))
+    assert found.odd_chain == 13
+    assert "chain 13 differs from all others" in found.verdict and "and chain 13 never moves." in found.verdict
+
+
+@pytest.mark.parametrize("modes", [[0, 1], [0, 0, 1, 1], [0, 1, 2]])
+def test_no_chain_is_odd_where_others_disagree_too(rng, modes):
+    partitions = [[0, 0, 0, 1, 1, 1], [0, 1, 0, 1, 0, 1], [0, 1, 2, 2, 1, 0]]
+    found = pc.diagnose(two_modes(rng, [partitions[k] for k in modes], 300))
+    assert found.status == "disagree" and found.odd_chain is None and "differs from all others" not in found.verdict
+    assert "between chains" in found.verdict
+
+
+def test_summed_out_labels_are_not_to_be_summed_out(rng):
+    labels = two_modes(rng, [[0, 0, 1, 1], [0, 1, 0, 1]], 100)
+    hard, soft = pc.diagnose(labels), pc.diagnose(pc.as_allocation_probabilities(np.eye(2)[labels]))
+    assert hard.status == soft.status == "disagree"
+    assert "labels summed out" in hard.verdict and "labels summed out" not in soft.verdict
+    assert "such as one with tempering" in soft.verdict
+
+
+@pytest.mark.parametrize("modes", [[[0, 0, 1, 1], [0, 1, 1, 0]], [[0, 0, 1, 1], [0, 1, 1, 2], [0, 1, 2, 3]]])
+def test_chains_that_never_move_have_no_number_for_it(modes, tmp_path):
+    chains = np.repeat(np.array(modes)[:, np.newaxis], 100, axis=1)
+    summary = pc.summarize(chains, random_seed=1, progressbar=False)
+    found = summary.diagnosis
+    assert "no chain ever moves, each holds a partition of its own" in found.verdict and found.worst_rhat == np.inf
+    assert "the largest R-hat was infinite" in summary.methods_text()
+    titles = [ax.get_title(loc="right") for ax in pc.plot_traces(found).ravel()]
+    report = summary.to_html(tmp_path / "report.html").read_text(encoding="utf-8")
+    report = re.sub(r"data:[^\"]*", "", report)  # pictures
+    for text in (repr(summary), repr(found), summary.methods_text(), *summary.findings(), *titles, report):
+        assert not re.search(r"(?<![\d.])\d{7}", re.sub(r"https?://\S+", "", text)), text
+    rhat = found.summaries["rhat"].values
+    assert np.all(np.isnan(rhat) | np.isinf(rhat) | (rhat < 1e3))
+    for values in (found.to_dataframe()["rhat"], found.pairs["rhat"].values):
+        assert not np.any((values > 1e3) & np.isfinite(values))
+
+
+def test_a_spread_that_differs_between_chains_is_infinite_too():
+    """The distance from the median never varies within a chain, which ArviZ finds by rounding only."""
+    mid, ends = np.tile([0, 0, 1, 1, 2, 2], (100, 1)), np.tile([[0, 0, 0, 1, 1, 1], [0, 1, 2, 3, 3, 3]], (50, 1))
+    found = pc.diagnose(np.stack([mid, ends]))
+    rhat = found.summaries["rhat"].values
+    assert np.isinf(rhat).any() and not np.any((rhat > 1e3) & np.isfinite(rhat))
+    assert "(its R-hat is infinite)" in found.verdict and "and chain 0 never moves" in found.verdict
+
+
+def test_weights_change_means_and_sizes_but_not_agreement(rng):
+    chains = noisy_draws(rng, 200, 8, 3, 0.4).reshape(2, 100, 8)
+    weights = rng.exponential(size=(2, 100))
+    plain, weighted = pc.diagnose(chains), pc.diagnose(pc.as_partition_draws(chains, weights=weights))
+    xr.testing.assert_equal(plain.summaries["rhat"], weighted.summaries["rhat"])
+    assert plain.gap == weighted.gap and plain.partition_rhat == weighted.partition_rhat
+    kish = weights.sum() ** 2 / np.square(weights).sum()
+    assert weighted.partition_ess == pytest.approx(plain.partition_ess * kish / 200)
+    assert (weighted.summaries["ess_bulk"] < plain.summaries["ess_bulk"]).all()
+    expected = np.average(plain.traces, axis=1, weights=weights.ravel())
+    np.testing.assert_allclose(weighted.summaries["mean"], expected, rtol=1e-12)
+
+
+def test_pairs_are_uncertain_ones_and_the_same_for_a_seed(rng):
+    z = noisy_draws(rng, 100, 30, 4, 0.2)
+    z[:, 20:] = z[:, :10]  # ten pairs that are always together
+    draws = pc.as_partition_draws(z.reshape(2, 50, 30))
+    found = pc.diagnose(draws, n_pairs=40, random_seed=7).pairs
+    assert found.sizes["pair"] == 40
+    first, second = (found[name].values.astype(int) for name in ("pair_first", "pair_second"))
+    assert len(set(zip(first, second, strict=True))) == 40 and np.all(first < second)
+    shares = reference.similarity(z)[first, second]
+    np.testing.assert_allclose(found["mean"], shares, rtol=1e-12)
+    assert np.all((shares > 0) & (shares < 1))
+    xr.testing.assert_identical(found, pc.diagnose(draws, n_pairs=40, random_seed=7).pairs)
+    assert not found["pair_first"].equals(pc.diagnose(draws, n_pairs=40, random_seed=8).pairs["pair_first"])
+
+
+def test_pairs_of_many_items_are_looked_for_at_random(rng):
+    draws = pc.as_partition_draws(noisy_draws(rng, 50, 400, 4, 0.2))
+    chosen = traces.uncertain_pairs(draws, 100, rng)
+    shares = traces.together_trace(draws, chosen).mean(axis=1)
+    assert chosen.shape == (100, 2) and np.all(chosen[:, 0] < chosen[:, 1]) and np.all((shares > 0) & (shares < 1))
+
+
+def test_references_by_name_and_by_number(rng):
+    draws = noisy_draws(rng, 40, 5, 3, 0.4)
+    many = [[0] * 5, list(range(5))]
+    assert "distance to reference 1" in pc.diagnose(draws, references=many).to_dataframe().index
+    assert "distance to b" in pc.diagnose(draws, references=dict(zip("ab", many, strict=True))).to_dataframe().index
+    with pytest.raises(ValueError, match="`references` must label all 5 items"):
+        pc.diagnose(draws, references=[[0, 1]])
+    with pytest.raises(TypeError, match="`references` must be a dict or a list of partitions; got str"):
+        pc.diagnose(draws, references="ab")
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"n_pairs": 0}, ValueError, "`n_pairs` must be at least 1; got 0"),
+        ({"n_pairs": 2.0}, TypeError, "`n_pairs` must be a whole number; got 2.0"),
+        ({"random_seed": "a"}, TypeError, "`random_seed` must be"),
+        ({"loss": "zz"}, ValueError, "`loss` must be"),
+        ({"partition": [0, 1]}, ValueError, "`partition` must label all 4 items"),
+    ],
+)
+def test_bad_arguments(options, error, message):
+    with pytest.raises(error, match=message):
+        pc.diagnose([[0, 0, 1, 1], [0, 1, 1, 1]], **options)
+
+
+def test_it_is_stored_beside_the_other_results(small_draws, tmp_path):
+    best = pc.consensus_partition(small_draws, random_seed=1)
+    found = pc.diagnose(small_draws, best)
+    comparison = pc.compare_partitions(small_draws, {"best": best, "one": np.zeros(4, int)})
+    results = (best, pc.credible_ball(small_draws, best), pc.item_uncertainty(small_draws, best), found, comparison)
+    tree = pc.attach(xr.DataTree(), *results)
+    tree.to_netcdf(tmp_path / "all.nc", engine="h5netcdf")
+    with xr.open_datatree(tmp_path / "all.nc", engine="h5netcdf") as stored:
+        group = stored["consensus"].to_dataset().load()
+    np.testing.assert_array_equal(group["summary_rhat"], found.summaries["rhat"])
+    np.testing.assert_array_equal(group["compared_difference"], comparison.table["difference"])
+    assert float(group["chain_gap"]) == found.gap.size
+    assert found.to_dataset().attrs["verdict"] == found.verdict
+
+
+def test_taken_draws_keep_everything_else(rng):
+    draws = pc.as_allocation_probabilities(rng.dirichlet(np.ones(3), size=(2, 5, 4)), weights=np.arange(10.0))
+    taken = draws.take(np.array([7, 2, 3]))
+    assert (
+        type(taken) is pc.AllocationProbabilities and taken.samples.is_weighted and taken.items.dim == draws.items.dim
+    )
+    np.testing.assert_array_equal(taken.labels, draws.labels[[7, 2, 3]])
+    np.testing.assert_array_equal(taken.probabilities, draws.probabilities[[7, 2, 3]])
+    np.testing.assert_array_equal(taken.components, draws.components[[7, 2, 3]])
+    np.testing.assert_allclose(taken.weights, np.array([7, 2, 3]) / 12)
+    assert taken.samples.chain.tolist() == [1, 0, 0] and [rows.tolist() for rows in taken.samples.chains] == [
+        [0],
+        [1, 2],
+    ]
+    alone = draws.take(np.array([0, 0]))
+    assert alone.weights.tolist() == [0.5, 0.5] and not alone.samples.is_weighted
+    assert type(traces.as_sampled(draws)) is pc.PartitionDraws and not traces.as_sampled(draws).samples.is_weighted
+
+
+def test_half_chains_leave_out_a_middle_draw():
+    draws = pc.as_partition_draws(np.zeros((2, 5, 3), int))
+    assert agreement.half_chains(draws).tolist() == [[0, 1], [5, 6], [3, 4], [8, 9]]

@@ -1,0 +1,310 @@
+"""Allocation probabilities: how they are found, and what they change."""
+
+import itertools
+
+import numpy as np
+import pytest
+import xarray as xr
+from numpy.testing import assert_allclose, assert_array_equal
+
+import posterior_consensus as pc
+from posterior_consensus.bounds.binder import pair_costs
+from tests import reference
+from tests.helpers import check
+
+DIMS = ("chain", "draw", "obs", "component")
+
+
+@pytest.fixture
+def p(rng):
+    """Probabilities of 2 x 40 draws, 7 items and 3 components."""
+    group = np.array([0, 0, 0, 1, 1, 2, 2])
+    logits = 2.5 * np.eye(3)[group] + rng.normal(size=(2, 40, 7, 3))
+    p = np.exp(logits)
+    return p / p.sum(axis=-1, keepdims=True)
+
+
+@pytest.fixture
+def soft(p):
+    return pc.as_allocation_probabilities(xr.DataArray(p, dims=DIMS, coords={"obs": list("abcdefg")}, name="resp"))
+
+
+def similarity(p):
+    """mean_t P_t P_t' with a unit diagonal, by loops."""
+    flat = p.reshape(-1, *p.shape[-2:])
+    n = flat.shape[1]
+    return np.array([[1.0 if i == j else np.mean([t[i] @ t[j] for t in flat]) for j in range(n)] for i in range(n)])
+
+
+def binder_given_draw(p, partition):
+    """Binder's loss expected over independent allocations of the items of one draw."""
+    n = len(partition)
+    together = np.equal.outer(partition, partition)
+    pair = p @ p.T
+    differ = np.where(together, 1 - pair, pair)
+    return differ[~np.eye(n, dtype=bool)].sum() / n**2
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", ["probabilities", "log", "shifted log", "scaled"])
+def test_stored_forms(p, dtype, kind):
+    stored = {"probabilities": p, "log": np.log(p), "shifted log": np.log(p) - 40, "scaled": 3 * p}[kind]
+    soft = pc.as_allocation_probabilities(stored.astype(dtype), log=False if kind == "scaled" else None)
+    assert soft.probabilities.dtype == dtype
+    assert_allclose(soft.probabilities, p.reshape(80, 7, 3), atol=1e-5 if dtype == np.float32 else 1e-14)
+    assert soft.n_components == 3 and len(soft.samples.chains) == 2
+
+
+def test_similarity_is_the_mean_of_products(p, soft):
+    psm = pc.posterior_similarity_matrix(soft)
+    assert_allclose(psm.values, similarity(p), rtol=0, atol=1e-14)
+    assert psm.dims == ("obs", "obs_bis") and psm["obs_bis"].values.tolist() == list("abcdefg")
+
+
+def test_weights_are_those_of_the_draws(p, rng):
+    weights = rng.random((2, 40))
+    soft = pc.as_allocation_probabilities(p, weights=weights)
+    flat, w = p.reshape(80, 7, 3), weights.ravel() / weights.sum()
+    expected = np.einsum("t,tik,tjk->ij", w, flat, flat)
+    np.fill_diagonal(expected, 1.0)
+    assert_allclose(pc.posterior_similarity_matrix(soft).values, expected, atol=1e-14)
+    losses = [binder_given_draw(t, [0, 0, 0, 1, 1, 2, 2]) for t in flat]
+    assert float(pc.expected_loss(soft, [0, 0, 0, 1, 1, 2, 2], "binder")["expected_loss"]) == pytest.approx(w @ losses)
+
+
+def test_sampled_labels_have_the_probabilities(p, soft):
+    counts = np.zeros((80, 7, 3))
+    for seed in range(400):
+        again = pc.as_allocation_probabilities(p, random_seed=seed)
+        counts += np.eye(3)[again.components]
+    z = (counts / 400 - soft.probabilities) / np.sqrt(soft.probabilities * (1 - soft.probabilities) / 400)
+    assert np.abs(z).max() < 5 and 0.9 < z.std() < 1.1
+
+
+def test_a_sample_is_made_of_plain_draws(soft):
+    one, same, other = soft.sample(3), soft.sample(3), soft.sample(4)
+    assert type(one) is pc.PartitionDraws
+    assert_array_equal(one.labels, same.labels)
+    assert (one.labels != other.labels).any()
+    assert_array_equal(one.samples.chain, soft.samples.chain)
+    assert all(len(np.unique(row)) == k for row, k in zip(one.labels, one.n_clusters, strict=True))
+    for row, components in zip(soft.labels, soft.components, strict=True):
+        assert_array_equal(np.equal.outer(row, row), np.equal.outer(components, components))
+
+
+def test_components_without_probability_are_never_sampled(rng):
+    p = np.zeros((500, 4, 5))
+    p[..., 1], p[..., 3] = 0.25, 0.75
+    soft = pc.as_allocation_probabilities(p)
+    assert set(np.unique(soft.components)) == {1, 3}
+
+
+@pytest.mark.parametrize("a", [1.0, 0.4, 1.6])
+def test_binder_is_expected_given_the_parameters(p, soft, a):
+    partition = [0, 0, 1, 1, 1, 2, 2]
+    pair = similarity(p)
+    together = np.equal.outer(partition, partition)
+    cost = np.where(together, (2 - a) * (1 - pair), a * pair)
+    result = pc.expected_loss(soft, [partition, [0] * 7], pc.binder(a))
+    assert float(result["expected_loss"][0]) == pytest.approx(cost[~np.eye(7, dtype=bool)].sum() / 49, rel=1e-12)
+    if a == 1:
+        by_draw = np.array([binder_given_draw(t, partition) for t in p.reshape(80, 7, 3)])
+        assert float(result["mcse"][0]) == pytest.approx(float(soft.samples.mcse(by_draw)), rel=1e-10)
+
+
+def test_other_losses_are_those_of_the_sample(soft):
+    partition = [0, 0, 0, 1, 1, 2, 2]
+    sampled = pc.as_partition_draws(soft.labels)
+    assert float(pc.expected_loss(soft, partition, "vi")["expected_loss"]) == pytest.approx(
+        float(pc.expected_loss(sampled, partition, "vi")["expected_loss"]), rel=1e-12
+    )
+
+
+def test_the_least_binder_loss_is_found_and_proven(p, soft):
+    partitions = [np.array(q) for q in reference.partitions(7)]
+    least = min(np.mean([binder_given_draw(t, q) for t in p.reshape(80, 7, 3)]) for q in partitions)
+    for method in ("greedy", "exact", "enumeration"):
+        best = pc.consensus_partition(soft, "binder", method, random_seed=1)
+        assert best.expected_loss == pytest.approx(least, rel=1e-12)
+        assert best.lower_bound <= least * (1 + 1e-12)
+    assert pc.certify(soft, best, "binder").status == "optimal"
+
+
+def test_items_of_equal_samples_are_not_merged(soft):
+    """Labels of a sample may agree in every draw although the probabilities do not."""
+    together, apart, signature = pair_costs(soft, pc.binder())
+    assert_array_equal(signature, np.arange(7))
+    assert_allclose(apart / soft.n_draws, similarity(soft.probabilities) - np.eye(7), atol=1e-13)
+    assert together.shape == (7, 7)
+
+
+def test_items_and_spectra_use_the_probabilities(soft):
+    psm = similarity(soft.probabilities)
+    labels = np.array([0, 0, 0, 1, 1, 2, 2])
+    items = pc.item_uncertainty(soft, labels)
+    for i in range(7):
+        others = [j for j in range(7) if labels[j] == labels[i] and j != i]
+        assert float(items.probability[i]) == pytest.approx(psm[i, others].mean(), rel=1e-12)
+    from posterior_consensus.evaluate.similarity import similarity_operator
+
+    columns = np.random.default_rng(1).normal(size=(7, 3))
+    assert_allclose(similarity_operator(soft) @ columns, psm @ columns, atol=1e-13)
+    assert_allclose(similarity_operator(soft) @ columns[:, 0], psm @ columns[:, 0], atol=1e-13)
+
+
+@pytest.mark.parametrize("loss", ["vi", "binder", "nid"])
+@pytest.mark.parametrize("method", sorted(set(pc.METHODS) - {"exact"}))
+def test_methods_take_them(soft, method, loss):
+    best = pc.consensus_partition(soft, loss, method, random_seed=1)
+    again = pc.expected_loss(soft, best, loss)
+    assert best.expected_loss == pytest.approx(float(again["expected_loss"]), rel=1e-12)
+    assert best.mcse == pytest.approx(float(again["mcse"]), rel=1e-9)
+
+
+def test_every_function_takes_them(soft):
+    best = pc.consensus_partition(soft, random_seed=1)
+    assert pc.as_partition_draws(soft) is soft and pc.as_allocation_probabilities(soft) is soft
+    ball = pc.credible_ball(soft, best)
+    assert_array_equal(ball.distances, pc.credible_ball(soft.labels, best).distances)
+    assert pc.consensus.refine_partition(soft, best).shape == (7,)
+    assert pc.consensus.pair_threshold(soft, random_seed=1).labels.sizes == {"obs": 7}
+    assert pc.certify(soft, best, "vi", seconds=1).gap >= 0
+    assert len(pc.loss_path(soft, "binder", random_seed=1).to_dataframe()) > 0
+    pc.plot_n_clusters(soft)
+
+
+def dataset(**variables):
+    return xr.Dataset({name: (dims, values) for name, (dims, values) in variables.items()})
+
+
+def test_found_without_a_name(p, rng):
+    wide = rng.normal(size=(2, 40, 7, 3))
+    data = dataset(mu=(("chain", "draw", "obs", "feature"), wide), q=(DIMS, p))
+    assert_allclose(pc.as_allocation_probabilities(data).probabilities, p.reshape(80, 7, 3))
+    first = dataset(q=(("chain", "draw", "component", "obs"), p.swapaxes(2, 3)))
+    found = pc.as_allocation_probabilities(first)
+    assert (found.items.dim, found.component_dim) == ("obs", "component")
+    assert_allclose(found.probabilities, p.reshape(80, 7, 3))
+    named = dataset(mu=(("chain", "draw", "obs", "feature"), wide), lp_z=(DIMS, np.log(p) + wide[..., :1]))
+    assert_allclose(pc.as_allocation_probabilities(named).probabilities, p.reshape(80, 7, 3))
+    by_name = pc.as_allocation_probabilities({"q": p, "w": p[..., 0, :]})
+    assert_allclose(by_name.probabilities, found.probabilities)
+    sampled = first.stack(sample=("chain", "draw"))
+    assert_allclose(pc.as_allocation_probabilities(sampled).probabilities, found.probabilities)
+
+
+def test_one_component_is_certain():
+    psm = pc.posterior_similarity_matrix(pc.as_allocation_probabilities(np.zeros((3, 4, 1))))
+    assert_allclose(psm.values, 1.0, rtol=1e-15)
+
+
+def test_transition_matrices_are_not_taken():
+    matrix = np.full((2, 40, 3, 3), 1 / 3)
+    with pytest.raises(ValueError, match="holds no allocation probabilities"):
+        pc.as_allocation_probabilities(dataset(trans=(("chain", "draw", "state", "to"), matrix)))
+
+
+NAN = np.array([[[0.5, np.nan]]])
+
+
+@pytest.mark.parametrize(
+    ("data", "error", "parts"),
+    [
+        (NAN, ValueError, ["`data`", "NaN"]),
+        (np.array([[[0.5, 2.0]]]), ValueError, ["`log`", "not normalised"]),
+        (np.array([[[-np.inf, -np.inf]]]), ValueError, ["component", "-inf"]),
+        (np.ones((2, 3, 4), int), TypeError, ["floats", "int"]),
+        (np.ones((2, 3)), ValueError, ["draws x items x components", "(2, 3)"]),
+        (np.ones((0, 3, 2)), ValueError, ["at least one draw"]),
+        ({"z": np.ones((2, 3, 4))}, ValueError, ["chains x draws x items x components", "(2, 3, 4)"]),
+        (dataset(mu=(("chain", "draw", "k"), np.ones((1, 2, 3)))), ValueError, ["no allocation probabilities", "mu"]),
+        (
+            dataset(p=(DIMS, np.full((1, 2, 3, 2), 0.5)), q=(DIMS, np.full((1, 2, 3, 2), 0.5))),
+            ValueError,
+            ["`var_name`", "'p', 'q'"],
+        ),
+        ("nowhere.nc", FileNotFoundError, ["nowhere.nc"]),
+    ],
+)
+def test_bad_data(data, error, parts):
+    check(pc.as_allocation_probabilities, data, error, parts)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "parts"),
+    [
+        ({"var_name": "zz"}, ValueError, ["`var_name`", "'zz'", "'q'"]),
+        ({"var_name": "q", "component_dim": "k"}, ValueError, ["`component_dim`", "'k'", "component"]),
+        ({"var_name": "q", "item_dim": "k"}, ValueError, ["`item_dim`", "'k'"]),
+        ({"var_name": "q", "log": False}, ValueError, ["`log`", "negative"]),
+        ({"weights": [1.0]}, ValueError, ["`weights`", "(1,)"]),
+    ],
+)
+def test_bad_options(p, options, error, parts):
+    data = dataset(q=(DIMS, np.log(p)))
+    check(lambda given: pc.as_allocation_probabilities(data, **given), options, error, parts)
+
+
+def test_items_and_components_are_two_dimensions():
+    with pytest.raises(ValueError, match="`item_dim` and `component_dim` must differ; got 'a'"):
+        pc.as_allocation_probabilities(np.full((4, 3, 2), 0.5), item_dim="a", component_dim="a")
+    with pytest.raises(TypeError, match="`data` holds bool"):
+        pc.as_allocation_probabilities(np.ones((4, 3, 2), bool))
+
+
+def membership_by_trying_all(soft, labels):
+    """Membership by the definition: every way of giving each cluster a component of its own is tried."""
+    n_clusters = max(labels) + 1
+    total = np.zeros((soft.n_items, n_clusters))
+    for w, p in zip(soft.weights, soft.probabilities, strict=True):
+        p = np.hstack([p, np.zeros((len(p), max(0, n_clusters - p.shape[1])))])
+        shared = [
+            [sum(p[i, k] for i in range(len(p)) if labels[i] == c) for k in range(p.shape[1])]
+            for c in range(n_clusters)
+        ]
+        bonus = [(p[:, k].sum() < 0.5) / (n_clusters + 1) for k in range(p.shape[1])]
+        best = max(
+            itertools.permutations(range(p.shape[1]), n_clusters),
+            key=lambda order: sum(shared[c][k] + bonus[k] for c, k in enumerate(order)),
+        )
+        for c, k in enumerate(best):
+            if shared[c][k] >= 0.5:
+                total[:, c] += w * p[:, k]
+    return total
+
+
+@pytest.mark.parametrize("labels", [[0, 0, 0, 1, 1, 2, 2], [0] * 7, [0, 1, 0, 1, 0, 1, 0], [0, 1, 2, 3, 0, 1, 2]])
+@pytest.mark.parametrize("n_components", [2, 3, 5])
+def test_membership_is_what_its_definition_says(rng, labels, n_components):
+    p = rng.dirichlet(np.full(n_components, 0.3), (2, 15, 7))
+    certain = np.eye(n_components)[rng.integers(n_components, size=(9, 7))]
+    p[0, :9] = 0.99 * certain + 0.01 * p[0, :9]  # with empty components, and no two assignments equally good
+    soft = pc.as_allocation_probabilities(p, weights=rng.random(30))
+    found = soft.membership(labels)
+    assert found.dims == ("item", "consensus_cluster") and found.name == "membership"
+    assert_allclose(found.values, membership_by_trying_all(soft, labels), rtol=0, atol=1e-13)
+    assert np.all(found.sum("consensus_cluster") <= 1 + 1e-12)
+
+
+def test_membership_does_not_mind_switched_labels(p, soft, rng):
+    best = pc.consensus_partition(soft, random_seed=1, progressbar=False)
+    switched = np.stack([draw[:, rng.permutation(3)] for draw in p.reshape(-1, 7, 3)])
+    found = soft.membership(best)
+    again = pc.as_allocation_probabilities(switched).membership(best.labels.values)
+    assert_allclose(again.values, found.values, rtol=0, atol=1e-13)
+    assert found["obs"].values.tolist() == list("abcdefg")
+    assert_array_equal(found.argmax("consensus_cluster"), best.labels)
+
+
+def test_what_belongs_to_no_cluster_is_left_out():
+    """A component split off a cluster of the partition is none of its clusters."""
+    split = np.eye(3)[[0, 0, 2, 1]]
+    soft = pc.as_allocation_probabilities([np.eye(3)[[0, 0, 0, 1]], split])
+    assert_array_equal(soft.membership([0, 0, 0, 1]).values, [[1, 0], [1, 0], [0.5, 0], [0, 1]])
+    merged = pc.as_allocation_probabilities([np.eye(2)[[0, 0, 0, 0]]])
+    assert_array_equal(merged.membership([0, 0, 0, 1]).values, [[1, 0], [1, 0], [1, 0], [1, 0]])
+
+
+def test_membership_of_other_items_is_refused(soft):
+    with pytest.raises(ValueError, match="`partition` must label all 7 items; got 3 labels"):
+        soft.membership([0, 0, 1])

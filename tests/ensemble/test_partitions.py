@@ -1,0 +1,141 @@
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from posterior_consensus.ensemble.partitions import (
+    as_codes,
+    canonical_labels,
+    canonical_rows,
+    contingency_table,
+    enumerate_partitions,
+    smallest_dtype,
+)
+from tests.strategies import SPARSE, label_draws
+
+BELL = [1, 1, 2, 5, 15, 52, 203, 877, 4140, 21147]
+
+
+def by_first_appearance(row):
+    """Canonical form from its definition."""
+    return [list(dict.fromkeys(row)).index(label) for label in row]
+
+
+@given(st.lists(SPARSE, min_size=1, max_size=9))
+def test_canonical_labels_number_by_first_appearance(labels):
+    canonical = canonical_labels(labels)
+    assert canonical.tolist() == by_first_appearance(labels)
+    assert canonical.dtype == np.int32
+    assert_array_equal(canonical_labels(canonical), canonical)
+
+
+@given(label_draws(max_label=300))
+def test_canonical_rows(draws):
+    labels, n_clusters = canonical_rows(*as_codes(draws, "draws"))
+    assert labels.tolist() == [by_first_appearance(row) for row in draws.tolist()]
+    assert n_clusters.tolist() == [len(set(row)) for row in draws.tolist()]
+    assert labels.dtype == np.uint8
+
+
+@pytest.mark.parametrize(("n_codes", "dtype"), [(0, "u1"), (256, "u1"), (257, "u2"), (2**16, "u2"), (2**16 + 1, "u4")])
+def test_smallest_dtype_holds_the_codes(n_codes, dtype):
+    assert smallest_dtype(n_codes) == np.dtype(dtype)
+
+
+@pytest.mark.parametrize("n_clusters", [255, 256, 257, 300])
+def test_canonical_rows_widen_with_the_clusters_of_a_draw(n_clusters):
+    draws = np.stack([np.zeros(300, int), np.minimum(np.arange(300), n_clusters - 1)])
+    labels, counts = canonical_rows(*as_codes(draws[:, ::-1], "draws"))
+    assert counts.tolist() == [1, n_clusters]
+    assert labels.dtype == smallest_dtype(n_clusters)
+    assert labels[1, -1] == n_clusters - 1
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array([[3, 3, 70_000, 0]]),
+        np.array([[2**63, 2**63, 2**64 - 1, 0]], dtype=np.uint64),
+        np.array([["x", "x", "nan", ""]]),
+        np.array([[b"x", b"x", b"y", b"z"]]),
+        np.array([["x", "x", "yyyyy", "z"]], dtype=object),
+        np.array([["x", "x", "y", "z"]], dtype=np.dtypes.StringDType()),
+        np.array([[4.0, 4.0, 9.0, -0.0]]),
+        np.array([[2**53 - 1, 2**53 - 1, 5, True]], dtype=object),
+    ],
+    ids=lambda values: str(values.dtype),
+)
+def test_as_codes_keeps_labels_apart(values):
+    codes, n_codes = as_codes(values, "labels")
+    assert codes.dtype.kind == "u"
+    assert codes.shape == values.shape
+    assert codes.max() < n_codes
+    assert canonical_rows(codes, n_codes)[0].tolist() == [[0, 0, 1, 2]]
+
+
+def test_as_codes_of_booleans_and_of_nothing():
+    codes, n_codes = as_codes(np.array([True, False]), "labels")
+    assert (codes.tolist(), n_codes) == ([1, 0], 2)
+    assert as_codes(np.empty((0, 3), int), "labels")[1] == 0
+
+
+@pytest.mark.parametrize(
+    ("values", "error", "message"),
+    [
+        ([0.0, np.nan], ValueError, "the labels must not be missing; got 1 NaN"),
+        (["a", np.nan], ValueError, "must not be missing; got 1 NaN"),
+        (["a", None, None], ValueError, "must not be missing; got 2 NaN"),
+        (np.ma.array([0, 1, 2], mask=[0, 1, 1]), ValueError, "must not be missing; got 2 NaN"),
+        ([0, -3], ValueError, "must not be negative; got -3"),
+        ([0.0, 1.5], ValueError, r"must be whole numbers; got 1\.5 at position 1 \(from 0\)\.$"),
+        (
+            [0.0, 0.25],
+            ValueError,
+            r"got 0\.25 at position 1 \(from 0\)\. Values between 0 and 1 look like allocation probabilities",
+        ),
+        ([0.0, np.inf], ValueError, "must be finite whole numbers below .*; got inf"),
+        ([0.0, 2.0**53], ValueError, "must be finite whole numbers below .*; got 9007199254740992"),
+        ([10**30, 1], ValueError, r"must be finite whole numbers below .*; got 1e\+30"),
+        (["1", 1], TypeError, "all integers, all strings or all whole-number floats; got int, str"),
+        ([[1], [1, 2]], TypeError, "got list"),
+        (np.array([1j]), TypeError, "got dtype complex128"),
+        (np.array(["2020"], dtype="M8[D]"), TypeError, "got dtype datetime64"),
+    ],
+)
+def test_as_codes_refuses(values, error, message):
+    if not isinstance(values, np.ndarray):
+        values = np.array(values, dtype=object if any(isinstance(v, (str, list)) for v in values) else None)
+    with pytest.raises(error, match=message):
+        canonical_labels(values) if np.ma.is_masked(values) else as_codes(values, "the labels")
+
+
+@pytest.mark.parametrize(
+    ("labels", "got"),
+    [([], "shape (0,)"), (3, "int"), ("abc", "str"), ([[0, 1]], "shape (1, 2)"), ({0, 1}, "set"), (None, "NoneType")],
+)
+def test_canonical_labels_want_a_vector(labels, got):
+    message = f"`center` must be a vector of labels, one for each item; got {got}."
+    with pytest.raises(ValueError, match=re.escape(message)):
+        canonical_labels(labels, "center")
+
+
+@given(label_draws(min_draws=2, max_draws=2))
+def test_contingency_counts_common_items(draws):
+    one, other = (canonical_labels(row) for row in draws)
+    table = contingency_table(one, other)
+    assert table.shape == (one.max() + 1, other.max() + 1)
+    for k, row in enumerate(table):
+        assert row.tolist() == [np.sum((one == k) & (other == m)) for m in range(other.max() + 1)]
+
+
+@pytest.mark.parametrize("n_items", range(1, 10))
+def test_enumeration_yields_every_partition_once(n_items):
+    blocks = list(enumerate_partitions(n_items))
+    partitions = np.concatenate(blocks)
+    assert partitions.shape == (BELL[n_items], n_items)
+    assert len(np.unique(partitions, axis=0)) == BELL[n_items]
+    assert_array_equal(canonical_rows(partitions, n_items)[0], partitions)
+    assert len(blocks) == BELL[(n_items + 1) // 2]  # so that memory stays small

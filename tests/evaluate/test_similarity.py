@@ -1,0 +1,229 @@
+import numpy as np
+import pytest
+import xarray as xr
+
+import posterior_consensus as pc
+from posterior_consensus.evaluate.similarity import similarity_operator
+from posterior_consensus.kernels import coclustering
+from posterior_consensus.sources.labels import as_partition_draws
+from tests import reference
+from tests.ensembles import DEGENERATE, noisy_draws, random_draws
+from tests.helpers import mean_similarity
+
+SIZES = [(1, 1, 1), (70, 6, 3), (63, 33, 20), (130, 65, 60), (4096, 10, 3), (4097, 7, 4), (9000, 5, 3)]
+
+
+@pytest.mark.parametrize(("n_draws", "n_items", "n_clusters"), [*SIZES, (5, 400, 390)])
+def test_entries_are_exact(n_draws, n_items, n_clusters):
+    draws = random_draws(np.random.default_rng(n_items), n_draws, n_items, n_clusters)
+    psm = pc.posterior_similarity_matrix(draws)
+    np.testing.assert_array_equal(psm.values, reference.similarity(draws))
+
+
+def test_more_than_256_clusters_go_through_every_path():
+    draws = random_draws(np.random.default_rng(0), 5, 600, 590)
+    ours = as_partition_draws(draws)
+    assert ours.labels.dtype == np.uint16
+    weights = np.array([1, 2, 1, 0, 3])
+    expected = reference.similarity(draws, weights)
+    weighted = as_partition_draws(draws, weights=weights)
+    np.testing.assert_allclose(pc.posterior_similarity_matrix(weighted), expected, atol=1e-15)
+    np.testing.assert_allclose(similarity_operator(weighted) @ np.eye(600), expected, atol=1e-15)
+
+
+@pytest.mark.parametrize(("n_draws", "n_items", "n_clusters"), SIZES[:4])
+def test_weights(n_draws, n_items, n_clusters):
+    rng = np.random.default_rng(n_items)
+    draws, weights = random_draws(rng, n_draws, n_items, n_clusters), rng.exponential(size=n_draws)
+    psm = pc.posterior_similarity_matrix(as_partition_draws(draws, weights=weights))
+    np.testing.assert_allclose(psm, reference.similarity(draws, weights), rtol=0, atol=1e-14)
+    np.testing.assert_array_equal(psm, psm.values.T)
+    np.testing.assert_array_equal(np.diag(psm), 1.0)
+
+
+def test_whole_weights_are_repeated_draws():
+    rng = np.random.default_rng(1)
+    draws, weights = random_draws(rng, 20, 12, 4), rng.integers(0, 4, 20)
+    weighted = pc.posterior_similarity_matrix(as_partition_draws(draws, weights=weights))
+    repeated = pc.posterior_similarity_matrix(np.repeat(draws, weights, axis=0))
+    np.testing.assert_allclose(weighted, repeated, rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("name", DEGENERATE)
+def test_degenerate_draws(name):
+    draws = DEGENERATE[name]
+    psm = pc.posterior_similarity_matrix(draws)
+    np.testing.assert_array_equal(psm, reference.similarity(draws))
+
+
+@pytest.mark.parametrize("weights", [None, "random"])
+def test_the_operator_is_the_matrix(weights):
+    rng = np.random.default_rng(2)
+    labels = noisy_draws(rng, 30, 150, 20, 0.4)
+    draws = as_partition_draws(labels, weights=None if weights is None else rng.exponential(size=30))
+    operator, matrix = similarity_operator(draws), pc.posterior_similarity_matrix(draws).values
+    for values in (rng.standard_normal(150), rng.standard_normal((150, 7))):
+        np.testing.assert_allclose(operator @ values, matrix @ values, atol=1e-11)
+        np.testing.assert_allclose(operator.H @ values, matrix @ values, atol=1e-11)
+
+
+def test_mean_similarity_leaves_the_item_itself_out():
+    labels = random_draws(np.random.default_rng(3), 9, 20, 4)
+    partition = reference.canonical([*np.random.default_rng(4).integers(5, size=19), 5])  # the last item on its own
+    means = mean_similarity(as_partition_draws(labels), partition)
+    matrix = reference.similarity(labels)
+    for i, k in np.ndindex(means.shape):
+        others = [j for j in range(20) if partition[j] == k and j != i]
+        assert means[i, k] == pytest.approx(np.mean(matrix[i, others]) if others else np.nan, abs=1e-13, nan_ok=True)
+    assert np.isnan(means[19, partition[19]]) and np.isnan(means).sum() == 1
+
+
+def test_slow_similarities_are_computed_once(rng, monkeypatch):
+    calls = []
+    add = coclustering.add_coclustering_weights
+    monkeypatch.setattr(coclustering, "add_coclustering_weights", lambda *given: calls.append(1) or add(*given))
+    draws = as_partition_draws(rng.integers(3, size=(40, 12)), weights=rng.random(40))
+    pc.consensus_partition(draws, "binder", method="hierarchical", random_seed=1, progressbar=False)
+    assert len(calls) == 1
+    taken = draws.similarity()
+    taken[:] = 7.0
+    assert draws.similarity().max() == 1.0
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("at_once", [1, 7, 64, 100])
+def test_blocks_of_any_size_give_the_same_bits(rng, monkeypatch, weighted, at_once):
+    labels = rng.integers(4, size=(150, 11))
+    labels[:, 3] = labels[:, 8]
+    given = {"weights": rng.random(150) * (rng.random(150) < 0.8)} if weighted else {}
+    whole = as_partition_draws(labels, **given)
+    similarity, signatures = whole.similarity(), whole.signatures()
+    assert signatures.tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 3, 8, 9]
+    monkeypatch.setattr("posterior_consensus.ensemble.draws._DRAWS_AT_ONCE", at_once)
+    monkeypatch.setattr("posterior_consensus.ensemble.draws._LABELS_AT_ONCE", 150 * at_once)
+    again = as_partition_draws(labels, **given)
+    np.testing.assert_array_equal(again.similarity(), similarity)
+    np.testing.assert_array_equal(again.signatures(), signatures)
+
+
+def sources():
+    rng = np.random.default_rng(8)
+    labels = noisy_draws(rng, 70, 150, 6, 0.3)
+    draws = as_partition_draws(labels)
+    return {
+        "draws": draws,
+        "weighted": as_partition_draws(labels, weights=rng.exponential(size=70)),
+        "probabilities": pc.as_allocation_probabilities(rng.dirichlet(np.full(4, 0.2), (30, 150))),
+        "pairs": pc.as_pair_similarity(draws),
+    }
+
+
+SOURCES = sources()
+of_every_kind = pytest.mark.parametrize("kind", list(SOURCES))
+
+
+def assert_same(kind, found, expected):
+    """Entries of allocation probabilities come from matrix products of other shapes."""
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14 if kind == "probabilities" else 0)
+
+
+@of_every_kind
+def test_the_nearest_are_entries_of_the_matrix(kind, monkeypatch):
+    source = SOURCES[kind]
+    psm = pc.posterior_similarity_matrix(source).values
+    others = psm - 2 * np.eye(150)
+    for budget in ("200KB", "4GB"):
+        monkeypatch.setenv("POSTERIOR_CONSENSUS_MEMORY", budget)
+        found = pc.posterior_similarity_matrix(source, nearest=7)
+        assert found.shape == (150, 150) and found.has_canonical_format
+        np.testing.assert_array_equal(np.diff(found.indptr), 7)
+        for i in range(150):
+            row = slice(*found.indptr[i : i + 2])
+            assert_same(kind, found.data[row], psm[i, found.indices[row]])
+            assert_same(kind, np.sort(found.data[row]), np.sort(others[i])[-7:])
+            if kind != "probabilities":
+                first = np.argsort(-others[i], kind="stable")[:7]
+                np.testing.assert_array_equal(found.indices[row], np.sort(first))
+
+
+@of_every_kind
+@pytest.mark.parametrize("threshold", [0, 0.3, 0.95])
+def test_pairs_above_a_threshold_are_entries_of_the_matrix(kind, threshold, monkeypatch):
+    psm = pc.posterior_similarity_matrix(SOURCES[kind]).values
+    expected = np.where((psm > threshold) & ~np.eye(150, dtype=bool), psm, 0.0)
+    for budget in ("2MB", "4GB"):
+        monkeypatch.setenv("POSTERIOR_CONSENSUS_MEMORY", budget)
+        found = pc.posterior_similarity_matrix(SOURCES[kind], above=threshold)
+        assert_same(kind, found.toarray(), expected)
+        assert found.nnz == np.count_nonzero(expected)
+        np.testing.assert_array_equal(found.toarray(), found.toarray().T)
+
+
+def test_a_similarity_equal_to_the_threshold_is_not_above_it():
+    draws = [[0, 0, 1], [0, 1, 1], [0, 0, 1], [2, 2, 2]]
+    assert pc.posterior_similarity_matrix(draws, above=0.5).nnz == 2
+    assert pc.posterior_similarity_matrix(draws, above=0.75).nnz == 0
+    assert pc.posterior_similarity_matrix(draws, nearest=2).nnz == 6
+
+
+@of_every_kind
+def test_some_items_are_rows_and_columns_of_the_matrix(kind):
+    source, chosen = SOURCES[kind], [140, 3, 77]
+    psm, part = pc.posterior_similarity_matrix(source), pc.posterior_similarity_matrix(source, items=chosen)
+    assert part.dims == psm.dims and part.attrs == psm.attrs
+    assert_same(kind, part.values, psm.values[np.ix_(chosen, chosen)])
+    some = np.isin(np.arange(150), chosen)
+    assert_same(kind, pc.posterior_similarity_matrix(source, items=some).values, psm.values[np.ix_(some, some)])
+    assert pc.posterior_similarity_matrix(source, items=slice(10, 20)).shape == (10, 10)
+
+
+def test_items_go_by_name_where_they_have_one():
+    years = xr.DataArray(
+        np.random.default_rng(1).integers(3, size=(1, 20, 5)),
+        dims=("chain", "draw", "year"),
+        coords={"year": [1990, 1995, 2000, 2005, 2010], "place": ("year", list("abcde"))},
+    )
+    psm = pc.posterior_similarity_matrix(years)
+    found = pc.posterior_similarity_matrix(years, items=[2005, 1990])
+    xr.testing.assert_identical(found, psm.sel(year=[2005, 1990], year_bis=[2005, 1990]))
+    assert found["place"].values.tolist() == ["d", "a"]
+    sliced = pc.posterior_similarity_matrix(years, items=slice(1995, 2005))
+    assert sliced["year_bis"].values.tolist() == [1995, 2000, 2005]
+    with pytest.raises(KeyError, match="`items` must be names of items, 1990 to 2010; got"):
+        pc.posterior_similarity_matrix(years, items=[1, 2])
+
+
+DRAWS = [[0, 0, 1], [0, 1, 1]]
+
+
+@pytest.mark.parametrize(
+    ("part", "error", "message"),
+    [
+        ({"items": [0], "above": 0.5}, ValueError, "Only one of `items`, `nearest` and `above` can be given"),
+        ({"items": [0, 3]}, IndexError, "`items` must be positions below 3, or 3 booleans; got"),
+        ({"items": []}, ValueError, "`items` must be at least one item"),
+        ({"items": [1, 1]}, ValueError, "and each of them once; got"),
+        ({"items": "a"}, KeyError, "`items` must be positions below 3, or 3 booleans; got 'a'"),
+        ({"nearest": 0}, ValueError, "`nearest` must be at least 1; got 0"),
+        ({"nearest": 3}, ValueError, "`nearest` must be at most the number of other items, 2; got 3"),
+        ({"nearest": 1.5}, TypeError, "`nearest` must be a whole number; got 1.5"),
+        ({"above": 1}, ValueError, "`above` must be a similarity from 0 and below 1; got 1"),
+        ({"above": -0.1}, ValueError, "`above` must be a similarity from 0 and below 1; got -0.1"),
+        ({"above": float("nan")}, ValueError, "`above` must be a similarity"),
+        ({"above": "half"}, TypeError, "`above` must be a number; got 'half'"),
+    ],
+)
+def test_parts_that_do_not_exist_are_refused(part, error, message):
+    with pytest.raises(error, match=message):
+        pc.posterior_similarity_matrix(DRAWS, **part)
+
+
+def test_a_matrix_beyond_the_budget_names_its_parts(monkeypatch):
+    monkeypatch.setenv("POSTERIOR_CONSENSUS_MEMORY", "100KB")
+    draws = SOURCES["draws"]
+    with pytest.raises(MemoryError, match="of 150 items would take .* Ask for a part of it by `items`, `nea"):
+        pc.posterior_similarity_matrix(draws)
+    assert pc.posterior_similarity_matrix(draws, nearest=3).nnz == 450
+    assert pc.posterior_similarity_matrix(draws, items=[1, 2]).shape == (2, 2)
+    with pytest.raises(MemoryError, match="pairs of similarity above 0 would take .* Take a larger `above`"):
+        pc.posterior_similarity_matrix(draws, above=0)

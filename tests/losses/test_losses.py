@@ -1,0 +1,268 @@
+import inspect
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+
+import posterior_consensus as pc
+from posterior_consensus.evaluate.expectation import loss_matrix
+from posterior_consensus.losses.record import TERMS
+from posterior_consensus.sources.labels import as_partition_draws
+from tests import reference
+from tests.ensembles import label_pairs, noisy_draws
+
+# Every loss under test: our record, and its definition.
+CASES = {
+    **{name: (factory(), reference.LOSSES[name]) for name, factory in pc.LOSSES.items()},
+    "binder(a=0.5)": (pc.binder(0.5), lambda x, y: reference.binder(x, y, 0.5)),
+    "binder(a=1.9)": (pc.binder(a=1.9), lambda x, y: reference.binder(x, y, 1.9)),
+    "vi(a=0.5)": (pc.vi(0.5), lambda x, y: reference.vi(x, y, 0.5)),
+    "vi(a=1.9)": (pc.vi(a=1.9), lambda x, y: reference.vi(x, y, 1.9)),
+    **{
+        f"nmi({mean})": (pc.losses.nmi(mean), lambda x, y, mean=mean: reference.nmi(x, y, mean))
+        for mean in ("arithmetic", "min", "max")
+    },
+}
+SYMMETRIC = [name for name in CASES if "a=" not in name]
+FIVE = np.array(list(reference.partitions(5)))  # 52 partitions
+ADVERSARIAL = [
+    ([0], [3]),
+    ([0, 0], [0, 1]),
+    ([0] * 12, [0] * 12),
+    ([0] * 12, range(12)),
+    (range(12), range(12)),
+    ([0] * 11 + [1], [0] * 12),
+    ([0] * 11 + [1], [1] + [0] * 11),
+    ([0] * 10 + [1, 2], [0] * 10 + [1, 1]),
+    (np.arange(36) // 6, np.arange(36) % 6),  # independent
+    (np.arange(40) // 2, (np.arange(40) + 1) // 2),
+]
+
+
+@pytest.fixture(scope="module")
+def tables():
+    """Loss of every partition of five items against every other, (52, 52)."""
+    return {name: loss_matrix(FIVE, as_partition_draws(FIVE), loss) for name, (loss, _) in CASES.items()}
+
+
+def test_every_loss_is_covered_and_documented():
+    assert set(pc.LOSSES) == set(reference.LOSSES)
+    for name, factory in pc.LOSSES.items():
+        record = factory()
+        assert record.name == name
+        assert record.formula and record.upper and record.reference.startswith("https://")
+        assert getattr(pc.losses, factory.__name__) is factory
+        notes = inspect.getdoc(factory)
+        assert re.search(r"Notes\n-----\nL = .*\((19|20)\d\d\)", notes, flags=re.DOTALL)  # a formula and its source
+        assert {*record.numerator, *record.denominator} <= set(TERMS)
+    assert {name for name, factory in pc.LOSSES.items() if factory().unit} == {"vi", "id"}
+
+
+@pytest.mark.parametrize("name", CASES)
+@given(pair=label_pairs())
+def test_definition(name, pair):
+    loss, definition = CASES[name]
+    assert pc.partition_loss(*pair, loss) == pytest.approx(definition(*pair), rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("pair", ADVERSARIAL)
+def test_definition_where_it_is_delicate(name, pair):
+    loss, definition = CASES[name]
+    one, other = (np.array(labels) for labels in pair)
+    for x, y in ((one, other), (other, one)):
+        assert pc.partition_loss(x, y, loss) == pytest.approx(definition(x, y), rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_definition_of_many_clusters(name):
+    loss, definition = CASES[name]
+    rng = np.random.default_rng(1)
+    one, other = rng.integers(350, size=(2, 400))
+    assert np.unique(one).size > 200
+    assert pc.partition_loss(one, other, loss) == pytest.approx(definition(one, other), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_zero_for_equal_partitions_only_and_never_negative(name, tables):
+    table = tables[name]
+    np.testing.assert_allclose(np.diag(table), 0.0, atol=1e-15)
+    apart = table[~np.eye(len(FIVE), dtype=bool)].min()
+    assert apart > 0.005 if name != "nmi(min)" else apart == 0.0  # 0 where one refines the other
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_symmetry(name, tables):
+    gap = np.abs(tables[name] - tables[name].T).max()
+    assert gap < 1e-14 if name in SYMMETRIC else gap > 0.01
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_metric_says_whether_the_triangle_inequality_holds(name, tables):
+    """Over all triples of partitions of five items; where it is no metric, some triple shows it."""
+    table = tables[name]
+    detour = np.min(table[:, :, np.newaxis] + table[np.newaxis], axis=1)
+    violated = np.any(table > detour + 1e-12) or name not in SYMMETRIC
+    assert CASES[name][0].metric != violated
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_names_of_clusters_do_not_matter(name):
+    loss, _ = CASES[name]
+    one, other = [3, 3, 1, 0, 1, 7], [0, 1, 1, 0, 2, 2]
+    renamed = ["b", "b", "z", "a", "z", "c"], [9.0, 4.0, 4.0, 9.0, 5.0, 5.0]
+    assert pc.partition_loss(one, other, loss) == pc.partition_loss(*renamed, loss)
+    order = np.random.default_rng(2).permutation(6)
+    permuted = pc.partition_loss(np.array(one)[order], np.array(other)[order], loss)
+    assert permuted == pytest.approx(pc.partition_loss(one, other, loss), abs=1e-14)
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("n", [2, 4, 5])
+def test_upper_bound_holds(name, n):
+    loss, _ = CASES[name]
+    formula = re.sub(r"(?<=\d) (?=[(l])", " * ", loss.upper.replace("log2 n", "log2(n)"))
+    upper = eval(formula, {"n": n, "log2": np.log2})
+    partitions = np.array(list(reference.partitions(n)))
+    largest = loss_matrix(partitions, as_partition_draws(partitions), loss).max()
+    assert upper / 2 < largest <= upper + 1e-12
+
+
+@given(pair=label_pairs())
+def test_scikit_learn_agrees(pair):
+    assert 1 - pc.partition_loss(*pair, "omari") == pytest.approx(adjusted_rand_score(*pair), abs=1e-12)
+    if not reference.same(*pair) and len(set(pair[0])) > 1 and len(set(pair[1])) > 1:
+        for mean in reference.MEANS:
+            score = normalized_mutual_info_score(*pair, average_method=mean)
+            assert 1 - pc.partition_loss(*pair, pc.losses.nmi(mean)) == pytest.approx(score, abs=1e-12)
+
+
+def test_disagreement_of_the_five_point_example():
+    """Gionis, Mannila and Tsaparas's distance counts the pairs: 0.4 of the ten."""
+    one, other = [1, 1, 2, 2, 3], [1, 2, 2, 3, 3]
+    assert pc.partition_loss(one, other, "binder") * 5 / 4 == pytest.approx(0.4, abs=1e-15)
+    assert reference.rand_index(one, other) == pytest.approx(0.6)
+
+
+@given(pair=label_pairs())
+def test_misclassification_distance(pair):
+    distance = pc.simulate.misclassification_distance(*pair)
+    assert distance == pytest.approx(reference.misclassification(*pair), abs=1e-12)
+    n = len(pair[0])
+    mirkin = pc.partition_loss(*pair, "binder") * n**2  # ordered pairs
+    assert mirkin <= 2 * n**2 * distance + 1e-9
+
+
+def test_misclassification_distance_is_a_metric():
+    table = np.array([[pc.simulate.misclassification_distance(x, y) for y in FIVE] for x in FIVE])
+    np.testing.assert_array_equal(table == 0, np.eye(len(FIVE), dtype=bool))
+    np.testing.assert_array_equal(table, table.T)
+    assert np.all(table <= np.min(table[:, :, np.newaxis] + table[np.newaxis], axis=1) + 1e-12)
+
+
+@pytest.mark.parametrize("function", [pc.partition_loss, pc.simulate.misclassification_distance])
+@pytest.mark.parametrize(
+    ("pair", "message"),
+    [
+        (([0, 1], [0, 1, 1]), "2 and 3"),
+        (([0, -1], [0, 1]), "negative"),
+        (([0, np.nan], [0, 1]), "NaN"),
+        (([0, 0.5], [0, 1]), "whole"),
+        (([], []), "vector"),
+        (([[0, 1]], [0, 1]), "vector"),
+    ],
+)
+def test_bad_partitions(function, pair, message):
+    with pytest.raises(ValueError, match=message):
+        function(*pair)
+
+
+@pytest.mark.parametrize("a", [0, 2, -1, np.nan, np.inf])
+@pytest.mark.parametrize("factory", [pc.binder, pc.vi])
+def test_costs_lie_between_zero_and_two(factory, a):
+    with pytest.raises(ValueError, match="`a` must lie between 0 and 2"):
+        factory(a)
+    with pytest.raises(TypeError, match="`a` must be a number"):
+        factory("1")
+
+
+@pytest.mark.parametrize("tau", [0.05, 0.246, 0.5, 0.9])
+@given(pair=label_pairs())
+def test_a_pair_threshold_is_one_less_half_the_cost(tau, pair):
+    loss = pc.binder(tau=tau)
+    assert pc.partition_loss(*pair, loss) == pytest.approx(reference.binder(*pair, 2 * (1 - tau)), abs=1e-12)
+    assert loss.name == pc.binder(2 * (1 - tau)).name and loss.metric == (tau == 0.5)
+
+
+def test_the_threshold_is_where_a_pair_alone_is_joined():
+    draws = [[0, 0]] * 3 + [[0, 1]] * 7  # similarity 0.3
+    for tau, best in {0.29: [0, 0], 0.31: [0, 1]}.items():
+        losses = pc.expected_loss(draws, [[0, 0], [0, 1]], pc.binder(tau=tau))["expected_loss"].values
+        assert [[0, 0], [0, 1]][losses.argmin()] == best
+
+
+@pytest.mark.parametrize("tau", [0, 1, -0.1, np.nan, 2])
+def test_thresholds_lie_between_zero_and_one(tau):
+    with pytest.raises(ValueError, match="`tau` must lie between 0 and 1, both excluded; got"):
+        pc.binder(tau=tau)
+    with pytest.raises(ValueError, match="`a` and `tau` must not both be given, as a = 2 \\(1 - tau\\); got a=1"):
+        pc.binder(1, tau=tau)
+    for wrong in ("auto", True):
+        with pytest.raises(TypeError, match="`tau` must be a number"):
+            pc.binder(tau=wrong)
+
+
+def test_unknown_losses():
+    with pytest.raises(ValueError, match="'vi', 'binder'.*got 'dahl'"):
+        pc.partition_loss([0], [0], "dahl")
+    with pytest.raises(TypeError, match="must be a name or a PartitionLoss"):
+        pc.partition_loss([0], [0], pc.vi)
+    with pytest.raises(ValueError, match="'geometric'.*got 'mean'"):
+        pc.losses.nmi("mean")
+
+
+def judged(draws, partition, loss=None):
+    """Names of the losses under which every function that takes a partition judges it."""
+    used = [
+        pc.certify(draws, partition, loss, progressbar=False).loss,
+        pc.credible_ball(draws, partition, loss=loss).loss,
+        pc.diagnose(draws, partition, loss=loss).loss,
+        pc.compare_partitions(draws, [partition, draws.labels[0]], loss).loss,
+    ]
+    names = {one.name for one in used} | {pc.expected_loss(draws, partition, loss).attrs["loss"]}
+    zeros = [0] * draws.n_items
+    plain = getattr(partition, "labels", partition)
+    value = pc.partition_loss(partition, zeros, loss)
+    same = [name for name in ("vi", "binder", "nvi") if value == pc.partition_loss(np.asarray(plain), zeros, name)]
+    return names | set(same)
+
+
+@pytest.mark.parametrize("loss", ["vi", "binder", "nvi"])
+def test_a_result_is_judged_by_its_own_loss_everywhere(loss):
+    draws = pc.as_partition_draws(noisy_draws(np.random.default_rng(1), 40, 8, 3, 0.4))
+    best = pc.consensus_partition(draws, loss, random_seed=1)
+    summary = pc.summarize(draws, loss=loss, random_seed=1)
+    assert judged(draws, best) == judged(draws, summary) == {loss}
+    assert judged(draws, best, "binder") == judged(draws, best.labels.values, "binder") == {"binder"}
+    for labels in (best.labels, best.labels.values, best.labels.assign_attrs(loss="binder")):
+        assert judged(draws, labels) == {"vi"}
+
+
+def test_results_of_two_losses_need_one_that_is_named():
+    draws = pc.as_partition_draws(noisy_draws(np.random.default_rng(1), 40, 8, 3, 0.4))
+    one, other = (pc.consensus_partition(draws, loss, random_seed=1) for loss in ("vi", "binder"))
+    for call in (
+        lambda loss=None: pc.compare_partitions(draws, {"one": one, "other": other}, loss),
+        lambda loss=None: pc.expected_loss(draws, [one, other], loss),
+        lambda loss=None: pc.partition_loss(one, other, loss),
+    ):
+        with pytest.raises(ValueError, match="`loss` must be given.*got 'binder', 'vi'"):
+            call()
+        call("vi")
+
+
+def test_the_path_varies_vi_unless_told():
+    draws = noisy_draws(np.random.default_rng(1), 20, 6, 3, 0.4)
+    assert pc.loss_path(draws, values=[0.5, 1.5], method="best_draw").attrs["loss"] == "vi"

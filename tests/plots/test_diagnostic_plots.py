@@ -1,0 +1,219 @@
+"""Pictures of the chains show what they should, at odd sizes too."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+
+import posterior_consensus as pc
+from tests import reference
+from tests.plots.test_plots import SIZES, draws_of
+
+SIZES = SIZES | {"many chains": (13, 12, 6)}
+
+
+@pytest.mark.parametrize(
+    ("size", "given"), [*((size, False) for size in SIZES), ("small", True), ("one item", True), ("many chains", True)]
+)
+def test_every_plot_returns_its_axes(size, given):
+    size = SIZES[size]
+    draws = draws_of(*size)
+    best = pc.consensus_partition(draws, method="best_draw")
+    ball = pc.credible_ball(draws, best)
+    plots = [
+        ((7, 2), "axes", lambda **kw: pc.plot_traces(pc.diagnose(draws, best), **kw)),
+        ((size[0],), "axes", lambda **kw: pc.plot_psm_by_chain(draws, best, **kw)),
+        ((size[0],), "axes", lambda **kw: pc.plot_psm_by_chain(draws, **kw)),
+        ((2,), "axes", lambda **kw: pc.plot_sequence(pc.diagnostics.sequential_distances(draws), **kw)),
+        ((), "ax", lambda **kw: pc.plot_draws_map(draws, best, ball=ball, **kw)),
+        ((), "ax", lambda **kw: pc.plot_draws_map(draws, **kw)),
+    ]
+    for shape, name, plot in plots:
+        mine = plt.figure().subplots(*(*shape, 1, 1)[:2], squeeze=False).reshape(shape) if given else None
+        mine = mine.item() if given and shape == () else mine
+        drawn = plot(**({name: mine} if given else {}))
+        flat = np.atleast_1d(np.asarray(drawn, dtype=object))
+        assert np.shape(drawn) == shape and all(isinstance(ax, Axes) for ax in flat.flat)
+        assert not given or np.all(flat == np.atleast_1d(np.asarray(mine, dtype=object)))
+        flat.flat[0].figure.canvas.draw()
+
+
+def test_traces_are_drawn_by_chain_and_ranks_compared():
+    draws = draws_of(3, 60, 8)
+    found = pc.diagnose(draws)
+    axes = pc.plot_traces(found)
+    for row, name in zip(axes, found.traces["summary"].values, strict=True):
+        values = found.traces.sel(summary=name).values.reshape(3, 60)
+        np.testing.assert_array_equal([line.get_ydata() for line in row[0].lines], values)
+        assert row[0].get_title(loc="left").startswith(name)
+        assert f"{float(found.summaries['rhat'].sel(summary=name)):.3f}" in row[1].get_title(loc="right")
+        heights = np.array([patch.get_data().values for patch in row[1].patches])
+        np.testing.assert_allclose(heights.mean(axis=0), 1)  # each bin has its share, over all chains
+        np.testing.assert_allclose(heights.mean(axis=1), 1)
+
+
+def test_rows_of_traces_are_of_one_height():
+    axes = pc.plot_traces(pc.diagnose(draws_of(12, 20, 6)))
+    axes[0, 0].figure.canvas.draw()
+    heights = [ax.get_window_extent().height for ax in axes[:, 0]]
+    np.testing.assert_allclose(heights, heights[0], rtol=1e-3)
+    gaps = -np.diff([ax.get_window_extent().y0 for ax in axes[:, 0]])
+    np.testing.assert_allclose(gaps, gaps[0], rtol=0.02)
+
+
+def test_ranks_of_chains_apart_are_apart():
+    chains = np.array([[[0, 0, 0, 0]] * 30, [[0, 1, 2, 3]] * 30])
+    ranks = pc.plot_traces(pc.diagnose(chains))[0, 1]
+    low, high = (patch.get_data().values for patch in ranks.patches)
+    np.testing.assert_allclose(low, [2] * 5 + [0] * 5)
+    np.testing.assert_allclose(high, [0] * 5 + [2] * 5)
+
+
+def test_matrices_of_the_chains_have_one_order_and_one_scale():
+    draws = draws_of(3, 40, 10)
+    labels = np.arange(10) % 2
+    axes = pc.plot_psm_by_chain(draws, labels)
+    gap = pc.diagnose(draws).gap
+    order = None
+    for ax, rows, name in zip(axes, draws.samples.chains, [0, 1, 2], strict=True):
+        shown = ax.images[0].get_array()
+        matrix = reference.similarity(draws.labels[rows])
+        marks = ax.lines[-1].get_xydata().astype(int)
+        assert ax.get_title() == f"chain {name}" and ax.images[0].get_clim() == (0, 1)
+        for i, j in marks:
+            assert shown[i, j] == pytest.approx(matrix[gap.items])
+        np.testing.assert_allclose(np.sort(shown, axis=None), np.sort(matrix, axis=None))
+        assert order is None or np.array_equal(order, marks)
+        order = marks
+    title = f"largest gap {gap.size:.2f}: obs {gap.items[0]} and {gap.items[1]}"
+    assert axes[0].figure.get_suptitle().startswith(title)
+
+
+@pytest.mark.parametrize(("n_clusters", "n_lines"), [(1, 0), (30, 58), (31, 0)])
+def test_lines_part_clusters_unless_they_would_cover_the_matrix(n_clusters, n_lines):
+    (ax,) = pc.plot_psm_by_chain(draws_of(1, 10, 62), np.arange(62) % n_clusters)
+    assert len(ax.lines) == n_lines
+
+
+def test_long_names_of_items_stay_within_the_figure():
+    draws = draws_of(2, 40, 5, names=[f"patient number {i} of the university hospital in the city" for i in range(5)])
+    figure = pc.plot_psm_by_chain(draws)[0].figure
+    figure.canvas.draw()
+    title, box = figure.texts[0].get_window_extent(), figure.bbox
+    assert 0 <= title.x0 and title.x1 <= box.width and title.y1 <= box.height
+
+
+def test_map_keeps_distances_that_a_plane_can_hold():
+    partitions = np.array([[0, 0, 0, 0], [0, 0, 1, 1], [0, 1, 0, 1]])  # VI 1, 1 and 2: on a line
+    ax = pc.plot_draws_map(np.repeat(partitions, 3, axis=0)[np.newaxis], partitions[1], n_draws=9)
+    points = ax.collections[0].get_offsets().data
+    found = np.linalg.norm(points[::3, np.newaxis] - points[::3], axis=2)
+    np.testing.assert_allclose(found, [[0, 1, 1], [1, 0, 2], [1, 2, 0]], atol=1e-7)
+    estimate = ax.collections[-1].get_offsets().data[0]
+    np.testing.assert_allclose(estimate, points[3], atol=1e-7)
+    assert "100% of the variation" in ax.get_xlabel()
+
+
+def test_map_shows_some_of_every_chain_and_what_is_outside_of_the_ball():
+    draws = draws_of(3, 200, 12)
+    ball = pc.credible_ball(draws, draws.labels[0], prob=0.6)
+    ax = pc.plot_draws_map(draws, ball=ball, n_draws=90)
+    chains = ax.collections[:6]
+    full, hollow = chains[::2], chains[1::2]
+    assert [len(a.get_offsets()) + len(b.get_offsets()) for a, b in zip(full, hollow, strict=True)] == [30, 30, 30]
+    shown = draws.take(np.concatenate([rows[np.linspace(0, 199, 30).astype(int)] for rows in draws.samples.chains]))
+    outside = sum(reference.vi(draws.labels[0], row) > ball.radius + 1e-9 for row in shown.labels)
+    assert sum(len(a.get_offsets()) for a in hollow) == outside > 0
+    legend = [text.get_text() for text in ax.get_legend().get_texts()]
+    marks = ["estimate", "horizontal bound", "upper vertical bound", "lower vertical bound"]
+    assert legend == ["chain 0", "chain 1", "chain 2", "outside of the 60% ball", *marks]
+
+
+def test_sequence_and_the_end_of_the_burn_in_are_drawn_by_chain():
+    draws = draws_of(3, 130, 12)
+    found = pc.diagnostics.sequential_distances(draws, "binder", lag=2)
+    axes = pc.plot_sequence(found)
+    for ax, values in zip(axes, (found.steps, found.to_second_half), strict=True):
+        traces, ends = ax.lines[::2], ax.lines[1::2]
+        np.testing.assert_array_equal([line.get_ydata() for line in traces], values.values.reshape(3, 130))
+        assert [line.get_xdata()[0] for line in ends] == found.burn_in["burn_in"].values.tolist()
+        styles = ["--" if settled else ":" for settled in found.burn_in["settled"]]
+        assert [line.get_linestyle() for line in ends] == styles
+    assert axes[0].get_title(loc="left") == "binder distance from the draw 2 before"
+    assert [text.get_text() for text in axes[0].get_legend().get_texts()] == ["chain 0", "chain 1", "chain 2"]
+    short = pc.plot_sequence(pc.diagnostics.sequential_distances(draws_of(1, 60, 5)))
+    assert short[0].lines[1].get_linestyle() == ":" and short[0].lines[1].get_xdata()[0] == 30
+
+
+def test_histograms_hold_all_resamples(rng):
+    found = pc.diagnostics.near_independence(rng.integers(3, size=(200, 1)) * np.ones(6, int) * [0, 0, 0, 1, 1, 1])
+    mine = plt.figure().subplots()
+    ax = pc.plot_near_independence(found, ax=mine)
+    assert ax is mine
+    first, second = ax.containers
+    legend = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert legend == ["posterior, other draws", "product of marginals"]
+    heights = np.array([[bar.get_height() for bar in one] for one in (first, second)])
+    assert heights.sum(axis=1).tolist() == [500, 500]
+    edges = [bar.get_x() for bar in first]
+    for row, values in zip(heights, found.resampled.values, strict=True):
+        assert np.average(edges, weights=row) == pytest.approx(values.mean(), abs=edges[1] - edges[0])
+    assert ax.get_title(loc="left") == "p-value 0.001 for independent items"
+    same = pc.plot_near_independence(pc.diagnostics.near_independence(np.zeros((30, 4), int)))
+    same.figure.canvas.draw()
+
+
+def test_labels_below_the_histograms_do_not_touch(rng):
+    found = pc.diagnostics.near_independence(rng.integers(2, size=(60, 6)))
+    wide = found.resampled.copy(data=np.tile(np.linspace(-0.0015, 0.0025, 500), (2, 1)))
+    ax = pc.plot_near_independence(replace(found, resampled=wide))
+    ax.figure.canvas.draw()
+    labels = [label.get_window_extent() for label in ax.get_xticklabels()]
+    shown = [box for box in labels if ax.bbox.x0 <= (box.x0 + box.x1) / 2 <= ax.bbox.x1]
+    assert all(after.x0 > before.x1 + 3 for before, after in pairwise(shown))
+
+
+@pytest.mark.parametrize(
+    ("plot", "error", "message"),
+    [
+        (lambda: pc.plot_traces([1]), TypeError, "`diagnosis` must be what diagnose\\(\\) returns; got list"),
+        (
+            lambda: pc.plot_sequence([1]),
+            TypeError,
+            "`sequence` must be what diagnostics.sequential_distances\\(\\) returns; got list",
+        ),
+        (
+            lambda: pc.plot_near_independence([1]),
+            TypeError,
+            "`found` must be what diagnostics.near_independence\\(\\) returns; got list",
+        ),
+        (
+            lambda: pc.plot_psm_by_chain(draws_of(2, 5, 4), axes=[1, 2]),
+            TypeError,
+            "`axes` must hold matplotlib Axes; got int",
+        ),
+        (
+            lambda: pc.plot_psm_by_chain(draws_of(2, 5, 4), axes=plt.subplots()[1]),
+            ValueError,
+            "`axes` must hold 2 matplotlib Axes; got 1",
+        ),
+        (
+            lambda: pc.plot_draws_map(draws_of(1, 5, 4), n_draws=1),
+            ValueError,
+            "`n_draws` must be a whole number from 2; got 1",
+        ),
+        (
+            lambda: pc.plot_draws_map(draws_of(1, 5, 4), ball=3),
+            TypeError,
+            "`ball` must be what credible_ball\\(\\) returns; got int",
+        ),
+        (lambda: pc.plot_draws_map(draws_of(1, 5, 4), [0]), ValueError, "`partition` must label all 4 items"),
+        (lambda: pc.plot_psm_by_chain(draws_of(1, 5, 4), [0]), ValueError, "`partition` must label all 4 items"),
+    ],
+)
+def test_bad_arguments(plot, error, message):
+    with pytest.raises(error, match=message):
+        plot()

@@ -1,0 +1,391 @@
+"""What was stored comes back: from to_dataset(), from files, and from the group that attach() wrote."""
+
+import copy
+import dataclasses
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import posterior_consensus as pc
+from posterior_consensus.losses import LOSSES, PartitionLoss
+from posterior_consensus.losses.lookup import loss_attrs, loss_from
+from posterior_consensus.sources.containers import Stored, attach
+from tests.ensembles import noisy_draws
+from tests.helpers import array, written
+
+ITEMS = [f"item {k}" for k in range(8)]
+
+
+def posterior_of(dims=("chain", "draw", "obs"), **coords):
+    draws = noisy_draws(np.random.default_rng(3), 60, 8, 3, 0.3).reshape(2, 30, 8)
+    return array(draws, dims, **{"obs": ITEMS, "chain": [3, 7], "draw": np.arange(10, 40)} | coords)
+
+
+Z = posterior_of()
+
+
+def best(z, loss="vi", **options):
+    return pc.consensus_partition(z, loss, random_seed=1, n_starts=2, progressbar=False, **options)
+
+
+def certified(z):
+    """A certificate that came across a better partition."""
+    found = pc.certify(z, np.arange(8), "binder", progressbar=False)
+    assert found.better is not None and found.info
+    return found
+
+
+RESULTS = {
+    "consensus": lambda z: best(z),
+    "consensus, binder": lambda z: best(z, loss="binder"),
+    "consensus, costs": lambda z: best(z, loss=pc.vi(a=0.1 + 0.2)),
+    "consensus, threshold": lambda z: best(z, loss="binder", tau="auto"),
+    "consensus, names": lambda z: best(z, n_clusters=3).with_names({0: "large", 1: ("a", 2)}),
+    "consensus, nmi": lambda z: best(z, loss=pc.losses.nmi("min"), max_clusters=3),
+    "certificate": lambda z: pc.certify(z, best(z, loss=pc.binder(a=0.7)), progressbar=False),
+    "certificate, better": certified,
+    "ball": lambda z: pc.credible_ball(z, best(z), prob=0.9),
+    "ball, weights": lambda z: pc.credible_ball(pc.as_partition_draws(z, weights=np.arange(60)), best(z), loss="nvi"),
+    "particles": lambda z: pc.particles(z, random_seed=1, progressbar=False),
+    "particles, weights": lambda z: pc.particles(
+        pc.as_partition_draws(z.assign_coords(chain=["left", "right"]), weights=np.arange(60)),
+        3,
+        loss=pc.vi(a=0.6),
+        random_seed=1,
+        progressbar=False,
+    ),
+    "density": lambda z: pc.partition_density(z, random_seed=1),
+    "density, weights": lambda z: pc.partition_density(
+        pc.as_partition_draws(z, weights=np.arange(60)), loss=pc.vi(a=0.7), bandwidth=0.5, random_seed=1
+    ),
+    "partial": lambda z: pc.partial_partition(z, 0.6, random_seed=1),
+    "partial, complete": lambda z: pc.partial_partition(z, 0.4, complete=pc.binder(0.7), random_seed=1),
+    "items": lambda z: pc.item_uncertainty(z, best(z)),
+    "items, names": lambda z: pc.item_uncertainty(z, best(z, n_clusters=3).with_names(["a", "b", "c"])),
+    "diagnosis": lambda z: pc.diagnose(z, best(z, loss="binder"), references={"one": np.zeros(8, int)}),
+    "diagnosis, names": lambda z: pc.diagnose(z.assign_coords(chain=["left", "right"])),
+    "diagnosis, one chain": lambda z: pc.diagnose(z[:1]),
+    "comparison": lambda z: pc.compare_partitions(z, {"one": np.zeros(8, int), "best": best(z)}),
+    "comparison, numbers": lambda z: pc.compare_partitions(z, [np.zeros(8, int), best(z).labels], pc.binder(a=1.3)),
+    "by number": lambda z: pc.loss_by_n_clusters(z, n_clusters=[1, 2, 4], random_seed=1),
+    "by number, pairs": lambda z: pc.loss_by_n_clusters(
+        pc.as_pair_similarity(pc.posterior_similarity_matrix(z)), loss="pear", n_clusters=[2, 3], random_seed=1
+    ),
+    "merges": lambda z: pc.cluster_merges(z, best(z, n_clusters=3).with_names(["a", "b", "c"])),
+    "merges, pairs": lambda z: pc.cluster_merges(
+        pc.as_pair_similarity(pc.posterior_similarity_matrix(z)), np.arange(8) % 4, loss="pear"
+    ),
+    "posteriors": lambda z: pc.compare_posteriors(z, z[:1], loss=pc.binder(), n_particles=2, random_seed=1),
+    "stable": lambda z: pc.stable_components(z),
+    "stable, complete": lambda z: pc.stable_components(
+        pc.as_partition_draws(z, weights=np.arange(60)), 0.7, linkage="complete"
+    ),
+    "agreement": lambda z: pc.agreement_path(z, prices=[0.5], random_seed=1, progressbar=False),
+    "agreement, analyses": lambda z: pc.agreement_path(
+        {"mine": z, "yours": z[:1]}, loss=pc.binder(tau=0.3), random_seed=1, progressbar=False
+    ),
+    "coclustering": lambda z: pc.cocluster(
+        z[0, :3].drop_vars(["chain", "draw"]).rename(draw="feature").T.copy(data=np.arange(24).reshape(8, 3)),
+        2,
+        2,
+        3,
+        random_seed=1,
+    ),
+    "sequence": lambda z: pc.diagnostics.sequential_distances(z, "nid", lag=2),
+    "experts": lambda z: pc.expert_views(pc.as_constraints(z, random_seed=1), n_clusters=3, random_seed=1),
+    "experts, features": lambda z: pc.expert_views(
+        pc.as_constraints({"Ann": best(z), 3: z[:1]}, random_seed=1),
+        pd.DataFrame(np.random.default_rng(2).normal(size=(8, 2)), index=z.indexes["obs"], columns=["a", 4]),
+        n_clusters=3,
+        random_seed=1,
+    ),
+    "independence": lambda z: pc.diagnostics.near_independence(z, n_permutations=19),
+    "threshold": lambda z: pc.consensus.pair_threshold(z, random_seed=1),
+    "perturbation": lambda z: pc.consensus.random_perturbation_em(z, 3, random_seed=1, max_steps=30),
+    "modes": lambda z: pc.consensus.fit_modes(z, "auto", max_modes=2, max_steps=30, random_seed=1, progressbar=False),
+}
+
+
+def assert_equal(found, expected):
+    """Equal in type and value, through containers and records, with names, dimensions and coordinates."""
+    if isinstance(expected, (xr.DataArray, xr.Dataset)):
+        assert type(found) is type(expected)
+        xr.testing.assert_identical(found, expected)
+        for index in expected.indexes:
+            assert found.indexes[index].equals(expected.indexes[index])
+        arrays = expected.data_vars.values() if isinstance(expected, xr.Dataset) else [expected]
+        for own, other in zip(arrays, found.values() if isinstance(found, xr.Dataset) else [found], strict=True):
+            assert own.dtype == other.dtype or own.dtype.kind in "UO"
+    elif isinstance(expected, np.ndarray):
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
+    elif isinstance(expected, xr.Coordinates):
+        assert found.equals(expected)
+    elif dataclasses.is_dataclass(expected) and not isinstance(expected, PartitionLoss):
+        assert type(found) is type(expected)
+        for field in filter(lambda field: field.compare, dataclasses.fields(expected)):  # not the draws
+            assert_equal(getattr(found, field.name), getattr(expected, field.name))
+    elif isinstance(expected, dict):
+        assert type(found) is dict and list(found) == list(expected)
+        for key, value in expected.items():
+            assert_equal(found[key], value)
+    elif isinstance(expected, (list, tuple)):
+        assert type(found) is type(expected) and len(found) == len(expected)
+        for one, other in zip(found, expected, strict=True):
+            assert_equal(one, other)
+    elif isinstance(expected, (float, np.floating)):
+        np.testing.assert_equal(found, expected)
+    else:
+        assert found == expected and isinstance(found, type(expected).__mro__[-2])
+
+
+@pytest.fixture(scope="module", params=list(RESULTS))
+def result(request):
+    return RESULTS[request.param](Z)
+
+
+def engine_of(suffix):
+    return "zarr" if suffix == ".zarr" else "h5netcdf"
+
+
+def read(path):
+    return xr.open_dataset(path, engine=engine_of(path.suffix))
+
+
+def test_a_result_comes_back(result):
+    dataset = result.to_dataset()
+    assert_equal(type(result).from_dataset(dataset), result)
+    assert_equal(type(result).from_dataset(xr.DataTree(dataset)), result)
+
+
+@pytest.mark.parametrize("suffix", [".nc", ".zarr"])
+def test_a_result_comes_back_from_a_file(result, tmp_path, suffix):
+    with read(written(result.to_dataset(), tmp_path / f"a{suffix}")) as stored:
+        found = type(result).from_dataset(stored)
+    assert_equal(found, result)
+    assert repr(found) == repr(result)
+    with read(written(found.to_dataset(), tmp_path / f"b{suffix}")) as stored:
+        assert_equal(type(result).from_dataset(stored), result)
+
+
+@pytest.mark.parametrize("suffix", [".nc", ".zarr"])
+def test_a_result_comes_back_from_its_group(result, tmp_path, suffix):
+    tree = attach(xr.DataTree.from_dict({"posterior": Z.to_dataset()}), result, group="mine")
+    assert_equal(type(result).from_dataset(tree["mine"]), result)
+    path = written(tree, tmp_path / f"a{suffix}")
+    with xr.open_datatree(path, engine=engine_of(suffix)) as stored:
+        found = type(result).from_dataset(stored["mine"])
+    assert_equal(found, result)
+
+
+@pytest.mark.adapters
+def test_a_result_comes_back_from_a_posterior_of_arviz(posterior, result):
+    assert_equal(type(result).from_dataset(attach(posterior, result)["consensus"]), result)
+
+
+def test_results_come_back_from_one_group(tmp_path):
+    kinds = [
+        "consensus, names",
+        "certificate",
+        "ball",
+        "partial, complete",
+        "items, names",
+        "diagnosis",
+        "comparison",
+        "sequence",
+    ]
+    kinds += ["independence", "threshold", "perturbation", "modes"]
+    kinds += ["by number", "merges", "posteriors", "particles, weights", "density"]
+    kinds += ["stable, complete", "agreement, analyses", "coclustering"]
+    results = [RESULTS[kind](Z) for kind in kinds]
+    tree = attach(xr.DataTree(), *results)
+    with xr.open_datatree(written(tree, tmp_path / "a.nc"), engine="h5netcdf") as stored:
+        for result in results:
+            assert_equal(type(result).from_dataset(stored["consensus"]), result)
+
+
+PLOTS = {
+    "ball": lambda found: pc.plot_credible_ball(found),
+    "particles, weights": lambda found: [
+        pc.plot_particles(found),
+        pc.plot_alluvial(found),
+        pc.plot_draws_map(Z, particles=found),
+    ],
+    "density": lambda found: [pc.plot_density_peaks(found), found.p_value(found.modes)],
+    "items, names": lambda found: pc.plot_item_uncertainty(found),
+    "diagnosis, names": lambda found: pc.plot_traces(found),
+    "sequence": lambda found: pc.plot_sequence(found),
+    "independence": lambda found: pc.plot_near_independence(found),
+    "by number": lambda found: [found.best, pc.plot_loss_by_n_clusters(found)],
+    "merges": lambda found: pc.plot_dendrogram(found),
+    "posteriors": lambda found: [found.to_dataframe(), pc.plot_posterior_comparison(found)],
+    "comparison": lambda found: [found.best, found.to_dataframe()],
+    "stable": lambda found: [pc.plot_stable_components(found), found.components],
+    "agreement, analyses": lambda found: [pc.plot_agreement_path(found), found.groups, found.verdict],
+    "coclustering": lambda found: [found.row_draws, found.column_draws],
+}
+
+
+@pytest.mark.parametrize("kind", list(PLOTS))
+def test_what_came_back_from_a_file_can_be_used(kind, tmp_path):
+    result = RESULTS[kind](Z)
+    with read(written(result.to_dataset(), tmp_path / "a.nc")) as stored:
+        PLOTS[kind](type(result).from_dataset(stored))
+
+
+def test_results_and_their_records_are_pickled_and_copied(result):
+    assert_equal(pickle.loads(pickle.dumps(result)), result)
+    assert_equal(copy.deepcopy(result), result)
+
+
+def test_numpy_takes_labels_where_a_result_is_one_partition(result):
+    one = pc.ConsensusPartition, pc.consensus.PairThreshold, pc.consensus.PerturbationFit, pc.PartitionDensity
+    if isinstance(result, one):
+        np.testing.assert_array_equal(np.asarray(result), result.labels.values)
+        assert np.asarray(result).dtype == np.int32
+
+
+INDEX = pd.MultiIndex.from_product([["x", "y"], [1, 2, 3, 4]], names=["plot", "tree"])
+LEVELS = Z.drop_vars("obs").assign_coords(xr.Coordinates.from_pandas_multiindex(INDEX, "obs"))
+
+
+@pytest.mark.parametrize("kind", list(RESULTS))
+def test_items_of_several_levels_come_back(kind, tmp_path):
+    result = RESULTS[kind](LEVELS)
+    with read(written(result.to_dataset(), tmp_path / "a.nc")) as stored:
+        assert_equal(type(result).from_dataset(stored), result)
+    tree = attach(xr.DataTree(), result)
+    with xr.open_datatree(written(tree, tmp_path / "b.zarr"), engine="zarr") as stored:
+        assert_equal(type(result).from_dataset(stored["consensus"]), result)
+
+
+@pytest.mark.parametrize("kind", list({kind.split(",")[0]: kind for kind in RESULTS}.values()))
+def test_what_no_file_holds_of_items_is_text_or_left_out(kind, tmp_path):
+    days = pd.period_range("2020", periods=8, freq="D")
+    z = Z.assign_coords(obs=days, site=("obs", np.array([1, "a", None, 2.5, *"bcde"], dtype=object)))
+    for name in ("obs", "site"):
+        z[name].attrs = {"kept": "m", "also": [1.5, 2.0], "odd": object(), "so": {"a": True}, "yes": True}
+    result = RESULTS[kind](z)
+    tree = attach(xr.DataTree(), result, copy.deepcopy(result))
+    for stored in (result.to_dataset(), tree["consensus"].to_dataset()):
+        with read(written(stored, tmp_path / f"{len(stored)}.nc")) as found:
+            found = type(result).from_dataset(found).to_dataset()
+        if "obs" in found.coords:
+            assert found["obs"].values.tolist() == [str(day) for day in days]
+        if "site" in found.coords:
+            assert found["site"].values.tolist() == ["1", "a", "None", "2.5", *"bcde"]
+            assert found["site"].attrs.keys() == found["obs"].attrs.keys() == {"kept", "also"}
+
+
+def test_every_result_that_is_stored_is_here():
+    assert {type(make(Z)) for make in RESULTS.values()} == set(Stored.__subclasses__())
+
+
+def summaries():
+    rng = np.random.default_rng(1)
+    tree = xr.DataTree.from_dict(
+        {
+            "posterior": Z.to_dataset(),
+            "observed_data": xr.Dataset({"y": ("obs", rng.normal(size=8), {}, {})}, {"obs": ITEMS[::-1]}),
+        }
+    )
+    truth, parts = np.repeat(np.arange(3), 4), np.array([[0] * 4 + [1] * 4 + [2, 2, 3, 3]])
+    draws = np.where(
+        rng.random((90, 12)) < 0.05, rng.integers(4, size=(90, 12)), np.where(rng.random((90, 1)) < 0.5, truth, parts)
+    )
+    soft = xr.DataTree.from_dict(
+        {"posterior": array(rng.dirichlet(np.ones(3), size=(2, 20, 6)), ("chain", "draw", "obs", "k")).to_dataset()}
+    )
+    return {
+        "tree": (tree, {"loss": "binder"}, {}),
+        "draws": (draws, {"loss": "vi"}, {}),
+        "soft": (soft, {"loss": pc.binder(a=0.8)}, {}),
+        "no certificate": (tree, {"loss": "omari"}, {}),
+        "levels": (LEVELS, {}, {}),
+        "weighted": (tree, {}, {"weights": np.arange(60.0), "var_name": "z"}),
+    }
+
+
+@pytest.mark.parametrize("kind", list(summaries()))
+@pytest.mark.parametrize("suffix", [".nc", ".zarr"])
+def test_a_summary_comes_back(kind, suffix, tmp_path):
+    idata, options, where = summaries()[kind]
+    summary = pc.summarize(idata, **where, **options, random_seed=1, progressbar=False)
+    assert_equal(pc.Summary.from_dataset(summary.to_dataset(), idata, **where), summary)
+    path = written(attach(xr.DataTree(), summary), tmp_path / f"a{suffix}")
+    with xr.open_datatree(path, engine=engine_of(suffix)) as stored:
+        found = pc.Summary.from_dataset(stored["consensus"], idata, **where)
+    assert_equal(found, summary)
+    assert repr(found) == repr(summary) and found.findings() == summary.findings()
+    assert (summary.observed is not None) == (isinstance(idata, xr.DataTree) and kind != "soft")
+    assert_equal(pickle.loads(pickle.dumps(summary)), summary)
+
+
+def test_a_summary_with_an_alternative_comes_back(tmp_path):
+    summary = pc.summarize(Z, random_seed=1, progressbar=False)
+    other = best(Z, n_clusters=4).with_names(list("wxyz"))
+    assert other.n_clusters != summary.consensus.n_clusters
+    summary = dataclasses.replace(summary, alternative=other)
+    with read(written(summary.to_dataset(), tmp_path / "a.nc")) as stored:
+        assert_equal(pc.Summary.from_dataset(stored, Z), summary)
+
+
+def test_a_summary_of_other_draws_is_refused():
+    stored = pc.summarize(Z, random_seed=1, progressbar=False).to_dataset()
+    with pytest.raises(ValueError, match="`idata` must hold the draws of the summary, 60 of 8 items; got 30 of 8"):
+        pc.Summary.from_dataset(stored, Z[:1])
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [*(factory() for factory in LOSSES.values()), pc.vi(a=1 / 3), pc.binder(tau=0.1), pc.losses.nmi("max")],
+    ids=str,
+)
+def test_a_loss_comes_back_by_name_and_parameters(loss):
+    assert loss_from(loss_attrs(loss, "my_"), "my_") == loss
+    assert pickle.loads(pickle.dumps(loss)) == loss
+
+
+def test_a_loss_of_the_user_comes_back_once_it_is_known(monkeypatch):
+    own = dataclasses.replace(pc.vi(), name="mine", parameters={})
+    stored = best(Z, loss=own).to_dataset()
+    with pytest.raises(ValueError, match=r"must be of a loss in LOSSES; got 'mine'. Add .*: LOSSES\['mine'\] ="):
+        pc.ConsensusPartition.from_dataset(stored)
+    monkeypatch.setitem(LOSSES, "mine", lambda: own)
+    assert pc.ConsensusPartition.from_dataset(stored).loss == own
+
+
+@pytest.mark.parametrize("method", list(pc.METHODS))
+def test_what_methods_tell_is_plain(method):
+    found = pc.consensus_partition(Z, "binder", method, random_seed=1, progressbar=False)
+    assert_equal(pc.ConsensusPartition.from_dataset(found.to_dataset()), found)
+
+
+def test_what_a_method_of_the_user_tells_comes_back_once_its_kind_is_known():
+    def alone(draws, loss, *, told, **_):
+        return pc.consensus.Candidate(np.arange(draws.n_items), told)
+
+    @dataclasses.dataclass(frozen=True)
+    class Own(pc.consensus.Info):
+        words: list[str]
+
+    found = pc.consensus_partition(Z, "vi", alone, told=Own(["a", "b"]))
+    assert_equal(pc.ConsensusPartition.from_dataset(found.to_dataset()), found)
+    unknown = found.to_dataset().assign_attrs(info='{"kind": "Other"}')
+    with pytest.raises(ValueError, match="`info` must be of a kind that is known; got 'Other'"):
+        pc.ConsensusPartition.from_dataset(unknown)
+    with pytest.raises(TypeError, match=r"`info` must be a consensus.Info or None; got dict"):
+        pc.consensus_partition(Z, "vi", alone, told={"words": []})
+
+
+def test_what_is_not_there_is_told(result):
+    name = type(result).__name__
+    with pytest.raises(
+        ValueError, match=f"`dataset` must hold a {name} as its to_dataset\\(\\) gives it; present: 'z'"
+    ):
+        type(result).from_dataset(Z.to_dataset())
+    with pytest.raises(TypeError, match=r"`dataset` must be a Dataset or a group of a DataTree; got str.*idata\['cons"):
+        type(result).from_dataset("a.nc")

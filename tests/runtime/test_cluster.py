@@ -1,0 +1,238 @@
+"""Work on the workers of a dask cluster: the answers of one machine, also where a worker is lost meanwhile."""
+
+import os
+import signal
+import sys
+import threading
+import time
+import warnings
+
+import numpy as np
+import pytest
+
+import posterior_consensus as pc
+from posterior_consensus.ensemble.dask_labels import DaskLabels
+from posterior_consensus.ensemble.labels import LabelsInMemory
+from posterior_consensus.runtime import cluster, executor
+from posterior_consensus.runtime.executor import Executor
+from posterior_consensus.search import scale
+from tests.ensembles import noisy_draws
+
+dask = pytest.importorskip("dask")
+da = pytest.importorskip("dask.array")
+distributed = pytest.importorskip("distributed")
+
+pytestmark = [
+    pytest.mark.slow,
+    # A worker that is killed leaves what it had open to be closed by whoever comes across it.
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning"),
+]
+
+N_DRAWS, N_ITEMS = 60, 600
+
+
+@pytest.fixture(scope="module")
+def client():
+    """A client of two processes of one thread each."""
+    # Else all wait half a minute for a worker that was killed.
+    with warnings.catch_warnings(), dask.config.set({"distributed.comm.timeouts.connect": "3s"}):
+        warnings.simplefilter("ignore")
+        workers = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
+        with workers, distributed.Client(workers) as client:
+            yield client
+
+
+@pytest.fixture
+def sends_all(monkeypatch):
+    """Let the smallest work be worth sending."""
+    monkeypatch.setattr(cluster, "WORTH_SENDING", 0)
+
+
+@pytest.fixture
+def waits_for_both(client):
+    """A killed worker is started anew by its nanny."""
+    yield
+    client.wait_for_workers(2, timeout=60)
+
+
+@pytest.fixture(scope="module")
+def labels():
+    return noisy_draws(np.random.default_rng(1), N_DRAWS, N_ITEMS, 5, 0.3).reshape(2, -1, N_ITEMS)
+
+
+def persisted(client, labels):
+    array = client.persist(da.from_array(labels, chunks=(1, 10, -1)))
+    distributed.wait(array)
+    return array
+
+
+def answers(draws):
+    best = pc.consensus_partition(draws, random_seed=1, progressbar=False)
+    nvi = pc.consensus_partition(draws, "nvi", n_starts=2, random_seed=1, progressbar=False)
+    ball = pc.credible_ball(draws, best)
+    found = pc.particles(draws, 2, n_starts=2, random_seed=1, progressbar=False)
+    diagnosis = pc.diagnose(draws, best)
+    return [
+        best.to_dataset(),
+        nvi.to_dataset(),
+        pc.expected_loss(draws, [best, nvi], "binder"),
+        ball.to_dataset(),
+        pc.item_uncertainty(draws, best).to_dataset(),
+        diagnosis.to_dataset(),
+        found.to_dataset(),
+    ]
+
+
+def test_answers_are_those_of_one_machine(client, labels, monkeypatch):
+    here = answers(pc.as_partition_draws(labels))
+    monkeypatch.setattr(cluster, "WORTH_SENDING", 0)
+    draws = pc.as_partition_draws(persisted(client, labels))
+    assert isinstance(draws.drawn, DaskLabels)
+    for one, other in zip(here, answers(draws), strict=True):
+        for dataset in (one, other):
+            dataset.attrs = {k: v for k, v in dataset.attrs.items() if k != "info"}  # has seconds
+        assert one.identical(other), (one, other)
+    for dtype in (np.float32, np.uint8):
+        draws = pc.as_partition_draws(persisted(client, labels.astype(dtype)))
+        np.testing.assert_array_equal(draws.labels, pc.as_partition_draws(labels).labels)
+
+
+def test_a_search_in_blocks_is_that_of_one_machine(client, labels, monkeypatch):
+    monkeypatch.setattr(scale, "_ITEMS", 100)
+    here = pc.as_partition_draws(labels)
+    one = [pc.consensus_partition(here, loss, random_seed=1, progressbar=False) for loss in ("vi", "nvi")]
+    monkeypatch.setattr(cluster, "WORTH_SENDING", 0)
+    there = pc.as_partition_draws(persisted(client, labels))
+    read = DaskLabels.values.func
+
+    def values(self):
+        assert self.n_draws < N_DRAWS, "all labels were asked for"
+        return read(self)
+
+    monkeypatch.setattr(DaskLabels, "values", property(values))
+    for best in one:
+        assert best.info.sample == [100, N_DRAWS]
+        other = pc.consensus_partition(there, best.loss, random_seed=1, progressbar=False)
+        assert best.labels.identical(other.labels) and best.expected_loss == other.expected_loss
+        assert (
+            pc.credible_ball(here, best.labels)
+            .to_dataset()
+            .identical(pc.credible_ball(there, best.labels).to_dataset())
+        )
+        assert pc.diagnose(here, best).to_dataset().identical(pc.diagnose(there, best).to_dataset())
+
+
+def test_summarize_takes_a_client(client, labels, monkeypatch):
+    one = pc.summarize(labels[:, :, :300], random_seed=1, progressbar=False)
+    monkeypatch.setattr(cluster, "WORTH_SENDING", 0)
+    other = pc.summarize(persisted(client, labels[:, :, :300]), random_seed=1, progressbar=False, client=client)
+    assert one.findings() == other.findings()
+    np.testing.assert_array_equal(one.answers.partitions, other.answers.partitions)
+
+
+def test_small_work_stays_here(client, labels):
+    assert isinstance(pc.as_partition_draws(persisted(client, labels)).drawn, LabelsInMemory)
+    with Executor(-1, None, labels.size) as calls:
+        assert calls._workers is None
+    assert cluster.client_for(cluster.WORTH_SENDING) is client
+    assert client.submit(cluster.client_for, 1e12).result() is None  # a call on a worker has that worker
+
+
+def test_a_client_is_one():
+    with pytest.raises(TypeError, match="`client` must be a dask.distributed.Client or None; got 'tcp://head:8786'."):
+        pc.consensus_partition([[0, 0, 1]], client="tcp://head:8786")
+
+
+class Slow:
+    """Something whose method takes until it is told to end, as a search does."""
+
+    def __init__(self, stop):
+        self.stop = stop
+        self.data = np.arange(100_000)
+
+    def wait(self, number):
+        while not self.stop[0]:
+            time.sleep(0.01)
+        return number, int(self.data.sum()), executor.n_threads()
+
+    def work(self, number):
+        time.sleep(0.3)
+        return number, int(self.data.sum()), executor.n_threads()
+
+    def fail(self, number):
+        raise ArithmeticError(f"number {number}")
+
+
+def slow_sum(labels, items):
+    time.sleep(0.2)
+    return labels.sum(axis=1, dtype=np.int64)
+
+
+@pytest.mark.usefixtures("sends_all", "client")
+def test_the_time_limit_ends_calls_on_workers():
+    with Executor(-1, 0.5, 1) as calls:
+        slow = Slow(calls.stop)
+        found = calls.results(slow.wait, [(number,) for number in range(5)])
+        assert [number for number, *_ in found] == list(range(5))
+        assert {threads for *_, threads in found} == {1}
+        assert calls.stopped == "seconds"
+
+
+def interrupt_once_busy(client):
+    """Press Ctrl-C when workers have been at their calls for a while."""
+    while not any(client.processing().values()):
+        time.sleep(0.05)
+    time.sleep(0.5)
+    signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs signals to threads")
+@pytest.mark.usefixtures("sends_all")
+def test_ctrl_c_ends_calls_on_workers(client):
+    with Executor(-1, None, 1) as calls:
+        slow = Slow(calls.stop)
+        presses = threading.Thread(target=interrupt_once_busy, args=[client], daemon=True)
+        presses.start()
+        assert len(calls.results(slow.wait, [(number,) for number in range(3)])) == 3
+        assert calls.stopped == "interrupted"
+
+
+@pytest.mark.usefixtures("sends_all", "client")
+def test_an_error_on_a_worker_is_raised_here():
+    with Executor(-1, None, 1) as calls, pytest.raises(ArithmeticError, match="number"):
+        calls.results(Slow(calls.stop).fail, [(number,) for number in range(3)])
+
+
+@pytest.mark.usefixtures("sends_all", "waits_for_both")
+@pytest.mark.parametrize("n_killed", [1, 2])
+def test_a_search_loses_nothing_with_a_worker(client, n_killed):
+    """With all workers goes what they were sent: it is sent anew."""
+    pids = list(client.run(os.getpid).values())
+    with Executor(-1, None, 1) as calls:
+        slow = Slow(calls.stop)
+        for number, pid in enumerate(pids[:n_killed]):
+            threading.Timer(1.0 + 0.05 * number, os.kill, [pid, signal.SIGKILL]).start()
+        found = calls.results(slow.work, [(number,) for number in range(16)])
+    assert [number for number, *_ in found] == list(range(16))
+    assert {total for _, total, _ in found} == {sum(range(100_000))}
+
+
+@pytest.mark.usefixtures("sends_all", "waits_for_both")
+@pytest.mark.parametrize("how", ["map", "sum"])
+def test_blocks_of_a_lost_worker_are_made_again(client, labels, how):
+    draws = pc.as_partition_draws(persisted(client, labels))
+    here = pc.as_partition_draws(labels).drawn
+    distributed.wait(draws.drawn._parts)
+    blocks = [slice(first, first + 40) for first in range(0, N_ITEMS, 40)]
+    pid = next(iter(client.run(os.getpid).values()))
+    threading.Timer(0.4, os.kill, [pid, signal.SIGKILL]).start()
+    if how == "sum":
+        total = draws.drawn.sum_blocks(slow_sum, blocks=blocks)
+    else:
+        found = list(draws.drawn.map_blocks(slow_sum, blocks=blocks))
+        assert [items for items, _ in found] == blocks
+        total = sum(one for _, one in found)
+    np.testing.assert_array_equal(total, here.array.sum(axis=1))
+    np.testing.assert_array_equal(draws.labels, here.array)

@@ -1,0 +1,87 @@
+"""Independent work on threads: blocks within calls, errors, and calls that could go to another process."""
+
+import pickle
+import time
+
+import numpy as np
+import pytest
+
+import posterior_consensus as pc
+from posterior_consensus.losses import PAIR_LOSSES
+from posterior_consensus.runtime import executor
+from posterior_consensus.runtime.executor import Executor
+from posterior_consensus.search.item_terms import OnItemTerms
+from posterior_consensus.search.problems import Limits, OnDraws, OnPairs, OnRatios
+from tests.ensembles import noisy_draws
+
+
+def fill(first, last, out):
+    time.sleep(0.001)
+    out[first:last] = 1
+
+
+def filled(size):
+    out = np.zeros(size)
+    executor.in_blocks(fill, 0, size, out, work=2**40)
+    return int(out.sum())
+
+
+@pytest.mark.parametrize("n_jobs", [0, 1, 3, -1])
+def test_calls_with_loops_of_their_own_do_not_wait_for_each_other(n_jobs, monkeypatch):
+    monkeypatch.setattr(executor, "n_threads", lambda: 2)
+    monkeypatch.setattr(executor, "_pool", None)
+    with Executor(n_jobs, None) as calls:
+        assert calls.results(filled, [(size,) for size in range(2, 40)]) == list(range(2, 40))
+    assert executor._pool._max_workers == 2
+
+
+def wait_or_fail(number, stop):
+    if number == 1:
+        raise ArithmeticError
+    while not stop[0]:
+        time.sleep(0.001)
+
+
+@pytest.mark.parametrize("n_jobs", [2, -1])
+def test_an_error_ends_the_other_calls(n_jobs, monkeypatch):
+    monkeypatch.setattr(executor, "n_threads", lambda: 2)
+    monkeypatch.setattr(executor, "_pool", None)
+    with Executor(n_jobs, None) as calls, pytest.raises(ArithmeticError):
+        calls.results(wait_or_fail, [(number, calls.stop) for number in range(8)])
+
+
+PROBLEMS = {
+    "draws": lambda *given: OnDraws(given[0], pc.vi(), *given[1:]),
+    "ratios": lambda *given: OnRatios(given[0], pc.LOSSES["nvi"](), *given[1:]),
+    "pairs": lambda *given: OnPairs(given[0], pc.binder(), *given[1:]),
+    "terms": lambda *given: OnItemTerms(given[0], PAIR_LOSSES["vi_lower_bound"](), *given[1:]),
+}
+
+
+def test_an_interrupt_that_numba_made_an_error_stops_the_calls():
+    raised = []
+
+    def call(number):
+        if number == 1 and not raised:
+            raised.append(number)
+            raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
+        if number == 3:
+            raise SystemError("something else")
+        return number
+
+    with executor.Executor(0, None) as calls:
+        assert calls.results(call, [(0,), (1,), (2,)]) == [0, 1, 2]
+        assert calls.stopped == "interrupted" and calls.stop[0] == 1
+        with pytest.raises(SystemError, match="something else"):
+            calls.results(call, [(3,)])
+
+
+@pytest.mark.parametrize("kind", list(PROBLEMS))
+def test_the_calls_of_a_search_could_go_to_another_process(kind):
+    draws = pc.as_partition_draws(noisy_draws(np.random.default_rng(1), 60, 20, 4, 0.5))
+    problem = PROBLEMS[kind](draws, Limits(1, 20), np.zeros(1, np.uint8))
+    rng = np.random.default_rng(2)
+    call = rng.permutation(20), rng.random(128), False
+    here, there = problem.explore(*call), pickle.loads(pickle.dumps(problem.explore))(*call)
+    np.testing.assert_array_equal(here.labels, there.labels)
+    assert here.value == there.value

@@ -1,0 +1,78 @@
+"""Work that uses threads, in processes and threads of other kinds than the main one's."""
+
+import asyncio
+import multiprocessing
+import sys
+import warnings
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from joblib import Parallel, delayed
+
+import posterior_consensus as pc
+from posterior_consensus.runtime import executor
+
+N_CALLS = 3
+
+
+def answer(seed):
+    """What the package makes of draws that are many enough for several threads."""
+    with patch.object(executor, "n_threads", lambda: 2):
+        labels = np.random.default_rng(seed).integers(4, size=(2000, 600))
+        labels[:, :300] = np.arange(300) % 3
+        draws = pc.as_partition_draws(labels)
+        matrix = pc.posterior_similarity_matrix(draws).values
+        best = pc.consensus_partition(draws, "binder", random_seed=1, progressbar=False)
+        ball = pc.credible_ball(draws, best, loss="binder")
+        return float(matrix.sum()), best.expected_loss, ball.radius
+
+
+@pytest.fixture(scope="module")
+def expected():
+    """The answers of this process, whose threads have run by then."""
+    return [answer(seed) for seed in range(N_CALLS)]
+
+
+def test_the_work_is_enough_for_threads():
+    with patch.object(executor, "n_threads", lambda: 2), patch.object(executor, "_pool", None):
+        answer(0)
+        assert executor._pool is not None
+
+
+@pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
+def test_a_process_pool_gives_the_same_answers(method, expected):
+    context = multiprocessing.get_context(method)
+    with warnings.catch_warnings():
+        # Python 3.12 and later warn of any fork of a process with threads; here it is what is tested.
+        warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
+        with ProcessPoolExecutor(2, mp_context=context) as pool:
+            assert list(pool.map(answer, range(N_CALLS), timeout=300)) == expected
+
+
+def test_loky_gives_the_same_answers(expected):
+    assert Parallel(n_jobs=2, backend="loky", timeout=300)(delayed(answer)(seed) for seed in range(N_CALLS)) == expected
+
+
+def test_threads_give_the_same_answers(expected):
+    with ThreadPoolExecutor(3) as pool:
+        assert list(pool.map(answer, range(N_CALLS), timeout=300)) == expected
+
+
+def test_asyncio_gives_the_same_answers(expected):
+    async def all_answers():
+        return await asyncio.gather(*(asyncio.to_thread(answer, seed) for seed in range(N_CALLS)))
+
+    assert asyncio.run(all_answers()) == expected
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
+def test_a_fork_while_threads_are_busy_starts_threads_of_its_own(expected):
+    context = multiprocessing.get_context("fork")
+    with ThreadPoolExecutor(1) as busy, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
+        running = busy.submit(answer, 0)
+        with context.Pool(1) as pool:
+            assert pool.apply_async(answer, (1,)).get(timeout=300) == expected[1]
+        assert running.result() == expected[0]

@@ -1,0 +1,163 @@
+"""How long a summary may take, what it says it left out, and how much work its look for further answers is."""
+
+import json
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import posterior_consensus as pc
+from posterior_consensus.answers import particles
+from posterior_consensus.answers.likely import may_have_more
+from posterior_consensus.answers.particle_search import ParticleSearch
+from posterior_consensus.cli import as_json
+from posterior_consensus.losses import vi
+from posterior_consensus.runtime import progress
+from posterior_consensus.summary import clock as clocks
+from posterior_consensus.summary import further
+from tests.helpers import Impatient
+
+QUIET = {"random_seed": 1, "progressbar": False}
+
+
+def noisy(n_items=200, n_draws=80, noise=0.3, seed=1):
+    """Draws (chain, draw, item) around five clusters, each item astray by itself."""
+    rng = np.random.default_rng(seed)
+    astray = rng.random((4, n_draws // 4, n_items)) < noise
+    return np.where(astray, rng.integers(5, size=astray.shape), np.arange(n_items) % 5)
+
+
+def two_modes(n_items=200, n_draws=80, seed=1):
+    """The same, two of the clusters being one in a third of the draws."""
+    labels, joined = noisy(n_items, n_draws, 0.1, seed), np.random.default_rng(seed).random((4, n_draws // 4, 1)) < 0.3
+    return np.where(joined & (labels == 1), 0, labels)
+
+
+def test_no_time_leaves_out_what_can_be_and_says_so(tmp_path):
+    summary = pc.summarize(noisy(), seconds=1e-9, **QUIET)
+    assert summary.consensus.info.stopped == "seconds" and summary.consensus.labels.size == 200
+    assert summary.certificate is None and summary.answers is None and {"certificate", "answers"} <= set(summary.cut)
+    assert summary.diagnosis.n_compared < 200
+    said = " ".join(summary.left_out())
+    for part in (
+        "The search was ended by the time limit",
+        "No bound of the least expected loss was computed, as no time was left.",
+        "Further answers were not looked for, as no time was left.",
+        f"pairs of {summary.diagnosis.n_compared} items",
+    ):
+        assert (part in said and part in str(summary).replace("\n", " ")) or part in said
+    assert all(sentence in summary.methods_text() for sentence in summary.left_out())
+    assert "Further answers were not looked for" in summary.to_html(tmp_path / "report.html").read_text()
+    again = pc.Summary.from_dataset(summary.to_dataset(), summary.draws)
+    assert again.cut == summary.cut and again.answers is None and again.findings() == summary.findings()
+    assert json.loads(json.dumps(as_json(summary)))["answers"] is None
+
+
+def test_time_enough_changes_nothing():
+    free, limited = pc.summarize(noisy(60), **QUIET), pc.summarize(noisy(60), seconds=1000, **QUIET)
+    assert limited.cut == () and free.findings() == limited.findings()
+    assert free.seconds.keys() == limited.seconds.keys()
+
+
+def test_answers_are_left_out_if_that_is_asked():
+    summary = pc.summarize(two_modes(), answers=False, **QUIET)
+    assert summary.answers is None and summary.cut == () and "answers" not in summary.seconds
+    assert summary.left_out() == ["Further answers were not looked for, as was asked."]
+    assert "not looked for" in str(summary)
+    assert pc.Summary.from_dataset(summary.to_dataset(), summary.draws).answers is None
+
+
+def test_the_clock_shares_out_what_is_left(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(clocks.time, "monotonic", lambda: now[0])
+    clock = clocks.Clock(8.0)
+
+    def work(seconds):
+        now[0] += seconds
+        return seconds
+
+    assert clock.part(0.5) == 4.0 and clock("search", work, 3.0) == 3.0
+    assert clock.part(0.2) == 1.0 and clock.unless_over("bound", work, 4.0) == 4.0 and clock.cut == []
+    assert clock.unless_over("answers", work, 2.0) == 2.0 and clock.cut == ["answers"]  # until the time was over
+    assert clock.unless_over("more", work, 2.0) is None and clock.cut == ["answers", "more"]
+    assert clock.seconds == {"search": 3.0, "bound": 4.0, "answers": 2.0}
+    free = clocks.Clock(None)
+    assert free.part(0.5) is None and free.unless_over("bound", work, 1e9) == 1e9 and free.cut == []
+
+
+def test_a_look_for_answers_is_bounded_work(monkeypatch):
+    searches = []
+
+    def looking(self, *arguments):
+        searches.append(self)
+        return one_more(self, *arguments)
+
+    one_more = ParticleSearch.one_more
+    monkeypatch.setattr(ParticleSearch, "one_more", looking)
+    monkeypatch.setattr(particles, "may_have_more", lambda *_: True)
+    monkeypatch.setattr(further, "_EFFORT", further._EFFORT._replace(most_work=1e5))
+    summary = pc.summarize(noisy(3000, noise=0.6), **QUIET)
+    assert summary.answers.n_searched == 300 and len(searches) == 1  # of two and three particles, only two were tried
+    assert any("on 300 items, chosen at random" in sentence for sentence in summary.left_out())
+
+
+def test_where_no_valley_lies_no_further_answer_is_looked_for(monkeypatch):
+    monkeypatch.delattr(ParticleSearch, "one_more")
+    summary = pc.summarize(noisy(), **QUIET)
+    np.testing.assert_array_equal(summary.answers.partitions[0], summary.consensus.labels)
+    assert summary.answers.n_particles == 1 and summary.answers.status == "one answer"
+
+
+@pytest.mark.parametrize("n_items", [200, 3000])
+def test_two_answers_are_found_among_some_of_the_items(n_items):
+    summary = pc.summarize(two_modes(n_items), **QUIET)
+    assert summary.answers.n_particles == 2 and summary.answers.partitions.shape[1] == n_items
+    assert sorted(summary.answers.n_clusters.values) == [4, 5]
+
+
+def test_valleys_between_groups_of_draws():
+    seeds = range(6)
+    assert all(may_have_more(pc.as_partition_draws(two_modes(seed=seed)), vi()) for seed in seeds)
+    # Of one mode it may see a valley by chance, as it is lenient.
+    assert sum(may_have_more(pc.as_partition_draws(noisy(seed=seed)), vi()) for seed in seeds) <= 2
+    assert not may_have_more(pc.as_partition_draws([[0, 0, 1]]), vi())
+    assert not may_have_more(pc.as_partition_draws([[0, 0, 1]] * 40), vi())  # draws that are all alike
+
+
+class Shown:
+    """In place of rich's bar: what was shown."""
+
+    def __init__(self, *_, **__):
+        pass
+
+    def add_task(self, description, **_):
+        self.descriptions.append(description)
+
+    def start(self):
+        pass
+
+    stop = update = lambda self, *_, **__: None
+
+
+@pytest.mark.parametrize(
+    ("function", "described"),
+    [
+        (pc.partition_density, {"Losses between draws", "Greedy search", "Peaks of the density"}),
+        (lambda draws, **o: pc.partial_partition(draws, complete="vi", **o), {"Partial partition", "Open items"}),
+        (pc.consensus.random_perturbation_em, {"Random perturbation model"}),
+        (pc.summarize, {"Greedy search", "Diagnosis"}),
+    ],
+)
+def test_long_calls_show_how_far_they_are(function, described, monkeypatch):
+    from rich import progress as rich_progress
+
+    monkeypatch.setattr(Shown, "descriptions", [], raising=False)
+    monkeypatch.setattr(rich_progress, "Progress", Shown)
+    monkeypatch.setattr(progress, "Timer", Impatient)
+    monkeypatch.setattr(progress, "_can_be_seen", lambda: True)
+    draws = xr.DataArray(noisy(20, 40), dims=("chain", "draw", "item"))
+    function(draws, random_seed=1)
+    assert described <= set(Shown.descriptions)
+    Shown.descriptions.clear()
+    function(draws, random_seed=1, progressbar=False)
+    assert Shown.descriptions == [] and not progress._screen.locked()

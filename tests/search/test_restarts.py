@@ -1,0 +1,158 @@
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+import posterior_consensus as pc
+from posterior_consensus import losses
+from posterior_consensus.results.work import SearchInfo
+from posterior_consensus.search import restarts
+from posterior_consensus.search.problems import Limits, OnDraws, OnPairs
+from tests import reference
+from tests.ensembles import noisy_draws, random_draws
+
+runs = import_module("posterior_consensus.search.runs")
+NEVER = np.zeros(1, np.uint8)
+
+
+def find(draws, loss="vi", **options):
+    return pc.consensus_partition(draws, loss, progressbar=False, **{"random_seed": 1} | options)
+
+
+def splits(seed, n_items=60, n_draws=30):
+    """Clusters that split in two with a probability of their own in each draw, and noise."""
+    rng = np.random.default_rng(seed)
+    blocks = np.arange(n_items) // 6
+    return np.array(
+        [
+            np.where(
+                rng.random(n_items) < rng.random() * 0.6,
+                10 + rng.integers(0, 20, n_items),
+                blocks * 2 + (rng.random(n_items) < rng.random()),
+            )
+            for _ in range(n_draws)
+        ]
+    )
+
+
+def test_the_search_leaves_the_trap_in_which_all_allocations_end():
+    """1.60129 from allocations alone; 1.58198 from draws, and salso ends at 1.58220."""
+    result = find(splits(34))
+    assert result.expected_loss < 1.58199
+    info = result.info
+    ends = dict(zip(info.kinds, info.expected_losses, strict=True))
+    assert ends["allocation"] > 1.60 and len(info.kinds) == len(info.expected_losses) == info.n_starts
+    assert info.n_starts_at_best < info.n_starts
+
+
+@pytest.mark.parametrize("loss", ["vi", "jaccard", "id", "nid"])
+@pytest.mark.parametrize("seed", range(3))
+def test_no_simple_start_leads_lower(loss, seed):
+    draws = pc.as_partition_draws(splits(seed))
+    best = find(draws, loss).expected_loss
+    others = [
+        find(draws, loss, method="hierarchical").expected_loss,
+        find(draws, loss, method="best_draw").expected_loss,
+    ]
+    given = find(draws, loss, starts=["hierarchical", "best_draw"], n_perturbations=0, random_seed=7).expected_loss
+    assert best <= min(*others, given) * 1.0005
+
+
+def test_perturbations_find_what_no_start_reached_and_say_so():
+    draws = splits(0)
+    few, many = (find(draws, "id", n_perturbations=number) for number in (0, 120))
+    assert many.expected_loss < few.expected_loss and many.info.n_perturbations == 120
+    assert many.info.kinds[-1] == "perturbation" and "120 perturbations of the best did" in many.info.agreement()
+    assert few.info.n_perturbations == 0 and "perturbation" not in few.info.agreement()
+
+
+def test_there_are_perturbations_where_starts_differ_and_they_take_little():
+    rng = np.random.default_rng(1)
+    clear, many = noisy_draws(rng, 30, 30, 3, 0.02), random_draws(rng, 2000, 60, 5)
+    agreed = find(clear, "binder").info
+    assert find(splits(34)).info.n_perturbations > 0 == find(many).info.n_perturbations == agreed.n_perturbations
+    assert len(set(agreed.kinds)) >= 4 and find(clear, "binder", n_perturbations=5).info.n_perturbations == 5
+
+
+@pytest.mark.parametrize(
+    ("kinds", "at_best", "n_perturbations", "words"),
+    [
+        (["allocation"] * 3, 3, 0, "3 of 3 searches reached this loss"),
+        (
+            ["allocation", "tree"],
+            1,
+            8,
+            "1 of 2 searches (from starts of 2 kinds) reached this loss; 8 perturbations found none lower",
+        ),
+        (["allocation", "perturbation"], 1, 8, "none of 1 search reached this loss; 8 perturbations of the best did"),
+    ],
+)
+def test_agreement_tells_the_kinds_of_start(kinds, at_best, n_perturbations, words):
+    counts = dict.fromkeys(("n_scans", "n_moves", "n_merges", "n_chains", "n_zealous_updates", "n_splits"), 0)
+    info = SearchInfo(
+        n_starts=len(kinds),
+        n_starts_at_best=at_best,
+        kinds=kinds,
+        n_perturbations=n_perturbations,
+        expected_losses=[1.0] * len(kinds),
+        trace=[1.0] * len(kinds),
+        seconds=0.0,
+        **counts,
+    )
+    assert info.agreement() == words
+
+
+@pytest.mark.parametrize("loss", [losses.vi(), losses.vi(a=0.7), losses.binder(a=1.5)], ids=str)
+@pytest.mark.parametrize("form", [OnDraws, OnPairs])
+def test_terms_of_clusters_add_up_to_the_loss(loss, form):
+    if form is OnPairs and loss.name.startswith("vi"):
+        pytest.skip("similarities do not determine VI")
+    rng = np.random.default_rng(2)
+    draws = pc.as_partition_draws(random_draws(rng, 8, 20, 4), weights=rng.exponential(size=8))
+    problem = form(draws, loss, Limits(1, 20), NEVER)
+    one, other = (reference.canonical(rng.integers(0, 5, 20)).astype(np.int32) for _ in range(2))
+    gap = problem.terms(one).sum() - problem.terms(other).sum()
+    values = pc.expected_loss(draws, np.stack([one, other]), loss)["expected_loss"].values
+    assert loss.scale(20) * gap == pytest.approx(values[0] - values[1], abs=1e-12)
+    part = np.where(one == 2, 2, -1).astype(np.int32)
+    assert problem.terms(part)[2] == pytest.approx(problem.terms(one)[2], abs=1e-12)
+
+
+def test_the_best_of_both_is_the_best_choice_in_each_block():
+    """Blocks of four items; each of the two partitions is the better one in some."""
+    rng = np.random.default_rng(3)
+    draws = random_draws(rng, 9, 16, 6)
+    within = [rng.integers(0, 3, (2, 4)) for _ in range(4)]
+    one, other = (np.concatenate([3 * b + block[k] for b, block in enumerate(within)]) for k in range(2))
+    problem = OnDraws(pc.as_partition_draws(draws), losses.vi(), Limits(1, 16), NEVER)
+    one, other = (reference.canonical(labels).astype(np.int32) for labels in (one, other))
+    best = restarts.best_of_both(one, other, problem.terms)
+    mixed = [np.concatenate([3 * b + block[choice >> b & 1] for b, block in enumerate(within)]) for choice in range(16)]
+    least = min(reference.expected(labels, draws, reference.LOSSES["vi"]) for labels in mixed)
+    assert reference.expected(best, draws, reference.LOSSES["vi"]) == pytest.approx(least, abs=1e-12)
+    np.testing.assert_array_equal(restarts.best_of_both(one, one, problem.terms), one)
+
+
+def test_changes_are_partitions_of_all_items_and_differ():
+    rng = np.random.default_rng(4)
+    draws = random_draws(rng, 10, 30, 5)
+    problem = OnDraws(pc.as_partition_draws(draws), losses.vi(), Limits(1, 30), NEVER)
+    elite = [np.arange(30, dtype=np.int32), reference.canonical(draws[0]).astype(np.int32)]
+    changed = restarts.changes(elite, draws, problem.companions, None, True, rng)
+    seen = set()
+    for _ in range(66):
+        labels, order = next(changed)
+        assert labels.shape == (30,) and labels.min() >= -1 and labels.max() < 30
+        np.testing.assert_array_equal(np.unique(labels[labels >= 0]), np.arange(labels.max() + 1))
+        np.testing.assert_array_equal(np.sort(order), np.arange(30))
+        seen.add(labels.tobytes())
+    assert len(seen) > 50  # some draws come twice
+    fixed = restarts.changes(elite, draws, problem.companions, 3, True, rng)
+    assert any(next(fixed)[0].max() == 2 for _ in range(11))
+
+
+def test_a_budget_that_may_cost_clusters_is_said(monkeypatch):
+    draws = noisy_draws(np.random.default_rng(5), 40, 100, 8, 0.1)
+    monkeypatch.setenv("POSTERIOR_CONSENSUS_MEMORY", "90kB")
+    with pytest.warns(UserWarning, match="memory budget of 90 KB has room for a search among at most 7[0-9] clusters"):
+        find(draws, "nmi", n_starts=1)

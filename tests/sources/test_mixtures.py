@@ -1,0 +1,441 @@
+"""Allocation probabilities of PyMC's mixtures equal closed forms in NumPy and SciPy, in both generations of PyMC."""
+
+import warnings
+
+import numpy as np
+import pytest
+import xarray as xr
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
+
+import posterior_consensus as pc
+
+pytestmark = pytest.mark.adapters
+
+CHAINS, DRAWS, N, K = 2, 3, 7, 3
+
+
+@pytest.fixture(scope="module", autouse=True)
+def pm():
+    """PyMC, which announces other things when imported."""
+    pytest.importorskip("pymc", exc_type=ImportError)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import pymc
+    return pymc
+
+
+@pytest.fixture
+def y(rng):
+    return rng.normal(0.0, 2.0, N)
+
+
+def posterior(**variables):
+    """A posterior of arrays (chains, draws, ...), with coordinates that are not the default."""
+    coords = {"chain": [1, 4], "draw": [10, 20, 30]}
+    data = {name: (("chain", "draw", *(f"{name}_{k}" for k in range(v.ndim - 2))), v) for name, v in variables.items()}
+    return xr.Dataset(data, coords)
+
+
+def weights(rng, *shape):
+    return rng.dirichlet(np.ones(K), (CHAINS, DRAWS, *shape))
+
+
+def normals(rng, *shape):
+    return rng.normal(0.0, 2.0, (CHAINS, DRAWS, *shape))
+
+
+def positive(rng, *shape):
+    return rng.uniform(0.5, 2.0, (CHAINS, DRAWS, *shape))
+
+
+def spd(rng, *shape, d=2):
+    """Lower Cholesky factors of covariances."""
+    return np.tril(rng.normal(0.0, 0.3, (CHAINS, DRAWS, *shape, d, d)), -1) + np.eye(d) * rng.uniform(0.5, 2.0, d)
+
+
+def expected(w, log_density):
+    """Closed form: (chains, draws, n, K) weights and log densities, to rows per draw."""
+    with np.errstate(divide="ignore"):
+        joint = np.log(w) + log_density
+    p = np.exp(joint - joint.max(axis=-1, keepdims=True))
+    return (p / p.sum(axis=-1, keepdims=True)).reshape(-1, *p.shape[2:])
+
+
+def over_items(values):
+    return values[:, :, np.newaxis]
+
+
+def check(soft, wanted, atol=1e-10):
+    assert isinstance(soft, pc.AllocationProbabilities)
+    assert soft.probabilities.dtype == np.float64
+    assert_allclose(soft.probabilities, wanted, rtol=0, atol=atol)
+    assert np.ptp(wanted, axis=(0, 1)).min() > 1e-3  # the case would show a wrong component, item or draw
+
+
+def mvn(y, mean, factor):
+    """Log density (chains, draws, n, K) of a normal with means (chains, draws, K, d) and Cholesky factors."""
+    found = np.empty((*mean.shape[:2], len(y), mean.shape[2]))
+    for c, t, k in np.ndindex(*mean.shape[:3]):
+        covariance = factor[c, t, k] @ factor[c, t, k].T
+        found[c, t, :, k] = stats.multivariate_normal(mean[c, t, k], covariance).logpdf(y)
+    return found
+
+
+@pytest.fixture
+def normal_mixture(pm, y, rng):
+    """A normal mixture with names, its posterior and the answer."""
+    w, mu, sigma = weights(rng), normals(rng, K), positive(rng, K)
+    with pm.Model(coords={"obs": list("abcdefg"), "component": ["low", "mid", "high"]}) as model:
+        pw = pm.Dirichlet("w", np.ones(K), dims="component")
+        pmu = pm.Normal("mu", 0, 5, dims="component")
+        psigma = pm.HalfNormal("sigma", 2, dims="component")
+        pm.NormalMixture("y", w=pw, mu=pmu, sigma=psigma, observed=y, dims="obs")
+    log_density = stats.norm.logpdf(y[:, np.newaxis], over_items(mu), over_items(sigma))
+    return model, posterior(w=w, mu=mu, sigma=sigma), expected(over_items(w), log_density)
+
+
+def test_normal_mixture_and_its_names(normal_mixture):
+    model, idata, wanted = normal_mixture
+    soft = pc.allocation_probabilities(model, idata, random_seed=4)
+    check(soft, wanted)
+    assert (soft.items.dim, soft.component_dim) == ("obs", "component")
+    assert soft.items.coords["obs"].values.tolist() == list("abcdefg")
+    assert soft.samples.chain.tolist() == [1, 1, 1, 4, 4, 4]
+    assert soft.samples.draw.tolist() == [10, 20, 30, 10, 20, 30]
+    again = pc.allocation_probabilities(model, idata, "y", random_seed=4)
+    assert_array_equal(again.components, soft.components)
+
+
+def test_containers(normal_mixture, arviz, tmp_path):
+    model, idata, wanted = normal_mixture
+    tree = xr.DataTree.from_dict({"prior": idata})
+    check(pc.allocation_probabilities(model, tree, group="prior"), wanted)
+    idata.to_netcdf(tmp_path / "posterior.nc", group="posterior", engine="h5netcdf")
+    check(pc.allocation_probabilities(model, tmp_path / "posterior.nc"), wanted)
+    check(pc.allocation_probabilities(model, str(tmp_path / "posterior.nc")), wanted)
+    values = {name: v.values for name, v in idata.items()}
+    made = (
+        arviz.from_dict(posterior=values)
+        if hasattr(arviz, "convert_to_inference_data")
+        else arviz.from_dict({"posterior": values})
+    )
+    check(pc.allocation_probabilities(model, made), wanted)
+    check(pc.allocation_probabilities(model, idata.stack(sample=("chain", "draw"))), wanted)
+    transposed = idata.transpose("mu_0", "draw", ...)
+    check(pc.allocation_probabilities(model, transposed), wanted)
+
+
+def test_what_is_not_needed_may_be_missing_or_broken(pm, y, rng):
+    mu, sigma = normals(rng, K), positive(rng)
+    with pm.Model() as model:
+        shrink = pm.HalfNormal("shrink", 1)
+        pmu = pm.Normal("mu", 0, shrink, shape=K)
+        psigma = pm.Deterministic("sigma", pm.math.exp(pm.Normal("log_sigma")))
+        pm.Normal("other", pmu.sum(), observed=0.3)
+        pm.NormalMixture("y", w=np.full(K, 1 / K), mu=pmu, sigma=psigma, observed=y)
+    idata = posterior(mu=mu, log_sigma=np.log(sigma), mu_log__=np.full((CHAINS, DRAWS, 2), np.nan))
+    soft = pc.allocation_probabilities(model, idata)
+    wanted = stats.norm.logpdf(y[:, np.newaxis], over_items(mu), sigma[:, :, np.newaxis, np.newaxis])
+    check(soft, expected(1 / K, wanted))
+    assert (soft.items.dim, soft.component_dim) == ("y_dim_0", "component")
+
+
+def test_different_families(pm, y, rng):
+    w, mu = rng.dirichlet(np.ones(2), (CHAINS, DRAWS)), normals(rng, 2)
+    with pm.Model(coords={"kind": ["core", "tail"]}) as model:
+        pw, pmu = pm.Dirichlet("w", np.ones(2), dims="kind"), pm.Normal("mu", shape=2)
+        components = [pm.Normal.dist(pmu[0], 0.7), pm.StudentT.dist(nu=3, mu=pmu[1], sigma=2.0)]
+        pm.Mixture("y", w=pw, comp_dists=components, observed=y)
+    soft = pc.allocation_probabilities(model, posterior(w=w, mu=mu))
+    at = mu[:, :, np.newaxis]
+    first, second = stats.norm.logpdf(y, at[..., 0], 0.7), stats.t.logpdf(y, 3, at[..., 1], 2.0)
+    # Of PyMC's small constants, such as nu, some are of single precision.
+    check(soft, expected(over_items(w), np.stack([first, second], axis=-1)), atol=1e-8)
+    assert soft.component_dim == "kind"
+
+
+def test_one_batched_component(pm, rng):
+    counts, w, rate = rng.poisson(3.0, N), weights(rng), positive(rng, K) * [1, 3, 6]
+    with pm.Model() as model:
+        pw, prate = pm.Dirichlet("w", np.ones(K)), pm.Exponential("rate", 1.0, shape=K)
+        pm.Mixture("y", w=pw, comp_dists=pm.Poisson.dist(prate, shape=K), observed=counts)
+    soft = pc.allocation_probabilities(model, posterior(w=w, rate=rate))
+    check(soft, expected(over_items(w), stats.poisson.logpmf(counts[:, np.newaxis], over_items(rate))))
+
+
+@pytest.mark.parametrize("shared", ["nothing", "covariance", "mean"])
+def test_batched_multivariate_normal(pm, rng, shared):
+    data, w, mean, factor = rng.normal(size=(N, 2)), weights(rng), normals(rng, K, 2), spd(rng, K)
+    if shared == "covariance":
+        factor = factor[:, :, :1].repeat(K, axis=2)
+    if shared == "mean":
+        mean = mean[:, :, :1].repeat(K, axis=2)
+    with pm.Model(coords={"component": list("uvw"), "feature": ["f", "g"]}) as model:
+        pw = pm.Dirichlet("w", np.ones(K))
+        one_mean, one_factor = shared == "mean", shared == "covariance"
+        pmean = pm.Normal("mean", dims="feature" if one_mean else ("component", "feature"))
+        pfactor = pm.Normal("factor", shape=(2, 2) if one_factor else (K, 2, 2))
+        pm.Mixture("y", w=pw, comp_dists=pm.MvNormal.dist(pmean, chol=pfactor, shape=(K, 2)), observed=data)
+    stored = posterior(w=w, mean=mean[:, :, 0] if one_mean else mean, factor=factor[:, :, 0] if one_factor else factor)
+    soft = pc.allocation_probabilities(model, stored)
+    check(soft, expected(over_items(w), mvn(data, mean, factor)))
+    assert soft.component_dim == "component"
+
+
+def test_list_of_multivariate_normals_with_lkj(pm, rng):
+    data, w, mean, factor = rng.normal(size=(N, 2)), weights(rng), normals(rng, K, 2), spd(rng, K)
+    with pm.Model() as model:
+        pw, pmean = pm.Dirichlet("w", np.ones(K)), pm.Normal("mean", shape=(K, 2))
+        components = []
+        for k in range(K):
+            chol, _, _ = pm.LKJCholeskyCov(f"chol_{k}", n=2, eta=2, sd_dist=pm.Exponential.dist(1.0))
+            components.append(pm.MvNormal.dist(pmean[k], chol=chol))
+        pm.Mixture("y", w=pw, comp_dists=components, observed=data)
+    packed = {f"chol_{k}": factor[:, :, k][..., *np.tril_indices(2)] for k in range(K)}
+    soft = pc.allocation_probabilities(model, posterior(w=w, mean=mean, **packed))
+    check(soft, expected(over_items(w), mvn(data, mean, factor)))
+
+
+def test_covariance_per_item(pm, rng):
+    """PyMC's own density, for which no shortcut is there."""
+    data, mean, scale = rng.normal(size=(N, 2)), normals(rng, K, 2), positive(rng, N, 1)
+    with pm.Model() as model:
+        pmean, pscale = pm.Normal("mean", shape=(K, 2)), pm.HalfNormal("scale", shape=(N, 1))
+        components = pm.MvNormal.dist(pmean, cov=pscale[:, :, None, None] * np.eye(2), shape=(N, K, 2))
+        pm.Mixture("y", w=np.full(K, 1 / K), comp_dists=components, observed=data)
+    soft = pc.allocation_probabilities(model, posterior(mean=mean, scale=scale))
+    deviation = ((data[:, np.newaxis] - over_items(mean)) ** 2).sum(axis=-1)
+    check(soft, expected(1 / K, -deviation / (2 * scale) - np.log(scale)))
+
+
+def test_mixture_of_regressions_with_weights_by_covariates(pm, y, rng):
+    x, slope, gate = rng.normal(size=N), normals(rng, K), normals(rng, K)
+    with pm.Model(coords={"obs": np.arange(N), "expert": np.arange(K)}) as model:
+        px = pm.Data("x", x, dims="obs")
+        pslope, pgate = pm.Normal("slope", dims="expert"), pm.Normal("gate", dims="expert")
+        pw = pm.Deterministic("w", pm.math.softmax(px[:, None] * pgate, axis=-1), dims=("obs", "expert"))
+        pm.NormalMixture(
+            "y", w=pw, mu=px[:, None] * pslope, sigma=1.0, observed=pm.Data("d", y, dims="obs"), dims="obs"
+        )
+    idata = posterior(slope=slope, gate=gate)
+
+    def wanted(x, y):
+        logit = x[:, np.newaxis] * over_items(gate)
+        w = np.exp(logit) / np.exp(logit).sum(axis=-1, keepdims=True)
+        return expected(w, stats.norm.logpdf(y[:, np.newaxis], x[:, np.newaxis] * over_items(slope), 1.0))
+
+    soft = pc.allocation_probabilities(model, idata)
+    check(soft, wanted(x, y))
+    assert (soft.items.dim, soft.component_dim) == ("obs", "expert")
+    new_x, new_y = rng.normal(size=4), rng.normal(size=4)
+    for values in (new_y, new_y[:1]):
+        with pytest.raises(ValueError, match=r"`observed` must go with .*value for each item.* with pm\.set_data"):
+            pc.allocation_probabilities(model, idata, observed={"y": values})
+    with model:
+        pm.set_data({"x": new_x}, coords={"obs": np.arange(4)})
+    new = pc.allocation_probabilities(model, idata, observed={"y": xr.DataArray(new_y, [("new", list("pqrs"))])})
+    check(new, wanted(new_x, new_y))
+    assert new.items.dim == "new"
+    assert new.items.coords["new"].values.tolist() == list("pqrs")
+
+
+def test_custom_components_with_signature(pm, rng):
+    """A latent class model: items are rows of J answers, independent given the class."""
+    import pytensor.tensor as pt
+
+    answers, w, p = rng.integers(2, size=(N, 4)), weights(rng), rng.uniform(0.1, 0.9, (CHAINS, DRAWS, K, 4))
+
+    def logp(value, p):
+        return (value * pt.log(p) + (1 - value) * pt.log1p(-p)).sum(axis=-1)
+
+    def random(p, rng=None, size=None):
+        return rng.binomial(1, p, size=None if size is None else (*size, p.shape[-1]))
+
+    with pm.Model() as model:
+        pw, pp = pm.Dirichlet("w", np.ones(K)), pm.Beta("p", 1, 1, shape=(K, 4))
+        components = pm.CustomDist.dist(pp, logp=logp, random=random, signature="(j)->(j)", dtype="int64", size=(K,))
+        pm.Mixture("y", w=pw, comp_dists=components, observed=answers)
+    soft = pc.allocation_probabilities(model, posterior(w=w, p=p))
+    wanted = stats.bernoulli.logpmf(answers[:, np.newaxis], over_items(p)).sum(axis=-1)
+    check(soft, expected(over_items(w), wanted))
+
+
+def test_categorical_components(pm, rng):
+    answers, w = rng.integers(4, size=N), weights(rng)
+    p = rng.dirichlet(np.ones(4), (CHAINS, DRAWS, K))
+    with pm.Model() as model:
+        pw, pp = pm.Dirichlet("w", np.ones(K)), pm.Dirichlet("p", np.ones(4), shape=(K, 4))
+        pm.Mixture("y", w=pw, comp_dists=pm.Categorical.dist(p=pp, shape=K), observed=answers)
+    soft = pc.allocation_probabilities(model, posterior(w=w, p=p))
+    check(soft, expected(over_items(w), np.log(np.moveaxis(p[..., answers], -1, 2))))
+
+
+def test_stick_breaking_weights_and_ordered_means(pm, y, rng):
+    w, mu = weights(rng), np.sort(normals(rng, K), axis=-1)
+    with pm.Model() as model:
+        alpha = pm.Gamma("alpha", 1, 1)
+        pw = pm.StickBreakingWeights("w", alpha, K=K - 1)
+        ordered = pm.distributions.transforms.ordered
+        pmu = pm.Normal("mu", 0, 5, shape=K, transform=ordered, initval=np.arange(K))
+        pm.NormalMixture("y", w=pw, mu=pmu, sigma=1.0, observed=y)
+    soft = pc.allocation_probabilities(model, posterior(w=w, mu=mu))
+    check(soft, expected(over_items(w), stats.norm.logpdf(y[:, np.newaxis], over_items(mu), 1.0)))
+
+
+@pytest.mark.filterwarnings("ignore:Data in y contains missing values")
+@pytest.mark.parametrize("d", [1, 2])
+def test_missing_observations(pm, y, rng, d):
+    """The values of those missing are the posterior's, also where only a part of an item is missing."""
+    mu = normals(rng, K, d)
+    data = rng.normal(size=(N, d))
+    gone = np.zeros((N, d), bool)
+    gone[[1, 4], 0] = True
+    masked = np.where(gone, np.nan, data)
+    with pm.Model(coords={"obs": list("abcdefg"), "feature": np.arange(d)}) as model:
+        pmu = pm.Normal("mu", shape=(K, d))
+        if d == 1:
+            pm.NormalMixture("y", w=np.full(K, 1 / K), mu=pmu[:, 0], sigma=1.0, observed=masked[:, 0], dims="obs")
+        else:
+            normal = pm.MvNormal.dist(pmu, cov=np.eye(d))
+            pm.Mixture("y", w=np.full(K, 1 / K), comp_dists=normal, observed=masked, dims=("obs", "feature"))
+    filled = np.broadcast_to(data, (CHAINS, DRAWS, N, d)).copy()
+    filled[..., [1, 4], 0] = normals(rng, 2)
+    soft = pc.allocation_probabilities(model, posterior(mu=mu, y_unobserved=filled[..., [1, 4], 0]))
+    deviation = ((filled[:, :, :, np.newaxis] - over_items(mu)) ** 2).sum(axis=-1)
+    check(soft, expected(1 / K, -deviation / 2))
+    assert soft.items.dim == "obs"
+    assert soft.items.coords["obs"].values.tolist() == list("abcdefg")
+
+
+def test_latent_mixture(pm, y, rng):
+    mu, x = normals(rng, K), normals(rng, N)
+    with pm.Model() as model:
+        pmu = pm.Normal("mu", shape=K)
+        px = pm.NormalMixture("x", w=np.full(K, 1 / K), mu=pmu, sigma=1.0, shape=N)
+        pm.Normal("y", px, 0.5, observed=y)
+    soft = pc.allocation_probabilities(model, posterior(mu=mu, x=x))
+    check(soft, expected(1 / K, stats.norm.logpdf(x[..., np.newaxis], over_items(mu), 1.0)))
+    with pytest.raises(ValueError, match="`idata` must hold draws of 'x'"):
+        pc.allocation_probabilities(model, posterior(mu=mu))
+
+
+def test_parameters_that_depend_on_observed_variables(pm, y, rng):
+    mu, before = normals(rng, K), rng.normal(size=N)
+    with pm.Model() as model:
+        pmu = pm.Normal("mu", shape=K)
+        first = pm.Normal("first", 0, 1, observed=before)
+        pm.NormalMixture("y", w=np.full(K, 1 / K), mu=pmu * first[:, None], sigma=1.0, observed=y)
+    soft = pc.allocation_probabilities(model, posterior(mu=mu))
+    wanted = stats.norm.logpdf(y[:, np.newaxis], over_items(mu) * before[:, np.newaxis], 1.0)
+    check(soft, expected(1 / K, wanted))
+
+
+def test_items_in_two_dimensions_are_stacked(pm, rng):
+    data, mu = rng.normal(size=(4, 2)), normals(rng, K)
+    with pm.Model(coords={"row": list("abcd"), "column": [0, 1]}) as model:
+        pmu = pm.Normal("mu", shape=K)
+        pm.NormalMixture("y", w=np.full(K, 1 / K), mu=pmu, sigma=1.0, observed=data, dims=("row", "column"))
+    advice = "4 x 2 values of 'y' has a label of its own, so that there are 8 items. To cluster the 4 rows.*MvNormal"
+    with pytest.warns(UserWarning, match=advice) as warned:
+        soft = pc.allocation_probabilities(model, posterior(mu=mu))
+    assert len(warned) == 1 and warned[0].filename == __file__
+    check(soft, expected(1 / K, stats.norm.logpdf(data.reshape(-1, 1), over_items(mu), 1.0)))
+    assert soft.items.dim == "item"
+    assert soft.items.coords["row"].values.tolist() == list("aabbccdd")
+
+
+def zero_inflated(pm, rng):
+    counts = np.array([0, 0, 1, 3, 0, 2, 5])
+    rate, psi = positive(rng), rng.uniform(0.2, 0.9, (CHAINS, DRAWS))
+    with pm.Model() as model:
+        prate, ppsi = pm.Exponential("rate", 1.0), pm.Beta("psi", 1, 1)
+        pm.ZeroInflatedPoisson("counts", psi=ppsi, mu=prate, observed=counts)
+        pm.HurdleGamma("amount", psi=ppsi, alpha=0.5, beta=prate, observed=np.array([0.0, 0.4, 1.0]))
+    rate, psi = rate[..., np.newaxis], psi[..., np.newaxis]
+    zeros = (counts == 0) * (1 - psi)
+    zeros = zeros / (zeros + psi * stats.poisson.pmf(counts, rate))
+    inflated = np.stack([zeros, 1 - zeros], axis=-1).reshape(-1, 7, 2)
+    return model, posterior(rate=rate[..., 0], psi=psi[..., 0]), inflated
+
+
+def test_inflated_and_hurdle_only_when_named(pm, rng):
+    model, idata, inflated = zero_inflated(pm, rng)
+    with pytest.raises(
+        ValueError, match=r"'counts', 'amount' only tells zeros from the rest.*where `var_name` names it"
+    ):
+        pc.allocation_probabilities(model, idata)
+    soft = pc.allocation_probabilities(model, idata, "counts")
+    assert_allclose(soft.probabilities, inflated, rtol=0, atol=1e-10)
+    hurdle = pc.allocation_probabilities(model, idata, "amount")
+    assert_array_equal(hurdle.probabilities, np.broadcast_to([[1, 0], [0, 1], [0, 1]], (6, 3, 2)))
+
+
+def test_new_observations(normal_mixture, rng):
+    model, idata, _ = normal_mixture
+    new = rng.normal(size=11)
+    soft = pc.allocation_probabilities(model, idata, observed={"y": new})
+    w, mu, sigma = (over_items(idata[name].values) for name in ("w", "mu", "sigma"))
+    check(soft, expected(w, stats.norm.logpdf(new[:, np.newaxis], mu, sigma)))
+    assert soft.items.dim == "obs"
+    assert "obs" not in soft.items.coords  # the model's names are those of other items
+    assert soft.component_dim == "component"
+
+
+def test_potentials_do_not_matter(pm, y, rng):
+    mu = normals(rng, K)
+    with pm.Model() as model:
+        pmu = pm.Normal("mu", shape=K)
+        pm.Potential("order", pm.math.switch(pmu[0] < pmu[1], 0.0, -np.inf))
+        pm.NormalMixture("y", w=np.full(K, 1 / K), mu=pmu, sigma=1.0, observed=y)
+    soft = pc.allocation_probabilities(model, posterior(mu=mu))
+    check(soft, expected(1 / K, stats.norm.logpdf(y[:, np.newaxis], over_items(mu), 1.0)))
+
+
+def test_repeated_draws_are_computed_once(normal_mixture, monkeypatch):
+    from posterior_consensus.sources.mixtures import posterior as module
+
+    model, idata, wanted = normal_mixture
+    calls = []
+    normalised = module._normalised
+    monkeypatch.setattr(module, "_normalised", lambda *a: calls.append(1) or normalised(*a))
+    repeated = idata.isel(draw=[0, 0, 1, 1, 1])
+    soft = pc.allocation_probabilities(model, repeated)
+    assert len(calls) == 4
+    wanted = wanted.reshape(CHAINS, DRAWS, N, K)[:, [0, 0, 1, 1, 1]].reshape(-1, N, K)
+    assert_allclose(soft.probabilities, wanted, rtol=0, atol=1e-10)
+
+
+def test_numba_and_numpy_agree(normal_mixture, monkeypatch):
+    from posterior_consensus.sources.mixtures import posterior as module
+
+    model, idata, wanted = normal_mixture
+    modes = []
+    function = module.Density.function
+    monkeypatch.setattr(module, "_COMPILED_FROM", 1)
+    monkeypatch.setattr(module, "_loops_in_python", lambda _: True)
+    monkeypatch.setattr(module.Density, "function", lambda self, mode=None: modes.append(mode) or function(self, mode))
+    check(pc.allocation_probabilities(model, idata), wanted)
+    assert modes == [None, "NUMBA"]
+
+
+def test_memory(normal_mixture, monkeypatch):
+    model, idata, wanted = normal_mixture
+    size = CHAINS * DRAWS * N * K
+    monkeypatch.setenv("POSTERIOR_CONSENSUS_MEMORY", f"{16 * size}")
+    assert pc.allocation_probabilities(model, idata).probabilities.dtype == np.float64
+    monkeypatch.setenv("POSTERIOR_CONSENSUS_MEMORY", f"{16 * size - 1}")
+    single = pc.allocation_probabilities(model, idata)
+    assert single.probabilities.dtype == np.float32
+    assert_allclose(single.probabilities, wanted, rtol=0, atol=1e-6)
+    monkeypatch.setenv("POSTERIOR_CONSENSUS_MEMORY", f"{8 * size - 1}")
+    with pytest.raises(MemoryError, match=r"Two copies of 6 x 7 x 3 prob.* would take 1.01 KB .* Thin the draws"):
+        pc.allocation_probabilities(model, idata)
+
+
+def test_every_function_takes_the_result(normal_mixture):
+    model, idata, _ = normal_mixture
+    soft = pc.allocation_probabilities(model, idata)
+    best = pc.consensus_partition(soft, "binder", random_seed=1)
+    assert best.labels.dims == ("obs",)
+    assert pc.posterior_similarity_matrix(soft).shape == (N, N)

@@ -1,0 +1,89 @@
+"""Labels that pymc-extras has marginalised, shared by several observed variables."""
+
+import warnings
+
+import numpy as np
+import pytest
+import xarray as xr
+from numpy.testing import assert_array_equal
+from scipy import stats
+
+import posterior_consensus as pc
+from tests.sources.test_mixtures import K, N, check, expected, normals, over_items, posterior, weights
+
+pytestmark = pytest.mark.adapters
+
+
+@pytest.fixture(scope="module")
+def pm():
+    pytest.importorskip("pymc_extras", exc_type=ImportError)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import pymc
+        import pymc_extras  # noqa: F401
+    return pymc
+
+
+def marginalised(model, *names):
+    from pymc_extras import marginalize
+
+    return marginalize(model, list(names))
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_label_shared_by_two_variables(pm, rng, named, monkeypatch):
+    y, counts = rng.normal(0, 2, N), rng.poisson(3, N)
+    w, mu, rate = weights(rng), normals(rng, K), normals(rng, K) / 3
+    coords = {"obs": list("abcdefg"), "component": list("uvw")}
+    with pm.Model(coords=coords if named else None) as model:
+        obs = {"dims": "obs"} if named else {"shape": N}
+        pw = pm.Dirichlet("w", np.ones(K))
+        pmu, prate = pm.Normal("mu", shape=K), pm.Normal("rate", shape=K)
+        z = pm.Categorical("z", p=pw, **obs)
+        pm.Normal("y", pmu[z], 1.0, observed=y, **obs)
+        pm.Poisson("counts", pm.math.exp(prate[z]), observed=counts, **obs)
+    marginal = marginalised(model, "z")
+    idata = posterior(w=w, mu=mu, rate=rate)
+    log_density = stats.norm.logpdf(y[:, np.newaxis], over_items(mu), 1.0)
+    log_density = log_density + stats.poisson.logpmf(counts[:, np.newaxis], np.exp(over_items(rate)))
+    soft = pc.allocation_probabilities(marginal, idata)
+    check(soft, expected(over_items(w), log_density))
+    assert (soft.items.dim, soft.component_dim) == ("obs" if named else "z_dim_0", "component")
+    if named:
+        assert soft.items.coords["obs"].values.tolist() == list("abcdefg")
+    assert_array_equal(soft.samples.draw, [10, 20, 30] * 2)
+    with pytest.raises(ValueError, match="`idata` must hold draws of 'rate'"):
+        pc.allocation_probabilities(marginal, idata.drop_vars("rate"))
+    with pytest.raises(ValueError, match="`observed` must be None for labels that pymc-extras has marginalised"):
+        pc.allocation_probabilities(marginal, idata, observed={"y": y})
+    monkeypatch.setenv("POSTERIOR_CONSENSUS_MEMORY", "100")
+    with pytest.raises(MemoryError, match="probabilities .* would take .* the budget is 100 B"):
+        pc.allocation_probabilities(marginal, idata)
+
+
+def test_multivariate_observations(pm, rng):
+    y, w, mu = rng.normal(size=(N, 2)), weights(rng), normals(rng, K, 2)
+    with pm.Model() as model:
+        pw, pmu = pm.Dirichlet("w", np.ones(K)), pm.Normal("mu", shape=(K, 2))
+        z = pm.Categorical("z", p=pw, shape=N)
+        pm.MvNormal("y", pmu[z], cov=np.eye(2), observed=y)
+    deviation = ((y[:, np.newaxis] - over_items(mu)) ** 2).sum(axis=-1)
+    soft = pc.allocation_probabilities(marginalised(model, "z"), posterior(w=w, mu=mu))
+    check(soft, expected(over_items(w), -deviation / 2))
+
+
+def test_several_labels(pm, rng):
+    with pm.Model() as model:
+        a, b = pm.Categorical("a", p=[0.4, 0.6], shape=3), pm.Bernoulli("b", p=0.3, shape=3)
+        mu = pm.Normal("mu", shape=2)
+        pm.Normal("y", mu[a], 1.0, observed=[0.1, 0.2, 1.0])
+        pm.Normal("x", mu[b] * 2, 1.0, observed=[0.3, 0.9, 2.0])
+    marginal = marginalised(model, "a", "b")
+    values = normals(rng, 2)
+    idata = posterior(mu=values)
+    with pytest.raises(ValueError, match="`var_name` must say which marginalised label; the model has 'a', 'b'"):
+        pc.allocation_probabilities(marginal, idata)
+    soft = pc.allocation_probabilities(marginal, idata, "b")
+    log_density = stats.norm.logpdf(np.array([[0.3], [0.9], [2.0]]), 2 * over_items(values), 1.0)
+    check(soft, expected(np.array([0.7, 0.3]), log_density))
+    assert isinstance(idata, xr.Dataset)
