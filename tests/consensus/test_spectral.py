@@ -64,7 +64,7 @@ def test_equal_eigenvalues_leave_nothing_to_chance():
 
 
 def test_invariant_subspaces_leave_nothing_to_chance(monkeypatch):
-    monkeypatch.setattr(spectral, "_DENSE", 0)
+    monkeypatch.setattr("posterior_consensus.search.eigenvectors._DENSE", 0)
     draws = as_partition_draws([np.arange(80) // 2])  # 40 equal eigenvalues, of which 12 are asked for
     assert len({leading_eigenvectors(draws, 4).vectors.tobytes() for _ in range(10)}) == 1
 
