@@ -12,7 +12,6 @@ from sklearn.manifold import spectral_embedding
 from threadpoolctl import threadpool_limits
 
 import posterior_consensus as pc
-from posterior_consensus.consensus import spectral
 from posterior_consensus.runtime import executor
 from posterior_consensus.search.eigenvectors import _basis, leading_eigenvectors, random_walk_vectors
 from posterior_consensus.sources.labels import as_partition_draws
