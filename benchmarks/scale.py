@@ -20,7 +20,7 @@ from benchmarks._timing import print_table
 N_CLUSTERS = 10
 SIZES = ((10_000, 1_000), (100_000, 1_000), (1_000_000, 1_000))
 MORE = (10_000_000, 100)
-SMALLEST = ((300, 40), (600, 40))
+SMALLEST = ((300, 40), (400, 40))
 WARM_UP = ((500, 100), (140_000, 1_000))  # the second is large enough for the kernels of blocks
 FUNCTIONS = ("draws", "vi", "binder", "nvi", "rpm_em", "ball", "items", "diagnose", "summary")
 

@@ -25,13 +25,13 @@ REPEATS = 5
 
 def main() -> None:
     """Print one row per share of items that move."""
-    if len(sys.argv) == 3:
-        print(*_measured(int(sys.argv[1]), float(sys.argv[2])))
+    if len(sys.argv) == 4:
+        print(*_measured(int(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3])))
         return
-    n_items = 200 if is_smallest() else N_ITEMS
+    n_items, repeats, moved = (200, 1, MOVING[:1]) if is_smallest() else (N_ITEMS, REPEATS, MOVING)
     rows = []
-    for moving in MOVING:
-        command = [sys.executable, "-m", "benchmarks.split_merge", str(n_items), str(moving)]
+    for moving in moved:
+        command = [sys.executable, "-m", "benchmarks.split_merge", str(n_items), str(moving), str(repeats)]
         printed = subprocess.run(command, capture_output=True, check=True, text=True).stdout
         seconds, gigabytes, n_clusters, expected = printed.split()
         rows.append([f"{moving:.0%}", float(seconds), float(gigabytes), int(n_clusters), expected])
@@ -54,12 +54,12 @@ def split_merge_draws(n_items: int, moving: float) -> np.ndarray:
     return draws
 
 
-def _measured(n_items, moving):
+def _measured(n_items, moving, repeats):
     """Median seconds of a call, peak memory beyond the draws, and what the calls found."""
     draws = pc.as_partition_draws(split_merge_draws(n_items, moving))
     _ours(pc.as_partition_draws(split_merge_draws(100, moving)), "vi", 0)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    runs = [_ours(draws, "vi", seed) for seed in range(REPEATS)]
+    runs = [_ours(draws, "vi", seed) for seed in range(repeats)]
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     found = min((run[1] for run in runs), key=lambda one: one.expected_loss)
     seconds = statistics.median(run[0] for run in runs)

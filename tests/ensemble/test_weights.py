@@ -35,7 +35,8 @@ def kinds_of_weights(rng, n_draws):
     }
 
 
-SETS = [pytest.param(weights, id=name) for name, weights in kinds_of_weights(np.random.default_rng(0), N_DRAWS).items()]
+KINDS = kinds_of_weights(np.random.default_rng(0), N_DRAWS)
+UNLIKE = [pytest.param(KINDS[name], id=name) for name in ("wide lognormal", "counts", "some of 0")]
 
 
 def is_probability(values):
@@ -152,7 +153,7 @@ def test_every_function_is_looked_at():
     assert public - WITHOUT_WEIGHTS == set(functions_of(None, None))
 
 
-@pytest.mark.parametrize("weights", SETS)
+@pytest.mark.parametrize("weights", UNLIKE)
 def test_every_function_and_figure_takes_them(weights, tmp_path):
     labels = noisy_draws(np.random.default_rng(5), N_DRAWS, N_ITEMS, 3, 0.2)
     labels[:, :3] = labels[:, [0]]  # a cluster that is certain, where rounding shows
@@ -175,7 +176,7 @@ def test_every_function_and_figure_takes_them(weights, tmp_path):
     assert losses[0] == pytest.approx(expected, rel=1e-10)
 
 
-@pytest.mark.parametrize("weights", SETS)
+@pytest.mark.parametrize("weights", UNLIKE)
 def test_allocation_probabilities_take_them(weights, tmp_path):
     rng = np.random.default_rng(6)
     soft = rng.dirichlet(np.full(3, 0.1), size=(N_CHAINS, LENGTH, N_ITEMS))
