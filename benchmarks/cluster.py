@@ -18,7 +18,6 @@ from posterior_consensus.ensemble import dask_labels
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.runtime import executor
 
-SMALLEST = [(5_000, 400)]
 SIZES = [(50_000, 400), (100_000, 400), (200_000, 400)]
 N_CLUSTERS = 10
 LARGE = 100_000_000, 1_000, 100  # items, draws, workers
@@ -114,7 +113,7 @@ def main() -> None:
     import dask
     from distributed import Client, LocalCluster
 
-    warm, sizes = ([], SMALLEST) if is_smallest() else (SIZES[:1], SIZES)  # the first call loads kernels
+    warm, sizes = ([], SIZES[:1]) if is_smallest() else (SIZES[:1], SIZES)  # the first call loads kernels
     found = {}
     for size in (*warm, *sizes):
         found[*size, 0] = _measured(drawn(*size).compute(scheduler="threads"))[0]
