@@ -83,6 +83,8 @@ def test_a_matrix_gives_what_its_draws_give():
         one, other = (pc.cluster_merges(source, labels, loss=loss) for source in (draws, pc.as_pair_similarity(draws)))
         np.testing.assert_array_equal(one.partitions, other.partitions)
         np.testing.assert_allclose(one.table["expected_loss"], other.table["expected_loss"], atol=1e-13)
+        values = other.table["expected_loss"].values
+        np.testing.assert_allclose(other.table["difference"], [value - values[0] for value in values], atol=1e-15)
         assert other.table["mcse"].isnull().all() and other.n_draws is None
     with pytest.raises(ValueError, match="loss 'vi' needs posterior draws; got a similarity matrix alone"):
         pc.cluster_merges(pc.as_pair_similarity(draws), labels)

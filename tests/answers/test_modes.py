@@ -6,6 +6,7 @@ from scipy.stats import binom
 
 import posterior_consensus as pc
 from benchmarks.modes import n_modes
+from posterior_consensus.answers import modes
 from posterior_consensus.answers.modes import _items_moved, separated_modes, valley_evidence
 from posterior_consensus.evaluate.expectation import loss_matrix
 from posterior_consensus.losses import LOSSES
@@ -167,6 +168,16 @@ def test_evidence_is_the_binomial_probability_of_the_emptiest_valley():
     assert valley_evidence(x, one / 2, 0.3) > valley_evidence(x, one, 0.3)
     assert valley_evidence(x, one, 0.7) == 1.0  # three windows so wide have no room side by side
     assert valley_evidence(np.abs(x), one, 0.3) == 1.0  # all on one side
+
+
+@pytest.mark.parametrize("sizes", [(40.0, 9.0), (9.0, 40.0), (9.0, 9.0)])
+def test_a_valley_counts_the_fewer_of_the_effective_draws_of_all_and_of_its_axis(sizes, monkeypatch):
+    draws = copies([WHOLE, MIXED], [0.6, 0.4])
+    found = {}
+    for of_all, of_axis in (sizes, (9.0, 9.0), (40.0, 40.0)):
+        monkeypatch.setattr(modes._Regions, "_effective", lambda *_, n=(of_all, of_axis): np.array(n))
+        found[of_all, of_axis] = modes_of(draws, [WHOLE, MIXED]).p_value
+    assert found[sizes] == found[9.0, 9.0] > found[40.0, 40.0]
 
 
 def test_a_valley_must_lie_at_the_border_of_the_regions():

@@ -155,6 +155,17 @@ def test_report_stands_alone(summary, tmp_path):
     page.feed(path.read_text(encoding="utf-8"))
     assert page.open == []
     assert len(page.sources) >= 7 and all(source.startswith("data:image/png;base64,") for source in page.sources)
+    captions = re.findall("<figcaption>(.*?)</figcaption>", path.read_text(encoding="utf-8"))
+    order = [
+        "co-clustering|similarity matrix",
+        "credible ball",
+        "Number of clusters",
+        "Summaries",
+        "matrix of each chain",
+    ]
+    order += ["Draws by their distances", "^Observed y, and each item", "^Observed y, cluster by cluster"]
+    found = [next(k for k, one in enumerate(captions) if re.search(part, one)) for part in order]
+    assert found == sorted(set(found)), captions
     text = " ".join(page.text)
     for sentence in summary.findings():
         assert sentence in text
