@@ -124,7 +124,7 @@ def _parser() -> argparse.ArgumentParser:
 def _summary(options: argparse.Namespace) -> Summary:
     from posterior_consensus.runtime.arguments import check_count, check_seconds
     from posterior_consensus.sources.containers import opened
-    from posterior_consensus.summary.finding import find_draws
+    from posterior_consensus.sources.door import find_source
     from posterior_consensus.summary.summary import observed_of
 
     began = time.monotonic()
@@ -135,7 +135,7 @@ def _summary(options: argparse.Namespace) -> Summary:
         raise ValueError(f"`burn_in` must be a number of draws, 0 or more; got {options.burn_in}.")
     progressbar = not (options.quiet or options.json)
     with opened(options.posterior if len(options.posterior) > 1 else options.posterior[0]) as data:
-        draws, source = find_draws(
+        found = find_source(
             data,
             options.var,
             None,
@@ -145,6 +145,7 @@ def _summary(options: argparse.Namespace) -> Summary:
             weights=None if options.weights is None else _weights(options, data),
             progressbar=progressbar,
         )
+        draws = found.source.as_draws()
         observed = observed_of(data, draws)
     shortest = min(rows.size for rows in draws.samples.chains)
     if options.burn_in >= shortest:
@@ -161,7 +162,7 @@ def _summary(options: argparse.Namespace) -> Summary:
         progressbar=progressbar,
         seconds=None if options.seconds is None else max(options.seconds - (time.monotonic() - began), _TINY),
     )
-    return replace(summary, source=source, observed=observed)
+    return replace(summary, source=found.description, observed=observed)
 
 
 def _weights(options: argparse.Namespace, data: Any) -> Any:

@@ -13,6 +13,7 @@ from scipy import sparse
 
 from posterior_consensus.agreement.table import Table, as_table
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.partitions import canonical_rows, smallest_dtype
 from posterior_consensus.evaluate.expectation import mean_between
 from posterior_consensus.kernels import mutual_information
@@ -23,7 +24,6 @@ from posterior_consensus.runtime.arguments import as_generator, check_count
 from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.sources.containers import Stored, stored
-from posterior_consensus.sources.labels import as_partition_draws
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -62,12 +62,12 @@ class Coclustering(Stored):
     @property
     def row_draws(self) -> PartitionDraws:
         """The row clusterings as draws, for :func:`consensus_partition` or :func:`stable_components`."""
-        return as_partition_draws(self.row_labels, sample_dims="clustering")
+        return _as_draws(self.row_labels)
 
     @property
     def column_draws(self) -> PartitionDraws:
         """The column clusterings as draws."""
-        return as_partition_draws(self.column_labels, sample_dims="clustering")
+        return _as_draws(self.column_labels)
 
     def to_dataset(self) -> xr.Dataset:
         """Labels and trace as a Dataset that any file format holds."""
@@ -107,6 +107,10 @@ class Coclustering(Stored):
             ("information", f"{kept:.6g} of the table's {self.table_information:.6g} bits"),
         ]
         return f"Coclustering: {display.counted(m, 'clustering')} of each side", facts, self.to_dataframe()
+
+
+def _as_draws(labels: xr.DataArray) -> PartitionDraws:
+    return PartitionDraws.of(labels.values, items=Items.along(labels, str(labels.dims[1])))
 
 
 def cocluster(

@@ -14,21 +14,19 @@ import xarray as xr
 from posterior_consensus.agreement.record import EARLY, AgreementPath
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items
-from posterior_consensus.ensemble.labels import LabelsInMemory
 from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
-from posterior_consensus.ensemble.partitions import Labels, smallest_dtype
-from posterior_consensus.ensemble.samples import Samples
+from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.evaluate.expectation import loss_and_error, mean_between, mean_loss
 from posterior_consensus.losses.lookup import as_loss, is_binder, needed_by
 from posterior_consensus.losses.partition_losses import LOSSES, jaccard
-from posterior_consensus.losses.record import Need, PartitionLoss
+from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import as_generator, as_numbers, check_count
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.search.engine import search
 from posterior_consensus.sources.accumulate import PartitionAccumulator
 from posterior_consensus.sources.containers import is_inference_data
-from posterior_consensus.sources.labels import as_pair_source, as_partition_draws
+from posterior_consensus.sources.door import as_draws, as_source
 
 Floats = npt.NDArray[np.float64]
 
@@ -51,7 +49,7 @@ def agreement_path(
 
     Parameters
     ----------
-    draws : PartitionDraws or anything :func:`as_partition_draws` takes, or a list or dict of several
+    draws : PartitionDraws or any posterior that :func:`summarize` takes, or a list or dict of several
         Draws of several chains, or several analyses of the same items: a list of draws, arrays (draws x items),
         DataArrays or posteriors, or a dict of them by name. Items are matched by their coordinate where all have one,
         else by position.
@@ -124,7 +122,12 @@ def agreement_path(
     """
     record = as_loss("vi" if loss is None else loss)
     _plain(record)
-    given = _given(draws, {f"loss {record.name!r}": needed_by(record)})
+    several = _several(draws)
+    if several is None:
+        given = _of_chains(as_draws(draws))
+    else:
+        needs = {f"loss {record.name!r}": needed_by(record)}
+        given = _of_analyses([as_source(one, needs) for one in several.values()], list(several))
     n_matrices = len(given.sources) + 1
     by_pairs = is_binder(record) and memory.fits(8 * n_matrices * given.sources[0].n_items ** 2)
     chains = [_Chain(source, record, by_pairs) for source in given.sources]
@@ -171,14 +174,8 @@ class _Chain:
             return PairSimilarity(self.source.items, (self._similarity + price * together) / (1.0 + price))
         draws = self.source.as_draws()
         labels = np.concatenate([draws.labels, others.astype(np.int64)])
-        n_clusters = np.concatenate([draws.n_clusters, others.max(axis=1) + 1])
         weights = np.concatenate([draws.weights, np.full(len(others), price / len(others))])
-        number = np.arange(len(labels))
-        return PartitionDraws(
-            self.source.items,
-            Samples(np.zeros_like(number), number, weights).weighted(weights),
-            LabelsInMemory(labels.astype(smallest_dtype(int(n_clusters.max()))), n_clusters),
-        )
+        return PartitionDraws.of(labels, weights=weights, items=self.source.items)
 
     @staticmethod
     def _search(
@@ -224,23 +221,30 @@ def _with_price(loss: PartitionLoss, price: float) -> PartitionLoss:
 
 
 class _Given(NamedTuple):
+    """The draws of each chain or analysis, over the same items in the same order, and their names."""
+
     sources: list[PairSource]
     names: list[Any]
     of_chains: bool
 
 
-def _given(draws: Any, needs: Mapping[str, Need]) -> _Given:
-    """The draws of each chain or analysis, over the same items in the same order, and their names."""
+def _several(draws: Any) -> dict[Any, Any] | None:
+    """Several analyses by name; None where this is one set of draws."""
     if isinstance(draws, Mapping) and (len(draws) > 1 or any(isinstance(one, PairSource) for one in draws.values())):
-        names, several = list(draws), list(draws.values())
-    elif isinstance(draws, (list, tuple)) and len(draws) > 0 and all(map(_is_set, draws)):
-        names, several = list(range(len(draws))), list(draws)
-    else:
-        source = as_partition_draws(draws)
-        chains = [rows for rows in source.samples.chains if source.weights[rows].any()]
-        found = [source.take(rows) for rows in chains]
-        return _enough(_Given([*found], [source.samples.chain[rows[0]] for rows in chains], of_chains=True))
-    sources = [as_pair_source(one, needs) for one in several]
+        return dict(draws)
+    if isinstance(draws, (list, tuple)) and len(draws) > 0 and all(map(_is_set, draws)):
+        return dict(enumerate(draws))
+    return None
+
+
+def _of_chains(draws: PartitionDraws) -> _Given:
+    chains = [rows for rows in draws.samples.chains if draws.weights[rows].any()]
+    names = [draws.samples.chain[rows[0]] for rows in chains]
+    return _enough(_Given([draws.take(rows) for rows in chains], names, of_chains=True))
+
+
+def _of_analyses(sources: list[PairSource], names: list[Any]) -> _Given:
+    """Sources over the items of the first one, in its order."""
     items = sources[0].items
     return _enough(_Given([_in_order(one, items) for one in sources], names, of_chains=False))
 

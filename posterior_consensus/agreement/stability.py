@@ -11,7 +11,7 @@ import xarray as xr
 from posterior_consensus.evaluate.expectation import all_losses, two_partitions
 from posterior_consensus.losses.partition_losses import jaccard
 from posterior_consensus.runtime import memory
-from posterior_consensus.sources.labels import as_partition_draws
+from posterior_consensus.sources.door import as_draws
 
 
 def averaged_jaccard(partitions: Any) -> float:
@@ -19,7 +19,7 @@ def averaged_jaccard(partitions: Any) -> float:
 
     Parameters
     ----------
-    partitions : list, array of shape (n_partitions, n_items), or anything :func:`as_partition_draws` takes
+    partitions : list, array of shape (n_partitions, n_items), or any posterior that :func:`summarize` takes
         At least two result objects, DataArrays or label vectors of the same items, or draws.
 
     Returns
@@ -60,7 +60,7 @@ def averaged_jaccard(partitions: Any) -> float:
     >>> round(pc.averaged_jaccard([[0, 0, 1, 1], [5, 5, 2, 2], [0, 0, 0, 0]]), 4)
     0.5556
     """
-    draws = as_partition_draws(_in_one_order(partitions)).without_zero_weights()
+    draws = as_draws(_in_one_order(partitions)).without_zero_weights()
     if draws.n_draws < 2:
         raise ValueError(f"`partitions` must be at least two; got {draws.n_draws}.")
     memory.check(8 * draws.n_draws**2, f"The Jaccard indices of {draws.n_draws} partitions", "Take fewer.")

@@ -25,7 +25,7 @@ from posterior_consensus.results import display
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import as_generator, check_count
 from posterior_consensus.sources.containers import Stored, stored
-from posterior_consensus.sources.labels import as_partition_draws
+from posterior_consensus.sources.door import as_draws
 
 Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.intp]
@@ -173,7 +173,7 @@ def compare_posteriors(
 
     Parameters
     ----------
-    a, b : PartitionDraws or anything :func:`as_partition_draws` takes
+    a, b : PartitionDraws or any posterior that :func:`summarize` takes
         Items are matched by their coordinate where both have one, else by position.
     loss : str or PartitionLoss, optional
         A loss that is a metric, by default "vi".
@@ -237,14 +237,13 @@ def compare_posteriors(
     1          0.167     0.0   0.5
     3          0.167     0.5   0.0
     """
-    a, b = as_partition_draws(a), as_partition_draws(b)
+    a, b = as_draws(a), as_draws(b)
     metric = as_metric(loss_of(loss), "a distance")
     check_count("n_draws", n_draws)
     memory.check(64 * a.n_items**2, f"The similarity matrices of {a.n_items} items and what they are compared by")
     order = b.items.order_of(a.items, "b")
     seed = int(as_generator(random_seed).integers(2**63))  # one for both: equal posteriors have equal particles
-    theirs = PartitionDraws(a.items, b.samples, b.drawn.of_items(order))
-    plain = PartitionDraws(a.items, a.samples, a.drawn), theirs
+    plain = a.labels_only(), replace(b.labels_only(), items=a.items, drawn=b.drawn.of_items(order))
     n_matched = max(1, min(n_draws, a.n_draws // 2, b.n_draws // 2))
     between = _distance(_evenly(plain[0], n_matched), _evenly(plain[1], n_matched), metric)
     within = np.array([_within(draws, n_matched, metric) for draws in plain])
@@ -330,7 +329,7 @@ def _between_particles(
     plain: tuple[PartitionDraws, PartitionDraws], seen: list[Particles], metric: PartitionLoss
 ) -> _Moved:
     """Wasserstein distance between two sets of particles, its error from those of the weights, and the plan."""
-    arrival = as_partition_draws(seen[1].partitions.values)
+    arrival = PartitionDraws.of(seen[1].partitions.values)
     costs = loss_matrix(seen[0].partitions.values, arrival, metric)
     value, plan, *potentials = transported(costs, seen[0].weights.values, seen[1].weights.values)
     of_draws = [

@@ -18,7 +18,7 @@ from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display
 from posterior_consensus.runtime.arguments import check_between
 from posterior_consensus.sources.containers import Stored, stored
-from posterior_consensus.sources.labels import as_partition_draws
+from posterior_consensus.sources.door import as_draws
 
 BOUNDS = ("horizontal", "upper_vertical", "lower_vertical")
 _STORED_SAMPLE = {"sample": "ball_sample", "chain": "ball_chain", "draw": "ball_draw", "weight": "ball_weight"}
@@ -117,7 +117,7 @@ def credible_ball(
 
     Parameters
     ----------
-    draws : PartitionDraws or anything :func:`as_partition_draws` takes
+    draws : PartitionDraws or any posterior that :func:`summarize` takes
     partition : result object, DataArray or label vector of shape (n_items,)
         Center of the ball, as a rule the consensus.
     loss : str or PartitionLoss, optional
@@ -155,7 +155,7 @@ def credible_ball(
     >>> ball.upper_vertical.values
     array([[0, 0, 0, 0]], dtype=int32)
     """
-    draws = as_partition_draws(draws)
+    draws = as_draws(draws)
     metric = as_metric(loss_of(loss, partition), "a ball")
     prob = check_between("prob", prob, 1)
     center = draws.as_labels(partition)

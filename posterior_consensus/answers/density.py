@@ -28,7 +28,7 @@ from posterior_consensus.runtime.arguments import as_generator, check_above, che
 from posterior_consensus.runtime.progress import track, waiting
 from posterior_consensus.search.engine import search
 from posterior_consensus.sources.containers import Stored, stored, without_cluster_names
-from posterior_consensus.sources.labels import as_partition_draws
+from posterior_consensus.sources.door import as_draws
 
 _SAMPLE = ("sample", "chain", "draw", "weight")
 _STORED_SAMPLE = {name: f"density_{name}" for name in _SAMPLE}
@@ -242,13 +242,13 @@ def partition_density(
 
     Parameters
     ----------
-    draws : PartitionDraws or anything :func:`as_partition_draws` takes
+    draws : PartitionDraws or any posterior that :func:`summarize` takes
     loss : str or PartitionLoss, optional
         Any loss between two partitions; by default "vi". The credible set needs no metric.
     bandwidth : float, optional
         Loss at which a draw counts exp(-1), in the loss's unit. By default the median loss between two of the draws
         that make the density; where that is 0 the mean.
-    calibration : PartitionDraws or anything :func:`as_partition_draws` takes, optional
+    calibration : PartitionDraws or any posterior that :func:`summarize` takes, optional
         Other draws of the same posterior, such as those of a chain held out, that p-values compare with. All of `draws`
         then make the density, and none are thinned. By default the draws are thinned, and runs of them go to the two by
         turns.
@@ -324,14 +324,15 @@ def partition_density(
     """
     record, rng = loss_of(loss), as_generator(random_seed)
     given = None if bandwidth is None else check_above("bandwidth", bandwidth, 0.0)
-    all_draws = _labels_only(as_partition_draws(draws))
+    all_draws = as_draws(draws).labels_only().without_zero_weights()
     step = 1
     training = all_draws
     with waiting("Losses between draws", progressbar=progressbar):
         if calibration is None:
             training, held_out, step = halves(all_draws, record, given)
         else:
-            held_out = _labels_only(same_items(as_partition_draws(calibration), all_draws.items, "calibration"))
+            held_out = same_items(as_draws(calibration).labels_only(), all_draws.items, "calibration")
+            held_out = held_out.without_zero_weights()
         between = checked_losses(training, training, record)
         h = given or default_bandwidth(between, training.samples)
         best = int(training.samples.mean(np.exp(-between / h)).argmax())
@@ -408,11 +409,6 @@ def _p_values(scores: Floats, calibration: Floats, samples: Samples) -> Floats:
     below = np.searchsorted(calibration[order], scores * (1 + _TIE), side="right")
     p_values: Floats = (weights.max() + reached[below]) / (weights.max() + total)
     return np.minimum(p_values, 1.0)  # weights sum to 1 but for rounding
-
-
-def _labels_only(draws: PartitionDraws) -> PartitionDraws:
-    """Draws of weight above 0, without the probabilities that labels were sampled from."""
-    return PartitionDraws(draws.items, draws.samples, draws.drawn).without_zero_weights()
 
 
 def _as_draws(training: xr.DataArray) -> PartitionDraws:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from posterior_consensus.evaluate.expectation import Floats, all_losses, loss_ma
 from posterior_consensus.losses.lookup import loss_of
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.runtime import memory
-from posterior_consensus.sources.labels import as_partition_draws
+from posterior_consensus.sources.door import as_draws
 
 
 def pairwise_losses(draws: Any, others: Any = None, *, loss: str | PartitionLoss | None = None) -> xr.DataArray:
@@ -22,8 +23,8 @@ def pairwise_losses(draws: Any, others: Any = None, *, loss: str | PartitionLoss
 
     Parameters
     ----------
-    draws : PartitionDraws or anything :func:`as_partition_draws` takes
-    others : PartitionDraws or anything :func:`as_partition_draws` takes, or one partition, optional
+    draws : PartitionDraws or any posterior that :func:`summarize` takes
+    others : PartitionDraws or any posterior that :func:`summarize` takes, or one partition, optional
         Another set of partitions of the same items; by default `draws` themselves. One partition is a result object,
         DataArray or label vector of shape (n_items,).
     loss : str or PartitionLoss, optional
@@ -61,11 +62,11 @@ def pairwise_losses(draws: Any, others: Any = None, *, loss: str | PartitionLoss
            [1., 0., 2.],
            [1., 2., 0.]])
     """
-    draws = as_partition_draws(draws)
+    draws = as_draws(draws)
     record = loss_of(loss)
     if is_partition(others):
         others = draws.as_labels(others, "others")[np.newaxis]
-    columns = draws if others is None else same_items(as_partition_draws(others), draws.items, "others")
+    columns = draws if others is None else same_items(as_draws(others), draws.items, "others")
     values = checked_losses(draws, columns, record)
     bis = {f"{name}_bis": ("sample_bis", along) for name, (_, along) in columns.samples.coords.items()}
     return xr.DataArray(
@@ -92,4 +93,4 @@ def same_items(draws: PartitionDraws, items: Items, name: str) -> PartitionDraws
     order = draws.items.order_of(items, name)
     if np.array_equal(order, np.arange(items.n_items)):
         return draws
-    return PartitionDraws(items, draws.samples, draws.drawn.of_items(order))
+    return replace(draws.labels_only(), items=items, drawn=draws.drawn.of_items(order))

@@ -13,7 +13,7 @@ from posterior_consensus.evaluate.similarity import similarity_operator
 from posterior_consensus.runtime.arguments import check_count, check_flag
 from posterior_consensus.runtime.executor import thread_pools
 from posterior_consensus.search.eigenvectors import leading_of
-from posterior_consensus.sources.labels import as_pair_source
+from posterior_consensus.sources.door import as_source
 
 Floats = npt.NDArray[np.float64]
 
@@ -25,7 +25,7 @@ def item_embedding(draws: Any, *, n_axes: int = 2, center: bool = True) -> xr.Da
 
     Parameters
     ----------
-    draws : PairSimilarity, PartitionDraws or anything :func:`as_partition_draws` takes
+    draws : PairSimilarity, PartitionDraws or any posterior that :func:`summarize` takes
     n_axes : int
         Number of coordinates, at most the number of items.
     center : bool
@@ -82,7 +82,7 @@ def item_embedding(draws: Any, *, n_axes: int = 2, center: bool = True) -> xr.Da
     """
     check_flag("center", center)
     number = check_count("n_axes", n_axes)
-    source = as_pair_source(draws)
+    source = as_source(draws)
     n = source.n_items
     if number > n:
         raise ValueError(f"`n_axes` must be at most the number of items, {n}; got {number}.")

@@ -15,7 +15,7 @@ from posterior_consensus.ensemble.items import cluster_names
 from posterior_consensus.evaluate.similarity import own_and_nearest
 from posterior_consensus.results import display
 from posterior_consensus.sources.containers import Stored, as_json, names_from_json, stored
-from posterior_consensus.sources.labels import as_pair_source
+from posterior_consensus.sources.door import as_source
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -99,7 +99,7 @@ def item_uncertainty(draws: Any, partition: Any) -> ItemUncertainty:
 
     Parameters
     ----------
-    draws : PairSimilarity, PartitionDraws or anything :func:`as_partition_draws` takes
+    draws : PairSimilarity, PartitionDraws or any posterior that :func:`summarize` takes
     partition : result object, DataArray or label vector of shape (n_items,)
         As a rule the consensus.
 
@@ -130,7 +130,7 @@ def item_uncertainty(draws: Any, partition: Any) -> ItemUncertainty:
     2           1         0.75        0                0.250   0.500
     3           1         0.75        0                0.000   0.750
     """
-    source = as_pair_source(draws)
+    source = as_source(draws)
     labels = source.as_labels(partition)
     given = source.items.in_order(partition)
     probability, nearest, nearest_probability = own_and_nearest(source, labels)

@@ -19,7 +19,7 @@ from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.runtime.arguments import as_generator, check_between
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.sources.containers import stored
-from posterior_consensus.sources.labels import as_partition_draws
+from posterior_consensus.sources.door import as_draws
 
 Floats = npt.NDArray[np.float64]
 
@@ -39,7 +39,7 @@ def loss_path(
 
     Parameters
     ----------
-    draws : PartitionDraws or anything :func:`as_partition_draws` takes
+    draws : PartitionDraws or any posterior that :func:`summarize` takes
     loss : {"vi", "binder"}
         Whose parameter is varied.
     values : array_like, optional
@@ -90,7 +90,7 @@ def loss_path(
     >>> path["distance_to_previous"].values
     array([nan,  1.,  1.])
     """
-    draws = as_partition_draws(draws)
+    draws = as_draws(draws)
     check_no_method(loss)
     dim, factory = _family(loss)
     grid = _grid(dim, values)

@@ -21,7 +21,7 @@ from posterior_consensus.losses.record import Objective, PairLoss
 from posterior_consensus.results import display
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.sources.containers import Stored, as_json, names_from_json, stored
-from posterior_consensus.sources.labels import as_pair_source
+from posterior_consensus.sources.door import as_source
 
 Floats = npt.NDArray[np.float64]
 
@@ -102,7 +102,7 @@ def cluster_merges(
 
     Parameters
     ----------
-    draws : PairSimilarity, PartitionDraws or anything :func:`as_partition_draws` takes
+    draws : PairSimilarity, PartitionDraws or any posterior that :func:`summarize` takes
         With a similarity matrix alone (:func:`as_pair_similarity`), losses that need pairs only.
     partition : result object, DataArray or label vector of shape (n_items,)
         As a rule the consensus.
@@ -147,7 +147,7 @@ def cluster_merges(
     1               0       3           0.56
     """
     record = objective_of(loss, partition)
-    source = as_pair_source(draws, {f"loss {record.name!r}": needed_by(record)})
+    source = as_source(draws, {f"loss {record.name!r}": needed_by(record)})
     labels = source.as_labels(partition)
     given = source.items.in_order(partition)
     partitions, merged = _merged(source, labels, record, progressbar)

@@ -10,11 +10,11 @@ import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 from scipy.special import betainc
 
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels, contingency_table
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.evaluate.expectation import Floats, loss_matrix
 from posterior_consensus.losses.record import PartitionLoss
-from posterior_consensus.sources.labels import as_partition_draws
 
 Integers = npt.NDArray[np.int64]
 Group = tuple[int, ...]
@@ -150,7 +150,7 @@ class _Regions:
         self.weights: Floats = np.bincount(self._nearest, samples.weights, len(partitions)).astype(np.float64)
         rows = [canonical_labels(partition) for partition in partitions]
         self._moved = np.array([[_items_moved(one, other) for other in rows] for one in rows])
-        distances = loss_matrix(np.array(rows), as_partition_draws(np.array(rows)), loss)
+        distances = loss_matrix(np.array(rows), PartitionDraws.of(np.array(rows)), loss)
         self._distances = (distances + distances.T) / 2
 
     def distance(self, one: Group, other: Group) -> float:

@@ -22,7 +22,7 @@ from posterior_consensus.runtime.arguments import as_generator, check_count
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.search.engine import search
 from posterior_consensus.sources.containers import Stored, stored
-from posterior_consensus.sources.labels import as_pair_source
+from posterior_consensus.sources.door import as_source
 
 Floats = npt.NDArray[np.float64]
 
@@ -119,7 +119,7 @@ def loss_by_n_clusters(
 
     Parameters
     ----------
-    draws : PairSimilarity, PartitionDraws or anything :func:`as_partition_draws` takes
+    draws : PairSimilarity, PartitionDraws or any posterior that :func:`summarize` takes
         With a similarity matrix alone (:func:`as_pair_similarity`), losses that need pairs only.
     loss : str, PartitionLoss or PairLoss, optional
         A name in LOSSES or PAIR_LOSSES or a record such as ``binder(a=0.5)``; by default "vi".
@@ -185,7 +185,7 @@ def loss_by_n_clusters(
     array([0, 0, 1, 2], dtype=int32)
     """
     record = objective_of(loss)
-    source = as_pair_source(draws, {f"loss {record.name!r}": needed_by(record)})
+    source = as_source(draws, {f"loss {record.name!r}": needed_by(record)})
     rng = as_generator(random_seed)
     if n_clusters is None and isinstance(record, PairLoss) and record.falls_with_clusters:
         raise ValueError(f"loss {record.name!r} needs `n_clusters`: it falls with every further cluster.")

@@ -19,7 +19,7 @@ from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display
 from posterior_consensus.runtime.arguments import as_generator, check_between, check_count, check_seconds
 from posterior_consensus.sources.containers import Stored, stored
-from posterior_consensus.sources.labels import as_partition_draws
+from posterior_consensus.sources.door import as_draws
 
 _LISTED = 8  # clusters
 
@@ -178,7 +178,7 @@ def partial_partition(
 
     Parameters
     ----------
-    draws : PartitionDraws or anything :func:`as_partition_draws` takes
+    draws : PartitionDraws or any posterior that :func:`summarize` takes
     prob : float in (0, 1)
         Least posterior probability that the items are clustered exactly as reported.
     complete : str or PartitionLoss, optional
@@ -244,7 +244,7 @@ def partial_partition(
     >>> partial.probability
     0.9
     """
-    draws = as_partition_draws(draws)
+    draws = as_draws(draws)
     prob = check_between("prob", prob, 1)
     n_starts = check_count("n_starts", n_starts)
     loss = None if complete is None else _loss(complete)

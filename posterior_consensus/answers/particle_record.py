@@ -17,7 +17,7 @@ from posterior_consensus.losses.lookup import loss_attrs, loss_from
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display
 from posterior_consensus.sources.containers import Stored, as_json, names_from_json, stored, without_cluster_names
-from posterior_consensus.sources.labels import as_partition_draws
+from posterior_consensus.sources.door import as_draws
 
 _STORED_SAMPLE = {name: f"particle_{name}" for name in ("sample", "chain", "draw", "weight")}
 
@@ -100,7 +100,7 @@ class Particles(Stored):
 
     def losses(self) -> xr.DataArray:
         """Loss of each particle as an estimate of each other, shape (particle, particle_bis)."""
-        draws = as_partition_draws(self.partitions.values)
+        draws = PartitionDraws.of(self.partitions.values)
         return xr.DataArray(loss_matrix(draws.labels, draws, self.loss), dims=("particle", "particle_bis"))
 
     def contributions(self, k: int, other: int) -> xr.DataArray:
@@ -161,7 +161,7 @@ class Particles(Stored):
         ----------
         k : int
             Number of the particle, from 0.
-        draws : PartitionDraws or anything :func:`as_partition_draws` takes, optional
+        draws : PartitionDraws or any posterior that :func:`summarize` takes, optional
             The draws that the particles are of, for particles that come from where they were stored, without draws.
 
         Returns
@@ -178,7 +178,7 @@ class Particles(Stored):
             raise ValueError(
                 "`draws` must be given, the ones that the particles are of: they are not stored with results."
             )
-        given = as_partition_draws(self.draws if draws is None else draws)
+        given = as_draws(self.draws if draws is None else draws)
         if given.n_draws != self.assignment.size:
             raise ValueError(f"`draws` must be those of the particles, {self.assignment.size}; got {given.n_draws}.")
         return posterior_similarity_matrix(given.take(np.flatnonzero(self.assignment.values == k)))

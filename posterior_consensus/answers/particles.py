@@ -26,7 +26,7 @@ from posterior_consensus.runtime.cluster import using
 from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.search.engine import search
-from posterior_consensus.sources.labels import as_partition_draws
+from posterior_consensus.sources.door import as_draws
 
 _FEWEST = 4  # draws of each chain, that say anything at all
 _TINY = 1e-9
@@ -60,7 +60,7 @@ def particles(
 
     Parameters
     ----------
-    draws : PartitionDraws or anything :func:`as_partition_draws` takes
+    draws : PartitionDraws or any posterior that :func:`summarize` takes
     n_particles : int or "auto"
         Number of partitions; "auto" for the number of separated modes of the posterior. The verdict, `status` and
         `mode` rest on the same modes whatever the number, but for 1, which looks for no others.
@@ -147,11 +147,13 @@ def particles(
     """
     options: dict[str, Any] = {"max_particles": max_particles, "n_starts": n_starts, "seconds": seconds}
     options |= {"client": client}
+    with using(client):
+        draws = as_draws(draws)
     return find_particles(draws, n_particles, loss, **options, random_seed=random_seed, progressbar=progressbar)
 
 
 def find_particles(
-    draws: Any,
+    draws: PartitionDraws,
     n_particles: Any,
     loss: Any,
     *,
@@ -165,8 +167,6 @@ def find_particles(
     effort: Effort | None = None,
 ) -> Particles:
     """Do what :func:`particles` does; `one`, a partition of all items, is the answer if there is one."""
-    with using(client):
-        draws = as_partition_draws(draws)
     record = as_loss("vi" if loss is None else loss)
     effort = effort or _LONG
     check_count("n_starts", n_starts)
@@ -176,7 +176,7 @@ def find_particles(
         check_seconds(seconds)
     rng = as_generator(random_seed)
     began = time.monotonic()
-    labels = PartitionDraws(draws.items, draws.samples, draws.drawn)  # without probabilities: they have no regions
+    labels = draws.labels_only()  # without probabilities: they have no regions
     at, labels = _looked_at(labels, effort)
     if effort.only_if_likely and not may_have_more(labels, record):
         most = 1

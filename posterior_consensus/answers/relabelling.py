@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import xarray as xr
@@ -24,8 +24,16 @@ from posterior_consensus.ensemble.switching import (
     with_the_rest,
 )
 from posterior_consensus.sources.containers import group_dataset, is_inference_data, listing, with_groups
-from posterior_consensus.sources.labels import as_partition_draws
-from posterior_consensus.sources.variables import dim_names, label_array, label_candidates
+from posterior_consensus.sources.door import find_source
+from posterior_consensus.sources.samples import samples_of
+from posterior_consensus.sources.variables import (
+    dim_names,
+    label_array,
+    label_candidates,
+    other_dims,
+    probability_candidates,
+    sums_to_one,
+)
 
 _MUCH_LEFT_OUT = 0.05  # of the items
 _LOW_AGREEMENT = 0.8  # of a cluster's items
@@ -55,10 +63,10 @@ def relabel(
         Dimension that runs over the K components, or several of equal length where variables name it differently
         (``mu_dim_0`` and ``w_dim_0``) or have it twice (``component`` and ``component_bis``).
     var_name : str, optional
-        Name of the label variable. By default the only variable that can be one.
+        Name of the label variable. By default labels or soft assignments are found as :func:`summarize` finds them.
     allocations : AllocationProbabilities, optional
-        Probabilities of the components for each item in the same draws: they are matched instead of labels, and are
-        needed where the posterior has none. The dimension of components they come from need not be named.
+        Probabilities of the components for each item in the same draws, where the posterior does not hold them: they
+        are matched instead of labels. The dimension of components they come from need not be named.
     group : str
         Group of an InferenceData or DataTree.
     sample_dims : str or sequence of str
@@ -140,7 +148,20 @@ def relabel(
         )
     posterior = group_dataset(idata, group)
     names, n_components = _components(posterior, component_dim, allocations)
-    draws, labels, dims = _draws(posterior, names, var_name, allocations, sample_dims)
+    if allocations is None:
+        _check_no_items(posterior, names, dim_names(sample_dims))
+        held = _without_parameters(posterior, names, dim_names(sample_dims))
+        draws = find_source(held, var_name, sample_dims=sample_dims).source.as_draws()
+    else:
+        draws = allocations
+    others, soft = posterior.drop_dims(names), None if draws.labels_are_sure else cast(AllocationProbabilities, draws)
+    if soft is None:
+        labels: xr.DataArray | None
+        labels, dims, _ = label_array(others, var_name, "posterior", sample_dims, None)
+    else:
+        dims = _dims_of_draws(posterior, sample_dims)
+        _check_same_draws(posterior, draws, dims)
+        labels = _labels_beside(others, None if allocations is None else var_name, (*dims, draws.items.dim))
     numbers = np.empty((0, 0), np.intp) if labels is None else _component_numbers(labels, n_components, first_label)
     reference = draws.as_labels(partition)
     n_clusters = int(reference.max()) + 1
@@ -149,13 +170,13 @@ def relabel(
             f"`partition` must have at most as many clusters as there are components, {n_components}; "
             f"got {n_clusters}. Search for one with max_clusters={n_components}."
         )
-    if allocations is None:
+    if soft is None:
         common = common_items(numbers, reference, n_components)
         order = with_the_rest(most_in_common(common), n_components)
     else:
-        common = expected_common_items(allocations.probabilities, reference)
+        common = expected_common_items(soft.probabilities, reference)
         order = with_the_rest(most_in_common(common), n_components)
-        order = least_divergence(allocations.probabilities, allocations.weights, order)
+        order = least_divergence(soft.probabilities, soft.weights, order)
     result = _reordered(posterior, names, dims, order[:, :n_clusters], 0)
     if labels is not None:
         result[labels.name] = _renumbered(labels, numbers, order).variable.transpose(*posterior[labels.name].dims)
@@ -168,35 +189,28 @@ def relabel(
         by_component = posterior[[name for name, v in posterior.data_vars.items() if set(names) & set(v.dims)]]
         added["extra_components"] = _reordered(by_component, names, dims, order[:, n_clusters:], n_clusters)
     added["relabelling"] = record.assign_attrs(
-        method="ECR" if allocations is None else "Stephens", component_dim=", ".join(names)
+        method="ECR" if soft is None else "Stephens", component_dim=", ".join(names)
     )
     beside = isinstance(idata, xr.DataTree) and group not in idata.children  # the group's own node has no others
     return with_groups(xr.DataTree() if beside else idata, added)
 
 
-def _draws(
-    posterior: xr.Dataset,
-    names: tuple[str, ...],
-    var_name: str | None,
-    allocations: Any,
-    sample_dims: str | Sequence[str],
-) -> tuple[PartitionDraws, xr.DataArray | None, tuple[str, ...]]:
-    """What is matched with the consensus, the label variable, if any, and the sample dimensions."""
-    others = posterior.drop_dims(names)
-    if allocations is None:
-        _check_no_items(posterior, others, names, dim_names(sample_dims))
-        labels, dims, _ = label_array(others, var_name, "posterior", sample_dims, None)
-        return as_partition_draws(labels, sample_dims=dims), labels, dims
-    dims = _dims_of_draws(posterior, sample_dims)
-    _check_same_draws(posterior, allocations, dims)
-    return allocations, _labels_beside(others, var_name, (*dims, allocations.items.dim)), dims
+def _without_parameters(posterior: xr.Dataset, names: tuple[str, ...], dims: tuple[str, ...]) -> xr.Dataset:
+    """The posterior without what runs over components, but for probabilities of them."""
+    kept = {}
+    for variable in probability_candidates(posterior, dims):
+        others = other_dims(variable, dims)
+        components, items = ([str(dim) for dim in others if (dim in names) is named] for named in (True, False))
+        if len(components) == 1 and (sums_to_one(variable, components[0]) or not sums_to_one(variable, items[0])):
+            kept[variable.name] = variable
+    return posterior.drop_dims(names).assign(kept)
 
 
-def _check_no_items(posterior: xr.Dataset, others: xr.Dataset, names: tuple[str, ...], dims: tuple[str, ...]) -> None:
+def _check_no_items(posterior: xr.Dataset, names: tuple[str, ...], dims: tuple[str, ...]) -> None:
     """Refuse dimensions of components that leave no labels, as those of the items do."""
     found = label_candidates(posterior, dims, None)
     parameters = [v for v in posterior.data_vars.values() if v.dtype.kind == "f" and set(names) & set(v.dims)]
-    if found and not parameters and not label_candidates(others, dims, None):
+    if found and not parameters and not label_candidates(posterior.drop_dims(names), dims, None):
         raise ValueError(
             f"`component_dim` must not run over the items; got {listing(names)}, and {found[0].name!r}, which may be "
             f"the labels, is over {found[0].dims}. Without labels, give `allocations`."
@@ -268,15 +282,13 @@ def _check_same_draws(posterior: xr.Dataset, allocations: PartitionDraws, dims: 
     """Draws are identified by their chain and number, or by position where the allocations were given without."""
     shape = tuple(posterior.sizes[dim] for dim in dims)
     unnamed = xr.DataArray(np.zeros((*shape, 1), np.int8), dims=(*dims, "_item"))
-    rows = as_partition_draws(unnamed.assign_coords(_coords_over(posterior, dims)), sample_dims=dims)
-    if rows.n_draws != allocations.n_draws:
+    own, theirs = samples_of(unnamed.assign_coords(_coords_over(posterior, dims)), dims, None, ""), allocations.samples
+    if own.n_draws != theirs.n_draws:
         raise ValueError(
-            f"`allocations` must be of the same draws as the posterior, {rows.n_draws}; got {allocations.n_draws}."
+            f"`allocations` must be of the same draws as the posterior, {own.n_draws}; got {theirs.n_draws}."
         )
-    named = len(allocations.samples.chains) > 1 or not np.array_equal(allocations.samples.draw, np.arange(rows.n_draws))
-    same = np.array_equal(rows.samples.chain, allocations.samples.chain) and np.array_equal(
-        rows.samples.draw, allocations.samples.draw
-    )
+    named = len(theirs.chains) > 1 or not np.array_equal(theirs.draw, np.arange(own.n_draws))
+    same = np.array_equal(own.chain, theirs.chain) and np.array_equal(own.draw, theirs.draw)
     if named and not same:
         raise ValueError(
             "`allocations` must be of the same draws as the posterior, in the same order; chains or draws differ."

@@ -16,7 +16,7 @@ from posterior_consensus.results import display
 from posterior_consensus.runtime.arguments import check_share
 from posterior_consensus.search.trees import cut, tree
 from posterior_consensus.sources.containers import Stored, stored
-from posterior_consensus.sources.labels import as_pair_source
+from posterior_consensus.sources.door import as_source
 
 LINKAGES = ("single", "complete")
 _DIM = "stable_level"  # where the curve is stored
@@ -120,7 +120,7 @@ def stable_components(
 
     Parameters
     ----------
-    draws : PairSimilarity, PartitionDraws or anything :func:`as_partition_draws` takes
+    draws : PairSimilarity, PartitionDraws or any posterior that :func:`summarize` takes
     level : float in (0, 1]
         Least share of the posterior in which two items are together. At 1 a component is a set of items that all draws
         keep together.
@@ -169,7 +169,7 @@ def stable_components(
     >>> pc.stable_components(draws, 0.75).components
     [[1, 2, 3], [0], [4]]
     """
-    source = as_pair_source(draws)
+    source = as_source(draws)
     level = check_share("level", level)
     if linkage not in LINKAGES:
         raise ValueError(f"`linkage` must be one of {', '.join(map(repr, LINKAGES))}; got {linkage!r}.")

@@ -21,7 +21,7 @@ from posterior_consensus.results import display
 from posterior_consensus.results.work import Info
 from posterior_consensus.runtime.arguments import check_seconds
 from posterior_consensus.sources.containers import Stored, stored
-from posterior_consensus.sources.labels import as_pair_source
+from posterior_consensus.sources.door import as_source
 
 _SAME = 1e-12  # relative difference of losses that is rounding
 _SECONDS = 60.0  # estimated time of the work
@@ -149,7 +149,7 @@ def certify(
 
     Parameters
     ----------
-    draws : PairSimilarity, PartitionDraws or anything :func:`as_partition_draws` takes
+    draws : PairSimilarity, PartitionDraws or any posterior that :func:`summarize` takes
     partition : result object, DataArray or label vector of shape (n_items,)
         As a rule the consensus under the same loss: the better it is, the faster the proof.
     loss : str, PartitionLoss or PairLoss, optional
@@ -213,7 +213,7 @@ def certify(
     ('optimal', 0.09375)
     """
     record = objective_of(loss, partition)
-    source = as_pair_source(draws, {f"loss {record.name!r}": needed_by(record)})
+    source = as_source(draws, {f"loss {record.name!r}": needed_by(record)})
     if seconds is not None:
         check_seconds(seconds)
     budget = Foreseen(_SECONDS) if seconds is None else Deadline(float(seconds))

@@ -13,7 +13,6 @@ from posterior_consensus.evaluate.expectation import loss_matrix
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results.work import MatchingInfo
 from posterior_consensus.runtime.progress import track
-from posterior_consensus.sources.labels import as_partition_draws
 
 _MOST_AT_ONCE = 1_000  # draws in a block
 _SECONDS_A_LABEL = 2.5e-9  # to count one item in a contingency table
@@ -76,7 +75,7 @@ def _block_size(seconds_a_draw: float, n_items: int) -> int:
 def _matched(draws: PartitionDraws, loss: PartitionLoss, rows: np.ndarray) -> float:
     """What the draws of a block add to the bound."""
     labels, weights = draws.drawn.of_draws(rows), draws.weights[rows]
-    losses = loss_matrix(labels, as_partition_draws(labels), loss)
+    losses = loss_matrix(labels, PartitionDraws.of(labels), loss)
     if draws.samples.is_weighted:
         total = weights.sum()
         return float(weights @ losses @ weights) / (2 * total) if total > 0 else 0.0

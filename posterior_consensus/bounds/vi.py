@@ -145,7 +145,7 @@ class _Problem:
         self.labels = columns
         self.weights = np.bincount(row.ravel(), weights=draws.weights)
         self.multiplicity: Ints = np.bincount(item.ravel()).astype(np.int64)
-        of_labels = PartitionDraws(draws.items, draws.samples, draws.drawn).shared_similarity
+        of_labels = draws.labels_only().shared_similarity
         self.similarity = of_labels[np.ix_(first, first)]
         self.n = first.size
         self.n_items = draws.n_items

@@ -10,6 +10,7 @@ import xarray as xr
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import as_array
 from posterior_consensus.runtime import memory
+from posterior_consensus.sources.door import as_draws
 from posterior_consensus.sources.labels import as_partition_draws
 
 
@@ -18,7 +19,7 @@ def a_strings(draws: Any) -> xr.DataArray:
 
     Parameters
     ----------
-    draws : PartitionDraws or anything :func:`as_partition_draws` takes
+    draws : PartitionDraws or any posterior that :func:`summarize` takes
 
     Returns
     -------
@@ -53,7 +54,7 @@ def a_strings(draws: Any) -> xr.DataArray:
     array([[0, 1, 0],
            [0, 0, 1]], dtype=int8)
     """
-    source = as_partition_draws(draws)
+    source = as_draws(draws)
     n_items, n_draws, width = source.n_items, source.n_draws, int(source.n_clusters.max())
     memory.check(n_items * n_draws * width, f"A-strings of {n_items} items, {n_draws} draws and {width} clusters")
     strings = np.equal.outer(source.labels.T, np.arange(width)).astype(np.int8)

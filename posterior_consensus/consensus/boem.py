@@ -17,7 +17,6 @@ from posterior_consensus.losses.lookup import is_binder
 from posterior_consensus.losses.partition_losses import binder
 from posterior_consensus.losses.record import Objective
 from posterior_consensus.results.work import MovesInfo
-from posterior_consensus.sources.labels import as_partition_draws
 
 _MOVES_AT_ONCE = 10_000
 
@@ -88,7 +87,7 @@ def _start(
     method: Callable[..., Candidate] = best_draw
     if draws.n_draws is None:
         method = hierarchical
-    elif len(allowed(as_partition_draws(draws).labels, n_clusters, max_clusters)) == 0:
+    elif len(allowed(draws.as_draws().labels, n_clusters, max_clusters)) == 0:
         n_clusters = max_clusters = None
     best = method(draws, loss, n_clusters=n_clusters, max_clusters=max_clusters, rng=rng, progressbar=progressbar)
     return best.labels.astype(np.int32)

@@ -17,7 +17,7 @@ from posterior_consensus.results.work import ImpurityInfo
 from posterior_consensus.runtime.arguments import check_count, check_flag
 from posterior_consensus.runtime.executor import thread_pools
 from posterior_consensus.search.trees import cluster_range
-from posterior_consensus.sources.labels import as_partition_draws
+from posterior_consensus.sources.door import as_draws
 
 Floats = npt.NDArray[np.float64]
 
@@ -32,7 +32,7 @@ def summed_impurity(draws: Any, partition: Any, *, weighted: bool = False) -> fl
 
     Parameters
     ----------
-    draws : PartitionDraws or anything :func:`as_partition_draws` takes
+    draws : PartitionDraws or any posterior that :func:`summarize` takes
     partition : result object, DataArray or label vector of shape (n_items,)
     weighted : bool
         Whether a cluster counts by its share of the items. Else all count alike.
@@ -73,7 +73,7 @@ def summed_impurity(draws: Any, partition: Any, *, weighted: bool = False) -> fl
     0.166667
     """
     check_flag("weighted", weighted)
-    source = as_partition_draws(draws)
+    source = as_draws(draws)
     labels = source.as_labels(partition)
     return float(_State(source, labels, int(labels.max()) + 1, weighted).costs.sum())
 

@@ -30,7 +30,7 @@ from posterior_consensus.results.work import Asked, Info, SearchInfo, Threshold
 from posterior_consensus.runtime.arguments import as_generator, check_clusters, unknown_option
 from posterior_consensus.runtime.cluster import using
 from posterior_consensus.sources.containers import Stored, as_json, names_from_json, stored
-from posterior_consensus.sources.labels import as_pair_source
+from posterior_consensus.sources.door import as_source
 
 _SHARED = {"n_clusters", "max_clusters", "rng", "progressbar"}  # what every method takes
 _FREE = Asked()
@@ -291,7 +291,7 @@ def consensus_partition(
 
     Parameters
     ----------
-    draws : PairSimilarity, PartitionDraws or anything :func:`as_partition_draws` takes
+    draws : PairSimilarity, PartitionDraws or any posterior that :func:`summarize` takes
         With a similarity matrix alone (:func:`as_pair_similarity`), losses and methods that need pairs only.
     loss : str, PartitionLoss or PairLoss
         Loss whose posterior expectation is to be small: a name in LOSSES or a record such as ``binder(a=0.5)``. Or one
@@ -416,7 +416,7 @@ def consensus_partition(
         if isinstance(value, str)
     }
     with using(client):
-        source = as_pair_source(draws, asked)
+        source = as_source(draws, asked)
     if isinstance(max_clusters, str):
         max_clusters = _in_any_draw(max_clusters, source)
     check_clusters(n_clusters, max_clusters)

@@ -15,7 +15,7 @@ from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.evaluate.similarity import own_and_nearest
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.runtime.arguments import check_count
-from posterior_consensus.sources.labels import as_pair_source
+from posterior_consensus.sources.door import as_source
 
 Order = Literal["jacobi", "gauss-seidel"]
 
@@ -30,7 +30,7 @@ def refine_partition(draws: Any, partition: Any, *, order: Order = "jacobi", pas
 
     Parameters
     ----------
-    draws : PairSimilarity, PartitionDraws or anything :func:`as_partition_draws` takes
+    draws : PairSimilarity, PartitionDraws or any posterior that :func:`summarize` takes
     partition : result object, DataArray or label vector of shape (n_items,)
     order : {"jacobi", "gauss-seidel"}
         Whether all items move at once, judged by the old labels, or one after the other in the order of the data.
@@ -64,7 +64,7 @@ def refine_partition(draws: Any, partition: Any, *, order: Order = "jacobi", pas
     >>> pc.consensus.refine_partition(draws, [0, 0, 1, 1, 1]).values
     array([0, 0, 0, 1, 1], dtype=int32)
     """
-    source = as_pair_source(draws)
+    source = as_source(draws)
     check_refinement(order, passes, "order")
     return source.items.array(refined_labels(source, source.as_labels(partition), order, passes), "labels")
 

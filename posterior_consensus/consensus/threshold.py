@@ -22,7 +22,7 @@ from posterior_consensus.runtime.arguments import as_generator, check_between
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.search.engine import search
 from posterior_consensus.sources.containers import Stored, stored
-from posterior_consensus.sources.labels import as_partition_draws
+from posterior_consensus.sources.door import as_draws
 
 Floats = npt.NDArray[np.float64]
 
@@ -122,7 +122,7 @@ def pair_threshold(
 
     Parameters
     ----------
-    draws : PartitionDraws or anything :func:`as_partition_draws` takes
+    draws : PartitionDraws or any posterior that :func:`summarize` takes
     random_seed : int, Generator, SeedSequence or None
         The same seed gives the same threshold.
     progressbar : bool
@@ -183,7 +183,7 @@ def pair_threshold(
       within       2         0.5
       between      4           0
     """
-    draws = as_partition_draws(draws)
+    draws = as_draws(draws)
     *_, last = track(_rounds(draws, as_generator(random_seed)), "Pair threshold", progressbar=progressbar)
     return last
 

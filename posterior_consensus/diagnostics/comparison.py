@@ -15,7 +15,7 @@ from posterior_consensus.losses.lookup import loss_attrs, loss_from, loss_of
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display
 from posterior_consensus.sources.containers import Stored, stored
-from posterior_consensus.sources.labels import as_partition_draws
+from posterior_consensus.sources.door import as_draws
 
 _CLEAR = 2.0  # standard errors
 _DIM = "compared_partition"  # where it is stored
@@ -89,7 +89,7 @@ def compare_partitions(draws: Any, partitions: Any, loss: str | PartitionLoss | 
 
     Parameters
     ----------
-    draws : PartitionDraws or anything :func:`as_partition_draws` takes
+    draws : PartitionDraws or any posterior that :func:`summarize` takes
     partitions : dict of str to partition, or sequence of partitions
         Result objects, DataArrays or label vectors of shape (n_items,). Without names they are numbered from 0.
     loss : str or PartitionLoss, optional
@@ -132,7 +132,7 @@ def compare_partitions(draws: Any, partitions: Any, loss: str | PartitionLoss | 
     one    0.375
     Name: difference, dtype: float64
     """
-    draws, named = as_partition_draws(draws), _named(partitions)
+    draws, named = as_draws(draws), _named(partitions)
     record = loss_of(loss, *named.values())
     labels = np.stack([draws.as_labels(partition, "partitions") for partition in named.values()])
     losses = draw_losses(labels, draws, record)

@@ -38,7 +38,7 @@ from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display
 from posterior_consensus.runtime.arguments import as_generator, check_count
 from posterior_consensus.sources.containers import Stored, as_json, from_json, names_from_json, stored
-from posterior_consensus.sources.labels import as_partition_draws
+from posterior_consensus.sources.door import as_draws
 
 _STORED_SAMPLE = {"sample": "trace_sample", "chain": "trace_chain", "draw": "trace_draw"}
 _OF_CHAINS = ("rhat", "ess_bulk", "ess_tail")
@@ -224,7 +224,7 @@ def diagnose(
 
     Parameters
     ----------
-    draws : PartitionDraws or anything :func:`as_partition_draws` takes
+    draws : PartitionDraws or any posterior that :func:`summarize` takes
     partition : result object, DataArray or label vector of shape (n_items,), optional
         Partition whose distance to every draw is followed, as a rule the consensus. By default a central draw: that of
         least expected loss among 64.
@@ -289,12 +289,12 @@ def diagnose(
     2.0
     """
     followed: dict[str, Any] = {"references": references, "loss": loss, "n_pairs": n_pairs, "random_seed": random_seed}
-    return diagnose_within(None, draws, partition, **followed)
+    return diagnose_within(None, as_draws(draws), partition, **followed)
 
 
 def diagnose_within(
     seconds: float | None,
-    draws: Any,
+    draws: PartitionDraws,
     partition: Any,
     *,
     references: Any = None,
@@ -303,7 +303,7 @@ def diagnose_within(
     random_seed: Any = 0,
 ) -> Diagnosis:
     """Do what :func:`diagnose` does, over the pairs of fewer items where those of all would take longer than that."""
-    draws, record = as_partition_draws(draws), loss_of(loss, partition)
+    record = loss_of(loss, partition)
     n_pairs, rng = check_count("n_pairs", n_pairs), as_generator(random_seed)
     plain = as_sampled(draws)
     center = central_draw(plain, record) if partition is None else draws.as_labels(partition)

@@ -7,7 +7,7 @@ from typing import Any
 import xarray as xr
 
 from posterior_consensus.evaluate.similarity import similarity_errors
-from posterior_consensus.sources.labels import as_partition_draws
+from posterior_consensus.sources.door import as_draws
 
 
 def similarity_mcse(draws: Any) -> xr.DataArray:
@@ -15,7 +15,7 @@ def similarity_mcse(draws: Any) -> xr.DataArray:
 
     Parameters
     ----------
-    draws : PartitionDraws or anything :func:`as_partition_draws` takes
+    draws : PartitionDraws or any posterior that :func:`summarize` takes
 
     Returns
     -------
@@ -60,6 +60,6 @@ def similarity_mcse(draws: Any) -> xr.DataArray:
            [0.01, 0.  , 0.01],
            [0.01, 0.01, 0.  ]])
     """
-    draws = as_partition_draws(draws)
+    draws = as_draws(draws)
     attrs = {"long_name": "Monte Carlo standard error of the probability of the same cluster", "n_draws": draws.n_draws}
     return draws.items.pair_array(similarity_errors(draws), "psm_mcse").assign_attrs(attrs)

@@ -19,7 +19,7 @@ from posterior_consensus.ensemble.partitions import canonical_rows
 from posterior_consensus.results import display
 from posterior_consensus.runtime.arguments import as_generator, check_count
 from posterior_consensus.sources.containers import Stored
-from posterior_consensus.sources.labels import as_partition_draws
+from posterior_consensus.sources.door import as_draws
 
 Floats = npt.NDArray[np.float64]
 
@@ -125,7 +125,7 @@ def near_independence(
 
     Parameters
     ----------
-    draws : PartitionDraws or anything :func:`as_partition_draws` takes
+    draws : PartitionDraws or any posterior that :func:`summarize` takes
         Without the burn-in. They are thinned to draws that are nearly uncorrelated.
     max_draws : int
         At most so many draws are used.
@@ -192,7 +192,7 @@ def near_independence(
     >>> pc.diagnostics.near_independence(together).p_value
     0.001
     """
-    draws, rng = as_sampled(as_partition_draws(draws)), as_generator(random_seed)
+    draws, rng = as_sampled(as_draws(draws)), as_generator(random_seed)
     n_permutations = check_count("n_permutations", n_permutations)
     if check_count("max_draws", max_draws) < _FEWEST:
         raise ValueError(f"`max_draws` must be at least {_FEWEST}; got {max_draws}.")

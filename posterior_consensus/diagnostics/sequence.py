@@ -18,7 +18,7 @@ from posterior_consensus.losses.lookup import as_loss, loss_attrs, loss_from
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.runtime.arguments import check_count
 from posterior_consensus.sources.containers import Stored
-from posterior_consensus.sources.labels import as_partition_draws
+from posterior_consensus.sources.door import as_draws
 
 _STORED_SAMPLE = {"sample": "sequence_sample", "chain": "sequence_chain", "draw": "sequence_draw"}
 _STORED_COLUMNS = {
@@ -119,7 +119,7 @@ def sequential_distances(draws: Any, loss: str | PartitionLoss = "vi", *, lag: i
 
     Parameters
     ----------
-    draws : PartitionDraws or anything :func:`as_partition_draws` takes
+    draws : PartitionDraws or any posterior that :func:`summarize` takes
         The chains from their first draw on; tuning draws that the sampler has dropped cannot be judged.
     loss : str or PartitionLoss
         Name in LOSSES, such as ``"vi"`` or ``"nmi"``, or a record. Of a loss that is not symmetric, the earlier draw is
@@ -179,7 +179,7 @@ def sequential_distances(draws: Any, loss: str | PartitionLoss = "vi", *, lag: i
     >>> found.steps.values[1:3]
     array([0., 0.])
     """
-    draws, record, lag = as_sampled(as_partition_draws(draws)), as_loss(loss), check_count("lag", lag)
+    draws, record, lag = as_sampled(as_draws(draws)), as_loss(loss), check_count("lag", lag)
     steps, to_half = np.full(draws.n_draws, np.nan), np.empty(draws.n_draws)
     columns: dict[str, list[Any]] = {name: [] for name in ("n_draws", "burn_in", "settled", "first_draw", "step")}
     kept = []

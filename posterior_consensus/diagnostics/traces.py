@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ _TAIL = (0.05, 0.95)
 
 def as_sampled(draws: PartitionDraws) -> PartitionDraws:
     """The labels as they were sampled: without weights, and without the probabilities they were sampled from."""
-    return PartitionDraws(draws.items, draws.samples.weighted(np.ones(draws.n_draws)), draws.drawn)
+    return replace(draws.labels_only(), samples=draws.samples.weighted(np.ones(draws.n_draws)))
 
 
 def pairs_together(draws: PartitionDraws) -> Floats:

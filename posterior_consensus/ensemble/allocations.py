@@ -70,6 +70,10 @@ class AllocationProbabilities(PartitionDraws):
         """False: a similarity is a mean of probabilities, not a share of draws."""
         return False
 
+    def labels_only(self) -> PartitionDraws:
+        """Return the draws of the sampled labels, without the probabilities."""
+        return PartitionDraws(self.items, self.samples, self.drawn)
+
     def take(self, rows: npt.NDArray[np.intp]) -> Self:
         """Keep some draws, by row number; their weights sum to 1 again, and equal ones where all of them were 0."""
         return replace(super().take(rows), probabilities=self.probabilities[rows], components=self.components[rows])

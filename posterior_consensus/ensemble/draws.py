@@ -9,10 +9,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
+import xarray as xr
 
 from posterior_consensus.ensemble.items import Floats, Items
-from posterior_consensus.ensemble.labels import DrawnLabels
+from posterior_consensus.ensemble.labels import DrawnLabels, LabelsInMemory
 from posterior_consensus.ensemble.pairs import PairSource, Result
+from posterior_consensus.ensemble.partitions import smallest_dtype
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.kernels import coclustering, ensemble
 from posterior_consensus.losses.record import PartitionLoss
@@ -49,6 +51,18 @@ class PartitionDraws(PairSource):
     drawn: DrawnLabels
     labels_are_sure: ClassVar[bool] = True
 
+    @classmethod
+    def of(
+        cls, labels: npt.NDArray[Any], *, weights: Floats | None = None, items: Items | None = None
+    ) -> PartitionDraws:
+        """Take canonical labels (n_draws, n_items) as the draws of one chain, by default of equal weight."""
+        n_draws, n_items = labels.shape
+        n_clusters = labels.max(axis=1).astype(np.int64) + 1
+        drawn = LabelsInMemory(labels.astype(smallest_dtype(int(n_clusters.max())), copy=False), n_clusters)
+        samples = Samples.of_one_chain(n_draws)
+        items = Items(n_items, "item", xr.Coordinates()) if items is None else items
+        return PartitionDraws(items, samples if weights is None else samples.weighted(weights), drawn)
+
     @property
     def labels(self) -> npt.NDArray[Any]:
         """Cluster of each item in each draw."""
@@ -84,6 +98,10 @@ class PartitionDraws(PairSource):
 
     def as_draws(self, what: str = "This") -> Self:
         """Return the draws as they are."""
+        return self
+
+    def labels_only(self) -> PartitionDraws:
+        """Return the draws of labels, without the soft assignments that these may be sampled from."""
         return self
 
     def marginal_losses(self, partitions: npt.NDArray[Any], loss: PartitionLoss) -> Floats | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from posterior_consensus.ensemble.items import Floats, Items
 from posterior_consensus.ensemble.partitions import Labels
+from posterior_consensus.losses.record import Need
 from posterior_consensus.results import display
 from posterior_consensus.runtime import memory
 
@@ -57,6 +58,12 @@ class PairSource(ABC):
             f"{what} needs posterior draws; got a similarity matrix alone, which holds probabilities of "
             "pairs, but no partitions. Give the draws that it was made from."
         )
+
+    def check(self, needs: Mapping[str, Need]) -> None:
+        """Refuse what needs draws where there are none; `needs` are named by what asks, as ``"loss 'vi'"``."""
+        for what, need in needs.items():
+            if need == "draws":
+                self.as_draws(what)
 
     def as_pairs(self) -> PairSimilarity:
         """Return the similarities of pairs without what they come from."""
@@ -149,6 +156,12 @@ class PairSimilarity(PairSource):
     def most_clusters(self) -> int:
         """Number of items, as a matrix tells nothing of the numbers of clusters."""
         return self.n_items
+
+    def check(self, needs: Mapping[str, Need]) -> None:
+        """Refuse what needs draws where there are none; `needs` are named by what asks, as ``"loss 'vi'"``."""
+        for what, need in needs.items():
+            if need == "draws":
+                self.as_draws(what)
 
     def as_pairs(self) -> PairSimilarity:
         """Return the matrix as it is."""

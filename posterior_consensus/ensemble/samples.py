@@ -29,6 +29,12 @@ class Samples:
     draw: npt.NDArray[Any]
     weights: Floats
 
+    @classmethod
+    def of_one_chain(cls, n_draws: int) -> Samples:
+        """Draws of equal weight, numbered from 0 in chain 0."""
+        number = np.arange(n_draws)
+        return cls(np.zeros_like(number), number, np.full(n_draws, 1.0 / n_draws))
+
     @property
     def n_draws(self) -> int:
         """Number of draws over all chains."""

@@ -19,7 +19,7 @@ from posterior_consensus.kernels import loss as loss_kernels
 from posterior_consensus.kernels.loss import LinearLoss, Loss
 from posterior_consensus.losses.lookup import is_binder, loss_of, needed_by, objective_of
 from posterior_consensus.losses.record import Objective, PairLoss, PartitionLoss
-from posterior_consensus.sources.labels import as_pair_source, as_partition_draws
+from posterior_consensus.sources.door import as_source
 
 Floats = npt.NDArray[np.float64]
 
@@ -223,7 +223,7 @@ def partition_loss(partition: Any, reference: Any, loss: str | PartitionLoss | N
     """
     record = loss_of(loss, partition, reference)
     ours, theirs = two_partitions(partition, reference)
-    return float(loss_matrix(ours[np.newaxis], as_partition_draws(theirs[np.newaxis]), record)[0, 0])
+    return float(loss_matrix(ours[np.newaxis], PartitionDraws.of(theirs[np.newaxis]), record)[0, 0])
 
 
 def two_partitions(one: Any, other: Any) -> tuple[Labels, Labels]:
@@ -244,7 +244,7 @@ def expected_loss(draws: Any, partitions: Any, loss: str | Objective | None = No
 
     Parameters
     ----------
-    draws : PairSimilarity, PartitionDraws or anything :func:`as_partition_draws` takes
+    draws : PairSimilarity, PartitionDraws or any posterior that :func:`summarize` takes
     partitions : partition or sequence of partitions
         One result object, DataArray or label vector of shape (n_items,), or a list or array (n_partitions, n_items) of
         them.
@@ -276,10 +276,10 @@ def expected_loss(draws: Any, partitions: Any, loss: str | Objective | None = No
     >>> pc.expected_loss(draws, [[0, 0, 1, 1], [0, 0, 0, 0]], "binder")["expected_loss"].values
     array([0.09375, 0.46875])
     """
-    source = as_pair_source(draws)
+    source = as_source(draws)
     judged, single = one_or_many(partitions, source.items)
     record = objective_of(loss, *judged)
-    as_pair_source(source, {f"loss {record.name!r}": needed_by(record)})
+    source.check({f"loss {record.name!r}": needed_by(record)})
     rows = np.stack([source.as_labels(partition, "partitions") for partition in judged])
     expected, error, size = loss_and_error(source, rows, record)
     attrs = {"loss": record.name, "unit": record.unit}

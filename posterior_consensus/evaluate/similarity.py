@@ -16,7 +16,7 @@ from posterior_consensus.ensemble.pairs import PairSource, Result
 from posterior_consensus.kernels import coclustering, ensemble
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import check_count
-from posterior_consensus.sources.labels import as_pair_source
+from posterior_consensus.sources.door import as_source
 
 Floats = npt.NDArray[np.float64]
 
@@ -40,7 +40,7 @@ def posterior_similarity_matrix(
 
     Parameters
     ----------
-    draws : PairSimilarity, PartitionDraws or anything :func:`as_partition_draws` takes
+    draws : PairSimilarity, PartitionDraws or any posterior that :func:`summarize` takes
     items : array_like or slice, optional
         The pairs of these items only: names, as xarray's ``sel`` takes them, where the items have a coordinate, and
         else positions, as ``isel`` takes them. Booleans, one for each item, are positions in both cases.
@@ -97,7 +97,7 @@ def posterior_similarity_matrix(
     given = [name for name, value in parts.items() if value is not None]
     if len(given) > 1:
         raise ValueError(f"Only one of `items`, `nearest` and `above` can be given; got {' and '.join(given)}.")
-    source = as_pair_source(draws)
+    source = as_source(draws)
     if nearest is not None:
         return _nearest(source, check_count("nearest", nearest))
     if above is not None:

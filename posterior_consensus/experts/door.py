@@ -12,9 +12,10 @@ import xarray as xr
 
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items, coords_of, labelled, positions
+from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.experts.constraints import Constraints, Positions
 from posterior_consensus.runtime.arguments import as_generator, check_count
-from posterior_consensus.sources.labels import as_partition_draws
+from posterior_consensus.sources.door import as_draws
 
 _COLUMNS = ("expert", "i", "j", "kind")
 _KINDS: dict[Any, bool] = {"must": True, "cannot": False, True: True, False: False}  # 1 and 0 are equal to the latter
@@ -104,7 +105,10 @@ def as_constraints(
     if isinstance(data, (pd.DataFrame, dict)) and {"i", "j"} <= set(data) and {"expert", "kind"} & set(data):
         lost = next(name for name in ("expert", "kind") if name not in data)
         raise ValueError(f"`data` must have columns 'expert', 'i', 'j' and 'kind'; there is no {lost!r}.")
-    sources = list(data.items()) if isinstance(data, dict) else _chains(as_partition_draws(data))
+    if isinstance(data, dict):
+        sources = [(name, as_draws(_as_one_draw(one, given))) for name, one in data.items()]
+    else:
+        sources = _chains(as_draws(data))
     if not sources:
         raise ValueError("`data` must hold at least one expert; got none.")
     return _sampled(sources, given, n_pairs, rng)
@@ -193,12 +197,11 @@ def _chains(draws: PartitionDraws) -> list[tuple[Any, PartitionDraws]]:
 
 
 def _sampled(
-    sources: list[tuple[Any, Any]], items: Items | None, n_pairs: int, rng: np.random.Generator
+    sources: list[tuple[Any, PartitionDraws]], items: Items | None, n_pairs: int, rng: np.random.Generator
 ) -> Constraints:
     """Statements of partitions and draws about pairs at random."""
     parts = []
-    for (name, source), own in zip(sources, rng.spawn(len(sources)), strict=True):
-        draws = _as_draws(source, items)
+    for (name, draws), own in zip(sources, rng.spawn(len(sources)), strict=True):
         order = np.arange(draws.n_items)
         if items is None:
             items = draws.items
@@ -225,14 +228,14 @@ def _sampled(
     return Constraints(items, tuple(name for name, _ in sources), expert, *columns)
 
 
-def _as_draws(source: Any, items: Items | None) -> PartitionDraws:
-    """Posterior draws as they are, one partition as a single draw of it."""
+def _as_one_draw(source: Any, items: Items | None) -> Any:
+    """One partition as a single draw of it; posterior draws as they are."""
+    if isinstance(source, PairSource):
+        return source
     values = labelled(source, "item" if items is None else items.dim)
-    if np.ndim(values) != 1 or isinstance(source, PartitionDraws):
-        return as_partition_draws(source)
-    if not isinstance(values, xr.DataArray):
-        return as_partition_draws(np.asarray(values)[np.newaxis])
-    return as_partition_draws(values.expand_dims(("chain", "draw")))
+    if np.ndim(values) != 1:
+        return source
+    return values.expand_dims(("chain", "draw")) if isinstance(values, xr.DataArray) else np.asarray(values)[np.newaxis]
 
 
 def _pairs(n_items: int, number: int, rng: np.random.Generator) -> tuple[Positions, Positions]:

@@ -26,7 +26,7 @@ from posterior_consensus.plots.colours import (
     ink_on,
     patterns_of,
 )
-from posterior_consensus.sources.labels import as_partition_draws
+from posterior_consensus.sources.door import as_draws
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,7 +49,7 @@ def plot_draws_map(
 
     Parameters
     ----------
-    draws : PartitionDraws or anything :func:`as_partition_draws` takes
+    draws : PartitionDraws or any posterior that :func:`summarize` takes
     partition : result object, DataArray or label vector of shape (n_items,), optional
         As a rule the consensus. By default the center of `ball`, if there is one.
     ball : CredibleBall, optional
@@ -98,7 +98,7 @@ def plot_draws_map(
     """
     from matplotlib.ticker import MaxNLocator
 
-    draws = as_partition_draws(draws)
+    draws = as_draws(draws)
     if ball is not None and not isinstance(ball, CredibleBall):
         raise TypeError(f"`ball` must be what credible_ball() returns; got {type(ball).__name__}.")
     if isinstance(n_draws, bool) or not isinstance(n_draws, (int, np.integer)) or n_draws < 2:
@@ -108,7 +108,7 @@ def plot_draws_map(
     marks = _marks(draws, partition, ball, particles)
     metric = next((known.loss for known in (ball, particles) if known is not None), vi())
     shown = draws.take(_evenly(draws, n_draws))
-    at, compared = PartitionDraws(shown.items, shown.samples, shown.drawn).of_some_items()
+    at, compared = shown.labels_only().of_some_items()
     marked = [canonical_labels(labels[at]) for _, labels in marks.values()]
     placed, added, shares = _scaled(compared, marked, metric)
     ax = new_axes(ax, figsize, 5.8, 4.4)

@@ -11,7 +11,7 @@ from posterior_consensus.answers.embedding import item_embedding
 from posterior_consensus.answers.item_uncertainty import item_uncertainty
 from posterior_consensus.plots.axes import cluster_entries, extent, new_axes, point, shortened
 from posterior_consensus.plots.colours import MARKERS, NEUTRAL, colours_of, ink, patterns_of
-from posterior_consensus.sources.labels import as_pair_source
+from posterior_consensus.sources.door import as_source
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,7 +37,7 @@ def plot_items_map(
 
     Parameters
     ----------
-    draws : PairSimilarity, PartitionDraws or anything :func:`as_partition_draws` takes
+    draws : PairSimilarity, PartitionDraws or any posterior that :func:`summarize` takes
     partition : result object, DataArray or label vector of shape (n_items,)
         As a rule the consensus.
     center : bool
@@ -81,7 +81,7 @@ def plot_items_map(
     """
     from matplotlib.ticker import MaxNLocator
 
-    source = as_pair_source(draws)
+    source = as_source(draws)
     labels = source.as_labels(partition)
     items = item_uncertainty(source, partition)
     found = item_embedding(source, n_axes=min(2, source.n_items), center=center)

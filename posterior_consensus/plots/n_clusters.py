@@ -9,7 +9,7 @@ import numpy as np
 from posterior_consensus.plots.axes import new_axes
 from posterior_consensus.plots.colours import MARK, MOST_CHAINS, chain_colour, chain_marker
 from posterior_consensus.results.display import counted
-from posterior_consensus.sources.labels import as_partition_draws
+from posterior_consensus.sources.door import as_draws
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,7 +22,7 @@ def plot_n_clusters(
 
     Parameters
     ----------
-    draws : PartitionDraws or anything :func:`as_partition_draws` takes
+    draws : PartitionDraws or any posterior that :func:`summarize` takes
     partition : result object, DataArray or label vector of shape (n_items,), optional
         Its number of clusters is marked. A consensus often has fewer clusters than most draws, whose smallest clusters
         vary.
@@ -52,7 +52,7 @@ def plot_n_clusters(
     """
     from matplotlib.ticker import MaxNLocator
 
-    draws = as_partition_draws(draws)
+    draws = as_draws(draws)
     fewest, most = int(draws.n_clusters.min()), int(draws.n_clusters.max())
     numbers = np.arange(fewest, most + 1)
     ax = new_axes(ax, figsize, 5.6, 3.4)

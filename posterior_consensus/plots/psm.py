@@ -12,6 +12,7 @@ from scipy.spatial.distance import squareform
 
 from posterior_consensus.answers.partial_partition import PartialPartition
 from posterior_consensus.ensemble.items import Items, cluster_names
+from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import canonical_labels
 from posterior_consensus.evaluate.similarity import posterior_similarity_matrix
 from posterior_consensus.plots.axes import (
@@ -24,7 +25,7 @@ from posterior_consensus.plots.axes import (
     with_share,
 )
 from posterior_consensus.plots.colours import MARK, as_cmap
-from posterior_consensus.sources.labels import as_pair_source
+from posterior_consensus.sources.door import as_source
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -86,7 +87,7 @@ def plot_psm(
     """
     from matplotlib.patches import Rectangle
 
-    matrix, items, at = _as_matrix(psm)
+    matrix, items, at = _as_given(psm) if _is_matrix(psm) else _some_similarities(as_source(psm))
     values, dim = matrix.values, str(matrix.dims[0])
     given = None if partition is None else _labels(partition, items)[at]
     is_partial = isinstance(partition, PartialPartition)
@@ -124,13 +125,20 @@ def plot_psm(
     return ax
 
 
-def _as_matrix(psm: Any) -> tuple[xr.DataArray, Items, npt.NDArray[np.intp]]:
-    """Similarities, all items, and the positions of those that the similarities are of."""
-    if not (isinstance(psm, xr.DataArray) and any(str(dim).endswith("_bis") for dim in psm.dims)):
-        source = as_pair_source(psm)
-        at = some_of(source.n_items, MOST_OF_PAIRS, SOME_OF_PAIRS)
-        shown = source if at.size == source.n_items else source.of_items(at)
-        return posterior_similarity_matrix(shown), source.items, at
+_Shown = tuple[xr.DataArray, Items, npt.NDArray[np.intp]]  # similarities, all items, positions of those shown
+
+
+def _is_matrix(psm: Any) -> bool:
+    return isinstance(psm, xr.DataArray) and any(str(dim).endswith("_bis") for dim in psm.dims)
+
+
+def _some_similarities(source: PairSource) -> _Shown:
+    at = some_of(source.n_items, MOST_OF_PAIRS, SOME_OF_PAIRS)
+    shown = source if at.size == source.n_items else source.of_items(at)
+    return posterior_similarity_matrix(shown), source.items, at
+
+
+def _as_given(psm: xr.DataArray) -> _Shown:
     dim = str(psm.dims[0])
     square = psm.dims == (dim, f"{dim}_bis") and psm.shape[0] == psm.shape[1]
     coords = [psm[name].values if name in psm.coords else np.arange(len(psm)) for name in psm.dims]

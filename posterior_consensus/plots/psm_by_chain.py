@@ -13,7 +13,7 @@ from posterior_consensus.ensemble.partitions import canonical_labels
 from posterior_consensus.plots.axes import MOST_OF_PAIRS, SOME_OF_PAIRS, grid_axes, some_of, with_share
 from posterior_consensus.plots.colours import MARK, as_cmap, ink_on
 from posterior_consensus.plots.psm import item_order
-from posterior_consensus.sources.labels import as_partition_draws
+from posterior_consensus.sources.door import as_draws
 
 _SIDE = 2.6  # inches
 _MOST_COLUMNS = 4
@@ -32,7 +32,7 @@ def plot_psm_by_chain(
 
     Parameters
     ----------
-    draws : PartitionDraws or anything :func:`as_partition_draws` takes
+    draws : PartitionDraws or any posterior that :func:`summarize` takes
     partition : result object, DataArray or label vector of shape (n_items,), optional
         Orders the items, as a rule the consensus; its clusters, up to 30, are parted by lines. Without it items are
         ordered by average linkage of the matrix over all chains.
@@ -68,7 +68,7 @@ def plot_psm_by_chain(
     >>> [ax.get_title() for ax in pc.plot_psm_by_chain(chains)]
     ['chain 0', 'chain 1']
     """
-    draws, colours = as_partition_draws(draws), as_cmap(cmap)
+    draws, colours = as_draws(draws), as_cmap(cmap)
     labels = np.zeros(draws.n_items, np.int32) if partition is None else draws.as_labels(partition)
     at = some_of(draws.n_items, MOST_OF_PAIRS, SOME_OF_PAIRS)
     plain, labels = as_sampled(draws), canonical_labels(labels[at])

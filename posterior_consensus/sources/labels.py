@@ -1,9 +1,9 @@
-"""The door: labels of any origin become PartitionDraws, one checked and canonical object that all else works on."""
+"""Labels of any origin become PartitionDraws, one checked and canonical object that all else works on."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,6 @@ from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.labels import LabelsInMemory
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import as_codes, canonical_rows
-from posterior_consensus.losses.record import Need
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import as_path
 from posterior_consensus.sources.accumulate import PartitionAccumulator, is_accumulated
@@ -46,7 +45,8 @@ def as_partition_draws(
         switch from draw to draw. Arrays and lists are draws x items or chains x draws x items, a DataFrame has a row
         for each draw and a column for each item, a dict has arrays of chains x draws x items by name. A path leads
         to a NetCDF or Zarr file, a NumPy file or a table of text, see Notes; a list of tables has one for each chain.
-        PartitionDraws pass as they are. A PartitionAccumulator, or the path of its store, gives its draws so far.
+        PartitionDraws pass as they are, soft assignments as labels sampled from them. A PartitionAccumulator, or the
+        path of its store, gives its draws so far.
     var_name : str, optional
         Name of the label variable. By default the only variable that can be one: it has the sample dimensions, one
         more, and labels. Of a table, the columns of that name: ``z`` for ``z[1]``, ``z[2]``, ...
@@ -118,10 +118,7 @@ def as_partition_draws(
         raise ValueError(f"`store` must be None for {type(data).__name__}, whose labels have their place already.")
     data = from_store(data, progressbar=progressbar)
     if isinstance(data, PairSource):
-        draws = data.as_draws()
-        if var_name is not None or item_dim is not None:
-            raise ValueError("`var_name` and `item_dim` must be None for PartitionDraws, which are made already.")
-        return draws if weights is None else replace(draws, samples=weighted(draws.samples, weights))
+        return made_already(data, var_name, item_dim, weights).as_draws().labels_only()
     with found_labels(data, var_name, group, sample_dims, item_dim, stay=store is not None) as (labels, dims, item_dim):
         name = f"the labels of {labels.name!r}" if labels.name is not None else "`data`"
         samples, items = samples_of(labels, dims, weights, name), Items.along(labels, item_dim)
@@ -139,7 +136,17 @@ def as_partition_draws(
         return written(parts, shape, blocks.dtype, items, samples, store=path, progressbar=progressbar)
 
 
-def from_store(data: Any, *, progressbar: bool) -> Any:
+def made_already(source: PairSource, var_name: str | None, item_dim: str | None, weights: Any) -> PairSource:
+    """Give a source as it is, or draws with these weights."""
+    if var_name is not None or item_dim is not None:
+        raise ValueError("`var_name` and `item_dim` must be None for PartitionDraws, which are made already.")
+    if weights is None:
+        return source
+    draws = source.as_draws()
+    return replace(draws, samples=weighted(draws.samples, weights))
+
+
+def from_store(data: Any, *, progressbar: bool = True) -> Any:
     """Give the draws of an accumulator, or those in a store; anything else as it is."""
     if isinstance(data, PartitionAccumulator):
         return data.draws()
@@ -147,24 +154,3 @@ def from_store(data: Any, *, progressbar: bool) -> Any:
         with PartitionAccumulator(data) as kept:
             return kept.draws()
     return stored_draws(Path(data), progressbar=progressbar) if is_store(data) else data
-
-
-def as_pair_source(data: Any, needs: Mapping[str, Need] | None = None) -> PairSource:
-    """Take a similarity matrix alone as it is, and anything else as draws.
-
-    Parameters
-    ----------
-    data : PairSimilarity or anything :func:`as_partition_draws` takes
-    needs : mapping of str to {"pairs", "draws"}, optional
-        What is asked for, by what asks for it, such as ``{"loss 'vi'": "draws"}``.
-
-    Raises
-    ------
-    ValueError
-        If something needs draws and there is a matrix alone, and as :func:`as_partition_draws`.
-    """
-    source = data if isinstance(data, PairSource) else as_partition_draws(data)
-    for what, need in (needs or {}).items():
-        if need == "draws":
-            source.as_draws(what)
-    return source

@@ -154,7 +154,7 @@ def _find(
             )
         return data
     if has_groups or isinstance(data, Mapping):
-        dataset = group_dataset(data, group) if has_groups else _from_dict(data, len(rest))
+        dataset = group_dataset(data, group) if has_groups else dataset_of_dict(data, len(rest))
         if var_name is None:
             return choose(dataset, dims, rest)
         if var_name not in dataset.data_vars:
@@ -201,8 +201,9 @@ def _labels_in(dataset: xr.Dataset, dims: tuple[str, ...], rest: tuple[str | Non
         f"`data` holds no variable of labels, whole numbers over `sample_dims` {dims} and one dimension more"
         f"{'' if rest[0] is None else f', `item_dim` {rest[0]!r}'}; present: {_shapes(dataset)}."
         f"{hint_at_dims(dataset.data_vars.values(), dims, rest)} "
-        "A marginalised mixture has none: use allocation_probabilities(model, idata) or, where the posterior holds "
-        "log-probabilities of the components, as_allocation_probabilities(idata)."
+        "A marginalised mixture has none: use allocation_probabilities(model, idata) or summarize(idata, model=model). "
+        "Else store the logarithms of the allocation probabilities, as a Deterministic or a generated quantity, and "
+        "take them by as_allocation_probabilities(idata)."
     )
 
 
@@ -313,20 +314,20 @@ def _is_whole(variable: xr.DataArray) -> bool:
     return bool(np.all(present == np.floor(present)))
 
 
-def _from_dict(data: Mapping[str, Any], n_rest: int) -> xr.Dataset:
+def dataset_of_dict(data: Mapping[str, Any], *n_rest: int) -> xr.Dataset:
     """Take those arrays that have chains, draws and so many dimensions more."""
     from arviz_base import convert_to_dataset
 
-    arrays = {name: _regular(values, f"{name!r} of `data`", n_rest) for name, values in data.items()}
-    full = {name: values for name, values in arrays.items() if values.ndim == 2 + n_rest}
+    arrays = {name: _regular(values, f"{name!r} of `data`", n_rest[0]) for name, values in data.items()}
+    full = {name: values for name, values in arrays.items() if values.ndim - 2 in n_rest}
     if not full:
         shapes = ", ".join(f"{name!r} {values.shape}" for name, values in arrays.items()) or "none"
         hint = ""
-        if any(values.ndim == 1 + n_rest for values in arrays.values()):
+        if any(values.ndim == 1 + n_rest[0] for values in arrays.values()):
             hint = " Give draws of one chain as values[np.newaxis]."
-        elif n_rest == 1 and any(values.ndim == 1 for values in arrays.values()):
+        elif n_rest[0] == 1 and any(values.ndim == 1 for values in arrays.values()):
             hint = _ONE_PARTITION.replace("This is one partition", "These are partitions")
-        raise ValueError(f"`data`, a dict, must hold arrays of chains x {_AXES[n_rest]}; present: {shapes}.{hint}")
+        raise ValueError(f"`data`, a dict, must hold arrays of chains x {_AXES[n_rest[0]]}; present: {shapes}.{hint}")
     return convert_to_dataset(full)
 
 

@@ -44,9 +44,9 @@ from posterior_consensus.sources.containers import (
     opened,
     reading,
 )
+from posterior_consensus.sources.door import find_source
 from posterior_consensus.sources.labels import from_store
 from posterior_consensus.summary.clock import Clock
-from posterior_consensus.summary.finding import find_draws
 from posterior_consensus.summary.further import look_for_answers
 from posterior_consensus.summary.references import bibtex, cited_keys
 from posterior_consensus.summary.report import write_report
@@ -174,7 +174,7 @@ class Summary(HasLabels, display.Shown):
         where = {"group": group, "sample_dims": sample_dims, "item_dim": item_dim, "weights": weights}
         with reading(dataset, cls.__name__) as read:
             with opened(from_store(idata, progressbar=False)) as data:
-                draws, _ = find_draws(data, var_name, model, **where, progressbar=False)
+                draws = find_source(data, var_name, model, **where, progressbar=False).source.as_draws()
                 observed = observed_of(data, draws)
             consensus = ConsensusPartition.from_dataset(read)
             if (draws.n_draws, draws.n_items) != (consensus.n_draws, consensus.labels.size):
@@ -352,7 +352,8 @@ def summarize(
     clock = Clock(seconds)
     where = {"group": group, "sample_dims": sample_dims, "item_dim": item_dim, "weights": weights}
     with using(client), opened(from_store(idata, progressbar=progressbar)) as data:
-        draws, source = clock("draws", find_draws, data, var_name, model, **where, progressbar=progressbar)
+        source, description = clock("draws", find_source, data, var_name, model, **where, progressbar=progressbar)
+        draws = source.as_draws()
         observed = observed_of(data, draws)
     searched = {"random_seed": random_seed, "progressbar": progressbar, "client": client}
     if seconds is not None and takes(options.get("method", "greedy"), "seconds"):
@@ -365,7 +366,7 @@ def summarize(
     with waiting("Diagnosis", progressbar=progressbar):
         diagnosis = clock("diagnosis", diagnose_within, clock.part(_REST), draws, consensus)
     return Summary(
-        source=source,
+        source=description,
         draws=draws,
         consensus=consensus,
         ball=ball,

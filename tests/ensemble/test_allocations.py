@@ -163,7 +163,7 @@ def test_methods_take_them(soft, method, loss):
 
 def test_every_function_takes_them(soft):
     best = pc.consensus_partition(soft, random_seed=1)
-    assert pc.as_partition_draws(soft) is soft and pc.as_allocation_probabilities(soft) is soft
+    assert pc.as_allocation_probabilities(soft) is soft and pc.as_partition_draws(soft).labels_are_sure
     ball = pc.credible_ball(soft, best)
     assert_array_equal(ball.distances, pc.credible_ball(soft.labels, best).distances)
     assert pc.consensus.refine_partition(soft, best).shape == (7,)

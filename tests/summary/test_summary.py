@@ -51,14 +51,14 @@ def test_labels_of_something_else_are_not_passed_over(posterior_tree, rng):
     other = posterior_tree["posterior"].to_dataset().assign(z=lambda d: d["z"].copy(data=rng.permuted(d["z"], axis=-1)))
     changed = posterior_tree.copy()
     changed["posterior"] = xr.DataTree(other)
-    with pytest.raises(ValueError, match="`var_name` must say what to summarise: the labels 'z' are not drawn from"):
+    with pytest.raises(ValueError, match="`var_name` must say which variable to take: the labels 'z' are not"):
         pc.summarize(changed)
     assert pc.summarize(changed, "z", random_seed=1).source == "labels `z`"
 
 
 def test_nothing_to_summarise_says_how_to_go_on(posterior_tree):
     parts = [
-        "neither labels nor soft assignments",
+        "holds no variable of labels",
         "summarize(idata, model=model)",
         "mu ('chain', 'draw', 'component')",
     ]
@@ -315,7 +315,7 @@ def test_topics_are_no_items(rng):
     topics = rng.dirichlet(np.ones(5), size=(2, 20, 3))
     weights = rng.dirichlet(np.ones(3), size=(2, 20))
     posterior = xr.Dataset({"topics": (("chain", "draw", "k", "word"), topics), "w": (("chain", "draw", "k"), weights)})
-    check(pc.summarize, posterior, ValueError, ["neither labels nor soft assignments", "topics"])
+    check(pc.summarize, posterior, ValueError, ["holds no variable of labels", "topics"])
     assert pc.summarize(posterior, "topics", random_seed=1).draws.n_items == 3
 
 

@@ -18,7 +18,7 @@ from posterior_consensus.results import display
 from posterior_consensus.runtime.arguments import as_generator, check_clusters, check_count
 from posterior_consensus.runtime.progress import waiting
 from posterior_consensus.sources.containers import Stored, stored, without_cluster_names
-from posterior_consensus.sources.labels import as_partition_draws
+from posterior_consensus.sources.door import as_draws
 
 Noise = Literal["shared", "per_draw"]
 
@@ -148,7 +148,7 @@ def random_perturbation_em(
 
     Parameters
     ----------
-    draws : PartitionDraws or anything :func:`as_partition_draws` takes
+    draws : PartitionDraws or any posterior that :func:`summarize` takes
         Of allocation probabilities the sampled labels are used.
     n_clusters : int, optional
         Number of clusters, at most the largest number in any draw; clusters without items are left out. By default it
@@ -216,7 +216,7 @@ def random_perturbation_em(
     >>> round(fit.noise, 2)
     0.12
     """
-    draws = as_partition_draws(draws)
+    draws = as_draws(draws)
     check_clusters(n_clusters, max_clusters)
     rng = as_generator(random_seed)
     return as_fit(draws, fit(draws, n_clusters, max_clusters, noise, n_starts, max_steps, rng, progressbar))

@@ -17,7 +17,7 @@ from posterior_consensus.results import display
 from posterior_consensus.runtime.arguments import as_generator, check_clusters, check_count
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.sources.containers import Stored, stored, without_cluster_names
-from posterior_consensus.sources.labels import as_partition_draws
+from posterior_consensus.sources.door import as_draws
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -137,7 +137,7 @@ def fit_modes(
 
     Parameters
     ----------
-    draws : PartitionDraws or anything :func:`as_partition_draws` takes
+    draws : PartitionDraws or any posterior that :func:`summarize` takes
     n_modes : int or "auto"
         Number of partitions, fewer where some lose all their draws; "auto" raises it from 1 as long as that raises the
         evidence.
@@ -200,7 +200,7 @@ def fit_modes(
     >>> modes.responsibilities.values.argmax(axis=1)
     array([0, 0, 0, 0, 0, 0, 1, 1, 1])
     """
-    draws = as_partition_draws(draws)
+    draws = as_draws(draws)
     check_clusters(n_clusters, max_clusters)
     for name, value in (("n_starts", n_starts), ("max_steps", max_steps), ("max_modes", max_modes)):
         check_count(name, value)

@@ -1,4 +1,4 @@
-"""What a posterior holds: labels, soft assignments, or neither."""
+"""The door: data of any kind become the source that they hold, draws of labels or of soft assignments, or a matrix."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ import xarray as xr
 
 from posterior_consensus.ensemble.allocations import AllocationProbabilities
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.sources.containers import group_dataset, is_inference_data
-from posterior_consensus.sources.labels import as_partition_draws
+from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.losses.record import Need
+from posterior_consensus.sources.containers import group_dataset, is_inference_data, listing, opened
+from posterior_consensus.sources.labels import as_partition_draws, from_store, made_already
 from posterior_consensus.sources.mixtures import allocation_probabilities
 from posterior_consensus.sources.plain_files import is_plain, read_plain
 from posterior_consensus.sources.probabilities import as_allocation_probabilities
 from posterior_consensus.sources.variables import (
+    dataset_of_dict,
     dim_names,
-    hint_at_dims,
     label_array,
     label_candidates,
     other_dims,
@@ -25,27 +27,55 @@ from posterior_consensus.sources.variables import (
 )
 
 _FAR = 6.0  # standard errors: labels that are further from the probabilities are not drawn from them
+_BY_NAME = "A function without `var_name` takes what as_partition_draws or as_allocation_probabilities makes of one."
 
 
 class Source(NamedTuple):
-    """Draws, and a description of where they come from."""
+    """What data hold, and a description of where it comes from."""
 
-    draws: PartitionDraws
+    source: PairSource
     description: str
 
 
-def find_draws(
+def as_source(data: Any, needs: Mapping[str, Need] | None = None) -> PairSource:
+    """Take the posterior that data hold: draws, with soft assignments where there are some, or a similarity matrix.
+
+    Parameters
+    ----------
+    data : PairSimilarity, PartitionDraws or what as_partition_draws() or as_allocation_probabilities() takes
+        Where a posterior holds soft assignments, and labels that are drawn from them, the soft ones are taken.
+    needs : mapping of str to {"pairs", "draws"}, optional
+        What is asked for, by what asks for it, such as ``{"loss 'vi'": "draws"}``.
+
+    Raises
+    ------
+    ValueError
+        If something needs draws and there is a matrix alone, if there is nothing to take or more than one thing, and as
+        :func:`as_partition_draws` and :func:`as_allocation_probabilities`.
+    """
+    with opened(from_store(data)) as held:
+        source = find_source(held).source
+    source.check(needs or {})
+    return source
+
+
+def as_draws(data: Any) -> PartitionDraws:
+    """Take the posterior as :func:`as_source` does, where draws are needed."""
+    return as_source(data).as_draws()
+
+
+def find_source(
     data: Any,
-    var_name: str | None,
-    model: Any,
+    var_name: str | None = None,
+    model: Any = None,
     *,
-    group: str,
-    sample_dims: str | Sequence[str],
-    item_dim: str | None,
-    weights: Any,
-    progressbar: bool,
+    group: str = "posterior",
+    sample_dims: str | Sequence[str] = ("chain", "draw"),
+    item_dim: str | None = None,
+    weights: Any = None,
+    progressbar: bool = True,
 ) -> Source:
-    """Take the draws that `data` holds, those of soft assignments where it holds both."""
+    """Find what data hold that are opened already; arguments are those of :func:`summarize`."""
     where: dict[str, Any] = {"group": group, "sample_dims": sample_dims, "item_dim": item_dim, "weights": weights}
     if model is not None:
         if item_dim is not None:
@@ -54,39 +84,43 @@ def find_draws(
         return Source(
             as_allocation_probabilities(soft, weights=weights), "allocation probabilities computed from the model"
         )
-    if isinstance(data, PartitionDraws):
-        kind = "labels" if data.labels_are_sure else "allocation probabilities"
-        return Source(as_partition_draws(data, var_name, item_dim=item_dim, weights=weights), kind)
+    if isinstance(data, PairSource):
+        source = made_already(data, var_name, item_dim, weights)
+        return Source(source, "labels" if source.labels_are_sure else "allocation probabilities")
     if is_plain(data):
         data, var_name = read_plain(data, var_name), None
     dims = dim_names(sample_dims)
     if not (isinstance(data, (xr.Dataset, xr.DataTree)) or is_inference_data(data)):
-        if _are_soft(data, var_name, dims):
+        values = data.get(var_name) if isinstance(data, Mapping) else data
+        if isinstance(data, Mapping) and var_name is None and any(_is_soft(one, dims) for one in data.values()):
+            data = dataset_of_dict(data, 1, 2)
+        elif _is_soft(values, dims):
             return Source(as_allocation_probabilities(data, var_name, **where), "soft assignments")
-        return Source(as_partition_draws(data, var_name, **where), "labels")
+        else:
+            return Source(as_partition_draws(data, var_name, **where, progressbar=progressbar), "labels")
     dataset = group_dataset(data, group)
     if var_name is not None:
         if var_name in dataset and len(other_dims(dataset[var_name], dims)) == 2:
             return Source(as_allocation_probabilities(dataset, var_name, **where), f"soft assignments `{var_name}`")
-        return Source(as_partition_draws(dataset, var_name, **where), f"labels `{var_name}`")
+        draws = as_partition_draws(dataset, var_name, **where, progressbar=progressbar)
+        return Source(draws, f"labels `{var_name}`")
     hard = label_candidates(dataset, dims, item_dim)
     soft_ones = probability_candidates(dataset, dims, (item_dim, None))
     if len(soft_ones) == 1:
         return _soft_source(soft_ones[0], hard, where)
-    if len(soft_ones) > 1:
-        names = ", ".join(repr(str(v.name)) for v in (*soft_ones, *hard))
-        raise ValueError(f"`var_name` must say what to summarise; candidates: {names}.")
-    if not hard:
-        raise ValueError(_nothing(dataset, dims, item_dim))
-    return Source(as_partition_draws(hard[0] if len(hard) == 1 else dataset, **where), f"labels `{hard[0].name}`")
+    if soft_ones or len(hard) > 1:
+        names = listing(v.name for v in (*soft_ones, *hard))
+        raise ValueError(f"`var_name` must say which variable to take; candidates: {names}. {_BY_NAME}")
+    draws = as_partition_draws(hard[0] if hard else dataset, **where, progressbar=progressbar)
+    return Source(draws, f"labels `{hard[0].name}`")
 
 
-def _are_soft(data: Any, var_name: str | None, dims: tuple[str, ...]) -> bool:
-    """Whether an array, or the array of that name in a dict, has a dimension of components too."""
-    if isinstance(data, xr.DataArray):
-        return len(other_dims(data, dims)) == 2 and not {*dims, "sample"}.isdisjoint(data.dims)
-    values = data.get(var_name) if isinstance(data, Mapping) else data
-    return getattr(values, "ndim", 0) == 4
+def _is_soft(values: Any, dims: tuple[str, ...]) -> bool:
+    """Whether an array of floats has a dimension of components too."""
+    if isinstance(values, xr.DataArray) and {*dims, "sample"}.isdisjoint(values.dims):
+        return False
+    n_rest = len(other_dims(values, dims)) if isinstance(values, xr.DataArray) else getattr(values, "ndim", 0) - 2
+    return n_rest == 2 and values.dtype.kind == "f"
 
 
 def _soft_source(soft: xr.DataArray, hard: list[xr.DataArray], where: dict[str, Any]) -> Source:
@@ -96,8 +130,8 @@ def _soft_source(soft: xr.DataArray, hard: list[xr.DataArray], where: dict[str, 
     for labels in hard:
         if not _drawn_from(draws, labels, where["sample_dims"]):
             raise ValueError(
-                f"`var_name` must say what to summarise: the labels {labels.name!r} are not drawn from the soft "
-                f"assignments {soft.name!r}."
+                f"`var_name` must say which variable to take: the labels {labels.name!r} are not drawn from the soft "
+                f"assignments {soft.name!r}. {_BY_NAME}"
             )
         description += f"; the labels `{labels.name}` are drawn from them"
     return Source(draws, description)
@@ -123,15 +157,3 @@ def _drawn_from(draws: AllocationProbabilities, labels: xr.DataArray, sample_dim
         if abs(np.sum(own - squares, dtype=np.float64)) <= _FAR * spread + 1e-3:
             return True
     return False
-
-
-def _nothing(dataset: xr.Dataset, dims: tuple[str, ...], item_dim: str | None) -> str:
-    items = "items" if item_dim is None else f"`item_dim` {item_dim!r}"
-    present = ", ".join(f"{name} {v.dims}" for name, v in dataset.data_vars.items()) or "none"
-    hint = hint_at_dims(dataset.data_vars.values(), dims, (item_dim,))
-    return (
-        f"`idata` holds neither labels nor soft assignments over {dims} and {items}; present: {present}."
-        f"{hint} If the labels of a mixture were marginalised out, pass the PyMC model too: "
-        "summarize(idata, model=model). Else store the logarithms of the allocation probabilities, as a Deterministic "
-        "or a generated quantity, and name them by `var_name`."
-    )
