@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
-from typing import Any, Self
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -15,12 +15,12 @@ from posterior_consensus.bounds.budget import Budget, Deadline, Foreseen
 from posterior_consensus.bounds.methods import BOUNDS, family_of
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.evaluate.expectation import mean_loss
-from posterior_consensus.losses.lookup import loss_attrs, needed_by, objective_from, objective_of
+from posterior_consensus.losses.lookup import needed_by, objective_of
 from posterior_consensus.losses.record import Objective
-from posterior_consensus.results import display
+from posterior_consensus.results import display, stored_as
+from posterior_consensus.results.storage import Stored
 from posterior_consensus.results.work import Info
 from posterior_consensus.runtime.arguments import check_seconds
-from posterior_consensus.sources.containers import Stored, stored
 from posterior_consensus.sources.labels import as_pair_source
 
 _SAME = 1e-12  # relative difference of losses that is rounding
@@ -52,15 +52,20 @@ class Certificate(Stored):
         The method's record of its work.
     """
 
-    partition: xr.DataArray
-    loss: Objective
-    expected_loss: float
-    lower_bound: float
-    method: str
-    seconds: float
-    better: xr.DataArray | None
-    better_loss: float
-    info: Info | None = None
+    partition: xr.DataArray = field(metadata=stored_as.array("certified_partition", of_items=True))
+    loss: Objective = field(metadata=stored_as.loss("certificate_"))
+    expected_loss: float = field(metadata=stored_as.number("certified_loss", measured=True))
+    lower_bound: float = field(metadata=stored_as.number("certified_lower_bound", measured=True))
+    method: str = field(metadata=stored_as.attribute("certificate_method"))
+    seconds: float = field(metadata=stored_as.attribute("certificate_seconds"))
+    better: xr.DataArray | None = field(metadata=stored_as.array("better_partition"))
+    better_loss: float = field(metadata=stored_as.number("better_loss", measured=True))
+    info: Info | None = field(default=None, metadata=stored_as.work("certificate_info"))
+
+    _also_stored: ClassVar = {
+        "gap": stored_as.number("certified_gap"),
+        "status": stored_as.attribute("certificate_status"),
+    }
 
     @property
     def gap(self) -> float:
@@ -71,43 +76,6 @@ class Certificate(Stored):
     def status(self) -> str:
         """Return "optimal" where the gap is below 1e-9, else "bounded"."""
         return status(self.gap)
-
-    def to_dataset(self) -> xr.Dataset:
-        """Partition, expected loss, bound and gap as a Dataset that any file format holds."""
-        measure = {"loss": self.loss.name, "unit": self.loss.unit}
-        variables: dict[str, Any] = {
-            "certified_partition": self.partition.rename("certified_partition"),
-            "certified_loss": ((), self.expected_loss, measure),
-            "certified_lower_bound": ((), self.lower_bound, measure),
-            "certified_gap": self.gap,
-        }
-        if self.better is not None:
-            variables["better_partition"] = self.better.rename("better_partition")
-            variables["better_loss"] = ((), self.better_loss, measure)
-        attrs: dict[str, Any] = {
-            "certificate_status": self.status,
-            "certificate_method": self.method,
-            "certificate_seconds": self.seconds,
-        }
-        if self.info is not None:
-            attrs["certificate_info"] = self.info.to_json()
-        return stored(self.partition, variables, attrs | loss_attrs(self.loss, "certificate_"))
-
-    @classmethod
-    def _restored(cls, dataset: xr.Dataset) -> Self:
-        expected = float(dataset["certified_loss"])
-        found = "better_partition" in dataset
-        return cls(
-            partition=dataset["certified_partition"].rename("partition"),
-            loss=objective_from(dataset.attrs, "certificate_"),
-            expected_loss=expected,
-            lower_bound=float(dataset["certified_lower_bound"]),
-            method=dataset.attrs["certificate_method"],
-            seconds=float(dataset.attrs["certificate_seconds"]),
-            better=dataset["better_partition"].rename("better") if found else None,
-            better_loss=float(dataset["better_loss"]) if found else expected,
-            info=Info.from_json(dataset.attrs["certificate_info"]) if "certificate_info" in dataset.attrs else None,
-        )
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for the partition, for a better one if there is one, and for the bound."""

@@ -32,18 +32,12 @@ from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.plots.four_panels import four_panels
 from posterior_consensus.results import display
+from posterior_consensus.results.plain import as_json, from_json
+from posterior_consensus.results.storage import HasDataset, reading
 from posterior_consensus.runtime.arguments import check_between, check_seconds
 from posterior_consensus.runtime.cluster import using
 from posterior_consensus.runtime.progress import waiting
-from posterior_consensus.sources.containers import (
-    HasDataset,
-    as_json,
-    from_json,
-    group_dataset,
-    is_inference_data,
-    opened,
-    reading,
-)
+from posterior_consensus.sources.containers import group_dataset, is_inference_data, opened
 from posterior_consensus.sources.labels import from_store
 from posterior_consensus.summary.clock import Clock
 from posterior_consensus.summary.finding import find_draws
