@@ -18,7 +18,7 @@ from posterior_consensus.bounds.methods import quick_bound
 from posterior_consensus.consensus.methods import METHODS, check_no_method, unknown_method
 from posterior_consensus.consensus.refinement import ORDERS, Order, check_refinement, refined_labels
 from posterior_consensus.consensus.selection import Candidate
-from posterior_consensus.consensus.threshold import consistent_interval, pair_means, threshold_of
+from posterior_consensus.consensus.threshold import Threshold, consistent_interval, pair_means, threshold_of
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import HasLabels, Labels
 from posterior_consensus.evaluate.expectation import loss_and_error
@@ -27,9 +27,10 @@ from posterior_consensus.losses.partition_losses import binder
 from posterior_consensus.losses.record import Need, Objective, PairLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
-from posterior_consensus.results.work import Asked, Info, SearchInfo, Threshold
+from posterior_consensus.results.work import Asked, Info
 from posterior_consensus.runtime.arguments import as_generator, check_clusters, unknown_option
 from posterior_consensus.runtime.cluster import using
+from posterior_consensus.search.runs import SearchInfo
 from posterior_consensus.sources.labels import as_pair_source
 
 _SHARED = {"n_clusters", "max_clusters", "rng", "progressbar"}  # what every method takes

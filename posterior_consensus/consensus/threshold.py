@@ -19,6 +19,7 @@ from posterior_consensus.losses.partition_losses import binder, pairs
 from posterior_consensus.losses.record import Objective
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
+from posterior_consensus.results.work import Info
 from posterior_consensus.runtime.arguments import as_generator, check_between
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.search.engine import search
@@ -30,6 +31,15 @@ _MOST_ROUNDS = 20
 _SAME = 1e-4  # of tau, below which another round would find the same partition
 _PAIRS = 20_000  # looked at for the start
 _PAIRS_AT_ONCE = 1_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Threshold(Info):
+    """The pair threshold `tau` that was given, and the mean similarities of pairs `within` and `between` clusters."""
+
+    tau: float
+    within: float
+    between: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -15,8 +15,9 @@ from posterior_consensus.losses.lookup import is_binder
 from posterior_consensus.plots.axes import MOST_IN_ROW, MOST_OF_PAIRS, SOME_OF_PAIRS
 from posterior_consensus.results import display
 from posterior_consensus.results.display import counted
-from posterior_consensus.results.work import Asked, SearchInfo
+from posterior_consensus.results.work import Asked
 from posterior_consensus.runtime import memory
+from posterior_consensus.search.runs import SearchInfo
 from posterior_consensus.summary.answers import answers_in_short, answers_reported, further_answers
 from posterior_consensus.summary.references import REFERENCES, cited_keys, loss_key
 
