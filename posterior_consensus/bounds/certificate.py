@@ -12,7 +12,7 @@ import xarray as xr
 
 from posterior_consensus.bounds.bound import relative_gap, status
 from posterior_consensus.bounds.budget import Budget, Deadline, Foreseen
-from posterior_consensus.bounds.methods import BOUNDS, family_of
+from posterior_consensus.bounds.methods import BOUNDS, family_of, too_many_pairs
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.evaluate.expectation import mean_loss
 from posterior_consensus.losses.lookup import needed_by, objective_of
@@ -25,6 +25,8 @@ from posterior_consensus.sources.labels import as_pair_source
 
 _SAME = 1e-12  # relative difference of losses that is rounding
 _SECONDS = 60.0  # estimated time of the work
+_QUICK_SECONDS = 0.3  # the same, beside other results
+_MOST_LABELS = 500_000_000  # of more, that time matches too few draws for a bound of any use
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,6 +52,8 @@ class Certificate(Stored):
         Its expected loss; that of the partition if there is none.
     info : BinderBoundInfo, VIBoundInfo, RelaxationInfo, MatchingInfo or None
         The method's record of its work.
+    left_out : str
+        What was not computed for the bound and why, as a sentence; empty where nothing was left out.
     """
 
     partition: xr.DataArray = field(metadata=stored_as.array("certified_partition", of_items=True))
@@ -61,6 +65,7 @@ class Certificate(Stored):
     better: xr.DataArray | None = field(metadata=stored_as.array("better_partition"))
     better_loss: float = field(metadata=stored_as.number("better_loss", measured=True))
     info: Info | None = field(default=None, metadata=stored_as.work("certificate_info"))
+    left_out: str = field(default="", metadata=stored_as.attribute("certificate_left_out"))
 
     _also_stored: ClassVar = {
         "gap": stored_as.number("certified_gap"),
@@ -215,4 +220,23 @@ def certificate_within(
         better=source.items.array(found, "better") if is_better else None,
         better_loss=float(best if is_better else expected),
         info=bound.info,
+        left_out=bound.left_out,
     )
+
+
+def quick_certificate(
+    source: PairSource, partition: Any, record: Objective, *, seconds: float | None, progressbar: bool
+) -> tuple[Certificate | None, str]:
+    """A certificate for little work, where it can be of use; else None, and why there is none, as a sentence.
+
+    There is nothing to say of a loss without a bounding method.
+    """
+    if family_of(record) is None:
+        return None, ""
+    if source.n_items * (source.n_draws or 1) > _MOST_LABELS:
+        return None, f"No certificate was computed, as there are more than {_MOST_LABELS:,} labels."
+    budget = Foreseen(min(_QUICK_SECONDS, np.inf if seconds is None else seconds))
+    try:
+        return certificate_within(budget, source, partition, record, progressbar=progressbar), ""
+    except MemoryError:
+        return None, too_many_pairs(source.n_items)
