@@ -281,6 +281,8 @@ def _write(name: str, path: Path, options: argparse.Namespace, summary: Summary)
 
 def as_json(summary: Summary) -> dict[str, Any]:
     """What the summary found, as JSON holds it: NaN and infinity become null."""
+    from posterior_consensus.bounds.bound import status
+
     best, ball, diagnosis, answers = summary.consensus, summary.ball, summary.diagnosis, summary.answers
     dim = summary.draws.items.dim
     names = best.labels[dim].values.tolist() if dim in best.labels.coords else range(best.labels.size)
@@ -295,8 +297,8 @@ def as_json(summary: Summary) -> dict[str, Any]:
         "unit": best.loss.unit,
         "expected_loss": best.expected_loss,
         "mcse": best.mcse,
-        "lower_bound": summary.certificate.lower_bound if summary.certificate else None,
-        "optimality": summary.certificate.status if summary.certificate else None,
+        "lower_bound": summary.lower_bound,
+        "optimality": None if summary.gap is None else status(summary.gap),
         "ball": {"prob": ball.prob, "radius": ball.radius, "loss": ball.loss.name, "coverage": ball.coverage},
         "answers": None
         if answers is None

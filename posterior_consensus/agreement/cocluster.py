@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Self
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,12 +18,12 @@ from posterior_consensus.ensemble.partitions import canonical_rows, smallest_dty
 from posterior_consensus.evaluate.expectation import mean_between
 from posterior_consensus.kernels import mutual_information
 from posterior_consensus.losses.partition_losses import jaccard
-from posterior_consensus.results import display
+from posterior_consensus.results import display, stored_as
+from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import as_generator, check_count
 from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.runtime.progress import track
-from posterior_consensus.sources.containers import Stored, stored
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -54,10 +54,10 @@ class Coclustering(Stored):
         Mutual information of the rows and columns themselves, in bits: what no clusterings exceed.
     """
 
-    row_labels: xr.DataArray
-    column_labels: xr.DataArray
-    trace: xr.Dataset
-    table_information: float
+    row_labels: xr.DataArray = field(metadata=stored_as.array("cocluster_of_row", _DIMS, of_items=True))
+    column_labels: xr.DataArray = field(metadata=stored_as.array("cocluster_of_column", _DIMS))
+    trace: xr.Dataset = field(metadata=stored_as.table("coclustering_{}", _TRACE, _DIMS))
+    table_information: float = field(metadata=stored_as.attribute("coclustering_table_information"))
 
     @property
     def row_draws(self) -> PartitionDraws:
@@ -68,30 +68,6 @@ class Coclustering(Stored):
     def column_draws(self) -> PartitionDraws:
         """The column clusterings as draws."""
         return _as_draws(self.column_labels)
-
-    def to_dataset(self) -> xr.Dataset:
-        """Labels and trace as a Dataset that any file format holds."""
-        variables: dict[str, Any] = {
-            "cocluster_of_row": self.row_labels.rename(clustering=_DIMS["clustering"]),
-            "cocluster_of_column": self.column_labels.rename(clustering=_DIMS["clustering"]),
-        }
-        variables |= {f"coclustering_{name}": self.trace[name].rename(round=_DIMS["round"]) for name in _TRACE}
-        rows = self.row_labels.isel(clustering=0, drop=True)
-        return stored(rows, variables, {"coclustering_table_information": self.table_information})
-
-    @classmethod
-    def _restored(cls, dataset: xr.Dataset) -> Self:
-        def labels(name: str) -> xr.DataArray:
-            found = dataset[f"cocluster_of_{name}"].rename({_DIMS["clustering"]: "clustering"})
-            return found.rename(f"{name}_labels")
-
-        trace = {name: dataset[f"coclustering_{name}"].rename({_DIMS["round"]: "round"}) for name in _TRACE}
-        return cls(
-            row_labels=labels("row"),
-            column_labels=labels("column"),
-            trace=xr.Dataset(trace),
-            table_information=float(dataset.attrs["coclustering_table_information"]),
-        )
 
     def to_dataframe(self) -> pd.DataFrame:
         """The trace, a row for each round."""

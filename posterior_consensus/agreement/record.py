@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, Self
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +14,10 @@ import xarray as xr
 from scipy.sparse.csgraph import connected_components
 
 from posterior_consensus.evaluate.expectation import losses_between
-from posterior_consensus.losses.lookup import loss_attrs, loss_from
 from posterior_consensus.losses.partition_losses import jaccard
 from posterior_consensus.losses.record import PartitionLoss
-from posterior_consensus.results import display
-from posterior_consensus.sources.containers import Stored, as_json, names_from_json, stored
+from posterior_consensus.results import display, stored_as
+from posterior_consensus.results.storage import Stored
 
 Floats = npt.NDArray[np.float64]
 Status = Literal["agreement", "search noise", "different modes"]
@@ -29,6 +28,7 @@ _HALF = 0.5  # share of the distance without a price that is left where it was n
 _OF_PRICE = ("averaged_jaccard", "expected_loss", "disagreement", "objective")
 _OF_CHAIN = ("own_loss", "own_mcse")
 _AXES = {"price": "agreement_price", "chain": "agreement_chain"}  # where they are stored
+_NAMES = {"chain": "agreement_names"}
 _MOST_NAMED = 6  # chains of a group
 
 
@@ -50,10 +50,14 @@ class AgreementPath(Stored):
         Whether these are the chains of one posterior, or analyses that were given one by one.
     """
 
-    labels: xr.DataArray
-    table: xr.Dataset
-    loss: PartitionLoss
-    of_chains: bool
+    labels: xr.DataArray = field(
+        metadata=stored_as.array("labels_by_agreement_price", _AXES, in_words=_NAMES, of_items=True)
+    )
+    table: xr.Dataset = field(
+        metadata=stored_as.table("agreement_{}", (*_OF_PRICE, *_OF_CHAIN), _AXES, in_words=_NAMES)
+    )
+    loss: PartitionLoss = field(metadata=stored_as.loss("agreement_"))
+    of_chains: bool = field(metadata=stored_as.flag("agreement_of_chains"))
 
     @property
     def names(self) -> tuple[Hashable, ...]:
@@ -110,42 +114,6 @@ class AgreementPath(Stored):
         return (
             f"{what.capitalize()} in different modes, {_in_words(self.groups)}: a price of {EARLY:g} changes the "
             f"averaged Jaccard index between these groups {rise} only."
-        )
-
-    def to_dataset(self) -> xr.Dataset:
-        """Labels and table as a Dataset that any file format holds."""
-        table = self.table.reset_coords(drop=True)
-        chains = np.array([str(name) for name in self.names])
-        dressed = {"labels_by_agreement_price": self.labels, **{f"agreement_{name}": table[name] for name in table}}
-        variables = {
-            name: value.rename({dim: _AXES[dim] for dim in ("price", "chain") if dim in value.dims})
-            for name, value in dressed.items()
-        }
-        variables = {
-            name: value.assign_coords(agreement_chain=chains) if "agreement_chain" in value.dims else value
-            for name, value in variables.items()
-        }
-        attrs = loss_attrs(self.loss, "agreement_") | {
-            "agreement_names": as_json(self.names),
-            "agreement_of_chains": int(self.of_chains),
-        }
-        items = self.labels.isel(price=0, chain=0, drop=True)
-        return stored(items, variables, attrs)
-
-    @classmethod
-    def _restored(cls, dataset: xr.Dataset) -> Self:
-        names = list(names_from_json(dataset.attrs["agreement_names"]))
-        back = {new: old for old, new in _AXES.items()}
-
-        def dressed(name: str) -> xr.DataArray:
-            value = dataset[name].rename({dim: back[str(dim)] for dim in dataset[name].dims if dim in back})
-            return value.assign_coords(chain=names) if "chain" in value.dims else value
-
-        return cls(
-            labels=dressed("labels_by_agreement_price").rename("labels"),
-            table=xr.Dataset({name: dressed(f"agreement_{name}") for name in (*_OF_PRICE, *_OF_CHAIN)}),
-            loss=loss_from(dataset.attrs, "agreement_"),
-            of_chains=bool(dataset.attrs["agreement_of_chains"]),
         )
 
     def to_dataframe(self) -> pd.DataFrame:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, Self
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,12 +19,12 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.evaluate.expectation import loss_matrix
 from posterior_consensus.evaluate.similarity import batch_shifts, similarity_errors
-from posterior_consensus.losses.lookup import as_metric, loss_attrs, loss_from, loss_of
+from posterior_consensus.losses.lookup import as_metric, loss_of
 from posterior_consensus.losses.record import PartitionLoss
-from posterior_consensus.results import display
+from posterior_consensus.results import display, stored_as
+from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import as_generator, check_count
-from posterior_consensus.sources.containers import Stored, stored
 from posterior_consensus.sources.door import as_draws
 
 Floats = npt.NDArray[np.float64]
@@ -69,15 +69,15 @@ class PosteriorComparison(Stored):
         Number of draws of each posterior that were matched.
     """
 
-    distances: xr.Dataset
-    within: xr.DataArray
-    items: xr.Dataset
-    similarity: xr.DataArray
-    transport: xr.DataArray
-    particles_a: xr.DataArray
-    particles_b: xr.DataArray
-    loss: PartitionLoss
-    n_matched: int
+    distances: xr.Dataset = field(metadata=stored_as.table("posterior_{}", _DISTANCES))
+    within: xr.DataArray = field(metadata=stored_as.array("posterior_within"))
+    items: xr.Dataset = field(metadata=stored_as.table("company_{}", _OF_ITEMS, of_items=True))
+    similarity: xr.DataArray = field(metadata=stored_as.array("posterior_similarity"))
+    transport: xr.DataArray = field(metadata=stored_as.array("posterior_transport"))
+    particles_a: xr.DataArray = field(metadata=stored_as.array("posterior_particles_a"))
+    particles_b: xr.DataArray = field(metadata=stored_as.array("posterior_particles_b"))
+    loss: PartitionLoss = field(metadata=stored_as.loss("posterior_"))
+    n_matched: int = field(metadata=stored_as.attribute("posterior_matched"))
 
     @property
     def difference(self) -> xr.DataArray:
@@ -105,37 +105,6 @@ class PosteriorComparison(Stored):
         if not excess > _CLEAR * error:
             return f"The two posteriors are {far} apart, within Monte Carlo error no farther than halves of one."
         return f"The two posteriors differ: by {display.quantity(excess, unit, 3)} more than halves of one do."
-
-    def to_dataset(self) -> xr.Dataset:
-        """All of it as a Dataset that any file format holds."""
-        variables: dict[str, Any] = {
-            "posterior_similarity": self.similarity,
-            "posterior_transport": self.transport,
-            "posterior_particles_a": self.particles_a,
-            "posterior_particles_b": self.particles_b,
-            "posterior_within": self.within,
-        }
-        variables |= {f"posterior_{name}": value for name, value in self.distances.items()}
-        variables |= {f"company_{name}": self.items[name] for name in _OF_ITEMS}
-        attrs = {"posterior_matched": self.n_matched}
-        return stored(self.items["difference"], variables, attrs | loss_attrs(self.loss, "posterior_"))
-
-    @classmethod
-    def _restored(cls, dataset: xr.Dataset) -> Self:
-        def read(name: str) -> xr.DataArray:
-            return dataset[f"posterior_{name}"].rename(name)
-
-        return cls(
-            distances=xr.Dataset({name: read(name) for name in _DISTANCES}),
-            within=read("within"),
-            items=xr.Dataset({name: dataset[f"company_{name}"] for name in _OF_ITEMS}),
-            similarity=read("similarity"),
-            transport=read("transport"),
-            particles_a=read("particles_a"),
-            particles_b=read("particles_b"),
-            loss=loss_from(dataset.attrs, "posterior_"),
-            n_matched=int(dataset.attrs["posterior_matched"]),
-        )
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each item, those whose company differs most first."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Self
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,11 +13,11 @@ import xarray as xr
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import distinct_rows
 from posterior_consensus.evaluate.expectation import loss_matrix
-from posterior_consensus.losses.lookup import as_metric, loss_attrs, loss_from, loss_of
+from posterior_consensus.losses.lookup import as_metric, loss_of
 from posterior_consensus.losses.record import PartitionLoss
-from posterior_consensus.results import display
+from posterior_consensus.results import display, stored_as
+from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime.arguments import check_between
-from posterior_consensus.sources.containers import Stored, stored
 from posterior_consensus.sources.door import as_draws
 
 BOUNDS = ("horizontal", "upper_vertical", "lower_vertical")
@@ -48,48 +48,19 @@ class CredibleBall(Stored):
         The metric.
     """
 
-    center: xr.DataArray
-    radius: float
-    prob: float
-    coverage: float
-    horizontal: xr.DataArray
-    upper_vertical: xr.DataArray
-    lower_vertical: xr.DataArray
-    distances: xr.DataArray
-    loss: PartitionLoss
-
-    def to_dataset(self) -> xr.Dataset:
-        """Center, radius and bounds as a Dataset that any file format holds."""
-        measure = {"loss": self.loss.name, "unit": self.loss.unit}
-        variables: dict[str, Any] = {
-            "ball_center": self.center.rename("ball_center"),
-            "ball_radius": ((), self.radius, measure),
-            "ball_coverage": self.coverage,
-            "ball_distance": self.distances.rename(_STORED_SAMPLE),
-        }
-        for name in BOUNDS:
-            bound = getattr(self, name)
-            variables[name] = bound.drop_vars("distance")
-            variables[f"{name}_distance"] = (bound.dims[:1], bound["distance"].values, measure)
-        return stored(self.center, variables, {"ball_prob": self.prob} | loss_attrs(self.loss, "ball_"))
-
-    @classmethod
-    def _restored(cls, dataset: xr.Dataset) -> Self:
-        bounds = {
-            name: dataset[name].assign_coords(distance=(f"{name}_bound", dataset[f"{name}_distance"].values))
-            for name in BOUNDS
-        }
-        return cls(
-            center=dataset["ball_center"].rename("center"),
-            radius=float(dataset["ball_radius"]),
-            prob=float(dataset.attrs["ball_prob"]),
-            coverage=float(dataset["ball_coverage"]),
-            **bounds,
-            distances=dataset["ball_distance"]
-            .rename({new: old for old, new in _STORED_SAMPLE.items()})
-            .rename("distance"),
-            loss=loss_from(dataset.attrs, "ball_"),
-        )
+    center: xr.DataArray = field(metadata=stored_as.array("ball_center", of_items=True))
+    radius: float = field(metadata=stored_as.number("ball_radius", measured=True))
+    prob: float = field(metadata=stored_as.attribute("ball_prob"))
+    coverage: float = field(metadata=stored_as.number("ball_coverage"))
+    horizontal: xr.DataArray = field(metadata=stored_as.array("horizontal", apart={"distance": "horizontal_distance"}))
+    upper_vertical: xr.DataArray = field(
+        metadata=stored_as.array("upper_vertical", apart={"distance": "upper_vertical_distance"})
+    )
+    lower_vertical: xr.DataArray = field(
+        metadata=stored_as.array("lower_vertical", apart={"distance": "lower_vertical_distance"})
+    )
+    distances: xr.DataArray = field(metadata=stored_as.array("ball_distance", _STORED_SAMPLE, name="distance"))
+    loss: PartitionLoss = field(metadata=stored_as.loss("ball_"))
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each bound: clusters, distance from the center, and how many partitions tie."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Self
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,18 +21,19 @@ from posterior_consensus.ensemble.labels import LabelsInMemory
 from posterior_consensus.ensemble.partitions import HasLabels, Labels
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.evaluate.expectation import Floats, loss_matrix, one_or_many
-from posterior_consensus.losses.lookup import loss_attrs, loss_from, loss_of
+from posterior_consensus.losses.lookup import loss_of
 from posterior_consensus.losses.record import PartitionLoss
-from posterior_consensus.results import display
+from posterior_consensus.results import display, stored_as
+from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime.arguments import as_generator, check_above, check_between
 from posterior_consensus.runtime.progress import track, waiting
 from posterior_consensus.search.engine import search
-from posterior_consensus.sources.containers import Stored, stored, without_cluster_names
 from posterior_consensus.sources.door import as_draws
 
 _SAMPLE = ("sample", "chain", "draw", "weight")
 _STORED_SAMPLE = {name: f"density_{name}" for name in _SAMPLE}
 _STORED_TRAINING = {name: f"density_training_{name}" for name in _SAMPLE}
+_OF_MODES = {"score": "density_mode_score", "weight": "density_mode_weight"}
 _PEAKS = 6  # draws from which modes are looked for
 _FACTORS = np.array([0.5, 2.0])
 _TIE = 1e-12  # relative: sums in another order differ by rounding
@@ -68,16 +69,18 @@ class PartitionDensity(HasLabels, Stored):
     loss : PartitionLoss
     """
 
-    labels: xr.DataArray
-    modes: xr.DataArray
-    scores: xr.DataArray
-    to_higher: xr.DataArray
-    training: xr.DataArray
-    bandwidth: float
-    sensitivity: xr.Dataset
-    step: int
-    ess: float
-    loss: PartitionLoss
+    labels: xr.DataArray = field(metadata=stored_as.array("density_labels", of_items=True))
+    modes: xr.DataArray = field(metadata=stored_as.array("density_modes", {"mode": "density_mode"}, apart=_OF_MODES))
+    scores: xr.DataArray = field(metadata=stored_as.array("density_score", _STORED_SAMPLE, name="score"))
+    to_higher: xr.DataArray = field(metadata=stored_as.array("density_to_higher", _STORED_SAMPLE))
+    training: xr.DataArray = field(metadata=stored_as.array("density_training", _STORED_TRAINING))
+    bandwidth: float = field(metadata=stored_as.number("density_bandwidth", measured=True))
+    sensitivity: xr.Dataset = field(
+        metadata=stored_as.table("density_{}", ("rank_correlation", "p_value"), {"bandwidth": "density_tried"})
+    )
+    step: int = field(metadata=stored_as.attribute("density_step"))
+    ess: float = field(metadata=stored_as.number("density_ess"))
+    loss: PartitionLoss = field(metadata=stored_as.loss("density_"))
 
     def score(self, partitions: Any) -> xr.DataArray:
         """Mean of exp(-loss / bandwidth) over the training draws, of one partition or of many.
@@ -156,52 +159,6 @@ class PartitionDensity(HasLabels, Stored):
         judged, single = one_or_many(partitions, draws.items)
         rows = np.stack([draws.as_labels(partition, "partitions") for partition in judged])
         return kernel_of(rows, draws, self.loss, self.bandwidth), draws.samples, single
-
-    def to_dataset(self) -> xr.Dataset:
-        """Draws, scores and modes as a Dataset that any file format holds."""
-        sample = _STORED_TRAINING["sample"]
-        along = {new: (sample, self.training[old].values) for old, new in _STORED_TRAINING.items() if old != "sample"}
-        training = xr.DataArray(self.training.values, dims=(sample, self.labels.dims[0]), coords=along)
-        tried = xr.DataArray(self.sensitivity["bandwidth"].values, dims="density_tried")
-        variables: dict[str, Any] = {
-            "density_labels": self.labels,
-            "density_modes": self.modes.rename(mode="density_mode").drop_vars(["score", "weight"]),
-            "density_mode_score": ("density_mode", self.modes["score"].values),
-            "density_mode_weight": ("density_mode", self.modes["weight"].values),
-            "density_score": self.scores.rename(_STORED_SAMPLE),
-            "density_to_higher": self.to_higher.rename(_STORED_SAMPLE),
-            "density_training": training,
-            "density_bandwidth": ((), self.bandwidth, {"loss": self.loss.name, "unit": self.loss.unit}),
-            "density_tried_bandwidth": tried,
-            "density_rank_correlation": ("density_tried", self.sensitivity["rank_correlation"].values),
-            "density_p_value": ("density_tried", self.sensitivity["p_value"].values),
-            "density_ess": self.ess,
-        }
-        return stored(self.labels, variables, {"density_step": self.step} | loss_attrs(self.loss, "density_"))
-
-    @classmethod
-    def _restored(cls, dataset: xr.Dataset) -> Self:
-        own = without_cluster_names(dataset)
-        original = {new: old for old, new in _STORED_SAMPLE.items()}
-        labels = own["density_labels"]
-        training = own["density_training"]
-        along = {old: ("sample", training[new].values) for old, new in _STORED_TRAINING.items() if old != "sample"}
-        of_modes = {name: ("mode", own[f"density_mode_{name}"].values) for name in ("score", "weight")}
-        tried = {name: ("bandwidth", own[f"density_{name}"].values) for name in ("rank_correlation", "p_value")}
-        return cls(
-            labels=labels.rename("labels"),
-            modes=own["density_modes"].rename(density_mode="mode").assign_coords(of_modes).rename("modes"),
-            scores=own["density_score"].rename(original).rename("score"),
-            to_higher=own["density_to_higher"].rename(original).rename("to_higher"),
-            training=xr.DataArray(
-                training.values, dims=("sample", labels.dims[0]), coords=dict(labels.coords) | along, name="training"
-            ),
-            bandwidth=float(own["density_bandwidth"]),
-            sensitivity=xr.Dataset(tried, {"bandwidth": own["density_tried_bandwidth"].values}),
-            step=int(own.attrs["density_step"]),
-            ess=float(own["density_ess"]),
-            loss=loss_from(own.attrs, "density_"),
-        )
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each mode: its weight, number of clusters, score and p-value."""

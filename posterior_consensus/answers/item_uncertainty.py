@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
-from typing import Any, Self
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +13,8 @@ import xarray as xr
 
 from posterior_consensus.ensemble.items import cluster_names
 from posterior_consensus.evaluate.similarity import own_and_nearest
-from posterior_consensus.results import display
-from posterior_consensus.sources.containers import Stored, as_json, names_from_json, stored
+from posterior_consensus.results import display, stored_as
+from posterior_consensus.results.storage import Stored
 from posterior_consensus.sources.door import as_source
 
 
@@ -37,11 +37,13 @@ class ItemUncertainty(Stored):
         Names of the clusters, by number, as the partition has them.
     """
 
-    cluster: xr.DataArray
-    probability: xr.DataArray
-    nearest: xr.DataArray
-    nearest_probability: xr.DataArray
-    names: tuple[Hashable, ...]
+    cluster: xr.DataArray = field(metadata=stored_as.array("item_cluster", of_items=True))
+    probability: xr.DataArray = field(metadata=stored_as.array("item_probability"))
+    nearest: xr.DataArray = field(metadata=stored_as.array("item_nearest"))
+    nearest_probability: xr.DataArray = field(metadata=stored_as.array("item_nearest_probability"))
+    names: tuple[Hashable, ...] = field(metadata=stored_as.names("item_cluster_names"))
+
+    _also_stored: ClassVar = {"margin": stored_as.array("item_margin")}
 
     @property
     def margin(self) -> xr.DataArray:
@@ -56,20 +58,6 @@ class ItemUncertainty(Stored):
         order = np.lexsort([items, -np.nan_to_num(self.probability.values).round(12), self.cluster.values])
         first = np.unique(self.cluster.values[order], return_index=True)[1]
         return items[order][first]
-
-    def to_dataset(self) -> xr.Dataset:
-        """The five columns as a Dataset over the items."""
-        columns = (self.cluster, self.probability, self.nearest, self.nearest_probability, self.margin)
-        named = {f"item_{column.name}": column for column in columns}
-        return stored(self.cluster, named, {"item_cluster_names": as_json(self.names)})
-
-    @classmethod
-    def _restored(cls, dataset: xr.Dataset) -> Self:
-        names = ("cluster", "probability", "nearest", "nearest_probability")
-        return cls(
-            **{name: dataset[f"item_{name}"].rename(name) for name in names},
-            names=names_from_json(dataset.attrs["item_cluster_names"]),
-        )
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each item, in the order of the data, with the clusters' names."""

@@ -16,9 +16,9 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.evaluate.expectation import draw_losses, mean_loss, partition_loss
 from posterior_consensus.losses.partition_losses import binder, vi
 from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.results.storage import stored
 from posterior_consensus.runtime.arguments import as_generator, check_between
 from posterior_consensus.runtime.progress import track
-from posterior_consensus.sources.containers import stored
 from posterior_consensus.sources.door import as_draws
 
 Floats = npt.NDArray[np.float64]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
-from typing import Any, Self
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +16,11 @@ from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.evaluate.expectation import draw_losses, mean_loss
 from posterior_consensus.kernels.loss import LinearLoss
-from posterior_consensus.losses.lookup import loss_attrs, needed_by, objective_from, objective_of
+from posterior_consensus.losses.lookup import needed_by, objective_of
 from posterior_consensus.losses.record import Objective, PairLoss
-from posterior_consensus.results import display
+from posterior_consensus.results import display, stored_as
+from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime.progress import track
-from posterior_consensus.sources.containers import Stored, as_json, names_from_json, stored
 from posterior_consensus.sources.door import as_source
 
 Floats = npt.NDArray[np.float64]
@@ -53,33 +53,15 @@ class ClusterMerges(Stored):
         None where a similarity matrix alone was given.
     """
 
-    partitions: xr.DataArray
-    table: xr.Dataset
-    loss: Objective
-    names: tuple[Hashable, ...]
-    n_draws: int | None
-
-    def to_dataset(self) -> xr.Dataset:
-        """Partitions and table as a Dataset that any file format holds."""
-        variables: dict[str, Any] = {"merged_labels": self.partitions.rename(n_clusters=_DIM)}
-        variables |= {f"merged_{name}": self.table[name].rename(n_clusters=_DIM) for name in (*_NUMBERS, *_COLUMNS)}
-        attrs: dict[str, Any] = loss_attrs(self.loss, "merged_") | {"merged_names": as_json(self.names)}
-        if self.n_draws is not None:
-            attrs["merged_draws"] = self.n_draws
-        return stored(self.partitions.isel(n_clusters=0, drop=True), variables, attrs)
-
-    @classmethod
-    def _restored(cls, dataset: xr.Dataset) -> Self:
-        columns = {
-            name: dataset[f"merged_{name}"].rename({_DIM: "n_clusters"}).rename(name) for name in (*_NUMBERS, *_COLUMNS)
-        }
-        return cls(
-            partitions=dataset["merged_labels"].rename({_DIM: "n_clusters"}).rename("partitions"),
-            table=xr.Dataset(columns),
-            loss=objective_from(dataset.attrs, "merged_"),
-            names=names_from_json(dataset.attrs["merged_names"]),
-            n_draws=int(dataset.attrs["merged_draws"]) if "merged_draws" in dataset.attrs else None,
-        )
+    partitions: xr.DataArray = field(
+        metadata=stored_as.array("merged_labels", {"n_clusters": "merged_to"}, of_items=True)
+    )
+    table: xr.Dataset = field(
+        metadata=stored_as.table("merged_{}", (*_NUMBERS, *_COLUMNS), {"n_clusters": "merged_to"})
+    )
+    loss: Objective = field(metadata=stored_as.loss("merged_"))
+    names: tuple[Hashable, ...] = field(metadata=stored_as.names("merged_names"))
+    n_draws: int | None = field(metadata=stored_as.attribute("merged_draws"))
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for the partition and for each merge."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,13 +15,13 @@ import xarray as xr
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.evaluate.expectation import draw_losses, mean_loss
-from posterior_consensus.losses.lookup import loss_attrs, needed_by, objective_from, objective_of
+from posterior_consensus.losses.lookup import needed_by, objective_of
 from posterior_consensus.losses.record import Objective, PairLoss
-from posterior_consensus.results import display
+from posterior_consensus.results import display, stored_as
+from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime.arguments import as_generator, check_count
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.search.engine import search
-from posterior_consensus.sources.containers import Stored, stored
 from posterior_consensus.sources.door import as_source
 
 Floats = npt.NDArray[np.float64]
@@ -54,10 +54,14 @@ class LossByNClusters(Stored):
         None where a similarity matrix alone was given.
     """
 
-    partitions: xr.DataArray
-    table: xr.Dataset
-    loss: Objective
-    n_draws: int | None
+    partitions: xr.DataArray = field(
+        metadata=stored_as.array("labels_by_n_clusters", {"n_clusters": "number_of_clusters"}, of_items=True)
+    )
+    table: xr.Dataset = field(
+        metadata=stored_as.table("{}_by_n_clusters", _COLUMNS, {"n_clusters": "number_of_clusters"})
+    )
+    loss: Objective = field(metadata=stored_as.loss("by_n_clusters_"))
+    n_draws: int | None = field(metadata=stored_as.attribute("by_n_clusters_draws"))
 
     @property
     def best(self) -> int:
@@ -69,25 +73,6 @@ class LossByNClusters(Stored):
         """Numbers, `best` included, whose difference to the least is at most two of its standard errors."""
         close = self.table["difference"] <= _CLEAR * self.table["difference_mcse"].fillna(0.0)
         return [int(k) for k in self.table["n_clusters"].values[close.values]]
-
-    def to_dataset(self) -> xr.Dataset:
-        """Partitions and table as a Dataset that any file format holds."""
-        variables: dict[str, Any] = {"labels_by_n_clusters": self.partitions.rename(n_clusters=_DIM)}
-        variables |= {f"{name}_by_n_clusters": self.table[name].rename(n_clusters=_DIM) for name in _COLUMNS}
-        attrs: dict[str, Any] = loss_attrs(self.loss, "by_n_clusters_")
-        if self.n_draws is not None:
-            attrs["by_n_clusters_draws"] = self.n_draws
-        return stored(self.partitions.isel(n_clusters=0, drop=True), variables, attrs)
-
-    @classmethod
-    def _restored(cls, dataset: xr.Dataset) -> Self:
-        columns = {name: dataset[f"{name}_by_n_clusters"].rename({_DIM: "n_clusters"}) for name in _COLUMNS}
-        return cls(
-            partitions=dataset["labels_by_n_clusters"].rename({_DIM: "n_clusters"}).rename("partitions"),
-            table=xr.Dataset(columns),
-            loss=objective_from(dataset.attrs, "by_n_clusters_"),
-            n_draws=int(dataset.attrs["by_n_clusters_draws"]) if "by_n_clusters_draws" in dataset.attrs else None,
-        )
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each number of clusters."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Self
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,11 +14,11 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.partitions import HasLabels, Labels, canonical_rows
 from posterior_consensus.evaluate.expectation import loss_and_error
-from posterior_consensus.losses.lookup import as_loss, loss_attrs, loss_from
+from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
-from posterior_consensus.results import display
+from posterior_consensus.results import display, stored_as
+from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime.arguments import as_generator, check_between, check_count, check_seconds
-from posterior_consensus.sources.containers import Stored, stored
 from posterior_consensus.sources.door import as_draws
 
 _LISTED = 8  # clusters
@@ -51,18 +51,20 @@ class PartialPartition(Stored, HasLabels):
         Expected loss of `completion`, its Monte Carlo standard error and effective sample size; NaN without one.
     """
 
-    labels: xr.DataArray
-    probability: float
-    mcse: float
-    ess: float
-    prob: float
-    n_items_bound: int
-    curve: xr.DataArray
-    completion: xr.DataArray | None
-    loss: PartitionLoss | None
-    expected_loss: float
-    expected_loss_mcse: float
-    expected_loss_ess: float
+    labels: xr.DataArray = field(metadata=stored_as.array("partial_labels", of_items=True))
+    probability: float = field(metadata=stored_as.number("partial_probability"))
+    mcse: float = field(metadata=stored_as.number("partial_mcse"))
+    ess: float = field(metadata=stored_as.number("partial_ess"))
+    prob: float = field(metadata=stored_as.attribute("partial_prob"))
+    n_items_bound: int = field(metadata=stored_as.number("partial_n_items_bound"))
+    curve: xr.DataArray = field(
+        metadata=stored_as.array("partial_curve", {"n_items": "partial_n_items"}, name="probability")
+    )
+    completion: xr.DataArray | None = field(metadata=stored_as.array("partial_completion"))
+    loss: PartitionLoss | None = field(metadata=stored_as.loss("partial_"))
+    expected_loss: float = field(metadata=stored_as.number("partial_expected_loss", measured=True))
+    expected_loss_mcse: float = field(metadata=stored_as.number("partial_expected_loss_mcse", measured=True))
+    expected_loss_ess: float = field(metadata=stored_as.number("partial_expected_loss_ess"))
 
     @property
     def n_items(self) -> int:
@@ -90,46 +92,6 @@ class PartialPartition(Stored, HasLabels):
         others = {0: "none is open", 1: "the other is open"}.get(n_open, f"the other {n_open} are open")
         probability = display.with_error(f"{self.probability:.3g}", self.mcse, self.ess)
         return f"With probability {probability}, {self.n_items} of {n} items ({dim}) are {clusters}; {others}."
-
-    def to_dataset(self) -> xr.Dataset:
-        """Everything but the draws as a Dataset that any file format holds."""
-        variables: dict[str, Any] = {
-            "partial_labels": self.labels.rename("partial_labels"),
-            "partial_probability": self.probability,
-            "partial_mcse": self.mcse,
-            "partial_ess": self.ess,
-            "partial_n_items_bound": self.n_items_bound,
-            "partial_curve": ("partial_n_items", self.curve.values),
-        }
-        attrs: dict[str, Any] = {"partial_prob": self.prob}
-        if self.completion is not None and self.loss is not None:
-            measure = {"loss": self.loss.name, "unit": self.loss.unit}
-            variables |= {
-                "partial_completion": self.completion.rename("partial_completion"),
-                "partial_expected_loss": ((), self.expected_loss, measure),
-                "partial_expected_loss_mcse": ((), self.expected_loss_mcse, measure),
-                "partial_expected_loss_ess": self.expected_loss_ess,
-            }
-            attrs |= loss_attrs(self.loss, "partial_")
-        return stored(self.labels, variables, attrs)
-
-    @classmethod
-    def _restored(cls, dataset: xr.Dataset) -> Self:
-        is_complete = "partial_completion" in dataset
-        return cls(
-            labels=dataset["partial_labels"].rename("labels"),
-            probability=float(dataset["partial_probability"]),
-            mcse=float(dataset["partial_mcse"]),
-            ess=float(dataset["partial_ess"]),
-            prob=float(dataset.attrs["partial_prob"]),
-            n_items_bound=int(dataset["partial_n_items_bound"]),
-            curve=_curve(dataset["partial_curve"].values),
-            completion=dataset["partial_completion"].rename("completion") if is_complete else None,
-            loss=loss_from(dataset.attrs, "partial_") if is_complete else None,
-            expected_loss=float(dataset["partial_expected_loss"]) if is_complete else np.nan,
-            expected_loss_mcse=float(dataset["partial_expected_loss_mcse"]) if is_complete else np.nan,
-            expected_loss_ess=float(dataset["partial_expected_loss_ess"]) if is_complete else np.nan,
-        )
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each cluster of sure items: how many there are, and the first few of them."""

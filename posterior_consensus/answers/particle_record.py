@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,10 +13,9 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import canonical_labels
 from posterior_consensus.evaluate.expectation import Floats, loss_matrix
 from posterior_consensus.evaluate.similarity import posterior_similarity_matrix
-from posterior_consensus.losses.lookup import loss_attrs, loss_from
 from posterior_consensus.losses.record import PartitionLoss
-from posterior_consensus.results import display
-from posterior_consensus.sources.containers import Stored, as_json, names_from_json, stored, without_cluster_names
+from posterior_consensus.results import display, stored_as
+from posterior_consensus.results.storage import Stored
 from posterior_consensus.sources.door import as_draws
 
 _STORED_SAMPLE = {name: f"particle_{name}" for name in ("sample", "chain", "draw", "weight")}
@@ -60,23 +59,27 @@ class Particles(Stored):
         The draws that the particles are of; None for particles that come back from where they were stored.
     """
 
-    partitions: xr.DataArray
-    weights: xr.DataArray
-    weights_mcse: xr.DataArray
-    weights_ess: xr.DataArray
-    mode: xr.DataArray
-    distance: float
-    distance_mcse: float
-    distance_ess: float
-    expected_loss: xr.DataArray
-    assignment: xr.DataArray
-    by_chain: xr.DataArray
-    path: xr.Dataset
-    loss: PartitionLoss
-    status: str
-    chains: tuple[Any, ...]
-    verdict: str
-    n_searched: int
+    partitions: xr.DataArray = field(metadata=stored_as.array("particle_partition", of_items=True))
+    weights: xr.DataArray = field(metadata=stored_as.array("particle_weight_of"))
+    weights_mcse: xr.DataArray = field(metadata=stored_as.array("particle_weight_mcse"))
+    weights_ess: xr.DataArray = field(metadata=stored_as.array("particle_weight_ess"))
+    mode: xr.DataArray = field(metadata=stored_as.array("particle_mode"))
+    distance: float = field(metadata=stored_as.number("particle_distance", measured=True))
+    distance_mcse: float = field(metadata=stored_as.number("particle_distance_mcse", measured=True))
+    distance_ess: float = field(metadata=stored_as.number("particle_distance_ess"))
+    expected_loss: xr.DataArray = field(metadata=stored_as.array("particle_expected_loss"))
+    assignment: xr.DataArray = field(metadata=stored_as.array("particle_assignment", _STORED_SAMPLE))
+    by_chain: xr.DataArray = field(
+        metadata=stored_as.array(
+            "particle_by_chain", {"chain": "particle_chain_name"}, in_words={"chain": "particle_chains"}
+        )
+    )
+    path: xr.Dataset = field(metadata=stored_as.table({"distance": "particle_path", "mcse": "particle_path_mcse"}))
+    loss: PartitionLoss = field(metadata=stored_as.loss("particle_"))
+    status: str = field(metadata=stored_as.attribute("particle_status"))
+    chains: tuple[Any, ...] = field(metadata=stored_as.names("particle_chains_apart"))
+    verdict: str = field(metadata=stored_as.attribute("particle_verdict"))
+    n_searched: int = field(metadata=stored_as.attribute("particle_items_searched"))
     draws: PartitionDraws | None = field(default=None, compare=False)
 
     @property
@@ -186,59 +189,6 @@ class Particles(Stored):
     def _check_number(self, name: str, k: Any) -> None:
         if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 0 <= k < self.n_particles:
             raise ValueError(f"`{name}` must be a particle from 0 to {self.n_particles - 1}; got {k!r}.")
-
-    def to_dataset(self) -> xr.Dataset:
-        """Particles and all that belongs to them as a Dataset that any file format holds."""
-        measure = {"loss": self.loss.name, "unit": self.loss.unit}
-        variables: dict[str, Any] = {
-            "particle_partition": self.partitions,
-            "particle_weight_of": self.weights,
-            "particle_weight_mcse": self.weights_mcse,
-            "particle_weight_ess": self.weights_ess,
-            "particle_mode": self.mode,
-            "particle_distance": ((), self.distance, measure),
-            "particle_distance_mcse": ((), self.distance_mcse, measure),
-            "particle_distance_ess": self.distance_ess,
-            "particle_expected_loss": self.expected_loss,
-            "particle_assignment": self.assignment.rename(_STORED_SAMPLE),
-            "particle_by_chain": (("particle_chain_name", "particle"), self.by_chain.values),
-            "particle_path": self.path["distance"],
-            "particle_path_mcse": self.path["mcse"],
-        }
-        attrs = {
-            "particle_chains": as_json(self.by_chain["chain"].values.tolist()),
-            "particle_status": self.status,
-            "particle_verdict": self.verdict,
-            "particle_items_searched": self.n_searched,
-            "particle_chains_apart": as_json(self.chains),
-        }
-        return stored(self._items, variables, attrs | loss_attrs(self.loss, "particle_"))
-
-    @classmethod
-    def _restored(cls, dataset: xr.Dataset) -> Self:
-        own, attrs = without_cluster_names(dataset), dataset.attrs
-        names = list(names_from_json(attrs["particle_chains"]))
-        return cls(
-            partitions=own["particle_partition"].rename("partitions"),
-            weights=own["particle_weight_of"].rename("weights"),
-            weights_mcse=own["particle_weight_mcse"].rename("weights_mcse"),
-            weights_ess=own["particle_weight_ess"].rename("weights_ess"),
-            mode=own["particle_mode"].rename("mode"),
-            distance=float(own["particle_distance"]),
-            distance_mcse=float(own["particle_distance_mcse"]),
-            distance_ess=float(own["particle_distance_ess"]),
-            expected_loss=own["particle_expected_loss"].rename("expected_loss"),
-            assignment=own["particle_assignment"]
-            .rename({new: old for old, new in _STORED_SAMPLE.items()})
-            .rename("assignment"),
-            by_chain=chain_shares(own["particle_by_chain"].values, names),
-            path=xr.Dataset({"distance": own["particle_path"], "mcse": own["particle_path_mcse"]}),
-            loss=loss_from(attrs, "particle_"),
-            status=attrs["particle_status"],
-            chains=names_from_json(attrs["particle_chains_apart"]),
-            verdict=attrs["particle_verdict"],
-            n_searched=int(attrs["particle_items_searched"]),
-        )
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each particle: weight and its error, clusters, expected loss in its region, loss from the first."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal, Self
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -12,10 +12,10 @@ import xarray as xr
 
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import HasLabels, Labels
-from posterior_consensus.results import display
+from posterior_consensus.results import display, stored_as
+from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime.arguments import check_share
 from posterior_consensus.search.trees import cut, tree
-from posterior_consensus.sources.containers import Stored, stored
 from posterior_consensus.sources.door import as_source
 
 LINKAGES = ("single", "complete")
@@ -43,11 +43,13 @@ class StableComponents(HasLabels, Stored):
         None where a similarity matrix alone was given.
     """
 
-    labels: xr.DataArray
-    level: float
-    linkage: Literal["single", "complete"]
-    curve: xr.DataArray | None
-    n_draws: int | None
+    labels: xr.DataArray = field(metadata=stored_as.array("stable_component", of_items=True))
+    level: float = field(metadata=stored_as.attribute("stable_components_level"))
+    linkage: Literal["single", "complete"] = field(metadata=stored_as.attribute("stable_components_linkage"))
+    curve: xr.DataArray | None = field(
+        metadata=stored_as.array("stable_components_by_level", {"level": "stable_level"}, name="n_components")
+    )
+    n_draws: int | None = field(metadata=stored_as.attribute("stable_components_draws"))
 
     @property
     def n_components(self) -> int:
@@ -66,27 +68,6 @@ class StableComponents(HasLabels, Stored):
         items = self.labels.indexes[dim] if dim in self.labels.indexes else pd.RangeIndex(self.labels.size)
         order = np.argsort(self.labels.values, kind="stable")
         return [items[rows].tolist() for rows in np.split(order, np.cumsum(self.sizes.values)[:-1])]
-
-    def to_dataset(self) -> xr.Dataset:
-        """Labels and curve as a Dataset that any file format holds."""
-        variables: dict[str, Any] = {"stable_component": self.labels}
-        attrs: dict[str, Any] = {"stable_components_level": self.level, "stable_components_linkage": self.linkage}
-        if self.curve is not None:
-            variables["stable_components_by_level"] = self.curve.rename(level=_DIM)
-        if self.n_draws is not None:
-            attrs["stable_components_draws"] = self.n_draws
-        return stored(self.labels, variables, attrs)
-
-    @classmethod
-    def _restored(cls, dataset: xr.Dataset) -> Self:
-        curve, attrs = "stable_components_by_level", dataset.attrs
-        return cls(
-            labels=dataset["stable_component"].rename("labels"),
-            level=float(attrs["stable_components_level"]),
-            linkage=attrs["stable_components_linkage"],
-            curve=dataset[curve].rename({_DIM: "level"}).rename("n_components") if curve in dataset else None,
-            n_draws=int(attrs["stable_components_draws"]) if "stable_components_draws" in attrs else None,
-        )
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each component: its size, its share of the items, and the first few of them."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -15,12 +16,34 @@ from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.losses.record import PartitionLoss
-from posterior_consensus.results.work import BinderBoundInfo
+from posterior_consensus.results.work import Info
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.progress import track
 
 BYTES_A_PAIR = 42  # of the costs, and of the packing of triangles
 SHARE_OF_RELAXATION = 0.1  # more than half of the narrowing is done by then
+
+
+@dataclass(frozen=True, kw_only=True)
+class BinderBoundInfo(Info):
+    """Record of the bound for Binder's loss, and of the method "exact".
+
+    Attributes
+    ----------
+    n_signatures : int
+        Number of signatures: items that are together in all draws share one.
+    n_packings, n_rounds, n_programs, n_branches : int
+        Packings of triangles, rounds of dual ascent, linear programs solved, and branchings.
+    n_steps : int
+        Steps of the semidefinite relaxation, which is used where a gap is left.
+    """
+
+    n_signatures: int
+    n_packings: int
+    n_rounds: int
+    n_programs: int
+    n_branches: int
+    n_steps: int
 
 
 def binder_bound(

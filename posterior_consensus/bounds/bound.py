@@ -25,12 +25,15 @@ class Bound:
         The partition of least expected loss that was found while bounding.
     info : Info or None
         Record of the work.
+    left_out : str
+        What was not computed and why, as a sentence; empty where nothing was left out.
     """
 
     value: float
     method: str
     partition: Labels | None = None
     info: Info | None = None
+    left_out: str = ""
 
 
 def relative_gap(expected_loss: float, lower_bound: float) -> float:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
-from typing import Any, Self
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -12,19 +12,21 @@ import xarray as xr
 
 from posterior_consensus.bounds.bound import relative_gap, status
 from posterior_consensus.bounds.budget import Budget, Deadline, Foreseen
-from posterior_consensus.bounds.methods import BOUNDS, family_of
+from posterior_consensus.bounds.methods import BOUNDS, family_of, too_many_pairs
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.evaluate.expectation import mean_loss
-from posterior_consensus.losses.lookup import loss_attrs, needed_by, objective_from, objective_of
+from posterior_consensus.losses.lookup import needed_by, objective_of
 from posterior_consensus.losses.record import Objective
-from posterior_consensus.results import display
+from posterior_consensus.results import display, stored_as
+from posterior_consensus.results.storage import Stored
 from posterior_consensus.results.work import Info
 from posterior_consensus.runtime.arguments import check_seconds
-from posterior_consensus.sources.containers import Stored, stored
 from posterior_consensus.sources.door import as_source
 
 _SAME = 1e-12  # relative difference of losses that is rounding
 _SECONDS = 60.0  # estimated time of the work
+_QUICK_SECONDS = 0.3  # the same, beside other results
+_MOST_LABELS = 500_000_000  # of more, that time matches too few draws for a bound of any use
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,17 +52,25 @@ class Certificate(Stored):
         Its expected loss; that of the partition if there is none.
     info : BinderBoundInfo, VIBoundInfo, RelaxationInfo, MatchingInfo or None
         The method's record of its work.
+    left_out : str
+        What was not computed for the bound and why, as a sentence; empty where nothing was left out.
     """
 
-    partition: xr.DataArray
-    loss: Objective
-    expected_loss: float
-    lower_bound: float
-    method: str
-    seconds: float
-    better: xr.DataArray | None
-    better_loss: float
-    info: Info | None = None
+    partition: xr.DataArray = field(metadata=stored_as.array("certified_partition", of_items=True))
+    loss: Objective = field(metadata=stored_as.loss("certificate_"))
+    expected_loss: float = field(metadata=stored_as.number("certified_loss", measured=True))
+    lower_bound: float = field(metadata=stored_as.number("certified_lower_bound", measured=True))
+    method: str = field(metadata=stored_as.attribute("certificate_method"))
+    seconds: float = field(metadata=stored_as.attribute("certificate_seconds"))
+    better: xr.DataArray | None = field(metadata=stored_as.array("better_partition"))
+    better_loss: float = field(metadata=stored_as.number("better_loss", measured=True))
+    info: Info | None = field(default=None, metadata=stored_as.work("certificate_info"))
+    left_out: str = field(default="", metadata=stored_as.attribute("certificate_left_out"))
+
+    _also_stored: ClassVar = {
+        "gap": stored_as.number("certified_gap"),
+        "status": stored_as.attribute("certificate_status"),
+    }
 
     @property
     def gap(self) -> float:
@@ -71,43 +81,6 @@ class Certificate(Stored):
     def status(self) -> str:
         """Return "optimal" where the gap is below 1e-9, else "bounded"."""
         return status(self.gap)
-
-    def to_dataset(self) -> xr.Dataset:
-        """Partition, expected loss, bound and gap as a Dataset that any file format holds."""
-        measure = {"loss": self.loss.name, "unit": self.loss.unit}
-        variables: dict[str, Any] = {
-            "certified_partition": self.partition.rename("certified_partition"),
-            "certified_loss": ((), self.expected_loss, measure),
-            "certified_lower_bound": ((), self.lower_bound, measure),
-            "certified_gap": self.gap,
-        }
-        if self.better is not None:
-            variables["better_partition"] = self.better.rename("better_partition")
-            variables["better_loss"] = ((), self.better_loss, measure)
-        attrs: dict[str, Any] = {
-            "certificate_status": self.status,
-            "certificate_method": self.method,
-            "certificate_seconds": self.seconds,
-        }
-        if self.info is not None:
-            attrs["certificate_info"] = self.info.to_json()
-        return stored(self.partition, variables, attrs | loss_attrs(self.loss, "certificate_"))
-
-    @classmethod
-    def _restored(cls, dataset: xr.Dataset) -> Self:
-        expected = float(dataset["certified_loss"])
-        found = "better_partition" in dataset
-        return cls(
-            partition=dataset["certified_partition"].rename("partition"),
-            loss=objective_from(dataset.attrs, "certificate_"),
-            expected_loss=expected,
-            lower_bound=float(dataset["certified_lower_bound"]),
-            method=dataset.attrs["certificate_method"],
-            seconds=float(dataset.attrs["certificate_seconds"]),
-            better=dataset["better_partition"].rename("better") if found else None,
-            better_loss=float(dataset["better_loss"]) if found else expected,
-            info=Info.from_json(dataset.attrs["certificate_info"]) if "certificate_info" in dataset.attrs else None,
-        )
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for the partition, for a better one if there is one, and for the bound."""
@@ -247,4 +220,23 @@ def certificate_within(
         better=source.items.array(found, "better") if is_better else None,
         better_loss=float(best if is_better else expected),
         info=bound.info,
+        left_out=bound.left_out,
     )
+
+
+def quick_certificate(
+    source: PairSource, partition: Any, record: Objective, *, seconds: float | None, progressbar: bool
+) -> tuple[Certificate | None, str]:
+    """A certificate for little work, where it can be of use; else None, and why there is none, as a sentence.
+
+    There is nothing to say of a loss without a bounding method.
+    """
+    if family_of(record) is None:
+        return None, ""
+    if source.n_items * (source.n_draws or 1) > _MOST_LABELS:
+        return None, f"No certificate was computed, as there are more than {_MOST_LABELS:,} labels."
+    budget = Foreseen(min(_QUICK_SECONDS, np.inf if seconds is None else seconds))
+    try:
+        return certificate_within(budget, source, partition, record, progressbar=progressbar), ""
+    except MemoryError:
+        return None, too_many_pairs(source.n_items)

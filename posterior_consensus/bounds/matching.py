@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
@@ -11,12 +13,20 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.evaluate.expectation import loss_matrix
 from posterior_consensus.losses.record import PartitionLoss
-from posterior_consensus.results.work import MatchingInfo
+from posterior_consensus.results.work import Info
 from posterior_consensus.runtime.progress import track
 
 _MOST_AT_ONCE = 1_000  # draws in a block
 _SECONDS_A_LABEL = 2.5e-9  # to count one item in a contingency table
 _SECONDS_A_CUBE = 8e-10  # to match draws, times their number to the third power
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatchingInfo(Info):
+    """Record of the bound for metrics: how many draws were matched, and how many at a time."""
+
+    n_matched_draws: int
+    n_at_once: int
 
 
 def matching_bound(

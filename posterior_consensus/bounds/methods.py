@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
-from posterior_consensus.bounds.binder import binder_bound
+from posterior_consensus.bounds.binder import BYTES_A_PAIR, binder_bound
 from posterior_consensus.bounds.bound import Bound
 from posterior_consensus.bounds.budget import Budget, Foreseen
 from posterior_consensus.bounds.matching import matching_bound
@@ -50,11 +51,23 @@ def _vi_bound(
     VI's own is left out where the budget does not suffice for its first steps.
     """
     if seconds_to_begin(draws) > (1 - _MATCHING_SHARE) * budget.left:
-        return matching_bound(draws, loss, incumbent, budget=budget, progressbar=progressbar)
+        bound = matching_bound(draws, loss, incumbent, budget=budget, progressbar=progressbar)
+        return replace(bound, left_out=too_many_pairs(draws.n_items))
     share = budget.part(_MATCHING_SHARE)
     by_matching = matching_bound(draws, loss, incumbent, budget=share, progressbar=progressbar)
     by_prices = vi_bound(draws, incumbent, budget=budget, progressbar=progressbar)
     return max(by_matching, by_prices, key=lambda bound: bound.value)
+
+
+def too_many_pairs(n_items: int) -> str:
+    """Say that a bound computed from pairs of items is left out, where the memory budget does not hold its matrices."""
+    size = BYTES_A_PAIR * n_items**2
+    if memory.fits(size):
+        return ""
+    return (
+        "No bound of the least expected loss was computed from pairs of items, as this would take "
+        f"{memory.in_words(size)} of memory."
+    )
 
 
 def _is_metric(loss: Objective) -> bool:

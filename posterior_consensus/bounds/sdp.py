@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from posterior_consensus.bounds.sdp_cuts import Cuts
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.losses.record import PairLoss
-from posterior_consensus.results.work import RelaxationInfo
+from posterior_consensus.results.work import NumbersInfo
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.executor import thread_pools
 from posterior_consensus.runtime.progress import track
@@ -36,6 +37,27 @@ _RESIDUALS = 3.0, 1.5  # ratio of the two at which the penalty changes, and by w
 _SETTLED = 1e-7
 _PATIENCE, _WORTH_WAITING = 16, 0.01  # bounds in a row that close less than this share of the gap
 _BYTES_A_PAIR = 120
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelaxationInfo(NumbersInfo):
+    """Record of the bound for the objective "kcc", and of the method "sdp".
+
+    Attributes
+    ----------
+    n_signatures : int
+        Number of items after those that are together in all draws are merged.
+    n_iter : int
+        Steps of the alternating direction method of multipliers; for the answer's number of clusters.
+    objectives, lower_bounds : list of float or None
+        Of "sdp", for each number of clusters that was tried: the objective "kcc" of the partition that was found, and
+        its lower bound.
+    """
+
+    n_signatures: int
+    n_iter: int
+    objectives: list[float] | None = None
+    lower_bounds: list[float] | None = None
 
 
 def sum_of_squares_bound(

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.bounds.bound import Bound
 from posterior_consensus.bounds.budget import Budget, OutOfBudget
+from posterior_consensus.bounds.distinct import DistinctDraws
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.evaluate.expectation import mean_loss
 from posterior_consensus.kernels import vi_bound as kernels
 from posterior_consensus.losses.partition_losses import vi
-from posterior_consensus.results.work import VIBoundInfo
+from posterior_consensus.results.work import Info
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.progress import track
 
@@ -24,9 +26,7 @@ Ints = npt.NDArray[np.int64]
 
 _ROUNDING = 1e-10  # bits; far above the rounding of sums of n products, so that the bound stays valid
 _ROWS_AT_ONCE = 2e7  # memberships of items in draws that one call of a kernel visits: well below a second
-_PILOT_ROWS = 1e7
 _SECONDS_A_ROW = 1e-8  # to compute tangents, for each membership of an item in a draw
-_PILOT_DRAWS = 200
 _PILOT_SHARE = 0.4
 _RATE = 0.1  # penalty of the augmented Lagrangian: bits an item pays for another if their means fully disagree
 _FAR = 0.3  # bits; a group this far above the item's best is solved only every _ALL_GROUPS_EVERY steps
@@ -48,6 +48,28 @@ _TRIANGLES_AT_ONCE_PER_ITEM = 20
 _VIOLATION = 0.02
 _PATIENCE = 800
 _NEGLIGIBLE = 2e-6  # relative gain of the bound in _PATIENCE steps that is not worth waiting for
+
+
+@dataclass(frozen=True, kw_only=True)
+class VIBoundInfo(Info):
+    """Record of the bound for VI.
+
+    Attributes
+    ----------
+    n_merged_items : int
+        Number of items after those that are together in all draws are merged.
+    n_steps : int
+        Steps of the augmented Lagrangian method.
+    n_triangles : int
+        Triangle inequalities with a Lagrange multiplier above 0.
+    size_groups : list of int
+        Largest size of each group of cluster sizes.
+    """
+
+    n_merged_items: int
+    n_steps: int
+    n_triangles: int
+    size_groups: list[int]
 
 
 def vi_bound(draws: PartitionDraws, incumbent: Labels, *, budget: Budget, progressbar: bool = True) -> Bound:
@@ -88,7 +110,7 @@ def vi_bound(draws: PartitionDraws, incumbent: Labels, *, budget: Budget, progre
     a valid bound. They are improved by an augmented Lagrangian method, whose steps are conditional-gradient steps of
     all items at once. The background pages derive it.
     """
-    problem = _Problem(draws)
+    problem = DistinctDraws(draws)
     ascent = _Ascent(problem)
     goal = float(mean_loss(draws, np.asarray(incumbent, np.int32)[np.newaxis], vi())[0])
     stride = problem.pilot_stride()
@@ -133,42 +155,6 @@ def _affordable(ascent: _Ascent, budget: Budget) -> Iterator[None]:
             yield
 
 
-class _Problem:
-    """Distinct draws of distinct items, the latter with multiplicities.
-
-    Some partition of least expected VI keeps items together that have equal labels in every draw.
-    """
-
-    def __init__(self, draws: PartitionDraws) -> None:
-        rows, row = np.unique(draws.labels, axis=0, return_inverse=True)
-        columns, first, item = np.unique(rows, axis=1, return_index=True, return_inverse=True)
-        self.labels = columns
-        self.weights = np.bincount(row.ravel(), weights=draws.weights)
-        self.multiplicity: Ints = np.bincount(item.ravel()).astype(np.int64)
-        of_labels = draws.labels_only().shared_similarity
-        self.similarity = of_labels[np.ix_(first, first)]
-        self.n = first.size
-        self.n_items = draws.n_items
-        blocks = self.blocks(1)
-        sizes = np.add.reduceat(self.multiplicity[blocks.order], blocks.ends - np.diff(blocks.ends, prepend=0))
-        sums = np.add.reduceat(sizes * np.log2(sizes), blocks.starts[:-1])
-        self.entropy = float(self.weights @ sums) / self.n_items
-        self.rows = float(np.sum(np.square(np.diff(blocks.ends, prepend=0))))
-
-    def pilot_stride(self) -> int:
-        """Use one draw in so many, to make tangents cheap (a stratified sample, as draws are sorted); 1 for all."""
-        return max(1, min(int(np.ceil(self.rows / _PILOT_ROWS)), len(self.labels) // _PILOT_DRAWS))
-
-    def blocks(self, stride: int) -> kernels.Blocks:
-        """One draw in `stride` in the form that kernels read, their weights summing to 1."""
-        labels = self.labels[stride // 2 :: stride].astype(np.int32)  # one type: compiled once
-        weights = self.weights[stride // 2 :: stride]
-        starts = np.concatenate([[0], np.cumsum(labels.max(axis=1).astype(np.int64) + 1)])
-        order = np.argsort(labels, axis=1, kind="stable").astype(np.int32).ravel()
-        ends = np.cumsum(np.bincount((starts[:-1, np.newaxis] + labels).ravel(), minlength=starts[-1]))
-        return kernels.Blocks(labels, starts, order, ends, weights / weights.sum(), self.multiplicity)
-
-
 class _Ascent:
     """Prices of pairs and triangles, and the means of the item problems' minimisers, from which they follow.
 
@@ -183,7 +169,7 @@ class _Ascent:
         Largest size of each group of cluster sizes.
     """
 
-    def __init__(self, problem: _Problem) -> None:
+    def __init__(self, problem: DistinctDraws) -> None:
         n = problem.n
         self._problem = problem
         self.upper = _size_groups(problem.n_items, n)

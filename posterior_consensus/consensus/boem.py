@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,9 +17,16 @@ from posterior_consensus.kernels import pair_search
 from posterior_consensus.losses.lookup import is_binder
 from posterior_consensus.losses.partition_losses import binder
 from posterior_consensus.losses.record import Objective
-from posterior_consensus.results.work import MovesInfo
+from posterior_consensus.results.work import FitInfo
 
 _MOVES_AT_ONCE = 10_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class MovesInfo(FitInfo):
+    """Record of "boem": `threshold` is the pair threshold of Binder's loss."""
+
+    threshold: float
 
 
 def boem(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,7 @@ from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.evaluate.expectation import least_loss
 from posterior_consensus.losses.record import Objective
-from posterior_consensus.results.work import PivotInfo
+from posterior_consensus.results.work import Info
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import check_between, check_count
 from posterior_consensus.runtime.progress import track
@@ -21,6 +22,14 @@ Floats = npt.NDArray[np.float64]
 
 _ITEMS_IN_MATRIX = 4000  # of which all similarities take less time than those of many pivots
 _TINY = 1e-12  # what is no more than this above the threshold is rounding
+
+
+@dataclass(frozen=True, kw_only=True)
+class PivotInfo(Info):
+    """Record of "cc_pivot": the similarity to a pivot that was asked for, and the expected loss of each order."""
+
+    threshold: float
+    expected_losses: list[float]
 
 
 def cc_pivot(

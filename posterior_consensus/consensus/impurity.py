@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.losses.record import Objective
-from posterior_consensus.results.work import ImpurityInfo
+from posterior_consensus.results.work import FitInfo
 from posterior_consensus.runtime.arguments import check_count, check_flag
 from posterior_consensus.runtime.executor import thread_pools
 from posterior_consensus.search.trees import cluster_range
@@ -25,6 +26,14 @@ _ENUMERATED = 12  # signatures: 4,095 clusters can be made of them
 _MOST_PASSES = 100
 _TINY = 1e-12
 _DIGITS = 12  # what is smaller is rounding
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImpurityInfo(FitInfo):
+    """Record of "impurity": whether clusters count by size, and whether the least was found by enumeration."""
+
+    weighted: bool
+    enumerated: bool
 
 
 def summed_impurity(draws: Any, partition: Any, *, weighted: bool = False) -> float:

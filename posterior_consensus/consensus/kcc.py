@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
@@ -15,7 +16,7 @@ from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.kernels.cells import Draws
 from posterior_consensus.losses.record import Objective
-from posterior_consensus.results.work import KMeansInfo
+from posterior_consensus.results.work import FitInfo
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import check_above, check_count
 from posterior_consensus.search.trees import cluster_range
@@ -30,6 +31,13 @@ _NEVER = -1e300  # finite, as a draw's weight may be 0
 _BYTES_A_CELL = 40  # of the tables of draws' clusters by clusters
 _BYTES_AN_ITEM = 32  # and cluster
 _ITEMS_AT_START = 20_000  # of which the starts are made where there are more
+
+
+@dataclass(frozen=True, kw_only=True)
+class KMeansInfo(FitInfo):
+    """Record of "kcc": `utility` is the one that was maximised."""
+
+    utility: str
 
 
 def kcc(

@@ -6,8 +6,8 @@ import inspect
 import time
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal, Self
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -18,18 +18,19 @@ from posterior_consensus.bounds.methods import quick_bound
 from posterior_consensus.consensus.methods import METHODS, check_no_method, unknown_method
 from posterior_consensus.consensus.refinement import ORDERS, Order, check_refinement, refined_labels
 from posterior_consensus.consensus.selection import Candidate
-from posterior_consensus.consensus.threshold import consistent_interval, pair_means, threshold_of
+from posterior_consensus.consensus.threshold import Threshold, consistent_interval, pair_means, threshold_of
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import HasLabels, Labels
 from posterior_consensus.evaluate.expectation import loss_and_error
-from posterior_consensus.losses.lookup import as_objective, loss_attrs, needed_by, objective_from
+from posterior_consensus.losses.lookup import as_objective, needed_by
 from posterior_consensus.losses.partition_losses import binder
 from posterior_consensus.losses.record import Need, Objective, PairLoss
-from posterior_consensus.results import display
-from posterior_consensus.results.work import Asked, Info, SearchInfo, Threshold
+from posterior_consensus.results import display, stored_as
+from posterior_consensus.results.storage import Stored
+from posterior_consensus.results.work import Asked, Info
 from posterior_consensus.runtime.arguments import as_generator, check_clusters, unknown_option
 from posterior_consensus.runtime.cluster import using
-from posterior_consensus.sources.containers import Stored, as_json, names_from_json, stored
+from posterior_consensus.search.runs import SearchInfo
 from posterior_consensus.sources.door import as_source
 
 _SHARED = {"n_clusters", "max_clusters", "rng", "progressbar"}  # what every method takes
@@ -69,18 +70,20 @@ class ConsensusPartition(HasLabels, Stored):
         Names that :meth:`with_names` gave the clusters, else empty.
     """
 
-    labels: xr.DataArray
-    expected_loss: float
-    mcse: float
-    ess: float
-    loss: Objective
-    method: str
-    n_draws: int | None
-    lower_bound: float | None = None
-    info: Info | None = None
-    asked: Asked = _FREE
-    threshold: Threshold | None = None
-    given_names: tuple[Hashable, ...] = ()
+    labels: xr.DataArray = field(metadata=stored_as.array("labels", of_items=True))
+    expected_loss: float = field(metadata=stored_as.number("expected_loss", measured=True))
+    mcse: float = field(metadata=stored_as.number("mcse", measured=True))
+    ess: float = field(metadata=stored_as.number("ess"))
+    loss: Objective = field(metadata=stored_as.loss())
+    method: str = field(metadata=stored_as.attribute("method"))
+    n_draws: int | None = field(metadata=stored_as.attribute("n_draws"))
+    lower_bound: float | None = field(default=None, metadata=stored_as.number("lower_bound", measured=True))
+    info: Info | None = field(default=None, metadata=stored_as.work("info"))
+    asked: Asked = field(default=_FREE, metadata=stored_as.work("asked"))
+    threshold: Threshold | None = field(default=None, metadata=stored_as.work("threshold"))
+    given_names: tuple[Hashable, ...] = field(default=(), metadata=stored_as.names("names"))
+
+    _also_stored: ClassVar = {"cluster_sizes": stored_as.array("cluster_size"), "gap": stored_as.number("gap")}
 
     @property
     def names(self) -> tuple[Hashable, ...]:
@@ -199,44 +202,6 @@ class ConsensusPartition(HasLabels, Stored):
         if not 0 <= k < self.n_clusters:
             raise ValueError(f"`k` must lie between 0 and {self.n_clusters - 1}; got {k}.")
         return list(self.clusters.values())[k]
-
-    def to_dataset(self) -> xr.Dataset:
-        """Labels, cluster sizes, expected loss, its error and bound as a Dataset that any file format holds."""
-        measure = {"loss": self.loss.name, "unit": self.loss.unit}
-        variables: dict[str, Any] = {
-            "labels": self.labels,
-            "cluster_size": self.cluster_sizes,
-            "expected_loss": ((), self.expected_loss, measure),
-            "mcse": ((), self.mcse, measure),
-            "ess": self.ess,
-        }
-        if self.lower_bound is not None:
-            variables |= {"lower_bound": ((), self.lower_bound, measure), "gap": self.gap}
-        attrs: dict[str, Any] = {
-            "method": self.method,
-            "names": as_json(self.given_names),
-        }
-        attrs |= {name: getattr(self, name).to_json() for name in _TOLD if getattr(self, name) is not None}
-        if self.n_draws is not None:
-            attrs["n_draws"] = self.n_draws
-        return stored(self.labels, variables, loss_attrs(self.loss) | attrs)
-
-    @classmethod
-    def _restored(cls, dataset: xr.Dataset) -> Self:
-        attrs = dataset.attrs
-        told: dict[str, Any] = {name: Info.from_json(attrs[name]) for name in _TOLD if name in attrs}
-        return cls(
-            labels=dataset["labels"],
-            expected_loss=float(dataset["expected_loss"]),
-            mcse=float(dataset["mcse"]),
-            ess=float(dataset["ess"]),
-            loss=objective_from(dataset.attrs),
-            method=dataset.attrs["method"],
-            n_draws=int(dataset.attrs["n_draws"]) if "n_draws" in dataset.attrs else None,
-            lower_bound=float(dataset["lower_bound"]) if "lower_bound" in dataset else None,
-            given_names=names_from_json(dataset.attrs["names"]),
-            **told,
-        )
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each cluster: its size, its share of the items, and the first few of them."""

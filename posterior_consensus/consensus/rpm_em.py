@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from posterior_consensus.consensus.perturbation.fit import Noise, as_fit, fit
 from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.losses.record import Objective
-from posterior_consensus.results.work import PerturbationInfo
+from posterior_consensus.results.work import FitInfo
+
+
+@dataclass(frozen=True, kw_only=True)
+class PerturbationInfo(FitInfo):
+    """Record of "rpm_em": `noise`, `error_rate` and `log_likelihood` are those of a :class:`PerturbationFit`."""
+
+    noise: float
+    error_rate: float
+    log_likelihood: float
 
 
 def rpm_em(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from statistics import fmean, pstdev
 from typing import Any
 
 import numpy as np
@@ -13,13 +15,54 @@ from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.evaluate.expectation import least_loss, mean_between
 from posterior_consensus.losses.partition_losses import jaccard
 from posterior_consensus.losses.record import Objective
-from posterior_consensus.results.work import SeedsInfo
+from posterior_consensus.results.work import Info
 from posterior_consensus.runtime.progress import track
 
 Floats = npt.NDArray[np.float64]
 
 _MOST_TRIED = 100  # gaps or thresholds
 _DIGITS = 12  # of a similarity; what differs beyond them is rounding
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeedsInfo(Info):
+    """Record of "sccc".
+
+    Attributes
+    ----------
+    threshold : float
+        Largest similarity of two seeds of the answer: 1 - g / m for the gap g of m draws.
+    n_components : int
+        Number of stable components.
+    thresholds : list of float
+        Those tried with which there were enough seeds.
+    n_clusters : list of int
+        Number of clusters for each of them.
+    expected_losses : list of float
+        That of the partition for each of them.
+    n_infeasible : int
+        Number of those with which there were not.
+    stability : float
+        Averaged Jaccard index between the partitions of these thresholds.
+    """
+
+    threshold: float
+    n_components: int
+    thresholds: list[float]
+    n_clusters: list[int]
+    expected_losses: list[float]
+    n_infeasible: int
+    stability: float
+
+    @property
+    def mean_loss(self) -> float:
+        """Mean of the expected losses."""
+        return fmean(self.expected_losses)
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation of the expected losses."""
+        return pstdev(self.expected_losses)
 
 
 def sccc(

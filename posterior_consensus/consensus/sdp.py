@@ -7,13 +7,12 @@ from dataclasses import replace
 import numpy as np
 
 from posterior_consensus.bounds.budget import Deadline, Foreseen
-from posterior_consensus.bounds.sdp import Relaxation, merge
+from posterior_consensus.bounds.sdp import Relaxation, RelaxationInfo, merge
 from posterior_consensus.consensus.selection import Candidate, best_number
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import canonical_labels
 from posterior_consensus.losses.pair_losses import kcc
 from posterior_consensus.losses.record import Objective
-from posterior_consensus.results.work import RelaxationInfo
 from posterior_consensus.runtime.arguments import check_seconds
 from posterior_consensus.search.trees import cluster_range
 

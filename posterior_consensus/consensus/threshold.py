@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Self
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +17,12 @@ from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import HasLabels, Labels
 from posterior_consensus.losses.partition_losses import binder, pairs
 from posterior_consensus.losses.record import Objective
-from posterior_consensus.results import display
+from posterior_consensus.results import display, stored_as
+from posterior_consensus.results.storage import Stored
+from posterior_consensus.results.work import Info
 from posterior_consensus.runtime.arguments import as_generator, check_between
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.search.engine import search
-from posterior_consensus.sources.containers import Stored, stored
 from posterior_consensus.sources.door import as_draws
 
 Floats = npt.NDArray[np.float64]
@@ -30,6 +31,15 @@ _MOST_ROUNDS = 20
 _SAME = 1e-4  # of tau, below which another round would find the same partition
 _PAIRS = 20_000  # looked at for the start
 _PAIRS_AT_ONCE = 1_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Threshold(Info):
+    """The pair threshold `tau` that was given, and the mean similarities of pairs `within` and `between` clusters."""
+
+    tau: float
+    within: float
+    between: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,36 +61,12 @@ class PairThreshold(HasLabels, Stored):
         apart.
     """
 
-    tau: float
-    within: float
-    between: float
-    labels: xr.DataArray
-    n_rounds: int
-    converged: bool
-
-    def to_dataset(self) -> xr.Dataset:
-        """Threshold, similarities and partition as a Dataset that any file format holds."""
-        return stored(
-            self.labels,
-            {
-                "threshold_tau": self.tau,
-                "threshold_within": self.within,
-                "threshold_between": self.between,
-                "threshold_labels": self.labels.rename("threshold_labels"),
-            },
-            {"threshold_rounds": self.n_rounds, "threshold_converged": int(self.converged)},
-        )
-
-    @classmethod
-    def _restored(cls, dataset: xr.Dataset) -> Self:
-        return cls(
-            tau=float(dataset["threshold_tau"]),
-            within=float(dataset["threshold_within"]),
-            between=float(dataset["threshold_between"]),
-            labels=dataset["threshold_labels"].rename("labels"),
-            n_rounds=int(dataset.attrs["threshold_rounds"]),
-            converged=bool(dataset.attrs["threshold_converged"]),
-        )
+    tau: float = field(metadata=stored_as.number("threshold_tau"))
+    within: float = field(metadata=stored_as.number("threshold_within"))
+    between: float = field(metadata=stored_as.number("threshold_between"))
+    labels: xr.DataArray = field(metadata=stored_as.array("threshold_labels", of_items=True))
+    n_rounds: int = field(metadata=stored_as.attribute("threshold_rounds"))
+    converged: bool = field(metadata=stored_as.flag("threshold_converged"))
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for the pairs within clusters and one for those between: their number and mean similarity."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.evaluate.similarity import group_planes
 from posterior_consensus.kernels import coclustering
 from posterior_consensus.losses.partition_losses import pairs
+from posterior_consensus.results import stored_as
 
 GAP_BAD, RHAT_BAD = 0.1, 1.05
 
@@ -37,11 +38,11 @@ class Gap:
         The two chains' shares.
     """
 
-    size: float
-    mcse: float
-    items: tuple[int, int] = (-1, -1)
-    chains: tuple[object, object] = (None, None)
-    shares: tuple[float, float] = (np.nan, np.nan)
+    size: float = field(metadata=stored_as.number("chain_gap"))
+    mcse: float = field(metadata=stored_as.number("chain_gap_mcse"))
+    items: tuple[int, int] = field(default=(-1, -1), metadata=stored_as.names("chain_gap_positions"))
+    chains: tuple[object, object] = field(default=(None, None), metadata=stored_as.names("chain_gap_chains"))
+    shares: tuple[float, float] = field(default=(np.nan, np.nan), metadata=stored_as.names("chain_gap_shares"))
 
 
 @dataclass(frozen=True)

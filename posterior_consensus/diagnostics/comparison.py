@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Self
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
 from posterior_consensus.evaluate.expectation import draw_losses
-from posterior_consensus.losses.lookup import loss_attrs, loss_from, loss_of
+from posterior_consensus.losses.lookup import loss_of
 from posterior_consensus.losses.record import PartitionLoss
-from posterior_consensus.results import display
-from posterior_consensus.sources.containers import Stored, stored
+from posterior_consensus.results import display, stored_as
+from posterior_consensus.results.storage import Stored
 from posterior_consensus.sources.door import as_draws
 
 _CLEAR = 2.0  # standard errors
@@ -38,33 +38,17 @@ class PartitionComparison(Stored):
     n_draws : int
     """
 
-    labels: xr.DataArray
-    table: xr.Dataset
-    loss: PartitionLoss
-    n_draws: int
+    labels: xr.DataArray = field(
+        metadata=stored_as.array("compared_labels", {"partition": "compared_partition"}, of_items=True)
+    )
+    table: xr.Dataset = field(metadata=stored_as.table("compared_{}", _COLUMNS, {"partition": "compared_partition"}))
+    loss: PartitionLoss = field(metadata=stored_as.loss("comparison_"))
+    n_draws: int = field(metadata=stored_as.attribute("comparison_draws"))
 
     @property
     def best(self) -> Any:
         """Name of the partition of least expected loss."""
         return self.table["partition"].values.item(0)
-
-    def to_dataset(self) -> xr.Dataset:
-        """Partitions and table as a Dataset that any file format holds."""
-        variables: dict[str, Any] = {"compared_labels": self.labels.rename(partition=_DIM)}
-        variables |= {f"compared_{name}": value.rename(partition=_DIM) for name, value in self.table.items()}
-        attrs = {"comparison_unit": self.loss.unit, "comparison_draws": self.n_draws}
-        attrs |= loss_attrs(self.loss, "comparison_")
-        return stored(self.labels.isel(partition=0, drop=True), variables, attrs)
-
-    @classmethod
-    def _restored(cls, dataset: xr.Dataset) -> Self:
-        columns = {name: dataset[f"compared_{name}"].rename({_DIM: "partition"}) for name in _COLUMNS}
-        return cls(
-            labels=dataset["compared_labels"].rename({_DIM: "partition"}).rename("labels"),
-            table=xr.Dataset(columns),
-            loss=loss_from(dataset.attrs, "comparison_"),
-            n_draws=int(dataset.attrs["comparison_draws"]),
-        )
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each partition, best first."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -33,11 +33,11 @@ from posterior_consensus.diagnostics.traces import (
 from posterior_consensus.diagnostics.verdict import Evidence, judge
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.evaluate.expectation import loss_matrix
-from posterior_consensus.losses.lookup import loss_attrs, loss_from, loss_of
+from posterior_consensus.losses.lookup import loss_of
 from posterior_consensus.losses.record import PartitionLoss
-from posterior_consensus.results import display
+from posterior_consensus.results import display, stored_as
+from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime.arguments import as_generator, check_count
-from posterior_consensus.sources.containers import Stored, as_json, from_json, names_from_json, stored
 from posterior_consensus.sources.door import as_draws
 
 _STORED_SAMPLE = {"sample": "trace_sample", "chain": "trace_chain", "draw": "trace_draw"}
@@ -87,22 +87,22 @@ class Diagnosis(Stored):
         The distance.
     """
 
-    status: str
-    verdict: str
-    traces: xr.DataArray
-    summaries: xr.Dataset
-    pairs: xr.Dataset
-    partition_rhat: float
-    partition_ess: float
-    gap: Gap
-    gap_items: tuple[str, str]
-    n_compared: int
-    odd_chain: object | None
-    items: xr.DataArray
-    n_chains: int
-    n_draws: int
-    effective_draws: float
-    loss: PartitionLoss
+    status: str = field(metadata=stored_as.attribute("status"))
+    verdict: str = field(metadata=stored_as.attribute("verdict"))
+    traces: xr.DataArray = field(metadata=stored_as.array("trace", _STORED_SAMPLE, name="trace"))
+    summaries: xr.Dataset = field(metadata=stored_as.table("summary_{}", ("mean", "mcse", *_OF_CHAINS)))
+    pairs: xr.Dataset = field(metadata=stored_as.table("pair_{}", ("mean", *_OF_CHAINS)))
+    partition_rhat: float = field(metadata=stored_as.number("partition_rhat"))
+    partition_ess: float = field(metadata=stored_as.number("partition_ess"))
+    gap: Gap = field(metadata=stored_as.record(Gap))
+    gap_items: tuple[str, str] = field(metadata=stored_as.names("chain_gap_items"))
+    n_compared: int = field(metadata=stored_as.attribute("diagnosis_items_compared"))
+    odd_chain: object | None = field(metadata=stored_as.one_name("odd_chain"))
+    items: xr.DataArray = field(metadata=stored_as.array("diagnosis_center", name="center", of_items=True))
+    n_chains: int = field(metadata=stored_as.attribute("diagnosis_chains"))
+    n_draws: int = field(metadata=stored_as.attribute("diagnosis_draws"))
+    effective_draws: float = field(metadata=stored_as.number("effective_draws"))
+    loss: PartitionLoss = field(metadata=stored_as.loss("diagnosis_"))
 
     @property
     def worst_rhat(self) -> float:
@@ -114,60 +114,6 @@ class Diagnosis(Stored):
         """Smallest effective sample size, bulk or tail, of any summary and the partition; NaN where there is none."""
         bulk, tail = self.summaries["ess_bulk"].values, self.summaries["ess_tail"].values
         return _extreme(np.fmin, [*bulk, *tail, self.partition_ess])
-
-    def to_dataset(self) -> xr.Dataset:
-        """Traces, statistics of the summaries, the pairs and the partition as a Dataset that any file format holds."""
-        variables: dict[str, Any] = {f"summary_{name}": value for name, value in self.summaries.items()}
-        variables |= {f"pair_{name}": value for name, value in self.pairs.items()}
-        variables |= {
-            "partition_rhat": self.partition_rhat,
-            "partition_ess": self.partition_ess,
-            "effective_draws": self.effective_draws,
-            "chain_gap": self.gap.size,
-            "chain_gap_mcse": self.gap.mcse,
-            "trace": self.traces.rename(_STORED_SAMPLE),
-            "diagnosis_center": self.items,
-        }
-        attrs = {
-            "status": self.status,
-            "verdict": self.verdict,
-            "chain_gap_items": as_json(self.gap_items),
-            "chain_gap_positions": as_json(self.gap.items),
-            "chain_gap_chains": as_json(self.gap.chains),
-            "chain_gap_shares": as_json(self.gap.shares),
-            "diagnosis_items_compared": self.n_compared,
-            "odd_chain": as_json(self.odd_chain),
-            "diagnosis_chains": self.n_chains,
-            "diagnosis_draws": self.n_draws,
-        }
-        return stored(self.items, variables, attrs | loss_attrs(self.loss, "diagnosis_"))
-
-    @classmethod
-    def _restored(cls, dataset: xr.Dataset) -> Self:
-        attrs = dataset.attrs
-        first, second = from_json(attrs["chain_gap_positions"])
-        low, high = names_from_json(attrs["chain_gap_chains"])
-        least, most = from_json(attrs["chain_gap_shares"])
-        one, other = from_json(attrs["chain_gap_items"])
-        size, mcse = float(dataset["chain_gap"]), float(dataset["chain_gap_mcse"])
-        return cls(
-            status=attrs["status"],
-            verdict=attrs["verdict"],
-            traces=dataset["trace"].rename({new: old for old, new in _STORED_SAMPLE.items()}),
-            summaries=xr.Dataset({name: dataset[f"summary_{name}"] for name in ("mean", "mcse", *_OF_CHAINS)}),
-            pairs=xr.Dataset({name: dataset[f"pair_{name}"] for name in ("mean", *_OF_CHAINS)}),
-            partition_rhat=float(dataset["partition_rhat"]),
-            partition_ess=float(dataset["partition_ess"]),
-            gap=Gap(size, mcse, (first, second), (low, high), (least, most)),
-            gap_items=(one, other),
-            n_compared=int(attrs["diagnosis_items_compared"]),
-            odd_chain=from_json(attrs["odd_chain"]),
-            items=dataset["diagnosis_center"].rename("center"),
-            n_chains=int(attrs["diagnosis_chains"]),
-            n_draws=int(attrs["diagnosis_draws"]),
-            effective_draws=float(dataset["effective_draws"]),
-            loss=loss_from(attrs, "diagnosis_"),
-        )
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each summary."""

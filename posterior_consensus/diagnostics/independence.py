@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Self
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +16,9 @@ from posterior_consensus.diagnostics.matching import matched_labels
 from posterior_consensus.diagnostics.traces import as_sampled, pairs_together
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import canonical_rows
-from posterior_consensus.results import display
+from posterior_consensus.results import display, stored_as
+from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime.arguments import as_generator, check_count
-from posterior_consensus.sources.containers import Stored
 from posterior_consensus.sources.door import as_draws
 
 Floats = npt.NDArray[np.float64]
@@ -54,13 +54,13 @@ class NearIndependence(Stored):
         Effective number of draws of the partition.
     """
 
-    statistic: float
-    p_value: float
-    null: Floats
-    resampled: xr.DataArray
-    bandwidth: float
-    n_draws: int
-    ess: float
+    statistic: float = field(metadata=stored_as.number("independence_statistic"))
+    p_value: float = field(metadata=stored_as.number("independence_p_value"))
+    null: Floats = field(metadata=stored_as.values("independence_null", "exchange"))
+    resampled: xr.DataArray = field(metadata=stored_as.array("independence_resampled", name=None))
+    bandwidth: float = field(metadata=stored_as.attribute("independence_bandwidth"))
+    n_draws: int = field(metadata=stored_as.attribute("independence_draws"))
+    ess: float = field(metadata=stored_as.attribute("independence_ess"))
 
     @property
     def verdict(self) -> str:
@@ -68,34 +68,6 @@ class NearIndependence(Stored):
         if self.p_value <= _ALPHA:
             return "Items do not change clusters independently of each other: some move together."
         return "No sign that items change clusters together."
-
-    def to_dataset(self) -> xr.Dataset:
-        """Statistics as a Dataset that any file format holds."""
-        return xr.Dataset(
-            {
-                "independence_statistic": self.statistic,
-                "independence_p_value": self.p_value,
-                "independence_null": ("exchange", self.null),
-                "independence_resampled": self.resampled,
-            },
-            attrs={
-                "independence_bandwidth": self.bandwidth,
-                "independence_draws": self.n_draws,
-                "independence_ess": self.ess,
-            },
-        )
-
-    @classmethod
-    def _restored(cls, dataset: xr.Dataset) -> Self:
-        return cls(
-            statistic=float(dataset["independence_statistic"]),
-            p_value=float(dataset["independence_p_value"]),
-            null=dataset["independence_null"].values,
-            resampled=dataset["independence_resampled"].rename(None),
-            bandwidth=float(dataset.attrs["independence_bandwidth"]),
-            n_draws=int(dataset.attrs["independence_draws"]),
-            ess=float(dataset.attrs["independence_ess"]),
-        )
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for what the draws are compared with: mean, and 5% and 95% quantiles of the resampled statistics."""

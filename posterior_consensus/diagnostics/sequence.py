@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Self
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,10 +14,11 @@ from posterior_consensus.diagnostics.burn_in import FEWEST_DRAWS, end_of_burn_in
 from posterior_consensus.diagnostics.traces import Floats, as_sampled
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.evaluate.expectation import losses_of_draws, paired_losses
-from posterior_consensus.losses.lookup import as_loss, loss_attrs, loss_from
+from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.results import stored_as
+from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime.arguments import check_count
-from posterior_consensus.sources.containers import Stored
 from posterior_consensus.sources.door import as_draws
 
 _STORED_SAMPLE = {"sample": "sequence_sample", "chain": "sequence_chain", "draw": "sequence_draw"}
@@ -52,41 +53,17 @@ class SequentialDistances(Stored):
     lag : int
     """
 
-    steps: xr.DataArray
-    to_second_half: xr.DataArray
-    burn_in: xr.Dataset
-    kept: npt.NDArray[np.intp]
-    loss: PartitionLoss
-    lag: int
+    steps: xr.DataArray = field(metadata=stored_as.array("sequence_steps", _STORED_SAMPLE))
+    to_second_half: xr.DataArray = field(metadata=stored_as.array("sequence_to_half", _STORED_SAMPLE))
+    burn_in: xr.Dataset = field(metadata=stored_as.table(_STORED_COLUMNS, rename={"chain": "burn_in_chain"}))
+    kept: npt.NDArray[np.intp] = field(metadata=stored_as.values("sequence_kept", "sequence_kept_draw"))
+    loss: PartitionLoss = field(metadata=stored_as.loss("sequence_"))
+    lag: int = field(metadata=stored_as.attribute("sequence_lag"))
 
     @property
     def settled(self) -> bool:
         """Whether the end of the burn-in was found in every chain."""
         return bool(self.burn_in["settled"].all())
-
-    def to_dataset(self) -> xr.Dataset:
-        """Traces and burn-in as a Dataset that any file format holds."""
-        variables: dict[str, Any] = {
-            "sequence_steps": self.steps.rename(_STORED_SAMPLE),
-            "sequence_to_half": self.to_second_half.rename(_STORED_SAMPLE),
-            "sequence_is_kept": ("sequence_sample", np.isin(np.arange(self.steps.size), self.kept)),
-        }
-        variables |= {_STORED_COLUMNS[str(k)]: v.rename(chain="burn_in_chain") for k, v in self.burn_in.items()}
-        attrs = {"sequence_unit": self.loss.unit, "sequence_lag": self.lag} | loss_attrs(self.loss, "sequence_")
-        return xr.Dataset(variables, attrs=attrs)
-
-    @classmethod
-    def _restored(cls, dataset: xr.Dataset) -> Self:
-        original = {new: old for old, new in _STORED_SAMPLE.items()}
-        columns = {name: dataset[new].rename(burn_in_chain="chain") for name, new in _STORED_COLUMNS.items()}
-        return cls(
-            steps=dataset["sequence_steps"].rename(original).rename("steps"),
-            to_second_half=dataset["sequence_to_half"].rename(original).rename("to_second_half"),
-            burn_in=xr.Dataset(columns),
-            kept=np.flatnonzero(dataset["sequence_is_kept"].values),
-            loss=loss_from(dataset.attrs, "sequence_"),
-            lag=int(dataset.attrs["sequence_lag"]),
-        )
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each chain."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
-from typing import Any, Self
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,11 +15,13 @@ from scipy.stats import beta
 from posterior_consensus.experts.constraints import names_coordinate
 from posterior_consensus.experts.features import as_features
 from posterior_consensus.experts.memberships import Floats, softmax
-from posterior_consensus.results import display
+from posterior_consensus.results import display, stored_as
+from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime.arguments import check_between
-from posterior_consensus.sources.containers import Stored, as_json, names_from_json, stored, without_cluster_names
 
 _MEASURES = ["sensitivity", "specificity"]
+_NAMES = {"expert": "expert_names", "measure": "expert_measures", "parameter": "expert_parameters"}
+_COEFFICIENTS = ("mean", "sd", "intercept", "intercept_sd", "centre", "scale")
 _SURE = 3.0  # posterior standard deviations beyond chance
 _SHARE = 0.01  # of the items, below which a cluster is that of a few odd ones
 
@@ -53,15 +55,17 @@ class ExpertViews(Stored):
         ``scale`` (feature,), and ``intercept`` (view, cluster). None without features.
     """
 
-    labels: xr.DataArray
-    memberships: xr.DataArray
-    view_probability: xr.DataArray
-    reliability: xr.DataArray
-    n_statements: xr.DataArray
-    bound: float
-    trace: xr.DataArray
-    start_bounds: xr.DataArray
-    coefficients: xr.Dataset | None = None
+    labels: xr.DataArray = field(metadata=stored_as.array("expert_labels", of_items=True))
+    memberships: xr.DataArray = field(metadata=stored_as.array("expert_memberships"))
+    view_probability: xr.DataArray = field(metadata=stored_as.array("expert_view_probability", in_words=_NAMES))
+    reliability: xr.DataArray = field(metadata=stored_as.array("expert_reliability", in_words=_NAMES))
+    n_statements: xr.DataArray = field(metadata=stored_as.array("expert_n_statements", in_words=_NAMES))
+    bound: float = field(metadata=stored_as.number("expert_bound"))
+    trace: xr.DataArray = field(metadata=stored_as.array("expert_trace"))
+    start_bounds: xr.DataArray = field(metadata=stored_as.array("expert_start_bounds"))
+    coefficients: xr.Dataset | None = field(
+        default=None, metadata=stored_as.table("expert_{}", _COEFFICIENTS, in_words={"feature": "expert_features"})
+    )
 
     @property
     def n_views(self) -> int:
@@ -192,51 +196,6 @@ class ExpertViews(Stored):
         return xr.Dataset(
             {"memberships": ((*dims, "cluster"), soft), "labels": (dims, soft.argmax(axis=2).astype(np.int32))},
             given.items.coords,
-        )
-
-    def to_dataset(self) -> xr.Dataset:
-        """The views and all that belongs to them as a Dataset that any file format holds."""
-        variables: dict[str, Any] = {
-            "expert_labels": self.labels,
-            "expert_memberships": self.memberships,
-            "expert_view_probability": (("expert", "view"), self.view_probability.values),
-            "expert_reliability": (("expert", "measure", "parameter"), self.reliability.values),
-            "expert_n_statements": ("expert", self.n_statements.values),
-            "expert_bound": ((), self.bound),
-            "expert_trace": self.trace,
-            "expert_start_bounds": self.start_bounds,
-        }
-        attrs = {"expert_names": as_json(self.view_probability["expert"].values.tolist())}
-        if self.coefficients is not None:
-            for name, value in self.coefficients.data_vars.items():
-                variables[f"expert_{name}"] = (value.dims, value.values)
-            attrs["expert_features"] = as_json(self.coefficients["feature"].values.tolist())
-        return stored(self.labels[0].reset_coords(drop=True), variables, attrs)
-
-    @classmethod
-    def _restored(cls, dataset: xr.Dataset) -> Self:
-        own, attrs = without_cluster_names(dataset), dataset.attrs
-        names = names_from_json(attrs["expert_names"])
-        coefficients = None
-        if "expert_features" in attrs:
-            parts = ("mean", "sd", "intercept", "intercept_sd", "centre", "scale")
-            coefficients = xr.Dataset(
-                {name: (own[f"expert_{name}"].dims, own[f"expert_{name}"].values) for name in parts},
-                {"feature": names_coordinate(names_from_json(attrs["expert_features"]))},
-            )
-        return cls(
-            labels=own["expert_labels"].rename("labels"),
-            memberships=own["expert_memberships"].rename("memberships"),
-            **by_expert(
-                names,
-                own["expert_view_probability"].values,
-                own["expert_reliability"].values,
-                own["expert_n_statements"].values,
-            ),
-            bound=float(own["expert_bound"]),
-            trace=xr.DataArray(own["expert_trace"].values, dims="round", name="trace"),
-            start_bounds=xr.DataArray(own["expert_start_bounds"].values, dims="start", name="start_bounds"),
-            coefficients=coefficients,
         )
 
     def to_dataframe(self) -> pd.DataFrame:

@@ -20,14 +20,13 @@ from posterior_consensus.kernels.loss import LinearLoss
 from posterior_consensus.losses.lookup import is_binder
 from posterior_consensus.losses.partition_losses import binder
 from posterior_consensus.losses.record import Objective, PairLoss
-from posterior_consensus.results.work import SearchInfo
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import check_count, check_seconds
 from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.search.item_terms import OnItemTerms
 from posterior_consensus.search.problems import Found, Limits, OnDraws, OnPairs, OnRatios, is_sparse
-from posterior_consensus.search.runs import Runs, has_few_items, is_less
+from posterior_consensus.search.runs import Runs, SearchInfo, has_few_items, is_less
 from posterior_consensus.search.scale import OnBlocks, sample_of
 from posterior_consensus.search.trees import best_cut, cluster_range
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -14,7 +15,7 @@ from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_rows
 from posterior_consensus.kernels.search import ZEALOUS
 from posterior_consensus.losses.record import Objective, PartitionLoss
-from posterior_consensus.results.work import PERTURBATION, SearchInfo
+from posterior_consensus.results.work import Info
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.search.item_terms import OnItemTerms
@@ -39,6 +40,74 @@ _CUTS = 4  # of a tree, to start from
 _DRAWS, _DRAWN = 3, 64  # to start from, and for restarts
 _CORES = 0.85, 0.6, 0.35  # shares of the items that are in one cluster, the others alone
 _PRICES = 0.2, 0.5, 0.8  # of the sum of h over the sizes, in linear losses
+
+
+PERTURBATION = "perturbation"
+"""Kind of a run that began at a change of the best partitions before it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchInfo(Info):
+    """What a greedy search tells.
+
+    Attributes
+    ----------
+    n_starts, n_starts_at_best : int
+        Runs, and how many of them ended at the least expected loss: where few did, more runs may find less.
+    kinds : list of str
+        What each run began with: "allocation" of the items in random order, "tree" (a cut of the tree of average
+        linkage), "draw", "components" of the graph of pairs with a similarity above a half, "extremes" (one cluster,
+        single items), "core" (one cluster and single items), "linear" (the end of a search for a linear loss), "given",
+        or "perturbation", if no run ended as low as searches from random changes of the best partitions.
+    n_perturbations : int
+        Searches from random changes of the best partitions.
+    n_scans, n_moves, n_merges, n_chains, n_zealous_updates, n_splits : int
+        Times that all items were looked at, and moves of each kind that were made.
+    expected_losses : list of float
+        That of each run; of the loss "pear", after each round.
+    trace : list of float
+        The least so far after each run or round.
+    seconds : float
+    pair_threshold : float or None
+        Of the Binder loss that the last search for "pear" went by.
+    sample : list of int or None
+        Items and draws on which the runs were, where these were a sample: their losses are those on it, and the best
+        of them was then extended to all.
+    stopped : str
+        What ended the search before its runs did: "seconds", "interrupted" for Ctrl-C, or nothing.
+    """
+
+    n_starts: int
+    n_starts_at_best: int
+    kinds: list[str]
+    n_perturbations: int
+    n_scans: int
+    n_moves: int
+    n_merges: int
+    n_chains: int
+    n_zealous_updates: int
+    n_splits: int
+    expected_losses: list[float]
+    trace: list[float]
+    seconds: float
+    pair_threshold: float | None = None
+    sample: list[int] | None = None
+    stopped: str = ""
+
+    def agreement(self) -> str:
+        """How many runs reached the least expected loss, from starts of how many kinds, in words."""
+        kinds = [kind for kind in self.kinds if kind != PERTURBATION]
+        reached = "reached this loss"
+        runs = f"{len(kinds)} search{'es' * (len(kinds) != 1)}"
+        if self.sample is not None:
+            runs += f" among {self.sample[0]:,} items, chosen at random,"
+            reached = "ended at the clustering that was then extended to all"
+        elif len(set(kinds)) > 1:
+            runs += f" (from starts of {len(set(kinds))} kinds)"
+        if PERTURBATION in self.kinds:
+            return f"none of {runs} {reached}; {self.n_perturbations} perturbations of the best did"
+        words = f"{self.n_starts_at_best} of {runs} {reached}"
+        return words + (f"; {self.n_perturbations} perturbations found none lower" if self.n_perturbations else "")
 
 
 class Runs:

@@ -26,10 +26,10 @@ from posterior_consensus.ensemble.labels import LabelsInMemory, block_width
 from posterior_consensus.ensemble.partitions import smallest_dtype
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.ensemble.stored import Layout, StoredLabels, chunk_file
+from posterior_consensus.results.plain import restored_levels, storable
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.executor import in_order
 from posterior_consensus.runtime.progress import track
-from posterior_consensus.sources.containers import restored_levels, storable
 from posterior_consensus.sources.files import LOCK, checksum_of, locked, sign, signed
 
 Labels = npt.NDArray[Any]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -17,9 +16,8 @@ import xarray as xr
 from posterior_consensus.answers.credible import CredibleBall, credible_ball
 from posterior_consensus.answers.item_uncertainty import ItemUncertainty, item_uncertainty
 from posterior_consensus.answers.particle_record import Particles
-from posterior_consensus.bounds.budget import Foreseen
-from posterior_consensus.bounds.certificate import Certificate, certificate_within
-from posterior_consensus.bounds.methods import family_of
+from posterior_consensus.bounds.bound import relative_gap
+from posterior_consensus.bounds.certificate import Certificate, quick_certificate
 from posterior_consensus.consensus import ConsensusPartition, consensus_partition
 from posterior_consensus.consensus.methods import check_no_method
 from posterior_consensus.consensus.partition import check_options, takes
@@ -32,18 +30,12 @@ from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.plots.four_panels import four_panels
 from posterior_consensus.results import display
+from posterior_consensus.results.plain import as_json, from_json
+from posterior_consensus.results.storage import HasDataset, reading
 from posterior_consensus.runtime.arguments import check_between, check_seconds
 from posterior_consensus.runtime.cluster import using
 from posterior_consensus.runtime.progress import waiting
-from posterior_consensus.sources.containers import (
-    HasDataset,
-    as_json,
-    from_json,
-    group_dataset,
-    is_inference_data,
-    opened,
-    reading,
-)
+from posterior_consensus.sources.containers import group_dataset, is_inference_data, opened
 from posterior_consensus.sources.door import find_source
 from posterior_consensus.sources.labels import from_store
 from posterior_consensus.summary.clock import Clock
@@ -52,8 +44,6 @@ from posterior_consensus.summary.references import bibtex, cited_keys
 from posterior_consensus.summary.report import write_report
 from posterior_consensus.summary.text import facts, findings, improbable, left_out, methods_text, number_probabilities
 
-_SECONDS_TO_BOUND = 0.3  # estimated time of the work
-_MOST_LABELS_TO_BOUND = 500_000_000  # of more, that time matches too few draws for a bound of any use
 _SEARCH, _REST = 0.5, 0.25  # shares of what is left of a time limit, for the search and for each later step
 
 
@@ -89,6 +79,8 @@ class Summary(HasLabels, display.Shown):
         Time that each step took.
     cut : tuple of str
         Steps that the time limit left out or ended.
+    no_certificate : str
+        Why there is no certificate although the loss has a bound, as a sentence; else empty.
     """
 
     source: str
@@ -103,6 +95,7 @@ class Summary(HasLabels, display.Shown):
     observed: xr.DataArray | None
     seconds: dict[str, float]
     cut: tuple[str, ...] = ()
+    no_certificate: str = ""
 
     @property
     def labels(self) -> xr.DataArray:
@@ -114,6 +107,17 @@ class Summary(HasLabels, display.Shown):
         """Loss that the consensus was found under."""
         return as_loss(self.consensus.loss)
 
+    @property
+    def lower_bound(self) -> float | None:
+        """The higher of the bounds that the search and the certificate give; None where neither gives one."""
+        certified = None if self.certificate is None else self.certificate.lower_bound
+        return max((one for one in (self.consensus.lower_bound, certified) if one is not None), default=None)
+
+    @property
+    def gap(self) -> float | None:
+        """Share of the expected loss by which the least can be smaller; None without a lower bound."""
+        return None if self.lower_bound is None else relative_gap(self.consensus.expected_loss, self.lower_bound)
+
     def to_dataset(self) -> xr.Dataset:
         """All results in one Dataset that any file format holds; ``attach(idata, summary)`` adds it to a posterior."""
         parts: list[HasDataset] = [self.consensus, self.ball, self.items, self.diagnosis]
@@ -123,7 +127,7 @@ class Summary(HasLabels, display.Shown):
             datasets.append(_as_alternative(self.alternative.to_dataset()))
         merged = xr.merge(datasets, join="exact", compat="identical", combine_attrs="drop_conflicts")
         told = {"summary_seconds": as_json(self.seconds), "summary_cut": as_json(self.cut)}
-        return merged.assign_attrs(source=self.source, **told)
+        return merged.assign_attrs(source=self.source, summary_no_certificate=self.no_certificate, **told)
 
     @classmethod
     def from_dataset(
@@ -195,6 +199,7 @@ class Summary(HasLabels, display.Shown):
                 observed=observed,
                 seconds=from_json(read.attrs["summary_seconds"]),
                 cut=tuple(from_json(read.attrs["summary_cut"])),
+                no_certificate=read.attrs["summary_no_certificate"],
             )
 
     def to_dataframe(self) -> pd.DataFrame:
@@ -365,6 +370,7 @@ def summarize(
     items = clock("items", item_uncertainty, draws, consensus)
     with waiting("Diagnosis", progressbar=progressbar):
         diagnosis = clock("diagnosis", diagnose_within, clock.part(_REST), draws, consensus)
+    certificate, no_certificate = _certificate(clock, draws, consensus, progressbar)
     return Summary(
         source=description,
         draws=draws,
@@ -372,7 +378,8 @@ def summarize(
         ball=ball,
         items=items,
         diagnosis=diagnosis,
-        certificate=_certificate(clock, draws, consensus, progressbar),
+        certificate=certificate,
+        no_certificate=no_certificate,
         alternative=_alternative(clock, draws, consensus, searched),
         answers=clock.unless_over(
             "answers", look_for_answers, draws, consensus, metric, seconds=clock.part(1.0), **searched
@@ -387,15 +394,11 @@ def summarize(
 
 def _certificate(
     clock: Clock, draws: PartitionDraws, consensus: ConsensusPartition, progressbar: bool
-) -> Certificate | None:
-    """A bound for little work, where there is one that can be of use."""
-    if family_of(consensus.loss) is None or draws.n_items * draws.n_draws > _MOST_LABELS_TO_BOUND:
-        return None
-    budget = Foreseen(min(_SECONDS_TO_BOUND, clock.part(_REST) or np.inf))
-    arguments = budget, draws, consensus, consensus.loss
-    with suppress(MemoryError):  # the summary says that it is left out
-        return clock.unless_over("certificate", certificate_within, *arguments, progressbar=progressbar)
-    return None
+) -> tuple[Certificate | None, str]:
+    """A certificate, or why there is none."""
+    options = {"seconds": clock.part(_REST), "progressbar": progressbar}
+    found = clock.unless_over("certificate", quick_certificate, draws, consensus, consensus.loss, **options)
+    return found or (None, "No certificate was computed, as no time was left.")
 
 
 def _alternative(

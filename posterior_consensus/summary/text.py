@@ -9,19 +9,18 @@ import numpy as np
 import numpy.typing as npt
 
 import posterior_consensus
-from posterior_consensus.bounds.binder import BYTES_A_PAIR
-from posterior_consensus.bounds.methods import family_of
+from posterior_consensus.bounds.bound import status
 from posterior_consensus.losses.lookup import is_binder
 from posterior_consensus.plots.axes import MOST_IN_ROW, MOST_OF_PAIRS, SOME_OF_PAIRS
 from posterior_consensus.results import display
 from posterior_consensus.results.display import counted
-from posterior_consensus.results.work import Asked, SearchInfo
+from posterior_consensus.results.work import Asked
 from posterior_consensus.runtime import memory
+from posterior_consensus.search.runs import SearchInfo
 from posterior_consensus.summary.answers import answers_in_short, answers_reported, further_answers
 from posterior_consensus.summary.references import REFERENCES, cited_keys, loss_key
 
 if TYPE_CHECKING:
-    from posterior_consensus.bounds.certificate import Certificate
     from posterior_consensus.consensus import ConsensusPartition
     from posterior_consensus.ensemble.draws import PartitionDraws
     from posterior_consensus.summary.summary import Summary
@@ -95,13 +94,9 @@ def findings(summary: Summary) -> list[str]:
 def left_out(summary: Summary) -> list[str]:
     """What was not computed of all items, and why."""
     n, diagnosis, answers = summary.draws.n_items, summary.diagnosis, summary.answers
-    sentences = _ended_early(summary)
-    size = BYTES_A_PAIR * n**2
-    if not memory.fits(size) and family_of(summary.loss) is not None:
-        sentences.append(
-            f"No bound of the least expected loss was computed from pairs of items, as this would take "
-            f"{memory.in_words(size)} of memory."
-        )
+    certificate = summary.certificate
+    of_bound = summary.no_certificate if certificate is None else certificate.left_out
+    sentences = [*_ended_early(summary), *filter(None, [of_bound])]
     if n > MOST_OF_PAIRS:
         sentences.append(
             f"The similarity matrix was not formed, as it would take {memory.in_words(8 * n**2)}: figures show that of "
@@ -126,8 +121,6 @@ def _ended_early(summary: Summary) -> list[str]:
     if isinstance(info, SearchInfo) and info.stopped:
         why = "by Ctrl-C" if info.stopped == "interrupted" else "by the time limit"
         sentences.append(f"The search was ended {why}: a longer one may find a better clustering.")
-    if "certificate" in cut and summary.certificate is None:
-        sentences.append("No bound of the least expected loss was computed, as no time was left.")
     if "alternative" in cut:
         how = "not looked for, as no time was left" if summary.alternative is None else "looked for until time was over"
         sentences.append(f"The best partition with the most probable number of clusters was {how}.")
@@ -360,31 +353,25 @@ def _listed(names: npt.NDArray[Any]) -> str:
 
 
 def _optimality(summary: Summary) -> str:
-    certificate = summary.certificate
-    agreement = _agreement(summary)
-    if certificate is None:
+    gap, agreement = summary.gap, _agreement(summary)
+    if gap is None:
         return agreement or _no_bound(summary)
-    if certificate.status == "optimal":
+    if status(gap) == "optimal":
         return "proven, no partition has a smaller expected loss"
-    if _is_loose(certificate):
+    if gap > _LOOSE:
         longer = ", `certify` spends longer on a bound" if _can_certify(summary) else ""
         return "; ".join(filter(None, [agreement, f"not proven{longer}"]))
-    gap = f"no partition's expected loss is more than {_at_most(certificate.gap)} smaller"
-    return "; ".join(filter(None, [gap, agreement]))
+    words = f"no partition's expected loss is more than {_at_most(gap)} smaller"
+    return "; ".join(filter(None, [words, agreement]))
 
 
 def _no_bound(summary: Summary) -> str:
-    return "no bound is known for this loss" if family_of(summary.loss) is None else "no bound was computed"
+    return "no bound was computed" if summary.no_certificate else "no bound is known for this loss"
 
 
 def _can_certify(summary: Summary) -> bool:
-    """Whether matrices of items x items have room."""
-    return memory.fits(BYTES_A_PAIR * summary.draws.n_items**2)
-
-
-def _is_loose(certificate: Certificate) -> bool:
-    """Whether the bound is too far from the expected loss to be worth a line."""
-    return certificate.gap > _LOOSE
+    """Whether a longer computation can give a better bound."""
+    return summary.certificate is not None and not summary.certificate.left_out
 
 
 def _agreement(summary: Summary) -> str:
@@ -393,24 +380,23 @@ def _agreement(summary: Summary) -> str:
 
 
 def _proof(summary: Summary) -> str:
-    certificate = summary.certificate
-    if certificate is not None and certificate.status == "optimal":
+    gap, agreement = summary.gap, _agreement(summary)
+    if gap is not None and status(gap) == "optimal":
         return "It is proven that no other clustering has a smaller expected loss."
-    agreement = _agreement(summary)
     found = f"{agreement.capitalize()}." if agreement else ""
-    if certificate is None:
+    if gap is None:
         return found or f"{_no_bound(summary).capitalize()}."
-    if _is_loose(certificate):
+    if gap > _LOOSE:
         longer = "; a longer computation can give a proof" if _can_certify(summary) else ""
         return f"{found} It is not proven that no other is much better{longer}.".strip()
-    return f"{found} No clustering has an expected loss more than {_at_most(certificate.gap)} smaller.".strip()
+    return f"{found} No clustering has an expected loss more than {_at_most(gap)} smaller.".strip()
 
 
 def _bound(summary: Summary) -> str:
-    certificate = summary.certificate
-    if certificate is None or _is_loose(certificate):
+    bound, gap = summary.lower_bound, summary.gap
+    if bound is None or gap is None or gap > _LOOSE:
         return ""
-    if certificate.status == "optimal":
+    if status(gap) == "optimal":
         return ", which is proven to be the least"
     unit = summary.consensus.loss.unit
-    return f"; a lower bound over all partitions is {display.quantity(certificate.lower_bound, unit, 4)}"
+    return f"; a lower bound over all partitions is {display.quantity(bound, unit, 4)}"

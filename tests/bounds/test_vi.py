@@ -6,8 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import posterior_consensus as pc
+from posterior_consensus.bounds import distinct
 from posterior_consensus.bounds import vi as module
 from posterior_consensus.bounds.budget import Deadline
+from posterior_consensus.bounds.distinct import DistinctDraws
 from posterior_consensus.bounds.vi import vi_bound
 from posterior_consensus.ensemble.partitions import enumerate_partitions
 from posterior_consensus.evaluate.expectation import mean_loss
@@ -65,7 +67,7 @@ def test_degenerate_draws_have_a_bound_that_is_finite_and_not_negative(name):
 def test_any_prices_bound(labels, seed, scale):
     draws = pc.as_partition_draws(labels)
     rng = np.random.default_rng(seed)
-    problem = module._Problem(draws)
+    problem = DistinctDraws(draws)
     ascent = module._Ascent(problem)
     n, n_groups = problem.n, ascent.upper.size
     centre = rng.normal(scale=scale, size=(n_groups, n, n))
@@ -93,19 +95,19 @@ def test_the_bound_is_close_where_many_draws_scatter_around_a_partition():
 
 
 def test_a_part_of_the_draws_comes_first_but_the_bound_is_that_of_all(monkeypatch):
-    monkeypatch.setattr(module, "_PILOT_ROWS", 10)
-    monkeypatch.setattr(module, "_PILOT_DRAWS", 2)
+    monkeypatch.setattr(distinct, "_PILOT_ROWS", 10)
+    monkeypatch.setattr(distinct, "_PILOT_DRAWS", 2)
     for seed in range(10):
         rng = np.random.default_rng(seed)
         draws = pc.as_partition_draws(random_draws(rng, 30, 5, 3), weights=rng.exponential(size=30))
-        assert module._Problem(draws).pilot_stride() > 1
+        assert DistinctDraws(draws).pilot_stride() > 1
         best, least = optimum(draws)
         assert 0.5 * least <= bound_of(draws, best, seconds=1.0).value <= least + 1e-12
 
 
 def test_no_tangent_survives_a_change_of_draws():
     rng = np.random.default_rng(11)
-    problem = module._Problem(pc.as_partition_draws(random_draws(rng, 40, 7, 3)))
+    problem = DistinctDraws(pc.as_partition_draws(random_draws(rng, 40, 7, 3)))
     ascent = module._Ascent(problem)
     ascent.use(problem.blocks(20))
     for _ in range(200):

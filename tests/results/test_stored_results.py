@@ -12,7 +12,8 @@ import xarray as xr
 import posterior_consensus as pc
 from posterior_consensus.losses import LOSSES, PartitionLoss
 from posterior_consensus.losses.lookup import loss_attrs, loss_from
-from posterior_consensus.sources.containers import Stored, attach
+from posterior_consensus.results.storage import Stored
+from posterior_consensus.sources.containers import attach
 from tests.ensembles import noisy_draws
 from tests.helpers import array, written
 

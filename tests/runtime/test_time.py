@@ -41,7 +41,7 @@ def test_no_time_leaves_out_what_can_be_and_says_so(tmp_path):
     said = " ".join(summary.left_out())
     for part in (
         "The search was ended by the time limit",
-        "No bound of the least expected loss was computed, as no time was left.",
+        "No certificate was computed, as no time was left.",
         "Further answers were not looked for, as no time was left.",
         f"pairs of {summary.diagnosis.n_compared} items",
     ):

@@ -5,9 +5,9 @@ import pytest
 
 import posterior_consensus as pc
 from posterior_consensus import losses
-from posterior_consensus.results.work import SearchInfo
 from posterior_consensus.search import restarts
 from posterior_consensus.search.problems import Limits, OnDraws, OnPairs
+from posterior_consensus.search.runs import SearchInfo
 from tests import reference
 from tests.ensembles import noisy_draws, random_draws
 

@@ -140,12 +140,14 @@ def test_a_summary_of_very_many_items_says_what_it_leaves_out(monkeypatch, tmp_p
     monkeypatch.setattr("posterior_consensus.ensemble.labels._SOME_ITEMS", 30)
     monkeypatch.setattr("posterior_consensus.summary.further._EFFORT", Effort(most_labels=1000))
     limits = {"MOST_OF_PAIRS": 50, "SOME_OF_PAIRS": 20, "MOST_IN_ROW": 25}
-    for module in ("psm", "psm_by_chain", "items", "strips"):
+    for module in ("psm", "psm_by_chain", "item_uncertainty", "strips"):
         for name, most in limits.items():
             monkeypatch.setattr(f"posterior_consensus.plots.{module}.{name}", most, raising=False)
     monkeypatch.setattr("posterior_consensus.summary.report._MOST_LISTED", 20)
-    for name, most in (limits | {"BYTES_A_PAIR": 1e9}).items():
+    for name, most in limits.items():
         monkeypatch.setattr(f"posterior_consensus.summary.text.{name}", most)
+    monkeypatch.setattr("posterior_consensus.bounds.methods.BYTES_A_PAIR", 1e9)
+    monkeypatch.setattr("posterior_consensus.bounds.methods.seconds_to_begin", lambda draws: 1e9)
     draws = draws_of("plain")
     summary = pc.summarize(draws, random_seed=1, progressbar=False)
     assert len(summary.left_out()) == 5
@@ -162,7 +164,7 @@ def test_a_summary_of_very_many_items_says_what_it_leaves_out(monkeypatch, tmp_p
 def test_a_summary_reads_the_labels_six_times_beside_its_search(monkeypatch):
     monkeypatch.setattr("posterior_consensus.ensemble.labels._SOME_ITEMS", 30)
     monkeypatch.setattr("posterior_consensus.summary.further._EFFORT", Effort(most_labels=1000))
-    monkeypatch.setattr("posterior_consensus.summary.summary._MOST_LABELS_TO_BOUND", 1000)
+    monkeypatch.setattr("posterior_consensus.bounds.certificate._MOST_LABELS", 1000)
     rng = np.random.default_rng(1)
     draws = pc.as_partition_draws(noisy_draws(rng, 700, 70, 3, 0.1).reshape(4, 175, 70))
     best = consensus.Candidate(pc.consensus_partition(draws, random_seed=1, progressbar=False).labels.values)

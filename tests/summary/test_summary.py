@@ -360,6 +360,35 @@ def test_a_loose_bound_is_not_told(summary):
     assert "lower bound" not in loose.methods_text()
 
 
+@pytest.mark.parametrize("loss", ["vi", "binder"])
+def test_a_certificate_left_out_by_its_limit_is_told(posterior_tree, monkeypatch, loss):
+    monkeypatch.setattr("posterior_consensus.bounds.certificate._MOST_LABELS", 100)
+    summary = pc.summarize(posterior_tree, loss=loss, random_seed=1)
+    assert summary.certificate is None
+    assert summary.left_out() == ["No certificate was computed, as there are more than 100 labels."]
+    again = pc.Summary.from_dataset(summary.to_dataset(), summary.draws)
+    assert again.left_out() == summary.left_out()
+
+
+@pytest.mark.parametrize("limit", ["memory", "labels"])
+def test_a_search_that_proves_its_answer_is_told_so(rng, monkeypatch, limit):
+    draws = noisy_draws(rng, 60, 12, 3, 0.02)
+    if limit == "labels":
+        monkeypatch.setattr("posterior_consensus.bounds.certificate._MOST_LABELS", 100)
+    else:
+        monkeypatch.setattr("posterior_consensus.bounds.certificate.certificate_within", out_of_memory)
+        monkeypatch.setattr("posterior_consensus.bounds.methods.BYTES_A_PAIR", 1e9)
+    summary = pc.summarize(draws, loss="binder", random_seed=1)
+    assert summary.certificate is None and summary.consensus.gap == 0 and len(summary.left_out()) == 1
+    assert "proven, no partition has a smaller expected loss" in repr(summary) and "searches" not in repr(summary)
+    assert "It is proven that no other clustering has a smaller expected loss." in summary.findings()
+    assert "which is proven to be the least" in summary.methods_text()
+
+
+def out_of_memory(*_, **__):
+    raise MemoryError
+
+
 def test_bibtex_has_what_the_text_cites(summary):
     entries = re.findall(r"^@(article|software){(\w+),$", summary.bibtex(), re.MULTILINE)
     assert [key for _, key in entries] == list(dict.fromkeys(re.findall(r"\[(\w+)\]", summary.methods_text())))

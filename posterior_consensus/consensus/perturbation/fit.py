@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal, Self
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
@@ -14,10 +14,10 @@ from posterior_consensus.consensus.perturbation.em import Draws
 from posterior_consensus.consensus.perturbation.search import Search, search
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import HasLabels
-from posterior_consensus.results import display
+from posterior_consensus.results import display, stored_as
+from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime.arguments import as_generator, check_clusters, check_count
 from posterior_consensus.runtime.progress import waiting
-from posterior_consensus.sources.containers import Stored, stored, without_cluster_names
 from posterior_consensus.sources.door import as_draws
 
 Noise = Literal["shared", "per_draw"]
@@ -50,14 +50,22 @@ class PerturbationFit(HasLabels, Stored):
         Where the starts ended, as in `trace`, but on the sample they are tried on.
     """
 
-    labels: xr.DataArray
-    memberships: xr.DataArray
-    shares: xr.DataArray
-    draw_noise: xr.DataArray
-    log_likelihood: float
-    trace: np.ndarray
-    converged: bool
-    objectives: np.ndarray
+    labels: xr.DataArray = field(metadata=stored_as.array("perturbation_labels", of_items=True))
+    memberships: xr.DataArray = field(
+        metadata=stored_as.array("perturbation_memberships", without=("consensus_cluster",))
+    )
+    shares: xr.DataArray = field(metadata=stored_as.array("perturbation_shares", without=("consensus_cluster",)))
+    draw_noise: xr.DataArray = field(metadata=stored_as.array("perturbation_draw_noise"))
+    log_likelihood: float = field(metadata=stored_as.number("perturbation_log_likelihood"))
+    trace: np.ndarray = field(metadata=stored_as.values("perturbation_trace", "perturbation_step"))
+    converged: bool = field(metadata=stored_as.flag("perturbation_converged"))
+    objectives: np.ndarray = field(metadata=stored_as.values("perturbation_objectives", "perturbation_start"))
+
+    _also_stored: ClassVar = {
+        "item_error": stored_as.array("perturbation_item_error"),
+        "noise": stored_as.number("perturbation_noise"),
+        "error_rate": stored_as.number("perturbation_error_rate"),
+    }
 
     @property
     def n_clusters(self) -> int:
@@ -78,35 +86,6 @@ class PerturbationFit(HasLabels, Stored):
     def error_rate(self) -> float:
         """Expected share of the items in a wrong cluster, if the model holds."""
         return float(self.item_error.mean())
-
-    def to_dataset(self) -> xr.Dataset:
-        """Labels, memberships, noise and the course of the search as a Dataset that any file format holds."""
-        variables = {
-            "labels": self.labels,
-            "memberships": self.memberships,
-            "shares": self.shares,
-            "item_error": self.item_error,
-            "draw_noise": self.draw_noise,
-            "noise": self.noise,
-            "error_rate": self.error_rate,
-            "log_likelihood": self.log_likelihood,
-            "trace": ("perturbation_step", self.trace),
-            "objectives": ("perturbation_start", self.objectives),
-        }
-        named = {f"perturbation_{name}": variable for name, variable in variables.items()}
-        return stored(self.labels, named, {"perturbation_converged": int(self.converged)})
-
-    @classmethod
-    def _restored(cls, dataset: xr.Dataset) -> Self:
-        arrays = ("labels", "memberships", "shares", "draw_noise")
-        own = without_cluster_names(dataset)
-        return cls(
-            **{name: own[f"perturbation_{name}"].rename(name) for name in arrays},
-            log_likelihood=float(dataset["perturbation_log_likelihood"]),
-            trace=dataset["perturbation_trace"].values,
-            converged=bool(dataset.attrs["perturbation_converged"]),
-            objectives=dataset["perturbation_objectives"].values,
-        )
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each cluster: its size, its share, and the expected share of its items that belong elsewhere."""

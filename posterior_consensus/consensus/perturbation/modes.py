@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal, Self
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -13,10 +13,10 @@ from posterior_consensus.consensus.perturbation.fit import model_draws
 from posterior_consensus.consensus.perturbation.mixture import Mixture, mixture
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import distinct_rows
-from posterior_consensus.results import display
+from posterior_consensus.results import display, stored_as
+from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime.arguments import as_generator, check_clusters, check_count
 from posterior_consensus.runtime.progress import track
-from posterior_consensus.sources.containers import Stored, stored, without_cluster_names
 from posterior_consensus.sources.door import as_draws
 
 
@@ -47,15 +47,15 @@ class PartitionModes(Stored):
         Whether no probability changed by more than 1e-5 in the last step.
     """
 
-    labels: xr.DataArray
-    shares: xr.DataArray
-    responsibilities: xr.DataArray
-    memberships: xr.DataArray
-    noise: xr.DataArray
-    log_likelihood: float
-    evidence: dict[int, float]
-    trace: np.ndarray
-    converged: bool
+    labels: xr.DataArray = field(metadata=stored_as.array("mode_labels", of_items=True))
+    shares: xr.DataArray = field(metadata=stored_as.array("mode_share"))
+    responsibilities: xr.DataArray = field(metadata=stored_as.array("mode_responsibility", without=("weight",)))
+    memberships: xr.DataArray = field(metadata=stored_as.array("mode_membership", without=("consensus_cluster",)))
+    noise: xr.DataArray = field(metadata=stored_as.array("mode_noise"))
+    log_likelihood: float = field(metadata=stored_as.number("mode_log_likelihood"))
+    evidence: dict[int, float] = field(metadata=stored_as.by_number("mode_evidence", "n_modes"))
+    trace: np.ndarray = field(metadata=stored_as.values("mode_trace", "mode_step"))
+    converged: bool = field(metadata=stored_as.flag("mode_converged"))
 
     @property
     def n_modes(self) -> int:
@@ -66,39 +66,6 @@ class PartitionModes(Stored):
     def n_clusters(self) -> xr.DataArray:
         """Number of clusters of each mode."""
         return (self.labels.max(str(self.labels.dims[1])) + 1).rename("n_clusters")
-
-    def to_dataset(self) -> xr.Dataset:
-        """Modes, what belongs to them and the course of the search as a Dataset that any file format holds."""
-        tried = xr.DataArray(list(self.evidence.values()), {"n_modes": list(self.evidence)}, "n_modes")
-        variables = {
-            "labels": self.labels,
-            "share": self.shares,
-            "responsibility": self.responsibilities,
-            "membership": self.memberships,
-            "noise": self.noise,
-            "log_likelihood": self.log_likelihood,
-            "evidence": tried,
-            "trace": ("mode_step", self.trace),
-        }
-        items = self.labels[0].reset_coords(drop=True)
-        named = {f"mode_{name}": variable for name, variable in variables.items()}
-        return stored(items, named, {"mode_converged": int(self.converged)})
-
-    @classmethod
-    def _restored(cls, dataset: xr.Dataset) -> Self:
-        own = without_cluster_names(dataset)
-        tried = own["mode_evidence"]
-        return cls(
-            labels=own["mode_labels"].rename("labels"),
-            shares=own["mode_share"].rename("shares"),
-            responsibilities=own["mode_responsibility"].drop_vars("weight", errors="ignore").rename("responsibilities"),
-            memberships=own["mode_membership"].rename("memberships"),
-            noise=own["mode_noise"].rename("noise"),
-            log_likelihood=float(own["mode_log_likelihood"]),
-            evidence=dict(zip(tried["n_modes"].values.tolist(), tried.values.tolist(), strict=True)),
-            trace=own["mode_trace"].values,
-            converged=bool(own.attrs["mode_converged"]),
-        )
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each mode: its share, noise and number of clusters."""

@@ -1,0 +1,72 @@
+"""What every file format holds: numbers, text and times, and text in JSON for names of any kind."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+_LEVELS = "levels_of_"  # attribute for each dimension of several levels
+
+
+def as_json(value: Any) -> str:
+    """Text of plain values and of NumPy's, for an attribute; :func:`from_json` reads it."""
+    return json.dumps(value, default=lambda other: other.tolist() if hasattr(other, "tolist") else str(other))
+
+
+def from_json(text: str) -> Any:
+    """Plain values from the text of an attribute."""
+    return json.loads(text)
+
+
+def names_from_json(text: str) -> tuple[Hashable, ...]:
+    """Names of clusters or chains from the text of an attribute."""
+    return tuple(tuple(name) if isinstance(name, list) else name for name in from_json(text))
+
+
+def storable(dataset: xr.Dataset) -> xr.Dataset:
+    """Turn what not every file format holds into what all do.
+
+    Each MultiIndex becomes coordinates, which `restored_levels` turns back. Other coordinates that are neither text nor
+    numbers nor times become text. Attributes that are neither text nor numbers are left out: not all objects have a
+    text that says anything, or that a copy of theirs has too.
+    """
+    several = [str(dim) for dim, index in dataset.indexes.items() if dim in dataset.dims and index.nlevels > 1]
+    levels = {f"{_LEVELS}{dim}": as_json(list(dataset.indexes[dim].names)) for dim in several}
+    plain = dataset.reset_index(several).assign_attrs(levels)
+    odd = {name: coord for name, coord in plain.coords.items() if not _is_plain(coord)}
+    plain = plain.assign_coords({name: _as_text(coord) for name, coord in odd.items()})
+    for variable in plain.variables.values():
+        variable.attrs = {str(name): value for name, value in variable.attrs.items() if _is_plain_attribute(value)}
+    return plain
+
+
+def _is_plain(coord: xr.DataArray) -> bool:
+    dtype: Any = coord.dtype
+    if not isinstance(dtype, np.dtype):  # of pandas
+        return False
+    if dtype.kind == "O":
+        return {type(value) for value in coord.values.flat} in ({str}, {int}, {float})
+    return dtype.kind in set("biufMmSU")
+
+
+def _as_text(coord: xr.DataArray) -> xr.Variable:
+    return xr.Variable(coord.dims, np.reshape([str(value) for value in coord.values.flat], coord.shape), coord.attrs)
+
+
+def _is_plain_attribute(value: Any) -> bool:
+    several = isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim == 1)
+    plain = (str, int, float, np.integer, np.floating)
+    return all(isinstance(one, plain) and not isinstance(one, bool) for one in (value if several else [value]))
+
+
+def restored_levels(dataset: xr.Dataset) -> xr.Dataset:
+    """Make each MultiIndex again that `storable` took apart."""
+    names = [str(name) for name in dataset.attrs if str(name).startswith(_LEVELS)]
+    levels = {name.removeprefix(_LEVELS): from_json(dataset.attrs[name]) for name in names}
+    restored = dataset.set_index(levels)
+    restored.attrs = {name: value for name, value in dataset.attrs.items() if name not in names}
+    return restored

@@ -1,0 +1,95 @@
+"""Results that are stored as their fields declare, and come back from there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, ClassVar, Protocol, Self
+
+import xarray as xr
+
+from posterior_consensus.results import display
+from posterior_consensus.results.plain import restored_levels, storable
+from posterior_consensus.results.stored_as import Form, Parts, read_fields, write_fields
+
+
+class HasDataset(Protocol):
+    """A result that can be stored."""
+
+    def to_dataset(self) -> xr.Dataset:
+        """Everything worth storing."""
+        ...
+
+
+class Stored(display.Shown):
+    """A result, a dataclass whose fields declare how they are stored, and which comes back from there."""
+
+    _also_stored: ClassVar[Mapping[str, Mapping[str, Form]]] = {}
+    """Properties that are written for who reads the file; they follow from the fields."""
+
+    def to_dataset(self) -> xr.Dataset:
+        """Everything but draws as a Dataset that any file format holds."""
+        parts = Parts()
+        write_fields(self, parts, self._also_stored)
+        return stored(parts.items, parts.variables, parts.attrs)
+
+    @classmethod
+    def from_dataset(cls, dataset: xr.Dataset | xr.DataTree) -> Self:
+        """Make the result again that :meth:`to_dataset` stored.
+
+        Parameters
+        ----------
+        dataset : xarray.Dataset or xarray.DataTree
+            What :meth:`to_dataset` gave, also if it comes from a file or holds other results too: the group that
+            :func:`attach` wrote.
+
+        Returns
+        -------
+        result of this class
+            Equal to the stored one in every attribute but draws, which are not stored. Names and coordinates that are
+            neither text nor numbers nor times come back as text. Attributes of coordinates that are neither text nor
+            numbers do not come back.
+
+        Raises
+        ------
+        ValueError
+            If no such result is in it, or its loss is none of LOSSES.
+        TypeError
+            If `dataset` is neither a Dataset nor a DataTree.
+        """
+        with reading(dataset, cls.__name__) as read:
+            return cls(**read_fields(cls, read))
+
+
+@contextmanager
+def reading(data: Any, result: str) -> Iterator[xr.Dataset]:
+    """Load the group that holds a stored result; what is missing in it becomes an error that says so."""
+    if not isinstance(data, (xr.Dataset, xr.DataTree)):
+        raise TypeError(
+            f"`dataset` must be a Dataset or a group of a DataTree; got {type(data).__name__}. "
+            "Of a posterior that attach() added results to, take the group, idata['consensus']."
+        )
+    dataset = (data.to_dataset() if isinstance(data, xr.DataTree) else data).compute()
+    try:
+        yield restored_levels(dataset)
+    except KeyError:
+        present = ", ".join(repr(str(variable)) for variable in dataset.data_vars) or "none"
+        raise ValueError(f"`dataset` must hold a {result} as its to_dataset() gives it; present: {present}.") from None
+
+
+def stored(
+    items: xr.DataArray | None, variables: Mapping[str, Any], attrs: Mapping[str, Any] | None = None
+) -> xr.Dataset:
+    """Put a result's variables into a Dataset, or say which name of the user's `items` is in the way."""
+    theirs = set() if items is None else {str(own) for own in (*items.dims, *items.coords)}
+    for variable, value in variables.items():
+        added = {variable}
+        if isinstance(value, xr.DataArray) and items is not None:
+            over_items = all(value.sizes.get(dim) == size for dim, size in items.sizes.items())
+            added |= {str(dim) for dim in value.dims if not (over_items and dim in items.dims)}
+        taken = sorted(added & theirs)
+        if taken:
+            raise ValueError(
+                f"The draws must not have a dimension or coordinate {taken[0]!r}: a result is stored there."
+            )
+    return storable(xr.Dataset(variables, attrs=attrs))
