@@ -31,7 +31,8 @@ from posterior_consensus.losses.record import Objective, PairLoss, PartitionLoss
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.runtime.progress import track
-from posterior_consensus.search.problems import Found, Limits, is_sparse, numbered
+from posterior_consensus.search.forms import Found, Limits, check_memory, numbered
+from posterior_consensus.search.over_draws import is_sparse
 
 Floats = npt.NDArray[np.float64]
 
@@ -113,22 +114,20 @@ def some_labels(drawn: DrawnLabels, items: npt.NDArray[np.intp], rows: npt.NDArr
 class OnBlocks:
     """A search over all items from a partition of some or all of them."""
 
+    is_capped = False
+
     def __init__(self, sample: Sample, limits: Limits, executor: Executor, progressbar: bool) -> None:
         self._sample, self._draws, self._executor = sample, sample.whole, executor
-        self._bytes_a_cluster = 4 * int(self._draws.starts[-1])
-        self.check_memory(limits.fewest)
-        self.limits = limits._replace(most=min(limits.most, memory.budget() // self._bytes_a_cluster))
+        self.bytes_a_cluster = 4 * int(self._draws.starts[-1])
+        self.limits = limits
+        check_memory(self, limits.fewest)
+        self.limits = limits._replace(most=min(limits.most, memory.budget() // self.bytes_a_cluster))
         self._loss = sample.loss.arrays(self._draws.n_items)
         self._linear = isinstance(self._loss, LinearLoss)
         self._difference = np.concatenate([[0.0], np.diff(self._loss.h), [0.0]])
         self._doubt = MARGIN if self._linear else max(MARGIN, FIRST_ORDER / self._draws.n_items)
         self._progressbar = progressbar
         self._tally = np.zeros(6, np.int64)
-
-    def check_memory(self, n_clusters: int) -> None:
-        """Refuse what the tables of so many clusters do not leave room for."""
-        what = f"A search among {n_clusters} clusters"
-        memory.check(self._bytes_a_cluster * n_clusters, what, "Thin the draws, or ask for fewer clusters.")
 
     def takes(self, labels: Labels) -> bool:
         """Whether a search can begin with this partition."""

@@ -7,7 +7,9 @@ import posterior_consensus as pc
 from posterior_consensus import losses
 from posterior_consensus.results.work import SearchInfo
 from posterior_consensus.search import restarts
-from posterior_consensus.search.problems import Limits, OnDraws, OnPairs
+from posterior_consensus.search.forms import Limits
+from posterior_consensus.search.over_draws import OnDraws
+from posterior_consensus.search.over_pairs import OnPairs
 from tests import reference
 from tests.ensembles import noisy_draws, random_draws
 
