@@ -40,14 +40,11 @@ class Form(Protocol):
     """A way to search from a partition of all items."""
 
     limits: Limits  # those asked for, or fewer clusters where memory ends
+    is_capped: bool  # whether the memory budget leaves out numbers of clusters at which the loss may be lower
 
     @property
     def bytes_a_cluster(self) -> int:
         """What the tables take for each cluster."""
-
-    @property
-    def is_capped(self) -> bool:
-        """Whether the memory budget leaves out numbers of clusters at which the loss may be lower."""
 
     def polish(self, labels: Labels) -> Found:
         """Search from a partition, on all draws."""
@@ -56,19 +53,10 @@ class Form(Protocol):
 class FormOfRuns(Form, Protocol):
     """A form in which random runs begin, which changes of the best follow."""
 
-    work_a_label: float  # nanoseconds, roughly, that a search of many labels takes for each at least
-
-    @property
-    def at_once(self) -> int:
-        """Runs between two looks at whether to stop: not the number of threads, on which nothing may depend."""
-
-    @property
-    def explores_all(self) -> bool:
-        """Whether `explore` ends where `polish` does."""
-
-    @property
-    def work_for_little(self) -> float:
-        """Nanoseconds, roughly, that a search of very few labels takes at least."""
+    at_once: int  # runs between two looks at whether to stop: not the number of threads, on which nothing may depend
+    explores_all: bool  # whether `explore` ends where `polish` does
+    work_for_little: float  # nanoseconds, roughly, that a search of very few labels takes at least
+    work_a_label: float  # the same for each label of many
 
     @property
     def sums(self) -> FormOfSums | None:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.evaluate.expectation import loss_of_pairs
-from posterior_consensus.kernels.search import ZEALOUS
+from posterior_consensus.kernels.records import ZEALOUS
 from posterior_consensus.losses.record import PairLoss
 from posterior_consensus.search.forms import WORK_A_LABEL, WORK_FOR_LITTLE, Found, Limits, numbered
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.kernels import cells, search, tables
+from posterior_consensus.kernels import cells, records, search, tables
 from posterior_consensus.kernels.loss import LinearLoss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.runtime import memory
@@ -154,8 +154,8 @@ class OnDraws:
         )
         n_clusters = int(partition.max()) + 1
         columns = 0 if isinstance(draws, cells.SparseDraws) else n_clusters
-        scans = draws.labels.size * (1.0 + columns / _COLUMNS) * (1 + tally[search.SCANS])
-        unions = draws.weights.size * columns**2 / 2 * ((effort >= 0) + tally[search.MERGES])
+        scans = draws.labels.size * (1.0 + columns / _COLUMNS) * (1 + tally[records.SCANS])
+        unions = draws.weights.size * columns**2 / 2 * ((effort >= 0) + tally[records.MERGES])
         return Found(numbered(partition), value, in_one, tally, CALL + self._scan * scans + self._union * unions)
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.kernels import pair_search, search
+from posterior_consensus.kernels import pair_search, records
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.search.forms import CALL, WORK_A_LABEL, WORK_FOR_LITTLE, FormOfSums, Found, Limits, numbered
 
@@ -80,5 +80,5 @@ class OnPairs:
         value, tally = pair_search.settle_pairs(
             self._similarity, self._costs, partition, order, *self.limits, self._stop
         )
-        work = CALL + labels.size * (labels.size / 2 + tally[search.SCANS] * (partition.max() + 1))
+        work = CALL + labels.size * (labels.size / 2 + tally[records.SCANS] * (partition.max() + 1))
         return Found(numbered(partition), self._apart + value, self._in_one, tally, work)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_rows
-from posterior_consensus.kernels.search import ZEALOUS
+from posterior_consensus.kernels.records import ZEALOUS
 from posterior_consensus.losses.record import Objective, PartitionLoss
 from posterior_consensus.results.work import PERTURBATION, SearchInfo
 from posterior_consensus.runtime import memory
