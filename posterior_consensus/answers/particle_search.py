@@ -16,7 +16,9 @@ from posterior_consensus.kernels import ensemble
 from posterior_consensus.kernels.loss import LinearLoss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.runtime.executor import Executor
-from posterior_consensus.search.problems import Limits, OnDraws, OnRatios
+from posterior_consensus.search.forms import Limits
+from posterior_consensus.search.over_draws import OnDraws
+from posterior_consensus.search.over_ratios import OnRatios
 
 Rows = npt.NDArray[np.intp]
 

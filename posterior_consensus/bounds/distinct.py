@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.kernels.vi_bound import Blocks
+from posterior_consensus.kernels.vi_tangents import Blocks
 
 _PILOT_ROWS = 1e7  # memberships of items in draws
 _PILOT_DRAWS = 200

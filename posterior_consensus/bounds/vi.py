@@ -16,6 +16,7 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.evaluate.expectation import mean_loss
 from posterior_consensus.kernels import vi_bound as kernels
+from posterior_consensus.kernels import vi_tangents
 from posterior_consensus.losses.partition_losses import vi
 from posterior_consensus.results.work import Info
 from posterior_consensus.runtime import memory
@@ -173,12 +174,16 @@ class _Ascent:
         n = problem.n
         self._problem = problem
         self.upper = _size_groups(problem.n_items, n)
-        self._lower = np.concatenate([[0], self.upper[:-1]]) + 1
         self._feasible = self.upper >= problem.multiplicity[:, np.newaxis]
-        self._logs = np.log2(np.maximum(np.arange(problem.n_items + 1), 1))
+        self._groups = kernels.Groups(
+            lower=np.concatenate([[0], self.upper[:-1]]) + 1,
+            upper=self.upper,
+            logs=np.log2(np.maximum(np.arange(problem.n_items + 1), 1)),
+            multiplicity=problem.multiplicity,
+        )
         n_groups = self.upper.size
         n_tangents = n_groups + _SPARE_TANGENTS
-        self._tangents = kernels.Tangents(
+        self._tangents = vi_tangents.Tangents(
             slopes=np.zeros((n, n_tangents, n), np.float32),
             offsets=np.zeros((n, n_tangents)),
             tags=np.full((n, n_tangents), -1),
@@ -186,24 +191,25 @@ class _Ascent:
             ranking=np.tile(np.arange(n, dtype=np.int32), (n, n_tangents, 1)),
         )
         self._centre = np.zeros((n_groups, n, n))
-        self._prices = np.zeros((n_groups, n, n))
-        self._constants = np.zeros((n_groups, n))
-        self._means = np.zeros((n_groups, n, n), np.float32)
+        self._prices = kernels.Prices(np.zeros((n_groups, n, n)), np.zeros((n_groups, n)))
+        self._means = kernels.Means(
+            sets=np.zeros((n_groups, n, n), np.float32), costs=np.zeros((n, n_groups)), logs=np.zeros((n, n_groups))
+        )
         self._met = np.zeros(n_groups, bool)
-        self._costs = np.zeros((n, n_groups))
-        self._mean_logs = np.zeros((n, n_groups))
         self._triangles = np.zeros((0, 4), np.int32)
         self.duals = np.zeros(0)
         self._duals_centre = np.zeros(0)
-        self._least = np.full((n, n_groups), np.inf)
-        self._sizes = np.zeros((n, n_groups), np.int64)
-        self._winners = np.zeros((n, n_groups), np.int64)
-        self._group = np.zeros(n, np.int64)
-        self._sets = np.zeros((n, n), np.float32)
+        self._minima = kernels.Minima(
+            least=np.full((n, n_groups), np.inf),
+            sizes=np.zeros((n, n_groups), np.int64),
+            winners=np.zeros((n, n_groups), np.int64),
+            group=np.zeros(n, np.int64),
+            sets=np.zeros((n, n), np.float32),
+        )
         self._gaps = np.zeros(n)
         self.n_steps = 0
 
-    def use(self, blocks: kernels.Blocks) -> None:
+    def use(self, blocks: vi_tangents.Blocks) -> None:
         """Bound the expectation over these draws from now on, starting at the current prices."""
         self._blocks = blocks
         self._tangents.tags[:] = -1
@@ -216,9 +222,9 @@ class _Ascent:
         self.has_stalled = False
         points = self._first_points()
         met = self._shares() > _SMALL_SHARE
-        points[met.T] = self._means[met.T]
+        points[met.T] = self._means.sets[met.T]
         slots = np.where(self._feasible, np.arange(self.upper.size), -1)
-        self._linearise(points, slots, np.empty_like(self._costs))
+        self._linearise(points, slots, np.empty_like(self._means.costs))
         self._refresh()
 
     @property
@@ -241,7 +247,7 @@ class _Ascent:
 
     def _n_rows(self, n_points: int) -> float:
         """Memberships of items in draws that are visited to compute tangents at so many points of every item."""
-        passes = np.ceil(n_points / kernels.TANGENTS_AT_ONCE)
+        passes = np.ceil(n_points / vi_tangents.TANGENTS_AT_ONCE)
         return float(self._problem.rows * len(self._blocks.labels) / len(self._problem.labels) * max(passes, 1))
 
     @property
@@ -270,12 +276,12 @@ class _Ascent:
             self._separate()
         self.n_steps += 1
         if self.n_steps % _CENTRE_EVERY == 0:
-            kernels.settle(self._centre, self._means, self._met_groups(), _RATE)
+            kernels.settle(self._centre, self._means.sets, self._met_groups(), _RATE)
             self._duals_centre = self._present_duals()
 
     def _shares(self) -> npt.NDArray[np.float32]:
         """Share of each group (n, G) in the means."""
-        return np.diagonal(self._means, axis1=1, axis2=2).T
+        return np.diagonal(self._means.sets, axis1=1, axis2=2).T
 
     def _met_groups(self) -> npt.NDArray[np.intp]:
         """Groups with a share in the means, now or before: the others have no prices."""
@@ -288,8 +294,8 @@ class _Ascent:
         similarity = self._problem.similarity
         nearest = np.argsort(-similarity - 2 * np.eye(self._problem.n), axis=1, kind="stable")
         reach = np.cumsum(multiplicity[nearest], axis=1)
-        points = np.empty_like(self._means)
-        for b, middle in enumerate((self._lower + self.upper) // 2):
+        points = np.empty_like(self._means.sets)
+        for b, middle in enumerate((self._groups.lower + self.upper) // 2):
             near = np.zeros(similarity.shape)
             np.put_along_axis(near, nearest, (reach <= middle).astype(float), axis=1)
             points[b] = 0.8 * near + 0.2 * similarity
@@ -301,7 +307,7 @@ class _Ascent:
         at_once = max(1, int(self._problem.n * _ROWS_AT_ONCE / max(rows, 1)))
         for first in range(0, self._problem.n, at_once):
             last = min(first + at_once, self._problem.n)
-            kernels.linearise(self._blocks, points, first, last, slots, self._tangents, costs)
+            vi_tangents.linearise(self._blocks, points, first, last, slots, self._tangents, costs)
 
     def _refresh(self, reset: bool = True) -> None:
         """Add tangents at the means, in place of those unused for longest.
@@ -318,52 +324,37 @@ class _Ascent:
         place = np.clip(place, 1, _SPARE_TANGENTS - 1)
         slots = np.where(wanted, np.take_along_axis(spare, place - 1, axis=1), -1)
         blends = np.where(wanted, np.take_along_axis(spare, place, axis=1), -1)
-        self._linearise(self._means, slots, self._costs if reset else np.empty_like(self._costs))
-        kernels.blend(self._tangents, slots, self._winners, blends)
+        self._linearise(self._means.sets, slots, self._means.costs if reset else np.empty_like(self._means.costs))
+        vi_tangents.blend(self._tangents, slots, self._minima.winners, blends)
         for chosen in (slots, blends):
             items, groups = np.nonzero(wanted)
             self._tangents.last_use[items, chosen[items, groups]] = self.n_steps
 
     def _present_duals(self) -> Floats:
         excess = np.empty(self._duals_centre.size)
-        kernels.violations(self._means, self._triangles, excess)
+        kernels.violations(self._means.sets, self._triangles, excess)
         return np.maximum(self._duals_centre + _RATE * excess, 0.0)
 
     def _set_prices(self) -> None:
         self.duals = self._present_duals()
         kernels.total_prices(
             self._centre,
-            self._means,
+            self._means.sets,
             self._met_groups(),
             _RATE,
             self._triangles,
             self.duals,
             self._problem.multiplicity,
             self._prices,
-            self._constants,
         )
 
     def _solve(self, every: bool) -> None:
-        near = self._least < self._least.min(axis=1, keepdims=True) + _FAR
-        kernels.solve_items(
-            self._tangents,
-            self._prices,
-            self._constants,
-            self._problem.multiplicity,
-            self._lower,
-            self.upper,
-            self._logs,
-            np.ones_like(near) if every else near,
-            self.n_steps,
-            self._least,
-            self._sizes,
-            self._winners,
-            self._group,
-            self._sets,
-        )
+        least = self._minima.least
+        active = np.ones(least.shape, bool) if every else least < least.min(axis=1, keepdims=True) + _FAR
+        kernels.solve_items(self._tangents, self._prices, self._groups, active, self.n_steps, self._minima)
 
     def _note_bound(self, since: int) -> None:
-        value = float(self._problem.multiplicity @ self._least.min(axis=1)) / self._problem.n_items
+        value = float(self._problem.multiplicity @ self._minima.least.min(axis=1)) / self._problem.n_items
         self.best = max(self.best, value)
         worthwhile = _NEGLIGIBLE * abs(self._problem.entropy + self.best)
         if self.best > self._milestone + worthwhile:
@@ -375,31 +366,18 @@ class _Ascent:
             self._free_from = self.n_steps + _RESET_STEPS
 
     def _start_means(self) -> None:
+        means, minima = self._means, self._minima
         items = np.arange(self._problem.n)
-        chosen = items, self._group
-        self._means[self._group, items] = self._sets
-        self._mean_logs[chosen] = self._logs[self._sizes[chosen]]
-        self._costs[chosen] = self._least[chosen] - self._mean_logs[chosen]
+        chosen = items, minima.group
+        means.sets[minima.group, items] = minima.sets
+        means.logs[chosen] = self._groups.logs[minima.sizes[chosen]]
+        means.costs[chosen] = minima.least[chosen] - means.logs[chosen]
 
     def _move(self) -> None:
-        bends = np.zeros(self._problem.n)
-        kernels.triangle_bends(self._means, self._group, self._sets, self._triangles, self.duals, bends)
-        kernels.move(
-            self._means,
-            self._costs,
-            self._mean_logs,
-            self._logs,
-            self._least,
-            self._sizes,
-            self._group,
-            self._sets,
-            self._prices,
-            self._constants,
-            self._problem.multiplicity,
-            _RATE,
-            _RATE * bends,
-            self._gaps,
-        )
+        bends, minima = np.zeros(self._problem.n), self._minima
+        triangles = self._triangles, self.duals
+        kernels.triangle_bends(self._means.sets, minima.group, minima.sets, *triangles, bends)
+        kernels.move(self._means, minima, self._prices, self._groups, _RATE, _RATE * bends, self._gaps)
 
     def _separate(self) -> None:
         """Add the most violated triangles as cutting planes, and drop those without a price."""
@@ -407,7 +385,7 @@ class _Ascent:
         groups = np.flatnonzero(self._shares().max(axis=0) > _SMALL_SHARE)
         found = np.empty((groups.size, n, _TRIANGLES_PER_CENTRE, 2), np.int32)
         by = np.empty(found.shape[:3], np.float32)
-        kernels.violated_triangles(self._means, groups, 0, n, _VIOLATION, found, by)
+        kernels.violated_triangles(self._means.sets, groups, 0, n, _VIOLATION, found, by)
         g, centre, r = np.nonzero(found[..., 0] >= 0)
         worst = np.argsort(-by[g, centre, r], kind="stable")[: _TRIANGLES_AT_ONCE_PER_ITEM * n]
         g, centre, r = g[worst], centre[worst], r[worst]

@@ -31,18 +31,18 @@ inner = partial(_compiled, no_cpython_wrapper=True)
 
 
 def either(kind, one, other, words):
-    """A function for kernels: `one` where its first argument is a NamedTuple of this kind, else `other`.
+    """A function for kernels: `one` where its first argument is a NamedTuple of this kind or holds one, else `other`.
 
     It is chosen where the caller is compiled, which then contains nothing of what is not chosen.
     """
     one, other = (getattr(function, "py_func", function) for function in (one, other))
 
     def chosen(first, *rest):
-        return (one if isinstance(first, kind) else other)(first, *rest)
+        return (one if any(isinstance(part, kind) for part in (first, *first)) else other)(first, *rest)
 
     @overload(chosen, strict=False)
     def compiled(first, *rest):
-        return one if first.instance_class is kind else other
+        return one if any(getattr(part, "instance_class", None) is kind for part in (first, *first.types)) else other
 
     chosen.__doc__ = words
     return chosen

@@ -210,7 +210,8 @@ def add_coclustering_weights(labels, weights, out):
 
 
 @jit
-def _compare_tiles(first, last, planes, words, sizes, n_items, squares, pooled, widest, where):
+def _compare_tiles(first, last, planes, words, sizes, n_items, out):
+    squares, pooled, widest, where = out
     n_groups = sizes.size
     apart, differ = np.empty((_TILE, _TILE), np.int64), np.empty(_TILE, np.uint64)
     for tile in range(first, last):
@@ -243,9 +244,9 @@ def compare_groups(planes, words, sizes, n_items):
     n_tiles = _n_tiles(planes)
     squares, pooled = np.zeros((n_tiles, sizes.size)), np.zeros(n_tiles)
     widest, where = np.full(n_tiles, -1.0), np.full((n_tiles, 2), -1)
-    outputs = squares, pooled, widest, where
-    in_blocks(_compare_tiles, 0, n_tiles, planes, words, sizes, n_items, *outputs, work=_work(planes))
-    return outputs
+    out = squares, pooled, widest, where
+    in_blocks(_compare_tiles, 0, n_tiles, planes, words, sizes, n_items, out, work=_work(planes))
+    return out
 
 
 @jit

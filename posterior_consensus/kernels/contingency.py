@@ -1,5 +1,7 @@
 """Contingency tables of estimates against draws, reduced on the fly."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from posterior_consensus.kernels._jit import inner, jit
@@ -10,6 +12,18 @@ _FEW_CELLS = 256  # of a mean table, up to which counting bits takes a half to a
 _MANY_ITEMS = 1 << 25  # counted in all tables, from which that is worth compiling a kernel for
 _ROWS, _COLUMNS = 512, 256  # clusters of a block of partitions and of draws, whose bits the nearest caches hold
 _MOST_BITS = 1 << 26  # of a block
+
+
+class Vectors(NamedTuple):
+    """Label vectors."""
+
+    labels: np.ndarray  # (N, n)
+    n_clusters: np.ndarray  # (N,)
+    most: int  # clusters of one of them
+
+
+def _vectors(labels, n_clusters):
+    return Vectors(labels, n_clusters, n_clusters.max())
 
 
 @inner
@@ -62,7 +76,9 @@ def _joint_sum_by_items(partition, order, sizes, h, counts):
 
 
 @jit
-def _joint_sums(first, last, partitions, n_clusters, most, labels, n_draw_clusters, widest, h, same, sums, drawn):
+def _joint_sums(first, last, vectors, draws, h, same, sums, drawn):
+    partitions, n_clusters, most = vectors
+    labels, n_draw_clusters, widest = draws
     n_items = labels.shape[1]
     counts, sizes = np.zeros(most, np.int64), np.zeros(widest, np.int64)
     order = np.empty(n_items, np.int64)
@@ -126,9 +142,9 @@ def _count_common(rows, k, columns, counts):
 
 
 @jit
-def _joint_sums_by_bits(
-    first, last, partitions, n_clusters, most, labels, n_draw_clusters, widest, h, same, sums, drawn
-):
+def _joint_sums_by_bits(first, last, vectors, draws, h, same, sums, drawn):
+    partitions, n_clusters, most = vectors
+    labels, n_draw_clusters, widest = draws
     n_words = (labels.shape[1] + 255) // 256 * 4
     rows = np.empty((n_words, max(most, _ROWS)), np.uint64)
     columns = np.empty((n_words, max(widest, _COLUMNS)), np.uint64)
@@ -165,24 +181,24 @@ def _joint_sums_by_bits(
             drawn[t] += h[size]
 
 
-def _fill_joint_sums(partitions, n_clusters, labels, n_draw_clusters, h, same, sums):
-    """Write the sums over the tables of partitions (P, n) with draws (N, n) to `sums` (P, N); `same`: they are equal.
+def _fill_joint_sums(vectors, draws, h, same, sums):
+    """Write the sums over the tables of P label vectors with N draws to `sums` (P, N); `same`: they are equal.
 
     Return those over the draws' clusters (N,).
 
     Counts of items, and so the sums, are the same whichever way the tables are made: by bits if many have few cells.
     """
-    most, widest = n_clusters.max(), n_draw_clusters.max()
+    n_vectors, n_draws, n_items = len(vectors.labels), *draws.labels.shape
     by_bits = (
-        len(partitions) > 1
-        and partitions.size * labels.shape[0] >= _MANY_ITEMS
-        and n_clusters.mean() * n_draw_clusters.mean() <= _FEW_CELLS
-        and labels.shape[1] * max(most, widest) <= _MOST_BITS
+        n_vectors > 1
+        and vectors.labels.size * n_draws >= _MANY_ITEMS
+        and vectors.n_clusters.mean() * draws.n_clusters.mean() <= _FEW_CELLS
+        and n_items * max(vectors.most, draws.most) <= _MOST_BITS
     )
     kernel = _joint_sums_by_bits if by_bits else _joint_sums
-    drawn = np.zeros(labels.shape[0])
-    arguments = partitions, n_clusters, most, labels, n_draw_clusters, widest, h, same, sums, drawn
-    in_blocks(kernel, 0, labels.shape[0], *arguments, work=partitions.size // (2 if same else 1))
+    drawn = np.zeros(n_draws)
+    work = vectors.labels.size // (2 if same else 1)
+    in_blocks(kernel, 0, n_draws, vectors, draws, h, same, sums, drawn, work=work)
     return drawn
 
 
@@ -192,18 +208,20 @@ def joint_sums(partitions, n_clusters, labels, n_draw_clusters, h):
     Those over the joint cells (P, N) and those over the draws' clusters (N,).
     """
     sums = np.empty((partitions.shape[0], labels.shape[0]))
-    return sums, _fill_joint_sums(partitions, n_clusters, labels, n_draw_clusters, h, False, sums)
+    return sums, _fill_joint_sums(_vectors(partitions, n_clusters), _vectors(labels, n_draw_clusters), h, False, sums)
 
 
 def all_joint_sums(labels, n_clusters, h):
     """Sums of h over the contingency tables of all pairs of draws (N, n): (N, N), symmetric, at half the work."""
     sums = np.empty((labels.shape[0], labels.shape[0]))
-    _fill_joint_sums(labels, n_clusters, labels, n_clusters, h, True, sums)
+    vectors = _vectors(labels, n_clusters)
+    _fill_joint_sums(vectors, vectors, h, True, sums)
     return sums
 
 
 @jit
-def _paired_joint_sums(first, last, labels, n_clusters, rows, others, most, widest, h, sums):
+def _paired_joint_sums(first, last, labels, n_clusters, rows, others, shape, h, sums):
+    most, widest = shape
     n_items = labels.shape[1]
     counts, sizes = np.zeros(most, np.int64), np.zeros(widest, np.int64)
     cells = np.zeros(min(most * widest, 16 * n_items), np.int64)
@@ -221,8 +239,8 @@ def _paired_joint_sums(first, last, labels, n_clusters, rows, others, most, wide
 def paired_joint_sums(labels, n_clusters, rows, others, h):
     """Sums of h over the contingency tables of draws `rows[p]` with draws `others[p]` of (N, n), one for each p."""
     sums = np.empty(rows.size)
-    most, widest = n_clusters[rows].max(initial=0), n_clusters[others].max(initial=0)
-    arguments = labels, n_clusters, rows, others, most, widest, h, sums
+    shape = n_clusters[rows].max(initial=0), n_clusters[others].max(initial=0)
+    arguments = labels, n_clusters, rows, others, shape, h, sums
     in_blocks(_paired_joint_sums, 0, rows.size, *arguments, work=labels.shape[1])
     return sums
 

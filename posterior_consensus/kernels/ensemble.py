@@ -174,7 +174,9 @@ def _items_by_cluster(first, last, labels, starts, begins, order):
 
 
 @jit
-def _own_and_nearest(first, last, labels, starts, begins, order, weights, total, partition, sizes, own, nearest, other):
+def _own_and_nearest(first, last, labels, clusters, weights, total, partition, sizes, out):
+    starts, begins, order = clusters
+    own, nearest, other = out
     links, met = np.zeros(sizes.size), np.empty(sizes.size, np.int64)
     for i in range(first, last):
         n_met = 0
@@ -215,8 +217,7 @@ def own_and_nearest(labels, starts, begins, weights, total, partition, sizes):
     n_draws, n_items = labels.shape
     order = np.empty(labels.size, np.int32)
     in_blocks(_items_by_cluster, 0, n_draws, labels, starts, begins, order, work=n_items)
-    own, nearest, other = np.empty(n_items), np.empty(n_items, np.int32), np.empty(n_items)
-    outputs = own, nearest, other
-    arguments = labels, starts, begins, order, weights, total, partition, sizes, *outputs
+    out = np.empty(n_items), np.empty(n_items, np.int32), np.empty(n_items)
+    arguments = labels, (starts, begins, order), weights, total, partition, sizes, out
     in_blocks(_own_and_nearest, 0, n_items, *arguments, work=n_draws)
-    return outputs
+    return out

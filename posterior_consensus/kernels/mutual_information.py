@@ -36,17 +36,17 @@ def profiles_of(table, labels, n_clusters):
 
 
 @inner
-def _gains(sign, k, held, n_held, shares, marginal, n_maps, totals, table, terms):
+def _gains(sign, k, held, shares, marginal, n_maps, totals, table, terms):
     """What the mutual information gains if an item enters cluster k, or leaves it where `sign` is -1."""
     gain = -n_maps * (_phi(max(totals[k] + sign * marginal, 0.0)) - _phi(totals[k]))
-    for at in range(n_held):
-        y = held[at]
+    for y in held:
         gain += _phi(max(table[k, y] + sign * shares[y], 0.0)) - terms[k, y]
     return gain
 
 
 @jit
-def _climb(first, last, profiles, marginals, n_maps, n_clusters, orders, n_passes, labels, values):
+def _climb(first, last, profiles, marginals, n_maps, n_clusters, passes, labels, values):
+    orders, n_passes = passes
     n_items, width = profiles.shape
     held = np.empty(width, np.int64)
     for c in range(first, last):
@@ -74,10 +74,10 @@ def _climb(first, last, profiles, marginals, n_maps, n_clusters, orders, n_passe
                 best, new = -np.inf, -1
                 for k in range(n_clusters):
                     if k != old:
-                        gain = _gains(1.0, k, held, n_held, shares, marginal, n_maps, totals, table, terms)
+                        gain = _gains(1.0, k, held[:n_held], shares, marginal, n_maps, totals, table, terms)
                         if gain > best:
                             best, new = gain, k
-                leaving = _gains(-1.0, old, held, n_held, shares, marginal, n_maps, totals, table, terms)
+                leaving = _gains(-1.0, old, held[:n_held], shares, marginal, n_maps, totals, table, terms)
                 if best + leaving <= _TINY:
                     continue
                 for at in range(n_held):
@@ -108,6 +108,6 @@ def climb(profiles, marginals, n_maps, n_clusters, orders, n_passes, labels):
     """
     values = np.empty(len(labels))
     work = n_passes * profiles.size * n_clusters * 8
-    outputs = labels, values
-    in_blocks(_climb, 0, len(labels), profiles, marginals, n_maps, n_clusters, orders, n_passes, *outputs, work=work)
+    arguments = profiles, marginals, n_maps, n_clusters, (orders, n_passes), labels, values
+    in_blocks(_climb, 0, len(labels), *arguments, work=work)
     return values

@@ -3,6 +3,7 @@
 import numpy as np
 
 from posterior_consensus.kernels._jit import inner, jit
+from posterior_consensus.kernels.cells import Draws
 from posterior_consensus.runtime.executor import in_blocks
 
 _NEGLIGIBLE = 45.0  # by how much the best matching with a cell may lack to the best of all for it to count
@@ -130,7 +131,8 @@ def average_matchings(table, starts, widths, scales, rows, matches):
 
 
 @jit
-def _held_out_votes(first, last, labels, starts, counts, gains, matches, memberships, sure, out):
+def _held_out_votes(first, last, draws, gains, matches, memberships, sure, out):
+    labels, starts, counts = draws
     n_clusters = matches.shape[1]
     without = np.empty(n_clusters)
     for lower in range(first, last, _ITEMS_AT_ONCE):
@@ -159,6 +161,6 @@ def held_out_votes(labels, starts, counts, gains, matches, memberships):
     n_draws, n_items = labels.shape
     sure = np.where(matches.max(axis=1) > _SURE, matches.argmax(axis=1), -1)
     out = np.zeros((n_items, matches.shape[1]))
-    arguments = labels, starts, counts, gains, matches, memberships, sure, out
+    arguments = Draws(labels, starts, counts), gains, matches, memberships, sure, out
     in_blocks(_held_out_votes, 0, n_items, *arguments, work=4 * n_draws * matches.shape[1])
     return out

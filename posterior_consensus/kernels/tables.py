@@ -129,17 +129,18 @@ set_slopes = either(
 
 
 @inner
-def expected_after(draws, loss, state, difference, i, new):
+def expected_after(search, state, i, new):
     """Expected loss, but for its scale, once item i is in cluster `new`, another than its own."""
+    draws, loss, steps = search.draws, search.loss, search.slopes.steps
     weights = draws.weights
     is_ratio = has_denominator(loss)
     top = loss.h[-1]
     old = np.int64(state.partition[i])
-    own = own_sum(loss, state) + difference[state.sizes[new] + 1] - difference[state.sizes[old]]
+    own = own_sum(loss, state) + steps[state.sizes[new] + 1] - steps[state.sizes[old]]
     values = np.empty(weights.size)
     for t in range(weights.size):
         row = row_of(state, draws, i, t)
-        values[t] = state.joint[t] + difference[count(state, row, new) + 1] - difference[count(state, row, old)]
+        values[t] = state.joint[t] + steps[count(state, row, new) + 1] - steps[count(state, row, old)]
     for t in range(weights.size):  # apart from the loop above, so that it runs in vector registers
         values[t] = weights[t] * loss_value(loss, is_ratio, top, values[t], own, state.drawn[t])
     total = 0.0
@@ -160,17 +161,18 @@ level = either(
 )
 
 
-def _change_linear(loss, draws, state, slopes, difference, i, new, now):
+def _change_linear(search, state, i, new, now):
+    draws, slopes, steps = search.draws, search.slopes, search.slopes.steps
     old = np.int64(state.partition[i])
-    total = slopes.b[0] * (difference[state.sizes[new] + 1] - difference[state.sizes[old]])
+    total = slopes.b[0] * (steps[state.sizes[new] + 1] - steps[state.sizes[old]])
     for t in range(draws.weights.size):
         row = row_of(state, draws, i, t)
-        total += slopes.a[t] * (difference[count(state, row, new) + 1] - difference[count(state, row, old)])
+        total += slopes.a[t] * (steps[count(state, row, new) + 1] - steps[count(state, row, old)])
     return total
 
 
-def _change_any(loss, draws, state, slopes, difference, i, new, now):
-    return expected_after(draws, loss, state, difference, i, new) - now
+def _change_any(search, state, i, new, now):
+    return expected_after(search, state, i, new) - now
 
 
 change = either(
@@ -182,15 +184,16 @@ change = either(
 
 
 @inner
-def move(draws, state, difference, i, k):
+def move(draws, state, slopes, i, k):
     """Put item i into cluster k, or into none where k is negative, out of the one it is in, if any."""
+    steps = slopes.steps
     old = np.int64(state.partition[i])
     for t in range(draws.weights.size):
         row = row_of(state, draws, i, t)
         if old >= 0:
-            state.joint[t] -= difference[add(state, row, old, -1) + 1]
+            state.joint[t] -= steps[add(state, row, old, -1) + 1]
         if k >= 0:
-            state.joint[t] += difference[add(state, row, k, 1)]
+            state.joint[t] += steps[add(state, row, k, 1)]
     if old >= 0:
         state.sizes[old] -= 1
     if k >= 0:

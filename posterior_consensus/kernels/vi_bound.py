@@ -5,7 +5,7 @@ item:
 
 slopes (n, K, n) float32, offsets (n, K) float64, tags (n, K): tangent k of item i belongs to group tags[i, k], or to
 none where that is -1; its value at a set of items x is offsets[i, k] + sum_j multiplicity_j slopes[i, k, j] x_j.
-prices, centre (G, n, n) float64: what item i pays for each unit of j where its cluster's size is in a group.
+prices.pairs, centre (G, n, n) float64: what item i pays for each unit of j where its cluster's size is in a group.
 means (G, n, n) float32: averages of the minimisers; the diagonal holds the share of each group.
 """
 
@@ -16,115 +16,25 @@ import numpy as np
 from posterior_consensus.kernels._jit import inner, jit
 from posterior_consensus.runtime.executor import in_blocks
 
-TANGENTS_AT_ONCE = 4
-_LN2 = 0.6931471805599453
-_SMOOTHING = 1e-4  # keeps the tangents' slopes finite where a mean has only the item itself in a block
 _NOTHING = 1e-6  # share of a group at which it is taken out of the means, and costs no more time
 
-Blocks = namedtuple("Blocks", "labels starts order ends weights multiplicity")
-Blocks.__doc__ = (
-    """Draws as blocks of items: block r = starts[t] + labels[t, i] of draw t holds order[ends[r - 1] : ends[r]]."""
+Groups = namedtuple("Groups", "lower upper logs multiplicity")
+Groups.__doc__ = """Groups of cluster sizes, from lower[b] to upper[b]; logs[m] = log2 m; multiplicity (n,) of items."""
+
+Prices = namedtuple("Prices", "pairs constants")
+Prices.__doc__ = (
+    """What items pay: `pairs` (G, n, n) for each unit of another item, `constants` (G, n) for themselves."""
 )
 
-Tangents = namedtuple("Tangents", "slopes offsets tags last_use ranking")
-Tangents.__doc__ = (
-    """Tangents of all items; ranking (n, K, n) keeps the order of the priced slopes from call to call."""
-)
+Minima = namedtuple("Minima", "least sizes winners group sets")
+Minima.__doc__ = """Of the items' problems at some prices.
 
+The lower bounds `least` (n, G) in each group, the minimisers' `sizes` (n, G) and the greatest tangents there, `winners`
+(n, G); the best `group` (n,), and its minimiser as a set in `sets` (n, n).
+"""
 
-@inner
-def _linearise_item(i, blocks, points, slopes, offsets):
-    """Tangents of F_i(x) = -2 sum_t w_t log2(a_t . x) at TANGENTS_AT_ONCE points (n, 4), per unit of multiplicity.
-
-    -log is convex: each draw's -log u is at least 1 - log v - u / v for any v > 0.
-    """
-    slopes[:] = 0.0
-    offsets[:] = 0.0
-    total = np.empty(TANGENTS_AT_ONCE)
-    rate = np.empty(TANGENTS_AT_ONCE)
-    for t in range(blocks.labels.shape[0]):
-        block = blocks.starts[t] + blocks.labels[t, i]
-        first = blocks.ends[block - 1] if block > 0 else 0
-        members = blocks.order[first : blocks.ends[block]]
-        total[:] = 0.0
-        for s in range(members.size):
-            point = points[members[s]]
-            for c in range(TANGENTS_AT_ONCE):
-                total[c] += point[c]
-        weight = 2.0 * blocks.weights[t]
-        for c in range(TANGENTS_AT_ONCE):
-            rate[c] = weight / (_LN2 * total[c])
-            offsets[c] += weight * (1.0 / _LN2 - np.log2(total[c]))
-        for s in range(members.size):
-            slope = slopes[members[s]]
-            for c in range(TANGENTS_AT_ONCE):
-                slope[c] -= rate[c]
-
-
-@jit
-def _linearise_items(first, last, blocks, means, slots, tangents, costs):
-    n = means.shape[1]
-    points = np.empty((n, TANGENTS_AT_ONCE))
-    slopes = np.empty((n, TANGENTS_AT_ONCE))
-    offsets = np.empty(TANGENTS_AT_ONCE)
-    for i in range(first, last):
-        wanted = np.flatnonzero(slots[i] >= 0)
-        for begin in range(0, wanted.size, TANGENTS_AT_ONCE):
-            n_now = min(TANGENTS_AT_ONCE, wanted.size - begin)
-            for c in range(TANGENTS_AT_ONCE):
-                mean = means[wanted[begin + min(c, n_now - 1)], i]
-                for j in range(n):
-                    points[j, c] = (np.float64(mean[j]) / np.float64(mean[i]) + _SMOOTHING) * blocks.multiplicity[j]
-            _linearise_item(i, blocks, points, slopes, offsets)
-            for c in range(n_now):
-                group = wanted[begin + c]
-                slot = slots[i, group]
-                tangents.tags[i, slot] = group
-                tangents.offsets[i, slot] = offsets[c]
-                out = tangents.slopes[i, slot]
-                cost = offsets[c] * means[group, i, i]
-                for j in range(n):
-                    rounded = np.float32(slopes[j, c])
-                    out[j] = np.nextafter(rounded, np.float32(-np.inf)) if rounded > slopes[j, c] else rounded
-                    cost += slopes[j, c] * means[group, i, j] * blocks.multiplicity[j]
-                costs[i, group] = cost
-
-
-def linearise(blocks, means, first, last, slots, tangents, costs):
-    """Put tangents of items `first` to `last` at their means into `slots` (n, G), where that is not -1.
-
-    Slopes are rounded down, so that they stay lower bounds of a sum of non-negative multiples. `costs` (n, G) receives
-    share x F_i(mean / share).
-    """
-    in_blocks(_linearise_items, first, last, blocks, means, slots, tangents, costs, work=blocks.labels.size)
-
-
-@jit
-def _blend_items(first, last, tangents, slots, others, out):
-    n, n_groups = slots.shape
-    tags, offsets = tangents.tags, tangents.offsets
-    for i in range(first, last):
-        for b in range(n_groups):
-            if out[i, b] < 0 or tags[i, others[i, b]] < 0:
-                continue
-            one = tangents.slopes[i, slots[i, b]]
-            other = tangents.slopes[i, others[i, b]]
-            result = tangents.slopes[i, out[i, b]]
-            tags[i, out[i, b]] = b
-            offsets[i, out[i, b]] = 0.5 * (offsets[i, slots[i, b]] + offsets[i, others[i, b]])
-            for j in range(n):
-                middle = 0.5 * (np.float64(one[j]) + np.float64(other[j]))
-                rounded = np.float32(middle)
-                result[j] = np.nextafter(rounded, np.float32(-np.inf)) if rounded > middle else rounded
-
-
-def blend(tangents, slots, others, out):
-    """Write the mean of the tangents in `slots` and in `others` into the slots `out`, all (n, G), where that is not -1.
-
-    Nothing is written where the other is not, or no longer, a tangent: after a change of draws its slopes are those of
-    the draws before. A mean of tangents is a lower bound too; its least value can be above that of both.
-    """
-    in_blocks(_blend_items, 0, slots.shape[0], tangents, slots, others, out, work=slots.size)
+Means = namedtuple("Means", "sets costs logs")
+Means.__doc__ = """Averages of the minimisers: `sets` (G, n, n), and their costs (n, G) and log sizes (n, G)."""
 
 
 @inner
@@ -185,24 +95,9 @@ def _write_set(ranking, multiplicity, m, out):
 
 
 @jit
-def _solve_items(
-    first,
-    last,
-    tangents,
-    prices,
-    constants,
-    multiplicity,
-    lower,
-    upper,
-    logs,
-    active,
-    step,
-    least,
-    sizes,
-    winners,
-    group,
-    sets,
-):
+def _solve_items(first, last, tangents, prices, groups, active, step, minima):
+    lower, upper, logs, multiplicity = groups
+    least, sizes, winners, group, sets = minima
     n, n_groups = least.shape
     keys = np.empty(n)
     for i in range(first, last):
@@ -222,7 +117,7 @@ def _solve_items(
                     i,
                     tangents.slopes[i, k],
                     tangents.offsets[i, k],
-                    prices[b, i],
+                    prices.pairs[b, i],
                     multiplicity,
                     smallest,
                     keys,
@@ -235,7 +130,7 @@ def _solve_items(
             for s in range(values.size):
                 values[s] += logs[smallest + s]
             at = np.argmin(values)
-            least[i, b] = values[at] + constants[b, i]
+            least[i, b] = values[at] + prices.constants[b, i]
             sizes[i, b] = smallest + at
             winners[i, b] = winner[at]
             tangents.last_use[i, winner[at]] = step
@@ -245,35 +140,14 @@ def _solve_items(
                 _write_set(tangents.ranking[i, winner[at]], multiplicity, sizes[i, b], sets[i])
 
 
-def solve_items(
-    tangents, prices, constants, multiplicity, lower, upper, logs, active, step, least, sizes, winners, group, sets
-):
-    """Lower bounds `least` (n, G) of every item's problem in each active group, and a minimiser in the best of them.
+def solve_items(tangents, prices, groups, active, step, minima):
+    """Write the `minima` of every item's problem in each active group; mark the greatest tangents with `step`.
 
     The bound for group b is min over sizes m from lower[b] to upper[b] of log2 m + max_k (least value of tangent k over
-    sets of size m) + constants[b, i]. Writes the minimisers' `sizes` (n, G) and the greatest tangents there, `winners`
-    (n, G), the best `group` (n,), and its minimiser as a set in `sets` (n, n); marks winners with `step`.
+    sets of size m) + constants[b, i].
     """
-    in_blocks(
-        _solve_items,
-        0,
-        least.shape[0],
-        tangents,
-        prices,
-        constants,
-        multiplicity,
-        lower,
-        upper,
-        logs,
-        active,
-        step,
-        least,
-        sizes,
-        winners,
-        group,
-        sets,
-        work=tangents.tags.size,
-    )
+    n_items = minima.group.size
+    in_blocks(_solve_items, 0, n_items, tangents, prices, groups, active, step, minima, work=tangents.tags.size)
 
 
 @jit
@@ -339,42 +213,44 @@ def settle(centre, means, groups, rate):
 
 
 @jit
-def _price_pairs(first, last, centre, means, groups, rate, prices, constants):
+def _price_pairs(first, last, centre, means, groups, rate, prices):
+    pairs, constants = prices
     for i in range(first, last):
         for b in groups:
             constants[b, i] = 0.0
-            prices[b, i, i] = 0.0
+            pairs[b, i, i] = 0.0
             for j in range(i):
                 price = centre[b, i, j] + rate * (np.float64(means[b, i, j]) - np.float64(means[b, j, i]))
-                prices[b, i, j] = price
-                prices[b, j, i] = -price
+                pairs[b, i, j] = price
+                pairs[b, j, i] = -price
 
 
 @jit
-def _price_triangles(first, last, groups, triangles, duals, multiplicity, prices, constants):
+def _price_triangles(first, last, groups, triangles, duals, multiplicity, prices):
+    pairs, constants = prices
     for g in range(first, last):
         b = groups[g]
         for r in range(duals.size):
             if triangles[r, 0] == b and duals[r] > 0.0:
                 j, i, k = triangles[r, 1], triangles[r, 2], triangles[r, 3]
                 constants[b, j] -= duals[r] / multiplicity[j]
-                prices[b, j, i] += duals[r] / (multiplicity[i] * multiplicity[j])
-                prices[b, j, k] += duals[r] / (multiplicity[k] * multiplicity[j])
+                pairs[b, j, i] += duals[r] / (multiplicity[i] * multiplicity[j])
+                pairs[b, j, k] += duals[r] / (multiplicity[k] * multiplicity[j])
                 half = 0.5 * duals[r] / (multiplicity[i] * multiplicity[k])
-                prices[b, i, k] -= half
-                prices[b, k, i] -= half
+                pairs[b, i, k] -= half
+                pairs[b, k, i] -= half
 
 
-def total_prices(centre, means, groups, rate, triangles, duals, multiplicity, prices, constants):
+def total_prices(centre, means, groups, rate, triangles, duals, multiplicity, prices):
     """All that an item pays in these groups: for pairs centre + rate x (means - means'), antisymmetric; for triangles.
 
     A triangle (b, j, i, k) of price q >= 0 adds q (x_ji + x_jk - x_jj - (x_ik + x_ki) / 2), never positive at a
-    partition, to the sum over items, in which an item's problem counts as often as its multiplicity. `constants` (G, n)
-    receives the terms of x_jj.
+    partition, to the sum over items, in which an item's problem counts as often as its multiplicity. `constants`
+    receive the terms of x_jj.
     """
     n = centre.shape[1]
-    in_blocks(_price_pairs, 0, n, centre, means, groups, rate, prices, constants, work=n * groups.size)
-    arguments = groups, triangles, duals, multiplicity, prices, constants
+    in_blocks(_price_pairs, 0, n, centre, means, groups, rate, prices, work=n * groups.size)
+    arguments = groups, triangles, duals, multiplicity, prices
     in_blocks(_price_triangles, 0, groups.size, *arguments, work=duals.size)
 
 
@@ -399,36 +275,23 @@ def triangle_bends(means, group, sets, triangles, duals, out):
 
 
 @jit
-def _move_items(
-    first,
-    last,
-    means,
-    costs,
-    mean_logs,
-    logs,
-    least,
-    sizes,
-    group,
-    sets,
-    prices,
-    constants,
-    multiplicity,
-    rate,
-    bends,
-    gaps,
-):
-    n_groups, n, _ = means.shape
+def _move_items(first, last, means, minima, prices, groups, rate, bends, gaps):
+    averages, costs, mean_logs = means
+    least, sizes, _, group, sets = minima
+    pairs, constants = prices
+    logs, multiplicity = groups.logs, groups.multiplicity
+    n_groups, n, _ = averages.shape
     for i in range(first, last):
         own = group[i]
         gain = -least[i, own]
         bend = bends[i] / multiplicity[i]
         for b in range(n_groups):
-            mean = means[b, i]
+            mean = averages[b, i]
             if mean[i] <= 0.0 and own != b:
                 continue
             gain += costs[i, b] + mean_logs[i, b] + constants[b, i] * mean[i]
             for j in range(n):
-                gain += prices[b, i, j] * mean[j] * multiplicity[j]
+                gain += pairs[b, i, j] * mean[j] * multiplicity[j]
                 if j != i:
                     bend += 2.0 * multiplicity[j] * ((sets[i, j] if own == b else np.float32(0.0)) - mean[j]) ** 2
         gaps[i] = gain
@@ -437,13 +300,13 @@ def _move_items(
         step = min(1.0, gain / max(rate * bend, 1e-12))
         cost = least[i, own] - constants[own, i] - logs[sizes[i, own]]
         for j in range(n):
-            cost -= prices[own, i, j] * sets[i, j] * multiplicity[j]
+            cost -= pairs[own, i, j] * sets[i, j] * multiplicity[j]
         for b in range(n_groups):
-            if means[b, i, i] <= 0.0 and own != b:
+            if averages[b, i, i] <= 0.0 and own != b:
                 continue
             costs[i, b] += step * ((cost if own == b else 0.0) - costs[i, b])
             mean_logs[i, b] += step * ((logs[sizes[i, b]] if own == b else 0.0) - mean_logs[i, b])
-            mean = means[b, i]
+            mean = averages[b, i]
             if mean[i] <= _NOTHING and own != b:
                 mean[:] = 0.0
                 continue
@@ -451,29 +314,11 @@ def _move_items(
                 mean[j] += step * ((sets[i, j] if own == b else np.float32(0.0)) - mean[j])
 
 
-def move(means, costs, mean_logs, logs, least, sizes, group, sets, prices, constants, multiplicity, rate, bends, gaps):
+def move(means, minima, prices, groups, rate, bends, gaps):
     """Move every item's means towards its minimiser by the step that lowers the augmented objective most.
 
     The objective is quadratic in the length of a step. Two items share each difference of means: counting its square
     twice for each, all items may move at once. `gaps` (n,) receives what a full step would gain were it linear.
     """
-    in_blocks(
-        _move_items,
-        0,
-        group.size,
-        means,
-        costs,
-        mean_logs,
-        logs,
-        least,
-        sizes,
-        group,
-        sets,
-        prices,
-        constants,
-        multiplicity,
-        rate,
-        bends,
-        gaps,
-        work=2 * means[:, 0].size,
-    )
+    arguments = means, minima, prices, groups, rate, bends, gaps
+    in_blocks(_move_items, 0, gaps.size, *arguments, work=2 * means.sets[:, 0].size)

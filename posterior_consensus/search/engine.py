@@ -24,8 +24,11 @@ from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import check_count, check_seconds
 from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.runtime.progress import track
+from posterior_consensus.search.forms import Form, FormOfRuns, Found, Limits, check_memory
 from posterior_consensus.search.item_terms import OnItemTerms
-from posterior_consensus.search.problems import Found, Limits, OnDraws, OnPairs, OnRatios, is_sparse
+from posterior_consensus.search.over_draws import OnDraws, is_sparse
+from posterior_consensus.search.over_pairs import OnPairs
+from posterior_consensus.search.over_ratios import OnRatios
 from posterior_consensus.search.runs import Runs, SearchInfo, has_few_items, is_less
 from posterior_consensus.search.scale import OnBlocks, sample_of
 from posterior_consensus.search.trees import best_cut, cluster_range
@@ -93,13 +96,13 @@ def search(
     is_linear = isinstance(loss, PairLoss) or isinstance(loss.arrays(searched.n_items), LinearLoss)
     is_little = searched.n_items <= _LITTLE[0] and n_labels <= (_LITTLE[1] if is_linear else _LITTLE_HARDER)
     with Executor(0 if is_little else n_jobs, seconds, n_labels) as executor:
-        problem = _problem(searched, loss, limits, executor.stop)
-        runs = Runs(problem, executor, searched)
+        form = _form(searched, loss, limits, executor.stop)
+        runs = Runs(form, executor, searched)
         runs.start_from(given if sample is None else [sample.part_of(labels) for labels in given], "given")
         runs.start_from_trees()
-        for first in track(range(0, n_starts, problem.at_once), "Greedy search", progressbar=progressbar):
-            runs.run(min(problem.at_once, n_starts - first), rng)
-            if executor.stopped or runs.n_at_best >= n_agree or (runs.ratios and runs.n_in_vain >= n_agree):
+        for first in track(range(0, n_starts, form.at_once), "Greedy search", progressbar=progressbar):
+            runs.run(min(form.at_once, n_starts - first), rng)
+            if executor.stopped or runs.n_at_best >= n_agree or (form.ratios and runs.n_in_vain >= n_agree):
                 break
         few = has_few_items(searched)
         if few and not executor.stopped:
@@ -108,14 +111,14 @@ def search(
         runs.start_otherwise(rng)
         runs.restart(rng, n_perturbations)
         best: Found = runs.best
-        ended: OnDraws | OnPairs | OnItemTerms | OnBlocks = problem
+        ended: Form = form
         if sample is not None:
-            ended = OnBlocks(sample, limits, executor, progressbar)
-            best = _on_all(ended, best, given)
+            ended = blocks = OnBlocks(sample, limits, executor, progressbar)
+            best = _on_all(blocks, best, given)
             runs.tally += best.tally
-    if isinstance(ended, OnDraws | OnBlocks) and best.labels.max() + 1 == ended.limits.most < limits.most:
-        ended.check_memory(ended.limits.most + 1)  # more clusters may be better, but their tables are too large
-    elif isinstance(ended, OnDraws) and ended.is_capped:
+    if best.labels.max() + 1 == ended.limits.most < limits.most:
+        check_memory(ended, ended.limits.most + 1)  # more clusters may be better, but their tables are too large
+    elif ended.is_capped:
         warnings.warn(
             f"The memory budget of {memory.in_words(memory.budget())} has room for a search among at most "
             f"{ended.limits.most} clusters, and more may have a lower expected loss. The environment variable "
@@ -130,20 +133,18 @@ def search(
     return Searched(best.labels, info)
 
 
-def _on_all(problem: OnBlocks, best: Found, given: list[Labels]) -> Found:
+def _on_all(form: OnBlocks, best: Found, given: list[Labels]) -> Found:
     """Go on from the sample's best partition, and from the given ones of all items, over all items and draws."""
-    ends = [problem.extend(best.labels)]
-    ends += [problem.polish(labels) for labels in given if problem.takes(labels)]
+    ends = [form.extend(best.labels)]
+    ends += [form.polish(labels) for labels in given if form.takes(labels)]
     least = min(ends, key=lambda end: end.value)
-    if problem.limits.fewest == 1 and is_less(least.in_one, least.value):
-        ends.append(problem.polish(np.zeros_like(least.labels)))
+    if form.limits.fewest == 1 and is_less(least.in_one, least.value):
+        ends.append(form.polish(np.zeros_like(least.labels)))
         least = min(ends, key=lambda end: end.value)
     return least._replace(tally=sum((end.tally for end in ends), np.zeros(6, np.int64)))
 
 
-def _problem(
-    source: PairSource, loss: Objective, limits: Limits, stop: npt.NDArray[np.uint8]
-) -> OnDraws | OnPairs | OnItemTerms:
+def _form(source: PairSource, loss: Objective, limits: Limits, stop: npt.NDArray[np.uint8]) -> FormOfRuns:
     """The form of search for these draws and this loss."""
     if isinstance(loss, PairLoss):
         return OnItemTerms(source, loss, limits, stop)

@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.ensemble.pairs import PairSource
-from posterior_consensus.ensemble.partitions import Labels, canonical_labels
+from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.evaluate.expectation import loss_of_pairs
-from posterior_consensus.kernels.search import ZEALOUS
+from posterior_consensus.kernels.records import ZEALOUS
 from posterior_consensus.losses.record import PairLoss
-from posterior_consensus.search.problems import WORK_A_LABEL, WORK_FOR_LITTLE, Found, Limits
+from posterior_consensus.search.forms import WORK_A_LABEL, WORK_FOR_LITTLE, Found, Limits, numbered
 
 Floats = npt.NDArray[np.float64]
 
@@ -26,13 +26,20 @@ class OnItemTerms:
 
     at_once = 3
     explores_all = False
-    is_sum = False
+    sums = None
+    is_capped = False
+    ratios = None
     work_for_little, work_a_label = WORK_FOR_LITTLE, WORK_A_LABEL
 
     def __init__(self, source: PairSource, loss: PairLoss, limits: Limits, stop: npt.NDArray[np.uint8]) -> None:
         self.limits = limits
         self._loss, self._similarity, self._stop = loss, source.shared_similarity, stop
         self._in_one = self._value(np.zeros(source.n_items, np.int32))
+
+    @property
+    def bytes_a_cluster(self) -> int:
+        """A sum of similarities for each item."""
+        return 8 * len(self._similarity)
 
     def explore(self, order: npt.NDArray[Any], random: Floats, from_draw: bool) -> Found:
         """Allocate the items in this order and search from there."""
@@ -76,7 +83,7 @@ class OnItemTerms:
                 if self._stop[0] or merges == 0:
                     break
             state.open_clusters(self.limits.fewest)
-        partition = canonical_labels(state.partition)
+        partition = numbered(state.partition.astype(np.int32))
         return Found(partition, self._value(partition), self._in_one, tally, _PLACE * order.size * float(tally[0]))
 
     def _value(self, labels: Labels) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import cycle
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ from scipy.sparse.csgraph import connected_components
 
 from posterior_consensus.ensemble.partitions import Labels
 
+Codes = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Companions = Callable[[int, float], npt.NDArray[np.bool_]]
 
@@ -20,7 +21,7 @@ _CLUSTERS_A_SITE = 16  # clusters for each of which a loss that is a sum over cl
 _SCATTERED = 0.1, 0.3  # shares of the items that are taken out of their clusters at once
 
 
-def without_gaps(labels: npt.NDArray[np.int64]) -> Labels:
+def without_gaps(labels: Codes) -> Labels:
     """Number the clusters from 0 on, in the order of their labels; -1 stays."""
     names, codes = np.unique(labels, return_inverse=True)
     return np.asarray(codes - int(names[0] < 0), np.int32)
@@ -53,43 +54,58 @@ def changes(
         Whether the loss is a sum over clusters, so that changes at many places are judged apart.
     rng : Generator
     """
-    for kind in cycle(_KINDS):
+    given = _Given(elite, drawn, companions, n_clusters, is_sum, rng)
+    for change in cycle(_KINDS):
         labels = elite[0 if rng.random() < 0.5 else int(rng.integers(len(elite)))].astype(np.int64)
-        n_items = labels.size
-        if kind is None and len(drawn):
-            labels = drawn[int(rng.integers(len(drawn)))].astype(np.int64)
-            if n_clusters is not None:
-                labels = rng.integers(n_clusters, size=labels.max() + 1)[labels]
-        elif kind is _meet:
-            labels = labels * n_items + elite[int(rng.integers(len(elite)))]
-        else:
-            n_sites = 1 + (int(labels.max()) // _CLUSTERS_A_SITE if is_sum else 0)
-            for i in rng.integers(n_items, size=n_sites).tolist():
-                (kind or _mix)(labels, i, companions(i, rng.random()), rng)
-        yield without_gaps(labels), rng.permutation(n_items)
+        yield without_gaps(change(labels, given)), rng.permutation(labels.size)
 
 
-def _gather(labels: npt.NDArray[np.int64], i: int, near: npt.NDArray[np.bool_], rng: np.random.Generator) -> None:
+class _Given(NamedTuple):
+    """What changes are made of, as `changes` takes it."""
+
+    elite: Sequence[Labels]
+    drawn: npt.NDArray[Any]
+    companions: Companions
+    n_clusters: int | None
+    is_sum: bool
+    rng: np.random.Generator
+
+
+def _at_sites(
+    change: Callable[[Codes, int, npt.NDArray[np.bool_], np.random.Generator], None],
+) -> Callable[[Codes, _Given], Codes]:
+    """The change of a partition, in place, around one item or several."""
+
+    def changed(labels: Codes, given: _Given) -> Codes:
+        n_sites = 1 + (int(labels.max()) // _CLUSTERS_A_SITE if given.is_sum else 0)
+        for i in given.rng.integers(labels.size, size=n_sites).tolist():
+            change(labels, i, given.companions(i, given.rng.random()), given.rng)
+        return labels
+
+    return changed
+
+
+def _gather(labels: Codes, i: int, near: npt.NDArray[np.bool_], rng: np.random.Generator) -> None:
     labels[near] = labels.max() + 1
 
 
-def _split(labels: npt.NDArray[np.int64], i: int, near: npt.NDArray[np.bool_], rng: np.random.Generator) -> None:
+def _split(labels: Codes, i: int, near: npt.NDArray[np.bool_], rng: np.random.Generator) -> None:
     labels[near & (labels == labels[i])] = labels.max() + 1
 
 
-def _merge(labels: npt.NDArray[np.int64], i: int, near: npt.NDArray[np.bool_], rng: np.random.Generator) -> None:
+def _merge(labels: Codes, i: int, near: npt.NDArray[np.bool_], rng: np.random.Generator) -> None:
     others = np.flatnonzero(near & (labels != labels[i]))
     if others.size:
         labels[labels == labels[rng.choice(others)]] = labels[i]
 
 
-def _trade(labels: npt.NDArray[np.int64], i: int, near: npt.NDArray[np.bool_], rng: np.random.Generator) -> None:
+def _trade(labels: Codes, i: int, near: npt.NDArray[np.bool_], rng: np.random.Generator) -> None:
     """Split one cluster and merge two others: the sum of h over the sizes stays near what the loss asks for."""
     _split(labels, int(rng.integers(labels.size)), near, rng)
     _merge(labels, i, near, rng)
 
 
-def _dissolve(labels: npt.NDArray[np.int64], i: int, near: npt.NDArray[np.bool_], rng: np.random.Generator) -> None:
+def _dissolve(labels: Codes, i: int, near: npt.NDArray[np.bool_], rng: np.random.Generator) -> None:
     others = np.flatnonzero(near & (labels != labels[i]))
     with_i = (labels == labels[i]) & (labels >= 0)
     if others.size:
@@ -97,21 +113,34 @@ def _dissolve(labels: npt.NDArray[np.int64], i: int, near: npt.NDArray[np.bool_]
     labels[with_i] = -1
 
 
-def _scatter(labels: npt.NDArray[np.int64], i: int, near: npt.NDArray[np.bool_], rng: np.random.Generator) -> None:
+def _scatter(labels: Codes, i: int, near: npt.NDArray[np.bool_], rng: np.random.Generator) -> None:
     labels[rng.random(labels.size) < rng.choice(_SCATTERED)] = -1
 
 
-def _mix(labels: npt.NDArray[np.int64], i: int, near: npt.NDArray[np.bool_], rng: np.random.Generator) -> None:
+def _mix(labels: Codes, i: int, near: npt.NDArray[np.bool_], rng: np.random.Generator) -> None:
     """Give some items the clusters of others: allocation would put them back to where they were."""
     mixed = np.flatnonzero(rng.random(labels.size) < rng.choice(_SCATTERED))
     labels[mixed] = labels[rng.integers(labels.size, size=mixed.size)]
 
 
-def _meet(labels: npt.NDArray[np.int64], i: int, near: npt.NDArray[np.bool_], rng: np.random.Generator) -> None:
-    """Stands for the meet of two of the elite."""
+def _meet(labels: Codes, given: _Given) -> Codes:
+    """The meet with another of the elite."""
+    return labels * labels.size + given.elite[int(given.rng.integers(len(given.elite)))]
 
 
-_KINDS = (_gather, _dissolve, None, _trade, _scatter, _meet, _merge, _mix, None, _dissolve, _split)
+def _draw(labels: Codes, given: _Given) -> Codes:
+    """A draw instead, or a mixed partition where there are none."""
+    drawn, rng = given.drawn, given.rng
+    if not len(drawn):
+        return _at_sites(_mix)(labels, given)
+    draw = drawn[int(rng.integers(len(drawn)))].astype(np.int64)
+    return draw if given.n_clusters is None else rng.integers(given.n_clusters, size=draw.max() + 1)[draw]
+
+
+_KINDS = (
+    *(_at_sites(_gather), _at_sites(_dissolve), _draw, _at_sites(_trade), _at_sites(_scatter), _meet),
+    *(_at_sites(_merge), _at_sites(_mix), _draw, _at_sites(_dissolve), _at_sites(_split)),
+)
 
 
 def best_of_both(one: Labels, other: Labels, terms: Callable[[Labels], Floats]) -> Labels:

@@ -13,13 +13,12 @@ import numpy.typing as npt
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_rows
-from posterior_consensus.kernels.search import ZEALOUS
+from posterior_consensus.kernels.records import ZEALOUS
 from posterior_consensus.losses.record import Objective, PartitionLoss
 from posterior_consensus.results.work import Info
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.executor import Executor
-from posterior_consensus.search.item_terms import OnItemTerms
-from posterior_consensus.search.problems import Found, OnDraws, OnPairs, OnRatios
+from posterior_consensus.search.forms import FormOfRatios, FormOfRuns, Found
 from posterior_consensus.search.restarts import above_a_half, best_of_both, changes, cores
 from posterior_consensus.search.trees import cut, tree
 
@@ -113,9 +112,8 @@ class SearchInfo(Info):
 class Runs:
     """The runs so far."""
 
-    def __init__(self, problem: OnDraws | OnPairs | OnItemTerms, executor: Executor, source: PairSource) -> None:
-        self.problem, self.executor, self._source = problem, executor, source
-        self.ratios = problem if isinstance(problem, OnRatios) else None
+    def __init__(self, form: FormOfRuns, executor: Executor, source: PairSource) -> None:
+        self._form, self.executor, self._source = form, executor, source
         self._n_labels = source.n_items * (source.n_draws or source.n_items)
         self._n_drawn = np.mean(source.n_clusters) if isinstance(source, PartitionDraws) else _MANY_CLUSTERS
         self.values: list[float] = []
@@ -133,11 +131,12 @@ class Runs:
 
     def start_from_trees(self) -> None:
         """Run from where a tree of the items leads, if the loss is not linear."""
-        if self.ratios is None:
+        form = self._form.ratios
+        if form is None:
             return
-        (cuts,) = self.executor.results(self.ratios.cuts, [()])
-        partitions = [found.labels for found in self._results(self.ratios.from_cut, [(cut,) for cut in cuts])]
-        self._evaluate(self.ratios, partitions)
+        (cuts,) = self.executor.results(form.cuts, [()])
+        partitions = [found.labels for found in self._results(form.from_cut, [(cut,) for cut in cuts])]
+        self._evaluate(form, partitions)
         self.start_from(partitions, "tree")
 
     def try_also(self, partitions: Iterable[npt.NDArray[Any]], kind: str) -> None:
@@ -150,19 +149,19 @@ class Runs:
     def run(self, n_starts: int, rng: np.random.Generator) -> None:
         """Run from as many random orders."""
         calls = [(*self._randomness(rng), run % 2 == 1) for run in range(n_starts)]
-        explored = self._results(self.problem.explore, calls)
-        if self.problem.explores_all:
+        explored = self._results(self._form.explore, calls)
+        if self._form.explores_all:
             self._ends |= {found.labels.tobytes(): found for found in explored}
         partitions = [found.labels for found in explored]
-        if self.ratios:
-            self._start_from_hopeful(self.ratios, partitions)
+        if self._form.ratios:
+            self._start_from_hopeful(self._form.ratios, partitions)
         else:
             self.start_from(partitions, "allocation")
         self._try_one_cluster()
 
-    def _start_from_hopeful(self, problem: OnRatios, partitions: list[Labels]) -> None:
+    def _start_from_hopeful(self, form: FormOfRatios, partitions: list[Labels]) -> None:
         """Go on from those of these partitions that would become best if they gained as much as any before."""
-        values = self._evaluate(problem, partitions)
+        values = self._evaluate(form, partitions)
         if not self._begun.keys() & self._ends.keys():  # the ends may all be of given partitions
             self._polish([partitions[np.argmin(values)]])
         gains = [value - self._ends[key].value for key, value in self._begun.items() if key in self._ends]
@@ -171,25 +170,25 @@ class Runs:
         ends = [self._ends.get(labels.tobytes()) for labels in partitions]
         self._count([end.value if end else value for end, value in zip(ends, values, strict=True)], "allocation")
 
-    def _evaluate(self, problem: OnRatios, partitions: list[Labels]) -> list[float]:
+    def _evaluate(self, form: FormOfRatios, partitions: list[Labels]) -> list[float]:
         """Expected losses of partitions at which searches on some of the draws ended."""
         new = {labels.tobytes(): labels for labels in partitions if labels.tobytes() not in self._begun}
-        values = self.executor.results(problem.value, [(labels,) for labels in new.values()])
+        values = self.executor.results(form.value, [(labels,) for labels in new.values()])
         self._begun |= dict(zip(new, values, strict=True))
         return [self._begun[labels.tobytes()] for labels in partitions]
 
     def start_otherwise(self, rng: np.random.Generator) -> None:
         """Run from starts of other kinds, the cheapest first, as long as the search has taken little."""
-        for kind, partitions in self._other_starts(rng):
+        others = self._other_starts(rng)
+        while self.work <= self._least_work / 2 and (start := next(others, None)) is not None:
+            kind, partitions = start
             self.start_from(list(partitions), kind)
-            if self.executor.stopped or self.work > self._least_work / 2:
+            if self.executor.stopped:
                 return
 
     def _other_starts(self, rng: np.random.Generator) -> Iterator[tuple[str, Iterable[Labels]]]:
         """Starts by kind, each made only when it is its turn; none that many merges would have to make allowed."""
-        n_items, (fewest, most) = self._source.n_items, self.problem.limits
-        if self.work > self._least_work / 2:
-            return
+        n_items, (fewest, most) = self._source.n_items, self._form.limits
         if fewest == 1:
             yield "extremes", [np.zeros(n_items, np.int32)] + [np.arange(n_items, dtype=np.int32)] * (most >= n_items)
         drawn = self._source.some_labels(_DRAWS).astype(np.int32)
@@ -198,29 +197,30 @@ class Runs:
             return
         similarity = self._source.shared_similarity
         yield "components", [labels for labels in [above_a_half(similarity)] if labels.max() < most]
-        if self.ratios is None:
+        form = self._form.ratios
+        if form is None:
             numbers = np.unique(np.geomspace(fewest, min(most, max(2, self._source.most_clusters)), _CUTS).astype(int))
             yield "tree", cut(tree(similarity, "average"), numbers).astype(np.int32)
             return
         calls = [(*self._randomness(rng), price) for price in _PRICES]
-        yield "linear", [found.labels for found in self._results(self.ratios.along_sizes, calls)]
+        yield "linear", [found.labels for found in self._results(form.along_sizes, calls)]
         yield "core", [labels for labels in cores(similarity, _CORES) if labels.max() < most]
 
     @property
     def _for_little(self) -> float:
         """How much work of a search nobody minds: much where there are few labels."""
-        return self.problem.work_for_little * max(0.0, 1 - self._n_labels / _LABELS)
+        return self._form.work_for_little * max(0.0, 1 - self._n_labels / _LABELS)
 
     @property
     def _least_work(self) -> float:
         """How much work a search takes at least; of many items each further one would take too long."""
         if self._source.n_items > _MOST_ITEMS:
             return 0.0
-        return max(self._for_little, self.problem.work_a_label * self._n_labels)
+        return max(self._for_little, self._form.work_a_label * self._n_labels)
 
     def _number_of_restarts(self, spent: float) -> int:
         """How many restarts are next, after restarts that took so much work."""
-        is_free = self.problem.limits.fewest == 1  # a fixed number of clusters has more traps
+        is_free = self._form.limits.fewest == 1  # a fixed number of clusters has more traps
         little = self._for_little / 2 * (max(0.0, 1 - self._n_labels * self._n_drawn / _CELLS) if is_free else 2.0)
         left = max(little - spent, self._least_work - self.work if self._for_little == 0 else 0.0)
         each = spent / self.n_perturbations if self.n_perturbations else self.work / len(self._ends)
@@ -237,10 +237,10 @@ class Runs:
         if number == 0 or (number is None and (is_sure or self._number_of_restarts(0.0) == 0)):
             return
         elite: list[Labels] = []
-        fewest, largest = self.problem.limits
+        fewest, largest = self._form.limits
         n_clusters = fewest if 1 < fewest == largest else None
         drawn = self._source.some_labels(_DRAWN)
-        changed = changes(elite, drawn, self.problem.companions, n_clusters, self.problem.is_sum, rng)
+        changed = changes(elite, drawn, self._form.companions, n_clusters, self._form.sums is not None, rng)
         while not self.executor.stopped:
             at_once = _AT_ONCE if number is not None else self._number_of_restarts(self.work - began)
             at_once = min(at_once, most - self.n_perturbations)
@@ -249,7 +249,7 @@ class Runs:
             ends = self._best_ends(_ELITE)
             elite[:] = [found.labels for found in ends]
             calls = [(*one, ends) for one in islice(changed, at_once)]
-            found = self._results(self.problem.restart, calls)
+            found = self._results(self._form.restart, calls)
             self.n_perturbations += len(calls)
             self._ends |= {one.labels.tobytes(): one for one in found}
             if self.best.labels.max() >= _MANY_CLUSTERS:
@@ -259,11 +259,12 @@ class Runs:
 
     def _put_together(self, ends: list[Found]) -> None:
         """Take the best blocks of the best partition and of these ends, if the loss is a sum over clusters."""
-        if isinstance(self.problem, OnItemTerms | OnRatios) or self.problem.limits.fewest > 1:
+        form = self._form.sums
+        if form is None or form.limits.fewest > 1:
             return
         for end in ends:
-            joint = best_of_both(self.best.labels, end.labels, self.problem.terms)
-            if joint.tobytes() not in self._ends and joint.max() < self.problem.limits.most:
+            joint = best_of_both(self.best.labels, end.labels, form.terms)
+            if joint.tobytes() not in self._ends and joint.max() < form.limits.most:
                 self._polish([joint])
 
     def finish(self, rng: np.random.Generator, by_twos: bool) -> None:
@@ -274,7 +275,7 @@ class Runs:
         at_best = self._at_best()
         while not self.executor.stopped:
             best = self.best
-            if not self.problem.explores_all:
+            if not self._form.explores_all:
                 self._rearrange(best, rng)
             if by_twos and not self.executor.stopped:
                 for found in self._best_ends(_ENDS_TRIED):
@@ -290,7 +291,7 @@ class Runs:
         return sorted(ends.values(), key=lambda found: found.value)[:number]
 
     def _rearrange(self, found: Found, rng: np.random.Generator) -> None:
-        (other,) = self._results(self.problem.rearrange, [(found.labels, *self._randomness(rng))])
+        (other,) = self._results(self._form.rearrange, [(found.labels, *self._randomness(rng))])
         if other.tally[ZEALOUS:].any():
             self._polish([other.labels])
 
@@ -342,7 +343,7 @@ class Runs:
     def _try_one_cluster(self) -> None:
         """Merges do not always reach the partition of one cluster, the answer where draws have little in common."""
         best = self.best
-        if self.problem.limits.fewest == 1 and is_less(best.in_one, best.value):
+        if self._form.limits.fewest == 1 and is_less(best.in_one, best.value):
             self.start_from([np.zeros(self._source.n_items, np.int32)], "extremes")
 
     def _count(self, values: list[float], kind: str) -> None:
@@ -351,7 +352,7 @@ class Runs:
 
     def _polish(self, partitions: Iterable[Labels]) -> None:
         new = {labels.tobytes(): labels for labels in partitions if labels.tobytes() not in self._ends}
-        polished = self._results(self.problem.polish, [(labels,) for labels in new.values()])
+        polished = self._results(self._form.polish, [(labels,) for labels in new.values()])
         self._ends |= dict(zip(new, polished, strict=True))
 
     def _results(self, function: Callable[..., Found], calls: list[tuple[Any, ...]]) -> list[Found]:

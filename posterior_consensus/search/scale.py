@@ -23,15 +23,16 @@ from posterior_consensus.ensemble.labels import DrawnLabels, LabelsInMemory
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_rows
 from posterior_consensus.kernels import ensemble, scale
-from posterior_consensus.kernels.cells import Dense, Draws, Slopes
+from posterior_consensus.kernels.cells import Dense, Draws
 from posterior_consensus.kernels.loss import LinearLoss
-from posterior_consensus.kernels.scale import FIRST_ORDER, MARGIN
-from posterior_consensus.kernels.search import MERGES, MOVES, SCANS
+from posterior_consensus.kernels.records import MERGES, MOVES, SCANS, Scores, Slopes
+from posterior_consensus.kernels.search import FIRST_ORDER, MARGIN
 from posterior_consensus.losses.record import Objective, PairLoss, PartitionLoss
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.runtime.progress import track
-from posterior_consensus.search.problems import Found, Limits, is_sparse, numbered
+from posterior_consensus.search.forms import Found, Limits, check_memory, numbered
+from posterior_consensus.search.over_draws import is_sparse
 
 Floats = npt.NDArray[np.float64]
 
@@ -63,7 +64,6 @@ class _Terms(NamedTuple):
     sizes: npt.NDArray[np.int64]
     counts: npt.NDArray[np.int32]
     slopes: Slopes
-    difference: Floats
     most: int
 
     def scores(self, labels: npt.NDArray[Any], partition: Labels, entering: Floats) -> tuple[Floats, Floats, Labels]:
@@ -72,7 +72,7 @@ class _Terms(NamedTuple):
         state = Dense(partition, self.sizes, nothing, nothing, self.counts)
         staying, margins, targets = np.empty(partition.size), np.empty(partition.size), np.zeros(partition.size, int)
         draws = Draws(labels, self.starts, self.weights)
-        scale.score(draws, state, self.slopes, self.difference, staying, margins, targets, entering)
+        scale.score(draws, state, self.slopes, Scores(staying, margins, targets, entering))
         return staying, margins, targets
 
     @property
@@ -113,22 +113,20 @@ def some_labels(drawn: DrawnLabels, items: npt.NDArray[np.intp], rows: npt.NDArr
 class OnBlocks:
     """A search over all items from a partition of some or all of them."""
 
+    is_capped = False
+
     def __init__(self, sample: Sample, limits: Limits, executor: Executor, progressbar: bool) -> None:
         self._sample, self._draws, self._executor = sample, sample.whole, executor
-        self._bytes_a_cluster = 4 * int(self._draws.starts[-1])
-        self.check_memory(limits.fewest)
-        self.limits = limits._replace(most=min(limits.most, memory.budget() // self._bytes_a_cluster))
+        self.bytes_a_cluster = 4 * int(self._draws.starts[-1])
+        self.limits = limits
+        check_memory(self, limits.fewest)
+        self.limits = limits._replace(most=min(limits.most, memory.budget() // self.bytes_a_cluster))
         self._loss = sample.loss.arrays(self._draws.n_items)
         self._linear = isinstance(self._loss, LinearLoss)
-        self._difference = np.concatenate([[0.0], np.diff(self._loss.h), [0.0]])
+        self._steps = np.concatenate([[0.0], np.diff(self._loss.h), [0.0]])
         self._doubt = MARGIN if self._linear else max(MARGIN, FIRST_ORDER / self._draws.n_items)
         self._progressbar = progressbar
         self._tally = np.zeros(6, np.int64)
-
-    def check_memory(self, n_clusters: int) -> None:
-        """Refuse what the tables of so many clusters do not leave room for."""
-        what = f"A search among {n_clusters} clusters"
-        memory.check(self._bytes_a_cluster * n_clusters, what, "Thin the draws, or ask for fewer clusters.")
 
     def takes(self, labels: Labels) -> bool:
         """Whether a search can begin with this partition."""
@@ -162,7 +160,7 @@ class OnBlocks:
         """Move items and merge clusters, in place, until nothing lowers the expected loss."""
         n_draws = self._draws.n_draws
         state = _state(partition, counts, n_draws)
-        slopes = Slopes(np.empty(n_draws), np.empty(1))
+        slopes = Slopes(np.empty(n_draws), np.empty(1), self._steps)
         no_labels = np.empty((n_draws, 0), self._draws.drawn.dtype)  # which merges do without
         draws = Draws(no_labels, self._draws.starts, self._draws.weights)
         while True:
@@ -174,7 +172,7 @@ class OnBlocks:
             if not too_many:
                 state, moved = self._scan(state, slopes)
             if moved == 0:
-                merges = scale.merge(draws, self._loss, state, slopes, self._difference, *self.limits)
+                merges = scale.merge(draws, self._loss, state, slopes, tuple(self.limits))
                 self._tally[MERGES] += merges
                 if merges == 0:
                     return value, in_one
@@ -196,12 +194,9 @@ class OnBlocks:
                 self._loss,
                 state._replace(partition=partition),
                 slopes,
-                self._difference,
-                staying,
-                margins,
-                entering,
-                *self.limits,
+                Scores(staying, margins.copy(), np.zeros(at.size, int), entering),  # whose margins change
                 self._doubt,
+                tuple(self.limits),
             )
             state.partition[items.start + at] = partition
             state = after._replace(partition=state.partition)
@@ -219,7 +214,7 @@ class OnBlocks:
         width = int(of_sample.max()) + 1 + _SPARE
         state = _state(of_sample.copy(), ensemble.joint_counts(labels, starts, of_sample, width), rows.size)
         few = Draws(labels, starts, self._sample.draws.weights)
-        slopes = Slopes(np.empty(rows.size), np.empty(1))
+        slopes = Slopes(np.empty(rows.size), np.empty(1), self._steps)
         scale.survey(few, self._sample.loss.arrays(of_sample.size), state, slopes)
         terms = self._terms(starts, few.weights, state, slopes)
         partition[:] = -1
@@ -231,7 +226,7 @@ class OnBlocks:
             if at.size:
                 few = few._replace(labels=columns[rows])
                 state = state._replace(partition=np.full(at.size, -1, np.int32))
-                state = scale.place(few, self._loss, state, self._difference, self.limits.most)
+                state = scale.place(few, self._loss, state, slopes, self.limits.most)
                 partition[items.start + at] = state.partition
                 counts = np.pad(counts, ((0, 0), (0, state.sizes.size - counts.shape[1])))
             if counted.dtype == counts.dtype:
@@ -255,7 +250,7 @@ class OnBlocks:
 
     def _terms(self, starts: npt.NDArray[np.int64], weights: Floats, state: Dense, slopes: Slopes) -> _Terms:
         sizes, counts = state.sizes.copy(), state.counts.copy()  # which stay while items move
-        return _Terms(starts, weights, sizes, counts, slopes, self._difference, self.limits.most)
+        return _Terms(starts, weights, sizes, counts, slopes, self.limits.most)
 
     def _tracked(self, blocks: Iterator[Any], what: str) -> Iterator[Any]:
         return track(blocks, f"Greedy search, {what}", progressbar=self._progressbar)
@@ -319,7 +314,7 @@ def _doubtful(
     staying, margins, _ = terms.scores(labels, own, entering)
     sizes = terms.sizes[own]
     best = np.minimum(margins, np.where((sizes > 1) & terms.may_open, -staying, np.inf))
-    at = np.flatnonzero(best <= doubt * np.abs(staying - terms.slopes.b[0] * terms.difference[sizes]))
+    at = np.flatnonzero(best <= doubt * np.abs(staying - terms.slopes.b[0] * terms.slopes.steps[sizes]))
     return at, labels[:, at], staying[at], margins[at], entering if linear else entering[at]
 
 

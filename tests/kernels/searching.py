@@ -4,6 +4,7 @@ import numpy as np
 
 from posterior_consensus.ensemble.partitions import canonical_rows
 from posterior_consensus.kernels import cells
+from posterior_consensus.kernels.records import search_of, slopes_of
 from posterior_consensus.losses import LOSSES, binder, vi
 from tests import reference
 from tests.kernels.checks import compiled
@@ -41,8 +42,10 @@ def counts_of(draws, state):
     )
 
 
-def differences(loss):
-    return np.concatenate([[0.0], np.diff(loss.h), [0.0]])
+def search_from(draws, loss, state):
+    """A search from these tables, whose slopes are not set yet."""
+    slopes = compiled(slopes_of)(loss, draws.weights.size)
+    return compiled(search_of)(draws, loss, slopes, state, (1, N_ITEMS), np.zeros(1, np.uint8))
 
 
 def mean_loss(partition, draws, definition):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from posterior_consensus.kernels import pair_search, search
+from posterior_consensus.kernels import pair_search, records, search
 from posterior_consensus.losses import binder
 from tests import reference
 from tests.kernels.checks import run
@@ -31,7 +31,7 @@ def test_pairs_give_the_loss_and_limits_that_draws_give(a, start, fewest, most, 
     again, before = partition.copy(), apart + value
     after, _, tally = search.settle(draws, loss, again, order, fewest, most, True, 0, np.zeros(1, np.uint8))
     if not stopped:  # what a search over pairs leaves, scans and merges over draws cannot improve
-        assert after == pytest.approx(before, abs=1e-10) and tally[search.MOVES] == tally[search.MERGES] == 0
+        assert after == pytest.approx(before, abs=1e-10) and tally[records.MOVES] == tally[records.MERGES] == 0
 
 
 def one_move_away(partition, fewest, most):

@@ -4,6 +4,7 @@ import pytest
 from posterior_consensus.ensemble.partitions import canonical_rows
 from posterior_consensus.kernels import search
 from posterior_consensus.kernels.cells import Draws, SparseDraws
+from posterior_consensus.kernels.records import CHAINS, SCANS
 from tests import reference
 from tests.kernels.searching import LINEAR, N_ITEMS, PARTITION, RECORDS, mean_loss, some_draws
 
@@ -32,9 +33,9 @@ def test_the_loss_falls_until_no_neighbour_is_better(name, effort, start):
     if -1 not in start:
         assert loss <= mean_loss(start, draws, definition) + 1e-12
     assert loss <= min(mean_loss(p, draws, definition) for p in reference.neighbours(partition)) + 1e-12
-    assert tally[search.SCANS] > 0
+    assert tally[SCANS] > 0
     if effort == 0:
-        assert not tally[search.CHAINS :].any()
+        assert not tally[CHAINS:].any()
 
 
 @pytest.mark.parametrize("name", RECORDS)

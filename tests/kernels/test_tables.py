@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from posterior_consensus.kernels import cells, tables
+from posterior_consensus.kernels import cells, records, scores, tables, unions
 from tests.kernels.checks import compiled, run
 from tests.kernels.searching import (
     KINDS,
@@ -11,8 +11,8 @@ from tests.kernels.searching import (
     RECORDS,
     assert_tables_fit,
     counts_of,
-    differences,
     mean_loss,
+    search_from,
     some_draws,
     state_of,
 )
@@ -25,25 +25,25 @@ def ready(name, kind="dense", n_draws=6):
     draws, loss = some_draws(n_draws), record.arrays(N_ITEMS)
     state = state_of(draws, kind)
     compiled(tables.refresh_sums)(loss, state, draws.starts)
-    slopes = cells.Slopes(np.empty(n_draws), np.empty(1))
-    linear = name in LINEAR
-    compiled(tables.set_slopes)(loss, draws, state, slopes)
-    return draws, loss, state, slopes, differences(loss), linear, definition, record.scale(N_ITEMS)
+    search = search_from(draws, loss, state)
+    compiled(tables.set_slopes)(loss, draws, state, search.slopes)
+    return search, state, definition, record.scale(N_ITEMS)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_tables_stay_those_of_their_partition(kind):
-    draws, loss, state, _, difference, *_ = ready("nid", kind)
+    search, state, *_ = ready("nid", kind)
+    draws, loss, slopes = search.draws, search.loss, search.slopes
     for i, k in [(0, 5), (3, 5), (8, 1), (0, 0)]:
-        _, (_, state, *_) = run(tables.move, draws, state, difference, i, k)
+        _, (_, state, *_) = run(tables.move, draws, state, slopes, i, k)
         assert_tables_fit(draws, state)
     joint = state.joint.copy()
     compiled(tables.refresh_sums)(loss, state, draws.starts)
     np.testing.assert_allclose(joint, state.joint, atol=1e-12)
-    wide = compiled(cells.widened)(state)
+    wide = compiled(cells.widened)(state, WIDTH + 1)
     assert wide.sizes.size == 2 * WIDTH
     assert_tables_fit(draws, wide)
-    _, (_, state, *_) = run(tables.move, draws, state, difference, 4, -1)
+    _, (_, state, *_) = run(tables.move, draws, state, slopes, 4, -1)
     assert state.partition[4] == -1
     assert_tables_fit(draws, state)
 
@@ -61,21 +61,21 @@ def test_clusters_are_renamed_and_merged(kind):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", RECORDS)
 def test_scores_and_changes_are_differences_of_the_expected_loss(name, kind):
-    draws, loss, state, slopes, difference, linear, definition, scale = ready(name, kind)
+    search, state, definition, scale = ready(name, kind)
+    draws, loss, slopes, out = search.draws, search.loss, search.slopes, search.out
     total, _ = run(tables.expected, draws, loss, state)
     assert scale * total == pytest.approx(mean_loss(PARTITION, draws, definition), abs=1e-13)
     in_one, _ = run(tables.expected_in_one, draws, loss, state)
     assert scale * in_one == pytest.approx(mean_loss([0] * N_ITEMS, draws, definition), abs=1e-13)
-    out = compiled(cells.scratch)(WIDTH, 4, np.zeros(1, np.uint8))
     for i in range(N_ITEMS):
         moved = [mean_loss(np.where(np.arange(N_ITEMS) == i, k, PARTITION), draws, definition) for k in range(4)]
         for new in {0, 1, 2, 3} - {PARTITION[i]}:
-            after, _ = run(tables.expected_after, draws, loss, state, difference, i, new)
+            after, _ = run(tables.expected_after, search, state, i, new)
             assert scale * after == pytest.approx(moved[new], abs=1e-12)
-            change, _ = run(tables.change, loss, draws, state, slopes, difference, i, new, total)
+            change, _ = run(tables.change, search, state, i, new, total)
             assert scale * change == pytest.approx(moved[new] - scale * total, abs=1e-12)
-        if linear:
-            met = out.met[: compiled(cells.score_item)(state, draws, slopes, difference, i, out)]
+        if name in LINEAR:
+            met = out.met[: compiled(scores.score_item)(state, draws, slopes, i, out)]
             assert set(met) >= {PARTITION[i]}
             changes = scale * (out.scores[met] - out.scores[PARTITION[i]])
             np.testing.assert_allclose(changes, np.subtract(moved, total * scale)[met], atol=1e-12)
@@ -85,10 +85,10 @@ def test_scores_and_changes_are_differences_of_the_expected_loss(name, kind):
 def test_scores_of_both_kinds_are_equal_bit_for_bit_and_clusters_not_met_cost_at_least_one_of_its_own(name):
     found = {}
     for kind in KINDS:
-        draws, _, state, slopes, difference, *_ = ready(name, kind)
-        out = compiled(cells.scratch)(WIDTH, 4, np.zeros(1, np.uint8))
+        search, state, *_ = ready(name, kind)
+        draws, slopes, out = search.draws, search.slopes, search.out
         for i in range(N_ITEMS):
-            met = out.met[: compiled(cells.score_item)(state, draws, slopes, difference, i, out)]
+            met = out.met[: compiled(scores.score_item)(state, draws, slopes, i, out)]
             found[kind, i] = {int(k): out.scores[k] for k in met}
     for i in range(N_ITEMS):
         sparse, dense = found["sparse", i], found["dense", i]
@@ -100,16 +100,17 @@ def test_scores_of_both_kinds_are_equal_bit_for_bit_and_clusters_not_met_cost_at
 @pytest.mark.parametrize("name", RECORDS)
 @pytest.mark.parametrize("n_draws", [6, 8, 19, 300])
 def test_scores_of_a_block_are_those_of_its_items(name, n_draws, kind):
-    draws, _, state, slopes, difference, *_ = ready(name, kind, n_draws)
-    out = compiled(cells.scratch)(WIDTH, 4, np.zeros(1, np.uint8))
+    search, state, *_ = ready(name, kind, n_draws)
+    draws, slopes, out = search.draws, search.slopes, search.out
     staying, margins, targets = np.empty(5), np.empty(5), np.zeros(5, np.int64)
     entering = np.full((5 if kind == "dense" else 0, WIDTH), np.inf)
-    compiled(cells.score_block)(state, draws, slopes, difference, 3, staying, margins, targets, entering, out)
+    block = records.Scores(staying, margins, targets, entering)
+    compiled(scores.score_block)(state, draws, slopes, 3, block, out)
     for b in range(5):
-        n_met = compiled(cells.score_item)(state, draws, slopes, difference, 3 + b, out)
+        n_met = compiled(scores.score_item)(state, draws, slopes, 3 + b, out)
         own = PARTITION[3 + b]
         others = {int(k): out.scores[k] for k in out.met[:n_met] if k != own}
-        tolerance = 1e-5 * max(1, np.abs(slopes.a).sum() * np.abs(difference).max())
+        tolerance = 1e-5 * max(1, np.abs(slopes.a).sum() * np.abs(slopes.steps).max())
         assert staying[b] == pytest.approx(out.scores[own], abs=tolerance)
         assert margins[b] == pytest.approx(min(others.values()) - out.scores[own], abs=tolerance)
         if kind == "dense":
@@ -120,11 +121,11 @@ def test_scores_of_a_block_are_those_of_its_items(name, n_draws, kind):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", LINEAR)
 def test_gains_of_unions_are_differences_of_the_expected_loss(name, kind):
-    draws, loss, state, slopes, _, _, definition, scale = ready(name, kind)
-    members, ends = np.argsort(PARTITION, kind="stable"), np.array([3, 6, 9])
+    search, state, definition, scale = ready(name, kind)
+    draws = search.draws
+    members = unions.Members(np.argsort(PARTITION, kind="stable"), np.array([3, 6, 9]))
     gains, partners = np.empty(3), np.zeros(3, np.int64)
-    out = compiled(cells.scratch)(WIDTH, 4, np.zeros(1, np.uint8))
-    compiled(cells.best_unions)(state, draws, loss, slopes, 3, members, ends, out, gains, partners)
+    compiled(unions.best_unions)(state, search, members, gains, partners)
     before = mean_loss(PARTITION, draws, definition)
     for k in range(2):
         after = {

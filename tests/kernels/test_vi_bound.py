@@ -6,7 +6,7 @@ import pytest
 from scipy.optimize import linprog
 
 from posterior_consensus.ensemble.partitions import canonical_rows
-from posterior_consensus.kernels import vi_bound
+from posterior_consensus.kernels import vi_bound, vi_tangents
 from tests import reference
 from tests.kernels.checks import in_python, run, way_in_for_all
 
@@ -21,11 +21,13 @@ def some_blocks(multiplicity):
     starts = np.concatenate([[0], np.cumsum(counts)])
     order = np.argsort(labels, axis=1, kind="stable").astype(np.int32).ravel()
     ends = np.cumsum(np.bincount((starts[:-1, np.newaxis] + labels).ravel()))
-    return vi_bound.Blocks(labels.astype(np.int32), starts, order, ends, rng.dirichlet(np.ones(N_DRAWS)), multiplicity)
+    return vi_tangents.Blocks(
+        labels.astype(np.int32), starts, order, ends, rng.dirichlet(np.ones(N_DRAWS)), multiplicity
+    )
 
 
 def no_tangents():
-    return vi_bound.Tangents(
+    return vi_tangents.Tangents(
         slopes=np.zeros((N, N_TANGENTS, N), np.float32),
         offsets=np.zeros((N, N_TANGENTS)),
         tags=np.full((N, N_TANGENTS), -1),
@@ -47,7 +49,7 @@ def some_tangents(blocks, rng, n_rounds=2):
     tangents = no_tangents()
     for r in range(n_rounds):
         slots = np.tile(np.arange(N_GROUPS) + N_GROUPS * r, (N, 1))
-        vi_bound.linearise(blocks, some_means(rng), 0, N, slots, tangents, np.zeros((N, N_GROUPS)))
+        vi_tangents.linearise(blocks, some_means(rng), 0, N, slots, tangents, np.zeros((N, N_GROUPS)))
     return tangents
 
 
@@ -63,8 +65,22 @@ def some_prices(rng, blocks, means):
     triangles = np.array([[0, 0, 1, 2], [1, 3, 0, 5], [1, 0, 1, 4], [0, 2, 3, 4]], np.int32)
     duals = np.array([0.2, 0.1, 0.0, 0.05])
     arguments = (centre, means, np.arange(N_GROUPS), 0.3, triangles, duals, blocks.multiplicity)
-    _, outcome = run(vi_bound.total_prices, *arguments, np.empty((N_GROUPS, N, N)), np.empty((N_GROUPS, N)))
-    return outcome[-2:]
+    _, outcome = run(vi_bound.total_prices, *arguments, no_prices())
+    return outcome[-1]
+
+
+def no_prices():
+    return vi_bound.Prices(np.empty((N_GROUPS, N, N)), np.empty((N_GROUPS, N)))
+
+
+def no_minima():
+    least, sizes, winners = np.full((N, 2), np.inf), np.zeros((N, 2), int), np.zeros((N, 2), int)
+    return vi_bound.Minima(least, sizes, winners, np.zeros(N, int), np.zeros((N, N), np.float32))
+
+
+def groups_of(multiplicity):
+    logs = np.log2(np.maximum(np.arange(multiplicity.sum() + 1), 1))
+    return vi_bound.Groups(LOWER, np.minimum(UPPER, multiplicity.sum()), logs, multiplicity)
 
 
 @pytest.mark.parametrize("multiplicity", MULTIPLICITIES)
@@ -74,11 +90,11 @@ def test_tangents_are_below_at_every_set_and_touch_at_their_point(multiplicity, 
     slots[0, 1] = -1
     costs = np.full((N, N_GROUPS), np.nan)
     # Plain Python's logarithm may differ from the compiled one in the last bit.
-    vi_bound.linearise(blocks, means, 0, N, slots, tangents := no_tangents(), costs)
+    vi_tangents.linearise(blocks, means, 0, N, slots, tangents := no_tangents(), costs)
     assert tangents.tags[0].tolist() == [-1, -1, -1, -1, 0]
     assert tangents.tags[1].tolist() == [-1, -1, 1, -1, 0]
-    with way_in_for_all(), patch.object(vi_bound, "in_blocks", in_python):
-        vi_bound.linearise(blocks, means, 0, N, slots, slow := no_tangents(), np.empty_like(costs))
+    with way_in_for_all(), patch.object(vi_tangents, "in_blocks", in_python):
+        vi_tangents.linearise(blocks, means, 0, N, slots, slow := no_tangents(), np.empty_like(costs))
     np.testing.assert_allclose(tangents.slopes, slow.slopes, rtol=1e-6)
     np.testing.assert_allclose(tangents.offsets, slow.offsets, rtol=1e-12)
     for i, b in product(range(N), range(N_GROUPS)):
@@ -99,7 +115,7 @@ def test_tangents_are_below_at_every_set_and_touch_at_their_point(multiplicity, 
 def test_a_blend_is_a_tangent_not_above_the_mean_of_two(rng):
     tangents = some_tangents(some_blocks(MULTIPLICITIES[1]), rng)
     slots, others, out = np.tile([0, 1], (N, 1)), np.tile([2, 3], (N, 1)), np.tile([4, -1], (N, 1))
-    _, (after, *_) = run(vi_bound.blend, tangents, slots, others, out)
+    _, (after, *_) = run(vi_tangents.blend, tangents, slots, others, out)
     middle = (after.slopes[:, 0].astype(float) + after.slopes[:, 2]) / 2
     assert np.all(after.slopes[:, 4] <= middle)
     np.testing.assert_allclose(after.slopes[:, 4], middle, rtol=2e-7)
@@ -118,15 +134,13 @@ def least_value(slope, offset, multiplicity, i, m):
 def test_item_problems_are_solved(multiplicity, rng):
     blocks, means = some_blocks(multiplicity), some_means(rng)
     tangents = some_tangents(blocks, rng)
-    upper = np.minimum(UPPER, multiplicity.sum())
-    logs = np.log2(np.maximum(np.arange(multiplicity.sum() + 1), 1))
-    prices, constants = some_prices(rng, blocks, means)
-    least, sizes, winners = np.full((N, 2), np.inf), np.zeros((N, 2), int), np.zeros((N, 2), int)
-    state = (least, sizes, winners, np.zeros(N, int), np.zeros((N, N), np.float32))
+    groups = groups_of(multiplicity)
+    upper, logs = groups.upper, groups.logs
+    own_prices = some_prices(rng, blocks, means)
+    prices, constants = own_prices
     everywhere = np.ones((N, N_GROUPS), bool)
-    arguments = (tangents, prices, constants, multiplicity, LOWER, upper, logs, everywhere, 7, *state)
-    _, outcome = run(vi_bound.solve_items, *arguments)
-    after, (least, sizes, winners, group, sets) = outcome[0], outcome[-5:]
+    _, outcome = run(vi_bound.solve_items, tangents, own_prices, groups, everywhere, 7, no_minima())
+    after, (least, sizes, winners, group, sets) = outcome[0], outcome[-1]
     for i, b in product(range(N), range(N_GROUPS)):
         values = {
             m: logs[m]
@@ -205,8 +219,7 @@ def augmented(means, costs, mean_logs, centre, rate, triangles, duals, multiplic
 @pytest.mark.parametrize("multiplicity", MULTIPLICITIES)
 def test_moving_lowers_the_augmented_objective(multiplicity, rng):
     blocks, rate = some_blocks(multiplicity), 0.3
-    upper = np.minimum(UPPER, multiplicity.sum())
-    logs = np.log2(np.maximum(np.arange(multiplicity.sum() + 1), 1))
+    groups = groups_of(multiplicity)
     triangles = np.array([[0, 0, 1, 2], [1, 3, 0, 5], [1, 0, 1, 4]], np.int32)
     centre, duals_centre = np.zeros((N_GROUPS, N, N)), np.array([0.2, 0.1, 0.3])
     means, tangents = some_means(rng), some_tangents(blocks, rng)
@@ -217,19 +230,14 @@ def test_moving_lowers_the_augmented_objective(multiplicity, rng):
         excess = np.empty(3)
         vi_bound.violations(means, triangles, excess)
         duals = np.maximum(duals_centre + rate * excess, 0)
-        prices, constants = np.empty((N_GROUPS, N, N)), np.empty((N_GROUPS, N))
-        vi_bound.total_prices(
-            centre, means, np.arange(N_GROUPS), rate, triangles, duals, multiplicity, prices, constants
-        )
-        least, sizes, winners = np.full((N, 2), np.inf), np.zeros((N, 2), int), np.zeros((N, 2), int)
-        group, sets, everywhere = np.zeros(N, int), np.zeros((N, N), np.float32), np.ones((N, N_GROUPS), bool)
-        state = (least, sizes, winners, group, sets)
-        vi_bound.solve_items(tangents, prices, constants, multiplicity, LOWER, upper, logs, everywhere, 0, *state)
+        prices, minima = no_prices(), no_minima()
+        vi_bound.total_prices(centre, means, np.arange(N_GROUPS), rate, triangles, duals, multiplicity, prices)
+        vi_bound.solve_items(tangents, prices, groups, np.ones((N, N_GROUPS), bool), 0, minima)
         bends = np.zeros(N)
-        _, outcome = run(vi_bound.triangle_bends, means, group, sets, triangles, duals, bends)
+        _, outcome = run(vi_bound.triangle_bends, means, minima.group, minima.sets, triangles, duals, bends)
         bends = outcome[-1]
-        arguments = (least, sizes, group, sets, prices, constants, multiplicity, rate, rate * bends, np.zeros(N))
-        vi_bound.move(means, costs, mean_logs, logs, *arguments)
+        averages = vi_bound.Means(means, costs, mean_logs)
+        vi_bound.move(averages, minima, prices, groups, rate, rate * bends, np.zeros(N))
         values.append(augmented(means, costs, mean_logs, centre, rate, triangles, duals_centre, multiplicity))
     assert np.all(np.diff(values) <= 1e-6)
     assert values[-1] < values[0] - 0.5

@@ -10,8 +10,11 @@ import posterior_consensus as pc
 from posterior_consensus.losses import PAIR_LOSSES
 from posterior_consensus.runtime import executor
 from posterior_consensus.runtime.executor import Executor
+from posterior_consensus.search.forms import Limits
 from posterior_consensus.search.item_terms import OnItemTerms
-from posterior_consensus.search.problems import Limits, OnDraws, OnPairs, OnRatios
+from posterior_consensus.search.over_draws import OnDraws
+from posterior_consensus.search.over_pairs import OnPairs
+from posterior_consensus.search.over_ratios import OnRatios
 from tests.ensembles import noisy_draws
 
 

@@ -9,12 +9,13 @@ from hypothesis import given, settings
 
 import posterior_consensus as pc
 from posterior_consensus.runtime import executor
+from posterior_consensus.search.over_draws import OnDraws
+from posterior_consensus.search.over_pairs import OnPairs
 from tests import reference
 from tests.ensembles import noisy_draws, random_draws, small_draws
 from tests.helpers import check
 
 search = import_module("posterior_consensus.search.engine")
-problems = import_module("posterior_consensus.search.problems")
 partition = import_module("posterior_consensus.consensus.partition")
 GOLDEN = Path(__file__).parents[1] / "golden"
 LOSSES = list(pc.LOSSES)
@@ -147,7 +148,7 @@ def test_starts_are_runs_too_and_the_answer_is_no_worse(loss):
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_starts_where_items_are_too_many_for_a_tree(loss, monkeypatch):
-    monkeypatch.setattr(problems, "_MOST_IN_TREE", 20)
+    monkeypatch.setattr("posterior_consensus.search.over_ratios._MOST_IN_TREE", 20)
     draws = noisy_draws(np.random.default_rng(8), 30, 30, 5, 0.6)
     result = find(draws, loss, starts=["best_draw"], n_starts=2)
     assert result.info.n_starts >= 3
@@ -230,7 +231,7 @@ def test_an_interrupt_gives_the_best_so_far(loss, at, threads, monkeypatch):
         monkeypatch.setattr(search, "_LITTLE", (0, 0))
         monkeypatch.setattr(executor, "wait", interrupted(wait))
     else:
-        for problem in (problems.OnDraws, problems.OnPairs):
+        for problem in (OnDraws, OnPairs):
             monkeypatch.setattr(problem, "_settle", interrupted(problem._settle))
     with pytest.warns(UserWarning, match="The search was interrupted"):
         result = find(draws, loss, n_starts=80, n_agree=100)

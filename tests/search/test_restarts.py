@@ -6,7 +6,9 @@ import pytest
 import posterior_consensus as pc
 from posterior_consensus import losses
 from posterior_consensus.search import restarts
-from posterior_consensus.search.problems import Limits, OnDraws, OnPairs
+from posterior_consensus.search.forms import Limits
+from posterior_consensus.search.over_draws import OnDraws
+from posterior_consensus.search.over_pairs import OnPairs
 from posterior_consensus.search.runs import SearchInfo
 from tests import reference
 from tests.ensembles import noisy_draws, random_draws

@@ -1,0 +1,82 @@
+"""Items put into clusters: the best one for each, and as many as are wanted."""
+
+import numpy as np
+
+from posterior_consensus.kernels._jit import inner
+from posterior_consensus.kernels.cells import widened
+from posterior_consensus.kernels.columns import compact, in_order, smallest, up_to
+from posterior_consensus.kernels.loss import is_linear
+from posterior_consensus.kernels.scores import score_item
+from posterior_consensus.kernels.tables import move, set_slopes
+
+
+@inner
+def best_cluster(search, state, i, n_met, may_open):
+    """The cluster of least score for item i, -1 for one of its own, which adds h(1) = 0; the least score.
+
+    Where rounding leaves a choice: the one it is in, else the first, else its own.
+    """
+    scores, met, rounding = search.out.scores, search.out.met, search.rounding
+    old = state.partition[i]
+    least = np.inf
+    for m in range(n_met):
+        least = min(least, scores[met[m]])
+    if may_open and 0.0 < least - rounding:
+        return -1
+    best = -1
+    for m in range(n_met):
+        k = int(met[m])
+        if scores[k] <= least + rounding:
+            if k == old:
+                return k
+            if best < 0 or k < best:
+                best = k
+    return best
+
+
+@inner
+def allocate(search, state, order):
+    """Put the items of `order` that have no cluster where B + C - 2 A of the items so far grows least.
+
+    Every loss here grows with this difference of the two partitions; those that are linear in A and B are taken as
+    they are.
+    """
+    draws, slopes, out, most = search.draws, search.slopes, search.out, search.most
+    for t in range(draws.weights.size):
+        slopes.a[t] = -2.0 * draws.weights[t]
+    slopes.b[0] = 1.0
+    if is_linear(search.loss):
+        set_slopes(search.loss, draws, state, slopes)
+    n_clusters = compact(state)
+    for i in order:
+        if state.partition[i] >= 0:
+            continue
+        n_met = score_item(state, draws, slopes, i, out)
+        k = best_cluster(search, state, i, n_met, n_clusters < most)
+        if k < 0 and n_clusters < most:
+            state = widened(state, n_clusters + 1)
+            k = n_clusters
+            n_clusters += 1
+        elif k < 0:  # it shares no draw's cluster with any of the clusters
+            k = smallest(state)
+        move(draws, state, slopes, i, k)
+    return state
+
+
+@inner
+def open_clusters(search, state, margins):
+    """Give the items that lose least by it clusters of their own until there are as many as there must be."""
+    draws, slopes, out = search.draws, search.slopes, search.out
+    n_clusters = compact(state)
+    state = widened(state, search.fewest)
+    set_slopes(search.loss, draws, state, slopes)
+    for i in range(margins.size):
+        margins[i] = 0.0
+        if out.stop[0] == 0:
+            score_item(state, draws, slopes, i, out)
+            margins[i] = -out.scores[state.partition[i]]
+    for i in in_order(margins, up_to(margins.size)):
+        if n_clusters < search.fewest and state.sizes[state.partition[i]] > 1:
+            move(draws, state, slopes, i, n_clusters)
+            n_clusters += 1
+    return state

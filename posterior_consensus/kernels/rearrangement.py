@@ -1,0 +1,109 @@
+"""Clusters dissolved and their items allocated again, or split in two."""
+
+import numpy as np
+
+from posterior_consensus.kernels._jit import inner
+from posterior_consensus.kernels.allocation import best_cluster
+from posterior_consensus.kernels.cells import widened
+from posterior_consensus.kernels.columns import compact, smallest
+from posterior_consensus.kernels.loss import is_linear
+from posterior_consensus.kernels.records import SPLITS, ZEALOUS
+from posterior_consensus.kernels.scores import score_item
+from posterior_consensus.kernels.tables import level, move
+from posterior_consensus.kernels.unions import members_of
+
+_NOWHERE = np.int64(-1)
+
+
+@inner
+def _rearrange(search, state, items, n_clusters, margins, apart):
+    """Dissolve the cluster of these items and allocate them again; return the state and whether that paid.
+
+    The clusters are in the first `n_clusters` columns. If `apart`, the items go into two clusters of their own, begun
+    by those that are least and most at home, else into any. Where it does not pay, everything is as before.
+    """
+    if apart and items.size == 1:
+        return state, False
+    draws, loss, slopes, out = search.draws, search.loss, search.slopes, search.out
+    before = level(loss, draws, state)
+    top = n_clusters  # columns from here on are free
+    state = widened(state, top + items.size)
+    old = np.int64(state.partition[items[0]])
+    gain = 0.0
+    for i in items:
+        score_item(state, draws, slopes, i, out)
+        gain -= out.scores[old]
+        move(draws, state, slopes, i, _NOWHERE)
+    n_clusters -= 1
+    least, greatest, new = -1, -1, old
+    if apart:
+        least, greatest = items[0], items[items.size - 1]
+        for i in items:
+            if margins[i] < margins[least]:
+                least = i
+            if margins[i] > margins[greatest]:
+                greatest = i
+        if least == greatest:  # all margins are equal
+            greatest = items[0] if least != items[0] else items[1]
+        move(draws, state, slopes, least, old)
+        new = top
+        move(draws, state, slopes, greatest, new)
+        n_clusters += 2
+    for i in items:
+        if state.partition[i] >= 0:
+            continue
+        n_met = score_item(state, draws, slopes, i, out)
+        if apart:
+            # Clusters that are not met add no less than those that are, in which the item shares a draw's cluster.
+            one = slopes.b[0] * slopes.steps[state.sizes[old] + 1]
+            other = slopes.b[0] * slopes.steps[state.sizes[new] + 1]
+            for m in range(n_met):
+                if out.met[m] == old:
+                    one = out.scores[old]
+                elif out.met[m] == new:
+                    other = out.scores[new]
+            k = new if other < one else old
+            gain += min(one, other)
+        else:
+            k = best_cluster(search, state, i, n_met, n_clusters < search.most)
+            if k < 0 and n_clusters < search.most:
+                k = top
+                if state.sizes[old] == 0:
+                    k = old
+                else:
+                    top += 1
+                n_clusters += 1
+            elif k < 0:
+                k = smallest(state)
+                gain += slopes.b[0] * slopes.steps[state.sizes[k] + 1]
+            else:
+                gain += out.scores[k]
+        move(draws, state, slopes, i, k)
+    if n_clusters >= search.fewest:
+        if not is_linear(loss):
+            gain = level(loss, draws, state) - before
+        if gain < -10.0 * search.rounding:
+            return state, True
+    for i in items:
+        if state.partition[i] != old:
+            move(draws, state, slopes, i, old)
+    return state, False
+
+
+@inner
+def rearrange_one(search, state, order, margins, tally):
+    """Dissolve or split the first cluster for which that pays; return the state and whether there was one."""
+    for apart in (False, True):
+        n_clusters = compact(state)
+        if apart and n_clusters >= search.most:
+            break
+        members, ends = members_of(state, order, n_clusters)
+        for k in range(n_clusters):
+            if search.out.stop[0] != 0:
+                return state, False
+            items = members[ends[k - 1] if k > 0 else 0 : ends[k]]
+            state, paid = _rearrange(search, state, items, n_clusters, margins, apart)
+            if paid:
+                tally[SPLITS if apart else ZEALOUS] += 1
+                return state, True
+    return state, False

@@ -1,0 +1,75 @@
+"""What the functions of a search hand to each other."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from posterior_consensus.kernels._jit import inner
+from posterior_consensus.kernels.cells import Draws, SparseDraws
+from posterior_consensus.kernels.loss import LinearLoss, Loss, has_denominator, is_linear
+
+SCANS, MOVES, MERGES, CHAINS, ZEALOUS, SPLITS = range(6)  # places in a tally
+_TINY = 1e-12  # relative to the scores compared: what is smaller is rounding
+
+
+class Slopes(NamedTuple):
+    """What one unit of A in each draw, and one of B, adds to the expected loss, and what items add to A and B."""
+
+    a: np.ndarray  # (N,)
+    b: np.ndarray  # (1,)
+    steps: np.ndarray  # (n + 2,), h(x + 1) - h(x), in place x + 1
+
+
+class Scratch(NamedTuple):
+    """What scores are written to, and whether to write no more of them."""
+
+    scores: np.ndarray  # (width,), of the clusters in `met`
+    met: np.ndarray  # (width,), clusters that an item, or a cluster, shares a draw's cluster with
+    touched: np.ndarray  # (width,), all False between calls
+    seen: np.ndarray  # (most clusters of a draw,)
+    stop: np.ndarray  # (1,), which another thread may set to 1
+
+
+class Scores(NamedTuple):
+    """How some items do where they are and elsewhere."""
+
+    staying: np.ndarray  # (m,), the score of the item's own cluster
+    margins: np.ndarray  # (m,), by how much the best other cluster is worse
+    targets: np.ndarray  # (m,), which that is
+    entering: np.ndarray  # (m, width), scores of the other clusters, infinite where there are none; or without cells
+
+
+class Search(NamedTuple):
+    """What is searched, within which limits; all but the partition and its tables."""
+
+    draws: Draws | SparseDraws
+    loss: LinearLoss | Loss
+    slopes: Slopes
+    rounding: float  # differences of scores that are smaller mean nothing
+    fewest: int  # clusters
+    most: int
+    out: Scratch
+
+
+@inner
+def slopes_of(loss, n_draws):
+    """Slopes whose steps are those of h, and whose rest is to be set."""
+    n_items = loss.h.size - 1
+    steps = np.zeros(n_items + 2)
+    for x in range(n_items):
+        steps[x + 1] = loss.h[x + 1] - loss.h[x]
+    return Slopes(np.empty(n_draws), np.empty(1), steps)
+
+
+@inner
+def search_of(draws, loss, slopes, state, limits, stop):
+    """A search from these tables."""
+    rounding = _TINY * (slopes.steps[-2] if is_linear(loss) else 1.0 if has_denominator(loss) else loss.h[-1])
+    width = 2 * (state.sizes.size + state.partition.size)  # of tables, whose columns double when all are taken
+    most_of_draw = np.int64(0)
+    for t in range(draws.weights.size):
+        most_of_draw = max(most_of_draw, draws.starts[t + 1] - draws.starts[t])
+    out = Scratch(
+        np.empty(width), np.empty(width, np.int32), np.zeros(width, np.bool_), np.empty(most_of_draw, np.int64), stop
+    )
+    return Search(draws, loss, slopes, rounding, limits[0], limits[1], out)

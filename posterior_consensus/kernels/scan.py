@@ -1,0 +1,126 @@
+"""Scans: each item moves to where the expected loss is least."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from posterior_consensus.kernels._jit import either, inner
+from posterior_consensus.kernels.allocation import best_cluster
+from posterior_consensus.kernels.cells import widened
+from posterior_consensus.kernels.columns import compact, first_free, up_to
+from posterior_consensus.kernels.loss import LinearLoss, is_linear
+from posterior_consensus.kernels.records import Scores
+from posterior_consensus.kernels.scores import score_block, score_item
+from posterior_consensus.kernels.tables import expected_after, level, move, set_slopes
+
+_BLOCK = 256  # items scored against the same tables
+
+
+class Course(NamedTuple):
+    """Where a scan is."""
+
+    now: float  # the level of the expected loss
+    n_clusters: int
+    top: int  # columns from here on are free
+    moved: int  # items so far
+
+
+def _best_linear_move(search, state, i, entering, least, may_open, free, now):
+    n_met = score_item(state, search.draws, search.slopes, i, search.out)
+    k = best_cluster(search, state, i, n_met, may_open)
+    return free if k < 0 else k, now
+
+
+def _best_of_moves(search, state, i, entering, least, may_open, free, now):
+    old = int(state.partition[i])
+    best, target = now - search.rounding, old
+    for k in range(-1, entering.size):
+        if k < 0:
+            new = free if may_open and least >= 0.0 else -1
+        elif state.sizes[k] > 0 and k != old and k != free and entering[k] <= least:
+            new = k
+        else:
+            continue
+        if new >= 0:
+            value = expected_after(search, state, i, new)
+            if value < best:
+                best, target = value, new
+    return target, now if target == old else best
+
+
+_best_move = either(
+    LinearLoss,
+    _best_linear_move,
+    _best_of_moves,
+    """The cluster to which the move of item i lowers the expected loss most, or its own, and the level `now` then.
+
+    The column `free` stands for a cluster of its own. Where the loss is not linear, clusters whose score is above
+    `least` are not looked at.
+    """,
+)
+
+
+@inner
+def move_doubtful(search, state, items, scores, doubt, course):
+    """Let those of these items that look better elsewhere, or nearly so, move to where the expected loss is least.
+
+    They look so by their scores, which may be approximate or out of date, where another cluster is worse by no more
+    than the share `doubt` of what their own adds. They are scored again without approximation before they move. An
+    item that must not move gets an infinite margin. Once it is to stop, items stay where they are.
+    """
+    draws, slopes, stop = search.draws, search.slopes, search.out.stop
+    staying, margins, targets, entering = scores
+    now, n_clusters, top, moved = course
+    for at in range(items.size):
+        if stop[0] != 0:
+            break
+        i = items[at]
+        old = int(state.partition[i])
+        stay = staying[at]
+        alone = state.sizes[old] == 1
+        if alone and n_clusters <= search.fewest:
+            margins[at], targets[at] = np.inf, old
+            continue
+        may_open = n_clusters < search.most and not alone
+        doubtful = doubt * abs(stay - slopes.b[0] * slopes.steps[state.sizes[old]])
+        if min(margins[at], -stay if may_open else np.inf) > doubtful:
+            continue
+        if may_open and n_clusters == state.sizes.size:
+            state = widened(state, n_clusters + 1)
+        free = top if top < state.sizes.size else first_free(state)
+        others = entering[0 if is_linear(search.loss) else at]
+        k, now = _best_move(search, state, i, others, stay + doubtful, may_open, free, now)
+        if k != old:
+            n_clusters += int(state.sizes[k] == 0) - int(alone)
+            top = max(top, k + 1)
+            move(draws, state, slopes, i, k)
+            moved += 1
+    return state, Course(now, n_clusters, top, moved)
+
+
+@inner
+def scan(search, state, margins, targets, doubt):
+    """Let every item move once to where the expected loss is least; return the state and how many moved.
+
+    A block of items is scored against frozen tables, of dense ones in single precision and, unless the loss is linear
+    in A and B, to first order; then those in doubt move. `margins` and `targets` receive the scores of all items.
+    """
+    draws, loss, slopes, out = search.draws, search.loss, search.slopes, search.out
+    set_slopes(loss, draws, state, slopes)
+    now = level(loss, draws, state)
+    n_clusters = compact(state)
+    course = Course(now, n_clusters, n_clusters, 0)
+    items = up_to(state.partition.size)
+    all_staying = np.empty(min(_BLOCK, items.size))
+    entering = np.empty((1, 0))
+    for first in range(0, items.size, _BLOCK):
+        last = min(first + _BLOCK, items.size)
+        if not is_linear(loss):
+            entering = np.empty((last - first, state.sizes.size))
+            entering[:] = np.inf
+        scores = Scores(all_staying[: last - first], margins[first:last], targets[first:last], entering)
+        score_block(state, draws, slopes, first, scores, out)
+        state, course = move_doubtful(search, state, items[first:last], scores, doubt, course)
+        if out.stop[0] != 0:
+            break
+    return state, course.moved

@@ -1,0 +1,187 @@
+"""What items add, in each cluster, to a loss that is linear in the sums A and B: exactly, or for blocks of items."""
+
+import numpy as np
+
+from posterior_consensus.kernels._jit import either, inner
+from posterior_consensus.kernels._simd import LANES, ROWS, add_rows
+from posterior_consensus.kernels.cells import Dense
+
+_FLUSH = 256  # draws whose scores are summed in single precision
+_HALF = LANES // 2
+
+
+def _score_item_dense(state, draws, slopes, i, out):
+    labels, starts, _ = draws
+    steps = slopes.steps
+    old = state.partition[i]
+    used = 0
+    for k in range(state.sizes.size):
+        if state.sizes[k] > 0:
+            used = k + 1
+    scores = out.scores[:used]
+    scores[:] = 0.0
+    staying = 0.0
+    for t in range(starts.size - 1):
+        row = state.counts[starts[t] + labels[t, i]]
+        slope = slopes.a[t]
+        for k in range(used):
+            scores[k] += slope * steps[row[k] + 1]
+        if old >= 0:
+            staying += slope * steps[row[old]]
+    if old >= 0:
+        scores[old] = staying
+    n_met = 0
+    for k in range(used):
+        if state.sizes[k] > 0:
+            scores[k] += slopes.b[0] * steps[state.sizes[k] + (k != old)]
+            out.met[n_met] = k
+            n_met += 1
+    return n_met
+
+
+@inner
+def _score_item_sparse(state, draws, slopes, i, out):
+    cells, steps = state.cells, slopes.steps
+    scores, met, touched = out.scores, out.met, out.touched
+    old = state.partition[i]
+    n_met = 0
+    for t in range(slopes.a.size):
+        row = state.row_of[i, t]
+        slope = slopes.a[t]
+        for at in range(row + 1, row + 1 + 2 * cells[row], 2):
+            k = cells[at]
+            if not touched[k]:
+                touched[k] = True
+                met[n_met] = k
+                n_met += 1
+                scores[k] = 0.0
+            scores[k] += slope * steps[cells[at + 1] + (k != old)]
+    for m in range(n_met):
+        k = met[m]
+        touched[k] = False
+        scores[k] += slopes.b[0] * steps[state.sizes[k] + (k != old)]
+    return n_met
+
+
+@inner
+def _score_columns(state, draws, slopes, first_item, first, sums, totals):
+    """Score a block of items for entering and for staying in eight clusters, all against the tables as they are.
+
+    `totals` (items, 16) receives sum_t slope_t (h(x + 1) - h(x)) over the cells x that the item would enter, then the
+    same with h(x) - h(x - 1). The draws are the outer loop: the table of eight draws then stays in the first cache.
+    Sums are kept in single precision for _FLUSH draws at most, which bounds their rounding.
+    """
+    labels, starts, _ = draws
+    steps = slopes.steps
+    n_draws = labels.shape[0]
+    n_block = totals.shape[0]
+    last = min(_HALF, state.sizes.size - first)
+    most = 0
+    for t in range(n_draws):
+        most = max(most, starts[t + 1] - starts[t])
+    table = np.zeros(ROWS * most * LANES, np.float32)
+    flat = sums.ravel()
+    totals[:] = 0.0
+    for begin in range(0, n_draws, _FLUSH):
+        sums[:] = 0.0
+        end = min(begin + _FLUSH, n_draws)
+        for t in range(begin, end, ROWS):
+            together = min(ROWS, end - t)
+            for s in range(together):
+                slope = slopes.a[t + s]
+                for row in range(starts[t + s], starts[t + s + 1]):
+                    at = (s * most + row - starts[t + s]) * LANES
+                    for k in range(last):
+                        count = state.counts[row, first + k]
+                        table[at + k] = slope * steps[count + 1]
+                        table[at + _HALF + k] = slope * steps[count]
+            if together == ROWS:
+                z0, z1, z2, z3 = labels[t], labels[t + 1], labels[t + 2], labels[t + 3]
+                z4, z5, z6, z7 = labels[t + 4], labels[t + 5], labels[t + 6], labels[t + 7]
+                for b in range(n_block):
+                    i = np.uint64(first_item + b)
+                    rows = (
+                        np.intp(z0[i]) * LANES,
+                        (np.intp(z1[i]) + most) * LANES,
+                        (np.intp(z2[i]) + 2 * most) * LANES,
+                        (np.intp(z3[i]) + 3 * most) * LANES,
+                        (np.intp(z4[i]) + 4 * most) * LANES,
+                        (np.intp(z5[i]) + 5 * most) * LANES,
+                        (np.intp(z6[i]) + 6 * most) * LANES,
+                        (np.intp(z7[i]) + 7 * most) * LANES,
+                    )
+                    add_rows(flat, b * LANES, table, rows)
+            else:
+                for s in range(together):
+                    for b in range(n_block):
+                        at = (s * most + np.intp(labels[t + s, first_item + b])) * LANES
+                        for k in range(LANES):
+                            sums[b, k] += table[at + k]
+        for b in range(n_block):
+            for k in range(LANES):
+                totals[b, k] += sums[b, k]
+
+
+def _score_block_dense(state, draws, slopes, first_item, scores, out):
+    staying, margins, targets, entering = scores
+    steps = slopes.steps
+    sums, totals = np.empty((staying.size, LANES), np.float32), np.empty((staying.size, LANES))
+    used = 0
+    for k in range(state.sizes.size):
+        if state.sizes[k] > 0:
+            used = k + 1
+    margins[:] = np.inf
+    for first in range(0, used, _HALF):
+        if out.stop[0] != 0:
+            return
+        _score_columns(state, draws, slopes, first_item, first, sums, totals)
+        for b in range(staying.size):
+            old = state.partition[first_item + b]
+            for k in range(first, min(first + _HALF, used)):
+                if k == old:
+                    staying[b] = totals[b, _HALF + k - first] + slopes.b[0] * steps[state.sizes[k]]
+                elif state.sizes[k] > 0:
+                    score = totals[b, k - first] + slopes.b[0] * steps[state.sizes[k] + 1]
+                    if entering.size > 0:
+                        entering[b, k] = score
+                    if score < margins[b]:
+                        margins[b], targets[b] = score, k
+    for b in range(staying.size):
+        margins[b] -= staying[b]
+
+
+def _score_block_sparse(state, draws, slopes, first_item, scores, out):
+    staying, margins, targets, _ = scores
+    for b in range(staying.size):
+        if out.stop[0] != 0:
+            return
+        n_met = _score_item_sparse(state, draws, slopes, first_item + b, out)
+        old = state.partition[first_item + b]
+        margins[b] = np.inf
+        for m in range(n_met):
+            k = out.met[m]
+            if k == old:
+                staying[b] = out.scores[k]
+            elif out.scores[k] < margins[b] or (out.scores[k] == margins[b] and k < targets[b]):
+                margins[b], targets[b] = out.scores[k], k
+        margins[b] -= staying[b]
+
+
+score_item = either(
+    Dense,
+    _score_item_dense,
+    _score_item_sparse,
+    """What item i, out of its cluster if it is in one, adds in each cluster to a loss with these slopes.
+
+    Returns how many clusters `out.met` holds: those that share a draw's cluster with the item, or all.
+    """,
+)
+score_block = either(
+    Dense,
+    _score_block_dense,
+    _score_block_sparse,
+    """Write the scores of a block of items, all against the tables as they are; of dense tables in single precision.
+
+    `entering` is left as it is by sparse tables. Once it is to stop, nothing it writes counts.
+    """,
+)

@@ -1,0 +1,188 @@
+"""Unions of clusters: what each adds to the expected loss, and merges of the best."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from posterior_consensus.kernels._jit import either, inner
+from posterior_consensus.kernels.cells import Dense, _count_sparse, rename
+from posterior_consensus.kernels.columns import compact, in_order, up_to
+from posterior_consensus.kernels.loss import has_denominator, is_linear, loss_value
+from posterior_consensus.kernels.tables import refresh_sums
+
+_MERGE_ONE_IN = 64  # clusters that merge at once, in pairs, where the loss is linear
+
+
+class Members(NamedTuple):
+    """The items of clusters without gaps."""
+
+    items: np.ndarray  # (n,), cluster after cluster
+    ends: np.ndarray  # (K,), where each cluster's items end
+
+
+@inner
+def _place(k, other):
+    """Place of clusters k < other among all pairs."""
+    return other * (other - 1) // 2 + k
+
+
+def _best_unions_dense(state, search, members, gains, partners):
+    draws, loss, slopes, stop = search.draws, search.loss, search.slopes, search.out.stop
+    h, starts, n_clusters = loss.h, draws.starts, members.ends.size
+    top = h[-1]
+    n_pairs = n_clusters * (n_clusters - 1) // 2
+    all_gains, deltas, owns = np.zeros(n_pairs), np.zeros(n_pairs), np.empty(n_pairs)
+    there = np.empty(n_clusters, np.int64)
+    linear, is_ratio = is_linear(loss), has_denominator(loss)
+    before = 0.0
+    for k in range(n_clusters):
+        before += h[state.sizes[k]]
+    gains[:] = np.inf
+    for other in range(n_clusters):
+        for k in range(other):
+            x, y = state.sizes[k], state.sizes[other]
+            owns[_place(k, other)] = h[x + y] - h[x] - h[y]
+    for t in range(draws.weights.size):
+        if stop[0] != 0:
+            return
+        weight = slopes.a[t] if linear else 1.0
+        target = all_gains if linear else deltas
+        for row in range(starts[t], starts[t + 1]):
+            counts = state.counts[row]
+            found = 0
+            for k in range(n_clusters):
+                if counts[k] > 0:
+                    there[found] = k
+                    found += 1
+            for y in range(found):
+                other = counts[there[y]]
+                for x in range(y):
+                    one = counts[there[x]]
+                    target[_place(there[x], there[y])] += weight * (h[one + other] - h[one] - h[other])
+        if not linear:
+            a, c, weight = state.joint[t], state.drawn[t], draws.weights[t]
+            now = loss_value(loss, is_ratio, top, a, before, c)
+            for p in range(n_pairs):
+                all_gains[p] += weight * (loss_value(loss, is_ratio, top, a + deltas[p], before + owns[p], c) - now)
+                deltas[p] = 0.0
+    for k in range(n_clusters):
+        for other in range(k + 1, n_clusters):
+            place = _place(k, other)
+            gain = all_gains[place] + (slopes.b[0] * owns[place] if linear else 0.0)
+            if gain < gains[k]:
+                gains[k], partners[k] = gain, other
+
+
+def _best_unions_sparse(state, search, members, gains, partners):
+    draws, slopes = search.draws, search.slopes
+    h, cells = search.loss.h, state.cells
+    items, ends = members
+    scores, met, touched, seen, stop = search.out
+    n_draws = draws.weights.size
+    seen[:] = -1
+    gains[:] = np.inf
+    for k in range(ends.size):
+        if stop[0] != 0:
+            gains[:] = np.inf
+            return
+        n_met = 0
+        begin = ends[k - 1] if k > 0 else 0
+        for t in range(n_draws):
+            slope = slopes.a[t]
+            for m in range(begin, ends[k]):
+                label = draws.labels[t, items[m]]
+                if seen[label] == k * n_draws + t:  # another member's row
+                    continue
+                seen[label] = k * n_draws + t
+                row = state.row_of[items[m], t]
+                one = _count_sparse(state, row, k)
+                for at in range(row + 1, row + 1 + 2 * cells[row], 2):
+                    other = cells[at]
+                    if other > k:
+                        if not touched[other]:
+                            touched[other] = True
+                            met[n_met] = other
+                            n_met += 1
+                            scores[other] = 0.0
+                        count = cells[at + 1]
+                        scores[other] += slope * (h[one + count] - h[one] - h[count])
+        for m in range(n_met):
+            other = met[m]
+            touched[other] = False
+            x, y = state.sizes[k], state.sizes[other]
+            gain = scores[other] + slopes.b[0] * (h[x + y] - h[x] - h[y])
+            if gain < gains[k] or (gain == gains[k] and other < partners[k]):
+                gains[k], partners[k] = gain, other
+
+
+best_unions = either(
+    Dense,
+    _best_unions_dense,
+    _best_unions_sparse,
+    """Write by how much the union of each cluster with the best of the later ones raises the expected loss, and which.
+
+    The clusters are in the first columns. Sparse tables look at those that share a draw's cluster only, as the union of
+    others lowers no loss, and linear ones. Once it is to stop, no union lowers it.
+    """,
+)
+
+
+@inner
+def members_of(state, order, n_clusters):
+    """The items of the clusters in the first columns, those of each in this order."""
+    ends = np.zeros(n_clusters, np.int64)
+    for k in range(1, n_clusters):
+        ends[k] = ends[k - 1] + state.sizes[k - 1]
+    items = np.empty(order.size, np.int64)
+    for i in order:
+        k = state.partition[i]
+        items[ends[k]] = i
+        ends[k] += 1
+    return Members(items, ends)
+
+
+@inner
+def merge(search, state):
+    """Merge the two clusters whose union lowers the expected loss most; return how many merges there were.
+
+    Where there are more than `most`, the two that raise it least will do. Of many clusters, several pairs merge at
+    once: a linear loss falls by the sum of what they gain.
+    """
+    loss, fewest, most = search.loss, search.fewest, search.most
+    n_clusters = compact(state)
+    if n_clusters <= fewest or n_clusters < 2:
+        return 0
+    members = members_of(state, up_to(state.partition.size), n_clusters)
+    gains, partners = np.empty(n_clusters), np.zeros(n_clusters, np.int64)
+    best_unions(state, search, members, gains, partners)
+    order = in_order(gains, up_to(n_clusters))
+    names = up_to(state.sizes.size)
+    if n_clusters > most and not np.isfinite(gains[order[0]]):  # no two share a draw's cluster, or it is to stop
+        n_merges = n_clusters - most if search.out.stop[0] != 0 else 1
+        for k in range(n_clusters):
+            gains[k] = state.sizes[k]
+        smallest = in_order(gains, order)[: n_merges + 1]
+        kept = n_clusters
+        for k in smallest:
+            kept = min(kept, k)
+        for k in smallest:
+            names[k] = kept
+        rename(state, names)
+        return n_merges
+    wanted = min(n_clusters - fewest, max(1, n_clusters // _MERGE_ONE_IN if is_linear(loss) else 1))
+    wanted = max(1, min(wanted, n_clusters - most)) if n_clusters > most else wanted
+    is_free = np.ones(n_clusters, np.bool_)
+    n_merges = 0
+    for k in order:
+        other = partners[k]
+        if n_merges == wanted or gains[k] >= (np.inf if n_clusters > most else -search.rounding):
+            break
+        if is_free[k] and is_free[other]:
+            is_free[k] = is_free[other] = False
+            names[other] = k
+            n_merges += 1
+    if n_merges > 0:
+        rename(state, names)
+        if not is_linear(loss):
+            refresh_sums(loss, state, search.draws.starts)
+    return n_merges

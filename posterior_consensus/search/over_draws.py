@@ -1,0 +1,171 @@
+"""Search over the draws, on tables of the partition with each of them."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.partitions import Labels
+from posterior_consensus.kernels import cells, records, search, tables
+from posterior_consensus.kernels.loss import LinearLoss
+from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.runtime import memory
+from posterior_consensus.search.forms import (
+    CALL,
+    WORK_A_LABEL,
+    WORK_FOR_LITTLE,
+    FormOfRatios,
+    FormOfSums,
+    Found,
+    Limits,
+    check_memory,
+    numbered,
+)
+
+MIDDLE = 128  # draws between the small sample and all of them
+_SMALL = 40  # draws on which a run begins, and on which the best partition is taken apart again
+_MANY = 1024  # draws above which a linear loss has this middle, too
+_CHAINED = 5000  # draws up to which chains of moves are tried on all of them
+_PAIRS_OF_DRAWS = 8  # from which is estimated how many cells of a search's tables are not zero
+_FAR = 5  # times as many clusters as any draw has: Binder's loss was seen to ask for four times, VI for fewer
+_COLUMNS = 16  # clusters that double what a scan takes
+_SPARSE_ROW, _SPARSE_CELL = 100, 4  # cells of dense tables that take as long as a sparse row and one of its cells
+
+AnyDraws = cells.Draws | cells.SparseDraws
+
+
+class OnDraws:
+    """Search over draws: begun on a small sample of them, continued on a larger one, ended on all."""
+
+    at_once = 3
+    explores_all = False
+    is_capped = False
+    work_for_little = WORK_FOR_LITTLE
+    _scan, _union = 2.5, 1.0  # nanoseconds for a label that is looked at, and for two clusters in a draw
+
+    def __init__(self, draws: PartitionDraws, loss: PartitionLoss, limits: Limits, stop: npt.NDArray[np.uint8]) -> None:
+        self._draws = draws
+        self._given, self._loss = loss, loss.arrays(draws.n_items)
+        sparse = isinstance(self._loss, LinearLoss) and limits.fewest == 1 and is_sparse(draws)
+        self._kind = cells.SparseDraws if sparse else cells.Draws
+        self.limits = limits
+        self.work_a_label = WORK_A_LABEL * (1 + draws.n_clusters.mean() / _COLUMNS if sparse else 1.0)
+        if not sparse:
+            check_memory(self, limits.fewest)
+            room = memory.budget() // self.bytes_a_cluster
+            self.limits = limits._replace(most=min(limits.most, room))
+            self.is_capped = room < min(limits.most, _FAR * draws.most_clusters if self.sums else limits.most)
+        self._stop = stop
+        self._all = self._kind(draws.labels, draws.starts, draws.weights)
+        self._cumulative = np.cumsum(draws.weights)
+
+    @property
+    def sums(self) -> FormOfSums | None:
+        """The form itself: the loss is a sum over clusters."""
+        return self
+
+    @property
+    def ratios(self) -> FormOfRatios | None:
+        """None: the loss is linear."""
+        return None
+
+    @property
+    def bytes_a_cluster(self) -> int:
+        """What dense tables take for each cluster."""
+        return 4 * int(self._draws.starts[-1])
+
+    @cached_property
+    def _middle(self) -> AnyDraws:
+        return self._sample((np.arange(MIDDLE) + 0.5) / MIDDLE)
+
+    def explore(self, order: npt.NDArray[Any], random: npt.NDArray[np.float64], from_draw: bool) -> Found:
+        """Allocate the items in this order and search from there, without using all draws."""
+        middle = self._middle if self._draws.n_draws > _MANY else None
+        return self._explore(np.full(order.size, -1, np.int32), order, random, middle)
+
+    def polish(self, labels: Labels) -> Found:
+        """Search from a partition, on all draws."""
+        effort = 1 if self._draws.n_draws <= _CHAINED else 0
+        return self._settle(self._all, labels, np.arange(labels.size), effort)
+
+    def restart(self, labels: Labels, order: npt.NDArray[Any], elite: list[Found]) -> Found:
+        """Search from a partition, of which -1 stands for items to allocate in this order, on all draws.
+
+        Most restarts lead back to where they came from: once scans of the items do, the search is at its end.
+        """
+        found = self._settle(self._all, labels, order, effort=-1)
+        if any(np.array_equal(found.labels, known.labels) for known in elite):
+            return found
+        return found.then(self._settle(self._all, found.labels, order, effort=1))
+
+    def companions(self, i: int, quantile: float) -> npt.NDArray[np.bool_]:
+        """The items that item i is with in the draw at this quantile of the weights."""
+        labels = self._draws.labels[np.searchsorted(self._cumulative[:-1], quantile)]
+        return np.asarray(labels == labels[i])
+
+    def terms(self, labels: Labels) -> npt.NDArray[np.float64]:
+        """What each cluster adds to the expected loss, but for its scale, of the items whose label is not -1."""
+        return np.asarray(tables.cluster_terms(self._all, self._loss, labels, int(labels.max()) + 1))
+
+    def polish_for(self, labels: Labels, rows: npt.NDArray[np.intp], weights: npt.NDArray[np.float64]) -> Labels:
+        """Search from a partition, on some draws with weights of any sum.
+
+        With a loss that is not linear the partition may be no better than `labels`: they are not compared exactly.
+        """
+        effort = 1 if rows.size <= _CHAINED else 0
+        draws = self._some(rows, weights / weights.sum())
+        return self._settle(draws, labels, np.arange(labels.size), effort).labels
+
+    def rearrange(self, labels: Labels, order: npt.NDArray[Any], random: npt.NDArray[np.float64]) -> Found:
+        """Dissolve and split clusters of a partition, on a sample of the draws."""
+        return self._settle(self._sample(random[:_SMALL]), labels, order, effort=2)
+
+    def _explore(
+        self, start: Labels, order: npt.NDArray[Any], random: npt.NDArray[np.float64], middle: AnyDraws | None
+    ) -> Found:
+        found = self._settle(self._sample(random[:_SMALL]), start, order, effort=0)
+        if middle is None:
+            return found
+        return found.then(self._settle(middle, found.labels, order, effort=1))
+
+    def _sample(self, quantiles: npt.NDArray[np.float64]) -> AnyDraws:
+        """The draws at these quantiles of their weights, or all if there are no more."""
+        if self._draws.n_draws <= quantiles.size:
+            return self._all
+        found = np.searchsorted(self._cumulative[:-1], quantiles)  # the last sum may be below 1 by rounding
+        times = np.bincount(found)
+        rows = np.flatnonzero(times)
+        return self._some(rows, times[rows] / quantiles.size)
+
+    def _some(self, rows: npt.NDArray[np.intp], weights: npt.NDArray[np.float64]) -> AnyDraws:
+        starts = np.concatenate([[0], np.cumsum(self._draws.n_clusters[rows])])
+        return self._kind(self._draws.labels[rows], starts, weights)
+
+    def _settle(
+        self, draws: AnyDraws, labels: Labels, order: npt.NDArray[Any], effort: int, exactly: bool = False
+    ) -> Found:
+        partition = labels.copy()
+        value, in_one, tally = search.settle(
+            draws, self._loss, partition, order, *self.limits, exactly, effort, self._stop
+        )
+        n_clusters = int(partition.max()) + 1
+        columns = 0 if isinstance(draws, cells.SparseDraws) else n_clusters
+        scans = draws.labels.size * (1.0 + columns / _COLUMNS) * (1 + tally[records.SCANS])
+        unions = draws.weights.size * columns**2 / 2 * ((effort >= 0) + tally[records.MERGES])
+        return Found(numbered(partition), value, in_one, tally, CALL + self._scan * scans + self._union * unions)
+
+
+def is_sparse(draws: PartitionDraws) -> bool:
+    """Whether few enough cells of the tables are not zero: those of a draw with another one tell how many."""
+    rows = np.linspace(0, draws.n_draws - 1, 2 * _PAIRS_OF_DRAWS).astype(np.intp)
+    labels, n_clusters = draws.drawn.take(rows).values, draws.n_clusters[rows]
+    cells = 0.0
+    for one, other in np.arange(rows.size).reshape(-1, 2):
+        pairs = labels[one].astype(np.int64) * int(n_clusters[other]) + labels[other]
+        met = np.bincount(np.unique(pairs) // int(n_clusters[other]))
+        cells += met[labels[one]].mean() / _PAIRS_OF_DRAWS  # of an item's row
+    return bool(_SPARSE_ROW + _SPARSE_CELL * cells < draws.n_clusters.mean())
