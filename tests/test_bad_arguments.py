@@ -11,7 +11,6 @@ OPTIONS = {
     "loss": [
         ("zz", ValueError, "one of 'vi', 'binder'"),
         (3, TypeError, "a name or a PartitionLoss"),
-        (None, TypeError, ""),
     ],
     "method": [
         ("zz", ValueError, "one of 'greedy', 'hierarchical'"),

@@ -21,7 +21,7 @@ from posterior_consensus.ensemble.labels import LabelsInMemory
 from posterior_consensus.ensemble.partitions import HasLabels, Labels
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.evaluate.expectation import Floats, loss_matrix, one_or_many
-from posterior_consensus.losses.lookup import loss_attrs, loss_from, loss_of
+from posterior_consensus.losses.lookup import as_loss, loss_attrs, loss_from
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display
 from posterior_consensus.runtime.arguments import as_generator, check_above, check_between
@@ -322,7 +322,7 @@ def partition_density(
     >>> density.contains([[0, 1, 0, 1, 0, 1], [0, 0, 0, 0, 0, 0]], 0.95).values
     array([ True, False])
     """
-    record, rng = loss_of(loss), as_generator(random_seed)
+    record, rng = as_loss(loss, kind=PartitionLoss), as_generator(random_seed)
     given = None if bandwidth is None else check_above("bandwidth", bandwidth, 0.0)
     all_draws = _labels_only(as_partition_draws(draws))
     step = 1

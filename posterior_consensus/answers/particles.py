@@ -167,7 +167,7 @@ def find_particles(
     """Do what :func:`particles` does; `one`, a partition of all items, is the answer if there is one."""
     with using(client):
         draws = as_partition_draws(draws)
-    record = as_loss("vi" if loss is None else loss)
+    record = as_loss(loss, kind=PartitionLoss)
     effort = effort or _LONG
     check_count("n_starts", n_starts)
     most = check_count("max_particles", max_particles)

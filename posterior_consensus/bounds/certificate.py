@@ -15,8 +15,8 @@ from posterior_consensus.bounds.budget import Budget, Deadline, Foreseen
 from posterior_consensus.bounds.methods import BOUNDS, family_of
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.evaluate.expectation import mean_loss
-from posterior_consensus.losses.lookup import loss_attrs, needed_by, objective_from, objective_of
-from posterior_consensus.losses.record import Objective
+from posterior_consensus.losses.lookup import as_loss, loss_attrs, loss_from
+from posterior_consensus.losses.record import Loss
 from posterior_consensus.results import display
 from posterior_consensus.results.work import Info
 from posterior_consensus.runtime.arguments import check_seconds
@@ -53,7 +53,7 @@ class Certificate(Stored):
     """
 
     partition: xr.DataArray
-    loss: Objective
+    loss: Loss
     expected_loss: float
     lower_bound: float
     method: str
@@ -99,7 +99,7 @@ class Certificate(Stored):
         found = "better_partition" in dataset
         return cls(
             partition=dataset["certified_partition"].rename("partition"),
-            loss=objective_from(dataset.attrs, "certificate_"),
+            loss=loss_from(dataset.attrs, "certificate_"),
             expected_loss=expected,
             lower_bound=float(dataset["certified_lower_bound"]),
             method=dataset.attrs["certificate_method"],
@@ -140,7 +140,7 @@ def _digits(value: Any) -> str:
 def certify(
     draws: Any,
     partition: Any,
-    loss: str | Objective | None = None,
+    loss: str | Loss | None = None,
     *,
     seconds: float | None = None,
     progressbar: bool = True,
@@ -212,8 +212,8 @@ def certify(
     >>> proof.status, proof.lower_bound
     ('optimal', 0.09375)
     """
-    record = objective_of(loss, partition)
-    source = as_pair_source(draws, {f"loss {record.name!r}": needed_by(record)})
+    record = as_loss(loss, partition)
+    source = as_pair_source(draws, {f"loss {record.name!r}": record.needs})
     if seconds is not None:
         check_seconds(seconds)
     budget = Foreseen(_SECONDS) if seconds is None else Deadline(float(seconds))
@@ -221,7 +221,7 @@ def certify(
 
 
 def certificate_within(
-    budget: Budget, source: PairSource, partition: Any, record: Objective, *, progressbar: bool
+    budget: Budget, source: PairSource, partition: Any, record: Loss, *, progressbar: bool
 ) -> Certificate:
     """Do what :func:`certify` does with no more work than the budget holds."""
     family = family_of(record)

@@ -11,7 +11,7 @@ from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.evaluate.expectation import least_loss
-from posterior_consensus.losses.record import Objective
+from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import PivotInfo
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import check_between, check_count
@@ -25,7 +25,7 @@ _TINY = 1e-12  # what is no more than this above the threshold is rounding
 
 def cc_pivot(
     draws: PairSource,
-    loss: Objective,
+    loss: Loss,
     *,
     n_clusters: int | None,
     max_clusters: int | None,

@@ -26,8 +26,8 @@ from posterior_consensus.consensus.sccc import sccc
 from posterior_consensus.consensus.sdp import sdp
 from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.consensus.spectral import spectral
+from posterior_consensus.losses.lookup import factories
 from posterior_consensus.losses.pair_losses import PAIR_LOSSES
-from posterior_consensus.losses.partition_losses import LOSSES
 from posterior_consensus.losses.record import Need
 
 
@@ -65,7 +65,7 @@ METHODS: dict[str, Method] = {
 
 def unknown_method(name: str) -> ValueError:
     """Make the error for a name that no method has."""
-    hint = f" That is a loss: loss={name!r}." if name.lower() in LOSSES | PAIR_LOSSES else ""
+    hint = f" That is a loss: loss={name!r}." if name.lower() in factories() else ""
     return ValueError(f"`method` must be a function or one of {', '.join(map(repr, METHODS))}; got {name!r}.{hint}")
 
 

@@ -22,9 +22,9 @@ from posterior_consensus.consensus.threshold import consistent_interval, pair_me
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import HasLabels, Labels
 from posterior_consensus.evaluate.expectation import loss_and_error
-from posterior_consensus.losses.lookup import as_objective, loss_attrs, needed_by, objective_from
+from posterior_consensus.losses.lookup import as_loss, loss_attrs, loss_from
 from posterior_consensus.losses.partition_losses import binder
-from posterior_consensus.losses.record import Need, Objective, PairLoss
+from posterior_consensus.losses.record import Loss, Need
 from posterior_consensus.results import display
 from posterior_consensus.results.work import Asked, Info, SearchInfo, Threshold
 from posterior_consensus.runtime.arguments import as_generator, check_clusters, unknown_option
@@ -73,7 +73,7 @@ class ConsensusPartition(HasLabels, Stored):
     expected_loss: float
     mcse: float
     ess: float
-    loss: Objective
+    loss: Loss
     method: str
     n_draws: int | None
     lower_bound: float | None = None
@@ -230,7 +230,7 @@ class ConsensusPartition(HasLabels, Stored):
             expected_loss=float(dataset["expected_loss"]),
             mcse=float(dataset["mcse"]),
             ess=float(dataset["ess"]),
-            loss=objective_from(dataset.attrs),
+            loss=loss_from(dataset.attrs),
             method=dataset.attrs["method"],
             n_draws=int(dataset.attrs["n_draws"]) if "n_draws" in dataset.attrs else None,
             lower_bound=float(dataset["lower_bound"]) if "lower_bound" in dataset else None,
@@ -274,7 +274,7 @@ class ConsensusPartition(HasLabels, Stored):
 
 def consensus_partition(
     draws: Any,
-    loss: str | Objective = "vi",
+    loss: str | Loss = "vi",
     method: str | Callable[..., Candidate] = "greedy",
     *,
     n_clusters: int | None = None,
@@ -408,8 +408,8 @@ def consensus_partition(
     function, name, need = _as_method(method)
     check_options({"method": method} | options)
     check_no_method(loss)
-    given = as_objective(loss)
-    asked: dict[str, Need] = {f"loss {given.name!r}": needed_by(given), f"method {name!r}": need}
+    given = as_loss(loss)
+    asked: dict[str, Need] = {f"loss {given.name!r}": given.needs, f"method {name!r}": need}
     asked |= {
         f"{key}={value!r}": "draws"
         for key, value in (("tau", tau), ("max_clusters", max_clusters))
@@ -500,7 +500,7 @@ def _own_options(function: Callable[..., Candidate]) -> list[str] | None:
     return [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in _SHARED]
 
 
-def _bound_after(source: PairSource, loss: Objective, labels: Labels, info: Info | None) -> float | None:
+def _bound_after(source: PairSource, loss: Loss, labels: Labels, info: Info | None) -> float | None:
     """A lower bound for no more work than that of a search; none after a search that was stopped."""
     if isinstance(info, SearchInfo) and info.stopped:
         return None
@@ -517,8 +517,8 @@ def _in_any_draw(max_clusters: str, source: PairSource) -> int:
     return source.most_clusters
 
 
-def _check_number(loss: Objective, *numbers: int | None) -> None:
-    if isinstance(loss, PairLoss) and loss.falls_with_clusters and numbers == (None, None):
+def _check_number(loss: Loss, *numbers: int | None) -> None:
+    if loss.falls_with_clusters and numbers == (None, None):
         raise ValueError(
             f"loss {loss.name!r} needs `n_clusters` or `max_clusters`: it falls with every further cluster, to 0 where "
             "each item is one."

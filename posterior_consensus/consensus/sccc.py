@@ -12,7 +12,7 @@ from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.evaluate.expectation import least_loss, mean_between
 from posterior_consensus.losses.partition_losses import jaccard
-from posterior_consensus.losses.record import Objective
+from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import SeedsInfo
 from posterior_consensus.runtime.progress import track
 
@@ -24,7 +24,7 @@ _DIGITS = 12  # of a similarity; what differs beyond them is rounding
 
 def sccc(
     draws: PairSource,
-    loss: Objective,
+    loss: Loss,
     *,
     n_clusters: int | None,
     max_clusters: int | None,

@@ -12,7 +12,7 @@ from posterior_consensus.consensus.selection import Candidate, best_number
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import canonical_labels
 from posterior_consensus.losses.pair_losses import kcc
-from posterior_consensus.losses.record import Objective
+from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import RelaxationInfo
 from posterior_consensus.runtime.arguments import check_seconds
 from posterior_consensus.search.trees import cluster_range
@@ -23,7 +23,7 @@ _MOST_SHARES = 30  # numbers of clusters that have a share of the time of their 
 
 def sdp(
     draws: PairSource,
-    loss: Objective,
+    loss: Loss,
     *,
     n_clusters: int | None,
     max_clusters: int | None,

@@ -11,7 +11,7 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus.evaluate.expectation import draw_losses
-from posterior_consensus.losses.lookup import loss_attrs, loss_from, loss_of
+from posterior_consensus.losses.lookup import as_loss, loss_attrs, loss_from
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display
 from posterior_consensus.sources.containers import Stored, stored
@@ -133,7 +133,7 @@ def compare_partitions(draws: Any, partitions: Any, loss: str | PartitionLoss | 
     Name: difference, dtype: float64
     """
     draws, named = as_partition_draws(draws), _named(partitions)
-    record = loss_of(loss, *named.values())
+    record = as_loss(loss, *named.values(), kind=PartitionLoss)
     labels = np.stack([draws.as_labels(partition, "partitions") for partition in named.values()])
     losses = draw_losses(labels, draws, record)
     order = np.argsort(draws.samples.mean(losses), kind="stable")

@@ -33,7 +33,7 @@ from posterior_consensus.diagnostics.traces import (
 from posterior_consensus.diagnostics.verdict import Evidence, judge
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.evaluate.expectation import loss_matrix
-from posterior_consensus.losses.lookup import loss_attrs, loss_from, loss_of
+from posterior_consensus.losses.lookup import as_loss, loss_attrs, loss_from
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display
 from posterior_consensus.runtime.arguments import as_generator, check_count
@@ -303,7 +303,7 @@ def diagnose_within(
     random_seed: Any = 0,
 ) -> Diagnosis:
     """Do what :func:`diagnose` does, over the pairs of fewer items where those of all would take longer than that."""
-    draws, record = as_partition_draws(draws), loss_of(loss, partition)
+    draws, record = as_partition_draws(draws), as_loss(loss, partition, kind=PartitionLoss)
     n_pairs, rng = check_count("n_pairs", n_pairs), as_generator(random_seed)
     plain = as_sampled(draws)
     center = central_draw(plain, record) if partition is None else draws.as_labels(partition)

@@ -179,7 +179,8 @@ def sequential_distances(draws: Any, loss: str | PartitionLoss = "vi", *, lag: i
     >>> found.steps.values[1:3]
     array([0., 0.])
     """
-    draws, record, lag = as_sampled(as_partition_draws(draws)), as_loss(loss), check_count("lag", lag)
+    draws, record = as_sampled(as_partition_draws(draws)), as_loss(loss, kind=PartitionLoss)
+    lag = check_count("lag", lag)
     steps, to_half = np.full(draws.n_draws, np.nan), np.empty(draws.n_draws)
     columns: dict[str, list[Any]] = {name: [] for name in ("n_draws", "burn_in", "settled", "first_draw", "step")}
     kept = []

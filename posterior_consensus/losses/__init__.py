@@ -12,11 +12,12 @@ from posterior_consensus.losses.partition_losses import (
     one_minus_ari,
     vi,
 )
-from posterior_consensus.losses.record import PairLoss, PartitionLoss
+from posterior_consensus.losses.record import Loss, PairLoss, PartitionLoss
 
 __all__ = [
     "LOSSES",
     "PAIR_LOSSES",
+    "Loss",
     "PairLoss",
     "PartitionLoss",
     "binder",

@@ -88,7 +88,7 @@ def pear() -> PairLoss:
 
 
 def kcc() -> PairLoss:
-    """Objective of k-means-based consensus: squared distances of the items' one-hot rows to their cluster's mean.
+    """Loss of k-means-based consensus: squared distances of the items' one-hot rows to their cluster's mean.
 
     Returns
     -------

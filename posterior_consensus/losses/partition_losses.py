@@ -10,14 +10,8 @@ from typing import Literal
 
 import numpy as np
 
-from posterior_consensus.losses.record import TERMS, Floats, PartitionLoss
+from posterior_consensus.losses.record import TERMS, Floats, PartitionLoss, pairs
 from posterior_consensus.runtime.arguments import check_between
-
-
-def pairs(n_items: int) -> Floats:
-    """Return the table h(x) = x (x - 1) / 2 for x = 0 to `n_items`: the number of pairs in a cluster."""
-    x = np.arange(n_items + 1, dtype=np.float64)
-    return x * (x - 1) / 2
 
 
 def information(n_items: int) -> Floats:

@@ -112,7 +112,7 @@ class Summary(HasLabels, display.Shown):
     @property
     def loss(self) -> PartitionLoss:
         """Loss that the consensus was found under."""
-        return as_loss(self.consensus.loss)
+        return as_loss(self.consensus.loss, kind=PartitionLoss)
 
     def to_dataset(self) -> xr.Dataset:
         """All results in one Dataset that any file format holds; ``attach(idata, summary)`` adds it to a posterior."""
@@ -345,7 +345,7 @@ def summarize(
     """
     check_options(options, inspect.signature(summarize).parameters)
     check_no_method(loss)
-    as_loss(loss)  # report a wrong name or number before the model is read
+    as_loss(loss, kind=PartitionLoss)  # report a wrong name or number before the model is read
     check_between("prob", prob, 1)
     if seconds is not None:
         check_seconds(seconds)
@@ -358,7 +358,7 @@ def summarize(
     if seconds is not None and takes(options.get("method", "greedy"), "seconds"):
         options["seconds"] = clock.part(_SEARCH)
     consensus = clock("consensus", consensus_partition, draws, loss, **searched, **options)
-    found_under = as_loss(consensus.loss)
+    found_under = as_loss(consensus.loss, kind=PartitionLoss)
     metric: str | PartitionLoss = found_under if found_under.metric else "vi"
     ball = clock("credible ball", credible_ball, draws, consensus, loss=metric, prob=prob)
     items = clock("items", item_uncertainty, draws, consensus)

@@ -11,7 +11,6 @@ import numpy.typing as npt
 import posterior_consensus
 from posterior_consensus.bounds.binder import BYTES_A_PAIR
 from posterior_consensus.bounds.methods import family_of
-from posterior_consensus.losses.lookup import is_binder
 from posterior_consensus.plots.axes import MOST_IN_ROW, MOST_OF_PAIRS, SOME_OF_PAIRS
 from posterior_consensus.results import display
 from posterior_consensus.results.display import counted
@@ -147,7 +146,7 @@ def methods_text(summary: Summary) -> str:
         f"by {_draws(summary)}."
     )
     if not summary.draws.labels_are_sure:
-        first = first[:-1] + ", " + (_GIVEN if is_binder(best.loss) else _SAMPLED)
+        first = first[:-1] + ", " + (_GIVEN if best.loss.as_binder() else _SAMPLED)
     how = "by greedy search [dahl2022]" if best.method == "greedy" else f"by the method {best.method!r}"
     report, has, and_ = ("We report the", ":", ", with") if diagnosis.status != "disagree" else ("The", " has", " and")
     key = loss_key(summary.loss)

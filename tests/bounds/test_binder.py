@@ -11,7 +11,6 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 import posterior_consensus as pc
 from posterior_consensus.bounds.binder import binder_bound, cost_step
 from posterior_consensus.bounds.budget import Deadline, Foreseen
-from posterior_consensus.losses.lookup import is_binder
 from tests import reference
 from tests.ensembles import DEGENERATE, noisy_draws, random_draws, small_draws
 
@@ -140,8 +139,8 @@ def test_a_repeatable_bound_repeats():
 
 @pytest.mark.parametrize(("loss", "yes"), [(pc.binder(), True), (pc.binder(0.3), True), (pc.vi(), False)])
 def test_losses_are_told_by_their_data(loss, yes):
-    assert is_binder(loss) is yes
-    assert not any(is_binder(factory()) for name, factory in pc.LOSSES.items() if name != "binder")
+    assert (loss.as_binder() == loss) is yes
+    assert {name for name, factory in (pc.LOSSES | pc.PAIR_LOSSES).items() if factory().as_binder()} == {"binder"}
 
 
 @pytest.mark.parametrize(("a", "step"), [(1.0, 1.0), (0.5, 0.5), (1.2, 0.4), (0.123456789, 0.0)])
