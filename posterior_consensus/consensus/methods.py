@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -38,6 +39,8 @@ class Method(NamedTuple):
     needs: Need
 
 
+_SHARED = {"n_clusters", "max_clusters", "rng", "progressbar"}  # what every method takes
+
 METHODS: dict[str, Method] = {
     "greedy": Method(greedy, "pairs"),
     "hierarchical": Method(hierarchical, "pairs"),
@@ -63,10 +66,31 @@ METHODS: dict[str, Method] = {
 """Methods by name; their functions take ``draws, loss, *, n_clusters, max_clusters, rng, progressbar, ...``."""
 
 
-def unknown_method(name: str) -> ValueError:
-    """Make the error for a name that no method has."""
-    hint = f" That is a loss: loss={name!r}." if name.lower() in factories() else ""
-    return ValueError(f"`method` must be a function or one of {', '.join(map(repr, METHODS))}; got {name!r}.{hint}")
+def as_method(method: Any) -> tuple[Callable[..., Candidate], str, Need]:
+    """Take a method by name or as a function: the function, its name and what it needs."""
+    if callable(method):
+        return method, getattr(method, "__name__", type(method).__name__), "pairs"  # its own to say what it needs
+    if not isinstance(method, str):
+        raise TypeError(f"`method` must be a name or a function; got {method!r}.")
+    if method not in METHODS:
+        names, is_loss = ", ".join(map(repr, METHODS)), method.lower() in factories()
+        hint = f" That is a loss: loss={method!r}." if is_loss else ""
+        raise ValueError(f"`method` must be a function or one of {names}; got {method!r}.{hint}")
+    return METHODS[method].function, method, METHODS[method].needs
+
+
+def takes(method: Any, option: str) -> bool:
+    """Whether a method has an argument of this name of its own."""
+    own = own_options(as_method(method)[0])
+    return own is None or option in own
+
+
+def own_options(function: Callable[..., Candidate]) -> list[str] | None:
+    """Arguments of a method's own; None where it takes any."""
+    parameters = inspect.signature(function).parameters.values()
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return None
+    return [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in _SHARED]
 
 
 def check_no_method(loss: Any) -> None:

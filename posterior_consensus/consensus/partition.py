@@ -15,7 +15,7 @@ import xarray as xr
 
 from posterior_consensus.bounds.bound import relative_gap, status
 from posterior_consensus.bounds.methods import quick_bound
-from posterior_consensus.consensus.methods import METHODS, check_no_method, unknown_method
+from posterior_consensus.consensus.methods import as_method, check_no_method, own_options
 from posterior_consensus.consensus.refinement import ORDERS, Order, check_refinement, refined_labels
 from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.consensus.threshold import consistent_interval, pair_means, threshold_of
@@ -32,7 +32,6 @@ from posterior_consensus.runtime.cluster import using
 from posterior_consensus.sources.containers import Stored, as_json, names_from_json, stored
 from posterior_consensus.sources.labels import as_pair_source
 
-_SHARED = {"n_clusters", "max_clusters", "rng", "progressbar"}  # what every method takes
 _FREE = Asked()
 _TOLD = "info", "asked", "threshold"  # attributes that are records
 
@@ -327,14 +326,22 @@ def consensus_partition(
         Cluster whose workers take the work where there is enough; by default the active client, if there is one. The
         answer is the same.
     **options
-        Further arguments of the method: ``n_starts`` for "greedy", "basic", "spectral", "kcc", "impurity", "cc_pivot",
-        "align_and_vote", "lange_buhmann", "rpm_em", "cspa", "mcla", "hbgf" and "nmf"; ``seconds`` for "greedy", "sdp"
-        and "exact"; ``n_agree``, ``n_perturbations``, ``starts`` and ``n_jobs`` for "greedy" (see Notes); ``linkage``
-        ("average", "complete") for "hierarchical"; ``affinity`` (None, "association", "rbf") and ``gamma`` for
-        "spectral";
-        ``utility`` ("category", "entropy", "cosine", "lp") and ``p`` for "kcc"; ``weighted`` for "impurity";
-        ``threshold`` for "cc_pivot"; ``gap`` or ``threshold`` for "sccc"; ``max_iter`` and ``tol`` for "lange_buhmann"
-        and "nmf"; ``noise`` and ``max_steps`` for "rpm_em"; ``balanced`` for "cspa".
+        Further arguments of the method, which ``help(METHODS["greedy"].function)`` describes:
+
+        - "greedy": n_starts, n_agree, n_perturbations, starts, seconds, n_jobs (see Notes);
+        - "basic", "align_and_vote", "mcla", "hbgf": n_starts;
+        - "hierarchical": linkage;
+        - "spectral": affinity, gamma, n_starts;
+        - "kcc": utility, p, n_starts;
+        - "sdp", "exact": seconds;
+        - "impurity": weighted, n_starts;
+        - "cc_pivot": threshold, n_starts;
+        - "lange_buhmann": n_starts, max_iter, tol;
+        - "rpm_em": noise, n_starts, max_steps;
+        - "cspa": balanced, n_starts;
+        - "nmf": max_iter, tol, n_starts;
+        - "sccc": gap, threshold;
+        - "best_draw", "boem", "enumeration": none.
 
     Returns
     -------
@@ -405,7 +412,7 @@ def consensus_partition(
     >>> best.expected_loss
     0.09375
     """
-    function, name, need = _as_method(method)
+    function, name, need = as_method(method)
     check_options({"method": method} | options)
     check_no_method(loss)
     given = as_loss(loss)
@@ -466,38 +473,14 @@ def consensus_partition(
     )
 
 
-def _as_method(method: Any) -> tuple[Callable[..., Candidate], str, Need]:
-    if callable(method):
-        return method, getattr(method, "__name__", type(method).__name__), "pairs"  # its own to say what it needs
-    if not isinstance(method, str):
-        raise TypeError(f"`method` must be a name or a function; got {method!r}.")
-    if method not in METHODS:
-        raise unknown_method(method)
-    return METHODS[method].function, method, METHODS[method].needs
-
-
 def check_options(options: dict[str, Any], more: Iterable[str] = ()) -> None:
     """Refuse arguments of :func:`consensus_partition` that neither it nor the method takes; `more` may be meant."""
-    function, name, _ = _as_method(options.get("method", "greedy"))
+    function, name, _ = as_method(options.get("method", "greedy"))
     shared = [name for name in inspect.signature(consensus_partition).parameters if name not in ("draws", "options")]
-    own = _own_options(function)
+    own = own_options(function)
     for option in options:
         if own is not None and option not in (*own, *shared):
             raise unknown_option(f"method {name!r}", option, own, [*own, *shared, *more])
-
-
-def takes(method: Any, option: str) -> bool:
-    """Whether a method has an argument of this name of its own."""
-    own = _own_options(_as_method(method)[0])
-    return own is None or option in own
-
-
-def _own_options(function: Callable[..., Candidate]) -> list[str] | None:
-    """Arguments of a method's own; None where it takes any."""
-    parameters = inspect.signature(function).parameters.values()
-    if any(p.kind is p.VAR_KEYWORD for p in parameters):
-        return None
-    return [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in _SHARED]
 
 
 def _bound_after(source: PairSource, loss: Loss, labels: Labels, info: Info | None) -> float | None:

@@ -21,8 +21,8 @@ from posterior_consensus.bounds.budget import Foreseen
 from posterior_consensus.bounds.certificate import Certificate, certificate_within
 from posterior_consensus.bounds.methods import family_of
 from posterior_consensus.consensus import ConsensusPartition, consensus_partition
-from posterior_consensus.consensus.methods import check_no_method
-from posterior_consensus.consensus.partition import check_options, takes
+from posterior_consensus.consensus.methods import check_no_method, takes
+from posterior_consensus.consensus.partition import check_options
 from posterior_consensus.diagnostics import Diagnosis
 from posterior_consensus.diagnostics.diagnosis import diagnose_within
 from posterior_consensus.ensemble.draws import PartitionDraws
