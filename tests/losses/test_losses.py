@@ -265,4 +265,4 @@ def test_results_of_two_losses_need_one_that_is_named():
 
 def test_the_path_varies_vi_unless_told():
     draws = noisy_draws(np.random.default_rng(1), 20, 6, 3, 0.4)
-    assert pc.loss_path(draws, values=[0.5, 1.5], method="best_draw").attrs["loss"] == "vi"
+    assert pc.loss_path(draws, values=[0.5, 1.5], method="best_draw").loss.name == "vi"

@@ -74,6 +74,8 @@ RESULTS = {
     "by number, pairs": lambda z: pc.loss_by_n_clusters(
         pc.as_pair_similarity(pc.posterior_similarity_matrix(z)), loss="pear", n_clusters=[2, 3], random_seed=1
     ),
+    "path": lambda z: pc.loss_path(z, "binder", [0.3, 0.5, 0.6], random_seed=1, progressbar=False),
+    "path, costs": lambda z: pc.loss_path(z, "vi", [0.3, 1.1], random_seed=1, progressbar=False),
     "merges": lambda z: pc.cluster_merges(z, best(z, n_clusters=3).with_names(["a", "b", "c"])),
     "merges, pairs": lambda z: pc.cluster_merges(
         pc.as_pair_similarity(pc.posterior_similarity_matrix(z)), np.arange(8) % 4, loss="pear"
@@ -198,7 +200,7 @@ def test_results_come_back_from_one_group(tmp_path):
         "sequence",
     ]
     kinds += ["independence", "threshold", "perturbation", "modes"]
-    kinds += ["by number", "merges", "posteriors", "particles, weights", "density"]
+    kinds += ["by number", "path", "merges", "posteriors", "particles, weights", "density"]
     kinds += ["stable, complete", "agreement, analyses", "coclustering"]
     results = [RESULTS[kind](Z) for kind in kinds]
     tree = attach(xr.DataTree(), *results)
@@ -220,6 +222,7 @@ PLOTS = {
     "sequence": lambda found: pc.plot_sequence(found),
     "independence": lambda found: pc.plot_near_independence(found),
     "by number": lambda found: [found.best, pc.plot_loss_by_n_clusters(found)],
+    "path": lambda found: pc.plot_loss_path(found),
     "merges": lambda found: pc.plot_dendrogram(found),
     "posteriors": lambda found: [found.to_dataframe(), pc.plot_posterior_comparison(found)],
     "comparison": lambda found: [found.best, found.to_dataframe()],
