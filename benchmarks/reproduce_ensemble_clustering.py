@@ -78,7 +78,7 @@ def synergy(name: str, n_schemes: list[int] | range) -> tuple[np.ndarray, pd.Dat
 
 def answer(labels: np.ndarray, method: str, k: int) -> pc.ConsensusPartition:
     """The method's answer, judged by the objective of Model 2."""
-    return pc.consensus_partition(labels, "kcc", method, n_clusters=k, random_seed=1, progressbar=False)
+    return pc.consensus_partition(labels, "within_variance", method, n_clusters=k, random_seed=1, progressbar=False)
 
 
 def save_synergy(synergies: dict, file: Path) -> None:
@@ -105,7 +105,7 @@ def comparison(number: int) -> dict:
     two = answer(labels, "sdp", k)
     models = {
         "model 1": ([pc.consensus.summed_impurity(draws, rival) for rival in rivals], one.info.objective),
-        "model 2": (pc.expected_loss(draws, rivals, "kcc")["expected_loss"].values, two.expected_loss),
+        "model 2": (pc.expected_loss(draws, rivals, "within_variance")["expected_loss"].values, two.expected_loss),
     }
     found = {"ensemble": number, "n_items": labels.shape[1], "n_clusters": k, "m": len(labels), "gap": two.gap}
     for name, (theirs, ours) in models.items():

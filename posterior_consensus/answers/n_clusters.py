@@ -142,8 +142,8 @@ def loss_by_n_clusters(
     Raises
     ------
     ValueError
-        If a number of clusters is not between 1 and the number of items, there is none, the loss is "kcc" and none is
-        given, the loss needs draws and a similarity matrix alone is given, or the draws are invalid as
+        If a number of clusters is not between 1 and the number of items, there is none, the loss is "within_variance"
+        and none is given, the loss needs draws and a similarity matrix alone is given, or the draws are invalid as
         :func:`as_partition_draws` says.
     TypeError
         If `n_clusters` are not whole numbers.

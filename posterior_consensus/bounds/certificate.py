@@ -11,7 +11,7 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus.bounds.bound import relative_gap, status
-from posterior_consensus.bounds.budget import Budget, Deadline, Foreseen
+from posterior_consensus.bounds.budget import Budget, Deadline, WorkBudget
 from posterior_consensus.bounds.methods import BOUNDS, family_of
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.evaluate.expectation import mean_loss
@@ -39,7 +39,7 @@ class Certificate(Stored):
     expected_loss : float
         That of the partition, in the loss's unit.
     lower_bound : float
-        No partition's expected loss is below it; for "kcc", of no partition with as many clusters or fewer.
+        No partition's expected loss is below it; for "within_variance", of no partition with as many clusters or fewer.
     method : str
         How the bound was found: the most laborious kind of work that was needed.
     seconds : float
@@ -154,9 +154,9 @@ def certify(
         As a rule the consensus under the same loss: the better it is, the faster the proof.
     loss : str, PartitionLoss or PairLoss, optional
         A loss for which there is a bounding method: "binder", or ``binder(a)`` with any costs; "vi"; the other metrics,
-        "jaccard", "nvi", "id" and "nid"; and "kcc", the objective of k-means on the one-hot matrix, at the partition's
-        number of clusters. By default the one that the partition was found under, if it is a result, else "vi". A
-        similarity matrix alone takes Binder's losses and "kcc".
+        "jaccard", "nvi", "id" and "nid"; and "within_variance", the objective of k-means on the one-hot matrix, at the
+        partition's number of clusters. By default the one that the partition was found under, if it is a result, else
+        "vi". A similarity matrix alone takes Binder's losses and "within_variance".
     seconds : float, optional
         Time limit. The bound that is reached by then depends on the machine. By default a fixed amount of work is done,
         about a minute's, or less where the optimum is proven before.
@@ -193,9 +193,10 @@ def certify(
     half the mean loss between draws matched with draws far from them. These two bounds leave a gap where the posterior
     is wide. The background pages derive them and say how large it was on examples.
 
-    The bound for "kcc" is a semidefinite relaxation over the partitions with as many clusters or fewer. Multipliers in
-    closed form prove a partition with clear clusters at the cost of an eigendecomposition. Others are found by steps of
-    one eigendecomposition each, and for more items than the budget has steps for the spectral bound is left.
+    The bound for "within_variance" is a semidefinite relaxation over the partitions with as many clusters or fewer.
+    Multipliers in closed form prove a partition with clear clusters at the cost of an eigendecomposition. Others are
+    found by steps of one eigendecomposition each, and for more items than the budget has steps for the spectral bound
+    is left.
 
     References
     ----------
@@ -216,7 +217,7 @@ def certify(
     source = as_pair_source(draws, {f"loss {record.name!r}": record.needs})
     if seconds is not None:
         check_seconds(seconds)
-    budget = Foreseen(_SECONDS) if seconds is None else Deadline(float(seconds))
+    budget = WorkBudget(_SECONDS) if seconds is None else Deadline(float(seconds))
     return certificate_within(budget, source, partition, record, progressbar=progressbar)
 
 

@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 from posterior_consensus.bounds.binder import binder_bound
 from posterior_consensus.bounds.bound import Bound
-from posterior_consensus.bounds.budget import Budget, Foreseen
+from posterior_consensus.bounds.budget import Budget, WorkBudget
 from posterior_consensus.bounds.matching import matching_bound
 from posterior_consensus.bounds.sdp import sum_of_squares_bound
 from posterior_consensus.bounds.vi import seconds_to_begin, vi_bound
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.losses.pair_losses import kcc
+from posterior_consensus.losses.pair_losses import within_variance
 from posterior_consensus.losses.partition_losses import vi
 from posterior_consensus.losses.record import Loss, PartitionLoss
 from posterior_consensus.runtime import memory
@@ -41,8 +41,8 @@ def is_vi(loss: Loss) -> bool:
     return loss == vi()
 
 
-def _is_kcc(loss: Loss) -> bool:
-    return loss == kcc()
+def _is_within_variance(loss: Loss) -> bool:
+    return loss == within_variance()
 
 
 def _vi_bound(
@@ -67,7 +67,7 @@ def _is_metric(loss: Loss) -> bool:
 BOUNDS: dict[str, Family] = {
     "binder": Family(_is_binder, binder_bound, "'binder' with any costs"),
     "vi": Family(is_vi, _vi_bound, "'vi'"),
-    "kcc": Family(_is_kcc, sum_of_squares_bound, "'kcc'"),
+    "within_variance": Family(_is_within_variance, sum_of_squares_bound, "'within_variance'"),
     "metrics": Family(_is_metric, matching_bound, "losses that are metrics ('jaccard', 'nvi', 'id', 'nid')"),
 }
 """Families of losses by name, the best method first."""
@@ -87,4 +87,4 @@ def quick_bound(draws: PairSource, loss: Loss, incumbent: Labels, n_starts: int)
     if record is None or not memory.fits(_BYTES_A_PAIR * draws.n_items**2):
         return None
     seconds = _SECONDS_A_PAIR * n_starts * draws.n_items**2
-    return binder_bound(draws, record, incumbent, budget=Foreseen(seconds)).value
+    return binder_bound(draws, record, incumbent, budget=WorkBudget(seconds)).value

@@ -1,4 +1,4 @@
-"""A lower bound of the k-means objective "kcc" at a number of clusters, by semidefinite relaxation."""
+"""A lower bound of the k-means objective "within_variance" at a number of clusters, by semidefinite relaxation."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ _BYTES_A_PAIR = 120
 def sum_of_squares_bound(
     source: PairSource, loss: PairLoss, incumbent: Labels, *, budget: Budget, progressbar: bool = True
 ) -> Bound:
-    """Bound the least objective "kcc" over the partitions with at most as many clusters as the incumbent.
+    """Bound the least objective "within_variance" over the partitions with at most as many clusters as the incumbent.
 
     Parameters
     ----------
     source : PairSource
     loss : PairLoss
-        Not used: it is :func:`posterior_consensus.losses.kcc`.
+        Not used: it is :func:`posterior_consensus.losses.within_variance`.
     incumbent : ndarray of shape (n_items,)
         A partition with that number of clusters.
     budget : Budget

@@ -10,9 +10,9 @@ from posterior_consensus.consensus.refinement import refine_partition
 from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.consensus.threshold import PairThreshold, pair_threshold
 from posterior_consensus.results.work import (
-    Asked,
     BinderBoundInfo,
     CandidatesInfo,
+    ClusterLimits,
     FitInfo,
     ImpurityInfo,
     Info,
@@ -31,10 +31,10 @@ from posterior_consensus.results.work import (
 
 __all__ = [
     "METHODS",
-    "Asked",
     "BinderBoundInfo",
     "Candidate",
     "CandidatesInfo",
+    "ClusterLimits",
     "ConsensusPartition",
     "FitInfo",
     "ImpurityInfo",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from posterior_consensus.bounds.binder import binder_bound
-from posterior_consensus.bounds.budget import Deadline, Foreseen
+from posterior_consensus.bounds.budget import Deadline, WorkBudget
 from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.evaluate.expectation import mean_loss
@@ -46,7 +46,7 @@ def exact(
         check_seconds(seconds)
     found = search(draws, loss, rng=rng, progressbar=progressbar)
     start = draws.as_labels(found.labels)
-    budget = Foreseen(_SECONDS) if seconds is None else Deadline(float(seconds))
+    budget = WorkBudget(_SECONDS) if seconds is None else Deadline(float(seconds))
     bound = binder_bound(draws, record, start, budget=budget, progressbar=progressbar)
     candidates = np.stack([start, start if bound.partition is None else bound.partition])
     losses = mean_loss(draws, candidates, loss)

@@ -28,7 +28,6 @@ from posterior_consensus.consensus.sdp import sdp
 from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.consensus.spectral import spectral
 from posterior_consensus.losses.lookup import factories
-from posterior_consensus.losses.pair_losses import PAIR_LOSSES
 from posterior_consensus.losses.record import Need
 
 
@@ -94,8 +93,8 @@ def own_options(function: Callable[..., Candidate]) -> list[str] | None:
 
 
 def check_no_method(loss: Any) -> None:
-    """Refuse the name of a method where a loss is to be named, which comes second."""
-    if isinstance(loss, str) and loss in METHODS.keys() - PAIR_LOSSES.keys():
+    """Refuse the name of a method where a loss is to be named."""
+    if isinstance(loss, str) and loss in METHODS:
         raise ValueError(
             f"`loss` must be a loss, such as 'vi' or 'binder'; got {loss!r}, which is a method: give method={loss!r}."
         )

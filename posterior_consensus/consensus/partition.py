@@ -26,14 +26,14 @@ from posterior_consensus.losses.lookup import as_loss, loss_attrs, loss_from
 from posterior_consensus.losses.partition_losses import binder
 from posterior_consensus.losses.record import Loss, Need
 from posterior_consensus.results import display
-from posterior_consensus.results.work import Asked, Info, SearchInfo, Threshold
+from posterior_consensus.results.work import ClusterLimits, Info, SearchInfo, Threshold
 from posterior_consensus.runtime.arguments import as_generator, check_clusters, unknown_option
 from posterior_consensus.runtime.cluster import using
 from posterior_consensus.sources.containers import Stored, as_json, names_from_json, stored
 from posterior_consensus.sources.labels import as_pair_source
 
-_FREE = Asked()
-_TOLD = "info", "asked", "threshold"  # attributes that are records
+_FREE = ClusterLimits()
+_TOLD = "info", "cluster_limits", "threshold"  # attributes that are records
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,7 +60,7 @@ class ConsensusPartition(HasLabels, Stored):
         No partition's expected loss is below it; for Binder's loss with any costs, None for others.
     info : SearchInfo, NumbersInfo, FitInfo, CandidatesInfo, PivotInfo, SeedsInfo, BinderBoundInfo or None
         The method's record of its search, :class:`SearchInfo` for "greedy".
-    asked : Asked
+    cluster_limits : ClusterLimits
         The ``n_clusters`` and ``max_clusters`` that were given.
     threshold : Threshold or None
         The pair threshold where ``tau`` was given.
@@ -77,7 +77,7 @@ class ConsensusPartition(HasLabels, Stored):
     n_draws: int | None
     lower_bound: float | None = None
     info: Info | None = None
-    asked: Asked = _FREE
+    cluster_limits: ClusterLimits = _FREE
     threshold: Threshold | None = None
     given_names: tuple[Hashable, ...] = ()
 
@@ -294,8 +294,8 @@ def consensus_partition(
         With a similarity matrix alone (:func:`as_pair_similarity`), losses and methods that need pairs only.
     loss : str, PartitionLoss or PairLoss
         Loss whose posterior expectation is to be small: a name in LOSSES or a record such as ``binder(a=0.5)``. Or one
-        that the posterior similarity matrix gives, by its name in PAIR_LOSSES: "vi_lower_bound", "pear", and "kcc",
-        which needs `n_clusters` or `max_clusters`.
+        that the posterior similarity matrix gives, by its name in PAIR_LOSSES: "vi_lower_bound", "pear", and
+        "within_variance", which needs `n_clusters` or `max_clusters`.
     method : str or callable
         A name in METHODS, or a function of the same signature. "greedy" searches for the least expected loss;
         "hierarchical", "basic", "spectral", "kcc", "sdp", "impurity", "lange_buhmann", "cspa", "mcla", "hbgf" and
@@ -416,14 +416,14 @@ def consensus_partition(
     check_options({"method": method} | options)
     check_no_method(loss)
     given = as_loss(loss)
-    asked: dict[str, Need] = {f"loss {given.name!r}": given.needs, f"method {name!r}": need}
-    asked |= {
+    needs: dict[str, Need] = {f"loss {given.name!r}": given.needs, f"method {name!r}": need}
+    needs |= {
         f"{key}={value!r}": "draws"
         for key, value in (("tau", tau), ("max_clusters", max_clusters))
         if isinstance(value, str)
     }
     with using(client):
-        source = as_pair_source(draws, asked)
+        source = as_pair_source(draws, needs)
     if isinstance(max_clusters, str):
         max_clusters = _in_any_draw(max_clusters, source)
     check_clusters(n_clusters, max_clusters)
@@ -437,10 +437,10 @@ def consensus_partition(
     limits = {"n_clusters": n_clusters, "max_clusters": max_clusters}
     began = time.monotonic()
     with using(client):
-        found = function(source, record, **limits, rng=rng, progressbar=progressbar, **options)
-    if not isinstance(found, Candidate):
-        raise TypeError(f"method {name!r} must return a consensus.Candidate; got {type(found).__name__}.")
-    labels = source.as_labels(found.labels, "method's labels")
+        candidate = function(source, record, **limits, rng=rng, progressbar=progressbar, **options)
+    if not isinstance(candidate, Candidate):
+        raise TypeError(f"method {name!r} must return a consensus.Candidate; got {type(candidate).__name__}.")
+    labels = source.as_labels(candidate.labels, "method's labels")
     if refine is not None:
         labels = refined_labels(source, labels, refine, passes)
         name = f"{name}, {refine} refinement"
@@ -455,9 +455,9 @@ def consensus_partition(
         within, between = pair_means(source, labels)
         threshold = Threshold(tau=tau, within=within, between=between)
     expected, mcse, ess = (float(values[0]) for values in loss_and_error(source, labels[np.newaxis], record))
-    lower_bound = found.lower_bound
+    lower_bound = candidate.lower_bound
     if lower_bound is None and time.monotonic() - began <= (options.get("seconds") or np.inf) / 2:
-        lower_bound = _bound_after(source, record, labels, found.info)
+        lower_bound = _bound_after(source, record, labels, candidate.info)
     return ConsensusPartition(
         labels=source.items.array(labels, "labels"),
         expected_loss=expected,
@@ -467,8 +467,8 @@ def consensus_partition(
         method=name,
         n_draws=source.n_draws,
         lower_bound=None if lower_bound is None else min(lower_bound, expected),
-        info=found.info,
-        asked=Asked(**{name: int(number) for name, number in limits.items() if number is not None}),
+        info=candidate.info,
+        cluster_limits=ClusterLimits(**{name: int(number) for name, number in limits.items() if number is not None}),
         threshold=threshold,
     )
 

@@ -1,6 +1,6 @@
 """The losses: what an estimate is judged by."""
 
-from posterior_consensus.losses.pair_losses import PAIR_LOSSES, kcc, pear, vi_lower_bound
+from posterior_consensus.losses.pair_losses import PAIR_LOSSES, pear, vi_lower_bound, within_variance
 from posterior_consensus.losses.partition_losses import (
     LOSSES,
     binder,
@@ -23,7 +23,6 @@ __all__ = [
     "binder",
     "information_distance",
     "jaccard",
-    "kcc",
     "nid",
     "nmi",
     "nvi",
@@ -31,4 +30,5 @@ __all__ = [
     "pear",
     "vi",
     "vi_lower_bound",
+    "within_variance",
 ]

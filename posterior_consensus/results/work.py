@@ -38,7 +38,7 @@ def _with_kinds_below(kind: type[Info]) -> list[type[Info]]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked(Info):
+class ClusterLimits(Info):
     """Numbers of clusters that a search was confined to; None where it was free."""
 
     n_clusters: int | None = None
@@ -306,7 +306,7 @@ class VIBoundInfo(Info):
 
 @dataclass(frozen=True, kw_only=True)
 class RelaxationInfo(NumbersInfo):
-    """Record of the bound for the objective "kcc", and of the method "sdp".
+    """Record of the bound for the loss "within_variance", and of the method "sdp".
 
     Attributes
     ----------
@@ -315,8 +315,8 @@ class RelaxationInfo(NumbersInfo):
     n_iter : int
         Steps of the alternating direction method of multipliers; for the answer's number of clusters.
     objectives, lower_bounds : list of float or None
-        Of "sdp", for each number of clusters that was tried: the objective "kcc" of the partition that was found, and
-        its lower bound.
+        Of "sdp", for each number of clusters that was tried: "within_variance" of the partition that was found, and its
+        lower bound.
     """
 
     n_signatures: int

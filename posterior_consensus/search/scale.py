@@ -36,7 +36,7 @@ from posterior_consensus.search.problems import Found, Limits, is_sparse, number
 Floats = npt.NDArray[np.float64]
 
 _ITEMS, _DRAWS = 2**16, 2**10  # of the sample
-_MANY = 2  # times as many items, from which a sample is searched
+_TIMES_THE_SAMPLE = 2  # as many items as it has, from which a sample is searched
 _SPARE = 8  # columns for clusters to come
 
 
@@ -89,7 +89,7 @@ def sample_of(source: PairSource, loss: Loss, limits: Limits, rng: np.random.Gen
     if not isinstance(source, PartitionDraws) or not isinstance(loss, PartitionLoss) or not source.labels_are_sure:
         return None
     n_items, n_draws, drawn = source.n_items, source.n_draws, source.drawn
-    is_small = n_items < _MANY * _ITEMS and memory.fits(n_items * n_draws * drawn.dtype.itemsize)
+    is_small = n_items < _TIMES_THE_SAMPLE * _ITEMS and memory.fits(n_items * n_draws * drawn.dtype.itemsize)
     if is_small or limits.fewest >= _ITEMS or (limits.fewest == 1 and is_sparse(source)):
         return None
     items, rows, samples = np.arange(n_items), np.arange(n_draws), source.samples

@@ -17,7 +17,7 @@ import xarray as xr
 from posterior_consensus.answers.credible import CredibleBall, credible_ball
 from posterior_consensus.answers.item_uncertainty import ItemUncertainty, item_uncertainty
 from posterior_consensus.answers.particle_record import Particles
-from posterior_consensus.bounds.budget import Foreseen
+from posterior_consensus.bounds.budget import WorkBudget
 from posterior_consensus.bounds.certificate import Certificate, certificate_within
 from posterior_consensus.bounds.methods import family_of
 from posterior_consensus.consensus import ConsensusPartition, consensus_partition
@@ -390,7 +390,7 @@ def _certificate(
     """A bound for little work, where there is one that can be of use."""
     if family_of(consensus.loss) is None or draws.n_items * draws.n_draws > _MOST_LABELS_TO_BOUND:
         return None
-    budget = Foreseen(min(_SECONDS_TO_BOUND, clock.part(_REST) or np.inf))
+    budget = WorkBudget(min(_SECONDS_TO_BOUND, clock.part(_REST) or np.inf))
     arguments = budget, draws, consensus, consensus.loss
     with suppress(MemoryError):  # the summary says that it is left out
         return clock.unless_over("certificate", certificate_within, *arguments, progressbar=progressbar)

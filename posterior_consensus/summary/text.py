@@ -14,7 +14,7 @@ from posterior_consensus.bounds.methods import family_of
 from posterior_consensus.plots.axes import MOST_IN_ROW, MOST_OF_PAIRS, SOME_OF_PAIRS
 from posterior_consensus.results import display
 from posterior_consensus.results.display import counted
-from posterior_consensus.results.work import Asked, SearchInfo
+from posterior_consensus.results.work import ClusterLimits, SearchInfo
 from posterior_consensus.runtime import memory
 from posterior_consensus.summary.answers import answers_in_short, answers_reported, further_answers
 from posterior_consensus.summary.references import REFERENCES, cited_keys, loss_key
@@ -185,7 +185,7 @@ def _probability_of_number(draws: PartitionDraws, best: ConsensusPartition) -> f
 
 def improbable(draws: PartitionDraws, best: ConsensusPartition) -> bool:
     """Whether the number of clusters, if it was not asked for, has a small posterior probability."""
-    return best.asked == Asked() and _probability_of_number(draws, best) < _IMPROBABLE
+    return best.cluster_limits == ClusterLimits() and _probability_of_number(draws, best) < _IMPROBABLE
 
 
 def _reported(summary: Summary) -> str:
@@ -288,9 +288,9 @@ def _below_half(number: int) -> str:
 
 def _asked(best: ConsensusPartition) -> str:
     """Numbers of clusters that the search was confined to."""
-    if best.asked.n_clusters is not None:
-        return f" into {counted(best.asked.n_clusters, 'cluster')}"
-    most = best.asked.max_clusters
+    if best.cluster_limits.n_clusters is not None:
+        return f" into {counted(best.cluster_limits.n_clusters, 'cluster')}"
+    most = best.cluster_limits.max_clusters
     return "" if most is None else f" into at most {counted(most, 'cluster')}"
 
 

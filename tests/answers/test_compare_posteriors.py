@@ -236,7 +236,7 @@ def test_the_plot(two):
     assert shown[:6, :6].mean() < -0.1 and np.abs(shown).max() == pytest.approx(np.abs(found.difference).max())
     assert matrix.images[0].norm.vmin == -matrix.images[0].norm.vmax
     assert len(matrix.lines) == 4  # the edges of three clusters, along both axes
-    check(pc.plot_posterior_comparison, GOOD, TypeError, ["`found` must be what compare_posteriors() returns"])
+    check(pc.plot_posterior_comparison, GOOD, TypeError, ["`comparison` must be what compare_posteriors() returns"])
     check(lambda n: pc.plot_posterior_comparison(found, n_items=n), 0, ValueError, ["`n_items` must be at least 1"])
 
 

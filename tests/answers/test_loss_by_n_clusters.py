@@ -151,4 +151,4 @@ def test_bad_arguments(arguments, error, part):
 def test_what_needs_draws():
     pairs = pc.as_pair_similarity(pc.posterior_similarity_matrix(GOOD))
     check(pc.loss_by_n_clusters, pairs, ValueError, ["loss 'vi' needs posterior draws"])
-    check(pc.plot_loss_by_n_clusters, GOOD, TypeError, ["`found` must be what loss_by_n_clusters() returns"])
+    check(pc.plot_loss_by_n_clusters, GOOD, TypeError, ["`losses` must be what loss_by_n_clusters() returns"])

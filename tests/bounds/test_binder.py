@@ -10,7 +10,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 import posterior_consensus as pc
 from posterior_consensus.bounds.binder import binder_bound, cost_step
-from posterior_consensus.bounds.budget import Deadline, Foreseen
+from posterior_consensus.bounds.budget import Deadline, WorkBudget
 from tests import reference
 from tests.ensembles import DEGENERATE, noisy_draws, random_draws, small_draws
 
@@ -67,7 +67,7 @@ def test_equal_items_are_one_whatever_their_number(seed):
 
 
 @pytest.mark.parametrize("seconds", [1e-9, 1e-3])
-@pytest.mark.parametrize("budget", [Deadline, Foreseen])
+@pytest.mark.parametrize("budget", [Deadline, WorkBudget])
 @pytest.mark.parametrize("seed", range(40))
 def test_holds_whenever_it_stops(seed, budget, seconds):
     rng = np.random.default_rng(100 + seed)
@@ -133,7 +133,7 @@ def test_a_repeatable_bound_repeats():
     draws = noisy_draws(np.random.default_rng(3), 30, 25, 4, 0.6)
     taken = pc.as_partition_draws(draws)
     labels = taken.as_labels(np.zeros(25, int))
-    values = {binder_bound(taken, pc.binder(), labels, budget=Foreseen(3e-4)).value for _ in range(3)}
+    values = {binder_bound(taken, pc.binder(), labels, budget=WorkBudget(3e-4)).value for _ in range(3)}
     assert len(values) == 1
 
 

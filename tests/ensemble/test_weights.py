@@ -96,7 +96,7 @@ def functions_of(draws, partition):
         "particles": lambda: [pc.particles(draws, **seeded, **quiet), pc.particles(draws, 3, **seeded, **quiet)],
         "partial_partition": lambda: pc.partial_partition(draws, complete="vi", **seeded),
         "certify": lambda: [
-            pc.certify(draws, partition, loss, seconds=0.1, **quiet) for loss in ("binder", "vi", "kcc")
+            pc.certify(draws, partition, loss, seconds=0.1, **quiet) for loss in ("binder", "vi", "within_variance")
         ],
         "loss_path": lambda: pc.loss_path(draws, "vi", [0.5, 1.0], **seeded, **quiet),
         "consensus_partition": lambda: pc.consensus_partition(draws, **seeded, **quiet),

@@ -188,7 +188,7 @@ def test_labels_below_the_histograms_do_not_touch(rng):
         (
             lambda: pc.plot_near_independence([1]),
             TypeError,
-            "`found` must be what diagnostics.near_independence\\(\\) returns; got list",
+            "`independence` must be what diagnostics.near_independence\\(\\) returns; got list",
         ),
         (
             lambda: pc.plot_psm_by_chain(draws_of(2, 5, 4), axes=[1, 2]),

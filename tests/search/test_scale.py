@@ -29,7 +29,7 @@ def lowered(monkeypatch):
     def lower(items=40, draws=30, size=BLOCKS[0]):
         monkeypatch.setattr(scale, "_ITEMS", items)
         monkeypatch.setattr(scale, "_DRAWS", draws)
-        monkeypatch.setattr(blocks, "_MANY", 1)
+        monkeypatch.setattr(blocks, "_LABELS_READ_IN_BLOCKS", 1)
         monkeypatch.setattr(labels_module, "ALIGNED", size[0])
         monkeypatch.setattr(labels_module, "_LABELS_IN_BLOCK", size[1])
 

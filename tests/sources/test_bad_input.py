@@ -19,7 +19,7 @@ TAKES_DRAWS = {
     "expected_loss": lambda draws: pc.expected_loss(draws, CENTER),
     **{f"consensus {method}": consensus(method) for method in pc.METHODS},
     "certify": lambda draws: pc.certify(draws, CENTER),
-    "certify kcc": lambda draws: pc.certify(draws, CENTER, "kcc"),
+    "certify within_variance": lambda draws: pc.certify(draws, CENTER, "within_variance"),
     "summed_impurity": lambda draws: pc.consensus.summed_impurity(draws, CENTER),
     "a_strings": pc.consensus.a_strings,
     "refine_partition": lambda draws: pc.consensus.refine_partition(draws, CENTER),

@@ -329,7 +329,7 @@ PLAIN = pc.as_partition_draws(GOOD)
         (lambda: BEST.with_names(first="a"), TypeError, "`first` must be a whole number; got 'a'"),
         (lambda: pc.posterior_similarity_matrix(GOOD, items=[True]), IndexError, "positions below 4, or 4 booleans"),
         (
-            lambda: pc.experts.cspa(pc.as_constraints(GOOD[np.newaxis]), n_clusters=9),
+            lambda: pc.experts.normalised_cut(pc.as_constraints(GOOD[np.newaxis]), n_clusters=9),
             ValueError,
             "; got 9",
         ),

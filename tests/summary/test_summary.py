@@ -255,7 +255,7 @@ def test_the_text_says_that_the_number_of_clusters_was_given(posterior_tree):
     given = {"n_clusters": "partition into 2 clusters of", "max_clusters": "partition into at most 2 clusters of"}
     for number, words in given.items():
         summary = pc.summarize(posterior_tree, random_seed=1, **{number: 2})
-        assert getattr(summary.consensus.asked, number) == 2
+        assert getattr(summary.consensus.cluster_limits, number) == 2
         assert words in summary.methods_text()
 
 
