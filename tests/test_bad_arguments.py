@@ -196,7 +196,7 @@ TAKES_PARTITION = {
     "credible_ball": pc.credible_ball,
     "PartitionDensity.p_value": lambda draws, p: pc.partition_density(draws).p_value(p),
     "certify": pc.certify,
-    "certify within_variance": lambda draws, p: pc.certify(draws, p, "within_variance"),
+    "certify within_variance": lambda draws, p: pc.certify(draws, p, loss="within_variance"),
     "summed_impurity": pc.consensus.summed_impurity,
     "item_uncertainty": pc.item_uncertainty,
     "cluster_merges": pc.cluster_merges,

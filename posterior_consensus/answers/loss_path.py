@@ -112,9 +112,9 @@ class LossPath(Stored):
 
 def loss_path(
     draws: Any,
-    loss: Literal["binder", "vi"] = "vi",
-    values: npt.ArrayLike | None = None,
     *,
+    loss: Literal["binder", "vi"] | None = None,
+    values: npt.ArrayLike | None = None,
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
     progressbar: bool = True,
     **options: Any,
@@ -124,8 +124,8 @@ def loss_path(
     Parameters
     ----------
     draws : PartitionDraws or anything :func:`as_partition_draws` takes
-    loss : {"vi", "binder"}
-        Whose parameter is varied.
+    loss : {"vi", "binder"}, optional
+        Whose parameter is varied; by default "vi".
     values : array_like, optional
         For "vi" the costs a in (0, 2), by default 0.1, 0.2, ..., 1.9, from fine to coarse; for "binder" the pair
         thresholds tau in (0, 1), by default 0.05, 0.1, ..., 0.95, from coarse to fine. They are sorted.
@@ -161,7 +161,7 @@ def loss_path(
     --------
     >>> import posterior_consensus as pc
     >>> draws = [[0, 0, 1, 1], [0, 1, 2, 2], [0, 0, 1, 2], [0, 0, 0, 0]]
-    >>> path = pc.loss_path(draws, "binder", values=[0.2, 0.5, 0.9], random_seed=1)
+    >>> path = pc.loss_path(draws, loss="binder", values=[0.2, 0.5, 0.9], random_seed=1)
     >>> path.table["n_clusters"].values
     array([1, 2, 4])
     >>> path.partitions.sel(tau=0.5).values
@@ -196,7 +196,7 @@ def loss_path(
 
 
 def _family(loss: Any) -> tuple[str, Callable[..., PartitionLoss]]:
-    name = loss.lower() if isinstance(loss, str) else ""
+    name = "vi" if loss is None else loss.lower() if isinstance(loss, str) else ""
     if name not in ("binder", "vi"):
         given = repr(loss) if isinstance(loss, str) else f"{type(loss).__name__} {loss}"
         raise ValueError(f"`loss` must be 'binder' or 'vi', whose parameter is varied; got {given}.")
@@ -221,7 +221,7 @@ def _grid(dim: str, values: Any) -> Floats:
 def _search(
     draws: PartitionDraws, loss: PartitionLoss, rng: np.random.Generator, options: dict[str, Any]
 ) -> npt.NDArray[Any]:
-    return consensus_partition(draws, loss, random_seed=rng, progressbar=False, **options).labels.values
+    return consensus_partition(draws, loss=loss, random_seed=rng, progressbar=False, **options).labels.values
 
 
 def _best_for_each(

@@ -140,8 +140,8 @@ def _digits(value: Any) -> str:
 def certify(
     draws: Any,
     partition: Any,
-    loss: str | Loss | None = None,
     *,
+    loss: str | Loss | None = None,
     seconds: float | None = None,
     progressbar: bool = True,
 ) -> Certificate:
@@ -209,7 +209,7 @@ def certify(
     --------
     >>> import posterior_consensus as pc
     >>> draws = [[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 1]]
-    >>> proof = pc.certify(draws, [0, 0, 1, 1], "binder")
+    >>> proof = pc.certify(draws, [0, 0, 1, 1], loss="binder")
     >>> proof.status, proof.lower_bound
     ('optimal', 0.09375)
     """

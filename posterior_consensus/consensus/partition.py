@@ -273,9 +273,9 @@ class ConsensusPartition(HasLabels, Stored):
 
 def consensus_partition(
     draws: Any,
-    loss: str | Loss = "vi",
-    method: str | Callable[..., Candidate] = "greedy",
     *,
+    loss: str | Loss | None = None,
+    method: str | Callable[..., Candidate] = "greedy",
     n_clusters: int | None = None,
     max_clusters: int | Literal["draws"] | None = None,
     tau: float | Literal["auto"] | None = None,
@@ -292,10 +292,10 @@ def consensus_partition(
     ----------
     draws : PairSimilarity, PartitionDraws or anything :func:`as_partition_draws` takes
         With a similarity matrix alone (:func:`as_pair_similarity`), losses and methods that need pairs only.
-    loss : str, PartitionLoss or PairLoss
+    loss : str, PartitionLoss or PairLoss, optional
         Loss whose posterior expectation is to be small: a name in LOSSES or a record such as ``binder(a=0.5)``. Or one
         that the posterior similarity matrix gives, by its name in PAIR_LOSSES: "vi_lower_bound", "pear", and
-        "within_variance", which needs `n_clusters` or `max_clusters`.
+        "within_variance", which needs `n_clusters` or `max_clusters`. By default "vi".
     method : str or callable
         A name in METHODS, or a function of the same signature. "greedy" searches for the least expected loss;
         "hierarchical", "basic", "spectral", "kcc", "sdp", "impurity", "lange_buhmann", "cspa", "mcla", "hbgf" and

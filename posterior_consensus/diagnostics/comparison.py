@@ -84,7 +84,7 @@ class PartitionComparison(Stored):
         return f"PartitionComparison: {len(names)} partitions", facts, self.to_dataframe()
 
 
-def compare_partitions(draws: Any, partitions: Any, loss: str | PartitionLoss | None = None) -> PartitionComparison:
+def compare_partitions(draws: Any, partitions: Any, *, loss: str | PartitionLoss | None = None) -> PartitionComparison:
     """Compare partitions by posterior expected loss, with the Monte Carlo standard error of their differences.
 
     Parameters
@@ -123,7 +123,7 @@ def compare_partitions(draws: Any, partitions: Any, loss: str | PartitionLoss | 
     --------
     >>> import posterior_consensus as pc
     >>> draws = [[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 1]]
-    >>> found = pc.compare_partitions(draws, {"one": [0, 0, 0, 0], "two": [0, 0, 1, 1]}, "binder")
+    >>> found = pc.compare_partitions(draws, {"one": [0, 0, 0, 0], "two": [0, 0, 1, 1]}, loss="binder")
     >>> found.best
     'two'
     >>> found.to_dataframe()["difference"]

@@ -114,16 +114,16 @@ class SequentialDistances(Stored):
         return f"SequentialDistances: {chains}, {state}", facts, self.to_dataframe()
 
 
-def sequential_distances(draws: Any, loss: str | PartitionLoss = "vi", *, lag: int = 1) -> SequentialDistances:
+def sequential_distances(draws: Any, *, loss: str | PartitionLoss | None = None, lag: int = 1) -> SequentialDistances:
     """Distance between successive draws along each chain, and how many draws of its start to leave out as burn-in.
 
     Parameters
     ----------
     draws : PartitionDraws or anything :func:`as_partition_draws` takes
         The chains from their first draw on; tuning draws that the sampler has dropped cannot be judged.
-    loss : str or PartitionLoss
-        Name in LOSSES, such as ``"vi"`` or ``"nmi"``, or a record. Of a loss that is not symmetric, the earlier draw is
-        the estimate.
+    loss : str or PartitionLoss, optional
+        Name in LOSSES, such as ``"nmi"``, or a record; by default "vi". Of a loss that is not symmetric, the earlier
+        draw is the estimate.
     lag : int
         Each draw is compared with the one so many draws before it in its chain.
 

@@ -256,7 +256,7 @@ def sampled_components(
     probabilities: npt.NDArray[np.floating], random_seed: int | np.random.Generator | np.random.SeedSequence | None
 ) -> npt.NDArray[Any]:
     """A component of each item (N, n), by inversion of its distribution function."""
-    rng = as_generator(random_seed)
+    rng = as_generator(random_seed, otherwise=0)
     n_draws, n_items, n_components = probabilities.shape
     components = np.empty((n_draws, n_items), np.min_scalar_type(max(n_components - 1, 0)))
     for t, block in enumerate(probabilities):

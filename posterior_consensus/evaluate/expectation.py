@@ -217,7 +217,7 @@ def _own_links(similarity: Floats, partition: npt.NDArray[Any]) -> Floats:
     return links
 
 
-def partition_loss(partition: Any, reference: Any, loss: str | PartitionLoss | None = None) -> float:
+def partition_loss(partition: Any, reference: Any, *, loss: str | PartitionLoss | None = None) -> float:
     """Loss between two partitions of the same items.
 
     Parameters
@@ -243,9 +243,9 @@ def partition_loss(partition: Any, reference: Any, loss: str | PartitionLoss | N
     Examples
     --------
     >>> import posterior_consensus as pc
-    >>> pc.partition_loss([0, 0, 1, 1], [0, 0, 0, 0], "vi")
+    >>> pc.partition_loss([0, 0, 1, 1], [0, 0, 0, 0], loss="vi")
     1.0
-    >>> pc.partition_loss([1, 1, 2, 2, 3], [1, 2, 2, 3, 3], "binder")
+    >>> pc.partition_loss([1, 1, 2, 2, 3], [1, 2, 2, 3, 3], loss="binder")
     0.32
     """
     record = as_loss(loss, partition, reference, kind=PartitionLoss)
@@ -266,7 +266,7 @@ def two_partitions(one: Any, other: Any) -> tuple[Labels, Labels]:
     return ours, theirs
 
 
-def expected_loss(draws: Any, partitions: Any, loss: str | Loss | None = None) -> xr.Dataset:
+def expected_loss(draws: Any, partitions: Any, *, loss: str | Loss | None = None) -> xr.Dataset:
     """Posterior expected loss of one partition or of many, with its Monte Carlo standard error.
 
     Parameters
@@ -300,7 +300,7 @@ def expected_loss(draws: Any, partitions: Any, loss: str | Loss | None = None) -
     --------
     >>> import posterior_consensus as pc
     >>> draws = [[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 1]]
-    >>> pc.expected_loss(draws, [[0, 0, 1, 1], [0, 0, 0, 0]], "binder")["expected_loss"].values
+    >>> pc.expected_loss(draws, [[0, 0, 1, 1], [0, 0, 0, 0]], loss="binder")["expected_loss"].values
     array([0.09375, 0.46875])
     """
     source = as_pair_source(draws)

@@ -35,7 +35,7 @@ def vi_lower_bound() -> PairLoss:
     --------
     >>> import posterior_consensus as pc
     >>> pairs = pc.as_pair_similarity([[1.0, 0.5], [0.5, 1.0]])
-    >>> round(pc.expected_loss(pairs, [0, 0], "vi_lower_bound")["expected_loss"].item(), 6)
+    >>> round(pc.expected_loss(pairs, [0, 0], loss="vi_lower_bound")["expected_loss"].item(), 6)
     0.415037
     """
     return PairLoss(
@@ -74,7 +74,7 @@ def pear() -> PairLoss:
     --------
     >>> import posterior_consensus as pc
     >>> pairs = pc.as_pair_similarity([[1.0, 0.9, 0.3], [0.9, 1.0, 0.3], [0.3, 0.3, 1.0]])
-    >>> round(pc.expected_loss(pairs, [0, 0, 1], "pear")["expected_loss"].item(), 6)
+    >>> round(pc.expected_loss(pairs, [0, 0, 1], loss="pear")["expected_loss"].item(), 6)
     0.466667
     """
     return PairLoss(
@@ -116,7 +116,7 @@ def within_variance() -> PairLoss:
     --------
     >>> import posterior_consensus as pc
     >>> draws = [[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 1]]
-    >>> pc.expected_loss(draws, [0, 0, 1, 1], "within_variance")["expected_loss"].item()
+    >>> pc.expected_loss(draws, [0, 0, 1, 1], loss="within_variance")["expected_loss"].item()
     0.0625
     """
     return PairLoss(

@@ -55,7 +55,7 @@ def plot_loss_path(
     --------
     >>> import posterior_consensus as pc
     >>> draws = [[0, 0, 1, 1], [0, 1, 2, 2], [0, 0, 1, 2], [0, 0, 0, 0]]
-    >>> ax = pc.plot_loss_path(pc.loss_path(draws, "binder", random_seed=1))
+    >>> ax = pc.plot_loss_path(pc.loss_path(draws, loss="binder", random_seed=1))
     >>> ax.get_xlabel()
     'pair threshold tau'
     """

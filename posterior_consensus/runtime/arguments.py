@@ -97,12 +97,12 @@ def as_numbers(name: str, values: Any) -> npt.NDArray[np.float64]:
         raise TypeError(f"`{name}` must be numbers; got {values!r}.") from None
 
 
-def as_generator(random_seed: Any) -> np.random.Generator:
-    """Take whatever seeds a Generator, or one as it is."""
+def as_generator(random_seed: Any, *, otherwise: int | None = None) -> np.random.Generator:
+    """Take whatever seeds a Generator, or one as it is; None stands for `otherwise`."""
     try:
         if isinstance(random_seed, bool):
             raise TypeError
-        return np.random.default_rng(random_seed)
+        return np.random.default_rng(otherwise if random_seed is None else random_seed)
     except (TypeError, ValueError) as error:
         wanted = "a whole number from 0, a Generator or None"
         raise type(error)(f"`random_seed` must be {wanted}; got {random_seed!r}.") from None

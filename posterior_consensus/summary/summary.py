@@ -274,7 +274,7 @@ def summarize(
     var_name: str | None = None,
     *,
     model: Any = None,
-    loss: str | PartitionLoss = "vi",
+    loss: str | PartitionLoss | None = None,
     prob: float = 0.95,
     group: str = "posterior",
     sample_dims: str | Sequence[str] = ("chain", "draw"),
@@ -298,8 +298,8 @@ def summarize(
         Name of the variable of labels or soft assignments; with `model`, of the mixture.
     model : pymc.Model, optional
         For a posterior whose labels were marginalised out, see :func:`allocation_probabilities`.
-    loss : str or PartitionLoss
-        Loss whose posterior expectation the consensus minimises.
+    loss : str or PartitionLoss, optional
+        Loss whose posterior expectation the consensus minimises; by default "vi".
     prob : float in (0, 1)
         Probability of the credible ball.
     group : str
@@ -357,7 +357,7 @@ def summarize(
     searched = {"random_seed": random_seed, "progressbar": progressbar, "client": client}
     if seconds is not None and takes(options.get("method", "greedy"), "seconds"):
         options["seconds"] = clock.part(_SEARCH)
-    consensus = clock("consensus", consensus_partition, draws, loss, **searched, **options)
+    consensus = clock("consensus", consensus_partition, draws, loss=loss, **searched, **options)
     found_under = as_loss(consensus.loss, kind=PartitionLoss)
     metric: str | PartitionLoss = found_under if found_under.metric else "vi"
     ball = clock("credible ball", credible_ball, draws, consensus, loss=metric, prob=prob)
@@ -404,7 +404,7 @@ def _alternative(
     if not improbable(draws, consensus):
         return None
     asked = {"n_clusters": int(number_probabilities(draws).argmax()), "n_starts": 3, "seconds": clock.part(_REST)}
-    return clock.unless_over("alternative", consensus_partition, draws, consensus.loss, **asked, **searched)
+    return clock.unless_over("alternative", consensus_partition, draws, loss=consensus.loss, **asked, **searched)
 
 
 _ALTERNATIVE = "alternative_"

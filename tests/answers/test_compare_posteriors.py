@@ -109,7 +109,7 @@ def test_two_points_are_at_the_distance_of_their_partitions():
     one, other = np.tile([0, 0, 1, 1, 2], (20, 1)), np.tile([0, 1, 1, 2, 2], (30, 1))
     for loss in ("vi", "binder"):
         found = pc.compare_posteriors(one, other, loss=loss, n_particles=1, **QUIET)
-        expected = pc.partition_loss(one[0], other[0], loss)
+        expected = pc.partition_loss(one[0], other[0], loss=loss)
         np.testing.assert_allclose(found.distances["value"][:2], expected, rtol=1e-12)
         np.testing.assert_array_equal(found.distances["mcse"], 0.0)
         np.testing.assert_array_equal(found.within, 0.0)

@@ -12,7 +12,7 @@ DEFINITION = {"binder": reference.binder, "vi": reference.vi}
 
 
 def find(draws, loss, values=None, **options):
-    return pc.loss_path(draws, loss, values, random_seed=1, progressbar=False, **options)
+    return pc.loss_path(draws, loss=loss, values=values, random_seed=1, progressbar=False, **options)
 
 
 def pairs_together(labels):
@@ -80,9 +80,9 @@ def test_path_is_consistent_though_searches_miss_the_optimum(loss):
     path = find(draws, loss, np.repeat(GRID[loss], 4) + np.tile([0, 0.01, 0.02, 0.03], 5), method=careless)
     factory = {"binder": pc.binder, "vi": pc.vi}[loss]
     for i, a in enumerate(path.table["a"].values):
-        losses = pc.expected_loss(draws, found, factory(a))["expected_loss"].values
+        losses = pc.expected_loss(draws, found, loss=factory(a))["expected_loss"].values
         assert float(path.table["expected_loss"][i]) == pytest.approx(losses.min(), abs=1e-12)
-        own = pc.expected_loss(draws, path.partitions[i].values, factory(a))
+        own = pc.expected_loss(draws, path.partitions[i].values, loss=factory(a))
         assert float(path.table["mcse"][i]) == pytest.approx(float(own["mcse"]), rel=1e-9)
     if loss == "binder":
         assert np.all(np.diff([pairs_together(labels) for labels in path.partitions.values]) <= 0)
@@ -118,7 +118,7 @@ def test_default_values_hold_the_losses_defaults():
     draws = noisy_draws(np.random.default_rng(3), 10, 6, 2, 0.4)
     for loss, dim, default in (("binder", "tau", 0.5), ("VI", "a", 1.0)):
         path = find(draws, loss)
-        best = pc.consensus_partition(draws, loss, "enumeration")
+        best = pc.consensus_partition(draws, loss=loss, method="enumeration")
         assert path.table.sizes[dim] == 19 and path.loss.name == loss.lower()
         assert float(path.table["expected_loss"].sel({dim: default})) == pytest.approx(best.expected_loss, abs=1e-12)
 
@@ -152,4 +152,4 @@ def test_path_shows_its_values_and_where_it_stays():
 def test_items_of_a_name_that_the_path_needs(name):
     draws = pc.as_partition_draws(xr.DataArray(np.zeros((1, 3, 4), int), dims=("chain", "draw", name)))
     with pytest.raises(ValueError, match=f"must not have a dimension or coordinate '{name}'"):
-        pc.loss_path(draws, "binder")
+        pc.loss_path(draws, loss="binder")

@@ -50,7 +50,7 @@ def test_an_optimum_keeps_equal_signatures_together(seed, loss):
     else:
         record = {"binder(a=0.5)": pc.binder(0.5), "binder(a=1.5)": pc.binder(1.5)}.get(loss, loss)
         weighted = pc.as_partition_draws(draws, weights=weights)
-        losses = pc.expected_loss(weighted, ALL_OF_SEVEN, record)["expected_loss"].values
+        losses = pc.expected_loss(weighted, ALL_OF_SEVEN, loss=record)["expected_loss"].values
     assert losses[keeps].min() == pytest.approx(losses.min(), abs=1e-12)
 
 

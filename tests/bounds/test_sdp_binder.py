@@ -42,7 +42,7 @@ def test_narrows_the_gap_of_very_noisy_draws(monkeypatch):
     labels = noisy_draws(np.random.default_rng(1), 20, 130, 6, 0.75)
     loss = pc.binder(tau=0.2)
     draws = pc.as_partition_draws(labels)
-    best = pc.consensus_partition(draws, loss, random_seed=1, progressbar=False)
+    best = pc.consensus_partition(draws, loss=loss, random_seed=1, progressbar=False)
     start = draws.as_labels(best)
     relaxed = binder_bound(draws, loss, start, budget=WorkBudget(5.0))
     assert relaxed.info.n_steps > 0 and relaxed.method == "semidefinite relaxation"
@@ -56,7 +56,7 @@ def test_narrows_the_gap_of_very_noisy_draws(monkeypatch):
 def test_what_is_proven_is_not_relaxed():
     labels = noisy_draws(np.random.default_rng(1), 20, 40, 3, 0.3)
     draws = pc.as_partition_draws(labels)
-    best = pc.consensus_partition(draws, "binder", "exact", progressbar=False)
+    best = pc.consensus_partition(draws, loss="binder", method="exact", progressbar=False)
     assert best.gap == 0 and best.info.n_steps == 0
 
 

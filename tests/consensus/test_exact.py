@@ -10,7 +10,7 @@ from tests.helpers import GOOD, check
 
 
 def find(draws, loss="binder", method="exact", **options):
-    return pc.consensus_partition(draws, loss, method, random_seed=1, progressbar=False, **options)
+    return pc.consensus_partition(draws, loss=loss, method=method, random_seed=1, progressbar=False, **options)
 
 
 @pytest.mark.parametrize("a", [1.0, 0.5, 1.3])

@@ -46,7 +46,7 @@ class InBlocksOnly(LabelsInMemory):
 
 
 def found(draws, loss="vi", **options):
-    return pc.consensus_partition(draws, loss, random_seed=1, progressbar=False, **options)
+    return pc.consensus_partition(draws, loss=loss, random_seed=1, progressbar=False, **options)
 
 
 def improves(draws, best, loss, weights=None):
