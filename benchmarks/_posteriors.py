@@ -108,8 +108,8 @@ def _seated(rng, tables, concentration):
 def _perturbation(rng, low=0.2, high=0.4):
     """The random perturbation model."""
     n_clusters = int(rng.integers(3, 12))
-    noise, shape = rng.uniform(low, high), (int(rng.integers(80, 300)), n_clusters, int(rng.integers(40, 150)))
-    made = pc.simulate.random_perturbation(*shape, noise, random_seed=rng)
+    noise, n_items, n_draws = rng.uniform(low, high), int(rng.integers(80, 300)), int(rng.integers(40, 150))
+    made = pc.simulate.random_perturbation(n_items, n_clusters, n_draws=n_draws, noise=noise, random_seed=rng)
     return Posterior(made.draws.labels.astype(np.int64), n_clusters)
 
 

@@ -69,7 +69,9 @@ def _chains(truth_of, n_draws, seed):
     rng = np.random.default_rng(seed)
     truths = rng.integers(N_CLUSTERS, size=(max(truth_of) + 1, N_ITEMS))
     made = [
-        pc.simulate.random_perturbation(N_ITEMS, N_CLUSTERS, n_draws, NOISE, truth=truths[k], random_seed=rng)
+        pc.simulate.random_perturbation(
+            N_ITEMS, N_CLUSTERS, n_draws=n_draws, noise=NOISE, truth=truths[k], random_seed=rng
+        )
         for k in truth_of
     ]
     return np.stack([one.draws.labels for one in made]), truths[list(truth_of)]
@@ -111,9 +113,11 @@ def _digits(seeds):
     table, truth = digits.data[:900], digits.target[:900]
     rows = []
     for seed in range(seeds):
-        before = pc.cocluster(table, 10, 16, n_rounds=0, random_seed=seed, progressbar=False)
+        before = pc.cocluster(
+            table, n_row_clusters=10, n_column_clusters=16, n_rounds=0, random_seed=seed, progressbar=False
+        )
         began, cpu = time.perf_counter(), time.process_time()
-        after = pc.cocluster(table, 10, 16, random_seed=seed, progressbar=False)
+        after = pc.cocluster(table, n_row_clusters=10, n_column_clusters=16, random_seed=seed, progressbar=False)
         seconds = time.perf_counter() - began, time.process_time() - cpu
         row = [float(after.trace[side][at]) for side in ("row_jaccard", "column_jaccard") for at in (0, -1)]
         for measure in (_stability, _components, lambda one: _accuracy(one.row_labels.values, truth)):
@@ -126,7 +130,7 @@ def _digits(seeds):
 def _stability(found):
     """Averaged Jaccard index of SCCC over its feasible gaps."""
     return pc.consensus_partition(
-        found.row_draws, "binder", "sccc", n_clusters=10, random_seed=0, progressbar=False
+        found.row_draws, loss="binder", method="sccc", n_clusters=10, random_seed=0, progressbar=False
     ).info.stability
 
 
@@ -148,10 +152,12 @@ def _large(n_rows, n_columns, n_entries):
         cells = np.union1d(cells, (row * n_columns + column)[kept])
     chosen = np.sort(rng.permutation(cells)[:n_entries])
     table = sparse.csr_array((np.ones(chosen.size), np.divmod(chosen, n_columns)), shape=(n_rows, n_columns))
-    pc.cocluster(np.eye(3), 2, 2, 2, random_seed=0)  # compiles
+    pc.cocluster(np.eye(3), n_row_clusters=2, n_column_clusters=2, n_clusterings=2, random_seed=0)  # compiles
     used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
     began, cpu = time.perf_counter(), time.process_time()
-    found = pc.cocluster(table, *k, m, random_seed=0, progressbar=False)
+    found = pc.cocluster(
+        table, n_row_clusters=k[0], n_column_clusters=k[1], n_clusterings=m, random_seed=0, progressbar=False
+    )
     seconds = time.perf_counter() - began, time.process_time() - cpu
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
     agreement = [

@@ -25,9 +25,9 @@ def main() -> None:
         exact = _matrix_is_exact(labels, pc.posterior_similarity_matrix(draws).values)
         for loss, answer in answers.items():
             theirs = answer.get("loss", answer.get("expected_loss"))
-            ours = float(pc.expected_loss(draws, answer["labels"], loss)["expected_loss"])
+            ours = float(pc.expected_loss(draws, answer["labels"], loss=loss)["expected_loss"])
             found = pc.consensus_partition(
-                draws, loss, "hierarchical" if smallest else "greedy", random_seed=1, progressbar=False
+                draws, loss=loss, method="hierarchical" if smallest else "greedy", random_seed=1, progressbar=False
             )
             ball, theirs_ball = pc.credible_ball(draws, answer["labels"], loss=loss), answer["credible_ball"]
             gaps = [

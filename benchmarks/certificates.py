@@ -33,7 +33,7 @@ def main() -> None:
     for name, labels in _posteriors():
         draws = pc.as_partition_draws(labels[:50, :100] if options.smallest else labels)
         loss = options.loss
-        best = pc.consensus_partition(draws, loss, random_seed=1, progressbar=False)
+        best = pc.consensus_partition(draws, loss=loss, random_seed=1, progressbar=False)
         seconds = options.seconds or SECONDS[loss].get(name, 20.0)
         _timed(pc.as_partition_draws(labels[:50, :40]), best.labels.values[:40], loss, 5.0)
         runs = [
@@ -52,7 +52,7 @@ def main() -> None:
 
 def _timed(draws, best, loss, seconds):
     began = time.perf_counter()
-    proof = pc.certify(draws, best, loss, seconds=seconds, progressbar=False)
+    proof = pc.certify(draws, best, loss=loss, seconds=seconds, progressbar=False)
     return time.perf_counter() - began, proof
 
 

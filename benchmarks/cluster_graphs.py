@@ -59,7 +59,7 @@ def adjusted_rand_indices(s: int, noise: float, replication: int) -> dict[str, f
     simulation, *seeds = np.random.SeedSequence([s, round(100 * noise), replication]).spawn(1 + len(ROWS))
     sizes = "balanced" if setting.p1 is None else setting.p1
     made = pc.simulate.random_perturbation(
-        setting.n_items, K, setting.n_draws, noise, sizes=sizes, random_seed=simulation
+        setting.n_items, K, n_draws=setting.n_draws, noise=noise, sizes=sizes, random_seed=simulation
     )
     found = {
         row.name: closeness(answer(row, made.draws, np.random.default_rng(seed)), made.truth)
@@ -90,11 +90,11 @@ def times(n_items: int, n_draws: int) -> list[list[object]]:
     for row in ROWS:
         for n_clusters in (10, None):
             options = {"n_clusters": n_clusters, "random_seed": 1, "progressbar": False, **row.options}
-            pc.consensus_partition(small, "vi", row.method, **options)
+            pc.consensus_partition(small, method=row.method, **options)
             runs = []
             for _ in range(3):
                 began = time.perf_counter(), time.process_time()
-                found = pc.consensus_partition(draws, "vi", row.method, **options)
+                found = pc.consensus_partition(draws, method=row.method, **options)
                 runs.append((time.perf_counter() - began[0], time.process_time() - began[1]))
             wall, processor = np.median(runs, axis=0).tolist()
             wrong = f"{pc.simulate.misclassification_distance(found, truth):.4f}"

@@ -124,7 +124,7 @@ def _disturbed(truth: np.ndarray) -> np.ndarray:
 
 
 def _best(draws: pc.PartitionDraws, loss: str, method: str, **options: object) -> pc.ConsensusPartition:
-    return pc.consensus_partition(draws, loss, method, random_seed=1, progressbar=False, **options)
+    return pc.consensus_partition(draws, loss=loss, method=method, random_seed=1, progressbar=False, **options)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ def main() -> None:
     draws = pc.as_partition_draws(np.load(POSTERIOR)["labels"][:n_draws])
     rows = []
     for loss in ("vi", "binder"):
-        best = pc.consensus_partition(draws, loss, "hierarchical")
+        best = pc.consensus_partition(draws, loss=loss, method="hierarchical")
         pc.credible_ball(draws, best)  # compiles, or loads what was compiled
         seconds = alternate({"ours": timed(lambda best=best: pc.credible_ball(draws, best))}, 1 if n_draws else 11)
         rows.append([f"{draws.n_items:,} x {draws.n_draws:,}", loss, seconds["ours"]])

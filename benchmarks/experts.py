@@ -177,7 +177,8 @@ def _one_view(data, accuracies, numbers, repeats, kind):
     """Task 2: five experts in one view, by the NMI of the clusters with it."""
     features, one, _ = data
     curves = {
-        name: [] for name in ("expert_views", "without features", "mpck_means", "semi_crowd", "itml_k_means", "cspa")
+        name: []
+        for name in ("expert_views", "without features", "mpck_means", "semi_crowd", "itml_k_means", "normalised_cut")
     }
     for number in numbers:
         scores = {name: [] for name in curves}
@@ -190,7 +191,7 @@ def _one_view(data, accuracies, numbers, repeats, kind):
             scores["without features"].append(nmi(one, found.labels[int(found.expert_view[0])]))
             for name in ("mpck_means", "semi_crowd", "itml_k_means"):
                 scores[name].append(nmi(one, getattr(pc.experts, name)(said, features, **asked)))
-            scores["cspa"].append(nmi(one, pc.experts.cspa(said, **asked)))
+            scores["normalised_cut"].append(nmi(one, pc.experts.normalised_cut(said, **asked)))
         for name, values in scores.items():
             curves[name].append((number, np.mean(values), np.std(values)))
     rows = [[name, *(f"{mean:.2f} ({sd:.2f})" for _, mean, sd in curve)] for name, curve in curves.items()]

@@ -40,7 +40,7 @@ def main() -> None:
 
 def _search(draws: pc.PartitionDraws, loss: str, seconds: float | None = None) -> None:
     limit = {} if seconds is None else {"seconds": seconds}
-    pc.consensus_partition(draws, loss, random_seed=1, progressbar=False, **limit)
+    pc.consensus_partition(draws, loss=loss, random_seed=1, progressbar=False, **limit)
 
 
 def _seconds(function: Callable[[], None]) -> float:

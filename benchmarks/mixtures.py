@@ -92,7 +92,7 @@ def _row(name, labels, loss, has_salso, smallest):
                 theirs.append(_salso(file, labels.shape, loss))
     found = [_ours(draws, loss, seed)[1] for seed in range(SEEDS)]
     search = {"n_starts": MANY_RUNS, "n_agree": MANY_RUNS}
-    found_by_many = pc.consensus_partition(draws, loss, **search, random_seed=0, progressbar=False)
+    found_by_many = pc.consensus_partition(draws, loss=loss, **search, random_seed=0, progressbar=False)
     best = min([*found, found_by_many], key=lambda one: one.expected_loss)
     least = min([best.expected_loss, *(run[1] for run in theirs)])
     reached = sum(one.expected_loss <= least * (1 + 1e-12) for one in found)

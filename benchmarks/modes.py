@@ -87,7 +87,7 @@ def _perturbed(weights, noise, *, moved=0, n_items=N_ITEMS, n_draws=N_DRAWS, kep
             truths.append(other)
         p = rng.uniform(*noise, n_draws) if isinstance(noise, tuple) else noise
         made = pc.simulate.random_perturbation(
-            n_items, N_CLUSTERS, n_draws, p, modes=weights, truth=truths, random_seed=rng
+            n_items, N_CLUSTERS, n_draws=n_draws, noise=p, modes=weights, truth=truths, random_seed=rng
         )
         labels = made.aligned_labels()
         for t in range(1, n_draws if kept else 0):
@@ -105,7 +105,7 @@ def _splitting(weights, noise):
         split[first[: first.size // 2]] = N_CLUSTERS
         truths = [whole, split]
         return pc.simulate.random_perturbation(
-            N_ITEMS, N_CLUSTERS + 1, N_DRAWS, noise, modes=weights, truth=truths, random_seed=rng
+            N_ITEMS, N_CLUSTERS + 1, n_draws=N_DRAWS, noise=noise, modes=weights, truth=truths, random_seed=rng
         ).draws.labels
 
     return draw

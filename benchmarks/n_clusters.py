@@ -48,7 +48,7 @@ def _row(name: str, draws: pc.PartitionDraws, loss: str, seeds: range) -> list[o
 
     def one_by_one(seed: int) -> list[float]:
         quiet = {"random_seed": seed, "progressbar": False}
-        return [pc.consensus_partition(draws, loss, n_clusters=k, **quiet).expected_loss for k in numbers]
+        return [pc.consensus_partition(draws, loss=loss, n_clusters=k, **quiet).expected_loss for k in numbers]
 
     ours = np.array([curve(seed).table["expected_loss"].values for seed in seeds])
     alone = np.array([one_by_one(seed) for seed in seeds])

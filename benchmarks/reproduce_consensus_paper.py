@@ -126,8 +126,8 @@ def adjusted_rand_indices(s: int, noise: float, replication: int) -> list[dict]:
     made = pc.simulate.random_perturbation(
         setting.n_items,
         K,
-        setting.n_draws,
-        noise,
+        n_draws=setting.n_draws,
+        noise=noise,
         sizes="balanced" if setting.p1 is None else setting.p1,
         random_seed=simulation,
     )
@@ -160,7 +160,7 @@ def answer(row: Row, draws: pc.PartitionDraws, rng: np.random.Generator) -> np.n
 
 def closeness(labels: object, truth: np.ndarray) -> float:
     """Adjusted Rand index."""
-    return 1.0 - pc.partition_loss(labels, truth, "omari")
+    return 1.0 - pc.partition_loss(labels, truth, loss="omari")
 
 
 def report(results: pd.DataFrame, folder: Path) -> None:

@@ -78,7 +78,9 @@ def synergy(name: str, n_schemes: list[int] | range) -> tuple[np.ndarray, pd.Dat
 
 def answer(labels: np.ndarray, method: str, k: int) -> pc.ConsensusPartition:
     """The method's answer, judged by the objective of Model 2."""
-    return pc.consensus_partition(labels, "kcc", method, n_clusters=k, random_seed=1, progressbar=False)
+    return pc.consensus_partition(
+        labels, loss="within_variance", method=method, n_clusters=k, random_seed=1, progressbar=False
+    )
 
 
 def save_synergy(synergies: dict, file: Path) -> None:
@@ -101,16 +103,16 @@ def comparison(number: int) -> dict:
     labels, k = permuted_ensemble(rng)
     draws = pc.as_partition_draws(labels)
     rivals = [spectral_cut(draws, k), clusters_of_clusters(draws, k)]
-    one = pc.consensus_partition(draws, "vi", "impurity", n_clusters=k, random_seed=1, progressbar=False)
+    one = pc.consensus_partition(draws, method="impurity", n_clusters=k, random_seed=1, progressbar=False)
     two = answer(labels, "sdp", k)
     models = {
         "model 1": ([pc.consensus.summed_impurity(draws, rival) for rival in rivals], one.info.objective),
-        "model 2": (pc.expected_loss(draws, rivals, "kcc")["expected_loss"].values, two.expected_loss),
+        "model 2": (pc.expected_loss(draws, rivals, loss="within_variance")["expected_loss"].values, two.expected_loss),
     }
     found = {"ensemble": number, "n_items": labels.shape[1], "n_clusters": k, "m": len(labels), "gap": two.gap}
     for name, (theirs, ours) in models.items():
         found[f"{name}, ours"], found[f"{name}, graphs"] = ours, min(theirs)
-    nmi = 1 - pc.expected_loss(draws, [two, *rivals], "nmi")["expected_loss"].values
+    nmi = 1 - pc.expected_loss(draws, [two, *rivals], loss="nmi")["expected_loss"].values
     return found | {"nmi, ours": nmi[0], "nmi, graphs": nmi[1:].max()}
 
 
@@ -130,7 +132,7 @@ def permuted_ensemble(rng: np.random.Generator) -> tuple[np.ndarray, int]:
 def spectral_cut(draws: pc.PartitionDraws, k: int) -> np.ndarray:
     """The similarity graph of the items cut into k parts (IBGF), by its normalised cut in place of METIS."""
     found = pc.consensus_partition(
-        draws, "vi", "spectral", affinity="association", n_clusters=k, random_seed=1, progressbar=False
+        draws, loss="vi", method="spectral", affinity="association", n_clusters=k, random_seed=1, progressbar=False
     )
     return found.labels.values
 

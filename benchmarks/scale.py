@@ -95,10 +95,10 @@ def _functions(draws, partition) -> dict[str, Callable[[], object]]:
     shown = {"random_seed": 1, "progressbar": False}
     return {
         "draws": lambda: None,
-        "vi": lambda: pc.consensus_partition(draws, "vi", **shown),
-        "binder": lambda: pc.consensus_partition(draws, "binder", **shown),
-        "nvi": lambda: pc.consensus_partition(draws, "nvi", **shown),
-        "rpm_em": lambda: pc.consensus_partition(draws, "vi", "rpm_em", **shown),
+        "vi": lambda: pc.consensus_partition(draws, loss="vi", **shown),
+        "binder": lambda: pc.consensus_partition(draws, loss="binder", **shown),
+        "nvi": lambda: pc.consensus_partition(draws, loss="nvi", **shown),
+        "rpm_em": lambda: pc.consensus_partition(draws, method="rpm_em", **shown),
         "ball": lambda: pc.credible_ball(draws, partition),
         "items": lambda: pc.item_uncertainty(draws, partition),
         "diagnose": lambda: pc.diagnose(draws),

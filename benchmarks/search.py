@@ -106,7 +106,7 @@ def _beside(labels, loss, seconds):
 
 def _ours(draws, loss, seed):
     began = time.perf_counter()
-    found = pc.consensus_partition(draws, loss, random_seed=seed, n_jobs=2, progressbar=False)
+    found = pc.consensus_partition(draws, loss=loss, random_seed=seed, n_jobs=2, progressbar=False)
     return time.perf_counter() - began, found
 
 

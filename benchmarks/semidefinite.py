@@ -18,7 +18,7 @@ from sklearn.datasets import load_iris
 import posterior_consensus as pc
 from benchmarks._timing import print_table
 from posterior_consensus.bounds import binder
-from posterior_consensus.bounds.budget import Foreseen
+from posterior_consensus.bounds.budget import WorkBudget
 from posterior_consensus.bounds.certificate import certificate_within
 from posterior_consensus.bounds.sdp_cuts import Cuts
 
@@ -75,19 +75,21 @@ def iris_ensemble(seed: int) -> pc.PartitionDraws:
 
 def perturbed(n_items: int, noise: float, seed: int) -> pc.PartitionDraws:
     """Twenty draws of six clusters."""
-    return pc.simulate.random_perturbation(n_items, K, 20, noise, random_seed=seed).draws
+    return pc.simulate.random_perturbation(n_items, K, n_draws=20, noise=noise, random_seed=seed).draws
 
 
 def row(name: str, draws: pc.PartitionDraws, k: int) -> list[object]:
     """What the method finds, in how long, beside k-means with 50 starts."""
     unit = draws.n_items * draws.n_draws
     began = time.process_time()
-    best = pc.consensus_partition(draws, "kcc", "sdp", n_clusters=k, progressbar=False)
+    best = pc.consensus_partition(draws, loss="within_variance", method="sdp", n_clusters=k, progressbar=False)
     took = time.process_time() - began
-    k_means = pc.consensus_partition(draws, "kcc", "kcc", n_clusters=k, n_starts=50, random_seed=1, progressbar=False)
-    spectral = pc.certify(draws, best, "kcc", seconds=1e-9, progressbar=False)
+    k_means = pc.consensus_partition(
+        draws, loss="within_variance", method="kcc", n_clusters=k, n_starts=50, random_seed=1, progressbar=False
+    )
+    spectral = pc.certify(draws, best, loss="within_variance", seconds=1e-9, progressbar=False)
     with mock.patch.object(Cuts, "separate", return_value=0):  # no triangle inequalities
-        plain = pc.consensus_partition(draws, "kcc", "sdp", n_clusters=k, progressbar=False)
+        plain = pc.consensus_partition(draws, loss="within_variance", method="sdp", n_clusters=k, progressbar=False)
     losses = [plain.lower_bound, best.lower_bound, best.expected_loss, k_means.expected_loss]
     shown = [f"{unit * (1 - spectral.lower_bound):.2f}", *(f"{unit * (1 - loss):.3f}" for loss in losses)]
     return [name, best.info.n_signatures, *shown, float(best.gap), best.info.n_iter, took]
@@ -98,12 +100,12 @@ def print_binder(settings: tuple[tuple[int, float, float], ...]) -> None:
     rows = []
     for n, noise, tau in settings:
         draws, loss = perturbed(n, noise, 1), pc.binder(tau=tau)
-        best = pc.consensus_partition(draws, loss, random_seed=1, progressbar=False)
+        best = pc.consensus_partition(draws, loss=loss, random_seed=1, progressbar=False)
         gaps, seconds = [], []
         for share in (0.0, binder.SHARE_OF_RELAXATION):
             kept, binder.SHARE_OF_RELAXATION = binder.SHARE_OF_RELAXATION, share
             began = time.process_time()
-            proof = certificate_within(Foreseen(SECONDS), draws, best, loss, progressbar=False)
+            proof = certificate_within(WorkBudget(SECONDS), draws, best, loss, progressbar=False)
             binder.SHARE_OF_RELAXATION = kept
             seconds.append(time.process_time() - began)
             gaps.append((proof.better_loss - proof.lower_bound) / proof.better_loss)

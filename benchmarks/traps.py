@@ -112,7 +112,7 @@ def _print_beaten(options, salso):
 
 def _ours(draws, loss, seed, n_clusters=None):
     began = time.perf_counter()
-    found = pc.consensus_partition(draws, loss, n_clusters=n_clusters, random_seed=seed, progressbar=False)
+    found = pc.consensus_partition(draws, loss=loss, n_clusters=n_clusters, random_seed=seed, progressbar=False)
     seconds = time.perf_counter() - began
     if n_clusters not in (None, found.n_clusters):
         raise AssertionError(f"the search ended with {found.n_clusters} clusters, not {n_clusters}")
@@ -155,12 +155,14 @@ def _by_method(draws, loss, name, n_clusters):
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that there are fewer clusters than asked for
-        found = pc.consensus_partition(draws, loss, name, n_clusters=n_clusters, random_seed=0, progressbar=False)
+        found = pc.consensus_partition(
+            draws, loss=loss, method=name, n_clusters=n_clusters, random_seed=0, progressbar=False
+        )
     return found.labels.values if n_clusters in (None, found.n_clusters) else None
 
 
 def _judged(draws, labels, loss):
-    return None if labels is None else pc.expected_loss(draws, labels, loss)["expected_loss"].item()
+    return None if labels is None else pc.expected_loss(draws, labels, loss=loss)["expected_loss"].item()
 
 
 def _print_by_family(options, results):

@@ -52,7 +52,7 @@ def plot_n_clusters():
 
 
 def plot_loss_path():
-    pc.plot_loss_path(pc.loss_path(summary().draws, "binder", random_seed=1, progressbar=False))
+    pc.plot_loss_path(pc.loss_path(summary().draws, loss="binder", random_seed=1, progressbar=False))
 
 
 def plot_loss_by_n_clusters():
@@ -84,7 +84,7 @@ def plot_cluster_profiles():
 
 
 def plot_alluvial():
-    binder = pc.consensus_partition(summary().draws, "binder", random_seed=1, progressbar=False)
+    binder = pc.consensus_partition(summary().draws, loss="binder", random_seed=1, progressbar=False)
     pc.plot_alluvial({"VI": summary().consensus, "Binder": binder})
 
 

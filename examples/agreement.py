@@ -99,7 +99,7 @@ print(few.verdict)
 
 # %%
 estimates = pc.as_partition_draws(path.labels.sel(price=0.0).values)
-best = pc.consensus_partition(estimates, "vi", "sccc", progressbar=False)
+best = pc.consensus_partition(estimates, method="sccc", progressbar=False)
 display((best.info.n_clusters, best.info.expected_losses, best.info.stability))
 
 # %% [markdown]
@@ -113,7 +113,7 @@ display((best.info.n_clusters, best.info.expected_losses, best.info.stability))
 from sklearn.datasets import load_digits
 
 digits = load_digits()
-found = pc.cocluster(digits.data[:900], 10, 16, random_seed=1, progressbar=False)
+found = pc.cocluster(digits.data[:900], n_row_clusters=10, n_column_clusters=16, random_seed=1, progressbar=False)
 display(found)
 
 # %% [markdown]
@@ -121,7 +121,7 @@ display(found)
 # clusterings are draws like any others, so that every other function takes them:
 
 # %%
-rows = pc.consensus_partition(found.row_draws, "binder", "sccc", n_clusters=10, progressbar=False)
+rows = pc.consensus_partition(found.row_draws, loss="binder", method="sccc", n_clusters=10, progressbar=False)
 display((pc.stable_components(found.row_draws).n_components, rows.info.stability))
 
 # %% [markdown]
@@ -130,5 +130,5 @@ display((pc.stable_components(found.row_draws).n_components, rows.info.stability
 # %%
 import matplotlib.pyplot as plt
 
-pixels = pc.consensus_partition(found.column_draws, "binder", "sccc", n_clusters=16, progressbar=False)
+pixels = pc.consensus_partition(found.column_draws, loss="binder", method="sccc", n_clusters=16, progressbar=False)
 image = plt.matshow(pixels.labels.values.reshape(8, 8), cmap="tab20")

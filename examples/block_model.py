@@ -29,11 +29,11 @@ display(draws)
 # normalised mutual information (NMI), as in the paper's Figure 5.
 
 # %%
-vi = pc.diagnostics.sequential_distances(draws, "vi")
+vi = pc.diagnostics.sequential_distances(draws, loss="vi")
 axes = pc.plot_sequence(vi)
 
 # %%
-nmi = pc.diagnostics.sequential_distances(draws, "nmi")
+nmi = pc.diagnostics.sequential_distances(draws, loss="nmi")
 axes = pc.plot_sequence(nmi)
 
 # %% [markdown]

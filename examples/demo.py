@@ -29,7 +29,7 @@ def main() -> None:
     show("The same under Binder's loss", binder)
     show(
         "Compared under the first loss",
-        pc.compare_partitions(summary.draws, {"vi": summary.consensus, "binder": binder}, "vi"),
+        pc.compare_partitions(summary.draws, {"vi": summary.consensus, "binder": binder}, loss="vi"),
     )
     show("For the section on methods", summary.methods_text())
 

@@ -105,7 +105,7 @@ ax = pc.plot_expert_views(found)
 display(
     pd.DataFrame(
         {
-            name: [1 - pc.partition_loss(view, truth, "omari") for view in found.labels]
+            name: [1 - pc.partition_loss(view, truth, loss="omari") for view in found.labels]
             for name, truth in (("climate", climate), ("soil", soil))
         },
         index=pd.RangeIndex(found.n_views, name="view"),

@@ -85,7 +85,7 @@ ax = pc.plot_alluvial({"vi": best, "binder": binder})
 # pairs within clusters from those between.
 
 # %%
-path = pc.loss_path(draws, "binder", random_seed=1)
+path = pc.loss_path(draws, loss="binder", random_seed=1)
 threshold = pc.consensus.pair_threshold(draws, random_seed=1)
 ax = pc.plot_loss_path(path)
 ax.axvline(threshold.tau, color="black", linestyle=":", label=f"calibrated, tau = {threshold.tau:.2f}")

@@ -110,7 +110,7 @@ legend = ax.legend(frameon=False, ncols=6, fontsize="small", loc="lower center",
 # %%
 new = xr.DataArray([9.5, 17.0, 21.0, 24.0, 28.0], dims="new", coords={"new": ["a", "b", "c", "d", "e"]})
 new_soft = pc.allocation_probabilities(model, idata, observed={"velocity": new}, progressbar=False)
-predicted = pc.predict_allocation(new_soft, soft, summary.consensus)
+predicted = pc.predict_allocation(new_soft, soft, partition=summary.consensus)
 display(
     predicted["probability"]
     .to_pandas()

@@ -59,9 +59,9 @@ def compare(draws):
         began = time.perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = pc.consensus_partition(draws, "vi", method, random_seed=1, progressbar=False)
+            found = pc.consensus_partition(draws, method=method, random_seed=1, progressbar=False)
         seconds = time.perf_counter() - began
-        binder = pc.expected_loss(draws, found, "binder")["expected_loss"].item()
+        binder = pc.expected_loss(draws, found, loss="binder")["expected_loss"].item()
         rows[method] = (found.expected_loss, binder, found.n_clusters, seconds)
         partitions.add(tuple(found.labels.values))
     table = pd.DataFrame.from_dict(rows, "index", columns=["expected VI", "expected Binder", "clusters", "seconds"])
@@ -128,9 +128,11 @@ def adjusted_rand_index(method, items, n_draws, sizes):
     """Mean over three simulations."""
     found = []
     for seed in range(3):
-        made = pc.simulate.random_perturbation(items, 6, n_draws, 0.55, sizes=sizes, random_seed=seed)
-        answer = pc.consensus_partition(made.draws, "vi", method, n_clusters=6, random_seed=1, progressbar=False)
-        found.append(1 - pc.partition_loss(answer, made.truth, "omari"))
+        made = pc.simulate.random_perturbation(items, 6, n_draws=n_draws, noise=0.55, sizes=sizes, random_seed=seed)
+        answer = pc.consensus_partition(
+            made.draws, loss="vi", method=method, n_clusters=6, random_seed=1, progressbar=False
+        )
+        found.append(1 - pc.partition_loss(answer, made.truth, loss="omari"))
     return sum(found) / len(found)
 
 
@@ -161,7 +163,7 @@ display(
 
 # %%
 draws = posteriors["galaxies"]
-three = {m: pc.consensus_partition(draws, "vi", m, random_seed=1) for m in ("greedy", "hierarchical", "rpm_em")}
+three = {m: pc.consensus_partition(draws, method=m, random_seed=1) for m in ("greedy", "hierarchical", "rpm_em")}
 display(pc.compare_partitions(draws, three))
 
 # %%

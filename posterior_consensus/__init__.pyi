@@ -18,6 +18,7 @@ from .answers.distances import pairwise_losses as pairwise_losses
 from .answers.embedding import item_embedding as item_embedding
 from .answers.item_uncertainty import ItemUncertainty as ItemUncertainty
 from .answers.item_uncertainty import item_uncertainty as item_uncertainty
+from .answers.loss_path import LossPath as LossPath
 from .answers.loss_path import loss_path as loss_path
 from .answers.merges import ClusterMerges as ClusterMerges
 from .answers.merges import cluster_merges as cluster_merges

@@ -32,7 +32,7 @@ def test_similarity_is_exact(draws, labels):
 @pytest.mark.parametrize("loss", ANSWERS)
 def test_expected_loss_of_their_partition(loss, draws):
     answer = ANSWERS[loss]
-    found = float(pc.expected_loss(draws, answer["labels"], loss)["expected_loss"])
+    found = float(pc.expected_loss(draws, answer["labels"], loss=loss)["expected_loss"])
     assert found == pytest.approx(answer["expected_loss"], rel=0, abs=1e-9)
 
 
@@ -53,5 +53,5 @@ def test_credible_ball(loss, draws):
 
 @pytest.mark.parametrize(("loss", "at_most"), [("vi", 2.08586147411061), ("binder", 0.16155064)])
 def test_greedy_search_does_as_well(loss, at_most, draws):
-    result = pc.consensus_partition(draws, loss, random_seed=1, progressbar=False)
+    result = pc.consensus_partition(draws, loss=loss, random_seed=1, progressbar=False)
     assert result.expected_loss <= at_most

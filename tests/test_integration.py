@@ -56,7 +56,7 @@ def test_a_file_of_arviz_holds_the_same_draws(posterior, tmp_path):
 def test_arviz_computes_on_the_distances(arviz, posterior):
     """The distances of the draws are a trace like any other."""
     draws = pc.as_partition_draws(posterior)
-    best = pc.consensus_partition(draws, "binder", random_seed=1, n_starts=2)
+    best = pc.consensus_partition(draws, loss="binder", random_seed=1, n_starts=2)
     distances = pc.credible_ball(draws, best).distances
     trace = xr.Dataset({"d": (("chain", "draw"), distances.values.reshape(2, 6))})
     assert float(arviz.mcse(trace)["d"]) == pytest.approx(best.mcse, rel=1e-10)
@@ -152,5 +152,5 @@ def test_marginalised_posterior_of_pymc(marginalised, arviz, tmp_path):
     table = arviz.summary(relabelled, var_names=["mu"])
     assert np.allclose(table["mean"].astype(float), [-5.0, 5.0], atol=0.6)
     new = pc.allocation_probabilities(model, idata, observed={"y": np.array([-5.1, 5.0])}, progressbar=False)
-    predicted = pc.predict_allocation(new, summary.draws, summary.consensus)
+    predicted = pc.predict_allocation(new, summary.draws, partition=summary.consensus)
     assert_array_equal(predicted["cluster"].values, labels[[0, 3]])

@@ -24,9 +24,9 @@ def test_disagreement_distance():
     disagreeing = [p for p in pairs if (one[p[0]] == one[p[1]]) != (other[p[0]] == other[p[1]])]
     assert disagreeing == [(0, 1), (1, 2), (2, 3), (3, 4)]
     n = len(one)
-    assert pc.partition_loss(one, other, "binder") * n / (n - 1) == pytest.approx(0.4)
-    assert pc.partition_loss(one, one, "binder") == 0
-    apart = pc.partition_loss(np.zeros(n, int), np.arange(n), "binder")
+    assert pc.partition_loss(one, other, loss="binder") * n / (n - 1) == pytest.approx(0.4)
+    assert pc.partition_loss(one, one, loss="binder") == 0
+    apart = pc.partition_loss(np.zeros(n, int), np.arange(n), loss="binder")
     assert apart * n / (n - 1) == pytest.approx(1)  # every pair disagrees
 
 

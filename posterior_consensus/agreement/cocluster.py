@@ -91,10 +91,10 @@ def _as_draws(labels: xr.DataArray) -> PartitionDraws:
 
 def cocluster(
     table: Any,
+    *,
     n_row_clusters: int,
     n_column_clusters: int,
     n_clusterings: int = 10,
-    *,
     n_rounds: int = 4,
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
     progressbar: bool = True,
@@ -164,7 +164,7 @@ def cocluster(
     --------
     >>> import numpy as np, posterior_consensus as pc
     >>> table = np.kron([[5, 0, 1], [0, 4, 4]], np.ones((3, 2), int))
-    >>> found = pc.cocluster(table, 2, 3, n_clusterings=2, random_seed=1)
+    >>> found = pc.cocluster(table, n_row_clusters=2, n_column_clusters=3, n_clusterings=2, random_seed=1)
     >>> found.row_labels.values
     array([[0, 0, 0, 1, 1, 1],
            [0, 0, 0, 1, 1, 1]], dtype=int32)

@@ -17,8 +17,8 @@ from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.evaluate.expectation import loss_and_error, mean_between, mean_loss
-from posterior_consensus.losses.lookup import as_loss, is_binder, needed_by
-from posterior_consensus.losses.partition_losses import LOSSES, jaccard
+from posterior_consensus.losses.lookup import as_loss, with_parameters
+from posterior_consensus.losses.partition_losses import jaccard
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import as_generator, as_numbers, check_count
@@ -120,16 +120,16 @@ def agreement_path(
     >>> path.groups
     [[0, 1], [2]]
     """
-    record = as_loss("vi" if loss is None else loss)
+    record = as_loss(loss, kind=PartitionLoss)
     _plain(record)
     several = _several(draws)
     if several is None:
         given = _of_chains(as_draws(draws))
     else:
-        needs = {f"loss {record.name!r}": needed_by(record)}
+        needs = {f"loss {record.name!r}": record.needs}
         given = _of_analyses([as_source(one, needs) for one in several.values()], list(several))
     n_matrices = len(given.sources) + 1
-    by_pairs = is_binder(record) and memory.fits(8 * n_matrices * given.sources[0].n_items ** 2)
+    by_pairs = record.needs == "pairs" and memory.fits(8 * n_matrices * given.sources[0].n_items ** 2)
     chains = [_Chain(source, record, by_pairs) for source in given.sources]
     if n_starts is not None:
         check_count("n_starts", n_starts)
@@ -207,8 +207,8 @@ def _settle(chains: list[_Chain], estimates: list[Labels], price: float, rng: np
 def _plain(loss: PartitionLoss) -> PartitionLoss:
     """The loss between two estimates: with equal costs."""
     if "a" in loss.parameters:
-        return LOSSES[loss.name.partition("(")[0]](a=1.0)
-    if any(terms.get("B") != terms.get("C") for terms in (loss.numerator, loss.denominator)):
+        return with_parameters(loss, a=1.0)
+    if not loss.is_symmetric:
         raise ValueError(f"`loss` must be symmetric, or binder or vi with any costs; got {loss.name!r}.")
     return loss
 
@@ -217,7 +217,7 @@ def _with_price(loss: PartitionLoss, price: float) -> PartitionLoss:
     """The loss whose mean over draws of weight 1 and estimates of weight `price` is the sum of the two."""
     if "a" not in loss.parameters:
         return loss
-    return LOSSES[loss.name.partition("(")[0]](a=(float(loss.parameters["a"]) + price) / (1.0 + price))
+    return with_parameters(loss, a=(float(loss.parameters["a"]) + price) / (1.0 + price))
 
 
 class _Given(NamedTuple):

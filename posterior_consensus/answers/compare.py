@@ -19,7 +19,7 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.evaluate.expectation import loss_matrix
 from posterior_consensus.evaluate.similarity import batch_shifts, similarity_errors
-from posterior_consensus.losses.lookup import as_metric, loss_of
+from posterior_consensus.losses.lookup import as_loss, as_metric
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
@@ -207,7 +207,7 @@ def compare_posteriors(
     3          0.167     0.5   0.0
     """
     a, b = as_draws(a), as_draws(b)
-    metric = as_metric(loss_of(loss), "a distance")
+    metric = as_metric(as_loss(loss, kind=PartitionLoss), "a distance")
     check_count("n_draws", n_draws)
     memory.check(64 * a.n_items**2, f"The similarity matrices of {a.n_items} items and what they are compared by")
     order = b.items.order_of(a.items, "b")

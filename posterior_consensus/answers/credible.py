@@ -13,7 +13,7 @@ import xarray as xr
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import distinct_rows
 from posterior_consensus.evaluate.expectation import loss_matrix
-from posterior_consensus.losses.lookup import as_metric, loss_of
+from posterior_consensus.losses.lookup import as_loss, as_metric
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
@@ -127,7 +127,7 @@ def credible_ball(
     array([[0, 0, 0, 0]], dtype=int32)
     """
     draws = as_draws(draws)
-    metric = as_metric(loss_of(loss, partition), "a ball")
+    metric = as_metric(as_loss(loss, partition, kind=PartitionLoss), "a ball")
     prob = check_between("prob", prob, 1)
     center = draws.as_labels(partition)
     distances = loss_matrix(center[np.newaxis], draws, metric)[0]

@@ -21,7 +21,7 @@ from posterior_consensus.ensemble.labels import LabelsInMemory
 from posterior_consensus.ensemble.partitions import HasLabels, Labels
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.evaluate.expectation import Floats, loss_matrix, one_or_many
-from posterior_consensus.losses.lookup import loss_of
+from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
@@ -279,7 +279,7 @@ def partition_density(
     >>> density.contains([[0, 1, 0, 1, 0, 1], [0, 0, 0, 0, 0, 0]], 0.95).values
     array([ True, False])
     """
-    record, rng = loss_of(loss), as_generator(random_seed)
+    record, rng = as_loss(loss, kind=PartitionLoss), as_generator(random_seed)
     given = None if bandwidth is None else check_above("bandwidth", bandwidth, 0.0)
     all_draws = as_draws(draws).labels_only().without_zero_weights()
     step = 1

@@ -12,7 +12,7 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.partitions import is_partition
 from posterior_consensus.evaluate.expectation import Floats, all_losses, loss_matrix
-from posterior_consensus.losses.lookup import loss_of
+from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.runtime import memory
 from posterior_consensus.sources.door import as_draws
@@ -63,7 +63,7 @@ def pairwise_losses(draws: Any, others: Any = None, *, loss: str | PartitionLoss
            [1., 2., 0.]])
     """
     draws = as_draws(draws)
-    record = loss_of(loss)
+    record = as_loss(loss, kind=PartitionLoss)
     if is_partition(others):
         others = draws.as_labels(others, "others")[np.newaxis]
     columns = draws if others is None else same_items(as_draws(others), draws.items, "others")

@@ -3,45 +3,127 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import xarray as xr
 
 from posterior_consensus.consensus import consensus_partition
 from posterior_consensus.consensus.methods import check_no_method
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.evaluate.expectation import draw_losses, mean_loss, partition_loss
+from posterior_consensus.losses.lookup import loss_attrs, loss_from
 from posterior_consensus.losses.partition_losses import binder, vi
 from posterior_consensus.losses.record import PartitionLoss
-from posterior_consensus.results.storage import stored
+from posterior_consensus.results import display
+from posterior_consensus.results.storage import Stored, reading, stored
 from posterior_consensus.runtime.arguments import as_generator, check_between
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.sources.door import as_draws
 
 Floats = npt.NDArray[np.float64]
 
+_DIM = "value_on_path"  # where it is stored
+_COLUMNS = (
+    "n_clusters",
+    "expected_loss",
+    "mcse",
+    "ess",
+    "expected_binder",
+    "expected_vi",
+    "distance_to_previous",
+)
 _SAME = 1e-12  # of an expected loss: sums in another order differ by rounding
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LossPath(Stored):
+    """The partitions of least expected loss along the parameter of a loss; made by :func:`loss_path`.
+
+    Attributes
+    ----------
+    partitions : xarray.DataArray of shape (n_values, n_items), dtype int32
+        The partition found for each value, over ``tau`` or ``a``.
+    table : xarray.Dataset
+        Over the same dimension, with the coordinate ``a``: ``n_clusters``; ``expected_loss`` at that value, its
+        ``mcse`` and effective sample size ``ess``, below 100 of which the error is rough; ``expected_binder`` and
+        ``expected_vi``, the same measures for all values, so that the partitions can be compared;
+        ``distance_to_previous``, the variation of information in bits to the partition of the value before, NaN for
+        the first: 0 along a plateau.
+    loss : PartitionLoss
+        The loss with the default of its parameter.
+    n_draws : int
+    """
+
+    partitions: xr.DataArray
+    table: xr.Dataset
+    loss: PartitionLoss
+    n_draws: int
+
+    @property
+    def parameter(self) -> str:
+        """The pair threshold "tau" of Binder's loss, or the cost "a" of VI."""
+        return str(self.partitions.dims[0])
+
+    def to_dataset(self) -> xr.Dataset:
+        """Partitions and table as a Dataset that any file format holds."""
+        renamed = {self.parameter: _DIM}
+        table = self.table.rename(renamed).drop_vars("a", errors="ignore")
+        variables: dict[str, Any] = {"labels_on_path": self.partitions.rename(renamed).drop_vars("a", errors="ignore")}
+        variables |= {f"{name}_on_path": table[name] for name in _COLUMNS}
+        attrs: dict[str, Any] = loss_attrs(self.loss, "path_") | {"path_draws": self.n_draws}
+        return stored(self.partitions[0].drop_vars([self.parameter, "a"]), variables, attrs)
+
+    @classmethod
+    def from_dataset(cls, dataset: xr.Dataset | xr.DataTree) -> Self:
+        """Make the result again that :meth:`to_dataset` stored, as other results do."""
+        with reading(dataset, cls.__name__) as read:
+            loss = loss_from(read.attrs, "path_")
+            dim, _ = _family(loss.name)
+            partitions = read["labels_on_path"].rename({_DIM: dim}).rename("partitions")
+            columns = {name: read[f"{name}_on_path"].rename({_DIM: dim}) for name in _COLUMNS}
+            costs = {"a": (dim, _costs(dim, partitions[dim].values))}
+            table, n_draws = xr.Dataset(columns).assign_coords(costs), int(read.attrs["path_draws"])
+            return cls(partitions=partitions.assign_coords(costs), table=table, loss=loss, n_draws=n_draws)
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A row for each value."""
+        return self.table.to_dataframe()[[*({"a"} - {self.parameter}), *_COLUMNS]]
+
+    def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
+        values, clusters = self.table[self.parameter].values, self.table["n_clusters"].values
+        same = int(np.sum(self.table["distance_to_previous"].values[1:] == 0))
+        facts = [
+            ("loss", f"{self.loss.name}{f', {self.loss.unit}' if self.loss.unit else ''}"),
+            ("clusters", f"{clusters.min()} to {clusters.max()}"),
+            ("same as before", f"{same} of {display.counted(values.size - 1, 'step')}"),
+            ("draws", str(self.n_draws)),
+            *display.about_errors(self.table["ess"]),
+        ]
+        title = f"LossPath: {display.counted(values.size, 'value')} of {self.parameter}"
+        return f"{title} from {values[0]:g} to {values[-1]:g}", facts, self.to_dataframe()
 
 
 def loss_path(
     draws: Any,
-    loss: Literal["binder", "vi"] = "vi",
-    values: npt.ArrayLike | None = None,
     *,
+    loss: Literal["binder", "vi"] | None = None,
+    values: npt.ArrayLike | None = None,
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
     progressbar: bool = True,
     **options: Any,
-) -> xr.Dataset:
+) -> LossPath:
     """Find the consensus partition for many values of the loss's parameter, from coarse to fine or back.
 
     Parameters
     ----------
     draws : PartitionDraws or any posterior that :func:`summarize` takes
-    loss : {"vi", "binder"}
-        Whose parameter is varied.
+    loss : {"vi", "binder"}, optional
+        Whose parameter is varied; by default "vi".
     values : array_like, optional
         For "vi" the costs a in (0, 2), by default 0.1, 0.2, ..., 1.9, from fine to coarse; for "binder" the pair
         thresholds tau in (0, 1), by default 0.05, 0.1, ..., 0.95, from coarse to fine. They are sorted.
@@ -54,12 +136,7 @@ def loss_path(
 
     Returns
     -------
-    xarray.Dataset
-        Over the dimension ``tau`` (with the coordinate ``a``) or ``a``: ``labels``, with the items' dimension too;
-        ``n_clusters``; ``expected_loss`` at that value, its ``mcse`` and effective sample size ``ess``, below 100 of
-        which the error is rough; ``expected_binder`` and ``expected_vi``, the same measures for all values, so that the
-        partitions can be compared; ``distance_to_previous``, the variation of
-        information in bits to the partition of the value before, NaN for the first: 0 along a plateau.
+    LossPath
 
     Raises
     ------
@@ -82,50 +159,51 @@ def loss_path(
     --------
     >>> import posterior_consensus as pc
     >>> draws = [[0, 0, 1, 1], [0, 1, 2, 2], [0, 0, 1, 2], [0, 0, 0, 0]]
-    >>> path = pc.loss_path(draws, "binder", values=[0.2, 0.5, 0.9], random_seed=1)
-    >>> path["n_clusters"].values
+    >>> path = pc.loss_path(draws, loss="binder", values=[0.2, 0.5, 0.9], random_seed=1)
+    >>> path.table["n_clusters"].values
     array([1, 2, 4])
-    >>> path["labels"].sel(tau=0.5).values
+    >>> path.partitions.sel(tau=0.5).values
     array([0, 0, 1, 1], dtype=int32)
-    >>> path["distance_to_previous"].values
+    >>> path.table["distance_to_previous"].values
     array([nan,  1.,  1.])
     """
     draws = as_draws(draws)
     check_no_method(loss)
     dim, factory = _family(loss)
     grid = _grid(dim, values)
-    a = 2 * (1 - grid) if dim == "tau" else grid
+    a = _costs(dim, grid)
     rng = as_generator(random_seed)
     searches = track(a, "Loss path", progressbar=progressbar)
     found = np.stack([_search(draws, factory(float(one)), rng, options) for one in searches])
     labels, losses = _best_for_each(draws, found, a, factory)
-    measure = {"loss": loss.lower(), "unit": factory().unit}
     distances = [partition_loss(before, after) for before, after in pairwise(labels)]
-    path = stored(
-        draws.items.array(labels[0], "labels"),
-        {
-            dim: (dim, grid, {"long_name": "pair threshold" if dim == "tau" else "cost of separating"}),
-            "a": (dim, a, {"long_name": "cost of separating"}),
-            "labels": ((dim, draws.items.dim), labels),
-            "n_clusters": (dim, labels.max(axis=1).astype(np.int64) + 1),
-            "expected_loss": (dim, draws.samples.mean(losses), measure),
-            "mcse": (dim, draws.samples.mcse(losses), measure),
-            "ess": (dim, draws.samples.ess(losses)),
-            "expected_binder": (dim, mean_loss(draws, labels, binder()), {"loss": "binder", "unit": ""}),
-            "expected_vi": (dim, mean_loss(draws, labels, vi()), {"loss": "vi", "unit": "bits"}),
-            "distance_to_previous": (dim, np.array([np.nan, *distances]), {"loss": "vi", "unit": "bits"}),
-        },
-        {"loss": loss.lower(), "n_draws": draws.n_draws},
+    columns = (
+        labels.max(axis=1).astype(np.int64) + 1,
+        draws.samples.mean(losses),
+        draws.samples.mcse(losses),
+        draws.samples.ess(losses),
+        mean_loss(draws, labels, binder()),
+        mean_loss(draws, labels, vi()),
+        np.array([np.nan, *distances]),
     )
-    return path.set_coords("a").assign_coords(draws.items.coords)
+    coords: dict[str, Any] = {dim: (dim, grid), "a": (dim, a)}
+    named = {name: (dim, column) for name, column in zip(_COLUMNS, columns, strict=True)}
+    table = stored(draws.items.array(labels[0], "labels"), coords | named).set_coords("a")
+    partitions = draws.items.partition_array(labels, dim, "partitions").assign_coords(coords)
+    return LossPath(partitions=partitions, table=table, loss=factory(), n_draws=draws.n_draws)
 
 
 def _family(loss: Any) -> tuple[str, Callable[..., PartitionLoss]]:
-    name = loss.lower() if isinstance(loss, str) else ""
+    name = "vi" if loss is None else loss.lower() if isinstance(loss, str) else ""
     if name not in ("binder", "vi"):
         given = repr(loss) if isinstance(loss, str) else f"{type(loss).__name__} {loss}"
         raise ValueError(f"`loss` must be 'binder' or 'vi', whose parameter is varied; got {given}.")
     return ("tau", binder) if name == "binder" else ("a", vi)
+
+
+def _costs(dim: str, values: Floats) -> Floats:
+    """VI's or Binder's cost of separating for each value of the parameter."""
+    return 2 * (1 - values) if dim == "tau" else values
 
 
 def _grid(dim: str, values: Any) -> Floats:
@@ -141,7 +219,7 @@ def _grid(dim: str, values: Any) -> Floats:
 def _search(
     draws: PartitionDraws, loss: PartitionLoss, rng: np.random.Generator, options: dict[str, Any]
 ) -> npt.NDArray[Any]:
-    return consensus_partition(draws, loss, random_seed=rng, progressbar=False, **options).labels.values
+    return consensus_partition(draws, loss=loss, random_seed=rng, progressbar=False, **options).labels.values
 
 
 def _best_for_each(

@@ -14,10 +14,9 @@ import xarray as xr
 from posterior_consensus.ensemble.items import cluster_names
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.evaluate.expectation import draw_losses, mean_loss
-from posterior_consensus.kernels.loss import LinearLoss
-from posterior_consensus.losses.lookup import needed_by, objective_of
-from posterior_consensus.losses.record import Objective, PairLoss
+from posterior_consensus.evaluate.expectation import compared_losses, mean_loss
+from posterior_consensus.losses.lookup import as_loss
+from posterior_consensus.losses.record import Loss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime.progress import track
@@ -59,7 +58,7 @@ class ClusterMerges(Stored):
     table: xr.Dataset = field(
         metadata=stored_as.table("merged_{}", (*_NUMBERS, *_COLUMNS), {"n_clusters": "merged_to"})
     )
-    loss: Objective = field(metadata=stored_as.loss("merged_"))
+    loss: Loss = field(metadata=stored_as.loss("merged_"))
     names: tuple[Hashable, ...] = field(metadata=stored_as.names("merged_names"))
     n_draws: int | None = field(metadata=stored_as.attribute("merged_draws"))
 
@@ -78,7 +77,7 @@ class ClusterMerges(Stored):
 
 
 def cluster_merges(
-    draws: Any, partition: Any, *, loss: str | Objective | None = None, progressbar: bool = True
+    draws: Any, partition: Any, *, loss: str | Loss | None = None, progressbar: bool = True
 ) -> ClusterMerges:
     """Merge a partition's clusters two by two, each time those whose union raises the expected loss least.
 
@@ -128,14 +127,14 @@ def cluster_merges(
     2               1       2           0.16
     1               0       3           0.56
     """
-    record = objective_of(loss, partition)
-    source = as_source(draws, {f"loss {record.name!r}": needed_by(record)})
+    record = as_loss(loss, partition)
+    source = as_source(draws, {f"loss {record.name!r}": record.needs})
     labels = source.as_labels(partition)
     given = source.items.in_order(partition)
     partitions, merged = _merged(source, labels, record, progressbar)
     coords = {"n_clusters": np.arange(len(partitions), 0, -1)}
     columns = dict(zip(_NUMBERS, merged.T, strict=True))
-    columns |= dict(zip(_COLUMNS, _losses(source, partitions, record), strict=True))
+    columns |= dict(zip(_COLUMNS, compared_losses(source, partitions, record, 0), strict=True))
     return ClusterMerges(
         partitions=source.items.partition_array(partitions, "n_clusters", "partitions").assign_coords(coords),
         table=xr.Dataset({name: ("n_clusters", column) for name, column in columns.items()}, coords),
@@ -146,15 +145,14 @@ def cluster_merges(
 
 
 def _merged(
-    source: PairSource, labels: Labels, loss: Objective, progressbar: bool
+    source: PairSource, labels: Labels, loss: Loss, progressbar: bool
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
     """Canonical labels (K, n) of the partition and after each merge, and the two clusters that it took (K, 2)."""
     n_clusters = int(labels.max()) + 1
     nodes, partitions, merged = list(range(n_clusters)), [labels], [(-1, -1)]
-    additive = _is_additive(loss, labels.size)
     raises: dict[tuple[int, int], float] = {}
     for made in track(range(n_clusters, 2 * n_clusters - 1), "Merges", progressbar=progressbar):
-        if not additive:
+        if not loss.is_linear:
             raises.clear()
         pairs = [(i, j) for j in range(len(nodes)) for i in range(j)]
         asked = [(i, j) for i, j in pairs if (nodes[i], nodes[j]) not in raises]
@@ -173,26 +171,6 @@ def _merged(
     return np.stack(partitions), np.array(merged, np.int64)
 
 
-def _is_additive(loss: Objective, n_items: int) -> bool:
-    """Whether the loss of a partition is a sum over its clusters, up to a constant."""
-    if isinstance(loss, PairLoss):
-        return loss.item_terms is not None
-    return isinstance(loss.arrays(n_items), LinearLoss)
-
-
 def _union(labels: Labels, i: int, j: int) -> Labels:
     """The canonical labels with cluster j, of the larger number, in cluster i."""
     return np.where(labels == j, i, labels - (labels > j)).astype(np.int32)
-
-
-def _losses(source: PairSource, partitions: npt.NDArray[np.int32], loss: Objective) -> tuple[Floats, ...]:
-    """Expected losses and differences to the first, each with its error, and the smaller effective sample size."""
-    unknown = np.full(len(partitions), np.nan)
-    if source.n_draws is None or isinstance(loss, PairLoss):
-        expected = mean_loss(source, partitions, loss)
-        return expected, unknown, expected - expected[0], unknown, unknown
-    samples = source.as_draws().samples
-    losses = draw_losses(partitions, source.as_draws(), loss)
-    more = losses - losses[0]
-    ess = np.fmin(samples.ess(losses), samples.ess(more))
-    return samples.mean(losses), samples.mcse(losses), samples.mean(more), samples.mcse(more), ess

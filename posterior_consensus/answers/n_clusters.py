@@ -14,9 +14,9 @@ import xarray as xr
 
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.evaluate.expectation import draw_losses, mean_loss
-from posterior_consensus.losses.lookup import needed_by, objective_of
-from posterior_consensus.losses.record import Objective, PairLoss
+from posterior_consensus.evaluate.expectation import compared_losses, mean_loss
+from posterior_consensus.losses.lookup import as_loss
+from posterior_consensus.losses.record import Loss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime.arguments import as_generator, check_count
@@ -60,7 +60,7 @@ class LossByNClusters(Stored):
     table: xr.Dataset = field(
         metadata=stored_as.table("{}_by_n_clusters", _COLUMNS, {"n_clusters": "number_of_clusters"})
     )
-    loss: Objective = field(metadata=stored_as.loss("by_n_clusters_"))
+    loss: Loss = field(metadata=stored_as.loss("by_n_clusters_"))
     n_draws: int | None = field(metadata=stored_as.attribute("by_n_clusters_draws"))
 
     @property
@@ -94,7 +94,7 @@ class LossByNClusters(Stored):
 def loss_by_n_clusters(
     draws: Any,
     *,
-    loss: str | Objective | None = None,
+    loss: str | Loss | None = None,
     n_clusters: Iterable[int] | None = None,
     n_starts: int | None = None,
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
@@ -127,8 +127,8 @@ def loss_by_n_clusters(
     Raises
     ------
     ValueError
-        If a number of clusters is not between 1 and the number of items, there is none, the loss is "kcc" and none is
-        given, the loss needs draws and a similarity matrix alone is given, or the draws are invalid as
+        If a number of clusters is not between 1 and the number of items, there is none, the loss is "within_variance"
+        and none is given, the loss needs draws and a similarity matrix alone is given, or the draws are invalid as
         :func:`as_partition_draws` says.
     TypeError
         If `n_clusters` are not whole numbers.
@@ -169,16 +169,18 @@ def loss_by_n_clusters(
     >>> found.partitions.sel(n_clusters=3).values
     array([0, 0, 1, 2], dtype=int32)
     """
-    record = objective_of(loss)
-    source = as_source(draws, {f"loss {record.name!r}": needed_by(record)})
+    record = as_loss(loss)
+    source = as_source(draws, {f"loss {record.name!r}": record.needs})
     rng = as_generator(random_seed)
-    if n_clusters is None and isinstance(record, PairLoss) and record.falls_with_clusters:
+    if n_clusters is None and record.falls_with_clusters:
         raise ValueError(f"loss {record.name!r} needs `n_clusters`: it falls with every further cluster.")
     search = _Search(source, record, n_starts, rng)
     numbers = _default_numbers(source, search) if n_clusters is None else _checked(n_clusters, source.n_items)
     search.along(numbers, progressbar)
     partitions = np.stack([search.found[k] for k in numbers])
-    columns = dict(zip(_COLUMNS, (*_losses(source, partitions, record), *_probabilities(source, numbers)), strict=True))
+    columns = dict(
+        zip(_COLUMNS, (*compared_losses(source, partitions, record), *_probabilities(source, numbers)), strict=True)
+    )
     coords = {"n_clusters": np.array(numbers, np.int64)}
     return LossByNClusters(
         partitions=source.items.partition_array(partitions, "n_clusters", "partitions").assign_coords(coords),
@@ -191,7 +193,7 @@ def loss_by_n_clusters(
 class _Search:
     """The best partition found so far for each number of clusters."""
 
-    def __init__(self, source: PairSource, loss: Objective, n_starts: int | None, rng: np.random.Generator) -> None:
+    def __init__(self, source: PairSource, loss: Loss, n_starts: int | None, rng: np.random.Generator) -> None:
         self._source, self._loss, self._n_starts, self._rng = source, loss, n_starts, rng
         self.found: dict[int, Labels] = {}
         self._values: dict[int, float] = {}
@@ -288,20 +290,6 @@ def _checked(n_clusters: Any, n_items: int) -> list[int]:
     if numbers[-1] > n_items:
         raise ValueError(f"`n_clusters` must lie between 1 and the number of items, {n_items}; got {numbers[-1]}.")
     return numbers
-
-
-def _losses(source: PairSource, partitions: npt.NDArray[Any], loss: Objective) -> tuple[Floats, ...]:
-    """Expected losses, differences to the least, the errors of both, and the smaller effective sample size."""
-    unknown = np.full(len(partitions), np.nan)
-    if source.n_draws is None or isinstance(loss, PairLoss):
-        expected = mean_loss(source, partitions, loss)
-        return expected, unknown, expected - expected.min(), unknown, unknown
-    samples = source.as_draws().samples
-    losses = draw_losses(partitions, source.as_draws(), loss)
-    expected = samples.mean(losses)
-    more = losses - losses[expected.argmin()]
-    ess = np.fmin(samples.ess(losses), samples.ess(more))
-    return expected, samples.mcse(losses), samples.mean(more), samples.mcse(more), ess
 
 
 def _probabilities(source: PairSource, numbers: list[int]) -> tuple[Floats, Floats]:

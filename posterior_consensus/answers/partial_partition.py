@@ -238,7 +238,7 @@ def partial_partition(
 
 def _loss(complete: Any) -> PartitionLoss:
     try:
-        return as_loss(complete)
+        return as_loss(complete, kind=PartitionLoss)
     except (TypeError, ValueError) as error:
         raise type(error)(str(error).replace("`loss`", "`complete`")) from None
 

@@ -173,7 +173,7 @@ def completed(
     From the consensus of all items, changed so that it agrees with the sure clusters, open items move one by one.
     """
     asked: dict[str, Any] = {"random_seed": rng, "seconds": seconds, "progressbar": progressbar}
-    free = consensus_partition(draws, loss, **asked).labels.values
+    free = consensus_partition(draws, loss=loss, **asked).labels.values
     partition = _agreeing(free, labels)
     most = max(draws.most_clusters, int(partition.max()) + 1)
     memory.check(4.0 * int(draws.starts[-1]) * most, f"A search among {most} clusters", "Thin the draws.")

@@ -167,7 +167,7 @@ def find_particles(
     effort: Effort | None = None,
 ) -> Particles:
     """Do what :func:`particles` does; `one`, a partition of all items, is the answer if there is one."""
-    record = as_loss("vi" if loss is None else loss)
+    record = as_loss(loss, kind=PartitionLoss)
     effort = effort or _LONG
     check_count("n_starts", n_starts)
     most = check_count("max_particles", max_particles)

@@ -10,7 +10,7 @@ import xarray as xr
 from posterior_consensus.ensemble.allocations import AllocationProbabilities
 
 
-def predict_allocation(new: AllocationProbabilities, known: AllocationProbabilities, partition: Any) -> xr.Dataset:
+def predict_allocation(new: AllocationProbabilities, known: AllocationProbabilities, *, partition: Any) -> xr.Dataset:
     """Probabilities with which new observations belong to the clusters of a partition of the known ones.
 
     Parameters
@@ -50,7 +50,7 @@ def predict_allocation(new: AllocationProbabilities, known: AllocationProbabilit
     >>> import posterior_consensus as pc
     >>> known = pc.as_allocation_probabilities([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]])
     >>> new = pc.as_allocation_probabilities([[[0.2, 0.7, 0.1]]])
-    >>> pc.predict_allocation(new, known, [0, 1])["probability"].values
+    >>> pc.predict_allocation(new, known, partition=[0, 1])["probability"].values
     array([[0.2, 0.7]])
     """
     for name, draws in (("new", new), ("known", known)):

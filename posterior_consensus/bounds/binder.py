@@ -54,7 +54,7 @@ def binder_bound(
     budget: Budget,
     progressbar: bool = False,
 ) -> Bound:
-    """Bound the least expected loss from below for a loss that :func:`is_binder`.
+    """Bound the least expected loss from below for Binder's loss with any costs.
 
     Parameters
     ----------

@@ -60,14 +60,14 @@ class Deadline:
         """Set a share of what is left aside."""
         return Deadline(share * self.left)
 
-    def extra(self, share: float) -> Foreseen:
+    def extra(self, share: float) -> WorkBudget:
         """As many seconds as the share of what is left, which go from it: a time limit is a promise."""
         seconds = share * self.left
         self._deadline -= seconds
-        return Foreseen(seconds)
+        return WorkBudget(seconds)
 
 
-class Foreseen:
+class WorkBudget:
     """Estimated seconds: the same work for the same problem, on any machine and however busy it is."""
 
     def __init__(self, seconds: float) -> None:
@@ -92,12 +92,12 @@ class Foreseen:
         """Leave it to the number of pieces."""
         return float("inf"), self.left / seconds_a_piece
 
-    def part(self, share: float) -> Foreseen:
+    def part(self, share: float) -> WorkBudget:
         """Set a share of what is left aside."""
         seconds = share * self.left
         self._left -= seconds
-        return Foreseen(seconds)
+        return WorkBudget(seconds)
 
-    def extra(self, share: float) -> Foreseen:
+    def extra(self, share: float) -> WorkBudget:
         """As much as a share of what is left, beyond it."""
-        return Foreseen(share * self.left)
+        return WorkBudget(share * self.left)

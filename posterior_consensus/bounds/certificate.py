@@ -11,12 +11,12 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus.bounds.bound import relative_gap, status
-from posterior_consensus.bounds.budget import Budget, Deadline, Foreseen
+from posterior_consensus.bounds.budget import Budget, Deadline, WorkBudget
 from posterior_consensus.bounds.methods import BOUNDS, family_of, too_many_pairs
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.evaluate.expectation import mean_loss
-from posterior_consensus.losses.lookup import needed_by, objective_of
-from posterior_consensus.losses.record import Objective
+from posterior_consensus.losses.lookup import as_loss
+from posterior_consensus.losses.record import Loss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
 from posterior_consensus.results.work import Info
@@ -41,7 +41,7 @@ class Certificate(Stored):
     expected_loss : float
         That of the partition, in the loss's unit.
     lower_bound : float
-        No partition's expected loss is below it; for "kcc", of no partition with as many clusters or fewer.
+        No partition's expected loss is below it; for "within_variance", of no partition with as many clusters or fewer.
     method : str
         How the bound was found: the most laborious kind of work that was needed.
     seconds : float
@@ -57,7 +57,7 @@ class Certificate(Stored):
     """
 
     partition: xr.DataArray = field(metadata=stored_as.array("certified_partition", of_items=True))
-    loss: Objective = field(metadata=stored_as.loss("certificate_"))
+    loss: Loss = field(metadata=stored_as.loss("certificate_"))
     expected_loss: float = field(metadata=stored_as.number("certified_loss", measured=True))
     lower_bound: float = field(metadata=stored_as.number("certified_lower_bound", measured=True))
     method: str = field(metadata=stored_as.attribute("certificate_method"))
@@ -113,8 +113,8 @@ def _digits(value: Any) -> str:
 def certify(
     draws: Any,
     partition: Any,
-    loss: str | Objective | None = None,
     *,
+    loss: str | Loss | None = None,
     seconds: float | None = None,
     progressbar: bool = True,
 ) -> Certificate:
@@ -127,9 +127,9 @@ def certify(
         As a rule the consensus under the same loss: the better it is, the faster the proof.
     loss : str, PartitionLoss or PairLoss, optional
         A loss for which there is a bounding method: "binder", or ``binder(a)`` with any costs; "vi"; the other metrics,
-        "jaccard", "nvi", "id" and "nid"; and "kcc", the objective of k-means on the one-hot matrix, at the partition's
-        number of clusters. By default the one that the partition was found under, if it is a result, else "vi". A
-        similarity matrix alone takes Binder's losses and "kcc".
+        "jaccard", "nvi", "id" and "nid"; and "within_variance", the objective of k-means on the one-hot matrix, at the
+        partition's number of clusters. By default the one that the partition was found under, if it is a result, else
+        "vi". A similarity matrix alone takes Binder's losses and "within_variance".
     seconds : float, optional
         Time limit. The bound that is reached by then depends on the machine. By default a fixed amount of work is done,
         about a minute's, or less where the optimum is proven before.
@@ -166,9 +166,10 @@ def certify(
     half the mean loss between draws matched with draws far from them. These two bounds leave a gap where the posterior
     is wide. The background pages derive them and say how large it was on examples.
 
-    The bound for "kcc" is a semidefinite relaxation over the partitions with as many clusters or fewer. Multipliers in
-    closed form prove a partition with clear clusters at the cost of an eigendecomposition. Others are found by steps of
-    one eigendecomposition each, and for more items than the budget has steps for the spectral bound is left.
+    The bound for "within_variance" is a semidefinite relaxation over the partitions with as many clusters or fewer.
+    Multipliers in closed form prove a partition with clear clusters at the cost of an eigendecomposition. Others are
+    found by steps of one eigendecomposition each, and for more items than the budget has steps for the spectral bound
+    is left.
 
     References
     ----------
@@ -181,20 +182,20 @@ def certify(
     --------
     >>> import posterior_consensus as pc
     >>> draws = [[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 1]]
-    >>> proof = pc.certify(draws, [0, 0, 1, 1], "binder")
+    >>> proof = pc.certify(draws, [0, 0, 1, 1], loss="binder")
     >>> proof.status, proof.lower_bound
     ('optimal', 0.09375)
     """
-    record = objective_of(loss, partition)
-    source = as_source(draws, {f"loss {record.name!r}": needed_by(record)})
+    record = as_loss(loss, partition)
+    source = as_source(draws, {f"loss {record.name!r}": record.needs})
     if seconds is not None:
         check_seconds(seconds)
-    budget = Foreseen(_SECONDS) if seconds is None else Deadline(float(seconds))
+    budget = WorkBudget(_SECONDS) if seconds is None else Deadline(float(seconds))
     return certificate_within(budget, source, partition, record, progressbar=progressbar)
 
 
 def certificate_within(
-    budget: Budget, source: PairSource, partition: Any, record: Objective, *, progressbar: bool
+    budget: Budget, source: PairSource, partition: Any, record: Loss, *, progressbar: bool
 ) -> Certificate:
     """Do what :func:`certify` does with no more work than the budget holds."""
     family = family_of(record)
@@ -225,7 +226,7 @@ def certificate_within(
 
 
 def quick_certificate(
-    source: PairSource, partition: Any, record: Objective, *, seconds: float | None, progressbar: bool
+    source: PairSource, partition: Any, record: Loss, *, seconds: float | None, progressbar: bool
 ) -> tuple[Certificate | None, str]:
     """A certificate for little work, where it can be of use; else None, and why there is none, as a sentence.
 
@@ -235,7 +236,7 @@ def quick_certificate(
         return None, ""
     if source.n_items * (source.n_draws or 1) > _MOST_LABELS:
         return None, f"No certificate was computed, as there are more than {_MOST_LABELS:,} labels."
-    budget = Foreseen(min(_QUICK_SECONDS, np.inf if seconds is None else seconds))
+    budget = WorkBudget(min(_QUICK_SECONDS, np.inf if seconds is None else seconds))
     try:
         return certificate_within(budget, source, partition, record, progressbar=progressbar), ""
     except MemoryError:

@@ -8,17 +8,16 @@ from typing import NamedTuple
 
 from posterior_consensus.bounds.binder import BYTES_A_PAIR, binder_bound
 from posterior_consensus.bounds.bound import Bound
-from posterior_consensus.bounds.budget import Budget, Foreseen
+from posterior_consensus.bounds.budget import Budget, WorkBudget
 from posterior_consensus.bounds.matching import matching_bound
 from posterior_consensus.bounds.sdp import sum_of_squares_bound
 from posterior_consensus.bounds.vi import seconds_to_begin, vi_bound
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.losses.lookup import is_binder
-from posterior_consensus.losses.pair_losses import kcc
+from posterior_consensus.losses.pair_losses import within_variance
 from posterior_consensus.losses.partition_losses import vi
-from posterior_consensus.losses.record import Objective, PartitionLoss
+from posterior_consensus.losses.record import Loss, PartitionLoss
 from posterior_consensus.runtime import memory
 
 _BYTES_A_PAIR = 160  # of matrices of items x items, with room for the triangles: 5,000 items in 4 GB
@@ -29,18 +28,22 @@ _MATCHING_SHARE = 0.1
 class Family(NamedTuple):
     """Losses with one bounding method: ``bound(draws, loss, incumbent, *, budget, progressbar) -> Bound``."""
 
-    contains: Callable[[Objective], bool]
+    contains: Callable[[Loss], bool]
     bound: Callable[..., Bound]
     losses: str
 
 
-def is_vi(loss: Objective) -> bool:
+def _is_binder(loss: Loss) -> bool:
+    return loss.as_binder() is not None
+
+
+def is_vi(loss: Loss) -> bool:
     """Whether the loss is the variation of information with equal costs."""
     return loss == vi()
 
 
-def _is_kcc(loss: Objective) -> bool:
-    return loss == kcc()
+def _is_within_variance(loss: Loss) -> bool:
+    return loss == within_variance()
 
 
 def _vi_bound(
@@ -70,30 +73,31 @@ def too_many_pairs(n_items: int) -> str:
     )
 
 
-def _is_metric(loss: Objective) -> bool:
-    return isinstance(loss, PartitionLoss) and loss.metric
+def _is_metric(loss: Loss) -> bool:
+    return loss.metric
 
 
 BOUNDS: dict[str, Family] = {
-    "binder": Family(is_binder, binder_bound, "'binder' with any costs"),
+    "binder": Family(_is_binder, binder_bound, "'binder' with any costs"),
     "vi": Family(is_vi, _vi_bound, "'vi'"),
-    "kcc": Family(_is_kcc, sum_of_squares_bound, "'kcc'"),
+    "within_variance": Family(_is_within_variance, sum_of_squares_bound, "'within_variance'"),
     "metrics": Family(_is_metric, matching_bound, "losses that are metrics ('jaccard', 'nvi', 'id', 'nid')"),
 }
 """Families of losses by name, the best method first."""
 
 
-def family_of(loss: Objective) -> Family | None:
+def family_of(loss: Loss) -> Family | None:
     """Return the family of a loss, recognised by its data and not by its name."""
     return next((family for family in BOUNDS.values() if family.contains(loss)), None)
 
 
-def quick_bound(draws: PairSource, loss: Objective, incumbent: Labels, n_starts: int) -> float | None:
+def quick_bound(draws: PairSource, loss: Loss, incumbent: Labels, n_starts: int) -> float | None:
     """Lower bound of a Binder loss for no more than the work of `n_starts` runs of a search; reproducible.
 
     None for other losses, and for more items than the memory budget allows: 5,000 by default.
     """
-    if not is_binder(loss) or not memory.fits(_BYTES_A_PAIR * draws.n_items**2):
+    record = loss.as_binder()
+    if record is None or not memory.fits(_BYTES_A_PAIR * draws.n_items**2):
         return None
     seconds = _SECONDS_A_PAIR * n_starts * draws.n_items**2
-    return binder_bound(draws, loss, incumbent, budget=Foreseen(seconds)).value
+    return binder_bound(draws, record, incumbent, budget=WorkBudget(seconds)).value

@@ -1,4 +1,4 @@
-"""A lower bound of the k-means objective "kcc" at a number of clusters, by semidefinite relaxation."""
+"""A lower bound of the k-means objective "within_variance" at a number of clusters, by semidefinite relaxation."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _BYTES_A_PAIR = 120
 
 @dataclass(frozen=True, kw_only=True)
 class RelaxationInfo(NumbersInfo):
-    """Record of the bound for the objective "kcc", and of the method "sdp".
+    """Record of the bound for the loss "within_variance", and of the method "sdp".
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class RelaxationInfo(NumbersInfo):
     n_iter : int
         Steps of the alternating direction method of multipliers; for the answer's number of clusters.
     objectives, lower_bounds : list of float or None
-        Of "sdp", for each number of clusters that was tried: the objective "kcc" of the partition that was found, and
+        Of "sdp", for each number of clusters that was tried: "within_variance" of the partition that was found, and
         its lower bound.
     """
 
@@ -63,13 +63,13 @@ class RelaxationInfo(NumbersInfo):
 def sum_of_squares_bound(
     source: PairSource, loss: PairLoss, incumbent: Labels, *, budget: Budget, progressbar: bool = True
 ) -> Bound:
-    """Bound the least objective "kcc" over the partitions with at most as many clusters as the incumbent.
+    """Bound the least objective "within_variance" over the partitions with at most as many clusters as the incumbent.
 
     Parameters
     ----------
     source : PairSource
     loss : PairLoss
-        Not used: it is :func:`posterior_consensus.losses.kcc`.
+        Not used: it is :func:`posterior_consensus.losses.within_variance`.
     incumbent : ndarray of shape (n_items,)
         A partition with that number of clusters.
     budget : Budget

@@ -1,4 +1,4 @@
-"""Triangle inequalities that cut the semidefinite relaxation of the objective "kcc", with their multipliers."""
+"""Triangle inequalities that cut the semidefinite relaxation of "within_variance", with their multipliers."""
 
 from __future__ import annotations
 

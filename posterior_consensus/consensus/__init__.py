@@ -18,15 +18,15 @@ from posterior_consensus.consensus.rpm_em import PerturbationInfo
 from posterior_consensus.consensus.sccc import SeedsInfo
 from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.consensus.threshold import PairThreshold, Threshold, pair_threshold
-from posterior_consensus.results.work import Asked, CandidatesInfo, FitInfo, Info, NumbersInfo
+from posterior_consensus.results.work import CandidatesInfo, ClusterLimits, FitInfo, Info, NumbersInfo
 from posterior_consensus.search.runs import SearchInfo
 
 __all__ = [
     "METHODS",
-    "Asked",
     "BinderBoundInfo",
     "Candidate",
     "CandidatesInfo",
+    "ClusterLimits",
     "ConsensusPartition",
     "FitInfo",
     "ImpurityInfo",

@@ -6,7 +6,7 @@ import numpy as np
 
 from posterior_consensus.consensus.selection import Candidate, best_number, effort
 from posterior_consensus.ensemble.pairs import PairSource
-from posterior_consensus.losses.record import Objective
+from posterior_consensus.losses.record import Loss
 from posterior_consensus.runtime.arguments import check_count
 from posterior_consensus.search.k_means import k_means
 from posterior_consensus.search.trees import cluster_range
@@ -14,7 +14,7 @@ from posterior_consensus.search.trees import cluster_range
 
 def basic(
     draws: PairSource,
-    loss: Objective,
+    loss: Loss,
     *,
     n_clusters: int | None,
     max_clusters: int | None,

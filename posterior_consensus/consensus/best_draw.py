@@ -8,7 +8,7 @@ from posterior_consensus.consensus.selection import Candidate, allowed
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import distinct_rows
 from posterior_consensus.evaluate.expectation import least_loss
-from posterior_consensus.losses.record import Objective
+from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import CandidatesInfo
 from posterior_consensus.runtime.progress import track
 
@@ -17,7 +17,7 @@ _CANDIDATES_AT_ONCE = 64
 
 def best_draw(
     draws: PartitionDraws,
-    loss: Objective,
+    loss: Loss,
     *,
     n_clusters: int | None,
     max_clusters: int | None,

@@ -14,9 +14,8 @@ from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.evaluate.expectation import mean_loss
 from posterior_consensus.kernels import pair_search
-from posterior_consensus.losses.lookup import is_binder
 from posterior_consensus.losses.partition_losses import binder
-from posterior_consensus.losses.record import Objective
+from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import FitInfo
 
 _MOVES_AT_ONCE = 10_000
@@ -31,7 +30,7 @@ class MovesInfo(FitInfo):
 
 def boem(
     draws: PairSource,
-    loss: Objective,
+    loss: Loss,
     *,
     n_clusters: int | None,
     max_clusters: int | None,
@@ -60,7 +59,7 @@ def boem(
     .. [2] Goder and Filkov (2008), Consensus clustering algorithms: comparison and refinement, ALENEX 2008, 109-117.
        https://doi.org/10.1137/1.9781611972887.11
     """
-    record = loss if is_binder(loss) else binder()
+    record = loss.as_binder() or binder()
     partition = _start(draws, record, n_clusters, max_clusters, rng, progressbar)
     similarity = draws.similarity()
     np.fill_diagonal(similarity, 0.0)
@@ -86,7 +85,7 @@ def boem(
 
 def _start(
     draws: PairSource,
-    loss: Objective,
+    loss: Loss,
     n_clusters: int | None,
     max_clusters: int | None,
     rng: np.random.Generator,

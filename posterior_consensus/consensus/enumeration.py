@@ -8,7 +8,7 @@ from posterior_consensus.consensus.selection import Candidate, allowed
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import enumerate_partitions
 from posterior_consensus.evaluate.expectation import least_loss
-from posterior_consensus.losses.record import Objective
+from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import CandidatesInfo
 from posterior_consensus.runtime.progress import track
 
@@ -17,7 +17,7 @@ MOST_ITEMS = 10  # 115,975 partitions
 
 def enumeration(
     draws: PairSource,
-    loss: Objective,
+    loss: Loss,
     *,
     n_clusters: int | None,
     max_clusters: int | None,

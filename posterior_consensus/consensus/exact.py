@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from posterior_consensus.bounds.binder import binder_bound
-from posterior_consensus.bounds.budget import Deadline, Foreseen
+from posterior_consensus.bounds.budget import Deadline, WorkBudget
 from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.evaluate.expectation import mean_loss
-from posterior_consensus.losses.lookup import is_binder
-from posterior_consensus.losses.record import Objective
+from posterior_consensus.losses.record import Loss
 from posterior_consensus.runtime.arguments import check_seconds
 from posterior_consensus.search.engine import search
 
@@ -19,7 +18,7 @@ _SECONDS = 60.0  # estimated time of the work
 
 def exact(
     draws: PairSource,
-    loss: Objective,
+    loss: Loss,
     *,
     n_clusters: int | None,
     max_clusters: int | None,
@@ -35,7 +34,8 @@ def exact(
         Time after which the proof is given up: the answer is then the best found, and has a `gap`. By default it is
         given up after a fixed amount of work, about a minute's.
     """
-    if not is_binder(loss):
+    record = loss.as_binder()
+    if record is None:
         raise ValueError(
             f"method 'exact' takes Binder's loss only; got {loss.name!r}. "
             "Use 'enumeration' for at most ten items, else 'greedy', and see what certify says of its answer."
@@ -46,8 +46,8 @@ def exact(
         check_seconds(seconds)
     found = search(draws, loss, rng=rng, progressbar=progressbar)
     start = draws.as_labels(found.labels)
-    budget = Foreseen(_SECONDS) if seconds is None else Deadline(float(seconds))
-    bound = binder_bound(draws, loss, start, budget=budget, progressbar=progressbar)
+    budget = WorkBudget(_SECONDS) if seconds is None else Deadline(float(seconds))
+    bound = binder_bound(draws, record, start, budget=budget, progressbar=progressbar)
     candidates = np.stack([start, start if bound.partition is None else bound.partition])
     losses = mean_loss(draws, candidates, loss)
     best = int(losses.argmin())

@@ -13,7 +13,7 @@ from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.consensus.spectral import spectral
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.losses.record import Objective
+from posterior_consensus.losses.record import Loss
 from posterior_consensus.search.engine import Start, search
 
 STARTS: dict[str, Callable[..., Candidate]] = {
@@ -26,7 +26,7 @@ STARTS: dict[str, Callable[..., Candidate]] = {
 
 def greedy(
     draws: PairSource,
-    loss: Objective,
+    loss: Loss,
     *,
     n_clusters: int | None,
     max_clusters: int | None,

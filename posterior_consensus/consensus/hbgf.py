@@ -9,7 +9,7 @@ from scipy.sparse.linalg import LinearOperator
 from posterior_consensus.consensus.selection import Candidate, best_number, effort
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.kernels import ensemble
-from posterior_consensus.losses.record import Objective
+from posterior_consensus.losses.record import Loss
 from posterior_consensus.runtime.arguments import check_count
 from posterior_consensus.runtime.executor import thread_pools
 from posterior_consensus.search.eigenvectors import leading_of
@@ -21,7 +21,7 @@ Floats = npt.NDArray[np.float64]
 
 def hbgf(
     draws: PartitionDraws,
-    loss: Objective,
+    loss: Loss,
     *,
     n_clusters: int | None,
     max_clusters: int | None,

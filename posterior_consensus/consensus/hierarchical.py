@@ -8,7 +8,7 @@ import numpy as np
 
 from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.ensemble.pairs import PairSource
-from posterior_consensus.losses.record import Objective
+from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import NumbersInfo
 from posterior_consensus.search.trees import best_cut, cluster_range
 
@@ -17,7 +17,7 @@ LINKAGES = ("average", "complete")
 
 def hierarchical(
     draws: PairSource,
-    loss: Objective,
+    loss: Loss,
     *,
     n_clusters: int | None,
     max_clusters: int | None,

@@ -13,7 +13,7 @@ from posterior_consensus.consensus.selection import Candidate, best_number, effo
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.kernels import ensemble
-from posterior_consensus.losses.record import Objective
+from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import FitInfo
 from posterior_consensus.runtime.arguments import check_count, check_flag
 from posterior_consensus.runtime.executor import thread_pools
@@ -89,7 +89,7 @@ def summed_impurity(draws: Any, partition: Any, *, weighted: bool = False) -> fl
 
 def impurity(
     draws: PartitionDraws,
-    loss: Objective,
+    loss: Loss,
     *,
     n_clusters: int | None,
     max_clusters: int | None,

@@ -15,7 +15,7 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.kernels.cells import Draws
-from posterior_consensus.losses.record import Objective
+from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import FitInfo
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import check_above, check_count
@@ -42,7 +42,7 @@ class KMeansInfo(FitInfo):
 
 def kcc(
     draws: PartitionDraws,
-    loss: Objective,
+    loss: Loss,
     *,
     n_clusters: int | None,
     max_clusters: int | None,

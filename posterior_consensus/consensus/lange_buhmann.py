@@ -11,7 +11,7 @@ from scipy.special import xlogy
 from posterior_consensus.consensus.selection import Candidate, best_number, effort, filled
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
-from posterior_consensus.losses.record import Objective
+from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import FitInfo
 from posterior_consensus.runtime.arguments import check_above, check_count
 from posterior_consensus.runtime.executor import thread_pools
@@ -25,7 +25,7 @@ _TINY = np.finfo(np.float64).tiny
 
 def lange_buhmann(
     draws: PairSource,
-    loss: Objective,
+    loss: Loss,
     *,
     n_clusters: int | None,
     max_clusters: int | None,

@@ -12,7 +12,7 @@ from posterior_consensus.consensus.selection import Candidate, best_number, effo
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.kernels import ensemble
-from posterior_consensus.losses.record import Objective
+from posterior_consensus.losses.record import Loss
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import check_count
 from posterior_consensus.runtime.executor import thread_pools
@@ -30,7 +30,7 @@ _SMALL = 1e-6  # difference of mean similarities, in single precision, that is r
 
 def mcla(
     draws: PartitionDraws,
-    loss: Objective,
+    loss: Loss,
     *,
     n_clusters: int | None,
     max_clusters: int | None,

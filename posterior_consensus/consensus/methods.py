@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -26,8 +27,7 @@ from posterior_consensus.consensus.sccc import sccc
 from posterior_consensus.consensus.sdp import sdp
 from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.consensus.spectral import spectral
-from posterior_consensus.losses.pair_losses import PAIR_LOSSES
-from posterior_consensus.losses.partition_losses import LOSSES
+from posterior_consensus.losses.lookup import factories
 from posterior_consensus.losses.record import Need
 
 
@@ -37,6 +37,8 @@ class Method(NamedTuple):
     function: Callable[..., Candidate]
     needs: Need
 
+
+_SHARED = {"n_clusters", "max_clusters", "rng", "progressbar"}  # what every method takes
 
 METHODS: dict[str, Method] = {
     "greedy": Method(greedy, "pairs"),
@@ -63,15 +65,36 @@ METHODS: dict[str, Method] = {
 """Methods by name; their functions take ``draws, loss, *, n_clusters, max_clusters, rng, progressbar, ...``."""
 
 
-def unknown_method(name: str) -> ValueError:
-    """Make the error for a name that no method has."""
-    hint = f" That is a loss: loss={name!r}." if name.lower() in LOSSES | PAIR_LOSSES else ""
-    return ValueError(f"`method` must be a function or one of {', '.join(map(repr, METHODS))}; got {name!r}.{hint}")
+def as_method(method: Any) -> tuple[Callable[..., Candidate], str, Need]:
+    """Take a method by name or as a function: the function, its name and what it needs."""
+    if callable(method):
+        return method, getattr(method, "__name__", type(method).__name__), "pairs"  # its own to say what it needs
+    if not isinstance(method, str):
+        raise TypeError(f"`method` must be a name or a function; got {method!r}.")
+    if method not in METHODS:
+        names, is_loss = ", ".join(map(repr, METHODS)), method.lower() in factories()
+        hint = f" That is a loss: loss={method!r}." if is_loss else ""
+        raise ValueError(f"`method` must be a function or one of {names}; got {method!r}.{hint}")
+    return METHODS[method].function, method, METHODS[method].needs
+
+
+def takes(method: Any, option: str) -> bool:
+    """Whether a method has an argument of this name of its own."""
+    own = own_options(as_method(method)[0])
+    return own is None or option in own
+
+
+def own_options(function: Callable[..., Candidate]) -> list[str] | None:
+    """Arguments of a method's own; None where it takes any."""
+    parameters = inspect.signature(function).parameters.values()
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return None
+    return [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in _SHARED]
 
 
 def check_no_method(loss: Any) -> None:
-    """Refuse the name of a method where a loss is to be named, which comes second."""
-    if isinstance(loss, str) and loss in METHODS.keys() - PAIR_LOSSES.keys():
+    """Refuse the name of a method where a loss is to be named."""
+    if isinstance(loss, str) and loss in METHODS:
         raise ValueError(
             f"`loss` must be a loss, such as 'vi' or 'binder'; got {loss!r}, which is a method: give method={loss!r}."
         )

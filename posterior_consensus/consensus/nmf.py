@@ -10,7 +10,7 @@ import numpy.typing as npt
 from posterior_consensus.consensus.selection import Candidate, best_number, effort, filled
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
-from posterior_consensus.losses.record import Objective
+from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import FitInfo
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import check_above, check_count
@@ -29,7 +29,7 @@ _LEAST = np.finfo(float).tiny
 
 def nmf(
     draws: PairSource,
-    loss: Objective,
+    loss: Loss,
     *,
     n_clusters: int | None,
     max_clusters: int | None,

@@ -15,27 +15,26 @@ import xarray as xr
 
 from posterior_consensus.bounds.bound import relative_gap, status
 from posterior_consensus.bounds.methods import quick_bound
-from posterior_consensus.consensus.methods import METHODS, check_no_method, unknown_method
+from posterior_consensus.consensus.methods import as_method, check_no_method, own_options
 from posterior_consensus.consensus.refinement import ORDERS, Order, check_refinement, refined_labels
 from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.consensus.threshold import Threshold, consistent_interval, pair_means, threshold_of
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import HasLabels, Labels
 from posterior_consensus.evaluate.expectation import loss_and_error
-from posterior_consensus.losses.lookup import as_objective, needed_by
+from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.partition_losses import binder
-from posterior_consensus.losses.record import Need, Objective, PairLoss
+from posterior_consensus.losses.record import Loss, Need
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
-from posterior_consensus.results.work import Asked, Info
+from posterior_consensus.results.work import ClusterLimits, Info
 from posterior_consensus.runtime.arguments import as_generator, check_clusters, unknown_option
 from posterior_consensus.runtime.cluster import using
 from posterior_consensus.search.runs import SearchInfo
 from posterior_consensus.sources.door import as_source
 
-_SHARED = {"n_clusters", "max_clusters", "rng", "progressbar"}  # what every method takes
-_FREE = Asked()
-_TOLD = "info", "asked", "threshold"  # attributes that are records
+_FREE = ClusterLimits()
+_TOLD = "info", "cluster_limits", "threshold"  # attributes that are records
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,7 +61,7 @@ class ConsensusPartition(HasLabels, Stored):
         No partition's expected loss is below it; for Binder's loss with any costs, None for others.
     info : SearchInfo, NumbersInfo, FitInfo, CandidatesInfo, PivotInfo, SeedsInfo, BinderBoundInfo or None
         The method's record of its search, :class:`SearchInfo` for "greedy".
-    asked : Asked
+    cluster_limits : ClusterLimits
         The ``n_clusters`` and ``max_clusters`` that were given.
     threshold : Threshold or None
         The pair threshold where ``tau`` was given.
@@ -74,12 +73,12 @@ class ConsensusPartition(HasLabels, Stored):
     expected_loss: float = field(metadata=stored_as.number("expected_loss", measured=True))
     mcse: float = field(metadata=stored_as.number("mcse", measured=True))
     ess: float = field(metadata=stored_as.number("ess"))
-    loss: Objective = field(metadata=stored_as.loss())
+    loss: Loss = field(metadata=stored_as.loss())
     method: str = field(metadata=stored_as.attribute("method"))
     n_draws: int | None = field(metadata=stored_as.attribute("n_draws"))
     lower_bound: float | None = field(default=None, metadata=stored_as.number("lower_bound", measured=True))
     info: Info | None = field(default=None, metadata=stored_as.work("info"))
-    asked: Asked = field(default=_FREE, metadata=stored_as.work("asked"))
+    cluster_limits: ClusterLimits = field(default=_FREE, metadata=stored_as.work("cluster_limits"))
     threshold: Threshold | None = field(default=None, metadata=stored_as.work("threshold"))
     given_names: tuple[Hashable, ...] = field(default=(), metadata=stored_as.names("names"))
 
@@ -239,9 +238,9 @@ class ConsensusPartition(HasLabels, Stored):
 
 def consensus_partition(
     draws: Any,
-    loss: str | Objective = "vi",
-    method: str | Callable[..., Candidate] = "greedy",
     *,
+    loss: str | Loss | None = None,
+    method: str | Callable[..., Candidate] = "greedy",
     n_clusters: int | None = None,
     max_clusters: int | Literal["draws"] | None = None,
     tau: float | Literal["auto"] | None = None,
@@ -258,10 +257,10 @@ def consensus_partition(
     ----------
     draws : PairSimilarity, PartitionDraws or any posterior that :func:`summarize` takes
         With a similarity matrix alone (:func:`as_pair_similarity`), losses and methods that need pairs only.
-    loss : str, PartitionLoss or PairLoss
+    loss : str, PartitionLoss or PairLoss, optional
         Loss whose posterior expectation is to be small: a name in LOSSES or a record such as ``binder(a=0.5)``. Or one
-        that the posterior similarity matrix gives, by its name in PAIR_LOSSES: "vi_lower_bound", "pear", and "kcc",
-        which needs `n_clusters` or `max_clusters`.
+        that the posterior similarity matrix gives, by its name in PAIR_LOSSES: "vi_lower_bound", "pear", and
+        "within_variance", which needs `n_clusters` or `max_clusters`. By default "vi".
     method : str or callable
         A name in METHODS, or a function of the same signature. "greedy" searches for the least expected loss;
         "hierarchical", "basic", "spectral", "kcc", "sdp", "impurity", "lange_buhmann", "cspa", "mcla", "hbgf" and
@@ -292,14 +291,22 @@ def consensus_partition(
         Cluster whose workers take the work where there is enough; by default the active client, if there is one. The
         answer is the same.
     **options
-        Further arguments of the method: ``n_starts`` for "greedy", "basic", "spectral", "kcc", "impurity", "cc_pivot",
-        "align_and_vote", "lange_buhmann", "rpm_em", "cspa", "mcla", "hbgf" and "nmf"; ``seconds`` for "greedy", "sdp"
-        and "exact"; ``n_agree``, ``n_perturbations``, ``starts`` and ``n_jobs`` for "greedy" (see Notes); ``linkage``
-        ("average", "complete") for "hierarchical"; ``affinity`` (None, "association", "rbf") and ``gamma`` for
-        "spectral";
-        ``utility`` ("category", "entropy", "cosine", "lp") and ``p`` for "kcc"; ``weighted`` for "impurity";
-        ``threshold`` for "cc_pivot"; ``gap`` or ``threshold`` for "sccc"; ``max_iter`` and ``tol`` for "lange_buhmann"
-        and "nmf"; ``noise`` and ``max_steps`` for "rpm_em"; ``balanced`` for "cspa".
+        Further arguments of the method, which ``help(METHODS["greedy"].function)`` describes:
+
+        - "greedy": n_starts, n_agree, n_perturbations, starts, seconds, n_jobs (see Notes);
+        - "basic", "align_and_vote", "mcla", "hbgf": n_starts;
+        - "hierarchical": linkage;
+        - "spectral": affinity, gamma, n_starts;
+        - "kcc": utility, p, n_starts;
+        - "sdp", "exact": seconds;
+        - "impurity": weighted, n_starts;
+        - "cc_pivot": threshold, n_starts;
+        - "lange_buhmann": n_starts, max_iter, tol;
+        - "rpm_em": noise, n_starts, max_steps;
+        - "cspa": balanced, n_starts;
+        - "nmf": max_iter, tol, n_starts;
+        - "sccc": gap, threshold;
+        - "best_draw", "boem", "enumeration": none.
 
     Returns
     -------
@@ -370,18 +377,18 @@ def consensus_partition(
     >>> best.expected_loss
     0.09375
     """
-    function, name, need = _as_method(method)
+    function, name, need = as_method(method)
     check_options({"method": method} | options)
     check_no_method(loss)
-    given = as_objective(loss)
-    asked: dict[str, Need] = {f"loss {given.name!r}": needed_by(given), f"method {name!r}": need}
-    asked |= {
+    given = as_loss(loss)
+    needs: dict[str, Need] = {f"loss {given.name!r}": given.needs, f"method {name!r}": need}
+    needs |= {
         f"{key}={value!r}": "draws"
         for key, value in (("tau", tau), ("max_clusters", max_clusters))
         if isinstance(value, str)
     }
     with using(client):
-        source = as_source(draws, asked)
+        source = as_source(draws, needs)
     if isinstance(max_clusters, str):
         max_clusters = _in_any_draw(max_clusters, source)
     check_clusters(n_clusters, max_clusters)
@@ -395,10 +402,10 @@ def consensus_partition(
     limits = {"n_clusters": n_clusters, "max_clusters": max_clusters}
     began = time.monotonic()
     with using(client):
-        found = function(source, record, **limits, rng=rng, progressbar=progressbar, **options)
-    if not isinstance(found, Candidate):
-        raise TypeError(f"method {name!r} must return a consensus.Candidate; got {type(found).__name__}.")
-    labels = source.as_labels(found.labels, "method's labels")
+        candidate = function(source, record, **limits, rng=rng, progressbar=progressbar, **options)
+    if not isinstance(candidate, Candidate):
+        raise TypeError(f"method {name!r} must return a consensus.Candidate; got {type(candidate).__name__}.")
+    labels = source.as_labels(candidate.labels, "method's labels")
     if refine is not None:
         labels = refined_labels(source, labels, refine, passes)
         name = f"{name}, {refine} refinement"
@@ -413,9 +420,9 @@ def consensus_partition(
         within, between = pair_means(source, labels)
         threshold = Threshold(tau=tau, within=within, between=between)
     expected, mcse, ess = (float(values[0]) for values in loss_and_error(source, labels[np.newaxis], record))
-    lower_bound = found.lower_bound
+    lower_bound = candidate.lower_bound
     if lower_bound is None and time.monotonic() - began <= (options.get("seconds") or np.inf) / 2:
-        lower_bound = _bound_after(source, record, labels, found.info)
+        lower_bound = _bound_after(source, record, labels, candidate.info)
     return ConsensusPartition(
         labels=source.items.array(labels, "labels"),
         expected_loss=expected,
@@ -425,47 +432,23 @@ def consensus_partition(
         method=name,
         n_draws=source.n_draws,
         lower_bound=None if lower_bound is None else min(lower_bound, expected),
-        info=found.info,
-        asked=Asked(**{name: int(number) for name, number in limits.items() if number is not None}),
+        info=candidate.info,
+        cluster_limits=ClusterLimits(**{name: int(number) for name, number in limits.items() if number is not None}),
         threshold=threshold,
     )
 
 
-def _as_method(method: Any) -> tuple[Callable[..., Candidate], str, Need]:
-    if callable(method):
-        return method, getattr(method, "__name__", type(method).__name__), "pairs"  # its own to say what it needs
-    if not isinstance(method, str):
-        raise TypeError(f"`method` must be a name or a function; got {method!r}.")
-    if method not in METHODS:
-        raise unknown_method(method)
-    return METHODS[method].function, method, METHODS[method].needs
-
-
 def check_options(options: dict[str, Any], more: Iterable[str] = ()) -> None:
     """Refuse arguments of :func:`consensus_partition` that neither it nor the method takes; `more` may be meant."""
-    function, name, _ = _as_method(options.get("method", "greedy"))
+    function, name, _ = as_method(options.get("method", "greedy"))
     shared = [name for name in inspect.signature(consensus_partition).parameters if name not in ("draws", "options")]
-    own = _own_options(function)
+    own = own_options(function)
     for option in options:
         if own is not None and option not in (*own, *shared):
             raise unknown_option(f"method {name!r}", option, own, [*own, *shared, *more])
 
 
-def takes(method: Any, option: str) -> bool:
-    """Whether a method has an argument of this name of its own."""
-    own = _own_options(_as_method(method)[0])
-    return own is None or option in own
-
-
-def _own_options(function: Callable[..., Candidate]) -> list[str] | None:
-    """Arguments of a method's own; None where it takes any."""
-    parameters = inspect.signature(function).parameters.values()
-    if any(p.kind is p.VAR_KEYWORD for p in parameters):
-        return None
-    return [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in _SHARED]
-
-
-def _bound_after(source: PairSource, loss: Objective, labels: Labels, info: Info | None) -> float | None:
+def _bound_after(source: PairSource, loss: Loss, labels: Labels, info: Info | None) -> float | None:
     """A lower bound for no more work than that of a search; none after a search that was stopped."""
     if isinstance(info, SearchInfo) and info.stopped:
         return None
@@ -482,8 +465,8 @@ def _in_any_draw(max_clusters: str, source: PairSource) -> int:
     return source.most_clusters
 
 
-def _check_number(loss: Objective, *numbers: int | None) -> None:
-    if isinstance(loss, PairLoss) and loss.falls_with_clusters and numbers == (None, None):
+def _check_number(loss: Loss, *numbers: int | None) -> None:
+    if loss.falls_with_clusters and numbers == (None, None):
         raise ValueError(
             f"loss {loss.name!r} needs `n_clusters` or `max_clusters`: it falls with every further cluster, to 0 where "
             "each item is one."

@@ -9,7 +9,7 @@ import numpy as np
 from posterior_consensus.consensus.perturbation.fit import Noise, as_fit, fit
 from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.losses.record import Objective
+from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import FitInfo
 
 
@@ -24,7 +24,7 @@ class PerturbationInfo(FitInfo):
 
 def rpm_em(
     draws: PartitionDraws,
-    loss: Objective,
+    loss: Loss,
     *,
     n_clusters: int | None,
     max_clusters: int | None,

@@ -14,7 +14,7 @@ from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.evaluate.expectation import least_loss, mean_between
 from posterior_consensus.losses.partition_losses import jaccard
-from posterior_consensus.losses.record import Objective
+from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import Info
 from posterior_consensus.runtime.progress import track
 
@@ -67,7 +67,7 @@ class SeedsInfo(Info):
 
 def sccc(
     draws: PairSource,
-    loss: Objective,
+    loss: Loss,
     *,
     n_clusters: int | None,
     max_clusters: int | None,

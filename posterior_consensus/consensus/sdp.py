@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from posterior_consensus.bounds.budget import Deadline, Foreseen
+from posterior_consensus.bounds.budget import Deadline, WorkBudget
 from posterior_consensus.bounds.sdp import Relaxation, RelaxationInfo, merge
 from posterior_consensus.consensus.selection import Candidate, best_number
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import canonical_labels
-from posterior_consensus.losses.pair_losses import kcc
-from posterior_consensus.losses.record import Objective
+from posterior_consensus.losses.pair_losses import within_variance
+from posterior_consensus.losses.record import Loss
 from posterior_consensus.runtime.arguments import check_seconds
 from posterior_consensus.search.trees import cluster_range
 
@@ -22,7 +22,7 @@ _MOST_SHARES = 30  # numbers of clusters that have a share of the time of their 
 
 def sdp(
     draws: PairSource,
-    loss: Objective,
+    loss: Loss,
     *,
     n_clusters: int | None,
     max_clusters: int | None,
@@ -30,7 +30,7 @@ def sdp(
     progressbar: bool,
     seconds: float | None = None,
 ) -> Candidate:
-    """Minimise the objective "kcc" by semidefinite relaxation, rounding and moves; the answer comes with its bound.
+    """Minimise "within_variance" by semidefinite relaxation, rounding and moves; the answer comes with its bound.
 
     Parameters
     ----------
@@ -42,9 +42,9 @@ def sdp(
     -----
     It is Model 2 of Singh, Mukherjee, Peng and Xu (NIPS 2007), "Ensemble clustering using semidefinite programming",
     which is k-means on the one-hot matrix. Items with equal labels in all draws are merged. The relaxation that
-    :func:`certify` bounds "kcc" with is rounded whenever its bound is computed: of its projection to rank k the winner
-    takes all [1]_. Moves of single signatures then lower the objective. The work ends when the best partition meets
-    the bound.
+    :func:`certify` bounds "within_variance" with is rounded whenever its bound is computed: of its projection to rank k
+    the winner takes all [1]_. Moves of single signatures then lower the objective. The work ends when the best
+    partition meets the bound.
 
     The number of clusters, where it is not given, is that of least expected `loss`. `info` has the objective and the
     bound for each number that was tried. A small gap says that this number of clusters was solved to the end.
@@ -66,7 +66,7 @@ def sdp(
             solved[k] = 0.0, 0.0
             info = RelaxationInfo(n_signatures=merged.counts.size, n_iter=0)
             return Candidate(canonical_labels(merged.signature), info)
-        budget = Foreseen(share * _SECONDS) if seconds is None else Deadline(share * float(seconds))
+        budget = WorkBudget(share * _SECONDS) if seconds is None else Deadline(share * float(seconds))
         search = Relaxation(merged, k, budget)
         search.run("Semidefinite relaxation", progressbar=progressbar and n_clusters is not None)
         solved[k] = search.objective, search.lower_bound
@@ -76,4 +76,4 @@ def sdp(
     assert isinstance(best.info, RelaxationInfo)
     objectives, bounds = zip(*(solved[k] for k in sorted(solved)), strict=True)
     info = replace(best.info, objectives=list(objectives), lower_bounds=list(bounds))
-    return Candidate(best.labels, info, min(bounds) if loss == kcc() else None)
+    return Candidate(best.labels, info, min(bounds) if loss == within_variance() else None)

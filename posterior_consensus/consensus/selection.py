@@ -13,7 +13,7 @@ import numpy.typing as npt
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.evaluate.expectation import mean_loss
-from posterior_consensus.losses.record import Objective
+from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import Info, NumbersInfo
 from posterior_consensus.runtime.progress import track
 
@@ -54,7 +54,7 @@ def effort(count: int, n_clusters: int) -> int:
 
 def best_number(
     draws: PairSource,
-    loss: Objective,
+    loss: Loss,
     numbers: range,
     fit: Callable[[int], Candidate],
     *,

@@ -6,7 +6,7 @@ import numpy as np
 
 from posterior_consensus.consensus.selection import Candidate, best_number, effort
 from posterior_consensus.ensemble.pairs import PairSource
-from posterior_consensus.losses.record import Objective
+from posterior_consensus.losses.record import Loss
 from posterior_consensus.runtime.arguments import check_above, check_count
 from posterior_consensus.runtime.executor import thread_pools
 from posterior_consensus.search.eigenvectors import Affinity, leading_eigenvectors, random_walk_vectors
@@ -18,7 +18,7 @@ AFFINITIES = ("association", "rbf")
 
 def spectral(
     draws: PairSource,
-    loss: Objective,
+    loss: Loss,
     *,
     n_clusters: int | None,
     max_clusters: int | None,

@@ -16,7 +16,7 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import HasLabels, Labels
 from posterior_consensus.losses.partition_losses import binder, pairs
-from posterior_consensus.losses.record import Objective
+from posterior_consensus.losses.record import Loss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
 from posterior_consensus.results.work import Info
@@ -251,9 +251,7 @@ def pair_means(source: PairSource, labels: Labels) -> tuple[float, float]:
     return within, between
 
 
-def threshold_of(
-    source: PairSource, loss: Objective, tau: Any, rng: np.random.Generator, progressbar: bool
-) -> float | None:
+def threshold_of(source: PairSource, loss: Loss, tau: Any, rng: np.random.Generator, progressbar: bool) -> float | None:
     """The pair threshold that `tau` asks for, calibrated where it is "auto"; None where it is None."""
     if tau is None:
         return None

@@ -11,7 +11,7 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus.evaluate.expectation import draw_losses
-from posterior_consensus.losses.lookup import loss_of
+from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
@@ -68,7 +68,7 @@ class PartitionComparison(Stored):
         return f"PartitionComparison: {len(names)} partitions", facts, self.to_dataframe()
 
 
-def compare_partitions(draws: Any, partitions: Any, loss: str | PartitionLoss | None = None) -> PartitionComparison:
+def compare_partitions(draws: Any, partitions: Any, *, loss: str | PartitionLoss | None = None) -> PartitionComparison:
     """Compare partitions by posterior expected loss, with the Monte Carlo standard error of their differences.
 
     Parameters
@@ -107,7 +107,7 @@ def compare_partitions(draws: Any, partitions: Any, loss: str | PartitionLoss | 
     --------
     >>> import posterior_consensus as pc
     >>> draws = [[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 1]]
-    >>> found = pc.compare_partitions(draws, {"one": [0, 0, 0, 0], "two": [0, 0, 1, 1]}, "binder")
+    >>> found = pc.compare_partitions(draws, {"one": [0, 0, 0, 0], "two": [0, 0, 1, 1]}, loss="binder")
     >>> found.best
     'two'
     >>> found.to_dataframe()["difference"]
@@ -117,7 +117,7 @@ def compare_partitions(draws: Any, partitions: Any, loss: str | PartitionLoss | 
     Name: difference, dtype: float64
     """
     draws, named = as_draws(draws), _named(partitions)
-    record = loss_of(loss, *named.values())
+    record = as_loss(loss, *named.values(), kind=PartitionLoss)
     labels = np.stack([draws.as_labels(partition, "partitions") for partition in named.values()])
     losses = draw_losses(labels, draws, record)
     order = np.argsort(draws.samples.mean(losses), kind="stable")

@@ -33,7 +33,7 @@ from posterior_consensus.diagnostics.traces import (
 from posterior_consensus.diagnostics.verdict import Evidence, judge
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.evaluate.expectation import loss_matrix
-from posterior_consensus.losses.lookup import loss_of
+from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
@@ -161,10 +161,10 @@ def diagnose(
     draws: Any,
     partition: Any = None,
     *,
-    references: Mapping[str, Any] | Sequence[Any] | None = None,
     loss: str | PartitionLoss | None = None,
+    references: Mapping[str, Any] | Sequence[Any] | None = None,
     n_pairs: int = 50,
-    random_seed: int | np.random.Generator | np.random.SeedSequence | None = 0,
+    random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
 ) -> Diagnosis:
     """Check whether the chains agree on the partition, and how many independent draws they are worth.
 
@@ -174,16 +174,16 @@ def diagnose(
     partition : result object, DataArray or label vector of shape (n_items,), optional
         Partition whose distance to every draw is followed, as a rule the consensus. By default a central draw: that of
         least expected loss among 64.
+    loss : str or PartitionLoss, optional
+        The distance. By default the loss that `partition` was found under, if it is a result, else "vi".
     references : dict of str to partition, or sequence of partitions, optional
         Further partitions whose distance is followed. Two sets of draws can lie equally far from one partition; the
         default is therefore the draw farthest from `partition`, and the draw farthest from that one.
-    loss : str or PartitionLoss, optional
-        The distance. By default the loss that `partition` was found under, if it is a result, else "vi".
     n_pairs : int
         Number of pairs of items whose co-clustering is followed, drawn from those that are together in some draws and
         apart in others.
     random_seed : int, Generator, SeedSequence or None
-        Draws the pairs.
+        Draws the pairs; None draws the same ones each time.
 
     Returns
     -------
@@ -246,11 +246,11 @@ def diagnose_within(
     references: Any = None,
     loss: str | PartitionLoss | None = None,
     n_pairs: Any = 50,
-    random_seed: Any = 0,
+    random_seed: Any = None,
 ) -> Diagnosis:
     """Do what :func:`diagnose` does, over the pairs of fewer items where those of all would take longer than that."""
-    record = loss_of(loss, partition)
-    n_pairs, rng = check_count("n_pairs", n_pairs), as_generator(random_seed)
+    record = as_loss(loss, partition, kind=PartitionLoss)
+    n_pairs, rng = check_count("n_pairs", n_pairs), as_generator(random_seed, otherwise=0)
     plain = as_sampled(draws)
     center = central_draw(plain, record) if partition is None else draws.as_labels(partition)
     name = "distance to central draw" if partition is None else "distance to consensus"

@@ -19,6 +19,7 @@ from posterior_consensus.ensemble.partitions import canonical_rows
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime.arguments import as_generator, check_count
+from posterior_consensus.runtime.progress import waiting
 from posterior_consensus.sources.door import as_draws
 
 Floats = npt.NDArray[np.float64]
@@ -91,7 +92,8 @@ def near_independence(
     *,
     max_draws: int = 1000,
     n_permutations: int = 999,
-    random_seed: int | np.random.Generator | np.random.SeedSequence | None = 0,
+    random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+    progressbar: bool = True,
 ) -> NearIndependence:
     """Test whether the items' labels are independent of each other in the posterior.
 
@@ -104,7 +106,9 @@ def near_independence(
     n_permutations : int
         Number of permutations of the draws between the two samples; the p-value is at least 1 / (1 + n_permutations).
     random_seed : int, Generator, SeedSequence or None
-        Halves, shuffles and permutes the draws.
+        Halves, shuffles and permutes the draws; None does so in the same way each time.
+    progressbar : bool
+        Whether to show progress where the work takes more than a second.
 
     Returns
     -------
@@ -164,18 +168,19 @@ def near_independence(
     >>> pc.diagnostics.near_independence(together).p_value
     0.001
     """
-    draws, rng = as_sampled(as_draws(draws)), as_generator(random_seed)
+    draws, rng = as_sampled(as_draws(draws)), as_generator(random_seed, otherwise=0)
     n_permutations = check_count("n_permutations", n_permutations)
     if check_count("max_draws", max_draws) < _FEWEST:
         raise ValueError(f"`max_draws` must be at least {_FEWEST}; got {max_draws}.")
-    ess = _effective_draws(draws)
-    rows = rng.permutation(_uncorrelated(draws, ess, max_draws))
-    half = rows.size // 2
-    kernel, bandwidth = gaussian_kernel(*_two_samples(draws, rows[:half], rows[half : 2 * half], rng))
-    first = np.arange(2 * half) < half
-    exchanged = rng.permuted(np.tile(first, (n_permutations + 1, 1)), axis=1)
-    exchanged[0] = first
-    statistic, *null = squared_discrepancies(kernel, exchanged, ~exchanged).tolist()
+    with waiting("Near independence", progressbar=progressbar):
+        ess = _effective_draws(draws)
+        rows = rng.permutation(_uncorrelated(draws, ess, max_draws))
+        half = rows.size // 2
+        kernel, bandwidth = gaussian_kernel(*_two_samples(draws, rows[:half], rows[half : 2 * half], rng))
+        first = np.arange(2 * half) < half
+        exchanged = rng.permuted(np.tile(first, (n_permutations + 1, 1)), axis=1)
+        exchanged[0] = first
+        statistic, *null = squared_discrepancies(kernel, exchanged, ~exchanged).tolist()
     return NearIndependence(
         statistic=statistic,
         p_value=(1 + int(np.sum(np.array(null) >= statistic - _ROUNDING))) / (1 + n_permutations),

@@ -91,16 +91,16 @@ class SequentialDistances(Stored):
         return f"SequentialDistances: {chains}, {state}", facts, self.to_dataframe()
 
 
-def sequential_distances(draws: Any, loss: str | PartitionLoss = "vi", *, lag: int = 1) -> SequentialDistances:
+def sequential_distances(draws: Any, *, loss: str | PartitionLoss | None = None, lag: int = 1) -> SequentialDistances:
     """Distance between successive draws along each chain, and how many draws of its start to leave out as burn-in.
 
     Parameters
     ----------
     draws : PartitionDraws or any posterior that :func:`summarize` takes
         The chains from their first draw on; tuning draws that the sampler has dropped cannot be judged.
-    loss : str or PartitionLoss
-        Name in LOSSES, such as ``"vi"`` or ``"nmi"``, or a record. Of a loss that is not symmetric, the earlier draw is
-        the estimate.
+    loss : str or PartitionLoss, optional
+        Name in LOSSES, such as ``"nmi"``, or a record; by default "vi". Of a loss that is not symmetric, the earlier
+        draw is the estimate.
     lag : int
         Each draw is compared with the one so many draws before it in its chain.
 
@@ -156,7 +156,7 @@ def sequential_distances(draws: Any, loss: str | PartitionLoss = "vi", *, lag: i
     >>> found.steps.values[1:3]
     array([0., 0.])
     """
-    draws, record, lag = as_sampled(as_draws(draws)), as_loss(loss), check_count("lag", lag)
+    draws, record, lag = as_sampled(as_draws(draws)), as_loss(loss, kind=PartitionLoss), check_count("lag", lag)
     steps, to_half = np.full(draws.n_draws, np.nan), np.empty(draws.n_draws)
     columns: dict[str, list[Any]] = {name: [] for name in ("n_draws", "burn_in", "settled", "first_draw", "step")}
     kept = []

@@ -17,7 +17,6 @@ from posterior_consensus.ensemble.labels import LabelsInMemory
 from posterior_consensus.ensemble.pairs import PairSource, Result
 from posterior_consensus.ensemble.partitions import canonical_rows
 from posterior_consensus.ensemble.switching import expected_common_items, is_matched, most_in_common
-from posterior_consensus.losses.lookup import is_binder
 from posterior_consensus.losses.partition_losses import pairs
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.runtime import memory
@@ -225,7 +224,7 @@ class AllocationProbabilities(PartitionDraws):
 
     def marginal_losses(self, partitions: npt.NDArray[Any], loss: PartitionLoss) -> Floats | None:
         """Losses of partitions (P, n) expected given each draw's parameters, (P, N); None for others than Binder's."""
-        if not is_binder(loss):
+        if loss.as_binder() is None:
             return None
         a, b, c = (loss.numerator[term] for term in "ABC")
         table = pairs(self.n_items)
@@ -261,7 +260,7 @@ def sampled_components(
     probabilities: npt.NDArray[np.floating], random_seed: int | np.random.Generator | np.random.SeedSequence | None
 ) -> npt.NDArray[Any]:
     """A component of each item (N, n), by inversion of its distribution function."""
-    rng = as_generator(random_seed)
+    rng = as_generator(random_seed, otherwise=0)
     n_draws, n_items, n_components = probabilities.shape
     components = np.empty((n_draws, n_items), np.min_scalar_type(max(n_components - 1, 0)))
     for t, block in enumerate(probabilities):

@@ -16,9 +16,9 @@ from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels, smallest_dtype
 from posterior_consensus.kernels import contingency
 from posterior_consensus.kernels import loss as loss_kernels
-from posterior_consensus.kernels.loss import LinearLoss, Loss
-from posterior_consensus.losses.lookup import is_binder, loss_of, needed_by, objective_of
-from posterior_consensus.losses.record import Objective, PairLoss, PartitionLoss
+from posterior_consensus.kernels.loss import GeneralLoss, LinearLoss
+from posterior_consensus.losses.lookup import as_loss
+from posterior_consensus.losses.record import Loss, PartitionLoss
 from posterior_consensus.sources.door import as_source
 
 Floats = npt.NDArray[np.float64]
@@ -56,7 +56,7 @@ def unscaled_losses(
     partitions: npt.NDArray[Any],
     labels: npt.NDArray[Any],
     n_clusters: npt.NDArray[np.int64],
-    arrays: LinearLoss | Loss,
+    arrays: LinearLoss | GeneralLoss,
 ) -> Floats:
     """Do what :func:`loss_matrix` does for label vectors (N, n) with these numbers of clusters, but for the scale."""
     sizes = partitions.max(axis=1).astype(np.int64) + 1
@@ -87,7 +87,7 @@ def all_losses(draws: PartitionDraws, loss: PartitionLoss) -> Floats:
     for rows in (slice(first, first + _AT_ONCE) for first in range(0, draws.n_draws, _AT_ONCE)):
         losses[rows] = loss_kernels.combine(arrays, losses[rows], own[rows], own)
     losses *= loss.scale(draws.n_items)
-    if all(terms.get("B") == terms.get("C") for terms in (loss.numerator, loss.denominator)):
+    if loss.is_symmetric:
         for row in range(draws.n_draws):  # a sum in another order may differ in its last digit
             losses[row + 1 :, row] = losses[row, row + 1 :]
     return losses
@@ -117,16 +117,16 @@ def draw_losses(partitions: npt.NDArray[Any], draws: PartitionDraws, loss: Parti
     return loss_matrix(partitions, draws, loss) if marginal is None else marginal
 
 
-def mean_loss(source: PairSource, partitions: npt.NDArray[Any], loss: Objective) -> Floats:
+def mean_loss(source: PairSource, partitions: npt.NDArray[Any], loss: Loss) -> Floats:
     """Return the expected loss (P,) of every partition (P, n)."""
-    if isinstance(loss, PartitionLoss) and (source.labels_are_sure or not is_binder(loss)):
+    if isinstance(loss, PartitionLoss) and (source.labels_are_sure or loss.needs == "draws"):
         draws = source.as_draws(f"loss {loss.name!r}")
         return draws.samples.mean(loss_matrix(partitions, draws, loss))
     return loss_of_pairs(source.shared_similarity, partitions, loss)
 
 
 def least_loss(
-    draws: PairSource, loss: Objective, blocks: Iterable[npt.NDArray[Any]]
+    draws: PairSource, loss: Loss, blocks: Iterable[npt.NDArray[Any]]
 ) -> tuple[npt.NDArray[Any], list[float]]:
     """The first partition of least expected loss among blocks of them (P, n), and all expected losses."""
     best: npt.NDArray[Any] = np.empty(0, np.int32)
@@ -149,30 +149,57 @@ class MeanLoss(NamedTuple):
     ess: Floats
 
 
-def loss_and_error(source: PairSource, partitions: npt.NDArray[Any], loss: Objective) -> MeanLoss:
+def loss_and_error(source: PairSource, partitions: npt.NDArray[Any], loss: Loss) -> MeanLoss:
     """Return the expected loss of every partition (P, n), and how well the draws determine it.
 
     Error and sample size are NaN where the loss is no mean over draws, or there are none.
     """
-    if source.n_draws is None or isinstance(loss, PairLoss):
+    losses = _losses_by_draw(source, partitions, loss)
+    if losses is None:
         unknown = np.full(len(partitions), np.nan)
         return MeanLoss(mean_loss(source, partitions, loss), unknown, unknown)
-    draws = source.as_draws()
-    losses = draw_losses(partitions, draws, loss)
-    return MeanLoss(draws.samples.mean(losses), draws.samples.mcse(losses), draws.samples.ess(losses))
+    samples = source.as_draws().samples
+    return MeanLoss(samples.mean(losses), samples.mcse(losses), samples.ess(losses))
 
 
-def loss_of_pairs(similarity: Floats, partitions: npt.NDArray[Any], loss: Objective) -> Floats:
+class ComparedLosses(NamedTuple):
+    """Expected losses (P,) of partitions and their differences to one, with errors; `ess` is the smaller of the two."""
+
+    expected_loss: Floats
+    mcse: Floats
+    difference: Floats
+    difference_mcse: Floats
+    ess: Floats
+
+
+def compared_losses(
+    source: PairSource, partitions: npt.NDArray[Any], loss: Loss, reference: int | None = None
+) -> ComparedLosses:
+    """Return what :func:`loss_and_error` does, and the differences to a row over the same draws; None for the least."""
+    losses = _losses_by_draw(source, partitions, loss)
+    if losses is None:
+        unknown, expected = np.full(len(partitions), np.nan), mean_loss(source, partitions, loss)
+        own = expected.argmin() if reference is None else reference
+        return ComparedLosses(expected, unknown, expected - expected[own], unknown, unknown)
+    samples = source.as_draws().samples
+    expected = samples.mean(losses)
+    more = losses - losses[expected.argmin() if reference is None else reference]
+    ess = np.fmin(samples.ess(losses), samples.ess(more))
+    return ComparedLosses(expected, samples.mcse(losses), samples.mean(more), samples.mcse(more), ess)
+
+
+def _losses_by_draw(source: PairSource, partitions: npt.NDArray[Any], loss: Loss) -> Floats | None:
+    """:func:`draw_losses`, or None where the loss is no mean over draws, or there are none."""
+    if source.n_draws is None or not isinstance(loss, PartitionLoss):
+        return None
+    return draw_losses(partitions, source.as_draws(), loss)
+
+
+def loss_of_pairs(similarity: Floats, partitions: npt.NDArray[Any], loss: Loss) -> Floats:
     """Return the loss (P,) of every partition (P, n) given a similarity matrix (n, n), for a loss that pairs give."""
     sizes = np.array([np.bincount(partition)[partition] for partition in partitions], dtype=np.float64)
     links = np.array([_own_links(similarity, partition) for partition in partitions])
-    sums = similarity.sum(axis=1)
-    if isinstance(loss, PairLoss):
-        return loss.value(sizes, links, sums)
-    a, b, c = (loss.numerator[term] for term in "ABC")
-    n = partitions.shape[1]
-    joint, together, drawn = ((x.sum(axis=-1) - n) / 2 for x in (links, sizes, sums))
-    return loss.scale(n) * (a * joint + b * together + c * drawn)
+    return loss.expected(sizes, links, similarity.sum(axis=1))
 
 
 def _own_links(similarity: Floats, partition: npt.NDArray[Any]) -> Floats:
@@ -190,7 +217,7 @@ def _own_links(similarity: Floats, partition: npt.NDArray[Any]) -> Floats:
     return links
 
 
-def partition_loss(partition: Any, reference: Any, loss: str | PartitionLoss | None = None) -> float:
+def partition_loss(partition: Any, reference: Any, *, loss: str | PartitionLoss | None = None) -> float:
     """Loss between two partitions of the same items.
 
     Parameters
@@ -216,12 +243,12 @@ def partition_loss(partition: Any, reference: Any, loss: str | PartitionLoss | N
     Examples
     --------
     >>> import posterior_consensus as pc
-    >>> pc.partition_loss([0, 0, 1, 1], [0, 0, 0, 0], "vi")
+    >>> pc.partition_loss([0, 0, 1, 1], [0, 0, 0, 0], loss="vi")
     1.0
-    >>> pc.partition_loss([1, 1, 2, 2, 3], [1, 2, 2, 3, 3], "binder")
+    >>> pc.partition_loss([1, 1, 2, 2, 3], [1, 2, 2, 3, 3], loss="binder")
     0.32
     """
-    record = loss_of(loss, partition, reference)
+    record = as_loss(loss, partition, reference, kind=PartitionLoss)
     ours, theirs = two_partitions(partition, reference)
     return float(loss_matrix(ours[np.newaxis], PartitionDraws.of(theirs[np.newaxis]), record)[0, 0])
 
@@ -239,7 +266,7 @@ def two_partitions(one: Any, other: Any) -> tuple[Labels, Labels]:
     return ours, theirs
 
 
-def expected_loss(draws: Any, partitions: Any, loss: str | Objective | None = None) -> xr.Dataset:
+def expected_loss(draws: Any, partitions: Any, *, loss: str | Loss | None = None) -> xr.Dataset:
     """Posterior expected loss of one partition or of many, with its Monte Carlo standard error.
 
     Parameters
@@ -273,13 +300,13 @@ def expected_loss(draws: Any, partitions: Any, loss: str | Objective | None = No
     --------
     >>> import posterior_consensus as pc
     >>> draws = [[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 1]]
-    >>> pc.expected_loss(draws, [[0, 0, 1, 1], [0, 0, 0, 0]], "binder")["expected_loss"].values
+    >>> pc.expected_loss(draws, [[0, 0, 1, 1], [0, 0, 0, 0]], loss="binder")["expected_loss"].values
     array([0.09375, 0.46875])
     """
     source = as_source(draws)
     judged, single = one_or_many(partitions, source.items)
-    record = objective_of(loss, *judged)
-    source.check({f"loss {record.name!r}": needed_by(record)})
+    record = as_loss(loss, *judged)
+    source.check({f"loss {record.name!r}": record.needs})
     rows = np.stack([source.as_labels(partition, "partitions") for partition in judged])
     expected, error, size = loss_and_error(source, rows, record)
     attrs = {"loss": record.name, "unit": record.unit}

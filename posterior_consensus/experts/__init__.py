@@ -2,7 +2,7 @@
 
 from posterior_consensus.experts.constraints import Constraints
 from posterior_consensus.experts.door import as_constraints
-from posterior_consensus.experts.graphs import cspa, meta_clustering
+from posterior_consensus.experts.graphs import meta_clustering, normalised_cut
 from posterior_consensus.experts.metric_learning import itml_k_means
 from posterior_consensus.experts.pairwise_k_means import mpck_means
 from posterior_consensus.experts.record import ExpertViews
@@ -13,10 +13,10 @@ __all__ = [
     "Constraints",
     "ExpertViews",
     "as_constraints",
-    "cspa",
     "expert_views",
     "itml_k_means",
     "meta_clustering",
     "mpck_means",
+    "normalised_cut",
     "semi_crowd",
 ]

@@ -97,7 +97,7 @@ def _eigengap(similarity: Floats) -> int:
     return 1 if values.size == 1 else int(np.argmax(values[:-1] - values[1:])) + 1
 
 
-def cspa(
+def normalised_cut(
     constraints: Any,
     *,
     n_clusters: int,
@@ -134,7 +134,8 @@ def cspa(
     Examples
     --------
     >>> import posterior_consensus as pc
-    >>> pc.experts.cspa({"Ann": [0, 0, 0, 1, 1, 1], "Bo": [0, 0, 0, 1, 1, 2]}, n_clusters=2, random_seed=1).values
+    >>> said = {"Ann": [0, 0, 0, 1, 1, 1], "Bo": [0, 0, 0, 1, 1, 2]}
+    >>> pc.experts.normalised_cut(said, n_clusters=2, random_seed=1).values
     array([0, 0, 0, 1, 1, 1], dtype=int32)
     """
     said = as_constraints(constraints)

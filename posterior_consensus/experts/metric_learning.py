@@ -13,6 +13,7 @@ from posterior_consensus.experts.door import as_constraints
 from posterior_consensus.experts.features import checked_features
 from posterior_consensus.runtime.arguments import as_generator, check_above, check_count
 from posterior_consensus.runtime.executor import thread_pools
+from posterior_consensus.runtime.progress import waiting
 from posterior_consensus.search.k_means import k_means
 
 _PAIRS_FOR_LIMITS = 20_000  # of which the quantiles of the distances are taken
@@ -37,6 +38,7 @@ def itml_k_means(
     slack: float = 1.0,
     max_passes: int = 100,
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+    progressbar: bool = True,
 ) -> xr.DataArray:
     """Cluster items by k-means under a metric learnt from the majority's statements by information-theoretic means.
 
@@ -50,6 +52,8 @@ def itml_k_means(
     max_passes : int
         Most passes over the statements.
     random_seed : int, Generator, SeedSequence or None
+    progressbar : bool
+        Whether to show progress where the work takes more than a second.
 
     Returns
     -------
@@ -89,7 +93,7 @@ def itml_k_means(
     pairs, votes = said.average_vote()
     first, second = rng.integers(len(values), size=(2, _PAIRS_FOR_LIMITS))
     near, far = np.percentile(((values[first] - values[second]) ** 2).sum(axis=1)[first != second], _QUANTILES)
-    with thread_pools().limit(limits=1):
+    with thread_pools().limit(limits=1), waiting("Learnt metric", progressbar=progressbar):
         metric = information_theoretic_metric(
             values[pairs[:, 0]] - values[pairs[:, 1]], votes > 0.5, (near, far), slack, max_passes
         )

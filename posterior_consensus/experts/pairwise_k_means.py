@@ -15,6 +15,7 @@ from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.experts.door import as_constraints
 from posterior_consensus.experts.features import checked_features
 from posterior_consensus.runtime.arguments import as_generator, check_above, check_count
+from posterior_consensus.runtime.progress import track
 
 _ROUNDS = 100
 _ENOUGH = 1e-7  # relative fall of the objective at which a run ends
@@ -46,6 +47,7 @@ def mpck_means(
     penalty: float = 1.0,
     n_starts: int = 10,
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+    progressbar: bool = True,
 ) -> xr.DataArray:
     """Cluster items by k-means in a learnt diagonal metric, with a penalty for each statement that is broken.
 
@@ -59,6 +61,8 @@ def mpck_means(
     n_starts : int
         Number of orders of the items, and of centres beside those of neighbourhoods; the least objective counts.
     random_seed : int, Generator, SeedSequence or None
+    progressbar : bool
+        Whether to show progress where the work takes more than a second.
 
     Returns
     -------
@@ -101,7 +105,8 @@ def mpck_means(
     said = as_constraints(constraints, given.items)
     pairs, votes = said.average_vote()
     problem = PairwiseKMeans(given.standardised()[0], pairs, votes > 0.5, penalty)
-    runs = [problem.run(n_clusters, rng) for rng in as_generator(random_seed).spawn(n_starts)]
+    starts = track(as_generator(random_seed).spawn(n_starts), "Pairwise k-means", progressbar=progressbar)
+    runs = [problem.run(n_clusters, rng) for rng in starts]
     best = min(runs, key=lambda run: run.trace[-1])
     return said.items.array(canonical_labels(best.labels), "labels")
 

@@ -13,6 +13,7 @@ from posterior_consensus.experts.door import as_constraints
 from posterior_consensus.experts.features import checked_features
 from posterior_consensus.runtime.arguments import as_generator, as_numbers, check_above
 from posterior_consensus.runtime.executor import thread_pools
+from posterior_consensus.runtime.progress import waiting
 from posterior_consensus.search.k_means import k_means
 
 _ROUNDS, _ENOUGH = 300, 1e-4  # of the completion: most rounds, and what is left over, relative, at which it ends
@@ -28,6 +29,7 @@ def semi_crowd(
     certain: tuple[float, float] = (0.2, 0.8),
     ridge: float = 0.01,
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+    progressbar: bool = True,
 ) -> xr.DataArray:
     """Cluster items by k-means under a metric learnt from what most experts say.
 
@@ -41,6 +43,8 @@ def semi_crowd(
     ridge : float
         Above 0; added to the covariance of the standardised features.
     random_seed : int, Generator, SeedSequence or None
+    progressbar : bool
+        Whether to show progress where the work takes more than a second.
 
     Returns
     -------
@@ -88,7 +92,7 @@ def semi_crowd(
     known[first, second] = known[second, first] = votes[clear] >= high
     seen[first, second] = seen[second, first] = True
     values = given.standardised()[0]
-    with thread_pools().limit(limits=1):
+    with thread_pools().limit(limits=1), waiting("Completed matrix", progressbar=progressbar):
         completed = complete_matrix(known, seen)
         own = values[named]
         inverse = np.linalg.inv(own.T @ own / len(own) + ridge * np.eye(own.shape[1]))

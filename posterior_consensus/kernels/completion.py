@@ -18,7 +18,7 @@ def settle_some(draws, loss, partition, items, most):
     Parameters
     ----------
     draws : Draws
-    loss : LinearLoss or Loss
+    loss : LinearLoss or GeneralLoss
     partition : int32 array of shape (n,)
         Labels from 0; changed in place.
     items : integer array

@@ -25,7 +25,7 @@ class LinearLoss(NamedTuple):
     numerator: tuple  # the first four floats
 
 
-class Loss(NamedTuple):
+class GeneralLoss(NamedTuple):
     """Any other loss."""
 
     h: np.ndarray
@@ -36,7 +36,7 @@ class Loss(NamedTuple):
 def as_kernels_take_it(h, numerator, denominator):
     """The loss with these eight coefficients each."""
     if any(denominator) or any(numerator[4:]):
-        return Loss(h, numerator, denominator)
+        return GeneralLoss(h, numerator, denominator)
     return LinearLoss(h, numerator[:4])
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from posterior_consensus.kernels._jit import inner
 from posterior_consensus.kernels.cells import Draws, SparseDraws
-from posterior_consensus.kernels.loss import LinearLoss, Loss, has_denominator, is_linear
+from posterior_consensus.kernels.loss import GeneralLoss, LinearLoss, has_denominator, is_linear
 
 SCANS, MOVES, MERGES, CHAINS, ZEALOUS, SPLITS = range(6)  # places in a tally
 _TINY = 1e-12  # relative to the scores compared: what is smaller is rounding
@@ -43,7 +43,7 @@ class Search(NamedTuple):
     """What is searched, within which limits; all but the partition and its tables."""
 
     draws: Draws | SparseDraws
-    loss: LinearLoss | Loss
+    loss: LinearLoss | GeneralLoss
     slopes: Slopes
     rounding: float  # differences of scores that are smaller mean nothing
     fewest: int  # clusters

@@ -26,7 +26,7 @@ def settle(draws, loss, partition, order, fewest, most, exactly, effort, stop):
     ----------
     draws : Draws or SparseDraws
         Which tables are kept; sparse ones take a LinearLoss only.
-    loss : LinearLoss or Loss
+    loss : LinearLoss or GeneralLoss
     partition : int32 array of shape (n,)
         Labels from 0, -1 where an item is to be allocated; changed in place.
     order : integer array

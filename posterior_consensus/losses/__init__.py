@@ -1,6 +1,6 @@
 """The losses: what an estimate is judged by."""
 
-from posterior_consensus.losses.pair_losses import PAIR_LOSSES, kcc, pear, vi_lower_bound
+from posterior_consensus.losses.pair_losses import PAIR_LOSSES, pear, vi_lower_bound, within_variance
 from posterior_consensus.losses.partition_losses import (
     LOSSES,
     binder,
@@ -12,17 +12,17 @@ from posterior_consensus.losses.partition_losses import (
     one_minus_ari,
     vi,
 )
-from posterior_consensus.losses.record import PairLoss, PartitionLoss
+from posterior_consensus.losses.record import Loss, PairLoss, PartitionLoss
 
 __all__ = [
     "LOSSES",
     "PAIR_LOSSES",
+    "Loss",
     "PairLoss",
     "PartitionLoss",
     "binder",
     "information_distance",
     "jaccard",
-    "kcc",
     "nid",
     "nmi",
     "nvi",
@@ -30,4 +30,5 @@ __all__ = [
     "pear",
     "vi",
     "vi_lower_bound",
+    "within_variance",
 ]

@@ -35,7 +35,7 @@ def vi_lower_bound() -> PairLoss:
     --------
     >>> import posterior_consensus as pc
     >>> pairs = pc.as_pair_similarity([[1.0, 0.5], [0.5, 1.0]])
-    >>> round(pc.expected_loss(pairs, [0, 0], "vi_lower_bound")["expected_loss"].item(), 6)
+    >>> round(pc.expected_loss(pairs, [0, 0], loss="vi_lower_bound")["expected_loss"].item(), 6)
     0.415037
     """
     return PairLoss(
@@ -74,7 +74,7 @@ def pear() -> PairLoss:
     --------
     >>> import posterior_consensus as pc
     >>> pairs = pc.as_pair_similarity([[1.0, 0.9, 0.3], [0.9, 1.0, 0.3], [0.3, 0.3, 1.0]])
-    >>> round(pc.expected_loss(pairs, [0, 0, 1], "pear")["expected_loss"].item(), 6)
+    >>> round(pc.expected_loss(pairs, [0, 0, 1], loss="pear")["expected_loss"].item(), 6)
     0.466667
     """
     return PairLoss(
@@ -87,8 +87,8 @@ def pear() -> PairLoss:
     )
 
 
-def kcc() -> PairLoss:
-    """Objective of k-means-based consensus: squared distances of the items' one-hot rows to their cluster's mean.
+def within_variance() -> PairLoss:
+    """Variance of the one-hot rows within clusters: mean squared distance to the mean of the cluster.
 
     Returns
     -------
@@ -116,11 +116,11 @@ def kcc() -> PairLoss:
     --------
     >>> import posterior_consensus as pc
     >>> draws = [[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 1]]
-    >>> pc.expected_loss(draws, [0, 0, 1, 1], "kcc")["expected_loss"].item()
+    >>> pc.expected_loss(draws, [0, 0, 1, 1], loss="within_variance")["expected_loss"].item()
     0.0625
     """
     return PairLoss(
-        name="kcc",
+        name="within_variance",
         formula="mean of 1 - l / s",
         value=_sum_of_squares,
         item_terms=_share_apart,
@@ -168,6 +168,6 @@ def _one_minus_pear(sizes: Floats, links: Floats, sums: Floats) -> Floats:
 PAIR_LOSSES: dict[str, Callable[..., PairLoss]] = {
     "vi_lower_bound": vi_lower_bound,
     "pear": pear,
-    "kcc": kcc,
+    "within_variance": within_variance,
 }
 """Losses of a partition given a similarity matrix, by name."""

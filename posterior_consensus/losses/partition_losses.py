@@ -10,14 +10,8 @@ from typing import Literal
 
 import numpy as np
 
-from posterior_consensus.losses.record import TERMS, Floats, PartitionLoss
+from posterior_consensus.losses.record import TERMS, Floats, PartitionLoss, pairs
 from posterior_consensus.runtime.arguments import check_between
-
-
-def pairs(n_items: int) -> Floats:
-    """Return the table h(x) = x (x - 1) / 2 for x = 0 to `n_items`: the number of pairs in a cluster."""
-    x = np.arange(n_items + 1, dtype=np.float64)
-    return x * (x - 1) / 2
 
 
 def information(n_items: int) -> Floats:
@@ -71,11 +65,11 @@ def binder(a: float | None = None, *, tau: float | None = None) -> PartitionLoss
     Examples
     --------
     >>> import posterior_consensus as pc
-    >>> pc.partition_loss([0, 0, 1, 1], [0, 0, 0, 0], pc.binder(a=0.5))
+    >>> pc.partition_loss([0, 0, 1, 1], [0, 0, 0, 0], loss=pc.binder(a=0.5))
     0.25
-    >>> pc.partition_loss([0, 0, 1, 1], [0, 1, 2, 3], pc.binder(a=0.5))
+    >>> pc.partition_loss([0, 0, 1, 1], [0, 1, 2, 3], loss=pc.binder(a=0.5))
     0.375
-    >>> pc.partition_loss([0, 0, 1, 1], [0, 1, 2, 3], pc.binder(tau=0.75))
+    >>> pc.partition_loss([0, 0, 1, 1], [0, 1, 2, 3], loss=pc.binder(tau=0.75))
     0.375
     """
     a = _cost(a, tau)
@@ -119,9 +113,9 @@ def vi(a: float = 1.0) -> PartitionLoss:
     Examples
     --------
     >>> import posterior_consensus as pc
-    >>> pc.partition_loss([0, 0, 1, 1], [0, 0, 0, 0], pc.vi(a=0.5))
+    >>> pc.partition_loss([0, 0, 1, 1], [0, 0, 0, 0], loss=pc.vi(a=0.5))
     0.5
-    >>> pc.partition_loss([0, 0, 1, 1], [0, 1, 2, 3], pc.vi(a=0.5))
+    >>> pc.partition_loss([0, 0, 1, 1], [0, 1, 2, 3], loss=pc.vi(a=0.5))
     1.5
     """
     a = check_between("a", a, 2)
@@ -157,7 +151,7 @@ def one_minus_ari() -> PartitionLoss:
     Examples
     --------
     >>> import posterior_consensus as pc
-    >>> pc.partition_loss([0, 0, 1, 1], [0, 0, 0, 1], pc.losses.one_minus_ari())
+    >>> pc.partition_loss([0, 0, 1, 1], [0, 0, 0, 1], loss=pc.losses.one_minus_ari())
     1.0
     """
     return PartitionLoss(
@@ -189,7 +183,7 @@ def jaccard() -> PartitionLoss:
     Examples
     --------
     >>> import posterior_consensus as pc
-    >>> pc.partition_loss([0, 0, 1, 1], [0, 0, 0, 1], pc.losses.jaccard())
+    >>> pc.partition_loss([0, 0, 1, 1], [0, 0, 0, 1], loss=pc.losses.jaccard())
     0.75
     """
     return PartitionLoss(
@@ -221,7 +215,7 @@ def nvi() -> PartitionLoss:
     Examples
     --------
     >>> import posterior_consensus as pc
-    >>> pc.partition_loss([0, 0, 1, 1], [0, 1, 2, 3], pc.losses.nvi())
+    >>> pc.partition_loss([0, 0, 1, 1], [0, 1, 2, 3], loss=pc.losses.nvi())
     0.5
     """
     return PartitionLoss(
@@ -250,7 +244,7 @@ def information_distance() -> PartitionLoss:
     Examples
     --------
     >>> import posterior_consensus as pc
-    >>> pc.partition_loss([0, 0, 1, 1], [0, 1, 2, 3], pc.losses.information_distance())
+    >>> pc.partition_loss([0, 0, 1, 1], [0, 1, 2, 3], loss=pc.losses.information_distance())
     1.0
     """
     return PartitionLoss(
@@ -281,7 +275,7 @@ def nid() -> PartitionLoss:
     Examples
     --------
     >>> import posterior_consensus as pc
-    >>> pc.partition_loss([0, 0, 1, 1], [0, 1, 2, 3], pc.losses.nid())
+    >>> pc.partition_loss([0, 0, 1, 1], [0, 1, 2, 3], loss=pc.losses.nid())
     0.5
     """
     return PartitionLoss(
@@ -327,7 +321,7 @@ def nmi(average_method: Literal["geometric", "arithmetic", "min", "max"] = "geom
     Examples
     --------
     >>> import posterior_consensus as pc
-    >>> round(pc.partition_loss([0, 0, 1, 1], [0, 1, 2, 3], pc.losses.nmi("arithmetic")), 6)
+    >>> round(pc.partition_loss([0, 0, 1, 1], [0, 1, 2, 3], loss=pc.losses.nmi("arithmetic")), 6)
     0.333333
     """
     if average_method not in _NMI_NORMALIZERS:

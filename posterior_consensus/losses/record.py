@@ -1,25 +1,26 @@
-"""What a loss between partitions is: a record of data.
+"""What a loss is: a record of data, which answers the same questions of either kind.
 
 With the contingency table of an estimate (cluster sizes n_k) and a draw (sizes m_l, joint cells n_kl) and a function h,
 let
 
     A = sum h(n_kl),   B = sum h(n_k),   C = sum h(m_l),   top = h(n).
 
-Every loss here is a ratio of two forms linear in top, A, B, C, max(B, C), min(B, C), B C / top and sqrt((top - B)(top -
-C)), where h(x) = x (x - 1) / 2 counts pairs and h(x) = x log2 x measures information. A loss is therefore a table h,
-sixteen numbers and a scale.
+Every loss between partitions is a ratio of two forms linear in top, A, B, C, max(B, C), min(B, C), B C / top and
+sqrt((top - B)(top - C)), where h(x) = x (x - 1) / 2 counts pairs and h(x) = x log2 x measures information. A loss is
+therefore a table h, sixteen numbers and a scale.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.kernels.loss import LinearLoss, Loss, as_kernels_take_it
+from posterior_consensus.kernels.loss import GeneralLoss, LinearLoss, as_kernels_take_it
 
 Floats = npt.NDArray[np.float64]
 
@@ -35,15 +36,81 @@ def _unscaled(n_items: int) -> float:
 
 
 @dataclass(frozen=True)
-class PartitionLoss:
-    """A loss between an estimated and a drawn partition: scale(n) x numerator / denominator.
+class Loss(ABC):
+    """What a partition is chosen by: a :class:`PartitionLoss` or a :class:`PairLoss`.
 
     Attributes
     ----------
     name : str
-        Its key in LOSSES, with parameters where they are not the defaults.
+        Its key in LOSSES or PAIR_LOSSES, with parameters where they are not the defaults.
     formula : str
-        In terms of A, B, C and top.
+    unit : str
+        "bits", or "" for a number without a unit.
+    upper : str
+        Largest value it can take.
+    metric : bool
+        Whether it is a metric on partitions, as a credible ball needs.
+    falls_with_clusters : bool
+        Whether splitting a cluster never raises it, so that it compares partitions of one number of clusters only.
+    reference : str
+        Where it is defined.
+    parameters : mapping of str to float or str
+        Arguments with which its factory makes it again.
+    """
+
+    name: str
+    formula: str
+    _: KW_ONLY
+    unit: str = ""
+    upper: str = "1"
+    metric: bool = False
+    falls_with_clusters: bool = False
+    reference: str = ""
+    parameters: Mapping[str, float | str] = field(default_factory=dict, hash=False)
+
+    @property
+    @abstractmethod
+    def needs(self) -> Need:
+        """What its posterior expectation is computed from: similarities of pairs, or draws."""
+
+    @property
+    @abstractmethod
+    def is_linear(self) -> bool:
+        """Whether its posterior expectation is a sum over the clusters, up to a constant."""
+
+    @abstractmethod
+    def expected(self, sizes: Floats, links: Floats, sums: Floats) -> Floats:
+        """Return its posterior expectation (P,) given the similarities of pairs, where it needs no more.
+
+        Parameters
+        ----------
+        sizes, links : ndarray of shape (P, n_items)
+            Size of each item's cluster, and the sum of the item's similarities to its members, itself included.
+        sums : ndarray of shape (n_items,)
+            Sum of each item's similarities to all items.
+        """
+
+    @property
+    def scale(self) -> Callable[[int], float]:
+        """Factor, given the number of items, from what a search compares to the loss."""
+        return _unscaled
+
+    def as_binder(self) -> PartitionLoss | None:
+        """Return the loss if it is Binder's, with any costs of the two kinds of pairs, else None."""
+        return None
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class PartitionLoss(Loss):
+    """A loss between an estimated and a drawn partition: scale(n) x numerator / denominator.
+
+    Its formula is in terms of A, B, C and top; further attributes are those of :class:`Loss`.
+
+    Attributes
+    ----------
     h : callable
         ``h(n_items)`` gives the table h(0), ..., h(n_items), float64.
     numerator, denominator : mapping of str to float
@@ -51,54 +118,65 @@ class PartitionLoss:
         trivial, and the loss is 0 if they are equal and 1 if not.
     scale : callable
         ``scale(n_items)`` multiplies the ratio.
-    unit : str
-        "bits", or "" for a number without a unit.
-    upper : str
-        Largest value it can take.
-    metric : bool
-        Whether it is a metric on partitions, as a credible ball needs.
-    reference : str
-        Where it is defined.
-    parameters : mapping of str to float or str
-        Arguments with which its factory in LOSSES makes it again.
     """
 
-    name: str
-    formula: str
     h: Callable[[int], Floats]
     numerator: Mapping[str, float] = field(hash=False)
     denominator: Mapping[str, float] = field(default_factory=dict, hash=False)
     scale: Callable[[int], float] = _unscaled
-    unit: str = ""
-    upper: str = "1"
-    metric: bool = False
-    reference: str = ""
-    parameters: Mapping[str, float | str] = field(default_factory=dict, hash=False)
 
-    def arrays(self, n_items: int) -> LinearLoss | Loss:
+    def arrays(self, n_items: int) -> LinearLoss | GeneralLoss:
         """Return the loss for `n_items` items as kernels take it."""
         numerator, denominator = _coefficients(self.numerator), _coefficients(self.denominator)
-        taken: LinearLoss | Loss = as_kernels_take_it(self.h(n_items), numerator, denominator)
+        taken: LinearLoss | GeneralLoss = as_kernels_take_it(self.h(n_items), numerator, denominator)
         return taken
 
-    def __str__(self) -> str:
-        return self.name
+    @property
+    def needs(self) -> Need:
+        """Pairs for Binder's loss, else draws."""
+        return "draws" if self.as_binder() is None else "pairs"
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether it is a weighted sum of A, B and C."""
+        return isinstance(self.arrays(1), LinearLoss)
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether estimate and draw count alike."""
+        return all(terms.get("B") == terms.get("C") for terms in (self.numerator, self.denominator))
+
+    def as_binder(self) -> PartitionLoss | None:
+        """Return the loss if it is b (B - A) + c (C - A) with h(x) = x (x - 1) / 2: a number of pairs of each kind."""
+        terms = self.numerator
+        is_binder = (
+            self.h is pairs
+            and not self.denominator
+            and set(terms) == {"A", "B", "C"}
+            and min(terms["B"], terms["C"]) > 0
+            and terms["A"] == -(terms["B"] + terms["C"])
+        )
+        return self if is_binder else None
+
+    def expected(self, sizes: Floats, links: Floats, sums: Floats) -> Floats:
+        """Return the posterior expectation (P,) of Binder's loss, see :meth:`Loss.expected`."""
+        a, b, c = (self.numerator[term] for term in "ABC")
+        n = sizes.shape[-1]
+        joint, together, drawn = ((x.sum(axis=-1) - n) / 2 for x in (links, sizes, sums))
+        return self.scale(n) * (a * joint + b * together + c * drawn)
 
 
 @dataclass(frozen=True)
-class PairLoss:
+class PairLoss(Loss):
     """A loss of a partition given the posterior similarity matrix; it is not a mean of losses over draws.
 
     With X the similarity matrix and S_i the cluster of item i in the partition, it is a function of three numbers for
     each item: the size of S_i, the sum of X_ij over the members j of S_i, i itself included, and the sum of X_ij over
-    all j.
+    all j. Its formula is in terms of s, l and r, the three numbers in this order; further attributes are those of
+    :class:`Loss`.
 
     Attributes
     ----------
-    name : str
-        Its key in PAIR_LOSSES.
-    formula : str
-        In terms of s, l and r, the three numbers in the order above.
     value : callable
         ``value(s, l, r)`` of three arrays (..., n_items) is the loss, shape (...).
     item_terms : callable, optional
@@ -107,35 +185,31 @@ class PairLoss:
     pair_threshold : callable, optional
         ``pair_threshold(value, mean_similarity)`` is the threshold tau of the Binder loss that falls where this loss
         falls below that value. Greedy search minimises that loss.
-    unit : str
-        "bits", or "" for a number without a unit.
-    upper : str
-        Largest value it can take.
-    reference : str
-        Where it is defined.
-    parameters : mapping of str to float
-        Arguments of the factory in PAIR_LOSSES that makes it.
-    falls_with_clusters : bool
-        Whether splitting a cluster never raises it, so that it compares partitions of one number of clusters only.
     """
 
-    name: str
-    formula: str
     value: Callable[[Floats, Floats, Floats], Floats]
     item_terms: Callable[[Floats, Floats], Floats] | None = None
     pair_threshold: Callable[[float, float], float] | None = None
-    unit: str = ""
-    upper: str = "1"
-    reference: str = ""
-    parameters: Mapping[str, float] = field(default_factory=dict, hash=False)
-    falls_with_clusters: bool = False
 
-    def __str__(self) -> str:
-        return self.name
+    @property
+    def needs(self) -> Need:
+        """Pairs."""
+        return "pairs"
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether it is a sum of terms of the items."""
+        return self.item_terms is not None
+
+    def expected(self, sizes: Floats, links: Floats, sums: Floats) -> Floats:
+        """Return the loss (P,), see :meth:`Loss.expected`."""
+        return self.value(sizes, links, sums)
 
 
-Objective = PartitionLoss | PairLoss
-"""What a partition can be chosen by."""
+def pairs(n_items: int) -> Floats:
+    """Return the table h(x) = x (x - 1) / 2 for x = 0 to `n_items`: the number of pairs in a cluster."""
+    x = np.arange(n_items + 1, dtype=np.float64)
+    return x * (x - 1) / 2
 
 
 def _coefficients(terms: Mapping[str, float]) -> tuple[float, ...]:

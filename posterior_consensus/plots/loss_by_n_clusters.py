@@ -15,13 +15,13 @@ _ERRORS = 2.0  # standard errors that a bar reaches to either side
 
 
 def plot_loss_by_n_clusters(
-    found: LossByNClusters, *, figsize: tuple[float, float] | None = None, axes: Any = None
+    losses: LossByNClusters, *, figsize: tuple[float, float] | None = None, axes: Any = None
 ) -> npt.NDArray[np.object_]:
     """Draw the least expected loss against the number of clusters, and the posterior probability of each number below.
 
     Parameters
     ----------
-    found : LossByNClusters
+    losses : LossByNClusters
         What :func:`loss_by_n_clusters` gives.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
@@ -35,7 +35,7 @@ def plot_loss_by_n_clusters(
     Raises
     ------
     TypeError
-        If `found` is something else, or `axes` holds other things.
+        If `losses` is something else, or `axes` holds other things.
     ValueError
         If there are not as many `axes` as needed, or `figsize` is invalid.
 
@@ -55,17 +55,17 @@ def plot_loss_by_n_clusters(
     """
     from matplotlib.ticker import MaxNLocator
 
-    if not isinstance(found, LossByNClusters):
-        raise TypeError(f"`found` must be what loss_by_n_clusters() returns; got {type(found).__name__}.")
-    table = found.table
-    numbers, drawn = table["n_clusters"].values, found.n_draws is not None
+    if not isinstance(losses, LossByNClusters):
+        raise TypeError(f"`losses` must be what loss_by_n_clusters() returns; got {type(losses).__name__}.")
+    table = losses.table
+    numbers, drawn = table["n_clusters"].values, losses.n_draws is not None
     grid = grid_axes(axes, figsize, 1 + drawn, 1, 5.6, 4.6 if drawn else 3.2, height_ratios=(2.0, 1.0)[: 1 + drawn])
     grid = grid.ravel()
     errors = _ERRORS * table["difference_mcse"].fillna(0.0).values
     grid[0].errorbar(
         numbers, table["expected_loss"].values, errors, color=ink(), marker="o", markersize=4, linewidth=1.0, capsize=2
     )
-    grid[0].set_ylabel(f"expected {found.loss.name}{f' ({found.loss.unit})' if found.loss.unit else ''}")
+    grid[0].set_ylabel(f"expected {losses.loss.name}{f' ({losses.loss.unit})' if losses.loss.unit else ''}")
     if drawn:
         height, error = table["probability"].values, _ERRORS * table["probability_mcse"].fillna(0.0).values
         style = {"ecolor": NEUTRAL, "capsize": 2, "error_kw": {"linewidth": 1.0}}
@@ -74,7 +74,7 @@ def plot_loss_by_n_clusters(
         )
         grid[1].set_ylabel("posterior\nprobability")
     for ax in grid:
-        ax.axvline(found.best, color=MARK, linewidth=1.3, linestyle="--", label=f"least: {found.best}", zorder=0.5)
+        ax.axvline(losses.best, color=MARK, linewidth=1.3, linestyle="--", label=f"least: {losses.best}", zorder=0.5)
         ax.set_xlim(numbers[0] - 1, numbers[-1] + 1)
         ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
         ax.spines[["top", "right"]].set_visible(False)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import xarray as xr
 
+from posterior_consensus.answers.loss_path import LossPath
 from posterior_consensus.plots.axes import new_axes
 from posterior_consensus.plots.colours import MARK, as_cmap, ink, on_dark
 
@@ -18,13 +18,13 @@ _MUCH = 10  # times as many clusters at one end as at the other: then the axis i
 
 
 def plot_loss_path(
-    path: xr.Dataset, *, cmap: Any = None, figsize: tuple[float, float] | None = None, ax: Axes | None = None
+    path: LossPath, *, cmap: Any = None, figsize: tuple[float, float] | None = None, ax: Axes | None = None
 ) -> Axes:
     """Draw the number of clusters against the loss's parameter, and where the partition stays the same.
 
     Parameters
     ----------
-    path : xarray.Dataset
+    path : LossPath
         What :func:`loss_path` gives.
     cmap : str or matplotlib.colors.Colormap, optional
         From the nearest to the farthest neighbours. By default blues that fade into the page.
@@ -40,9 +40,9 @@ def plot_loss_path(
     Raises
     ------
     TypeError
-        If `path` is not a Dataset.
+        If `path` is something else.
     ValueError
-        If it is not one of a loss path, or `cmap` or `figsize` are invalid.
+        If `cmap` or `figsize` are invalid.
 
     Notes
     -----
@@ -55,17 +55,17 @@ def plot_loss_path(
     --------
     >>> import posterior_consensus as pc
     >>> draws = [[0, 0, 1, 1], [0, 1, 2, 2], [0, 0, 1, 2], [0, 0, 0, 0]]
-    >>> ax = pc.plot_loss_path(pc.loss_path(draws, "binder", random_seed=1))
+    >>> ax = pc.plot_loss_path(pc.loss_path(draws, loss="binder", random_seed=1))
     >>> ax.get_xlabel()
     'pair threshold tau'
     """
-    if not isinstance(path, xr.Dataset):
+    if not isinstance(path, LossPath):
         raise TypeError(f"`path` must be what loss_path() returns; got {type(path).__name__}.")
-    dim = _parameter(path)
-    x, clusters = path[dim].values, path["n_clusters"].values
+    dim, table = path.parameter, path.table
+    x, clusters = table[dim].values, table["n_clusters"].values
     ax = new_axes(ax, figsize, 5.6, 3.4)
     if x.size > 1:
-        _draw_steps(ax, x, clusters, path["distance_to_previous"].values[1:], cmap)
+        _draw_steps(ax, x, clusters, table["distance_to_previous"].values[1:], cmap)
     ax.plot(x, clusters, "o", color=ink(), markersize=3)
     default = 0.5 if dim == "tau" else 1.0
     if x.min() <= default <= x.max():
@@ -76,17 +76,6 @@ def plot_loss_path(
     ax.set(xlabel="pair threshold tau" if dim == "tau" else "cost of separating, a", ylabel="number of clusters")
     ax.spines[["top", "right"]].set_visible(False)
     return ax
-
-
-def _parameter(path: xr.Dataset) -> str:
-    needed = {"n_clusters", "distance_to_previous"}
-    dim = str(next(iter(path["n_clusters"].dims), "")) if needed <= set(path.data_vars) else ""
-    if dim not in ("tau", "a"):
-        present = ", ".join(map(repr, path.data_vars)) or "none"
-        raise ValueError(
-            f"`path` must be what loss_path() returns, with 'n_clusters' and 'distance_to_previous'; got {present}."
-        )
-    return dim
 
 
 def _draw_steps(

@@ -18,13 +18,13 @@ _NAMES = {"posterior": "posterior, other draws", "product of marginals": "produc
 
 
 def plot_near_independence(
-    found: NearIndependence, *, figsize: tuple[float, float] | None = None, ax: Axes | None = None
+    independence: NearIndependence, *, figsize: tuple[float, float] | None = None, ax: Axes | None = None
 ) -> Axes:
     """Draw how far the posterior is from itself and from the product of its marginals, as two histograms.
 
     Parameters
     ----------
-    found : NearIndependence
+    independence : NearIndependence
         What :func:`near_independence` returns.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
@@ -37,7 +37,7 @@ def plot_near_independence(
     Raises
     ------
     TypeError
-        If `found` is not a NearIndependence, or `ax` not Axes.
+        If `independence` is not a NearIndependence, or `ax` not Axes.
 
     Notes
     -----
@@ -49,24 +49,26 @@ def plot_near_independence(
     --------
     >>> import numpy as np
     >>> import posterior_consensus as pc
-    >>> found = pc.diagnostics.near_independence(np.random.default_rng(1).integers(2, size=(100, 6)))
-    >>> ax = pc.plot_near_independence(found)
+    >>> independence = pc.diagnostics.near_independence(np.random.default_rng(1).integers(2, size=(100, 6)))
+    >>> ax = pc.plot_near_independence(independence)
     >>> ax.get_ylabel()
     'resamples'
     """
-    if not isinstance(found, NearIndependence):
-        raise TypeError(f"`found` must be what diagnostics.near_independence() returns; got {type(found).__name__}.")
+    if not isinstance(independence, NearIndependence):
+        raise TypeError(
+            f"`independence` must be what diagnostics.near_independence() returns; got {type(independence).__name__}."
+        )
     from matplotlib.ticker import MaxNLocator
 
     ax = new_axes(ax, figsize, 5.6, 3.2)
-    values = found.resampled
+    values = independence.resampled
     low, high = float(values.min()), float(values.max())
     edges = np.linspace(low, high if high > low else low + 1.0, _BINS + 1)
     for (name, text), colour in zip(_NAMES.items(), (COLOURS[2], COLOURS[9]), strict=True):
         ax.hist(values.sel(compared_with=name).values, edges.tolist(), color=colour, alpha=0.55, label=text)
     ax.axvline(0.0, color=ink(), linewidth=0.7, linestyle=":")
     ax.set(xlabel="squared maximum mean discrepancy of draws from ...", ylabel="resamples")
-    ax.set_title(f"p-value {found.p_value:.2g} for independent items", loc="left", fontsize="medium")
+    ax.set_title(f"p-value {independence.p_value:.2g} for independent items", loc="left", fontsize="medium")
     ax.xaxis.set_major_locator(MaxNLocator(5))  # labels of small numbers are long
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False, fontsize="small")

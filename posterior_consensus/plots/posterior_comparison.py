@@ -24,7 +24,7 @@ _LEAST_SCALE = 0.05  # differences below it are not to look large
 
 
 def plot_posterior_comparison(
-    found: PosteriorComparison,
+    comparison: PosteriorComparison,
     partition: Any = None,
     *,
     n_items: int = 12,
@@ -36,7 +36,7 @@ def plot_posterior_comparison(
 
     Parameters
     ----------
-    found : PosteriorComparison
+    comparison : PosteriorComparison
         What :func:`compare_posteriors` gives.
     partition : result object, DataArray or label vector of shape (n_items,), optional
         Orders the items, as a rule the consensus of one of the two; its clusters, up to 30, are parted by lines.
@@ -58,7 +58,7 @@ def plot_posterior_comparison(
     Raises
     ------
     TypeError
-        If `found` is something else, or `axes` holds other things.
+        If `comparison` is something else, or `axes` holds other things.
     ValueError
         If `partition`, `n_items`, `cmap` or `figsize` are invalid, or there are not two `axes`.
 
@@ -75,15 +75,15 @@ def plot_posterior_comparison(
     >>> [text.get_text() for text in axes[1].get_yticklabels()]
     ['2', '0', '1', '3']
     """
-    if not isinstance(found, PosteriorComparison):
-        raise TypeError(f"`found` must be what compare_posteriors() returns; got {type(found).__name__}.")
+    if not isinstance(comparison, PosteriorComparison):
+        raise TypeError(f"`comparison` must be what compare_posteriors() returns; got {type(comparison).__name__}.")
     check_count("n_items", n_items)
     colours = as_cmap(cmap)
-    difference = found.difference
+    difference = comparison.difference
     items = Items.along(difference, str(difference.dims[0]))
     labels = np.zeros(items.n_items, np.int32) if partition is None else items.as_labels(partition)
     grid = grid_axes(axes, figsize, 1, 2, 9.6, 4.4, width_ratios=(1.25, 1.0)).ravel()
-    order = item_order(found.similarity.mean("posterior").values, labels)
+    order = item_order(comparison.similarity.mean("posterior").values, labels)
     _draw_matrix(grid[0], difference.values[np.ix_(order, order)], labels[order], colours)
     named = label_items(grid[0], "xy", items.names[order])
     grid[0].set(xlabel=items.dim, ylabel=items.dim)
@@ -93,7 +93,7 @@ def plot_posterior_comparison(
     elif not named:
         grid[0].set(xticks=[], yticks=[])
     grid[0].tick_params(length=0)
-    _draw_items(grid[1], found, n_items)
+    _draw_items(grid[1], comparison, n_items)
     return grid
 
 
@@ -109,8 +109,8 @@ def _draw_matrix(ax: Axes, values: npt.NDArray[np.float64], labels: npt.NDArray[
     colour_bar.outline.set_visible(False)
 
 
-def _draw_items(ax: Axes, found: PosteriorComparison, n_items: int) -> None:
-    table = found.to_dataframe().head(n_items)
+def _draw_items(ax: Axes, comparison: PosteriorComparison, n_items: int) -> None:
+    table = comparison.to_dataframe().head(n_items)
     places = np.arange(len(table))
     errors = _ERRORS * table["mcse"].fillna(0.0).to_numpy()
     ax.errorbar(table["difference"], places, xerr=errors, fmt="o", color=ink(), elinewidth=1.0, capsize=2, markersize=4)

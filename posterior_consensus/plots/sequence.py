@@ -52,7 +52,7 @@ def plot_sequence(
     >>> import numpy as np
     >>> import posterior_consensus as pc
     >>> draws = np.random.default_rng(1).integers(2, size=(2, 60, 6))
-    >>> axes = pc.plot_sequence(pc.diagnostics.sequential_distances(draws, "nmi"))
+    >>> axes = pc.plot_sequence(pc.diagnostics.sequential_distances(draws, loss="nmi"))
     >>> axes.shape
     (2,)
     """

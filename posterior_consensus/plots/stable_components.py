@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 def plot_stable_components(
-    found: StableComponents, *, figsize: tuple[float, float] | None = None, ax: Any = None
+    components: StableComponents, *, figsize: tuple[float, float] | None = None, ax: Any = None
 ) -> Axes:
     """Draw the number of stable components against the level.
 
     Parameters
     ----------
-    found : StableComponents
+    components : StableComponents
         What :func:`stable_components` gives; its level is marked.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
@@ -33,9 +33,9 @@ def plot_stable_components(
     Raises
     ------
     TypeError
-        If `found` is something else, or `ax` no Axes.
+        If `components` is something else, or `ax` no Axes.
     ValueError
-        If `found` has no curve, or `figsize` is invalid.
+        If `components` has no curve, or `figsize` is invalid.
 
     Notes
     -----
@@ -51,15 +51,15 @@ def plot_stable_components(
     """
     from matplotlib.ticker import MaxNLocator
 
-    if not isinstance(found, StableComponents):
-        raise TypeError(f"`found` must be what stable_components() returns; got {type(found).__name__}.")
-    if found.curve is None:
-        raise ValueError("`found` must have a curve; it has none, as too many items differ. Give a level below 1.")
+    if not isinstance(components, StableComponents):
+        raise TypeError(f"`components` must be what stable_components() returns; got {type(components).__name__}.")
+    if components.curve is None:
+        raise ValueError("`components` must have a curve; it has none, as too many items differ. Give a level below 1.")
     ax = new_axes(ax, figsize, 5.6, 3.4)
-    levels, numbers = found.curve["level"].values, found.curve.values
+    levels, numbers = components.curve["level"].values, components.curve.values
     ax.plot(levels, numbers, color=ink(), linewidth=1.4, drawstyle="steps-pre")
-    label = f"level {found.level:g}: {found.n_components}"
-    ax.plot(found.level, found.n_components, "o", color=MARK, label=label, clip_on=False, zorder=3)
+    label = f"level {components.level:g}: {components.n_components}"
+    ax.plot(components.level, components.n_components, "o", color=MARK, label=label, clip_on=False, zorder=3)
     ax.set_xlim(0.0, 1.0)
     ax.set_ylim(0.0, 1.05 * numbers.max())
     ax.yaxis.set_major_locator(MaxNLocator("auto", integer=True))

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import xarray as xr
 
-from posterior_consensus.losses.lookup import loss_attrs, objective_from
+from posterior_consensus.losses.lookup import loss_attrs, loss_from
 from posterior_consensus.results.plain import as_json, from_json, names_from_json
 from posterior_consensus.results.work import Info
 
@@ -245,7 +245,7 @@ class _Loss:
         parts.attrs |= loss_attrs(value, self.prefix)
 
     def read(self, dataset: xr.Dataset, name: str) -> Any:
-        return objective_from(dataset.attrs, self.prefix)
+        return loss_from(dataset.attrs, self.prefix)
 
 
 def loss(prefix: str = "") -> Declared:

@@ -37,7 +37,7 @@ def _with_kinds_below(kind: type[Info]) -> list[type[Info]]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked(Info):
+class ClusterLimits(Info):
     """Numbers of clusters that a search was confined to; None where it was free."""
 
     n_clusters: int | None = None

@@ -35,15 +35,15 @@ def check_clusters(n_clusters: Any, max_clusters: Any) -> None:
 
 
 def unknown_option(where: str, name: str, own: Iterable[str], known: Iterable[str]) -> TypeError:
-    """Make the error for an option that `where` does not take: it names a near one of those `known`, or its own."""
+    """Make the error for an option that `where` does not take: it lists its own, and a near one of those `known`."""
     plain = {one.replace("_", ""): one for one in known}
     word = name.replace("_", "").lower()
     inside = [
         one for short, one in plain.items() if min(len(short), len(word)) > 2 and (word in short or short in word)
     ]
     near = [*inside, *(plain[short] for short in get_close_matches(word, plain, 1, 0.7))]
-    hint = f"did you mean `{near[0]}`?" if near else f"its own: {', '.join(own) or 'none'}."
-    return TypeError(f"{where} takes no argument `{name}`; {hint}")
+    hint = f" Did you mean `{near[0]}`?" if near else ""
+    return TypeError(f"{where} takes {', '.join(own) or 'no options of its own'}; got `{name}`.{hint}")
 
 
 def check_above(name: str, value: Any, lower: float) -> float:
@@ -97,12 +97,12 @@ def as_numbers(name: str, values: Any) -> npt.NDArray[np.float64]:
         raise TypeError(f"`{name}` must be numbers; got {values!r}.") from None
 
 
-def as_generator(random_seed: Any) -> np.random.Generator:
-    """Take whatever seeds a Generator, or one as it is."""
+def as_generator(random_seed: Any, *, otherwise: int | None = None) -> np.random.Generator:
+    """Take whatever seeds a Generator, or one as it is; None stands for `otherwise`."""
     try:
         if isinstance(random_seed, bool):
             raise TypeError
-        return np.random.default_rng(random_seed)
+        return np.random.default_rng(otherwise if random_seed is None else random_seed)
     except (TypeError, ValueError) as error:
         wanted = "a whole number from 0, a Generator or None"
         raise type(error)(f"`random_seed` must be {wanted}; got {random_seed!r}.") from None

@@ -16,10 +16,9 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.evaluate.expectation import least_loss, mean_loss
-from posterior_consensus.kernels.loss import LinearLoss
-from posterior_consensus.losses.lookup import is_binder
+from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.partition_losses import binder
-from posterior_consensus.losses.record import Objective, PairLoss
+from posterior_consensus.losses.record import Loss, PairLoss, PartitionLoss
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import check_count, check_seconds
 from posterior_consensus.runtime.executor import Executor
@@ -54,7 +53,7 @@ class Searched(NamedTuple):
 
 def search(
     draws: PairSource,
-    loss: Objective,
+    loss: Loss,
     *,
     n_clusters: int | None = None,
     max_clusters: int | None = None,
@@ -76,25 +75,23 @@ def search(
         check_count("n_jobs", n_jobs)
     if seconds is not None:
         check_seconds(seconds)
-    if isinstance(loss, PairLoss) and loss.pair_threshold is not None:
-        own = {"n_starts": n_starts, "n_agree": n_agree, "seconds": seconds, "n_jobs": n_jobs}
-        asked = {"n_clusters": n_clusters, "max_clusters": max_clusters, "rng": rng}
-        return _along_thresholds(draws, loss, loss.pair_threshold, starts, own, progressbar=progressbar, **asked)
+    asked: dict[str, Any] = {"n_clusters": n_clusters, "max_clusters": max_clusters, "rng": rng}
+    if isinstance(loss, PairLoss):
+        if loss.pair_threshold is not None:
+            own = {"n_starts": n_starts, "n_agree": n_agree, "seconds": seconds, "n_jobs": n_jobs}
+            return _along_thresholds(draws, loss, loss.pair_threshold, starts, own, progressbar=progressbar, **asked)
+        starts = [partial(_best_cut, loss, n_clusters, max_clusters), *starts]
     n_labels = draws.n_items * (draws.n_draws or 1)
     draws = draws.without_zero_weights()  # which must not take a place in the samples
     limits = Limits(n_clusters, n_clusters) if n_clusters is not None else Limits(1, max_clusters or draws.n_items)
-    if isinstance(loss, PairLoss):
-        starts = [partial(_best_cut, loss, n_clusters, max_clusters), *starts]
     sample = sample_of(draws, loss, limits, rng)
     searched = draws if sample is None else sample.draws
     if n_starts is None:
         n_labels = n_labels if sample is None else sample.labels.size
         n_starts = max(_LEAST_STARTS, min(_MOST_STARTS, _LABELS_READ // n_labels))
-    asked = {"n_clusters": n_clusters, "max_clusters": max_clusters, "rng": rng}
     given = [_labels_of(start, draws, searched) for start in starts]
     n_labels = searched.n_items * (searched.n_draws or searched.n_items)
-    is_linear = isinstance(loss, PairLoss) or isinstance(loss.arrays(searched.n_items), LinearLoss)
-    is_little = searched.n_items <= _LITTLE[0] and n_labels <= (_LITTLE[1] if is_linear else _LITTLE_HARDER)
+    is_little = searched.n_items <= _LITTLE[0] and n_labels <= (_LITTLE[1] if loss.is_linear else _LITTLE_HARDER)
     with Executor(0 if is_little else n_jobs, seconds, n_labels) as executor:
         form = _form(searched, loss, limits, executor.stop)
         runs = Runs(form, executor, searched)
@@ -144,18 +141,18 @@ def _on_all(form: OnBlocks, best: Found, given: list[Labels]) -> Found:
     return least._replace(tally=sum((end.tally for end in ends), np.zeros(6, np.int64)))
 
 
-def _form(source: PairSource, loss: Objective, limits: Limits, stop: npt.NDArray[np.uint8]) -> FormOfRuns:
+def _form(source: PairSource, loss: Loss, limits: Limits, stop: npt.NDArray[np.uint8]) -> FormOfRuns:
     """The form of search for these draws and this loss."""
     if isinstance(loss, PairLoss):
         return OnItemTerms(source, loss, limits, stop)
     by_draws = isinstance(source, PartitionDraws) and (
         8 * source.n_items**2 > _WORTH_A_MATRIX * memory.budget() or (source.labels_are_sure and is_sparse(source))
     )
-    if is_binder(loss) and not by_draws:
-        return OnPairs(source, loss, limits, stop)
-    draws = source.as_draws()
-    kind = OnDraws if isinstance(loss.arrays(draws.n_items), LinearLoss) else OnRatios
-    return kind(draws, loss, limits, stop)
+    record = as_loss(loss, kind=PartitionLoss)
+    if record.needs == "pairs" and not by_draws:
+        return OnPairs(source, record, limits, stop)
+    kind = OnDraws if record.is_linear else OnRatios
+    return kind(source.as_draws(), record, limits, stop)
 
 
 def _along_thresholds(
@@ -193,7 +190,7 @@ def _along_thresholds(
     return Searched(best, replace(found.info, pair_threshold=tau, expected_losses=rounds, trace=rounds))
 
 
-def _best_cut(loss: Objective, n_clusters: int | None, max_clusters: int | None, source: PairSource) -> Labels:
+def _best_cut(loss: Loss, n_clusters: int | None, max_clusters: int | None, source: PairSource) -> Labels:
     return source.as_labels(best_cut(source, loss, cluster_range(source, n_clusters, max_clusters), "average")[0])
 
 

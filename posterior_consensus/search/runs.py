@@ -14,7 +14,7 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_rows
 from posterior_consensus.kernels.records import ZEALOUS
-from posterior_consensus.losses.record import Objective, PartitionLoss
+from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import Info
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.executor import Executor
@@ -318,10 +318,10 @@ class Runs:
         least = self.best.value
         return [run for run, value in enumerate(self.values) if not is_less(least, value)]
 
-    def info(self, draws: PairSource, loss: Objective, seconds: float) -> SearchInfo:
+    def info(self, draws: PairSource, loss: Loss, seconds: float) -> SearchInfo:
         """What there is to tell, with expected losses in the loss's unit."""
         scans, moves, merges, chains, zealous, splits = self.tally.tolist()
-        scale = loss.scale(draws.n_items) if isinstance(loss, PartitionLoss) else 1.0
+        scale = loss.scale(draws.n_items)
         losses = [scale * value for value in self.values]
         return SearchInfo(
             n_starts=len(self.values),

@@ -27,7 +27,7 @@ from posterior_consensus.kernels.cells import Dense, Draws
 from posterior_consensus.kernels.loss import LinearLoss
 from posterior_consensus.kernels.records import MERGES, MOVES, SCANS, Scores, Slopes
 from posterior_consensus.kernels.search import FIRST_ORDER, MARGIN
-from posterior_consensus.losses.record import Objective, PairLoss, PartitionLoss
+from posterior_consensus.losses.record import Loss, PartitionLoss
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.runtime.progress import track
@@ -37,7 +37,7 @@ from posterior_consensus.search.over_draws import is_sparse
 Floats = npt.NDArray[np.float64]
 
 _ITEMS, _DRAWS = 2**16, 2**10  # of the sample
-_MANY = 2  # times as many items, from which a sample is searched
+_TIMES_THE_SAMPLE = 2  # as many items as it has, from which a sample is searched
 _SPARE = 8  # columns for clusters to come
 
 
@@ -80,16 +80,16 @@ class _Terms(NamedTuple):
         return int(np.count_nonzero(self.sizes)) < self.most
 
 
-def sample_of(source: PairSource, loss: Objective, limits: Limits, rng: np.random.Generator) -> Sample | None:
+def sample_of(source: PairSource, loss: Loss, limits: Limits, rng: np.random.Generator) -> Sample | None:
     """Take items at random and draws that are evenly spaced by their weights, where there are many.
 
     The rule is one of sizes alone, which no machine changes. Sparse tables keep their own way, whose work is in
     proportion to their cells.
     """
-    if not isinstance(source, PartitionDraws) or isinstance(loss, PairLoss) or not source.labels_are_sure:
+    if not isinstance(source, PartitionDraws) or not isinstance(loss, PartitionLoss) or not source.labels_are_sure:
         return None
     n_items, n_draws, drawn = source.n_items, source.n_draws, source.drawn
-    is_small = n_items < _MANY * _ITEMS and memory.fits(n_items * n_draws * drawn.dtype.itemsize)
+    is_small = n_items < _TIMES_THE_SAMPLE * _ITEMS and memory.fits(n_items * n_draws * drawn.dtype.itemsize)
     if is_small or limits.fewest >= _ITEMS or (limits.fewest == 1 and is_sparse(source)):
         return None
     items, rows, samples = np.arange(n_items), np.arange(n_draws), source.samples

@@ -13,7 +13,7 @@ from scipy.spatial.distance import squareform
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import canonical_rows, smallest_dtype
 from posterior_consensus.evaluate.expectation import least_loss
-from posterior_consensus.losses.record import Objective
+from posterior_consensus.losses.record import Loss
 
 
 def cluster_range(draws: PairSource, n_clusters: int | None, max_clusters: int | None) -> range:
@@ -27,7 +27,7 @@ def cluster_range(draws: PairSource, n_clusters: int | None, max_clusters: int |
 
 
 def best_cut(
-    source: PairSource, loss: Objective, numbers: Sequence[int], linkage: str
+    source: PairSource, loss: Loss, numbers: Sequence[int], linkage: str
 ) -> tuple[npt.NDArray[Any], list[float]]:
     """Cut the tree of the items where the expected loss is least, and give the expected losses of all cuts."""
     if source.n_items == 1:

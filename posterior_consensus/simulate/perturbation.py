@@ -103,9 +103,9 @@ class SimulatedDraws:
 def random_perturbation(
     n_items: int,
     n_clusters: int,
+    *,
     n_draws: int,
     noise: npt.ArrayLike,
-    *,
     sizes: Literal["balanced"] | npt.ArrayLike = "balanced",
     weights: npt.ArrayLike | None = None,
     modes: npt.ArrayLike | None = None,
@@ -153,7 +153,7 @@ def random_perturbation(
     Examples
     --------
     >>> import posterior_consensus as pc
-    >>> made = pc.simulate.random_perturbation(100, 6, 20, 0.45, sizes=0.5, random_seed=1)
+    >>> made = pc.simulate.random_perturbation(100, 6, n_draws=20, noise=0.45, sizes=0.5, random_seed=1)
     >>> made
     SimulatedDraws
       draws     20 of 100 items

@@ -80,7 +80,7 @@ def find_source(
     if model is not None:
         if item_dim is not None:
             raise ValueError(f"`item_dim` must be None with a model, which names its items; got {item_dim!r}.")
-        soft = allocation_probabilities(model, data, var_name, group=group, progressbar=progressbar)
+        soft = allocation_probabilities(model, data, var_name=var_name, group=group, progressbar=progressbar)
         return Source(
             as_allocation_probabilities(soft, weights=weights), "allocation probabilities computed from the model"
         )

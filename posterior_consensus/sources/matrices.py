@@ -57,7 +57,7 @@ def as_pair_similarity(matrix: Any, *, item_dim: str | None = None) -> PairSimil
     --------
     >>> import posterior_consensus as pc
     >>> pairs = pc.as_pair_similarity([[1.0, 0.9, 0.2], [0.9, 1.0, 0.3], [0.2, 0.3, 1.0]])
-    >>> best = pc.consensus_partition(pairs, "binder", random_seed=1, progressbar=False)
+    >>> best = pc.consensus_partition(pairs, loss="binder", random_seed=1, progressbar=False)
     >>> best.labels.values
     array([0, 0, 1], dtype=int32)
     """

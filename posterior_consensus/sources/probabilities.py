@@ -29,7 +29,7 @@ def as_allocation_probabilities(
     item_dim: str | None = None,
     component_dim: str | None = None,
     weights: Any = None,
-    random_seed: int = 0,
+    random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
 ) -> AllocationProbabilities:
     """Take soft assignments that a posterior holds: P(z_i = k | theta_t, y_i) of every draw, or their logarithms.
 
@@ -54,8 +54,8 @@ def as_allocation_probabilities(
         values are normalised, or the last one.
     weights : array_like, optional
         Weight of each draw, as for :func:`as_partition_draws`.
-    random_seed : int
-        Seed for sampling `labels` from the probabilities.
+    random_seed : int, Generator, SeedSequence or None
+        Seed for sampling `labels` from the probabilities. None samples the same ones each time.
 
     Returns
     -------
@@ -78,7 +78,7 @@ def as_allocation_probabilities(
     >>> soft.probabilities[0]
     array([[0.9, 0.1],
            [0.5, 0.5]])
-    >>> pc.expected_loss(soft, [0, 1], "binder")["expected_loss"].item()
+    >>> pc.expected_loss(soft, [0, 1], loss="binder")["expected_loss"].item()
     0.25
     """
     if log is not None:

@@ -19,8 +19,8 @@ from posterior_consensus.answers.particle_record import Particles
 from posterior_consensus.bounds.bound import relative_gap
 from posterior_consensus.bounds.certificate import Certificate, quick_certificate
 from posterior_consensus.consensus import ConsensusPartition, consensus_partition
-from posterior_consensus.consensus.methods import check_no_method
-from posterior_consensus.consensus.partition import check_options, takes
+from posterior_consensus.consensus.methods import check_no_method, takes
+from posterior_consensus.consensus.partition import check_options
 from posterior_consensus.diagnostics import Diagnosis
 from posterior_consensus.diagnostics.diagnosis import diagnose_within
 from posterior_consensus.ensemble.draws import PartitionDraws
@@ -105,7 +105,7 @@ class Summary(HasLabels, display.Shown):
     @property
     def loss(self) -> PartitionLoss:
         """Loss that the consensus was found under."""
-        return as_loss(self.consensus.loss)
+        return as_loss(self.consensus.loss, kind=PartitionLoss)
 
     @property
     def lower_bound(self) -> float | None:
@@ -279,7 +279,7 @@ def summarize(
     var_name: str | None = None,
     *,
     model: Any = None,
-    loss: str | PartitionLoss = "vi",
+    loss: str | PartitionLoss | None = None,
     prob: float = 0.95,
     group: str = "posterior",
     sample_dims: str | Sequence[str] = ("chain", "draw"),
@@ -303,8 +303,8 @@ def summarize(
         Name of the variable of labels or soft assignments; with `model`, of the mixture.
     model : pymc.Model, optional
         For a posterior whose labels were marginalised out, see :func:`allocation_probabilities`.
-    loss : str or PartitionLoss
-        Loss whose posterior expectation the consensus minimises.
+    loss : str or PartitionLoss, optional
+        Loss whose posterior expectation the consensus minimises; by default "vi".
     prob : float in (0, 1)
         Probability of the credible ball.
     group : str
@@ -350,7 +350,7 @@ def summarize(
     """
     check_options(options, inspect.signature(summarize).parameters)
     check_no_method(loss)
-    as_loss(loss)  # report a wrong name or number before the model is read
+    as_loss(loss, kind=PartitionLoss)  # report a wrong name or number before the model is read
     check_between("prob", prob, 1)
     if seconds is not None:
         check_seconds(seconds)
@@ -363,8 +363,8 @@ def summarize(
     searched = {"random_seed": random_seed, "progressbar": progressbar, "client": client}
     if seconds is not None and takes(options.get("method", "greedy"), "seconds"):
         options["seconds"] = clock.part(_SEARCH)
-    consensus = clock("consensus", consensus_partition, draws, loss, **searched, **options)
-    found_under = as_loss(consensus.loss)
+    consensus = clock("consensus", consensus_partition, draws, loss=loss, **searched, **options)
+    found_under = as_loss(consensus.loss, kind=PartitionLoss)
     metric: str | PartitionLoss = found_under if found_under.metric else "vi"
     ball = clock("credible ball", credible_ball, draws, consensus, loss=metric, prob=prob)
     items = clock("items", item_uncertainty, draws, consensus)
@@ -408,7 +408,7 @@ def _alternative(
     if not improbable(draws, consensus):
         return None
     asked = {"n_clusters": int(number_probabilities(draws).argmax()), "n_starts": 3, "seconds": clock.part(_REST)}
-    return clock.unless_over("alternative", consensus_partition, draws, consensus.loss, **asked, **searched)
+    return clock.unless_over("alternative", consensus_partition, draws, loss=consensus.loss, **asked, **searched)
 
 
 _ALTERNATIVE = "alternative_"

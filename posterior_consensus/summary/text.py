@@ -10,11 +10,10 @@ import numpy.typing as npt
 
 import posterior_consensus
 from posterior_consensus.bounds.bound import status
-from posterior_consensus.losses.lookup import is_binder
 from posterior_consensus.plots.axes import MOST_IN_ROW, MOST_OF_PAIRS, SOME_OF_PAIRS
 from posterior_consensus.results import display
 from posterior_consensus.results.display import counted
-from posterior_consensus.results.work import Asked
+from posterior_consensus.results.work import ClusterLimits
 from posterior_consensus.runtime import memory
 from posterior_consensus.search.runs import SearchInfo
 from posterior_consensus.summary.answers import answers_in_short, answers_reported, further_answers
@@ -140,7 +139,7 @@ def methods_text(summary: Summary) -> str:
         f"by {_draws(summary)}."
     )
     if not summary.draws.labels_are_sure:
-        first = first[:-1] + ", " + (_GIVEN if is_binder(best.loss) else _SAMPLED)
+        first = first[:-1] + ", " + (_GIVEN if best.loss.as_binder() else _SAMPLED)
     how = "by greedy search [dahl2022]" if best.method == "greedy" else f"by the method {best.method!r}"
     report, has, and_ = ("We report the", ":", ", with") if diagnosis.status != "disagree" else ("The", " has", " and")
     key = loss_key(summary.loss)
@@ -179,7 +178,7 @@ def _probability_of_number(draws: PartitionDraws, best: ConsensusPartition) -> f
 
 def improbable(draws: PartitionDraws, best: ConsensusPartition) -> bool:
     """Whether the number of clusters, if it was not asked for, has a small posterior probability."""
-    return best.asked == Asked() and _probability_of_number(draws, best) < _IMPROBABLE
+    return best.cluster_limits == ClusterLimits() and _probability_of_number(draws, best) < _IMPROBABLE
 
 
 def _reported(summary: Summary) -> str:
@@ -282,9 +281,9 @@ def _below_half(number: int) -> str:
 
 def _asked(best: ConsensusPartition) -> str:
     """Numbers of clusters that the search was confined to."""
-    if best.asked.n_clusters is not None:
-        return f" into {counted(best.asked.n_clusters, 'cluster')}"
-    most = best.asked.max_clusters
+    if best.cluster_limits.n_clusters is not None:
+        return f" into {counted(best.cluster_limits.n_clusters, 'cluster')}"
+    most = best.cluster_limits.max_clusters
     return "" if most is None else f" into at most {counted(most, 'cluster')}"
 
 

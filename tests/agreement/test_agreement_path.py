@@ -25,7 +25,7 @@ def stored_draws(name, variable=None):
 
 def noisy_chains(seed=0, n_chains=6, length=6):
     """Few draws of one truth in every chain, with the threshold that suits them."""
-    made = pc.simulate.random_perturbation(100, 6, n_chains * length, 0.45, random_seed=seed)
+    made = pc.simulate.random_perturbation(100, 6, n_draws=n_chains * length, noise=0.45, random_seed=seed)
     tau = pc.consensus.pair_threshold(made.draws, **QUIET).tau
     return made.draws.labels.reshape(n_chains, length, 100), made.truth, pc.binder(tau=tau)
 
@@ -34,7 +34,9 @@ def chains_in_two_modes(seed=0):
     rng = np.random.default_rng(seed)
     truths = rng.integers(6, size=(2, 100))
     draws = [
-        pc.simulate.random_perturbation(100, 6, 30, 0.45, truth=truths[c // 3], random_seed=rng).draws.labels
+        pc.simulate.random_perturbation(
+            100, 6, n_draws=30, noise=0.45, truth=truths[c // 3], random_seed=rng
+        ).draws.labels
         for c in range(6)
     ]
     return np.stack(draws), truths
@@ -92,7 +94,7 @@ def test_the_objective_is_the_definition_and_never_rises(loss):
 
     def objective(price, estimates):
         own = sum(
-            float(pc.expected_loss(one, x, loss)["expected_loss"]) for one, x in zip(draws, estimates, strict=True)
+            float(pc.expected_loss(one, x, loss=loss)["expected_loss"]) for one, x in zip(draws, estimates, strict=True)
         )
         pairs = sum(between(estimates[i], estimates[j]) for i in range(3) for j in range(i))
         return (own + price / 2 * pairs) / 3
@@ -118,8 +120,8 @@ def test_no_chain_alone_gains_at_the_end():
     path = pc.agreement_path(chains, loss="binder", prices=[0.3], **QUIET)
     estimates = path.labels.sel(price=0.3).values
     for c, draws in enumerate(chains):
-        own = pc.expected_loss(draws, every, "binder")["expected_loss"].values
-        others = pc.expected_loss(np.delete(estimates, c, axis=0), every, "binder")["expected_loss"].values
+        own = pc.expected_loss(draws, every, loss="binder")["expected_loss"].values
+        others = pc.expected_loss(np.delete(estimates, c, axis=0), every, loss="binder")["expected_loss"].values
         at = int(np.flatnonzero((every == estimates[c]).all(axis=1))[0])
         assert own[at] + 0.3 * others[at] == pytest.approx((own + 0.3 * others).min(), abs=1e-12)
 

@@ -33,7 +33,7 @@ def test_results_and_arrays_are_matched_by_name():
     draws = noisy_draws(np.random.default_rng(1), 20, 6, 3, 0.2)
     names = list("abcdef")
     z = array(draws, ("sample", "obs"), obs=names)
-    one = pc.consensus_partition(z, "binder", random_seed=1, progressbar=False)
+    one = pc.consensus_partition(z, loss="binder", random_seed=1, progressbar=False)
     shuffled = one.labels.isel(obs=[3, 1, 5, 0, 2, 4])
     assert pc.averaged_jaccard([one, shuffled]) == 1.0
     assert pc.averaged_jaccard([one, xr.zeros_like(shuffled), shuffled]) < 1.0

@@ -31,7 +31,7 @@ def in_nats(found, table):
 @pytest.mark.parametrize("n_clusterings", [1, 5])
 def test_blocks_are_found_and_keep_all_information(n_clusterings):
     table, rows, columns = planted()
-    found = pc.cocluster(table, 3, 4, n_clusterings, random_seed=1)
+    found = pc.cocluster(table, n_row_clusters=3, n_column_clusters=4, n_clusterings=n_clusterings, random_seed=1)
     assert all(reference.same(labels, rows) for labels in found.row_labels.values)
     assert all(reference.same(labels, columns) for labels in found.column_labels.values)
     assert float(found.trace["mutual_information"][-1]) == pytest.approx(found.table_information, abs=1e-12)
@@ -39,7 +39,7 @@ def test_blocks_are_found_and_keep_all_information(n_clusterings):
 
 def test_what_is_told_is_the_definition():
     table, *_ = planted(1, noise=2.0)
-    found = pc.cocluster(table, 4, 3, 3, random_seed=2)
+    found = pc.cocluster(table, n_row_clusters=4, n_column_clusters=3, n_clusterings=3, random_seed=2)
     assert float(found.trace["mutual_information"][-1]) == pytest.approx(in_nats(found, table) / np.log(2), abs=1e-12)
     shares = table / table.sum()
     whole = information(shares, np.arange(shares.shape[0]), np.arange(shares.shape[1])) / np.log(2)
@@ -51,11 +51,11 @@ def test_what_is_told_is_the_definition():
 @pytest.mark.parametrize("seed", range(4))
 def test_rounds_never_lower_the_information_and_empty_no_cluster(seed):
     table = np.random.default_rng(seed).poisson(0.7, size=(40, 15))
-    found = pc.cocluster(table, 5, 6, 4, n_rounds=6, random_seed=seed)
+    found = pc.cocluster(table, n_row_clusters=5, n_column_clusters=6, n_clusterings=4, n_rounds=6, random_seed=seed)
     assert np.all(np.diff(found.trace["mutual_information"]) >= -1e-12)
     assert all(np.unique(labels).size == 5 for labels in found.row_labels.values)
     assert all(np.unique(labels).size == 6 for labels in found.column_labels.values)
-    start = pc.cocluster(table, 5, 6, 4, n_rounds=0, random_seed=seed)
+    start = pc.cocluster(table, n_row_clusters=5, n_column_clusters=6, n_clusterings=4, n_rounds=0, random_seed=seed)
     assert start.trace.sizes["round"] == 1
     assert float(start.trace["mutual_information"][0]) == float(found.trace["mutual_information"][0])
 
@@ -63,7 +63,7 @@ def test_rounds_never_lower_the_information_and_empty_no_cluster(seed):
 def test_a_large_table_never_loses_information_either(monkeypatch):
     monkeypatch.setattr("posterior_consensus.agreement.cocluster._MOST_WORK", 0)
     table = np.random.default_rng(5).poisson(1.0, size=(30, 20))
-    found = pc.cocluster(table, 4, 4, 3, n_rounds=20, random_seed=5)
+    found = pc.cocluster(table, n_row_clusters=4, n_column_clusters=4, n_clusterings=3, n_rounds=20, random_seed=5)
     assert np.all(np.diff(found.trace["mutual_information"]) >= -1e-12)
 
 
@@ -84,7 +84,7 @@ def test_every_kind_of_table_gives_the_same():
         frame.astype(pd.SparseDtype(int, 0)),
         array,
     ]
-    found = [pc.cocluster(one, 3, 3, 2, random_seed=4) for one in kinds]
+    found = [pc.cocluster(one, n_row_clusters=3, n_column_clusters=3, n_clusterings=2, random_seed=4) for one in kinds]
     for other in found[1:]:
         np.testing.assert_array_equal(other.row_labels.values, found[0].row_labels.values)
         np.testing.assert_array_equal(other.column_labels.values, found[0].column_labels.values)
@@ -97,28 +97,28 @@ def test_every_kind_of_table_gives_the_same():
 
 def test_rows_of_zeros_go_with_the_smallest():
     table = np.array([[9, 0, 0], [8, 0, 1], [0, 0, 5], [0, 0, 0], [0, 0, 2], [0, 0, 0]])
-    found = pc.cocluster(table, 2, 2, 3, random_seed=1)
+    found = pc.cocluster(table, n_row_clusters=2, n_column_clusters=2, n_clusterings=3, random_seed=1)
     assert np.all(found.row_labels.values == [0, 0, 1, 1, 1, 1])
     assert np.all(found.column_labels.values == [0, 1, 1])
     with pytest.raises(ValueError, match="`n_column_clusters` must be at most 2, as many as are not of zeros; got 3"):
-        pc.cocluster(table, 2, 3)
+        pc.cocluster(table, n_row_clusters=2, n_column_clusters=3)
 
 
 def test_a_seed_repeats_on_any_number_of_threads(monkeypatch):
     table = np.random.default_rng(1).poisson(1.0, size=(50, 30))
-    found = [pc.cocluster(table, 5, 5, 4, random_seed=7)]
+    found = [pc.cocluster(table, n_row_clusters=5, n_column_clusters=5, n_clusterings=4, random_seed=7)]
     for threads in (1, 3):
         monkeypatch.setattr("posterior_consensus.runtime.executor.n_threads", lambda threads=threads: threads)
-        found.append(pc.cocluster(table, 5, 5, 4, random_seed=7))
+        found.append(pc.cocluster(table, n_row_clusters=5, n_column_clusters=5, n_clusterings=4, random_seed=7))
     for other in found[1:]:
         xr.testing.assert_identical(other.to_dataset(), found[0].to_dataset())
 
 
 def test_smallest_tables():
     for table in ([[3]], [[3, 2]], [[1], [2]]):
-        found = pc.cocluster(table, 1, 1, 2, random_seed=1)
+        found = pc.cocluster(table, n_row_clusters=1, n_column_clusters=1, n_clusterings=2, random_seed=1)
         assert float(found.trace["mutual_information"][-1]) == pytest.approx(0, abs=1e-15)
-    found = pc.cocluster(np.eye(3), 3, 3, 2, random_seed=1)
+    found = pc.cocluster(np.eye(3), n_row_clusters=3, n_column_clusters=3, n_clusterings=2, random_seed=1)
     assert found.table_information == pytest.approx(np.log2(3))
     assert float(found.trace["mutual_information"][-1]) == pytest.approx(np.log2(3))
 
@@ -126,35 +126,39 @@ def test_smallest_tables():
 def test_digits_come_to_agree():
     """A tenth of the reproduction in the benchmark: rows and columns agree more after four rounds, and so does SCCC."""
     table = load_digits().data[:300]
-    before, after = (pc.cocluster(table, 10, 16, n_rounds=n, random_seed=1) for n in (0, 4))
+    before, after = (
+        pc.cocluster(table, n_row_clusters=10, n_column_clusters=16, n_rounds=n, random_seed=1) for n in (0, 4)
+    )
     for side in ("row_jaccard", "column_jaccard"):
         assert float(after.trace[side][-1]) > float(before.trace[side][0]) + 0.08
     stability = [
-        pc.consensus_partition(one.row_draws, "binder", "sccc", n_clusters=10).info.stability for one in (before, after)
+        pc.consensus_partition(one.row_draws, loss="binder", method="sccc", n_clusters=10).info.stability
+        for one in (before, after)
     ]
     assert stability[1] > stability[0]
     assert pc.stable_components(after.row_draws).n_components < pc.stable_components(before.row_draws).n_components
 
 
 @pytest.mark.parametrize(
-    ("arguments", "error", "message"),
+    ("table", "numbers", "error", "message"),
     [
-        (([1, 2], 1, 1), ValueError, r"`table` must have rows and columns; got shape \(2,\)"),
-        (([[1, -2]], 1, 1), ValueError, "`table` must hold finite numbers from 0; got -2.0"),
-        (([[1, np.nan]], 1, 1), ValueError, "`table` must hold finite numbers from 0; got nan"),
-        (([[0, 0]], 1, 1), ValueError, "`table` must hold at least one number above 0; got none"),
-        (([["a", "b"]], 1, 1), TypeError, "`table` must hold numbers"),
-        (([[1, 2]], 2, 1), ValueError, "`n_row_clusters` must be at most 1, as many as are not of zeros; got 2"),
-        (([[1, 2]], 1, 1.5), TypeError, "`n_column_clusters` must be a whole number; got 1.5"),
-        (([[1, 2]], 1, 1, 0), ValueError, "`n_clusterings` must be at least 1; got 0"),
+        ([1, 2], (1, 1), ValueError, r"`table` must have rows and columns; got shape \(2,\)"),
+        ([[1, -2]], (1, 1), ValueError, "`table` must hold finite numbers from 0; got -2.0"),
+        ([[1, np.nan]], (1, 1), ValueError, "`table` must hold finite numbers from 0; got nan"),
+        ([[0, 0]], (1, 1), ValueError, "`table` must hold at least one number above 0; got none"),
+        ([["a", "b"]], (1, 1), TypeError, "`table` must hold numbers"),
+        ([[1, 2]], (2, 1), ValueError, "`n_row_clusters` must be at most 1, as many as are not of zeros; got 2"),
+        ([[1, 2]], (1, 1.5), TypeError, "`n_column_clusters` must be a whole number; got 1.5"),
+        ([[1, 2]], (1, 1, 0), ValueError, "`n_clusterings` must be at least 1; got 0"),
     ],
 )
-def test_what_is_refused(arguments, error, message):
+def test_what_is_refused(table, numbers, error, message):
     with pytest.raises(error, match=message):
-        pc.cocluster(*arguments)
+        names = "n_row_clusters", "n_column_clusters", "n_clusterings"
+        pc.cocluster(table, **dict(zip(names, numbers, strict=False)))
 
 
 def test_memory_is_asked_for(monkeypatch):
     monkeypatch.setenv("POSTERIOR_CONSENSUS_MEMORY", "1KB")
     with pytest.raises(MemoryError, match="20 items by 50 clusters of the other side"):
-        pc.cocluster(np.ones((20, 30)), 5, 5)
+        pc.cocluster(np.ones((20, 30)), n_row_clusters=5, n_column_clusters=5)

@@ -109,7 +109,7 @@ def test_two_points_are_at_the_distance_of_their_partitions():
     one, other = np.tile([0, 0, 1, 1, 2], (20, 1)), np.tile([0, 1, 1, 2, 2], (30, 1))
     for loss in ("vi", "binder"):
         found = pc.compare_posteriors(one, other, loss=loss, n_particles=1, **QUIET)
-        expected = pc.partition_loss(one[0], other[0], loss)
+        expected = pc.partition_loss(one[0], other[0], loss=loss)
         np.testing.assert_allclose(found.distances["value"][:2], expected, rtol=1e-12)
         np.testing.assert_array_equal(found.distances["mcse"], 0.0)
         np.testing.assert_array_equal(found.within, 0.0)
@@ -236,7 +236,7 @@ def test_the_plot(two):
     assert shown[:6, :6].mean() < -0.1 and np.abs(shown).max() == pytest.approx(np.abs(found.difference).max())
     assert matrix.images[0].norm.vmin == -matrix.images[0].norm.vmax
     assert len(matrix.lines) == 4  # the edges of three clusters, along both axes
-    check(pc.plot_posterior_comparison, GOOD, TypeError, ["`found` must be what compare_posteriors() returns"])
+    check(pc.plot_posterior_comparison, GOOD, TypeError, ["`comparison` must be what compare_posteriors() returns"])
     check(lambda n: pc.plot_posterior_comparison(found, n_items=n), 0, ValueError, ["`n_items` must be at least 1"])
 
 

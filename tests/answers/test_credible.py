@@ -90,7 +90,7 @@ def test_whole_weights_are_repeated_draws():
 
 def test_the_loss_is_the_result_s():
     draws = noisy_draws(np.random.default_rng(3), 30, 8, 3, 0.3)
-    best = pc.consensus_partition(draws, "binder", random_seed=1)
+    best = pc.consensus_partition(draws, loss="binder", random_seed=1)
     assert pc.credible_ball(draws, best).loss.name == "binder"
     assert pc.credible_ball(draws, best, loss="nid").loss.name == "nid"
     assert pc.credible_ball(draws, best.labels).loss.name == "vi"

@@ -21,10 +21,10 @@ def test_every_pair_of_draws(name, loss):
 @pytest.mark.parametrize("loss", [pc.vi(a=0.5), pc.binder(a=1.7)])
 def test_row_is_the_estimate(loss):
     draws, others = noisy_draws(np.random.default_rng(2), 13, 9, 4, 0.4), [[0] * 9, list(range(9))]
-    expected = [[pc.partition_loss(one, other, loss) for other in draws] for one in draws]
+    expected = [[pc.partition_loss(one, other, loss=loss) for other in draws] for one in draws]
     assert not np.allclose(expected, np.transpose(expected))
     np.testing.assert_allclose(pc.pairwise_losses(draws, loss=loss), expected, atol=1e-12)
-    expected = [[pc.partition_loss(one, other, loss) for other in others] for one in draws]
+    expected = [[pc.partition_loss(one, other, loss=loss) for other in others] for one in draws]
     np.testing.assert_allclose(pc.pairwise_losses(draws, others, loss=loss), expected, atol=1e-12)
 
 
@@ -76,5 +76,5 @@ def test_a_matrix_beyond_the_budget_is_refused(monkeypatch):
 
 def test_mean_over_the_draws_is_the_expected_loss():
     draws = random_draws(np.random.default_rng(5), 30, 12, 4)
-    expected = pc.expected_loss(draws, draws, "vi")["expected_loss"]
+    expected = pc.expected_loss(draws, draws, loss="vi")["expected_loss"]
     np.testing.assert_allclose(pc.pairwise_losses(draws).mean("sample_bis"), expected, atol=1e-13)

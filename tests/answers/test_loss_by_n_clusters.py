@@ -38,7 +38,7 @@ def test_a_matrix_alone_gives_what_enumeration_gives(loss, seed):
     z = random_draws(np.random.default_rng(seed), 12, 6, 3)
     pairs = pc.as_pair_similarity(pc.posterior_similarity_matrix(z))
     found = pc.loss_by_n_clusters(pairs, loss=loss, n_clusters=range(1, 7), **QUIET)
-    of_all = pc.expected_loss(pairs, ALL_OF_SIX, loss)["expected_loss"].values
+    of_all = pc.expected_loss(pairs, ALL_OF_SIX, loss=loss)["expected_loss"].values
     np.testing.assert_allclose(found.table["expected_loss"], least_of(of_all), rtol=1e-9, atol=1e-12)
     for column in ("mcse", "difference_mcse", "probability", "probability_mcse"):
         assert np.isnan(found.table[column]).all()
@@ -52,7 +52,7 @@ def test_errors_of_differences_are_paired():
     z = sticky_chains(np.random.default_rng(3), 3, 60, 8, 0.5)
     found = pc.loss_by_n_clusters(z, n_clusters=[2, 3, 5], **QUIET)
     names = found.table["n_clusters"].values
-    compared = pc.compare_partitions(z, dict(zip(map(str, names), found.partitions.values, strict=True)), "vi")
+    compared = pc.compare_partitions(z, dict(zip(map(str, names), found.partitions.values, strict=True)), loss="vi")
     table = compared.to_dataframe().loc[list(map(str, names))]
     for column in ("expected_loss", "mcse", "difference"):
         np.testing.assert_allclose(found.table[column], table[column], rtol=1e-12, atol=1e-15)
@@ -88,11 +88,11 @@ def test_numbers_that_are_looked_at_by_default():
 def test_the_curve_is_below_that_of_searches_one_by_one(loss):
     z = noisy_draws(np.random.default_rng(7), 200, 40, 5, 0.4)
     found = pc.loss_by_n_clusters(z, loss=loss, **QUIET)
-    best = pc.consensus_partition(z, loss, **QUIET)
+    best = pc.consensus_partition(z, loss=loss, **QUIET)
     assert float(found.table["expected_loss"].min()) <= best.expected_loss * (1 + 1e-10)
     numbers = range(2, 13)
     found = pc.loss_by_n_clusters(z, loss=loss, n_clusters=numbers, **QUIET)
-    alone = [pc.consensus_partition(z, loss, n_clusters=k, **QUIET).expected_loss for k in numbers]
+    alone = [pc.consensus_partition(z, loss=loss, n_clusters=k, **QUIET).expected_loss for k in numbers]
     assert float(found.table["expected_loss"].sum()) <= sum(alone) * (1 + 1e-10)
 
 
@@ -151,4 +151,4 @@ def test_bad_arguments(arguments, error, part):
 def test_what_needs_draws():
     pairs = pc.as_pair_similarity(pc.posterior_similarity_matrix(GOOD))
     check(pc.loss_by_n_clusters, pairs, ValueError, ["loss 'vi' needs posterior draws"])
-    check(pc.plot_loss_by_n_clusters, GOOD, TypeError, ["`found` must be what loss_by_n_clusters() returns"])
+    check(pc.plot_loss_by_n_clusters, GOOD, TypeError, ["`losses` must be what loss_by_n_clusters() returns"])

@@ -12,7 +12,7 @@ DEFINITION = {"binder": reference.binder, "vi": reference.vi}
 
 
 def find(draws, loss, values=None, **options):
-    return pc.loss_path(draws, loss, values, random_seed=1, progressbar=False, **options)
+    return pc.loss_path(draws, loss=loss, values=values, random_seed=1, progressbar=False, **options)
 
 
 def pairs_together(labels):
@@ -22,10 +22,10 @@ def pairs_together(labels):
 def assert_is_a_path_of_optima(path, draws, loss, weights=None):
     """Each partition of least expected loss at its value, by enumeration, and every number as defined."""
     previous = None
-    for value, a in zip(path[path["n_clusters"].dims[0]].values, path["a"].values, strict=True):
+    for value, a in zip(path.table[path.parameter].values, path.table["a"].values, strict=True):
         assert a == pytest.approx(2 * (1 - value) if loss == "binder" else value)
-        step = path.sel({path["n_clusters"].dims[0]: value})
-        labels = step["labels"].values
+        step = path.table.sel({path.parameter: value})
+        labels = path.partitions.sel({path.parameter: value}).values
         np.testing.assert_array_equal(labels, reference.canonical(labels))
 
         def at_a(x, y, a=a):
@@ -79,16 +79,16 @@ def test_path_is_consistent_though_searches_miss_the_optimum(loss):
 
     path = find(draws, loss, np.repeat(GRID[loss], 4) + np.tile([0, 0.01, 0.02, 0.03], 5), method=careless)
     factory = {"binder": pc.binder, "vi": pc.vi}[loss]
-    for i, a in enumerate(path["a"].values):
-        losses = pc.expected_loss(draws, found, factory(a))["expected_loss"].values
-        assert float(path["expected_loss"][i]) == pytest.approx(losses.min(), abs=1e-12)
-        own = pc.expected_loss(draws, path["labels"][i].values, factory(a))
-        assert float(path["mcse"][i]) == pytest.approx(float(own["mcse"]), rel=1e-9)
+    for i, a in enumerate(path.table["a"].values):
+        losses = pc.expected_loss(draws, found, loss=factory(a))["expected_loss"].values
+        assert float(path.table["expected_loss"][i]) == pytest.approx(losses.min(), abs=1e-12)
+        own = pc.expected_loss(draws, path.partitions[i].values, loss=factory(a))
+        assert float(path.table["mcse"][i]) == pytest.approx(float(own["mcse"]), rel=1e-9)
     if loss == "binder":
-        assert np.all(np.diff([pairs_together(labels) for labels in path["labels"].values]) <= 0)
+        assert np.all(np.diff([pairs_together(labels) for labels in path.partitions.values]) <= 0)
     else:
-        assert np.all(np.diff([reference.entropy(labels) for labels in path["labels"].values]) <= 1e-12)
-    assert np.unique(path["labels"].values, axis=0).shape[0] > 1
+        assert np.all(np.diff([reference.entropy(labels) for labels in path.partitions.values]) <= 1e-12)
+    assert np.unique(path.partitions.values, axis=0).shape[0] > 1
 
 
 def test_number_of_clusters_can_fall_as_the_threshold_rises():
@@ -96,7 +96,7 @@ def test_number_of_clusters_can_fall_as_the_threshold_rises():
     together = [0] * 10 + [1, 2, 3, 4, 5]
     apart = [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 0, 1, 2, 3, 4]
     path = find([together] * 2 + [apart] * 3, "binder", [0.25, 0.45])
-    np.testing.assert_array_equal(path["labels"], [together, apart])
+    np.testing.assert_array_equal(path.partitions, [together, apart])
 
 
 def test_a_partition_of_its_own_value_is_kept_where_another_is_as_good():
@@ -104,7 +104,7 @@ def test_a_partition_of_its_own_value_is_kept_where_another_is_as_good():
     path = find(
         draws, "binder", [0.4, 0.5, 0.6], method=lambda d, loss, **_: pc.consensus.Candidate(BY_NAME[loss.name])
     )
-    np.testing.assert_array_equal(path["n_clusters"], [1, 2, 4])
+    np.testing.assert_array_equal(path.table["n_clusters"], [1, 2, 4])
 
 
 BY_NAME = {
@@ -118,32 +118,38 @@ def test_default_values_hold_the_losses_defaults():
     draws = noisy_draws(np.random.default_rng(3), 10, 6, 2, 0.4)
     for loss, dim, default in (("binder", "tau", 0.5), ("VI", "a", 1.0)):
         path = find(draws, loss)
-        best = pc.consensus_partition(draws, loss, "enumeration")
-        assert path.sizes[dim] == 19 and path.attrs["loss"] == loss.lower()
-        assert float(path["expected_loss"].sel({dim: default})) == pytest.approx(best.expected_loss, abs=1e-12)
+        best = pc.consensus_partition(draws, loss=loss, method="enumeration")
+        assert path.table.sizes[dim] == 19 and path.loss.name == loss.lower()
+        assert float(path.table["expected_loss"].sel({dim: default})) == pytest.approx(best.expected_loss, abs=1e-12)
 
 
 def test_values_are_sorted_and_options_reach_the_search():
     draws = noisy_draws(np.random.default_rng(4), 10, 8, 4, 0.2)
     path = find(draws, "binder", [0.9, 0.1, 0.5, 0.1], max_clusters=2)
-    assert path["tau"].values.tolist() == [0.1, 0.5, 0.9]
-    assert path["n_clusters"].max() == 2
-    assert find(draws, "vi", 0.6).sizes["a"] == 1
+    assert path.table["tau"].values.tolist() == [0.1, 0.5, 0.9]
+    assert path.table["n_clusters"].max() == 2
+    assert find(draws, "vi", 0.6).table.sizes["a"] == 1
 
 
 @pytest.mark.parametrize("loss", GRID)
-def test_path_keeps_the_items_and_can_be_stored(loss, small_draws, tmp_path):
+def test_path_keeps_the_items(loss, small_draws):
     path = find(small_draws, loss, GRID[loss])
-    assert path["labels"].dims == ("tau" if loss == "binder" else "a", "obs")
-    assert path["obs"].values.tolist() == list("abcd") and path["site"].values.tolist() == [7, 7, 8, 9]
-    path.to_netcdf(tmp_path / "path.nc", engine="h5netcdf")
-    with xr.open_dataset(tmp_path / "path.nc", engine="h5netcdf") as stored:
-        xr.testing.assert_identical(stored.load(), path)
-    xr.testing.assert_identical(find(small_draws, loss, GRID[loss]), path)  # the seed repeats
+    assert path.partitions.dims == ("tau" if loss == "binder" else "a", "obs")
+    assert path.partitions["obs"].values.tolist() == list("abcd")
+    assert path.partitions["site"].values.tolist() == [7, 7, 8, 9]
+    xr.testing.assert_identical(find(small_draws, loss, GRID[loss]).to_dataset(), path.to_dataset())  # the seed repeats
 
 
-@pytest.mark.parametrize("name", ["tau", "a", "labels"])
+def test_path_shows_its_values_and_where_it_stays():
+    path = find([[0, 0, 1, 1], [0, 1, 2, 2], [0, 0, 1, 2], [0, 0, 0, 0]], "binder", [0.2, 0.21, 0.5, 0.9])
+    text = repr(path)
+    assert "LossPath: 4 values of tau from 0.2 to 0.9" in text
+    assert "1 to 4" in text and "1 of 3 steps" in text
+    assert path.to_dataframe()["a"].tolist() == path.table["a"].values.tolist()
+
+
+@pytest.mark.parametrize("name", ["tau", "a"])
 def test_items_of_a_name_that_the_path_needs(name):
     draws = pc.as_partition_draws(xr.DataArray(np.zeros((1, 3, 4), int), dims=("chain", "draw", name)))
     with pytest.raises(ValueError, match=f"must not have a dimension or coordinate '{name}'"):
-        pc.loss_path(draws, "binder")
+        pc.loss_path(draws, loss="binder")

@@ -22,7 +22,9 @@ def copies(truths, weights, *, noise=0.1, n_draws=300, seed=0):
 
 def made(truths, weights, *, noise=0.1, n_draws=300, seed=0):
     truth = np.array(truths)
-    return pc.simulate.random_perturbation(50, 4, n_draws, noise, modes=weights, truth=truth, random_seed=seed)
+    return pc.simulate.random_perturbation(
+        50, 4, n_draws=n_draws, noise=noise, modes=weights, truth=truth, random_seed=seed
+    )
 
 
 def modes_of(draws, partitions, loss="vi"):

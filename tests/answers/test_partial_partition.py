@@ -177,14 +177,14 @@ def test_completion_keeps_what_is_sure(loss):
     completion = partial.completion.values
     np.testing.assert_array_equal(reference.canonical(completion), completion)
     np.testing.assert_array_equal(reference.canonical(completion[sure]), partial.labels.values[sure])
-    judged = pc.expected_loss(draws, completion, loss)
+    judged = pc.expected_loss(draws, completion, loss=loss)
     assert partial.expected_loss == pytest.approx(float(judged["expected_loss"]))
     assert partial.expected_loss_mcse == pytest.approx(float(judged["mcse"]))
     for i in np.flatnonzero(~sure):  # no open item is better elsewhere
         for k in range(min(completion.max() + 2, 3)):
             other = completion.copy()
             other[i] = k
-            assert float(pc.expected_loss(draws, other, loss)["expected_loss"]) >= partial.expected_loss - 1e-9
+            assert float(pc.expected_loss(draws, other, loss=loss)["expected_loss"]) >= partial.expected_loss - 1e-9
 
 
 def test_completion_of_what_the_consensus_does_not_hold():
@@ -196,7 +196,7 @@ def test_completion_of_what_the_consensus_does_not_hold():
     np.testing.assert_array_equal(reference.canonical(completion[sure]), partial.labels.values[sure])
     others = [c for c in draws if np.array_equal(reference.canonical(np.array(c)[sure]), partial.labels.values[sure])]
     for other in others:
-        assert float(pc.expected_loss(draws, other, "binder")["expected_loss"]) >= partial.expected_loss - 1e-9
+        assert float(pc.expected_loss(draws, other, loss="binder")["expected_loss"]) >= partial.expected_loss - 1e-9
 
 
 @pytest.mark.parametrize("n_items", [7, 12])

@@ -75,7 +75,7 @@ def test_the_record_is_what_the_definitions_give(rng, loss):
     samples = pc.as_partition_draws(labels, weights=weights).samples
     np.testing.assert_allclose(found.weights_mcse, samples.mcse((np.arange(3)[:, np.newaxis] == nearest).astype(float)))
     assert found.distance_mcse == pytest.approx(float(samples.mcse(losses.min(axis=0))))
-    first = pc.consensus_partition(pc.as_partition_draws(labels, weights=weights), loss, random_seed=1)
+    first = pc.consensus_partition(pc.as_partition_draws(labels, weights=weights), loss=loss, random_seed=1)
     assert found.path["distance"].values[0] <= first.expected_loss + 1e-12
 
 

@@ -22,7 +22,7 @@ PARTITION = np.array([0, 0, 1, 1, 1, 2])
 
 
 def test_probabilities_are_those_of_a_random_companion(known, new):
-    predicted = pc.predict_allocation(new, known, PARTITION)
+    predicted = pc.predict_allocation(new, known, partition=PARTITION)
     expected = np.zeros((3, 4))
     for t in range(30):
         for i in range(3):
@@ -41,15 +41,17 @@ def test_probabilities_are_those_of_a_random_companion(known, new):
 
 def test_an_item_like_none_is_in_a_new_cluster():
     known = pc.as_allocation_probabilities([[[1.0, 0.0], [1.0, 0.0]]])
-    predicted = pc.predict_allocation(pc.as_allocation_probabilities([[[0.1, 0.9]]]), known, [0, 0])
+    predicted = pc.predict_allocation(pc.as_allocation_probabilities([[[0.1, 0.9]]]), known, partition=[0, 0])
     assert predicted["cluster"].item() == -1
     assert predicted["new_cluster_probability"].item() == pytest.approx(0.9)
 
 
 def test_bad_arguments(known, new):
     fewer = pc.as_allocation_probabilities(np.full((29, 3, 4), 0.25))
-    check(lambda x: pc.predict_allocation(x, known, PARTITION), fewer, ValueError, ["`new`", "29 x 4", "30 x 4"])
+    check(
+        lambda x: pc.predict_allocation(x, known, partition=PARTITION), fewer, ValueError, ["`new`", "29 x 4", "30 x 4"]
+    )
     labels = known.labels
-    check(lambda x: pc.predict_allocation(x, known, PARTITION), labels, TypeError, ["`new`", "ndarray"])
-    check(lambda x: pc.predict_allocation(new, x, PARTITION), labels, TypeError, ["`known`", "ndarray"])
-    check(lambda x: pc.predict_allocation(new, known, x), [0, 1], ValueError, ["partition", "6", "2"])
+    check(lambda x: pc.predict_allocation(x, known, partition=PARTITION), labels, TypeError, ["`new`", "ndarray"])
+    check(lambda x: pc.predict_allocation(new, x, partition=PARTITION), labels, TypeError, ["`known`", "ndarray"])
+    check(lambda x: pc.predict_allocation(new, known, partition=x), [0, 1], ValueError, ["partition", "6", "2"])

@@ -50,7 +50,7 @@ def test_an_optimum_keeps_equal_signatures_together(seed, loss):
     else:
         record = {"binder(a=0.5)": pc.binder(0.5), "binder(a=1.5)": pc.binder(1.5)}.get(loss, loss)
         weighted = pc.as_partition_draws(draws, weights=weights)
-        losses = pc.expected_loss(weighted, ALL_OF_SEVEN, record)["expected_loss"].values
+        losses = pc.expected_loss(weighted, ALL_OF_SEVEN, loss=record)["expected_loss"].values
     assert losses[keeps].min() == pytest.approx(losses.min(), abs=1e-12)
 
 
@@ -139,7 +139,7 @@ def test_many_items_need_no_matrix_at_level_1(monkeypatch, draws):
     monkeypatch.setattr("posterior_consensus.answers.stable._MOST_IN_CURVE", 5)
     found = pc.stable_components(draws)
     assert found.curve is None and found.n_components == len(np.unique(draws.T, axis=0))
-    with pytest.raises(ValueError, match="`found` must have a curve"):
+    with pytest.raises(ValueError, match="`components` must have a curve"):
         pc.plot_stable_components(found)
     monkeypatch.setenv("POSTERIOR_CONSENSUS_MEMORY", "1KB")
     with pytest.raises(MemoryError, match="At level 1 it is not needed"):

@@ -10,8 +10,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 import posterior_consensus as pc
 from posterior_consensus.bounds.binder import binder_bound, cost_step
-from posterior_consensus.bounds.budget import Deadline, Foreseen
-from posterior_consensus.losses.lookup import is_binder
+from posterior_consensus.bounds.budget import Deadline, WorkBudget
 from tests import reference
 from tests.ensembles import DEGENERATE, noisy_draws, random_draws, small_draws
 
@@ -68,7 +67,7 @@ def test_equal_items_are_one_whatever_their_number(seed):
 
 
 @pytest.mark.parametrize("seconds", [1e-9, 1e-3])
-@pytest.mark.parametrize("budget", [Deadline, Foreseen])
+@pytest.mark.parametrize("budget", [Deadline, WorkBudget])
 @pytest.mark.parametrize("seed", range(40))
 def test_holds_whenever_it_stops(seed, budget, seconds):
     rng = np.random.default_rng(100 + seed)
@@ -134,14 +133,14 @@ def test_a_repeatable_bound_repeats():
     draws = noisy_draws(np.random.default_rng(3), 30, 25, 4, 0.6)
     taken = pc.as_partition_draws(draws)
     labels = taken.as_labels(np.zeros(25, int))
-    values = {binder_bound(taken, pc.binder(), labels, budget=Foreseen(3e-4)).value for _ in range(3)}
+    values = {binder_bound(taken, pc.binder(), labels, budget=WorkBudget(3e-4)).value for _ in range(3)}
     assert len(values) == 1
 
 
 @pytest.mark.parametrize(("loss", "yes"), [(pc.binder(), True), (pc.binder(0.3), True), (pc.vi(), False)])
 def test_losses_are_told_by_their_data(loss, yes):
-    assert is_binder(loss) is yes
-    assert not any(is_binder(factory()) for name, factory in pc.LOSSES.items() if name != "binder")
+    assert (loss.as_binder() == loss) is yes
+    assert {name for name, factory in (pc.LOSSES | pc.PAIR_LOSSES).items() if factory().as_binder()} == {"binder"}
 
 
 @pytest.mark.parametrize(("a", "step"), [(1.0, 1.0), (0.5, 0.5), (1.2, 0.4), (0.123456789, 0.0)])

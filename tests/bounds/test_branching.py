@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from posterior_consensus.bounds.branching import Search
-from posterior_consensus.bounds.budget import Deadline, Foreseen
+from posterior_consensus.bounds.budget import Deadline, WorkBudget
 from tests import reference
 
 
@@ -81,10 +81,10 @@ def test_signs_alone_need_branches(step):
 @pytest.mark.parametrize("seconds", [1e-9, 1e-6, 1e-5, 1e-4])
 def test_holds_with_any_budget(seconds):
     for seed in range(20):
-        assert run(sparse(seed), 0.0, Foreseen(seconds)).bound <= least(sparse(seed)) + 1e-9
+        assert run(sparse(seed), 0.0, WorkBudget(seconds)).bound <= least(sparse(seed)) + 1e-9
 
 
 def test_more_budget_does_not_bound_worse():
     for seed in range(10):
-        bounds = [run(sparse(seed), 0.0, Foreseen(s)).bound for s in (1e-9, 1e-6, 1e-5, 1e-4)]
+        bounds = [run(sparse(seed), 0.0, WorkBudget(s)).bound for s in (1e-9, 1e-6, 1e-5, 1e-4)]
         assert bounds == sorted(bounds)

@@ -13,7 +13,7 @@ from tests.helpers import CENTER, GOOD, array, check
 
 
 def certify(draws, partition, loss="binder", **options):
-    return pc.certify(draws, partition, loss, progressbar=False, **options)
+    return pc.certify(draws, partition, loss=loss, progressbar=False, **options)
 
 
 @pytest.mark.parametrize("a", [1.0, 0.6, 1.5])
@@ -28,7 +28,7 @@ def test_optimal_only_where_it_is(seed, a):
 
     least = reference.least_expected(draws, loss, weights)
     for partition in (draws[0], np.zeros(6, int)):
-        proof = certify(pc.as_partition_draws(draws, weights=weights), partition, pc.binder(a))
+        proof = certify(pc.as_partition_draws(draws, weights=weights), partition, loss=pc.binder(a))
         expected = reference.expected(partition, draws, loss, weights)
         assert proof.expected_loss == pytest.approx(expected, abs=1e-12)
         assert proof.lower_bound <= least + 1e-12
@@ -58,13 +58,13 @@ def test_no_loss_is_no_gap():
 @pytest.mark.parametrize("a", [0.3, 1.1, 1.277, 1.7])
 def test_equal_draws_leave_no_gap_whatever_the_rounding(a):
     for n_draws in (2, 3, 5, 7, 10):
-        best = pc.consensus_partition([[0, 0, 1, 1, 2, 2, 2]] * n_draws, pc.binder(a), "boem")
+        best = pc.consensus_partition([[0, 0, 1, 1, 2, 2, 2]] * n_draws, loss=pc.binder(a), method="boem")
         assert best.expected_loss == 0 and best.gap == 0 and "this is the optimum" in repr(best)
 
 
 def test_a_larger_posterior_is_proven():
     draws = noisy_draws(np.random.default_rng(1), 60, 50, 5, 0.5)
-    best = pc.consensus_partition(draws, "binder", "exact", progressbar=False)
+    best = pc.consensus_partition(draws, loss="binder", method="exact", progressbar=False)
     assert certify(draws, best).status == "optimal"
     assert certify(draws, best, seconds=1e-9).lower_bound <= best.expected_loss
 
@@ -85,7 +85,7 @@ def test_on_the_user_s_items():
 
 def test_stored_beside_the_consensus(tmp_path):
     tree = xr.DataTree.from_dict({"posterior": array(GOOD[np.newaxis], ("chain", "draw", "obs")).to_dataset()})
-    best = pc.consensus_partition(tree, "binder", random_seed=1)
+    best = pc.consensus_partition(tree, loss="binder", random_seed=1)
     tree = pc.attach(tree, best, certify(tree, best))
     tree.to_netcdf(tmp_path / "z.nc", engine="h5netcdf")
     with xr.open_datatree(tmp_path / "z.nc", engine="h5netcdf") as again:
@@ -106,7 +106,12 @@ def test_says_what_it_found():
 @pytest.mark.parametrize("loss", ["omari", "nmi", pc.vi(0.5)])
 def test_losses_without_a_bound(loss):
     name = loss if isinstance(loss, str) else loss.name
-    check(lambda v: certify(GOOD, CENTER, v), loss, ValueError, ["`loss` must have a bounding method", "binder", name])
+    check(
+        lambda v: certify(GOOD, CENTER, loss=v),
+        loss,
+        ValueError,
+        ["`loss` must have a bounding method", "binder", name],
+    )
 
 
 @pytest.mark.parametrize(
@@ -120,20 +125,20 @@ def test_seconds(seconds, error):
 @pytest.mark.parametrize("loss", ["binder", "vi", "jaccard"])
 def test_without_seconds_the_clock_decides_nothing(loss, monkeypatch):
     draws = noisy_draws(np.random.default_rng(1), 60, 14, 3, 0.6)
-    best = pc.consensus_partition(draws, loss, random_seed=1, progressbar=False)
+    best = pc.consensus_partition(draws, loss=loss, random_seed=1, progressbar=False)
     monkeypatch.setattr(certificate, "_SECONDS", 0.02)
-    proof = certify(draws, best, None)
+    proof = certify(draws, best, loss=None)
     for tick in (0.5, 5.0):  # a machine so busy that so much time passes whenever it is asked
         clock = count(0.0, tick)
         monkeypatch.setattr(time, "monotonic", lambda clock=clock: next(clock))
-        again = certify(draws, best, None)
+        again = certify(draws, best, loss=None)
         assert (again.lower_bound, again.method, again.info) == (proof.lower_bound, proof.method, proof.info)
 
 
 def test_the_loss_is_that_of_the_result():
     draws = pc.as_partition_draws(noisy_draws(np.random.default_rng(1), 40, 8, 3, 0.4))
     for loss in ("vi", "binder", "nvi"):
-        best = pc.consensus_partition(draws, loss, random_seed=1, progressbar=False)
+        best = pc.consensus_partition(draws, loss=loss, random_seed=1, progressbar=False)
         summary = pc.summarize(draws, loss=loss, random_seed=1, progressbar=False)
         for partition in (best, summary):
             proof = pc.certify(draws, partition, progressbar=False)

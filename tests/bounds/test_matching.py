@@ -30,7 +30,7 @@ def test_no_partition_is_below_the_bound(loss, weighted, seed):
 @pytest.mark.parametrize("loss", METRICS)
 def test_of_two_draws_either_is_the_best_and_the_bound_says_so(loss):
     draws = pc.as_partition_draws([[0, 0, 1, 1, 2], [0, 1, 1, 1, 0]])
-    least = float(pc.expected_loss(draws, draws.labels[0], loss)["expected_loss"])
+    least = float(pc.expected_loss(draws, draws.labels[0], loss=loss)["expected_loss"])
     assert bound(draws, loss) == pytest.approx(least, rel=1e-9)
 
 
@@ -39,13 +39,13 @@ def test_of_two_draws_either_is_the_best_and_the_bound_says_so(loss):
 def test_degenerate_draws(loss, name):
     labels = DEGENERATE[name]
     draws = pc.as_partition_draws(labels)
-    least = float(pc.consensus_partition(draws, loss, random_seed=1, progressbar=False).expected_loss)
+    least = float(pc.consensus_partition(draws, loss=loss, random_seed=1, progressbar=False).expected_loss)
     assert -1e-15 <= bound(draws, loss) <= least + 1e-12
 
 
 def test_certificates_of_metrics_are_bounds():
     draws = noisy_draws(np.random.default_rng(1), 30, 7, 3, 0.4)
     for loss in METRICS:
-        best = pc.consensus_partition(draws, loss, random_seed=1, progressbar=False)
-        proof = pc.certify(draws, best, loss, seconds=1, progressbar=False)
+        best = pc.consensus_partition(draws, loss=loss, random_seed=1, progressbar=False)
+        proof = pc.certify(draws, best, loss=loss, seconds=1, progressbar=False)
         assert 0 < proof.lower_bound <= best.expected_loss + 1e-12 and proof.loss.name == loss

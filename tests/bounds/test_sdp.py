@@ -1,4 +1,4 @@
-"""The bound for the objective "kcc": below the least, at any stop, merged or not, and often at it."""
+"""The bound for the loss "within_variance": below the least, at any stop, merged or not, and often at it."""
 
 import numpy as np
 import pytest
@@ -7,9 +7,9 @@ from sklearn.cluster import KMeans
 import posterior_consensus as pc
 from benchmarks.semidefinite import iris_ensemble
 from posterior_consensus.bounds import sdp
-from posterior_consensus.bounds.budget import Foreseen
+from posterior_consensus.bounds.budget import WorkBudget
 from posterior_consensus.bounds.sdp_cuts import Cuts
-from posterior_consensus.losses import kcc
+from posterior_consensus.losses import within_variance
 from tests import reference
 from tests.ensembles import DEGENERATE, noisy_draws, random_draws
 from tests.helpers import check
@@ -19,18 +19,18 @@ PARTITIONS = {n: np.array(list(reference.partitions(n))) for n in (6, 7)}
 
 
 def certify(draws, partition, **options):
-    return pc.certify(draws, partition, "kcc", progressbar=False, **options)
+    return pc.certify(draws, partition, loss="within_variance", progressbar=False, **options)
 
 
 def bound_within(source, partition, seconds):
     source = pc.as_partition_draws(source)
-    return sdp.sum_of_squares_bound(source, kcc(), source.as_labels(partition), budget=Foreseen(seconds))
+    return sdp.sum_of_squares_bound(source, within_variance(), source.as_labels(partition), budget=WorkBudget(seconds))
 
 
 def least_by_number(draws, n_items):
     """Least objective by number of clusters, of all partitions."""
     partitions = PARTITIONS[n_items]
-    values = pc.expected_loss(draws, partitions, "kcc")["expected_loss"].values
+    values = pc.expected_loss(draws, partitions, loss="within_variance")["expected_loss"].values
     return {k: values[partitions.max(axis=1) + 1 == k].min() for k in range(1, n_items + 1)}
 
 
@@ -67,7 +67,7 @@ def test_objective_is_that_of_k_means_on_the_one_hot_matrix(weighted):
         reference.sum_of_squares(theirs.labels_, labels, draws.weights), rel=1e-9
     )
     assert proof.lower_bound <= proof.better_loss <= proof.expected_loss
-    by_utility = pc.consensus_partition(draws, "kcc", "kcc", n_clusters=4, random_seed=1)
+    by_utility = pc.consensus_partition(draws, loss="within_variance", method="kcc", n_clusters=4, random_seed=1)
     concentration = (
         np.repeat(draws.weights, draws.n_clusters) * one_hot(draws.labels, draws.starts).mean(0) ** 2
     ).sum()
@@ -82,7 +82,7 @@ def test_any_multipliers_give_a_bound():
     merged = sdp.merge(draws)
     for k in range(1, merged.counts.size):
         for scale in (0.0, 1e-3, 0.1, 1.0):
-            search = sdp.Relaxation(merged, k, Foreseen(0))
+            search = sdp.Relaxation(merged, k, WorkBudget(0))
             noise = rng.exponential(scale=max(scale, 1e-300), size=(2, *merged.similarity.shape))
             search._raise_bound(noise[0] + noise[0].T, "")
             assert search.lower_bound <= least[k] + 1e-12
@@ -92,7 +92,7 @@ def test_any_prices_of_triangle_inequalities_give_a_bound():
     rng = np.random.default_rng(8)
     draws = pc.as_partition_draws(noisy_draws(rng, 9, 7, 3, 0.5)[:, [0, 1, 2, 3, 4, 5, 0]])
     partitions = PARTITIONS[7]
-    values = pc.expected_loss(draws, partitions, "kcc")["expected_loss"].values
+    values = pc.expected_loss(draws, partitions, loss="within_variance")["expected_loss"].values
     merged = sdp.merge(draws)
     u = merged.counts.size
     cuts = Cuts(np.sqrt(merged.counts))
@@ -100,7 +100,7 @@ def test_any_prices_of_triangle_inequalities_give_a_bound():
     for k in range(1, u):
         for scale in (1e-3, 0.03, 1.0):
             cuts.prices = rng.exponential(scale=scale / 7, size=len(cuts.rows))
-            search = sdp.Relaxation(merged, k, Foreseen(0))
+            search = sdp.Relaxation(merged, k, WorkBudget(0))
             search._raise_bound(cuts.matrix(), "")
             assert search.lower_bound <= values[partitions.max(axis=1) + 1 == k].min() + 1e-12
 
@@ -134,7 +134,7 @@ def test_triangle_inequalities_are_those_of_partitions():
 
 def test_triangle_inequalities_prove_what_the_relaxation_leaves_open(monkeypatch):
     draws = iris_ensemble(0)
-    best = pc.consensus_partition(draws, "kcc", "sdp", n_clusters=3, progressbar=False)
+    best = pc.consensus_partition(draws, loss="within_variance", method="sdp", n_clusters=3, progressbar=False)
     assert best.gap < 1e-9
     monkeypatch.setattr(sdp, "_STEPS_BEFORE_CUTS", 10**6)
     monkeypatch.setattr(Cuts, "separate", lambda self, spread: 0)
@@ -146,7 +146,7 @@ def test_triangle_inequalities_prove_what_the_relaxation_leaves_open(monkeypatch
 
 def test_valid_and_rising_wherever_it_stops():
     draws = noisy_draws(np.random.default_rng(3), 10, 40, 4, 0.7)
-    best = pc.consensus_partition(draws, "kcc", "sdp", n_clusters=4, progressbar=False)
+    best = pc.consensus_partition(draws, loss="within_variance", method="sdp", n_clusters=4, progressbar=False)
     bounds = [bound_within(draws, best.labels, seconds) for seconds in (0, 0.01, 0.025, 0.15, 1)]
     values = [bound.value for bound in bounds]
     assert values == sorted(values) and values[0] < values[-1] <= best.expected_loss
@@ -163,7 +163,7 @@ def test_merged_items_change_nothing(seed):
     labels = few[:, rng.integers(18, size=45)]
     draws = pc.as_partition_draws(labels)
     alone = pc.as_pair_similarity(pc.posterior_similarity_matrix(draws))  # of which nothing is merged
-    best = pc.consensus_partition(draws, "kcc", "sdp", n_clusters=3, progressbar=False)
+    best = pc.consensus_partition(draws, loss="within_variance", method="sdp", n_clusters=3, progressbar=False)
     merged, whole = (certify(source, best) for source in (draws, alone))
     assert merged.info.n_signatures <= 18 < 45 == whole.info.n_signatures
     in_units_of_the_paper = 45 * 8  # the number of items times that of draws
@@ -175,7 +175,7 @@ def test_merged_items_change_nothing(seed):
 
 def test_clear_clusters_are_proven_without_a_step():
     draws = noisy_draws(np.random.default_rng(4), 20, 120, 4, 0.25)
-    best = pc.consensus_partition(draws, "kcc", "sdp", n_clusters=4, progressbar=False)
+    best = pc.consensus_partition(draws, loss="within_variance", method="sdp", n_clusters=4, progressbar=False)
     assert best.gap < 1e-9 and best.info.n_iter == 0 and best.info.lower_bounds[0] == best.lower_bound
     proof = certify(draws, best)
     assert (proof.status, proof.method, proof.better) == ("optimal", "multipliers in closed form", None)
@@ -187,18 +187,22 @@ def test_clear_clusters_are_proven_without_a_step():
 
 @pytest.mark.slow
 def test_noisy_draws_of_300_items_are_proven():
-    made = pc.simulate.random_perturbation(300, 6, 20, 0.45, random_seed=1)
-    best = pc.consensus_partition(made.draws, "kcc", "sdp", n_clusters=6, progressbar=False)
+    made = pc.simulate.random_perturbation(300, 6, n_draws=20, noise=0.45, random_seed=1)
+    best = pc.consensus_partition(made.draws, loss="within_variance", method="sdp", n_clusters=6, progressbar=False)
     assert best.gap < 1e-5 and best.info.n_iter > 0
-    k_means = pc.consensus_partition(made.draws, "kcc", "kcc", n_clusters=6, random_seed=1, progressbar=False)
+    k_means = pc.consensus_partition(
+        made.draws, loss="within_variance", method="kcc", n_clusters=6, random_seed=1, progressbar=False
+    )
     assert best.expected_loss <= k_means.expected_loss + 1e-12
 
 
 def test_as_tight_as_the_best_of_many_k_means():
     for seed in range(3):
         draws = pc.as_partition_draws(noisy_draws(np.random.default_rng(seed), 20, 40, 5, 0.6))
-        best = pc.consensus_partition(draws, "kcc", "sdp", n_clusters=5, progressbar=False)
-        k_means = pc.consensus_partition(draws, "kcc", "kcc", n_clusters=5, n_starts=50, random_seed=1)
+        best = pc.consensus_partition(draws, loss="within_variance", method="sdp", n_clusters=5, progressbar=False)
+        k_means = pc.consensus_partition(
+            draws, loss="within_variance", method="kcc", n_clusters=5, n_starts=50, random_seed=1
+        )
         assert best.lower_bound <= best.expected_loss <= k_means.expected_loss * (1 + 1e-3)
 
 
@@ -218,7 +222,7 @@ def test_a_matrix_that_is_no_share_of_draws():
     assert np.linalg.eigvalsh(values)[0] < 0
     pairs = pc.as_pair_similarity(values)
     partitions = np.array(list(reference.partitions(3)))
-    losses = pc.expected_loss(pairs, partitions, "kcc")["expected_loss"].values
+    losses = pc.expected_loss(pairs, partitions, loss="within_variance")["expected_loss"].values
     for k in (1, 2):
         proof = certify(pairs, partitions[partitions.max(axis=1) + 1 == k][0])
         assert proof.lower_bound <= losses[partitions.max(axis=1) + 1 == k].min() + 1e-12
@@ -241,26 +245,36 @@ def test_on_the_user_s_items_and_back():
     draws = pc.as_partition_draws(noisy_draws(np.random.default_rng(5), 20, 12, 3, 0.5))
     proof = certify(draws, [0, 1, 2] * 4)
     back = pc.Certificate.from_dataset(proof.to_dataset())
-    assert back.loss == kcc() and back.info == proof.info and back.lower_bound == proof.lower_bound
-    assert "kcc" in repr(proof) and proof.better is not None
+    assert back.loss == within_variance() and back.info == proof.info and back.lower_bound == proof.lower_bound
+    assert "within_variance" in repr(proof) and proof.better is not None
 
 
 def test_the_number_of_clusters_must_be_given():
     draws = noisy_draws(np.random.default_rng(6), 10, 8, 3, 0.3)
-    check(lambda v: pc.consensus_partition(draws, v), "kcc", ValueError, ["'kcc' needs `n_clusters` or `max_clusters`"])
-    with pytest.raises(ValueError, match="'kcc' needs `n_clusters`"):
-        pc.loss_by_n_clusters(draws, loss="kcc")
-    by_number = pc.loss_by_n_clusters(draws, loss="kcc", n_clusters=range(1, 5), random_seed=1)
+    check(
+        lambda v: pc.consensus_partition(draws, loss=v),
+        "within_variance",
+        ValueError,
+        ["'within_variance' needs `n_clusters` or `max_clusters`"],
+    )
+    with pytest.raises(ValueError, match="'within_variance' needs `n_clusters`"):
+        pc.loss_by_n_clusters(draws, loss="within_variance")
+    by_number = pc.loss_by_n_clusters(draws, loss="within_variance", n_clusters=range(1, 5), random_seed=1)
     assert np.all(np.diff(by_number.table["expected_loss"]) < 0)
     for method in ("greedy", "sdp", "kcc", "hierarchical"):
-        assert pc.consensus_partition(draws, "kcc", method, max_clusters=3, random_seed=1).n_clusters == 3
+        assert (
+            pc.consensus_partition(
+                draws, loss="within_variance", method=method, max_clusters=3, random_seed=1
+            ).n_clusters
+            == 3
+        )
 
 
 def test_numbers_of_clusters_that_were_tried():
     truth = np.repeat(np.arange(3), 10)
     rng = np.random.default_rng(7)
     draws = np.where(rng.random((30, 30)) < 0.15, rng.integers(4, size=(30, 30)), truth)
-    best = pc.consensus_partition(draws, "vi", "sdp", progressbar=False)
+    best = pc.consensus_partition(draws, method="sdp", progressbar=False)
     assert reference.same(best.labels.values, truth) and best.lower_bound is None
     info = best.info
     assert info.n_clusters_tried == [1, 2, 3, 4] and len(info.objectives) == len(info.lower_bounds) == 4
@@ -271,6 +285,6 @@ def test_numbers_of_clusters_that_were_tried():
 
 @pytest.mark.parametrize(("seconds", "error"), [(0, ValueError), ("1", TypeError)])
 def test_seconds(seconds, error):
-    find = lambda v: pc.consensus_partition([[0, 0, 1]] * 3, "vi", "sdp", seconds=v)  # noqa: E731
+    find = lambda v: pc.consensus_partition([[0, 0, 1]] * 3, loss="vi", method="sdp", seconds=v)  # noqa: E731
     check(find, seconds, error, ["`seconds` must be", str(seconds)])
-    assert pc.consensus_partition([[0, 0, 1]] * 3, "vi", "sdp", seconds=1.0).n_clusters == 2
+    assert pc.consensus_partition([[0, 0, 1]] * 3, loss="vi", method="sdp", seconds=1.0).n_clusters == 2

@@ -7,7 +7,7 @@ import posterior_consensus as pc
 from posterior_consensus.bounds import binder
 from posterior_consensus.bounds.binder import binder_bound, pair_costs
 from posterior_consensus.bounds.branching import Search
-from posterior_consensus.bounds.budget import Deadline, Foreseen
+from posterior_consensus.bounds.budget import Deadline, WorkBudget
 from posterior_consensus.bounds.sdp_binder import PairRelaxation
 from tests import reference
 from tests.ensembles import noisy_draws, random_draws
@@ -28,8 +28,8 @@ def test_never_above_the_least_of_all_partitions(seed, a):
     weights = rng.exponential(size=8) if seed % 3 == 0 else None
     together, apart, signature, unit = costs_of(labels, pc.binder(a), weights)
     start = rng.integers(3, size=len(together)).astype(np.int32)
-    search = Search(together, apart, start, 0.0, Foreseen(0))
-    relaxation = PairRelaxation(search._root, start, Foreseen(0.05))
+    search = Search(together, apart, start, 0.0, WorkBudget(0))
+    relaxation = PairRelaxation(search._root, start, WorkBudget(0.05))
     bounds = [unit * value for value in relaxation.bounds()]
     least = reference.least_expected(labels, lambda one, other: reference.binder(one, other, a), weights)
     assert relaxation.n_iter == 25 * len(bounds) >= 25
@@ -42,12 +42,12 @@ def test_narrows_the_gap_of_very_noisy_draws(monkeypatch):
     labels = noisy_draws(np.random.default_rng(1), 20, 130, 6, 0.75)
     loss = pc.binder(tau=0.2)
     draws = pc.as_partition_draws(labels)
-    best = pc.consensus_partition(draws, loss, random_seed=1, progressbar=False)
+    best = pc.consensus_partition(draws, loss=loss, random_seed=1, progressbar=False)
     start = draws.as_labels(best)
-    relaxed = binder_bound(draws, loss, start, budget=Foreseen(5.0))
+    relaxed = binder_bound(draws, loss, start, budget=WorkBudget(5.0))
     assert relaxed.info.n_steps > 0 and relaxed.method == "semidefinite relaxation"
     monkeypatch.setattr(binder, "SHARE_OF_RELAXATION", 0.0)
-    without = binder_bound(draws, loss, start, budget=Foreseen(5.0))
+    without = binder_bound(draws, loss, start, budget=WorkBudget(5.0))
     assert without.info.n_steps == 0 and without.info.n_branches > 0
     assert best.expected_loss - relaxed.value < 0.5 * (best.expected_loss - without.value)
     assert relaxed.value <= best.expected_loss
@@ -56,11 +56,11 @@ def test_narrows_the_gap_of_very_noisy_draws(monkeypatch):
 def test_what_is_proven_is_not_relaxed():
     labels = noisy_draws(np.random.default_rng(1), 20, 40, 3, 0.3)
     draws = pc.as_partition_draws(labels)
-    best = pc.consensus_partition(draws, "binder", "exact", progressbar=False)
+    best = pc.consensus_partition(draws, loss="binder", method="exact", progressbar=False)
     assert best.gap == 0 and best.info.n_steps == 0
 
 
 def test_beyond_the_work_but_within_the_time():
-    work, clock = Foreseen(10.0), Deadline(10.0)
+    work, clock = WorkBudget(10.0), Deadline(10.0)
     assert work.extra(0.1).left == pytest.approx(1.0) and work.left == 10.0
     assert clock.extra(0.1).left == pytest.approx(1.0, abs=0.01) and clock.left <= 9.01

@@ -10,7 +10,7 @@ from tests.ensembles import noisy_draws
 
 
 def find(draws, seed=1, **options):
-    return pc.consensus_partition(draws, "vi", "align_and_vote", random_seed=seed, **options)
+    return pc.consensus_partition(draws, method="align_and_vote", random_seed=seed, **options)
 
 
 def votes(labels, draws, weights, width):

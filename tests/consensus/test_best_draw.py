@@ -7,7 +7,7 @@ from tests.ensembles import noisy_draws
 
 
 def find(draws, loss="vi", **options):
-    return pc.consensus_partition(draws, loss, "best_draw", progressbar=False, **options)
+    return pc.consensus_partition(draws, loss=loss, method="best_draw", progressbar=False, **options)
 
 
 @pytest.mark.parametrize("loss", pc.LOSSES)

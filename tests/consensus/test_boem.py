@@ -9,7 +9,7 @@ from tests.ensembles import noisy_draws
 
 
 def find(draws, loss="binder", **options):
-    return pc.consensus_partition(draws, loss, "boem", random_seed=1, **options)
+    return pc.consensus_partition(draws, loss=loss, method="boem", random_seed=1, **options)
 
 
 def moves(draws, weights, a, n_clusters):

@@ -11,7 +11,7 @@ from tests.ensembles import noisy_draws
 
 
 def find(draws, loss="vi", **options):
-    return pc.consensus_partition(draws, loss, "cc_pivot", random_seed=1, **options)
+    return pc.consensus_partition(draws, loss=loss, method="cc_pivot", random_seed=1, **options)
 
 
 def pivoted(similarities, order, threshold):

@@ -22,7 +22,7 @@ STREHL_AND_GHOSH = [[1, 1, 1, 2, 2, 3, 3], [2, 2, 2, 3, 3, 1, 1], [1, 1, 2, 2, 3
 
 
 def find(draws, method, **options):
-    return pc.consensus_partition(draws, "vi", method, random_seed=1, progressbar=False, **options)
+    return pc.consensus_partition(draws, method=method, random_seed=1, progressbar=False, **options)
 
 
 def weighted_draws(seed, n_draws=30, n_items=40, n_clusters=4, noise=0.3):
@@ -39,9 +39,9 @@ def test_example_of_strehl_and_ghosh(method, options):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_noisy_copies_of_a_partition(method):
-    made = pc.simulate.random_perturbation(120, 4, 60, 0.4, random_seed=3)
+    made = pc.simulate.random_perturbation(120, 4, n_draws=60, noise=0.4, random_seed=3)
     found = find(made.draws, method, n_clusters=4)
-    assert pc.partition_loss(found, made.truth, "omari") < 0.05
+    assert pc.partition_loss(found, made.truth, loss="omari") < 0.05
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:The answer has:UserWarning")
 
 
 def find(draws, loss="vi", method="greedy", **options):
-    return pc.consensus_partition(draws, loss, method, random_seed=1, progressbar=False, **options)
+    return pc.consensus_partition(draws, loss=loss, method=method, random_seed=1, progressbar=False, **options)
 
 
 def without_seconds(result):

@@ -15,7 +15,7 @@ def test_the_best_cut_of_the_tree(linkage, loss):
     rng = np.random.default_rng(1)
     labels, weights = noisy_draws(rng, 40, 14, 4, 0.4), rng.exponential(size=40)
     draws = pc.as_partition_draws(labels, weights=weights)
-    result = pc.consensus_partition(draws, loss, "hierarchical", linkage=linkage, max_clusters=14)
+    result = pc.consensus_partition(draws, loss=loss, method="hierarchical", linkage=linkage, max_clusters=14)
     distances = squareform(1 - reference.similarity(labels, weights), checks=False)
     tree = hierarchy.linkage(distances, linkage)
     cuts = [hierarchy.fcluster(tree, k, "maxclust") for k in range(1, 15)]

@@ -13,7 +13,7 @@ PARTITIONS = np.array(list(reference.partitions(7)))
 
 
 def find(draws, **options):
-    return pc.consensus_partition(draws, "vi", "impurity", random_seed=1, progressbar=False, **options)
+    return pc.consensus_partition(draws, method="impurity", random_seed=1, progressbar=False, **options)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -90,7 +90,7 @@ def test_unweighted_it_likes_small_pure_clusters():
     plain, weighted = find(labels, n_clusters=3), find(labels, n_clusters=3, weighted=True)
     assert np.sort(plain.cluster_sizes.values)[:2].sum() <= 4
     assert plain.info.objective < pc.consensus.summed_impurity(labels, truth)
-    assert pc.partition_loss(weighted, truth, "omari") < 0.2 < pc.partition_loss(plain, truth, "omari")
+    assert pc.partition_loss(weighted, truth, loss="omari") < 0.2 < pc.partition_loss(plain, truth, loss="omari")
 
 
 @pytest.mark.parametrize("name", DEGENERATE)

@@ -14,7 +14,7 @@ UTILITIES = list(implementation.UTILITIES)
 
 
 def find(draws, **options):
-    return pc.consensus_partition(draws, "vi", "kcc", random_seed=1, **options)
+    return pc.consensus_partition(draws, method="kcc", random_seed=1, **options)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -8,7 +8,7 @@ from tests.ensembles import noisy_draws
 
 
 def find(draws, **options):
-    return pc.consensus_partition(draws, "vi", "lange_buhmann", random_seed=1, **options)
+    return pc.consensus_partition(draws, method="lange_buhmann", random_seed=1, **options)
 
 
 def em(pairs, start, n_iter):

@@ -16,7 +16,7 @@ EVERY = {n: np.concatenate(list(enumerate_partitions(n))) for n in range(5, 9)}
 
 
 def find(draws, loss, **options):
-    return pc.consensus_partition(draws, loss, random_seed=1, progressbar=False, **options)
+    return pc.consensus_partition(draws, loss=loss, random_seed=1, progressbar=False, **options)
 
 
 def some_ensemble(seed):

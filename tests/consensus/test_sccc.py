@@ -9,7 +9,7 @@ from tests.ensembles import noisy_draws
 
 
 def find(draws, loss="binder", **options):
-    return pc.consensus_partition(draws, loss, "sccc", random_seed=1, progressbar=False, **options)
+    return pc.consensus_partition(draws, loss=loss, method="sccc", random_seed=1, progressbar=False, **options)
 
 
 def by_definition(draws, gap, most):

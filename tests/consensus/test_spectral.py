@@ -45,7 +45,7 @@ def degenerate_partitions(n_ensembles):
         n_clusters = int(rng.integers(2, n_items))
         for affinity in (None, "association", "rbf"):
             best = pc.consensus_partition(
-                draws, "nmi", "spectral", n_clusters=n_clusters, affinity=affinity, random_seed=1
+                draws, loss="nmi", method="spectral", n_clusters=n_clusters, affinity=affinity, random_seed=1
             )
             found.append(best.labels.values.tolist())
     return found
@@ -140,7 +140,7 @@ def test_the_graph_of_rows_splits_a_large_cluster_less():
 def test_random_walks_of_degenerate_draws(name, affinity):
     draws = DEGENERATE[name]
     for loss in ("vi", "nid"):
-        best = pc.consensus_partition(draws, loss, "spectral", affinity=affinity, random_seed=1)
+        best = pc.consensus_partition(draws, loss=loss, method="spectral", affinity=affinity, random_seed=1)
         if len(np.unique(draws, axis=0)) == 1:
             assert reference.same(best.labels.values, draws[0])
         assert np.isfinite(best.expected_loss)
@@ -187,5 +187,5 @@ def test_no_matrix_of_all_pairs(affinity):
 @pytest.mark.parametrize("method", sorted(set(pc.METHODS) - {"best_draw", "exact"}))
 def test_one_draw_of_singletons_changes_little(method):
     draws = [[0, 0, 0, 1, 1, 1]] * 20 + [[0, 1, 2, 3, 4, 5]]
-    best = pc.consensus_partition(draws, "vi", method, random_seed=1)
+    best = pc.consensus_partition(draws, method=method, random_seed=1)
     assert best.labels.values.tolist() == [0, 0, 0, 1, 1, 1]

@@ -37,9 +37,9 @@ def test_model_of_random_perturbations(noise, tau):
     assert found.within == pytest.approx(1 - noise * 5 / 6, abs=0.005)
     assert found.between == pytest.approx(noise / 6, abs=0.005)
     assert found.converged and reference.same(found.labels.values, truth)
-    best = pc.consensus_partition(draws, "binder", tau="auto", random_seed=1)
+    best = pc.consensus_partition(draws, loss="binder", tau="auto", random_seed=1)
     assert reference.same(best.labels.values, truth)
-    assert pc.consensus_partition(draws, "binder", random_seed=1).n_clusters > 100
+    assert pc.consensus_partition(draws, loss="binder", random_seed=1).n_clusters > 100
 
 
 def test_many_clusters_are_few_of_the_pairs():
@@ -58,7 +58,7 @@ def test_fixed_point_of_the_definition(weighted):
     assert (found.within, found.between) == pytest.approx((within, between), abs=1e-12)
     a, b = within, 1 - between
     assert found.tau == pytest.approx(np.log(b / (1 - a)) / np.log(a * b / ((1 - a) * (1 - b))), abs=1e-12)
-    best = pc.consensus_partition(data, "binder", tau=found.tau, random_seed=1)
+    best = pc.consensus_partition(data, loss="binder", tau=found.tau, random_seed=1)
     assert reference.same(best.labels.values, found.labels.values)
 
 
@@ -71,7 +71,7 @@ def test_probabilities_count():
     together = np.equal.outer(found.labels.values, found.labels.values)
     within = similarity[together & ~np.eye(24, dtype=bool)].mean()
     assert (found.within, found.between) == pytest.approx((within, similarity[~together].mean()), abs=1e-12)
-    best = pc.consensus_partition(soft, "binder", tau="auto", random_seed=1)
+    best = pc.consensus_partition(soft, loss="binder", tau="auto", random_seed=1)
     assert (best.threshold.within, best.threshold.between) == pytest.approx((found.within, found.between), abs=1e-12)
 
 
@@ -95,7 +95,7 @@ def test_start_is_halfway_between_two_means():
 @settings(max_examples=30)
 def test_an_optimum_has_its_threshold_between_the_means(draws):
     for tau in (0.2, 0.5, 0.7):
-        best = pc.consensus_partition(draws, "binder", "enumeration", tau=tau)
+        best = pc.consensus_partition(draws, loss="binder", method="enumeration", tau=tau)
         within, between = means(draws, best.labels.values)
         assert np.isnan(within) or within >= tau - 1e-12
         assert np.isnan(between) or between <= tau + 1e-12
@@ -111,8 +111,8 @@ def test_degenerate_draws(name):
     assert found.tau == pytest.approx(0.5)  # all pairs are alike, or surely together and surely apart
     assert [found.within, found.between] == pytest.approx(means(draws, found.labels.values), nan_ok=True)
     assert found.converged == (name in ("one draw", "equal draws"))
-    best = pc.consensus_partition(draws, "binder", tau="auto", random_seed=1)
-    plain = pc.consensus_partition(draws, "binder", random_seed=1)
+    best = pc.consensus_partition(draws, loss="binder", tau="auto", random_seed=1)
+    plain = pc.consensus_partition(draws, loss="binder", random_seed=1)
     assert best.expected_loss == pytest.approx(plain.expected_loss) and best.threshold.tau == found.tau
     assert repr(found).startswith("PairThreshold: tau 0.5\n") and "nan" not in repr(found)
     assert "tau 0.5 (consistent: " in repr(best) and "tau 0.5 (consistent: " in best._repr_html_()
@@ -132,8 +132,8 @@ def test_certain_pairs_beside_uncertain_ones():
 @pytest.mark.parametrize("tau", [0.1, 0.5, 0.8])
 def test_threshold_of_consensus_is_that_of_the_loss(tau):
     draws = noisy_draws(np.random.default_rng(5), 25, 12, 3, 0.4)
-    one = pc.consensus_partition(draws, "Binder", tau=tau, random_seed=1)
-    other = pc.consensus_partition(draws, pc.binder(2 * (1 - tau)), random_seed=1)
+    one = pc.consensus_partition(draws, loss="Binder", tau=tau, random_seed=1)
+    other = pc.consensus_partition(draws, loss=pc.binder(2 * (1 - tau)), random_seed=1)
     xr.testing.assert_identical(one.labels, other.labels)
     assert one.expected_loss == pytest.approx(other.expected_loss, abs=1e-15)
     assert one.loss.name == other.loss.name
@@ -149,7 +149,7 @@ def test_a_partition_against_the_draws_has_no_consistent_threshold():
     def crossed(draws, loss, **_):
         return pc.consensus.Candidate(np.array([0, 1, 0, 1]))
 
-    found = pc.consensus_partition([[0, 0, 1, 1]] * 3, "binder", crossed, tau=0.3)
+    found = pc.consensus_partition([[0, 0, 1, 1]] * 3, loss="binder", method=crossed, tau=0.3)
     assert "tau 0.3 (consistent: none, as pairs apart" in repr(found)
 
 

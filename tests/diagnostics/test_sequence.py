@@ -32,7 +32,7 @@ def test_steps_are_distances_from_draws_before(rng, name, lag):
     loss, definition = LOSSES[name]
     draws = unequal_chains(rng, (7, 3, 12), 8)
     draws = draws.take(rng.permutation(draws.n_draws))  # chains need not lie one after the other
-    found = pc.diagnostics.sequential_distances(draws, loss, lag=lag)
+    found = pc.diagnostics.sequential_distances(draws, loss=loss, lag=lag)
     for rows in draws.samples.chains:
         z, steps = draws.labels[rows], found.steps.values[rows]
         assert np.isnan(steps[:lag]).all()

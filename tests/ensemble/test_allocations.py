@@ -69,7 +69,9 @@ def test_weights_are_those_of_the_draws(p, rng):
     np.fill_diagonal(expected, 1.0)
     assert_allclose(pc.posterior_similarity_matrix(soft).values, expected, atol=1e-14)
     losses = [binder_given_draw(t, [0, 0, 0, 1, 1, 2, 2]) for t in flat]
-    assert float(pc.expected_loss(soft, [0, 0, 0, 1, 1, 2, 2], "binder")["expected_loss"]) == pytest.approx(w @ losses)
+    assert float(pc.expected_loss(soft, [0, 0, 0, 1, 1, 2, 2], loss="binder")["expected_loss"]) == pytest.approx(
+        w @ losses
+    )
 
 
 def test_sampled_labels_have_the_probabilities(p, soft):
@@ -105,7 +107,7 @@ def test_binder_is_expected_given_the_parameters(p, soft, a):
     pair = similarity(p)
     together = np.equal.outer(partition, partition)
     cost = np.where(together, (2 - a) * (1 - pair), a * pair)
-    result = pc.expected_loss(soft, [partition, [0] * 7], pc.binder(a))
+    result = pc.expected_loss(soft, [partition, [0] * 7], loss=pc.binder(a))
     assert float(result["expected_loss"][0]) == pytest.approx(cost[~np.eye(7, dtype=bool)].sum() / 49, rel=1e-12)
     if a == 1:
         by_draw = np.array([binder_given_draw(t, partition) for t in p.reshape(80, 7, 3)])
@@ -115,8 +117,8 @@ def test_binder_is_expected_given_the_parameters(p, soft, a):
 def test_other_losses_are_those_of_the_sample(soft):
     partition = [0, 0, 0, 1, 1, 2, 2]
     sampled = pc.as_partition_draws(soft.labels)
-    assert float(pc.expected_loss(soft, partition, "vi")["expected_loss"]) == pytest.approx(
-        float(pc.expected_loss(sampled, partition, "vi")["expected_loss"]), rel=1e-12
+    assert float(pc.expected_loss(soft, partition, loss="vi")["expected_loss"]) == pytest.approx(
+        float(pc.expected_loss(sampled, partition, loss="vi")["expected_loss"]), rel=1e-12
     )
 
 
@@ -124,10 +126,10 @@ def test_the_least_binder_loss_is_found_and_proven(p, soft):
     partitions = [np.array(q) for q in reference.partitions(7)]
     least = min(np.mean([binder_given_draw(t, q) for t in p.reshape(80, 7, 3)]) for q in partitions)
     for method in ("greedy", "exact", "enumeration"):
-        best = pc.consensus_partition(soft, "binder", method, random_seed=1)
+        best = pc.consensus_partition(soft, loss="binder", method=method, random_seed=1)
         assert best.expected_loss == pytest.approx(least, rel=1e-12)
         assert best.lower_bound <= least * (1 + 1e-12)
-    assert pc.certify(soft, best, "binder").status == "optimal"
+    assert pc.certify(soft, best, loss="binder").status == "optimal"
 
 
 def test_items_of_equal_samples_are_not_merged(soft):
@@ -155,8 +157,8 @@ def test_items_and_spectra_use_the_probabilities(soft):
 @pytest.mark.parametrize("loss", ["vi", "binder", "nid"])
 @pytest.mark.parametrize("method", sorted(set(pc.METHODS) - {"exact"}))
 def test_methods_take_them(soft, method, loss):
-    best = pc.consensus_partition(soft, loss, method, random_seed=1)
-    again = pc.expected_loss(soft, best, loss)
+    best = pc.consensus_partition(soft, loss=loss, method=method, random_seed=1)
+    again = pc.expected_loss(soft, best, loss=loss)
     assert best.expected_loss == pytest.approx(float(again["expected_loss"]), rel=1e-12)
     assert best.mcse == pytest.approx(float(again["mcse"]), rel=1e-9)
 
@@ -168,8 +170,8 @@ def test_every_function_takes_them(soft):
     assert_array_equal(ball.distances, pc.credible_ball(soft.labels, best).distances)
     assert pc.consensus.refine_partition(soft, best).shape == (7,)
     assert pc.consensus.pair_threshold(soft, random_seed=1).labels.sizes == {"obs": 7}
-    assert pc.certify(soft, best, "vi", seconds=1).gap >= 0
-    assert len(pc.loss_path(soft, "binder", random_seed=1).to_dataframe()) > 0
+    assert pc.certify(soft, best, loss="vi", seconds=1).gap >= 0
+    assert len(pc.loss_path(soft, loss="binder", random_seed=1).to_dataframe()) > 0
     pc.plot_n_clusters(soft)
 
 

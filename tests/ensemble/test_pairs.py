@@ -24,7 +24,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:The answer has:UserWarning")
 
 
 def find(draws, loss="binder", method="greedy", **options):
-    return pc.consensus_partition(draws, loss, method, random_seed=1, progressbar=False, **options)
+    return pc.consensus_partition(draws, loss=loss, method=method, random_seed=1, progressbar=False, **options)
 
 
 @pytest.fixture(scope="module")
@@ -177,7 +177,7 @@ def test_functions_of_pairs_give_what_the_draws_give(soft, draws):
     xr.testing.assert_allclose(one.to_dataset(), other.to_dataset(), atol=1e-12)
     assert pc.plot_item_uncertainty(one) is not None
     for loss in ("binder", pc.binder(tau=0.3), *PAIR_LOSSES):
-        both = [pc.expected_loss(source, [best, np.zeros(20, int)], loss) for source in (pairs, draws)]
+        both = [pc.expected_loss(source, [best, np.zeros(20, int)], loss=loss) for source in (pairs, draws)]
         np.testing.assert_allclose(*(each["expected_loss"] for each in both), atol=1e-13)
         assert both[0]["mcse"].isnull().all() and "n_draws" not in both[0].attrs
     for order in ("jacobi", "gauss-seidel"):
@@ -250,7 +250,7 @@ def test_wades_bound_is_one_but_for_what_no_partition_changes(draws):
     sizes = np.array([np.bincount(z)[z] for z in draws.labels])
     for labels in (draws.labels[0], np.zeros(20, int), np.arange(20)):
         bound, expected = (
-            pc.expected_loss(draws, labels, loss)["expected_loss"].item() for loss in ("vi_lower_bound", "vi")
+            pc.expected_loss(draws, labels, loss=loss)["expected_loss"].item() for loss in ("vi_lower_bound", "vi")
         )
         assert bound - np.log2(psm.sum(axis=1)).mean() <= expected - np.log2(sizes).mean() + 1e-12
 
@@ -259,8 +259,10 @@ def test_pear_of_one_draw_is_its_adjusted_rand_index():
     rng = np.random.default_rng(4)
     for _ in range(20):
         draw, labels = rng.integers(3, size=(2, 9))
-        expected = pc.partition_loss(labels, draw, "omari")
-        assert pc.expected_loss([draw], labels, "pear")["expected_loss"].item() == pytest.approx(expected, abs=1e-12)
+        expected = pc.partition_loss(labels, draw, loss="omari")
+        assert pc.expected_loss([draw], labels, loss="pear")["expected_loss"].item() == pytest.approx(
+            expected, abs=1e-12
+        )
 
 
 def test_from_draws_methods_that_need_them_take_losses_of_pairs(draws):
@@ -286,9 +288,9 @@ def test_losses_that_need_draws_say_so(loss, pairs):
     with pytest.raises(ValueError, match=message):
         find(pairs, loss)
     with pytest.raises(ValueError, match=message):
-        pc.expected_loss(pairs, np.zeros(20, int), loss)
+        pc.expected_loss(pairs, np.zeros(20, int), loss=loss)
     with pytest.raises(ValueError, match=message):
-        pc.certify(pairs, np.zeros(20, int), loss)
+        pc.certify(pairs, np.zeros(20, int), loss=loss)
 
 
 @pytest.mark.parametrize("option", [{"tau": "auto"}, {"max_clusters": "draws"}, {"starts": ["best_draw"]}])
@@ -328,7 +330,7 @@ def test_functions_that_need_draws_say_so(function, pairs):
 def test_losses_of_pairs_are_none_between_partitions(draws):
     for loss in PAIR_LOSSES:
         for function in (
-            lambda loss=loss: pc.partition_loss(ZEROS, ZEROS, loss),
+            lambda loss=loss: pc.partition_loss(ZEROS, ZEROS, loss=loss),
             lambda loss=loss: pc.credible_ball(draws, ZEROS, loss=loss),
             lambda loss=loss: pc.credible_ball(draws, find(draws, loss)),
             lambda loss=loss: pc.diagnose(draws, ZEROS, loss=loss),
@@ -336,14 +338,14 @@ def test_losses_of_pairs_are_none_between_partitions(draws):
             with pytest.raises(ValueError, match=f"loss between two partitions.*got '{loss}'"):
                 function()
         with pytest.raises(ValueError, match=f"must have a bounding method.*got '{loss}'"):
-            pc.certify(draws, ZEROS, loss)
+            pc.certify(draws, ZEROS, loss=loss)
         best = find(draws, loss)
         assert pc.expected_loss(draws, best)["expected_loss"] == best.expected_loss
 
 
 def test_only_items_of_equal_rows_are_one_in_a_proof():
     similar = np.array([[1.0, 1.0, 0.9], [1.0, 1.0, 0.2], [0.9, 0.2, 1.0]])  # of no draws: 0 and 1 are not alike
-    proof = pc.certify(pc.as_pair_similarity(similar), [0, 0, 0], "binder", progressbar=False)
+    proof = pc.certify(pc.as_pair_similarity(similar), [0, 0, 0], loss="binder", progressbar=False)
     costs = [reference.binder_of_pairs(labels, similar) for labels in reference.partitions(3)]
     assert proof.lower_bound == pytest.approx(min(costs), abs=1e-12)
     assert proof.info.n_signatures == 3

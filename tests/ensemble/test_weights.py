@@ -85,7 +85,9 @@ def functions_of(draws, partition):
     seeded = {"random_seed": 1}
     return {
         "posterior_similarity_matrix": lambda: pc.posterior_similarity_matrix(draws),
-        "expected_loss": lambda: [pc.expected_loss(draws, [partition, np.zeros(N_ITEMS)], loss) for loss in pc.LOSSES],
+        "expected_loss": lambda: [
+            pc.expected_loss(draws, [partition, np.zeros(N_ITEMS)], loss=loss) for loss in pc.LOSSES
+        ],
         "compare_partitions": lambda: pc.compare_partitions(draws, [partition, np.arange(N_ITEMS)]),
         "credible_ball": lambda: pc.credible_ball(draws, partition),
         "partition_density": lambda: pc.partition_density(draws, **seeded),
@@ -97,9 +99,10 @@ def functions_of(draws, partition):
         "particles": lambda: [pc.particles(draws, **seeded, **quiet), pc.particles(draws, 3, **seeded, **quiet)],
         "partial_partition": lambda: pc.partial_partition(draws, complete="vi", **seeded),
         "certify": lambda: [
-            pc.certify(draws, partition, loss, seconds=0.1, **quiet) for loss in ("binder", "vi", "kcc")
+            pc.certify(draws, partition, loss=loss, seconds=0.1, **quiet)
+            for loss in ("binder", "vi", "within_variance")
         ],
-        "loss_path": lambda: pc.loss_path(draws, "vi", [0.5, 1.0], **seeded, **quiet),
+        "loss_path": lambda: pc.loss_path(draws, loss="vi", values=[0.5, 1.0], **seeded, **quiet),
         "consensus_partition": lambda: pc.consensus_partition(draws, **seeded, **quiet),
         "diagnose": lambda: pc.diagnose(draws, partition),
         "summarize": lambda: pc.summarize(draws, **seeded, **quiet),
@@ -186,9 +189,9 @@ def test_allocation_probabilities_take_them(weights, tmp_path):
     summary.plot()
     assert summary.to_html(tmp_path / "report.html").exists()
     for loss in ("binder", "vi"):
-        assert np.isfinite(pc.expected_loss(draws, summary, loss)["expected_loss"])
+        assert np.isfinite(pc.expected_loss(draws, summary, loss=loss)["expected_loss"])
     assert is_probability(diagnostics.similarity_mcse(draws))
-    found = pc.predict_allocation(draws, draws, summary.consensus)
+    found = pc.predict_allocation(draws, draws, partition=summary.consensus)
     np.testing.assert_allclose(found["probability"].sum("consensus_cluster") + found["new_cluster_probability"], 1)
     means = xr.Dataset({"mu": (("chain", "draw", "component"), rng.normal(size=(N_CHAINS, LENGTH, 3)))})
     with warnings.catch_warnings():
@@ -331,4 +334,4 @@ def test_losses_that_differ_by_rounding_only_have_an_error_like_it():
     assert 0 <= draws.samples.mcse(rounding) < 1e-15
     for loss in pc.LOSSES:
         for partition in ([0, 0, 0, 0], [0, 0, 1, 1], [0, 1, 2, 3]):
-            assert np.isfinite(pc.expected_loss(draws, partition, loss)["mcse"])
+            assert np.isfinite(pc.expected_loss(draws, partition, loss=loss)["mcse"])

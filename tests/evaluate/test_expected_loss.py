@@ -15,11 +15,11 @@ def test_mean_over_the_draws(loss, weighted):
     rng = np.random.default_rng(1)
     draws, partitions = random_draws(rng, 70, 9, 4), random_draws(rng, 5, 9, 3)
     weights = rng.exponential(size=70) if weighted else None
-    found = pc.expected_loss(pc.as_partition_draws(draws, weights=weights), partitions, loss)
+    found = pc.expected_loss(pc.as_partition_draws(draws, weights=weights), partitions, loss=loss)
     expected = [reference.expected(p, draws, reference.LOSSES[loss], weights) for p in partitions]
     assert found["expected_loss"].dims == ("partition",)
     np.testing.assert_allclose(found["expected_loss"], expected, rtol=0, atol=1e-12)
-    one = pc.expected_loss(pc.as_partition_draws(draws, weights=weights), partitions[0], loss)
+    one = pc.expected_loss(pc.as_partition_draws(draws, weights=weights), partitions[0], loss=loss)
     assert one["expected_loss"].dims == one["mcse"].dims == ()
     xr.testing.assert_allclose(one, found.isel(partition=0), rtol=1e-14)
 
@@ -47,8 +47,8 @@ def test_a_stack_of_partitions_may_have_its_items_first():
 def test_whole_weights_are_repeated_draws(weighted):
     rng = np.random.default_rng(5)
     draws, weights = random_draws(rng, 30, 8, 3), rng.integers(1, 5, 30)
-    ours = pc.expected_loss(pc.as_partition_draws(draws, weights=weights), draws[0], "vi")
-    repeated = pc.expected_loss(np.repeat(draws, weights, axis=0), draws[0], "vi")
+    ours = pc.expected_loss(pc.as_partition_draws(draws, weights=weights), draws[0], loss="vi")
+    repeated = pc.expected_loss(np.repeat(draws, weights, axis=0), draws[0], loss="vi")
     assert ours["expected_loss"] == pytest.approx(float(repeated["expected_loss"]), abs=1e-14)
 
 
@@ -78,7 +78,7 @@ def test_degenerate_draws(name, loss):
     draws = DEGENERATE[name]
     n_items = draws.shape[1]
     partitions = [np.zeros(n_items, int), np.arange(n_items), draws[-1]]
-    found = pc.expected_loss(draws, partitions, loss)["expected_loss"]
+    found = pc.expected_loss(draws, partitions, loss=loss)["expected_loss"]
     expected = [reference.expected(p, draws, reference.LOSSES[loss]) for p in partitions]
     np.testing.assert_allclose(found, expected, atol=1e-12)
 

@@ -83,7 +83,7 @@ def test_slow_similarities_are_computed_once(rng, monkeypatch):
     add = coclustering.add_coclustering_weights
     monkeypatch.setattr(coclustering, "add_coclustering_weights", lambda *given: calls.append(1) or add(*given))
     draws = as_partition_draws(rng.integers(3, size=(40, 12)), weights=rng.random(40))
-    pc.consensus_partition(draws, "binder", method="hierarchical", random_seed=1, progressbar=False)
+    pc.consensus_partition(draws, loss="binder", method="hierarchical", random_seed=1, progressbar=False)
     assert len(calls) == 1
     taken = draws.similarity()
     taken[:] = 7.0

@@ -54,9 +54,9 @@ def test_experts_who_speak_of_the_same_pairs_are_grouped():
 def test_the_graph_of_statements_is_cut():
     truth = np.repeat([0, 1, 2], 10)
     said = pc.as_constraints({k: truth for k in range(3)}, n_pairs=200, random_seed=1)
-    np.testing.assert_array_equal(pc.experts.cspa(said, n_clusters=3, random_seed=1), truth)
+    np.testing.assert_array_equal(pc.experts.normalised_cut(said, n_clusters=3, random_seed=1), truth)
     with pytest.raises(ValueError, match="items that are linked"):
-        pc.experts.cspa({"expert": [0], "i": [0], "j": [1], "kind": ["cannot"]}, n_clusters=2)
+        pc.experts.normalised_cut({"expert": [0], "i": [0], "j": [1], "kind": ["cannot"]}, n_clusters=2)
 
 
 def test_a_matrix_of_low_rank_is_completed_in_spite_of_errors():

@@ -134,7 +134,7 @@ def test_map_shows_some_of_every_chain_and_what_is_outside_of_the_ball():
 
 def test_sequence_and_the_end_of_the_burn_in_are_drawn_by_chain():
     draws = draws_of(3, 130, 12)
-    found = pc.diagnostics.sequential_distances(draws, "binder", lag=2)
+    found = pc.diagnostics.sequential_distances(draws, loss="binder", lag=2)
     axes = pc.plot_sequence(found)
     for ax, values in zip(axes, (found.steps, found.to_second_half), strict=True):
         traces, ends = ax.lines[::2], ax.lines[1::2]
@@ -188,7 +188,7 @@ def test_labels_below_the_histograms_do_not_touch(rng):
         (
             lambda: pc.plot_near_independence([1]),
             TypeError,
-            "`found` must be what diagnostics.near_independence\\(\\) returns; got list",
+            "`independence` must be what diagnostics.near_independence\\(\\) returns; got list",
         ),
         (
             lambda: pc.plot_psm_by_chain(draws_of(2, 5, 4), axes=[1, 2]),

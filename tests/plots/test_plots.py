@@ -23,7 +23,7 @@ SIZES = {"small": (2, 9, 5), "one draw": (1, 1, 4), "one item": (1, 6, 1), "two 
 def test_every_plot_returns_its_axes(size, given):
     draws = draws_of(*size)
     best = pc.consensus_partition(draws, method="best_draw")
-    path = pc.loss_path(draws, "vi", [0.3, 0.9, 1.2], method="best_draw")
+    path = pc.loss_path(draws, loss="vi", values=[0.3, 0.9, 1.2], method="best_draw")
     plots = [
         lambda ax: pc.plot_psm(draws, best, ax=ax),
         lambda ax: pc.plot_psm(pc.posterior_similarity_matrix(draws), ax=ax),
@@ -95,13 +95,13 @@ def test_numbers_of_clusters_are_whole_ticks():
 
 @pytest.mark.parametrize("loss", ["binder", "vi"])
 def test_path_shows_numbers_of_clusters_and_where_nothing_changes(loss):
-    path = pc.loss_path(draws_of(1, 9, 6), loss, random_seed=1)
+    path = pc.loss_path(draws_of(1, 9, 6), loss=loss, random_seed=1)
     ax = pc.plot_loss_path(path)
     (dots,) = [line for line in ax.lines if line.get_marker() == "o"]
-    np.testing.assert_array_equal(dots.get_ydata(), path["n_clusters"])
-    np.testing.assert_array_equal(dots.get_xdata(), path["tau" if loss == "binder" else "a"])
+    np.testing.assert_array_equal(dots.get_ydata(), path.table["n_clusters"])
+    np.testing.assert_array_equal(dots.get_xdata(), path.table["tau" if loss == "binder" else "a"])
     (steps,) = ax.collections
-    distances = path["distance_to_previous"].values[1:]
+    distances = path.table["distance_to_previous"].values[1:]
     np.testing.assert_array_equal(steps.get_array(), distances)
     assert len(set(steps.get_linewidths())) == 2
     np.testing.assert_array_equal(np.array(steps.get_linewidths()) > 3, distances == 0)
@@ -113,14 +113,14 @@ def test_path_shows_numbers_of_clusters_and_where_nothing_changes(loss):
 
 
 def test_path_of_one_value_away_from_the_default():
-    ax = pc.plot_loss_path(pc.loss_path(draws_of(1, 9, 6), "binder", [0.8], random_seed=1))
+    ax = pc.plot_loss_path(pc.loss_path(draws_of(1, 9, 6), loss="binder", values=[0.8], random_seed=1))
     assert not ax.collections and ax.get_legend() is None
 
 
 @pytest.mark.parametrize(("n_items", "scale"), [(9, "linear"), (10, "log"), (150, "log")])
 def test_many_clusters_are_on_a_logarithmic_axis(n_items, scale):
-    path = pc.loss_path([[0] * n_items, range(n_items)], "binder", [0.3, 0.7], random_seed=1)
-    assert path["n_clusters"].values.tolist() == [1, n_items]
+    path = pc.loss_path([[0] * n_items, range(n_items)], loss="binder", values=[0.3, 0.7], random_seed=1)
+    assert path.table["n_clusters"].values.tolist() == [1, n_items]
     ax = pc.plot_loss_path(path)
     ax.figure.canvas.draw()
     assert ax.get_yscale() == scale
@@ -128,9 +128,6 @@ def test_many_clusters_are_on_a_logarithmic_axis(n_items, scale):
 
 
 def test_what_is_no_path_is_refused():
-    path = pc.loss_path(draws_of(1, 9, 6), "binder", random_seed=1)
-    with pytest.raises(TypeError, match="`path` must be what loss_path\\(\\) returns; got DataArray"):
-        pc.plot_loss_path(path["n_clusters"])
-    for wrong in (path.drop_vars("n_clusters"), path.rename(tau="t"), path.isel(tau=0), xr.Dataset()):
-        with pytest.raises(ValueError, match="`path` must be what loss_path\\(\\) returns, with 'n_clusters'"):
-            pc.plot_loss_path(wrong)
+    path = pc.loss_path(draws_of(1, 9, 6), loss="binder", random_seed=1)
+    with pytest.raises(TypeError, match="`path` must be what loss_path\\(\\) returns; got Dataset"):
+        pc.plot_loss_path(path.table)

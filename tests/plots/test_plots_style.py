@@ -38,7 +38,9 @@ PLOTS = {
     "agreement_path": lambda **kw: pc.plot_agreement_path(PATH, **kw),
     "density_peaks": lambda **kw: pc.plot_density_peaks(pc.partition_density(DRAWS, random_seed=1), **kw),
     "n_clusters": lambda **kw: pc.plot_n_clusters(DRAWS, LABELS, **kw),
-    "loss_path": lambda **kw: pc.plot_loss_path(pc.loss_path(DRAWS, "binder", [0.3, 0.6], method="best_draw"), **kw),
+    "loss_path": lambda **kw: pc.plot_loss_path(
+        pc.loss_path(DRAWS, loss="binder", values=[0.3, 0.6], method="best_draw"), **kw
+    ),
     "loss_by_n_clusters": lambda **kw: pc.plot_loss_by_n_clusters(BY_N_CLUSTERS, **kw),
     "posterior_comparison": lambda **kw: pc.plot_posterior_comparison(COMPARED, LABELS, **kw),
     "item_uncertainty": lambda **kw: pc.plot_item_uncertainty(pc.item_uncertainty(DRAWS, LABELS), **kw),

@@ -29,12 +29,12 @@ Z = posterior_of()
 
 
 def best(z, loss="vi", **options):
-    return pc.consensus_partition(z, loss, random_seed=1, n_starts=2, progressbar=False, **options)
+    return pc.consensus_partition(z, loss=loss, random_seed=1, n_starts=2, progressbar=False, **options)
 
 
 def certified(z):
     """A certificate that came across a better partition."""
-    found = pc.certify(z, np.arange(8), "binder", progressbar=False)
+    found = pc.certify(z, np.arange(8), loss="binder", progressbar=False)
     assert found.better is not None and found.info
     return found
 
@@ -70,11 +70,15 @@ RESULTS = {
     "diagnosis, names": lambda z: pc.diagnose(z.assign_coords(chain=["left", "right"])),
     "diagnosis, one chain": lambda z: pc.diagnose(z[:1]),
     "comparison": lambda z: pc.compare_partitions(z, {"one": np.zeros(8, int), "best": best(z)}),
-    "comparison, numbers": lambda z: pc.compare_partitions(z, [np.zeros(8, int), best(z).labels], pc.binder(a=1.3)),
+    "comparison, numbers": lambda z: pc.compare_partitions(
+        z, [np.zeros(8, int), best(z).labels], loss=pc.binder(a=1.3)
+    ),
     "by number": lambda z: pc.loss_by_n_clusters(z, n_clusters=[1, 2, 4], random_seed=1),
     "by number, pairs": lambda z: pc.loss_by_n_clusters(
         pc.as_pair_similarity(pc.posterior_similarity_matrix(z)), loss="pear", n_clusters=[2, 3], random_seed=1
     ),
+    "path": lambda z: pc.loss_path(z, loss="binder", values=[0.3, 0.5, 0.6], random_seed=1, progressbar=False),
+    "path, costs": lambda z: pc.loss_path(z, loss="vi", values=[0.3, 1.1], random_seed=1, progressbar=False),
     "merges": lambda z: pc.cluster_merges(z, best(z, n_clusters=3).with_names(["a", "b", "c"])),
     "merges, pairs": lambda z: pc.cluster_merges(
         pc.as_pair_similarity(pc.posterior_similarity_matrix(z)), np.arange(8) % 4, loss="pear"
@@ -90,12 +94,12 @@ RESULTS = {
     ),
     "coclustering": lambda z: pc.cocluster(
         z[0, :3].drop_vars(["chain", "draw"]).rename(draw="feature").T.copy(data=np.arange(24).reshape(8, 3)),
-        2,
-        2,
-        3,
+        n_row_clusters=2,
+        n_column_clusters=2,
+        n_clusterings=3,
         random_seed=1,
     ),
-    "sequence": lambda z: pc.diagnostics.sequential_distances(z, "nid", lag=2),
+    "sequence": lambda z: pc.diagnostics.sequential_distances(z, loss="nid", lag=2),
     "experts": lambda z: pc.expert_views(pc.as_constraints(z, random_seed=1), n_clusters=3, random_seed=1),
     "experts, features": lambda z: pc.expert_views(
         pc.as_constraints({"Ann": best(z), 3: z[:1]}, random_seed=1),
@@ -199,7 +203,7 @@ def test_results_come_back_from_one_group(tmp_path):
         "sequence",
     ]
     kinds += ["independence", "threshold", "perturbation", "modes"]
-    kinds += ["by number", "merges", "posteriors", "particles, weights", "density"]
+    kinds += ["by number", "path", "merges", "posteriors", "particles, weights", "density"]
     kinds += ["stable, complete", "agreement, analyses", "coclustering"]
     results = [RESULTS[kind](Z) for kind in kinds]
     tree = attach(xr.DataTree(), *results)
@@ -221,6 +225,7 @@ PLOTS = {
     "sequence": lambda found: pc.plot_sequence(found),
     "independence": lambda found: pc.plot_near_independence(found),
     "by number": lambda found: [found.best, pc.plot_loss_by_n_clusters(found)],
+    "path": lambda found: pc.plot_loss_path(found),
     "merges": lambda found: pc.plot_dendrogram(found),
     "posteriors": lambda found: [found.to_dataframe(), pc.plot_posterior_comparison(found)],
     "comparison": lambda found: [found.best, found.to_dataframe()],
@@ -361,7 +366,7 @@ def test_a_loss_of_the_user_comes_back_once_it_is_known(monkeypatch):
 
 @pytest.mark.parametrize("method", list(pc.METHODS))
 def test_what_methods_tell_is_plain(method):
-    found = pc.consensus_partition(Z, "binder", method, random_seed=1, progressbar=False)
+    found = pc.consensus_partition(Z, loss="binder", method=method, random_seed=1, progressbar=False)
     assert_equal(pc.ConsensusPartition.from_dataset(found.to_dataset()), found)
 
 
@@ -373,13 +378,13 @@ def test_what_a_method_of_the_user_tells_comes_back_once_its_kind_is_known():
     class Own(pc.consensus.Info):
         words: list[str]
 
-    found = pc.consensus_partition(Z, "vi", alone, told=Own(["a", "b"]))
+    found = pc.consensus_partition(Z, method=alone, told=Own(["a", "b"]))
     assert_equal(pc.ConsensusPartition.from_dataset(found.to_dataset()), found)
     unknown = found.to_dataset().assign_attrs(info='{"kind": "Other"}')
     with pytest.raises(ValueError, match="`info` must be of a kind that is known; got 'Other'"):
         pc.ConsensusPartition.from_dataset(unknown)
     with pytest.raises(TypeError, match=r"`info` must be a consensus.Info or None; got dict"):
-        pc.consensus_partition(Z, "vi", alone, told={"words": []})
+        pc.consensus_partition(Z, method=alone, told={"words": []})
 
 
 def test_what_is_not_there_is_told(result):

@@ -70,14 +70,14 @@ def persisted(client, labels):
 
 def answers(draws):
     best = pc.consensus_partition(draws, random_seed=1, progressbar=False)
-    nvi = pc.consensus_partition(draws, "nvi", n_starts=2, random_seed=1, progressbar=False)
+    nvi = pc.consensus_partition(draws, loss="nvi", n_starts=2, random_seed=1, progressbar=False)
     ball = pc.credible_ball(draws, best)
     found = pc.particles(draws, 2, n_starts=2, random_seed=1, progressbar=False)
     diagnosis = pc.diagnose(draws, best)
     return [
         best.to_dataset(),
         nvi.to_dataset(),
-        pc.expected_loss(draws, [best, nvi], "binder"),
+        pc.expected_loss(draws, [best, nvi], loss="binder"),
         ball.to_dataset(),
         pc.item_uncertainty(draws, best).to_dataset(),
         diagnosis.to_dataset(),
@@ -102,7 +102,7 @@ def test_answers_are_those_of_one_machine(client, labels, monkeypatch):
 def test_a_search_in_blocks_is_that_of_one_machine(client, labels, monkeypatch):
     monkeypatch.setattr(scale, "_ITEMS", 100)
     here = pc.as_partition_draws(labels)
-    one = [pc.consensus_partition(here, loss, random_seed=1, progressbar=False) for loss in ("vi", "nvi")]
+    one = [pc.consensus_partition(here, loss=loss, random_seed=1, progressbar=False) for loss in ("vi", "nvi")]
     monkeypatch.setattr(cluster, "WORTH_SENDING", 0)
     there = pc.as_partition_draws(persisted(client, labels))
     read = DaskLabels.values.func
@@ -114,7 +114,7 @@ def test_a_search_in_blocks_is_that_of_one_machine(client, labels, monkeypatch):
     monkeypatch.setattr(DaskLabels, "values", property(values))
     for best in one:
         assert best.info.sample == [100, N_DRAWS]
-        other = pc.consensus_partition(there, best.loss, random_seed=1, progressbar=False)
+        other = pc.consensus_partition(there, loss=best.loss, random_seed=1, progressbar=False)
         assert best.labels.identical(other.labels) and best.expected_loss == other.expected_loss
         assert (
             pc.credible_ball(here, best.labels)

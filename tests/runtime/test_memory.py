@@ -15,7 +15,7 @@ N_ROWS = int(pc.as_partition_draws(DRAWS).n_clusters.sum())
 
 
 def find(draws=DRAWS, loss="vi", method="greedy", **options):
-    return pc.consensus_partition(draws, loss, method, random_seed=1, progressbar=False, **options)
+    return pc.consensus_partition(draws, loss=loss, method=method, random_seed=1, progressbar=False, **options)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ TOO_MUCH = {
     "search, one more": (8 * N_ROWS, "A search among 3 clusters", lambda: find(loss="binder")),
     "k-means": (3000, "K-means of 30 items in 5 clusters", lambda: find(method="kcc", n_clusters=5)),
     "model": (3000, "The perturbation model of 4 clusters", lambda: find(method="rpm_em", n_clusters=4)),
-    "bound": (20_000, "The bound for Binder's loss of 30 items", lambda: pc.certify(DRAWS, DRAWS[0], "binder")),
+    "bound": (20_000, "The bound for Binder's loss of 30 items", lambda: pc.certify(DRAWS, DRAWS[0], loss="binder")),
 }
 
 

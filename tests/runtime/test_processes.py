@@ -24,7 +24,7 @@ def answer(seed):
         labels[:, :300] = np.arange(300) % 3
         draws = pc.as_partition_draws(labels)
         matrix = pc.posterior_similarity_matrix(draws).values
-        best = pc.consensus_partition(draws, "binder", random_seed=1, progressbar=False)
+        best = pc.consensus_partition(draws, loss="binder", random_seed=1, progressbar=False)
         ball = pc.credible_ball(draws, best, loss="binder")
         return float(matrix.sum()), best.expected_loss, ball.radius
 

@@ -23,7 +23,7 @@ COUNTS = ["n_starts", "n_starts_at_best", "n_scans", "n_moves", "n_merges", "n_c
 
 
 def find(draws, loss="vi", **options):
-    return pc.consensus_partition(draws, loss, random_seed=1, progressbar=False, **options)
+    return pc.consensus_partition(draws, loss=loss, random_seed=1, progressbar=False, **options)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -45,7 +45,7 @@ def test_no_move_and_no_merge_improves_a_larger_answer(loss, weighted):
     )
     result = find(draws, loss, n_starts=1)
     around = np.unique(list(reference.neighbours(result.labels)), axis=0)
-    assert result.expected_loss <= float(pc.expected_loss(draws, around, loss)["expected_loss"].min()) + 1e-10
+    assert result.expected_loss <= float(pc.expected_loss(draws, around, loss=loss)["expected_loss"].min()) + 1e-10
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -289,5 +289,5 @@ def test_no_one_sample_of_the_draws_decides_where_runs_for_a_ratio_end():
     labels = np.load(GOLDEN / "dpmm_draws.npz")["labels"]
     rng = np.random.default_rng(323)
     draws = labels[np.ix_(rng.permutation(1000), rng.choice(1000, 25, replace=False))]
-    found = [pc.consensus_partition(draws, "nvi", random_seed=seed, progressbar=False) for seed in range(4)]
+    found = [pc.consensus_partition(draws, loss="nvi", random_seed=seed, progressbar=False) for seed in range(4)]
     assert min(result.expected_loss for result in found) < 0.4006

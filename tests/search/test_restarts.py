@@ -18,7 +18,7 @@ NEVER = np.zeros(1, np.uint8)
 
 
 def find(draws, loss="vi", **options):
-    return pc.consensus_partition(draws, loss, progressbar=False, **{"random_seed": 1} | options)
+    return pc.consensus_partition(draws, loss=loss, progressbar=False, **{"random_seed": 1} | options)
 
 
 def splits(seed, n_items=60, n_draws=30):
@@ -114,7 +114,7 @@ def test_terms_of_clusters_add_up_to_the_loss(loss, form):
     problem = form(draws, loss, Limits(1, 20), NEVER)
     one, other = (reference.canonical(rng.integers(0, 5, 20)).astype(np.int32) for _ in range(2))
     gap = problem.terms(one).sum() - problem.terms(other).sum()
-    values = pc.expected_loss(draws, np.stack([one, other]), loss)["expected_loss"].values
+    values = pc.expected_loss(draws, np.stack([one, other]), loss=loss)["expected_loss"].values
     assert loss.scale(20) * gap == pytest.approx(values[0] - values[1], abs=1e-12)
     part = np.where(one == 2, 2, -1).astype(np.int32)
     assert problem.terms(part)[2] == pytest.approx(problem.terms(one)[2], abs=1e-12)

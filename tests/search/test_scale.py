@@ -29,7 +29,7 @@ def lowered(monkeypatch):
     def lower(items=40, draws=30, size=BLOCKS[0]):
         monkeypatch.setattr(scale, "_ITEMS", items)
         monkeypatch.setattr(scale, "_DRAWS", draws)
-        monkeypatch.setattr(blocks, "_MANY", 1)
+        monkeypatch.setattr(blocks, "_LABELS_READ_IN_BLOCKS", 1)
         monkeypatch.setattr(labels_module, "ALIGNED", size[0])
         monkeypatch.setattr(labels_module, "_LABELS_IN_BLOCK", size[1])
 
@@ -46,7 +46,7 @@ class InBlocksOnly(LabelsInMemory):
 
 
 def found(draws, loss="vi", **options):
-    return pc.consensus_partition(draws, loss, random_seed=1, progressbar=False, **options)
+    return pc.consensus_partition(draws, loss=loss, random_seed=1, progressbar=False, **options)
 
 
 def improves(draws, best, loss, weights=None):

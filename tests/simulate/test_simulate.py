@@ -27,7 +27,7 @@ def outcomes(n_clusters, noise, n_draws):
 
 
 def test_draws_follow_the_model():
-    made = simulate.random_perturbation(2_000, 4, 300, 0.6, sizes=[0.4, 0.3, 0.2, 0.1], random_seed=1)
+    made = simulate.random_perturbation(2_000, 4, n_draws=300, noise=0.6, sizes=[0.4, 0.3, 0.2, 0.1], random_seed=1)
     assert made.draws.labels.shape == (300, 2_000) and made.truth.shape == (2_000,)
     np.testing.assert_allclose(np.bincount(made.truth) / 2_000, [0.4, 0.3, 0.2, 0.1], atol=0.04)
     expected = label_probabilities(4, 0.6)
@@ -39,63 +39,68 @@ def test_draws_follow_the_model():
 
 def test_noise_of_each_draw():
     noise = np.linspace(0, 1, 11)
-    made = simulate.random_perturbation(20_000, 5, 11, noise, random_seed=2)
+    made = simulate.random_perturbation(20_000, 5, n_draws=11, noise=noise, random_seed=2)
     kept = (made.aligned_labels() == made.truth).mean(axis=1)
     np.testing.assert_allclose(kept, 1 - noise + noise / 5, atol=0.02)
     np.testing.assert_array_equal(made.noise, noise)
 
 
 def test_without_noise_every_draw_is_the_truth():
-    made = simulate.random_perturbation(30, 3, 5, 0.0, random_seed=3)
+    made = simulate.random_perturbation(30, 3, n_draws=5, noise=0.0, random_seed=3)
     np.testing.assert_array_equal(made.draws.labels, np.tile(reference.canonical(made.truth), (5, 1)))
 
 
 def test_sizes():
-    balanced = simulate.random_perturbation(30_000, 3, 1, 0.1, random_seed=4).truth
+    balanced = simulate.random_perturbation(30_000, 3, n_draws=1, noise=0.1, random_seed=4).truth
     np.testing.assert_allclose(np.bincount(balanced) / 30_000, 1 / 3, atol=0.015)
-    dominant = simulate.random_perturbation(30_000, 3, 1, 0.1, sizes=0.9, random_seed=4).truth
+    dominant = simulate.random_perturbation(30_000, 3, n_draws=1, noise=0.1, sizes=0.9, random_seed=4).truth
     np.testing.assert_allclose(np.bincount(dominant) / 30_000, [0.9, 0.05, 0.05], atol=0.015)
     truth = np.arange(12) % 3
-    given = simulate.random_perturbation(12, 4, 3, 0.2, truth=truth, random_seed=4)
+    given = simulate.random_perturbation(12, 4, n_draws=3, noise=0.2, truth=truth, random_seed=4)
     np.testing.assert_array_equal(given.truth, truth)
 
 
 def test_modes():
     truths = [[0] * 50 + [1] * 50, [0, 1] * 50]
-    made = simulate.random_perturbation(100, 2, 400, 0.3, modes=[0.75, 0.25], truth=truths, random_seed=5)
+    made = simulate.random_perturbation(100, 2, n_draws=400, noise=0.3, modes=[0.75, 0.25], truth=truths, random_seed=5)
     assert 0.68 < (made.mode == 0).mean() < 0.82
     agreement = (made.aligned_labels()[:, np.newaxis] == np.array(truths)).mean(axis=2)
     np.testing.assert_array_equal(agreement.argmax(axis=1), made.mode)
     for mode in (0, 1):
         np.testing.assert_array_equal(made.oracle(mode), truths[mode])
-    assert simulate.random_perturbation(40, 3, 8, 0.2, modes=[0.5, 0.5], random_seed=5).truths.shape == (2, 40)
+    assert simulate.random_perturbation(40, 3, n_draws=8, noise=0.2, modes=[0.5, 0.5], random_seed=5).truths.shape == (
+        2,
+        40,
+    )
 
 
 def test_weights_count_in_the_vote():
     noise = [0.0, 1.0, 1.0, 1.0]
-    made = simulate.random_perturbation(200, 3, 4, noise, weights=[4, 1, 1, 1], random_seed=6)
+    made = simulate.random_perturbation(200, 3, n_draws=4, noise=noise, weights=[4, 1, 1, 1], random_seed=6)
     np.testing.assert_allclose(made.draws.weights, np.array([4, 1, 1, 1]) / 7)
     np.testing.assert_array_equal(made.oracle(), made.truth)
-    unweighted = simulate.random_perturbation(200, 3, 4, noise, random_seed=6)
+    unweighted = simulate.random_perturbation(200, 3, n_draws=4, noise=noise, random_seed=6)
     assert (unweighted.oracle() != made.truth).any()
 
 
 @pytest.mark.parametrize("n_draws", [1, 2, 7])
 def test_oracle_is_the_plurality_vote(n_draws):
-    made = simulate.random_perturbation(60, 4, n_draws, 0.7, random_seed=n_draws)
+    made = simulate.random_perturbation(60, 4, n_draws=n_draws, noise=0.7, random_seed=n_draws)
     for votes, won in zip(made.aligned_labels().T, made.oracle(), strict=True):
         counts = [votes.tolist().count(k) for k in range(4)]
         assert won == counts.index(max(counts))
 
 
 def test_same_seed_same_draws():
-    one, same, other = (simulate.random_perturbation(20, 3, 4, 0.5, random_seed=seed) for seed in (1, 1, 2))
+    one, same, other = (
+        simulate.random_perturbation(20, 3, n_draws=4, noise=0.5, random_seed=seed) for seed in (1, 1, 2)
+    )
     np.testing.assert_array_equal(one.draws.labels, same.draws.labels)
     assert (one.draws.labels != other.draws.labels).any()
 
 
 def test_clusters_missing_from_a_draw_have_no_alignment():
-    made = simulate.random_perturbation(2, 5, 6, 0.5, random_seed=7)
+    made = simulate.random_perturbation(2, 5, n_draws=6, noise=0.5, random_seed=7)
     assert ((made.alignment >= 0).sum(axis=1) == made.draws.n_clusters).all()
     assert "5 of sizes" in repr(made)
 
@@ -130,7 +135,7 @@ def test_bad_arguments(arguments, error, parts):
 
 
 def test_bad_mode():
-    made = simulate.random_perturbation(5, 2, 3, 0.1, random_seed=1)
+    made = simulate.random_perturbation(5, 2, n_draws=3, noise=0.1, random_seed=1)
     check(made.oracle, 1, ValueError, ["`mode`", "(0)", "got 1"])
 
 
@@ -181,7 +186,7 @@ def test_errors_by_enumeration(n_clusters, noise, n_draws):
 def test_oracle_error_is_what_oracles_do():
     errors = []
     for seed in range(20):
-        made = simulate.random_perturbation(2_000, 6, 20, 0.65, random_seed=seed)
+        made = simulate.random_perturbation(2_000, 6, n_draws=20, noise=0.65, random_seed=seed)
         errors.append((made.oracle() != made.truth).mean())
     standard_error = np.std(errors, ddof=1) / np.sqrt(len(errors))
     assert abs(np.mean(errors) - simulate.oracle_error(6, 0.65, n_draws=20)) < 4 * standard_error
@@ -208,7 +213,7 @@ def test_similarity_moments(noise):
     apart = ~np.equal.outer(truth, truth)
     inside, outside = [], []
     for seed in range(100):
-        made = simulate.random_perturbation(40, 4, 25, noise, truth=truth, random_seed=seed)
+        made = simulate.random_perturbation(40, 4, n_draws=25, noise=noise, truth=truth, random_seed=seed)
         similarity = pc.posterior_similarity_matrix(made.draws).values
         inside.append(similarity[together])
         outside.append(similarity[apart])
@@ -238,8 +243,12 @@ def test_basic_error_bound():
 def test_basic_aggregation_keeps_the_bound():
     errors = []
     for seed in range(5):
-        made = simulate.random_perturbation(200, 2, 10, 0.2, truth=np.repeat([0, 1], 100), random_seed=seed)
-        found = pc.consensus_partition(made.draws, "vi", "basic", n_clusters=2, random_seed=seed, progressbar=False)
+        made = simulate.random_perturbation(
+            200, 2, n_draws=10, noise=0.2, truth=np.repeat([0, 1], 100), random_seed=seed
+        )
+        found = pc.consensus_partition(
+            made.draws, loss="vi", method="basic", n_clusters=2, random_seed=seed, progressbar=False
+        )
         errors.append(pc.simulate.misclassification_distance(found, made.truth))
     assert np.mean(errors) <= simulate.basic_error_bound([100, 100], 0.2, n_draws=10) < 1
 

@@ -19,7 +19,7 @@ TAKES_DRAWS = {
     "expected_loss": lambda draws: pc.expected_loss(draws, CENTER),
     **{f"consensus {method}": consensus(method) for method in pc.METHODS},
     "certify": lambda draws: pc.certify(draws, CENTER),
-    "certify kcc": lambda draws: pc.certify(draws, CENTER, "kcc"),
+    "certify within_variance": lambda draws: pc.certify(draws, CENTER, loss="within_variance"),
     "summed_impurity": lambda draws: pc.consensus.summed_impurity(draws, CENTER),
     "a_strings": pc.consensus.a_strings,
     "refine_partition": lambda draws: pc.consensus.refine_partition(draws, CENTER),
@@ -206,7 +206,7 @@ small = pytest.mark.parametrize("draws", SMALL.values(), ids=SMALL)
 @small
 @pytest.mark.parametrize("method", pc.METHODS)
 def test_consensus_of_few_draws_is_the_draw(draws, method):
-    best = pc.consensus_partition(draws, "binder", method, random_seed=1)
+    best = pc.consensus_partition(draws, loss="binder", method=method, random_seed=1)
     if method in ("greedy", "best_draw", "enumeration", "exact"):
         assert best.labels.values.tolist() == pc.as_partition_draws(draws).labels[0].tolist()
         assert best.expected_loss == pytest.approx(0, abs=1e-12)

@@ -92,7 +92,7 @@ def test_data_of_a_tree_are_not_copied(tree, best):
 
 @pytest.mark.adapters
 def test_a_group_of_that_name_is_replaced(posterior, z, best):
-    other = pc.consensus_partition(z, "binder", n_clusters=1, random_seed=1, n_starts=2)
+    other = pc.consensus_partition(z, loss="binder", n_clusters=1, random_seed=1, n_starts=2)
     once = pc.attach(posterior, best, pc.item_uncertainty(z, best))
     twice = pc.attach(once, other)
     assert set(twice["consensus"].data_vars) == set(other.to_dataset().data_vars)
@@ -102,7 +102,7 @@ def test_a_group_of_that_name_is_replaced(posterior, z, best):
 
 @pytest.mark.adapters
 def test_results_of_two_losses_are_kept_in_two_groups(posterior, z, best):
-    other = pc.consensus_partition(z, "binder", random_seed=1, n_starts=2)
+    other = pc.consensus_partition(z, loss="binder", random_seed=1, n_starts=2)
     both = pc.attach(pc.attach(posterior, best), other, group="consensus_binder")
     assert [both[g].attrs["loss"] for g in ("consensus", "consensus_binder")] == ["vi", "binder"]
 

@@ -97,10 +97,13 @@ def test_draws_come_before_a_partition(name, kind):
         (lambda: pc.credible_ball(GOOD, pc.particles(GOOD, 1, progressbar=False)), "Take one of its `partitions`"),
         (lambda: pc.particles(pc.particles(GOOD, 1, progressbar=False)), "Take its `draws`"),
         (lambda: pc.expected_loss(GOOD, {"a": CENTER}), "compare_partitions takes several by name"),
-        (lambda: pc.consensus_partition(GOOD, "greedy"), "got 'greedy', which is a method: give method='greedy'"),
+        (lambda: pc.consensus_partition(GOOD, loss="greedy"), "got 'greedy', which is a method: give method='greedy'"),
         (lambda: pc.summarize(GOOD, loss="exact"), "which is a method: give method='exact'"),
-        (lambda: pc.loss_path(GOOD, "hierarchical"), "which is a method: give method='hierarchical'"),
-        (lambda: pc.consensus_partition(GOOD, "vi", "binder"), "got 'binder'. That is a loss: loss='binder'"),
+        (lambda: pc.loss_path(GOOD, loss="hierarchical"), "which is a method: give method='hierarchical'"),
+        (
+            lambda: pc.consensus_partition(GOOD, method="binder"),
+            "got 'binder'. That is a loss: loss='binder'",
+        ),
     ],
 )
 def test_what_was_given_is_recognised(function, part):
@@ -329,7 +332,7 @@ PLAIN = pc.as_partition_draws(GOOD)
         (lambda: BEST.with_names(first="a"), TypeError, "`first` must be a whole number; got 'a'"),
         (lambda: pc.posterior_similarity_matrix(GOOD, items=[True]), IndexError, "positions below 4, or 4 booleans"),
         (
-            lambda: pc.experts.cspa(pc.as_constraints(GOOD[np.newaxis]), n_clusters=9),
+            lambda: pc.experts.normalised_cut(pc.as_constraints(GOOD[np.newaxis]), n_clusters=9),
             ValueError,
             "; got 9",
         ),

@@ -103,7 +103,7 @@ def test_normal_mixture_and_its_names(normal_mixture):
     assert soft.items.coords["obs"].values.tolist() == list("abcdefg")
     assert soft.samples.chain.tolist() == [1, 1, 1, 4, 4, 4]
     assert soft.samples.draw.tolist() == [10, 20, 30, 10, 20, 30]
-    again = pc.allocation_probabilities(model, idata, "y", random_seed=4)
+    again = pc.allocation_probabilities(model, idata, var_name="y", random_seed=4)
     assert_array_equal(again.components, soft.components)
 
 
@@ -365,9 +365,9 @@ def test_inflated_and_hurdle_only_when_named(pm, rng):
         ValueError, match=r"'counts', 'amount' only tells zeros from the rest.*where `var_name` names it"
     ):
         pc.allocation_probabilities(model, idata)
-    soft = pc.allocation_probabilities(model, idata, "counts")
+    soft = pc.allocation_probabilities(model, idata, var_name="counts")
     assert_allclose(soft.probabilities, inflated, rtol=0, atol=1e-10)
-    hurdle = pc.allocation_probabilities(model, idata, "amount")
+    hurdle = pc.allocation_probabilities(model, idata, var_name="amount")
     assert_array_equal(hurdle.probabilities, np.broadcast_to([[1, 0], [0, 1], [0, 1]], (6, 3, 2)))
 
 
@@ -436,6 +436,6 @@ def test_memory(normal_mixture, monkeypatch):
 def test_every_function_takes_the_result(normal_mixture):
     model, idata, _ = normal_mixture
     soft = pc.allocation_probabilities(model, idata)
-    best = pc.consensus_partition(soft, "binder", random_seed=1)
+    best = pc.consensus_partition(soft, loss="binder", random_seed=1)
     assert best.labels.dims == ("obs",)
     assert pc.posterior_similarity_matrix(soft).shape == (N, N)

@@ -83,7 +83,7 @@ def test_several_labels(pm, rng):
     idata = posterior(mu=values)
     with pytest.raises(ValueError, match="`var_name` must say which marginalised label; the model has 'a', 'b'"):
         pc.allocation_probabilities(marginal, idata)
-    soft = pc.allocation_probabilities(marginal, idata, "b")
+    soft = pc.allocation_probabilities(marginal, idata, var_name="b")
     log_density = stats.norm.logpdf(np.array([[0.3], [0.9], [2.0]]), 2 * over_items(values), 1.0)
     check(soft, expected(np.array([0.7, 0.3]), log_density))
     assert isinstance(idata, xr.Dataset)

@@ -557,7 +557,9 @@ def test_a_summary_of_labels_that_memory_does_not_hold_is_that_of_labels_in_memo
     with pytest.raises(MemoryError, match="would take 42 KB"):
         there.labels  # noqa: B018
     for loss in ("vi", "binder"):
-        one, other = (pc.consensus_partition(draws, loss, random_seed=1, progressbar=False) for draws in (here, there))
+        one, other = (
+            pc.consensus_partition(draws, loss=loss, random_seed=1, progressbar=False) for draws in (here, there)
+        )
         assert one.info.sample == [300, 60]
         results = (
             lambda draws, best=one: pc.expected_loss(draws, [best, best.labels % 2]),

@@ -20,7 +20,7 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.intp]
 
-_MANY = 2**27  # labels, from which they are read in blocks
+_LABELS_READ_IN_BLOCKS = 2**27  # as many or more
 _BITS = 53  # of a float
 _SHARE_OF_TABLE = 1 / 32  # of the memory budget: each block has a table of its own
 
@@ -28,7 +28,7 @@ _SHARE_OF_TABLE = 1 / 32  # of the memory budget: each block has a table of its 
 def is_large(drawn: DrawnLabels, n_clusters: int) -> bool:
     """Whether labels are read in blocks, by sizes alone."""
     small_tables = memory.fits(8 * int(drawn.starts[-1]) * n_clusters / _SHARE_OF_TABLE)
-    return drawn.n_items * drawn.n_draws >= _MANY and small_tables
+    return drawn.n_items * drawn.n_draws >= _LABELS_READ_IN_BLOCKS and small_tables
 
 
 def differ(drawn: DrawnLabels) -> bool:

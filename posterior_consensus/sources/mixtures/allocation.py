@@ -11,6 +11,7 @@ import numpy as np
 import xarray as xr
 
 from posterior_consensus.ensemble.allocations import AllocationProbabilities
+from posterior_consensus.runtime.arguments import as_generator
 from posterior_consensus.sources.containers import group_dataset, is_inference_data, opened
 from posterior_consensus.sources.mixtures.density import joint_log_density, takes_a_solver_per_item
 from posterior_consensus.sources.mixtures.items import as_data, dressed, new_values
@@ -23,11 +24,11 @@ from posterior_consensus.sources.probabilities import as_allocation_probabilitie
 def allocation_probabilities(
     model: Any,
     idata: Any,
-    var_name: str | None = None,
     *,
+    var_name: str | None = None,
     group: str = "posterior",
     observed: Any = None,
-    random_seed: int = 0,
+    random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
     progressbar: bool = True,
 ) -> AllocationProbabilities:
     """Allocation probabilities of a mixture from its PyMC model and a posterior without labels.
@@ -50,8 +51,8 @@ def allocation_probabilities(
         model's own; any number of them. A DataArray gives the items its dimension and coordinates. Where the parameters
         have a value for each item, as in mixtures of regressions, put the new covariates into the model first, with
         ``pm.set_data``.
-    random_seed : int
-        Seed for sampling the result's `labels` from the probabilities.
+    random_seed : int, Generator, SeedSequence or None
+        Seed for sampling the result's `labels` from the probabilities. None samples the same ones each time.
     progressbar : bool
         Whether to show a progress bar after a second.
 
@@ -136,10 +137,7 @@ def _check(model: Any, idata: Any, var_name: Any, random_seed: Any) -> None:
         raise TypeError(f"`idata` must be an InferenceData, DataTree, Dataset or path; got {type(idata).__name__}.")
     if var_name is not None and not isinstance(var_name, str):
         raise TypeError(f"`var_name` must be a name; got {var_name!r}.")
-    if isinstance(random_seed, bool) or not isinstance(random_seed, (int, np.integer)):
-        raise TypeError(f"`random_seed` must be a whole number; got {random_seed!r}.")
-    if random_seed < 0:
-        raise ValueError(f"`random_seed` must be at least 0; got {random_seed}.")
+    as_generator(random_seed)  # report a wrong one before the model is read
 
 
 def _probabilities(
