@@ -14,7 +14,7 @@ import xarray as xr
 from posterior_consensus.ensemble.items import cluster_names
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.evaluate.expectation import draw_losses, mean_loss
+from posterior_consensus.evaluate.expectation import compared_losses, mean_loss
 from posterior_consensus.kernels.loss import LinearLoss
 from posterior_consensus.losses.lookup import loss_attrs, needed_by, objective_from, objective_of
 from posterior_consensus.losses.record import Objective, PairLoss
@@ -153,7 +153,7 @@ def cluster_merges(
     partitions, merged = _merged(source, labels, record, progressbar)
     coords = {"n_clusters": np.arange(len(partitions), 0, -1)}
     columns = dict(zip(_NUMBERS, merged.T, strict=True))
-    columns |= dict(zip(_COLUMNS, _losses(source, partitions, record), strict=True))
+    columns |= dict(zip(_COLUMNS, compared_losses(source, partitions, record, to=0), strict=True))
     return ClusterMerges(
         partitions=source.items.partition_array(partitions, "n_clusters", "partitions").assign_coords(coords),
         table=xr.Dataset({name: ("n_clusters", column) for name, column in columns.items()}, coords),
@@ -201,16 +201,3 @@ def _is_additive(loss: Objective, n_items: int) -> bool:
 def _union(labels: Labels, i: int, j: int) -> Labels:
     """The canonical labels with cluster j, of the larger number, in cluster i."""
     return np.where(labels == j, i, labels - (labels > j)).astype(np.int32)
-
-
-def _losses(source: PairSource, partitions: npt.NDArray[np.int32], loss: Objective) -> tuple[Floats, ...]:
-    """Expected losses and differences to the first, each with its error, and the smaller effective sample size."""
-    unknown = np.full(len(partitions), np.nan)
-    if source.n_draws is None or isinstance(loss, PairLoss):
-        expected = mean_loss(source, partitions, loss)
-        return expected, unknown, expected - expected[0], unknown, unknown
-    samples = source.as_draws().samples
-    losses = draw_losses(partitions, source.as_draws(), loss)
-    more = losses - losses[0]
-    ess = np.fmin(samples.ess(losses), samples.ess(more))
-    return samples.mean(losses), samples.mcse(losses), samples.mean(more), samples.mcse(more), ess

@@ -14,7 +14,7 @@ import xarray as xr
 
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.evaluate.expectation import draw_losses, mean_loss
+from posterior_consensus.evaluate.expectation import compared_losses, mean_loss
 from posterior_consensus.losses.lookup import loss_attrs, needed_by, objective_from, objective_of
 from posterior_consensus.losses.record import Objective, PairLoss
 from posterior_consensus.results import display
@@ -193,7 +193,9 @@ def loss_by_n_clusters(
     numbers = _default_numbers(source, search) if n_clusters is None else _checked(n_clusters, source.n_items)
     search.along(numbers, progressbar)
     partitions = np.stack([search.found[k] for k in numbers])
-    columns = dict(zip(_COLUMNS, (*_losses(source, partitions, record), *_probabilities(source, numbers)), strict=True))
+    columns = dict(
+        zip(_COLUMNS, (*compared_losses(source, partitions, record), *_probabilities(source, numbers)), strict=True)
+    )
     coords = {"n_clusters": np.array(numbers, np.int64)}
     return LossByNClusters(
         partitions=source.items.partition_array(partitions, "n_clusters", "partitions").assign_coords(coords),
@@ -303,20 +305,6 @@ def _checked(n_clusters: Any, n_items: int) -> list[int]:
     if numbers[-1] > n_items:
         raise ValueError(f"`n_clusters` must lie between 1 and the number of items, {n_items}; got {numbers[-1]}.")
     return numbers
-
-
-def _losses(source: PairSource, partitions: npt.NDArray[Any], loss: Objective) -> tuple[Floats, ...]:
-    """Expected losses, differences to the least, the errors of both, and the smaller effective sample size."""
-    unknown = np.full(len(partitions), np.nan)
-    if source.n_draws is None or isinstance(loss, PairLoss):
-        expected = mean_loss(source, partitions, loss)
-        return expected, unknown, expected - expected.min(), unknown, unknown
-    samples = source.as_draws().samples
-    losses = draw_losses(partitions, source.as_draws(), loss)
-    expected = samples.mean(losses)
-    more = losses - losses[expected.argmin()]
-    ess = np.fmin(samples.ess(losses), samples.ess(more))
-    return expected, samples.mcse(losses), samples.mean(more), samples.mcse(more), ess
 
 
 def _probabilities(source: PairSource, numbers: list[int]) -> tuple[Floats, Floats]:

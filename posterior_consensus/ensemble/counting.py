@@ -25,7 +25,7 @@ Partitions = npt.NDArray[Any] | npt.NDArray[np.intp]
 def joint_sums(drawn: DrawnLabels, partitions: npt.NDArray[Any], h: Floats) -> Floats:
     """Sums of h (P, N) over the tables of partitions (P, n) with all draws; several go through the blocks at once."""
     sizes = partitions.max(axis=1).astype(np.int64) + 1
-    if drawn.are_in_memory or _is_sparse(drawn, int(sizes.max())):
+    if drawn.held() is not None or _is_sparse(drawn, int(sizes.max())):
         return _sums_by_draws(drawn, partitions, sizes, h)
     if len(partitions) == 1:
         counts = drawn.joint_counts(partitions[0].astype(np.int32))
@@ -45,8 +45,8 @@ def paired_joint_sums(
     drawn: DrawnLabels, rows: npt.NDArray[np.intp], others: npt.NDArray[np.intp], h: Floats
 ) -> Floats:
     """Sums of h (P,) over the tables of draws `rows[p]` with draws `others[p]`."""
-    if drawn.are_in_memory:
-        return np.asarray(contingency.paired_joint_sums(drawn.values, drawn.n_clusters, rows, others, h))
+    if (held := drawn.held()) is not None:
+        return np.asarray(contingency.paired_joint_sums(held, drawn.n_clusters, rows, others, h))
     cells = drawn.n_clusters[rows] * drawn.n_clusters[others]
     sums = np.empty(rows.size)
     dense = cells.max(initial=0) <= min(_SPARSE * drawn.n_items, _MOST_CELLS)
@@ -67,8 +67,8 @@ def paired_joint_sums(
 
 def all_joint_sums(drawn: DrawnLabels, h: Floats) -> Floats:
     """Sums of h (N, N) over the tables of all draws with all draws."""
-    if drawn.are_in_memory:
-        return np.asarray(contingency.all_joint_sums(drawn.values, drawn.n_clusters, h))
+    if (held := drawn.held()) is not None:
+        return np.asarray(contingency.all_joint_sums(held, drawn.n_clusters, h))
     sums = joint_sums_of_draws(drawn, np.arange(drawn.n_draws), h)
     for row in range(drawn.n_draws):  # a sum in another order may differ in its last digit
         sums[row + 1 :, row] = sums[row, row + 1 :]
@@ -77,8 +77,8 @@ def all_joint_sums(drawn: DrawnLabels, h: Floats) -> Floats:
 
 def size_sums(drawn: DrawnLabels, h: Floats) -> Floats:
     """Sums of h (N,) over the sizes of the clusters of every draw."""
-    if drawn.are_in_memory:
-        return np.asarray(contingency.size_sums(drawn.values, drawn.n_clusters, h))
+    if (held := drawn.held()) is not None:
+        return np.asarray(contingency.size_sums(held, drawn.n_clusters, h))
     return np.asarray(contingency.sums_of_counts(drawn.sizes[:, np.newaxis], drawn.starts, np.array([0, 1]), h)[0])
 
 
@@ -113,7 +113,7 @@ def _sums_by_draws(drawn: DrawnLabels, partitions: npt.NDArray[Any], sizes: npt.
     if sizes.max() - 1 <= np.iinfo(drawn.dtype).max:
         partitions = partitions.astype(drawn.dtype)
     at_once = drawn.n_draws
-    if not drawn.are_in_memory:
+    if drawn.held() is None:
         at_once = max(1, memory.budget() // (4 * drawn.n_items * drawn.dtype.itemsize))
     parts = [
         contingency.joint_sums(partitions, sizes, labels, drawn.n_clusters[rows], h)[0]

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -35,12 +35,9 @@ class DrawnLabels(ABC):
     ----------
     n_clusters : ndarray of shape (n_draws,), dtype int64
         Number of clusters of each draw.
-    are_in_memory : bool
-        Whether `values` costs nothing.
     """
 
     n_clusters: npt.NDArray[np.int64]
-    are_in_memory: ClassVar[bool] = False
 
     @property
     def n_draws(self) -> int:
@@ -66,6 +63,10 @@ class DrawnLabels(ABC):
     @abstractmethod
     def values(self) -> npt.NDArray[Any]:
         """Cluster (n_draws, n_items) of each item in each draw, from 0 in order of first appearance, in memory."""
+
+    def held(self) -> npt.NDArray[Any] | None:
+        """The labels where they are in memory already, None where `values` would read them."""
+        return None
 
     @cached_property
     def starts(self) -> npt.NDArray[np.int64]:
@@ -121,10 +122,10 @@ class DrawnLabels(ABC):
             n_clusters = int(partition.max()) + 1
             size = 4 * int(self.starts[-1]) * n_clusters
             memory.check(size, f"The table of the clusters of all draws with {n_clusters} clusters", "Thin the draws.")
-            if self.are_in_memory:
-                counts = ensemble.joint_counts(self.values, self.starts, partition, n_clusters)
-            else:
+            if (held := self.held()) is None:
                 counts = self.sum_blocks(_joint_counts, self.starts, partition, n_clusters)
+            else:
+                counts = ensemble.joint_counts(held, self.starts, partition, n_clusters)
             vars(self)["_last_counts"] = partition.copy(), counts
             self.keep_sizes(counts)
         return counts
@@ -143,7 +144,7 @@ class DrawnLabels(ABC):
         """Positions and labels of all items, or of 10,000 at random, the same ones for all draws of as many items."""
         if self.n_items <= _SOME_ITEMS:
             at = np.arange(self.n_items)
-            if self.are_in_memory or not memory.fits(4 * self.n_draws * self.n_items * self.dtype.itemsize):
+            if self.held() is not None or not memory.fits(4 * self.n_draws * self.n_items * self.dtype.itemsize):
                 return at, self
             return at, LabelsInMemory(self.of_draws(np.arange(self.n_draws)), self.n_clusters)
         at = np.sort(np.random.default_rng(0).choice(self.n_items, _SOME_ITEMS, replace=False))
@@ -193,7 +194,10 @@ class LabelsInMemory(DrawnLabels):
 
     array: npt.NDArray[Any]
     n_clusters: npt.NDArray[np.int64]
-    are_in_memory: ClassVar[bool] = True
+
+    def held(self) -> npt.NDArray[Any]:
+        """The array."""
+        return self.array
 
     @property
     def values(self) -> npt.NDArray[Any]:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_rows
 from posterior_consensus.kernels.search import ZEALOUS
@@ -48,7 +47,7 @@ class Runs:
         self.problem, self.executor, self._source = problem, executor, source
         self.ratios = problem if isinstance(problem, OnRatios) else None
         self._n_labels = source.n_items * (source.n_draws or source.n_items)
-        self._n_drawn = np.mean(source.n_clusters) if isinstance(source, PartitionDraws) else _MANY_CLUSTERS
+        self._n_drawn = _MANY_CLUSTERS if source.n_draws is None else np.mean(source.as_draws().n_clusters)
         self.values: list[float] = []
         self.kinds: list[str] = []  # of start, of each run
         self.n_perturbations = 0

@@ -27,9 +27,9 @@ def test_probabilities_are_those_of_a_random_companion(known, new):
     for t in range(30):
         for i in range(3):
             for k in range(4):
-                companions = PARTITION[known.components[t] == k]
+                companions = PARTITION[known.soft.components[t] == k]
                 shares = np.bincount(companions, minlength=3) / companions.size if companions.size else np.zeros(3)
-                joins = known.weights[t] * new.probabilities[t, i, k]
+                joins = known.weights[t] * new.soft.probabilities[t, i, k]
                 expected[i, :3] += joins * shares
                 expected[i, 3] += joins * (companions.size == 0)
     assert_allclose(predicted["probability"].values, expected[:, :3], atol=1e-14)
@@ -50,6 +50,6 @@ def test_bad_arguments(known, new):
     fewer = pc.as_allocation_probabilities(np.full((29, 3, 4), 0.25))
     check(lambda x: pc.predict_allocation(x, known, PARTITION), fewer, ValueError, ["`new`", "29 x 4", "30 x 4"])
     labels = known.labels
-    check(lambda x: pc.predict_allocation(x, known, PARTITION), labels, TypeError, ["`new`", "ndarray"])
-    check(lambda x: pc.predict_allocation(new, x, PARTITION), labels, TypeError, ["`known`", "ndarray"])
+    check(lambda x: pc.predict_allocation(x, known, PARTITION), labels, TypeError, ["`new` needs soft assignments"])
+    check(lambda x: pc.predict_allocation(new, x, PARTITION), labels, TypeError, ["`known` needs soft assignments"])
     check(lambda x: pc.predict_allocation(new, known, x), [0, 1], ValueError, ["partition", "6", "2"])
