@@ -16,10 +16,8 @@ from posterior_consensus.ensemble.switching import expected_common_items, is_mat
 from posterior_consensus.losses.lookup import is_binder
 from posterior_consensus.losses.partition_losses import pairs
 from posterior_consensus.losses.record import PartitionLoss
-from posterior_consensus.runtime import memory
+from posterior_consensus.runtime import memory, sizes
 from posterior_consensus.runtime.arguments import as_generator
-
-_BLOCK = 4_000_000  # probabilities at once, 32 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +148,7 @@ class AllocationProbabilities:
     def _blocks(self, weights: Floats) -> Iterator[tuple[Floats, Floats]]:
         """Probabilities of a few draws at once, in double precision, with their weights."""
         n_draws, n_items, n_components = self.probabilities.shape
-        step = max(1, _BLOCK // (n_items * n_components))
+        step = max(1, sizes.PROBABILITIES_AT_ONCE // (n_items * n_components))
         for first in range(0, n_draws, step):
             rows = slice(first, first + step)
             yield self.probabilities[rows].astype(np.float64), weights[rows]

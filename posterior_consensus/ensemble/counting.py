@@ -14,9 +14,8 @@ import numpy.typing as npt
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.labels import DrawnLabels
 from posterior_consensus.kernels import contingency
-from posterior_consensus.runtime import memory
+from posterior_consensus.runtime import memory, sizes
 
-_MOST_CELLS = 2**24  # of the tables that go through the blocks at once
 _SPARSE = 16  # cells for each item beyond which kernels go through the items of a table
 
 Partitions = npt.NDArray[Any] | npt.NDArray[np.intp]
@@ -49,7 +48,7 @@ def paired_joint_sums(
         return np.asarray(contingency.paired_joint_sums(held, drawn.n_clusters, rows, others, h))
     cells = drawn.n_clusters[rows] * drawn.n_clusters[others]
     sums = np.empty(rows.size)
-    dense = cells.max(initial=0) <= min(_SPARSE * drawn.n_items, _MOST_CELLS)
+    dense = cells.max(initial=0) <= min(_SPARSE * drawn.n_items, sizes.CELLS_AT_ONCE)
     at_once = _parts(cells if dense else np.full(rows.size, 2 * drawn.n_items))
     for part in at_once:
         if dense:
@@ -84,7 +83,7 @@ def size_sums(drawn: DrawnLabels, h: Floats) -> Floats:
 
 def _is_sparse(drawn: DrawnLabels, most: int) -> bool:
     widest, all_clusters = int(drawn.n_clusters.max()), int(drawn.starts[-1])
-    return most * widest > _SPARSE * drawn.n_items or most * all_clusters > 4 * _MOST_CELLS
+    return most * widest > _SPARSE * drawn.n_items or most * all_clusters > 4 * sizes.CELLS_AT_ONCE
 
 
 def _sums(drawn: DrawnLabels, sizes: npt.NDArray[np.int64], estimates: Partitions, count: Any, h: Floats) -> Floats:
@@ -102,7 +101,7 @@ def _parts(cells: npt.NDArray[np.int64]) -> list[slice]:
     reached, parts, first = np.cumsum(cells), [], 0
     while first < cells.size:
         before = reached[first - 1] if first else 0
-        last = max(first + 1, int(np.searchsorted(reached, before + _MOST_CELLS, side="right")))
+        last = max(first + 1, int(np.searchsorted(reached, before + sizes.CELLS_AT_ONCE, side="right")))
         parts.append(slice(first, last))
         first = last
     return parts

@@ -21,10 +21,7 @@ from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.kernels import coclustering, ensemble
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display
-from posterior_consensus.runtime import memory
-
-_DRAWS_AT_ONCE = 4096  # bounds the memory of the bit planes, and is a block that could come from disk
-_LABELS_AT_ONCE = 2**20
+from posterior_consensus.runtime import memory, sizes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -291,7 +288,7 @@ class PartitionDraws(PairSource):
             return super().similarity()
         self.check_memory()
         similarity = np.empty((self.n_items, self.n_items))
-        for rows, block in self.drawn.blocks(_DRAWS_AT_ONCE):
+        for rows, block in self.drawn.blocks(sizes.DRAWS_IN_BIT_PLANES):
             planes = coclustering.pack_bit_planes(block, self.drawn.n_planes)
             divisor = float(self.n_draws) if rows.stop >= self.n_draws else 1.0
             coclustering.add_coclustering_counts(planes, len(block), similarity, rows.start == 0, divisor)
@@ -303,7 +300,7 @@ class PartitionDraws(PairSource):
         if self.soft is not None:
             return self.soft.similarity(self.weights)
         similarity = np.zeros((self.n_items, self.n_items))
-        for rows, block in self.drawn.blocks(_DRAWS_AT_ONCE):
+        for rows, block in self.drawn.blocks(sizes.DRAWS_IN_BIT_PLANES):
             coclustering.add_coclustering_weights(block, self.weights[rows], similarity)
         similarity /= similarity[0, 0]  # the sum of all weights in the same order: rounding takes none above it
         return similarity
@@ -319,7 +316,7 @@ class PartitionDraws(PairSource):
             yield from self.soft.row_blocks(self.weights)
             return
         n, n_rows, addends = self.n_items, coclustering.ROWS, self.samples.addends[0]
-        counted = self.drawn.blocks(_DRAWS_AT_ONCE) if self.denominator() is not None else ()
+        counted = self.drawn.blocks(sizes.DRAWS_IN_BIT_PLANES) if self.denominator() is not None else ()
         memory.check(n * self.n_draws * self.drawn.n_planes / 8, "Rows of the similarity matrix from packed labels")
         packed = [(len(block), coclustering.pack_bit_planes(block, self.drawn.n_planes)) for _, block in counted]
         for part in memory.parts(-(-n // n_rows), 8 * n * n_rows):
@@ -401,7 +398,7 @@ class PartitionDraws(PairSource):
         """Number (n,) of each item's labels over all draws; soft assignments have none in common."""
         if self.soft is not None:
             return np.arange(self.n_items)
-        drawn, step = self.without_zero_weights().drawn, max(1, _LABELS_AT_ONCE // self.n_draws)
+        drawn, step = self.without_zero_weights().drawn, max(1, sizes.LABELS_TO_COMPARE // self.n_draws)
         numbers: dict[bytes, int] = {}
         blocks = (drawn.columns(slice(at, at + step)) for at in range(0, self.n_items, step))
         return np.array([numbers.setdefault(column.tobytes(), len(numbers)) for block in blocks for column in block])

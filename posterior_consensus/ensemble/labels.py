@@ -13,19 +13,17 @@ import numpy.typing as npt
 
 from posterior_consensus.ensemble.partitions import canonical_rows
 from posterior_consensus.kernels import coclustering, ensemble
-from posterior_consensus.runtime import memory
+from posterior_consensus.runtime import memory, sizes
 from posterior_consensus.runtime.executor import in_order
 
 Result = TypeVar("Result")
 
-_LABELS_IN_BLOCK = 2**24
-_SOME_ITEMS = 10_000
 ALIGNED = 256  # items that a search scores against the same tables
 
 
 def block_width(n_draws: int) -> int:
     """Number of items whose labels in so many draws are worked on at once."""
-    return max(1, _LABELS_IN_BLOCK // (n_draws * ALIGNED)) * ALIGNED
+    return max(1, sizes.LABELS_IN_BLOCK // (n_draws * ALIGNED)) * ALIGNED
 
 
 class DrawnLabels(ABC):
@@ -142,12 +140,12 @@ class DrawnLabels(ABC):
     @cached_property
     def some_items(self) -> tuple[npt.NDArray[np.intp], DrawnLabels]:
         """Positions and labels of all items, or of 10,000 at random, the same ones for all draws of as many items."""
-        if self.n_items <= _SOME_ITEMS:
+        if self.n_items <= sizes.ITEMS_OF_ALL_PAIRS:
             at = np.arange(self.n_items)
             if self.held() is not None or not memory.fits(4 * self.n_draws * self.n_items * self.dtype.itemsize):
                 return at, self
             return at, LabelsInMemory(self.of_draws(np.arange(self.n_draws)), self.n_clusters)
-        at = np.sort(np.random.default_rng(0).choice(self.n_items, _SOME_ITEMS, replace=False))
+        at = np.sort(np.random.default_rng(0).choice(self.n_items, sizes.ITEMS_OF_ALL_PAIRS, replace=False))
         return at, LabelsInMemory(*canonical_rows(self.columns(at).T, int(self.n_clusters.max())))
 
     def hand_on(self, taken: DrawnLabels, rows: npt.NDArray[np.intp]) -> None:

@@ -32,6 +32,7 @@ from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.plots.four_panels import four_panels
 from posterior_consensus.results import display
+from posterior_consensus.runtime import sizes
 from posterior_consensus.runtime.arguments import check_between, check_seconds
 from posterior_consensus.runtime.cluster import using
 from posterior_consensus.runtime.progress import waiting
@@ -53,7 +54,6 @@ from posterior_consensus.summary.report import write_report
 from posterior_consensus.summary.text import facts, findings, improbable, left_out, methods_text, number_probabilities
 
 _SECONDS_TO_BOUND = 0.3  # estimated time of the work
-_MOST_LABELS_TO_BOUND = 500_000_000  # of more, that time matches too few draws for a bound of any use
 _SEARCH, _REST = 0.5, 0.25  # shares of what is left of a time limit, for the search and for each later step
 
 
@@ -389,7 +389,7 @@ def _certificate(
     clock: Clock, draws: PartitionDraws, consensus: ConsensusPartition, progressbar: bool
 ) -> Certificate | None:
     """A bound for little work, where there is one that can be of use."""
-    if family_of(consensus.loss) is None or draws.n_items * draws.n_draws > _MOST_LABELS_TO_BOUND:
+    if family_of(consensus.loss) is None or draws.n_items * draws.n_draws > sizes.LABELS_TO_BOUND:
         return None
     budget = Foreseen(min(_SECONDS_TO_BOUND, clock.part(_REST) or np.inf))
     arguments = budget, draws, consensus, consensus.loss
