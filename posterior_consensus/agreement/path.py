@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -230,8 +230,8 @@ class _Given(NamedTuple):
 
 def _several(draws: Any) -> dict[Any, Any] | None:
     """Several analyses by name; None where this is one set of draws."""
-    if isinstance(draws, Mapping) and (len(draws) > 1 or any(isinstance(one, PairSource) for one in draws.values())):
-        return dict(draws)
+    if isinstance(draws, dict) and (len(draws) > 1 or any(isinstance(one, PairSource) for one in draws.values())):
+        return draws
     if isinstance(draws, (list, tuple)) and len(draws) > 0 and all(map(_is_set, draws)):
         return dict(enumerate(draws))
     return None

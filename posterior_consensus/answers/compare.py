@@ -250,8 +250,7 @@ def _dressed(a: PartitionDraws, found: Particles, name: str) -> xr.DataArray:
 def _evenly(draws: PartitionDraws, n_draws: int) -> PartitionDraws:
     """So many draws, each of the same weight, at even quantiles of the weights."""
     quantiles = (np.arange(n_draws) + 0.5) / n_draws - _BELOW
-    rows = np.searchsorted(np.cumsum(draws.weights)[:-1], quantiles)
-    taken = draws.take(rows)
+    taken = draws.take(draws.samples.at_quantiles(quantiles))
     return replace(taken, samples=taken.samples.weighted(np.ones(n_draws)))
 
 

@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from posterior_consensus.ensemble.allocations import AllocationProbabilities
+from posterior_consensus.sources.door import as_draws
 
 
-def predict_allocation(new: AllocationProbabilities, known: AllocationProbabilities, *, partition: Any) -> xr.Dataset:
+def predict_allocation(new: Any, known: Any, *, partition: Any) -> xr.Dataset:
     """Probabilities with which new observations belong to the clusters of a partition of the known ones.
 
     Parameters
     ----------
-    new : AllocationProbabilities
+    new : PartitionDraws with soft assignments, or any posterior that :func:`summarize` takes
         Of m new items, ``allocation_probabilities(model, idata, observed={"y": y_new})``: from the same draws and
         components as `known`.
-    known : AllocationProbabilities
+    known : the same
         Of the n items that were observed.
     partition : result object, DataArray or label vector of shape (n_items,)
         Of the known items, as a rule the consensus.
@@ -32,7 +32,7 @@ def predict_allocation(new: AllocationProbabilities, known: AllocationProbabilit
     Raises
     ------
     TypeError
-        If `new` or `known` are no allocation probabilities.
+        If `new` or `known` have no soft assignments.
     ValueError
         If their draws or components differ, or the partition is not one of the known items.
 
@@ -53,19 +53,18 @@ def predict_allocation(new: AllocationProbabilities, known: AllocationProbabilit
     >>> pc.predict_allocation(new, known, partition=[0, 1])["probability"].values
     array([[0.2, 0.7]])
     """
-    for name, draws in (("new", new), ("known", known)):
-        if not isinstance(draws, AllocationProbabilities):
-            raise TypeError(f"`{name}` must be AllocationProbabilities; got {type(draws).__name__}.")
-    if (new.n_draws, new.n_components) != (known.n_draws, known.n_components):
+    new, known = as_draws(new), as_draws(known)
+    soft, allocated = new.as_soft("`new`"), known.as_soft("`known`")
+    if (new.n_draws, soft.n_components) != (known.n_draws, allocated.n_components):
         raise ValueError(
             "`new` must have the draws and components of `known`; got "
-            f"{new.n_draws} x {new.n_components} and {known.n_draws} x {known.n_components}."
+            f"{new.n_draws} x {soft.n_components} and {known.n_draws} x {allocated.n_components}."
         )
     labels = known.as_labels(partition)
     members = np.eye(labels.max() + 1)[labels]
     probability = np.zeros((new.n_items, members.shape[1]))
-    for weight, joining, components in zip(known.weights, new.probabilities, known.components, strict=True):
-        counts = np.zeros((known.n_components, members.shape[1]))
+    for weight, joining, components in zip(known.weights, soft.probabilities, allocated.components, strict=True):
+        counts = np.zeros((allocated.n_components, members.shape[1]))
         np.add.at(counts, components, members)
         total = counts.sum(axis=1, keepdims=True)
         probability += weight * joining @ np.divide(counts, total, out=counts, where=total > 0)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from posterior_consensus.ensemble.allocations import AllocationProbabilities
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import as_codes
 from posterior_consensus.ensemble.switching import (
@@ -24,7 +23,7 @@ from posterior_consensus.ensemble.switching import (
     with_the_rest,
 )
 from posterior_consensus.sources.containers import group_dataset, is_inference_data, listing, with_groups
-from posterior_consensus.sources.door import find_source
+from posterior_consensus.sources.door import as_draws, find_source
 from posterior_consensus.sources.samples import samples_of
 from posterior_consensus.sources.variables import (
     dim_names,
@@ -64,7 +63,7 @@ def relabel(
         (``mu_dim_0`` and ``w_dim_0``) or have it twice (``component`` and ``component_bis``).
     var_name : str, optional
         Name of the label variable. By default labels or soft assignments are found as :func:`summarize` finds them.
-    allocations : AllocationProbabilities, optional
+    allocations : PartitionDraws with soft assignments, or any posterior that :func:`summarize` takes, optional
         Probabilities of the components for each item in the same draws, where the posterior does not hold them: they
         are matched instead of labels. The dimension of components they come from need not be named.
     group : str
@@ -147,6 +146,7 @@ def relabel(
             "Open a file with arviz.from_netcdf or xarray.open_datatree first."
         )
     posterior = group_dataset(idata, group)
+    allocations = None if allocations is None else as_draws(allocations)
     names, n_components = _components(posterior, component_dim, allocations)
     if allocations is None:
         _check_no_items(posterior, names, dim_names(sample_dims))
@@ -154,7 +154,7 @@ def relabel(
         draws = find_source(held, var_name, sample_dims=sample_dims).source.as_draws()
     else:
         draws = allocations
-    others, soft = posterior.drop_dims(names), None if draws.labels_are_sure else cast(AllocationProbabilities, draws)
+    others, soft = posterior.drop_dims(names), draws.soft
     if soft is None:
         labels: xr.DataArray | None
         labels, dims, _ = label_array(others, var_name, "posterior", sample_dims, None)
@@ -176,7 +176,7 @@ def relabel(
     else:
         common = expected_common_items(soft.probabilities, reference)
         order = with_the_rest(most_in_common(common), n_components)
-        order = least_divergence(soft.probabilities, soft.weights, order)
+        order = least_divergence(soft.probabilities, draws.weights, order)
     result = _reordered(posterior, names, dims, order[:, :n_clusters], 0)
     if labels is not None:
         result[labels.name] = _renumbered(labels, numbers, order).variable.transpose(*posterior[labels.name].dims)
@@ -218,7 +218,7 @@ def _check_no_items(posterior: xr.Dataset, names: tuple[str, ...], dims: tuple[s
 
 
 def _components(
-    posterior: xr.Dataset, component_dim: str | Sequence[str], allocations: Any
+    posterior: xr.Dataset, component_dim: str | Sequence[str], allocations: PartitionDraws | None
 ) -> tuple[tuple[str, ...], int]:
     """Names of the dimensions that run over components, and how many components there are."""
     names = (component_dim,) if isinstance(component_dim, str) else component_dim
@@ -236,15 +236,14 @@ def _components(
         raise ValueError(f"`component_dim` must name dimensions of the same length; got {lengths}.")
     n_components = sizes[names[0]]
     if allocations is not None:
-        if not isinstance(allocations, AllocationProbabilities):
-            raise TypeError(f"`allocations` must be AllocationProbabilities or None; got {type(allocations).__name__}.")
-        if allocations.probabilities.shape[2] != n_components:
+        soft = allocations.as_soft("`allocations`")
+        if soft.n_components != n_components:
             raise ValueError(
                 f"`allocations` must be of the {n_components} components of {names[0]!r}; "
-                f"got probabilities of {allocations.probabilities.shape[2]}."
+                f"got probabilities of {soft.n_components}."
             )
-        if sizes.get(allocations.component_dim) == n_components:
-            names = (*names, allocations.component_dim)
+        if sizes.get(soft.component_dim) == n_components:
+            names = (*names, soft.component_dim)
     names = tuple(dict.fromkeys(names))
     _warn_of_others(posterior, names, n_components)
     return names, n_components

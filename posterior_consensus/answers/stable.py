@@ -157,7 +157,7 @@ def stable_components(
     signatures = source.signatures()
     _, first = np.unique(signatures, return_index=True)
     curve = None
-    if first.size <= _MOST_IN_CURVE or level < 1 or not source.labels_are_sure:
+    if first.size <= _MOST_IN_CURVE or level < 1 or source.hard_draws() is None:
         classes, numbers = _classes(source, first, level, linkage)
         curve = xr.DataArray(numbers, {"level": _LEVELS}, ("level",), "n_components")
         signatures = classes[signatures]

@@ -119,7 +119,7 @@ def cost_step(source: PairSource, loss: PartitionLoss) -> float:
     """
     given = [loss.numerator[term] for term in "BC"]
     costs = [Fraction(cost).limit_denominator(1000) for cost in given]
-    if not source.is_counted or not np.allclose(given, [float(cost) for cost in costs], rtol=0, atol=1e-12):
+    if source.denominator() is None or not np.allclose(given, [float(cost) for cost in costs], rtol=0, atol=1e-12):
         return 0.0
     joint = math.lcm(*(cost.denominator for cost in costs))
     return math.gcd(*(int(cost * joint) for cost in costs)) / joint
@@ -139,7 +139,7 @@ def pair_costs(source: PairSource, loss: PartitionLoss) -> tuple[Floats, Floats,
     if first.size < source.n_items:
         similarity = similarity[np.ix_(first, first)]
     similarity *= n_draws
-    if source.is_counted:
+    if source.denominator() is not None:
         np.rint(similarity, out=similarity)  # counts of draws
     together = np.maximum(n_draws - similarity, 0.0)
     apart = similarity

@@ -20,13 +20,13 @@ from posterior_consensus.losses.record import Loss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
 from posterior_consensus.results.work import Info
+from posterior_consensus.runtime import sizes
 from posterior_consensus.runtime.arguments import check_seconds
 from posterior_consensus.sources.door import as_source
 
 _SAME = 1e-12  # relative difference of losses that is rounding
 _SECONDS = 60.0  # estimated time of the work
 _QUICK_SECONDS = 0.3  # the same, beside other results
-_MOST_LABELS = 500_000_000  # of more, that time matches too few draws for a bound of any use
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -234,8 +234,8 @@ def quick_certificate(
     """
     if family_of(record) is None:
         return None, ""
-    if source.n_items * (source.n_draws or 1) > _MOST_LABELS:
-        return None, f"No certificate was computed, as there are more than {_MOST_LABELS:,} labels."
+    if source.n_items * (source.n_draws or 1) > sizes.LABELS_TO_BOUND:
+        return None, f"No certificate was computed, as there are more than {sizes.LABELS_TO_BOUND:,} labels."
     budget = WorkBudget(min(_QUICK_SECONDS, np.inf if seconds is None else seconds))
     try:
         return certificate_within(budget, source, partition, record, progressbar=progressbar), ""

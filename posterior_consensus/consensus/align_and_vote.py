@@ -82,10 +82,8 @@ class _Run(NamedTuple):
 
 def _starts(draws: PartitionDraws, n_starts: int, most: int | None, rng: np.random.Generator) -> list[Labels]:
     """Distinct draws at random quantiles of their weights, cut down to so many clusters."""
-    cumulative = np.cumsum(draws.weights)
-    rows = np.searchsorted(cumulative[:-1], rng.random(n_starts))
     starts = {}
-    for row in rows:
+    for row in draws.samples.at_quantiles(rng.random(n_starts)):
         labels = draws.labels[row].astype(np.int32)
         order = np.argsort(-np.bincount(labels), kind="stable")
         if most is not None and order.size > most:

@@ -114,7 +114,7 @@ def _graph(draws: PartitionDraws) -> _Graph:
 def _sampled(draws: PartitionDraws) -> Floats:
     """Weights (N,) of as many draws as together have about so many clusters, at even quantiles; 0 for the others."""
     number = max(1, _MOST_VERTICES * draws.n_draws // int(draws.starts[-1]))
-    rows = np.searchsorted(np.cumsum(draws.weights)[:-1], (np.arange(number) + 0.5) / number)
+    rows = draws.samples.at_quantiles((np.arange(number) + 0.5) / number)
     return np.bincount(rows, minlength=draws.n_draws) / number
 
 

@@ -81,8 +81,8 @@ def refined_labels(source: PairSource, labels: Labels, order: Order, passes: int
     """Refine canonical labels (n,)."""
     if order == "jacobi":
         one_pass = partial(_jacobi_pass, source)
-    elif source.labels_are_sure:
-        one_pass = partial(_gauss_seidel_pass_over_draws, source.as_draws())
+    elif (draws := source.hard_draws()) is not None:
+        one_pass = partial(_gauss_seidel_pass_over_draws, draws)
     else:
         one_pass = partial(_gauss_seidel_pass, source.shared_similarity)
     seen = {labels.tobytes()}

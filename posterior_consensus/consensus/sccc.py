@@ -174,8 +174,8 @@ def _thresholds(draws: PairSource, similarity: Floats, gap: int | None, threshol
         return [float(threshold)]
     if gap is not None:
         return [_of_gap(draws.as_draws("`gap`").n_draws, gap)]
-    n_draws = draws.n_draws
-    if n_draws is not None and draws.is_counted and n_draws <= _MOST_TRIED:
+    n_draws = draws.denominator()
+    if n_draws is not None and n_draws <= _MOST_TRIED:
         return [_of_gap(n_draws, one) for one in range(1, n_draws + 1)]
     distinct = np.unique(np.append(similarity[np.triu_indices(len(similarity), 1)], 0.0))
     if distinct.size > _MOST_TRIED:

@@ -237,8 +237,7 @@ def pair_means(source: PairSource, labels: Labels) -> tuple[float, float]:
     """
     h = pairs(source.n_items)
     sizes = np.bincount(labels)
-    if source.labels_are_sure:
-        draws = source.as_draws()
+    if (draws := source.hard_draws()) is not None:
         joint = draws.samples.mean(counting.joint_sums(draws.drawn, labels[np.newaxis], h)[0])
         drawn = draws.samples.mean(counting.size_sums(draws.drawn, h))
     else:

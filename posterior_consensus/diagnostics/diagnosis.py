@@ -272,7 +272,7 @@ def diagnose_within(
     evidence = Evidence(
         draws=draws,
         n_compared=some.n_items,
-        summed_out=not draws.labels_are_sure,
+        summed_out=draws.soft is not None,
         moves=not all_still,
         still=[draws.samples.chain.item(draws.samples.chains[k][0]) for k in np.flatnonzero(still)],
         rhats={"partition": variance.rhat, **dict(zip(rows, summaries["rhat"].values, strict=True))},

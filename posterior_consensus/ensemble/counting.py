@@ -14,9 +14,8 @@ import numpy.typing as npt
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.labels import DrawnLabels
 from posterior_consensus.kernels import contingency
-from posterior_consensus.runtime import memory
+from posterior_consensus.runtime import memory, sizes
 
-_MOST_CELLS = 2**24  # of the tables that go through the blocks at once
 _SPARSE = 16  # cells for each item beyond which kernels go through the items of a table
 
 Partitions = npt.NDArray[Any] | npt.NDArray[np.intp]
@@ -25,7 +24,7 @@ Partitions = npt.NDArray[Any] | npt.NDArray[np.intp]
 def joint_sums(drawn: DrawnLabels, partitions: npt.NDArray[Any], h: Floats) -> Floats:
     """Sums of h (P, N) over the tables of partitions (P, n) with all draws; several go through the blocks at once."""
     sizes = partitions.max(axis=1).astype(np.int64) + 1
-    if drawn.are_in_memory or _is_sparse(drawn, int(sizes.max())):
+    if drawn.held() is not None or _is_sparse(drawn, int(sizes.max())):
         return _sums_by_draws(drawn, partitions, sizes, h)
     if len(partitions) == 1:
         counts = drawn.joint_counts(partitions[0].astype(np.int32))
@@ -45,11 +44,11 @@ def paired_joint_sums(
     drawn: DrawnLabels, rows: npt.NDArray[np.intp], others: npt.NDArray[np.intp], h: Floats
 ) -> Floats:
     """Sums of h (P,) over the tables of draws `rows[p]` with draws `others[p]`."""
-    if drawn.are_in_memory:
-        return np.asarray(contingency.paired_joint_sums(drawn.values, drawn.n_clusters, rows, others, h))
+    if (held := drawn.held()) is not None:
+        return np.asarray(contingency.paired_joint_sums(held, drawn.n_clusters, rows, others, h))
     cells = drawn.n_clusters[rows] * drawn.n_clusters[others]
     sums = np.empty(rows.size)
-    dense = cells.max(initial=0) <= min(_SPARSE * drawn.n_items, _MOST_CELLS)
+    dense = cells.max(initial=0) <= min(_SPARSE * drawn.n_items, sizes.CELLS_AT_ONCE)
     at_once = _parts(cells if dense else np.full(rows.size, 2 * drawn.n_items))
     for part in at_once:
         if dense:
@@ -67,8 +66,8 @@ def paired_joint_sums(
 
 def all_joint_sums(drawn: DrawnLabels, h: Floats) -> Floats:
     """Sums of h (N, N) over the tables of all draws with all draws."""
-    if drawn.are_in_memory:
-        return np.asarray(contingency.all_joint_sums(drawn.values, drawn.n_clusters, h))
+    if (held := drawn.held()) is not None:
+        return np.asarray(contingency.all_joint_sums(held, drawn.n_clusters, h))
     sums = joint_sums_of_draws(drawn, np.arange(drawn.n_draws), h)
     for row in range(drawn.n_draws):  # a sum in another order may differ in its last digit
         sums[row + 1 :, row] = sums[row, row + 1 :]
@@ -77,14 +76,14 @@ def all_joint_sums(drawn: DrawnLabels, h: Floats) -> Floats:
 
 def size_sums(drawn: DrawnLabels, h: Floats) -> Floats:
     """Sums of h (N,) over the sizes of the clusters of every draw."""
-    if drawn.are_in_memory:
-        return np.asarray(contingency.size_sums(drawn.values, drawn.n_clusters, h))
+    if (held := drawn.held()) is not None:
+        return np.asarray(contingency.size_sums(held, drawn.n_clusters, h))
     return np.asarray(contingency.sums_of_counts(drawn.sizes[:, np.newaxis], drawn.starts, np.array([0, 1]), h)[0])
 
 
 def _is_sparse(drawn: DrawnLabels, most: int) -> bool:
     widest, all_clusters = int(drawn.n_clusters.max()), int(drawn.starts[-1])
-    return most * widest > _SPARSE * drawn.n_items or most * all_clusters > 4 * _MOST_CELLS
+    return most * widest > _SPARSE * drawn.n_items or most * all_clusters > 4 * sizes.CELLS_AT_ONCE
 
 
 def _sums(drawn: DrawnLabels, sizes: npt.NDArray[np.int64], estimates: Partitions, count: Any, h: Floats) -> Floats:
@@ -102,7 +101,7 @@ def _parts(cells: npt.NDArray[np.int64]) -> list[slice]:
     reached, parts, first = np.cumsum(cells), [], 0
     while first < cells.size:
         before = reached[first - 1] if first else 0
-        last = max(first + 1, int(np.searchsorted(reached, before + _MOST_CELLS, side="right")))
+        last = max(first + 1, int(np.searchsorted(reached, before + sizes.CELLS_AT_ONCE, side="right")))
         parts.append(slice(first, last))
         first = last
     return parts
@@ -113,7 +112,7 @@ def _sums_by_draws(drawn: DrawnLabels, partitions: npt.NDArray[Any], sizes: npt.
     if sizes.max() - 1 <= np.iinfo(drawn.dtype).max:
         partitions = partitions.astype(drawn.dtype)
     at_once = drawn.n_draws
-    if not drawn.are_in_memory:
+    if drawn.held() is None:
         at_once = max(1, memory.budget() // (4 * drawn.n_items * drawn.dtype.itemsize))
     parts = [
         contingency.joint_sums(partitions, sizes, labels, drawn.n_clusters[rows], h)[0]

@@ -12,11 +12,9 @@ import numpy.typing as npt
 
 from posterior_consensus.ensemble.labels import ALIGNED, DrawnLabels, LabelsInMemory, Result
 from posterior_consensus.ensemble.partitions import as_codes, canonical_rows, place_in_array, smallest_dtype
-from posterior_consensus.runtime import memory
+from posterior_consensus.runtime import memory, sizes
 from posterior_consensus.runtime.cluster import Workers
 
-_LABELS_IN_BLOCK = 2**26
-_LEAST_IN_BLOCK = 2**22
 _BLOCKS_A_THREAD = 4  # so that workers end at about the same time
 
 
@@ -161,7 +159,8 @@ def canonical_blocks(array: Any, name: str, client: Any) -> DaskLabels:
 def _items_in_block(n_labels: int, n_items: int, client: Any) -> int:
     """Items of a block such that all workers are busy, and none has more than a small part of its memory to hold."""
     n_threads = sum(client.nthreads().values())
-    size = min(max(n_labels / (_BLOCKS_A_THREAD * max(1, n_threads)), _LEAST_IN_BLOCK), _LABELS_IN_BLOCK)
+    least, most = sizes.LABELS_IN_SMALL_CLUSTER_BLOCK, sizes.LABELS_IN_CLUSTER_BLOCK
+    size = min(max(n_labels / (_BLOCKS_A_THREAD * max(1, n_threads)), least), most)
     return max(1, int(size / (n_labels / n_items * ALIGNED))) * ALIGNED
 
 

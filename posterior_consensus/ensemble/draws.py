@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from posterior_consensus.ensemble import on_blocks
+from posterior_consensus.ensemble.allocations import AllocationProbabilities
 from posterior_consensus.ensemble.items import Floats, Items
 from posterior_consensus.ensemble.labels import DrawnLabels, LabelsInMemory
 from posterior_consensus.ensemble.pairs import PairSource, Result
@@ -19,15 +21,15 @@ from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.kernels import coclustering, ensemble
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display
-from posterior_consensus.runtime import memory
-
-_DRAWS_AT_ONCE = 4096  # bounds the memory of the bit planes, and is a block that could come from disk
-_LABELS_AT_ONCE = 2**20
+from posterior_consensus.runtime import memory, sizes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PartitionDraws(PairSource):
-    """Posterior draws of a partition, each numbered by first appearance; made by :func:`as_partition_draws`.
+    """Posterior draws of a partition, each numbered by first appearance, with soft assignments where there are some.
+
+    :func:`as_partition_draws` makes them of labels, :func:`as_allocation_probabilities` and
+    :func:`allocation_probabilities` of soft assignments.
 
     Attributes
     ----------
@@ -38,6 +40,8 @@ class PartitionDraws(PairSource):
         :meth:`~Samples.mcse` over them.
     drawn : DrawnLabels
         What `labels` and `n_clusters` are read from.
+    soft : AllocationProbabilities or None
+        Soft assignments that the labels are sampled from, where the posterior has some.
     labels : ndarray of shape (n_draws, n_items), smallest unsigned dtype
         Cluster of each item in each draw, from 0 in order of first appearance.
     n_clusters : ndarray of shape (n_draws,), dtype int64
@@ -49,7 +53,7 @@ class PartitionDraws(PairSource):
     items: Items
     samples: Samples
     drawn: DrawnLabels
-    labels_are_sure: ClassVar[bool] = True
+    soft: AllocationProbabilities | None = None
 
     @classmethod
     def of(
@@ -91,10 +95,13 @@ class PartitionDraws(PairSource):
     def __len__(self) -> int:
         return self.n_draws
 
-    @property
-    def is_counted(self) -> bool:
-        """Whether a similarity is a number of draws divided by the number of all draws."""
-        return not self.samples.is_weighted
+    def hard_draws(self) -> PartitionDraws | None:
+        """The draws where a similarity is a share of them; None with soft assignments."""
+        return self if self.soft is None else None
+
+    def denominator(self) -> int | None:
+        """The number of draws where each similarity is a number of them divided by it, as without weights."""
+        return self.n_draws if self.soft is None and not self.samples.is_weighted else None
 
     def as_draws(self, what: str = "This") -> Self:
         """Return the draws as they are."""
@@ -102,17 +109,27 @@ class PartitionDraws(PairSource):
 
     def labels_only(self) -> PartitionDraws:
         """Return the draws of labels, without the soft assignments that these may be sampled from."""
-        return self
+        return self if self.soft is None else replace(self, soft=None)
+
+    def as_soft(self, what: str) -> AllocationProbabilities:
+        """Return the soft assignments, or raise an error that says that `what` needs them."""
+        if self.soft is None:
+            raise TypeError(
+                f"{what} needs soft assignments; got draws of labels. Take those that the posterior holds by "
+                "as_allocation_probabilities, or compute them by allocation_probabilities(model, idata)."
+            )
+        return self.soft
 
     def marginal_losses(self, partitions: npt.NDArray[Any], loss: PartitionLoss) -> Floats | None:
-        """Losses of partitions (P, n) expected given each draw's parameters, (P, N); None: only labels are known."""
-        return None
+        """Losses of partitions (P, n) expected given each draw's parameters, (P, N); None where they are not known."""
+        return None if self.soft is None else self.soft.losses(partitions, loss)
 
     def take(self, rows: npt.NDArray[np.intp]) -> Self:
         """Keep some draws, by row number; their weights sum to 1 again, and equal ones where all of them were 0."""
         drawn = self.drawn.take(rows)
         self.drawn.hand_on(drawn, rows)
-        return replace(self, samples=self.samples.take(rows), drawn=drawn)
+        soft = None if self.soft is None else self.soft.take(rows)
+        return replace(self, samples=self.samples.take(rows), drawn=drawn, soft=soft)
 
     def of_some_items(self) -> tuple[npt.NDArray[np.intp], PartitionDraws]:
         """Positions of all items, or of 10,000 by a fixed rule, and the draws of their labels."""
@@ -132,7 +149,7 @@ class PartitionDraws(PairSource):
 
         Returns
         -------
-        PartitionDraws or AllocationProbabilities
+        PartitionDraws
             Chain after chain in the order that was asked for. Weights sum to 1 again, as by :meth:`take`.
 
         Raises
@@ -171,6 +188,90 @@ class PartitionDraws(PairSource):
         """
         return self.take(self.samples.rows("sel", chain=chain, draw=draw))
 
+    def sample(self, random_seed: int | np.random.Generator | np.random.SeedSequence | None = None) -> PartitionDraws:
+        """Sample a partition from the soft assignments of each draw.
+
+        Parameters
+        ----------
+        random_seed : int, Generator, SeedSequence or None
+
+        Returns
+        -------
+        PartitionDraws
+            Of labels only.
+
+        Raises
+        ------
+        TypeError
+            If there are no soft assignments.
+
+        Examples
+        --------
+        >>> import posterior_consensus as pc
+        >>> soft = pc.as_allocation_probabilities([[[1.0, 0.0], [0.0, 1.0], [0.1, 0.9]]])
+        >>> soft.sample(random_seed=1).labels
+        array([[0, 1, 1]], dtype=uint8)
+        """
+        drawn = self.as_soft("`sample`").sampled(random_seed)
+        return PartitionDraws(self.items, self.samples, drawn)
+
+    def membership(self, partition: Any) -> xr.DataArray:
+        """Posterior probability of each item to belong to each cluster of a partition, from soft assignments.
+
+        Parameters
+        ----------
+        partition : result object, DataArray or label vector of shape (n_items,)
+            As a rule the consensus.
+
+        Returns
+        -------
+        xarray.DataArray of shape (n_items, n_clusters), dtype float64
+            Named ``membership``, over the items and ``consensus_cluster``. One less the sum of an item's row is
+            the probability of a component that is none of these clusters.
+
+        Raises
+        ------
+        ValueError
+            If the partition is not one of these items.
+        TypeError
+            If there are no soft assignments.
+
+        Notes
+        -----
+        With C clusters, each of them gets a component pi_t(c) of its own in draw t, the ones of largest
+
+            sum_c m_t(c, pi_t(c)),    m_t(c, k) = sum_{i in c} p_tik,
+
+        the expected number of items in common (ECR) [1]_. To this sum each component of less than half an expected
+        item adds 1 / (C + 1), so that a cluster that is missing from a draw gets an empty component, and not a part of
+        another cluster. Then
+
+            P(i in c) = sum_t w_t p_{t,i,pi_t(c)} 1{m_t(c, pi_t(c)) >= 1/2}:
+
+        a cluster without half an item in common is not there in that draw. Ties between components, which certain
+        allocations can have, are broken by their order. :func:`relabel` starts from the same components.
+
+        References
+        ----------
+        .. [1] Papastamoulis and Iliopoulos (2010), Journal of Computational and Graphical Statistics 19(2), 313-331.
+           https://doi.org/10.1198/jcgs.2010.09008
+
+        Examples
+        --------
+        >>> import posterior_consensus as pc
+        >>> soft = pc.as_allocation_probabilities([[[0.9, 0.1], [0.2, 0.8]], [[0.3, 0.7], [1.0, 0.0]]])
+        >>> soft.membership([0, 1]).values
+        array([[0.8, 0.2],
+               [0.1, 0.9]])
+        """
+        soft = self.as_soft("`membership`")
+        return xr.DataArray(
+            soft.membership(self.as_labels(partition), self.weights),
+            dims=(self.items.dim, "consensus_cluster"),
+            coords=self.items.coords,
+            name="membership",
+        )
+
     @property
     def most_clusters(self) -> int:
         """The largest number of clusters in any draw; those of weight 0 are not in the posterior."""
@@ -179,37 +280,43 @@ class PartitionDraws(PairSource):
     @property
     def shared_similarity(self) -> Floats:
         """Share of draws (n, n) that have two items together; without weights it takes no longer than a copy."""
-        return self._weighted_similarity if self.samples.is_weighted else self.similarity()
+        return self._kept_similarity if self.denominator() is None else self.similarity()
 
     def similarity(self) -> Floats:
         """Share of draws (n, n) that have two items together, as an array of the caller's own."""
-        if not self.is_counted:
+        if self.denominator() is None:
             return super().similarity()
         self.check_memory()
         similarity = np.empty((self.n_items, self.n_items))
-        for rows, block in self.drawn.blocks(_DRAWS_AT_ONCE):
+        for rows, block in self.drawn.blocks(sizes.DRAWS_IN_BIT_PLANES):
             planes = coclustering.pack_bit_planes(block, self.drawn.n_planes)
             divisor = float(self.n_draws) if rows.stop >= self.n_draws else 1.0
             coclustering.add_coclustering_counts(planes, len(block), similarity, rows.start == 0, divisor)
         return similarity
 
     @cached_property
-    def _weighted_similarity(self) -> Floats:
+    def _kept_similarity(self) -> Floats:
         self.check_memory()
+        if self.soft is not None:
+            return self.soft.similarity(self.weights)
         similarity = np.zeros((self.n_items, self.n_items))
-        for rows, block in self.drawn.blocks(_DRAWS_AT_ONCE):
+        for rows, block in self.drawn.blocks(sizes.DRAWS_IN_BIT_PLANES):
             coclustering.add_coclustering_weights(block, self.weights[rows], similarity)
         similarity /= similarity[0, 0]  # the sum of all weights in the same order: rounding takes none above it
         return similarity
 
     def of_items(self, at: npt.NDArray[np.intp]) -> Self:
         """Return the draws of some items, by position."""
-        return replace(self, items=self.items.take(at), drawn=self.drawn.of_items(at))
+        soft = None if self.soft is None else self.soft.of_items(at)
+        return replace(self, items=self.items.take(at), drawn=self.drawn.of_items(at), soft=soft)
 
     def row_blocks(self) -> Iterator[tuple[int, Floats]]:
-        """Rows (m, n) of the similarity matrix, with the bits that they have there."""
+        """Rows (m, n) of the similarity matrix, with the bits that they have there where labels are counted."""
+        if self.soft is not None:
+            yield from self.soft.row_blocks(self.weights)
+            return
         n, n_rows, addends = self.n_items, coclustering.ROWS, self.samples.addends[0]
-        counted = self.drawn.blocks(_DRAWS_AT_ONCE) if self.is_counted else ()
+        counted = self.drawn.blocks(sizes.DRAWS_IN_BIT_PLANES) if self.denominator() is not None else ()
         memory.check(n * self.n_draws * self.drawn.n_planes / 8, "Rows of the similarity matrix from packed labels")
         packed = [(len(block), coclustering.pack_bit_planes(block, self.drawn.n_planes)) for _, block in counted]
         for part in memory.parts(-(-n // n_rows), 8 * n * n_rows):
@@ -222,7 +329,7 @@ class PartitionDraws(PairSource):
             else:
                 rows = np.empty((last - first, n))
                 chosen = self.drawn.columns(slice(first, last))
-                for items, found in self.drawn.map_blocks(_similarity_rows, addends, chosen):
+                for items, found in self.drawn.map_blocks(on_blocks.similarity_rows, addends, chosen):
                     rows[:, items] = found
                 rows /= rows[0, first]
             yield first, rows
@@ -238,34 +345,41 @@ class PartitionDraws(PairSource):
 
     def row(self, item: int) -> Floats:
         """Similarities (n,) of one item to all, at n x N cost."""
+        if self.soft is not None:
+            row = self.product((np.arange(self.n_items) == item)[:, np.newaxis].astype(np.float64))[:, 0]
+            row[item] = 1.0
+            return np.clip(row, 0.0, 1.0)
         row = np.empty(self.n_items)
         chosen = self.drawn.columns(np.array([item]))
-        for items, found in self.drawn.map_blocks(_similarity_rows, self.samples.addends[0], chosen):
+        for items, found in self.drawn.map_blocks(on_blocks.similarity_rows, self.samples.addends[0], chosen):
             row[items] = found[0]
         return row / row[item]
 
     def product(self, columns: Floats) -> Floats:
         """Product (n, c) of the similarity matrix with `columns` (n, c), at n x N x c cost."""
+        if self.soft is not None:
+            return self.soft.product_with_others(columns, self.weights) + columns
         addends, total = self.samples.addends
         columns, table = np.ascontiguousarray(columns), np.zeros((self.starts[-1], columns.shape[1]))
         for items, block in self._whole_blocks():
             ensemble.scatter_more(block, self.starts, columns[items], table)
         product = np.empty(columns.shape)
-        for items, found in self.drawn.map_blocks(_gather, self.starts, addends, table):
+        for items, found in self.drawn.map_blocks(on_blocks.gather, self.starts, addends, table):
             product[items] = found
         product /= total
         return product
 
     def _whole_blocks(self) -> Iterator[tuple[slice, npt.NDArray[Any]]]:
         """Labels of all items, or block by block: sums of floats must be taken item by item to be the same."""
-        if self.drawn.are_in_memory:
-            return iter([(slice(None), self.labels)])
-        return self.drawn.map_blocks(_labels)
+        held = self.drawn.held()
+        return self.drawn.map_blocks(on_blocks.as_they_are) if held is None else iter([(slice(None), held)])
 
     def links(self, labels: npt.NDArray[Any]) -> tuple[Floats, float]:
         """Sums (n, K) of every item's similarities to the other members of each cluster, and what to divide them by."""
+        if self.soft is not None:
+            return self.soft.product_with_others(np.eye(labels.max() + 1)[labels], self.weights), 1.0
         links = np.empty((self.n_items, int(labels.max()) + 1))
-        for items, found in self.map_links(labels, _links_alone):
+        for items, found in self.map_links(labels, on_blocks.links_alone):
             links[items] = found
         return links, self.samples.addends[1]
 
@@ -273,14 +387,18 @@ class PartitionDraws(PairSource):
         self, labels: npt.NDArray[Any], function: Callable[..., Result], *arguments: Any
     ) -> Iterator[tuple[slice, Result]]:
         """Call ``function(links, labels, total, *arguments)`` with :meth:`links` of blocks of items, in their order."""
+        if self.soft is not None:
+            return super().map_links(labels, function, *arguments)
         addends, total = self.samples.addends
         counts = self.drawn.joint_counts(labels)
         given = self.starts, addends, counts, labels, total, function, arguments
-        return self.drawn.map_blocks(_apply_to_links, *given)
+        return self.drawn.map_blocks(on_blocks.apply_to_links, *given)
 
     def signatures(self) -> npt.NDArray[np.intp]:
-        """Number (n,) of each item's labels over all draws."""
-        drawn, step = self.without_zero_weights().drawn, max(1, _LABELS_AT_ONCE // self.n_draws)
+        """Number (n,) of each item's labels over all draws; soft assignments have none in common."""
+        if self.soft is not None:
+            return np.arange(self.n_items)
+        drawn, step = self.without_zero_weights().drawn, max(1, sizes.LABELS_TO_COMPARE // self.n_draws)
         numbers: dict[bytes, int] = {}
         blocks = (drawn.columns(slice(at, at + step)) for at in range(0, self.n_items, step))
         return np.array([numbers.setdefault(column.tobytes(), len(numbers)) for block in blocks for column in block])
@@ -293,7 +411,8 @@ class PartitionDraws(PairSource):
             *self.samples.facts(),
             ("items", f"{self.n_items} ({self.items.dim})"),
             ("clusters", f"{clusters.min()} to {clusters.max()}; 5%, 50%, 95%: {', '.join(str(q) for q in quantiles)}"),
-            ("labels", f"{drawn.dtype}, {size}{drawn.place}"),
+            ("labels", f"{drawn.dtype}, {size}{drawn.place}{'' if self.soft is None else ' (one sample)'}"),
+            *([] if self.soft is None else [("soft", self.soft.fact)]),
         ]
 
     def __repr__(self) -> str:
@@ -301,39 +420,3 @@ class PartitionDraws(PairSource):
 
     def _repr_html_(self) -> str:
         return display.as_html(type(self).__name__, self._facts())
-
-
-def _labels(labels: npt.NDArray[Any], items: slice) -> npt.NDArray[Any]:
-    return np.ascontiguousarray(labels)
-
-
-def _similarity_rows(labels: npt.NDArray[Any], items: slice, weights: Floats, chosen: npt.NDArray[Any]) -> Floats:
-    rows: Floats = ensemble.similarity_rows(np.ascontiguousarray(labels), weights, chosen)
-    return rows
-
-
-def _gather(
-    labels: npt.NDArray[Any], items: slice, starts: npt.NDArray[np.int64], weights: Floats, table: npt.NDArray[Any]
-) -> Floats:
-    sums: Floats = ensemble.gather(np.ascontiguousarray(labels), starts, weights, table)
-    return sums
-
-
-def _apply_to_links(
-    labels: npt.NDArray[Any],
-    items: slice,
-    starts: npt.NDArray[np.int64],
-    weights: Floats,
-    counts: npt.NDArray[np.int32],
-    partition: npt.NDArray[Any],
-    total: float,
-    function: Callable[..., Result],
-    arguments: tuple[Any, ...],
-) -> Result:
-    links, own = _gather(labels, items, starts, weights, counts), partition[items]
-    links[np.arange(own.size), own] -= total
-    return function(links, own, total, *arguments)
-
-
-def _links_alone(links: Floats, labels: npt.NDArray[Any], total: float) -> Floats:
-    return links

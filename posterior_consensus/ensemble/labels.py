@@ -6,26 +6,24 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.ensemble.partitions import canonical_rows
 from posterior_consensus.kernels import coclustering, ensemble
-from posterior_consensus.runtime import memory
+from posterior_consensus.runtime import memory, sizes
 from posterior_consensus.runtime.executor import in_order
 
 Result = TypeVar("Result")
 
-_LABELS_IN_BLOCK = 2**24
-_SOME_ITEMS = 10_000
 ALIGNED = 256  # items that a search scores against the same tables
 
 
 def block_width(n_draws: int) -> int:
     """Number of items whose labels in so many draws are worked on at once."""
-    return max(1, _LABELS_IN_BLOCK // (n_draws * ALIGNED)) * ALIGNED
+    return max(1, sizes.LABELS_IN_BLOCK // (n_draws * ALIGNED)) * ALIGNED
 
 
 class DrawnLabels(ABC):
@@ -35,12 +33,9 @@ class DrawnLabels(ABC):
     ----------
     n_clusters : ndarray of shape (n_draws,), dtype int64
         Number of clusters of each draw.
-    are_in_memory : bool
-        Whether `values` costs nothing.
     """
 
     n_clusters: npt.NDArray[np.int64]
-    are_in_memory: ClassVar[bool] = False
 
     @property
     def n_draws(self) -> int:
@@ -66,6 +61,10 @@ class DrawnLabels(ABC):
     @abstractmethod
     def values(self) -> npt.NDArray[Any]:
         """Cluster (n_draws, n_items) of each item in each draw, from 0 in order of first appearance, in memory."""
+
+    def held(self) -> npt.NDArray[Any] | None:
+        """The labels where they are in memory already, None where `values` would read them."""
+        return None
 
     @cached_property
     def starts(self) -> npt.NDArray[np.int64]:
@@ -121,10 +120,10 @@ class DrawnLabels(ABC):
             n_clusters = int(partition.max()) + 1
             size = 4 * int(self.starts[-1]) * n_clusters
             memory.check(size, f"The table of the clusters of all draws with {n_clusters} clusters", "Thin the draws.")
-            if self.are_in_memory:
-                counts = ensemble.joint_counts(self.values, self.starts, partition, n_clusters)
-            else:
+            if (held := self.held()) is None:
                 counts = self.sum_blocks(_joint_counts, self.starts, partition, n_clusters)
+            else:
+                counts = ensemble.joint_counts(held, self.starts, partition, n_clusters)
             vars(self)["_last_counts"] = partition.copy(), counts
             self.keep_sizes(counts)
         return counts
@@ -141,12 +140,12 @@ class DrawnLabels(ABC):
     @cached_property
     def some_items(self) -> tuple[npt.NDArray[np.intp], DrawnLabels]:
         """Positions and labels of all items, or of 10,000 at random, the same ones for all draws of as many items."""
-        if self.n_items <= _SOME_ITEMS:
+        if self.n_items <= sizes.ITEMS_OF_ALL_PAIRS:
             at = np.arange(self.n_items)
-            if self.are_in_memory or not memory.fits(4 * self.n_draws * self.n_items * self.dtype.itemsize):
+            if self.held() is not None or not memory.fits(4 * self.n_draws * self.n_items * self.dtype.itemsize):
                 return at, self
             return at, LabelsInMemory(self.of_draws(np.arange(self.n_draws)), self.n_clusters)
-        at = np.sort(np.random.default_rng(0).choice(self.n_items, _SOME_ITEMS, replace=False))
+        at = np.sort(np.random.default_rng(0).choice(self.n_items, sizes.ITEMS_OF_ALL_PAIRS, replace=False))
         return at, LabelsInMemory(*canonical_rows(self.columns(at).T, int(self.n_clusters.max())))
 
     def hand_on(self, taken: DrawnLabels, rows: npt.NDArray[np.intp]) -> None:
@@ -193,7 +192,10 @@ class LabelsInMemory(DrawnLabels):
 
     array: npt.NDArray[Any]
     n_clusters: npt.NDArray[np.int64]
-    are_in_memory: ClassVar[bool] = True
+
+    def held(self) -> npt.NDArray[Any]:
+        """The array."""
+        return self.array
 
     @property
     def values(self) -> npt.NDArray[Any]:

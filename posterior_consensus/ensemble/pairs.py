@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -31,12 +31,9 @@ class PairSource(ABC):
         The items, with their coordinates.
     n_draws : int or None
         Number of posterior draws; None where it is not known.
-    labels_are_sure : bool
-        Whether there are draws of labels, of which a similarity is a share.
     """
 
     items: Items
-    labels_are_sure: ClassVar[bool] = False
 
     @property
     def n_items(self) -> int:
@@ -69,10 +66,13 @@ class PairSource(ABC):
         """Return the similarities of pairs without what they come from."""
         return PairSimilarity(self.items, self.similarity())
 
-    @property
-    def is_counted(self) -> bool:
-        """Whether a similarity is a number of draws divided by the number of all draws."""
-        return False
+    def hard_draws(self) -> PartitionDraws | None:
+        """The draws where a similarity is a share of them; None with soft assignments, or a matrix alone."""
+        return None
+
+    def denominator(self) -> int | None:
+        """The number of draws where each similarity is a number of them divided by it; None where it is none such."""
+        return None
 
     @property
     @abstractmethod

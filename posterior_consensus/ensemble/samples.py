@@ -172,6 +172,14 @@ class Samples:
         weights = self.weights if self.is_weighted else np.ones(self.n_draws)
         return weights, float(weights.sum())
 
+    def at_quantiles(self, quantiles: float | Floats) -> npt.NDArray[np.intp]:
+        """Row numbers of the draws at these quantiles of the weights, between 0 and 1."""
+        return np.searchsorted(self._cumulative_weights, quantiles)
+
+    @cached_property
+    def _cumulative_weights(self) -> Floats:
+        return np.cumsum(self.weights)[:-1]  # without the last sum, which may be below 1 by rounding
+
     def weighted(self, weights: Floats) -> Samples:
         """Return the draws with these weights, which are divided by their sum."""
         uniform = np.all(weights == weights[0])

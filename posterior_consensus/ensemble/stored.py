@@ -16,11 +16,9 @@ import numpy.typing as npt
 
 from posterior_consensus.ensemble.labels import DrawnLabels, LabelsInMemory, Result, block_width
 from posterior_consensus.ensemble.partitions import canonical_rows
-from posterior_consensus.runtime import memory
+from posterior_consensus.runtime import memory, sizes
 from posterior_consensus.runtime.executor import in_order
 from posterior_consensus.runtime.progress import track
-
-_SHARE_OF_FEW = 1 / 8  # of the memory budget: draws that take no more are read when they are taken
 
 
 class Reads:
@@ -206,7 +204,7 @@ class StoredLabels(DrawnLabels):
         if self._loaded is not None:
             return self._loaded.take(rows)
         taken = self._of_rows(rows)
-        is_few = taken.n_draws * taken.n_items * taken.dtype.itemsize <= _SHARE_OF_FEW * memory.budget()
+        is_few = taken.n_draws * taken.n_items * taken.dtype.itemsize <= sizes.SHARE_OF_FEW_DRAWS * memory.budget()
         return LabelsInMemory(taken.values, taken.n_clusters) if is_few else taken
 
     @property

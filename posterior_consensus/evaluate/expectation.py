@@ -30,8 +30,8 @@ _AT_ONCE = 256  # rows of a matrix of losses
 def loss_matrix(partitions: npt.NDArray[Any], draws: PartitionDraws, loss: PartitionLoss) -> Floats:
     """Return the loss of every partition (P, n) against every draw, (P, N)."""
     n_items, arrays = draws.n_items, loss.arrays(draws.n_items)
-    if draws.drawn.are_in_memory:
-        return loss.scale(n_items) * unscaled_losses(partitions, draws.labels, draws.n_clusters, arrays)
+    if (held := draws.drawn.held()) is not None:
+        return loss.scale(n_items) * unscaled_losses(partitions, held, draws.n_clusters, arrays)
     joint = counting.joint_sums(draws.drawn, partitions, arrays.h)
     own = contingency.size_sums(partitions, partitions.max(axis=1).astype(np.int64) + 1, arrays.h)
     return _scaled_losses(draws, loss, joint, own)
@@ -39,8 +39,8 @@ def loss_matrix(partitions: npt.NDArray[Any], draws: PartitionDraws, loss: Parti
 
 def losses_of_draws(rows: npt.NDArray[np.intp], draws: PartitionDraws, loss: PartitionLoss) -> Floats:
     """Return the loss of some draws, by row number, as estimates of every draw, (rows.size, N)."""
-    if draws.drawn.are_in_memory:
-        return loss_matrix(draws.labels[rows], draws, loss)
+    if (held := draws.drawn.held()) is not None:
+        return loss_matrix(held[rows], draws, loss)
     h = loss.arrays(draws.n_items).h
     joint = counting.joint_sums_of_draws(draws.drawn, rows, h)
     return _scaled_losses(draws, loss, joint, counting.size_sums(draws.drawn, h)[rows])
@@ -119,7 +119,7 @@ def draw_losses(partitions: npt.NDArray[Any], draws: PartitionDraws, loss: Parti
 
 def mean_loss(source: PairSource, partitions: npt.NDArray[Any], loss: Loss) -> Floats:
     """Return the expected loss (P,) of every partition (P, n)."""
-    if isinstance(loss, PartitionLoss) and (source.labels_are_sure or loss.needs == "draws"):
+    if isinstance(loss, PartitionLoss) and (source.hard_draws() is not None or loss.needs == "draws"):
         draws = source.as_draws(f"loss {loss.name!r}")
         return draws.samples.mean(loss_matrix(partitions, draws, loss))
     return loss_of_pairs(source.shared_similarity, partitions, loss)

@@ -179,7 +179,7 @@ def similarity_errors(draws: PartitionDraws) -> Floats:
     draws.check_memory("Take the errors of some items: `of_items`.")
     if min(rows.size for rows in draws.samples.chains) < 4:
         return np.full((draws.n_items, draws.n_items), np.nan)
-    if not draws.is_counted:
+    if draws.denominator() is None:
         squares = np.zeros((draws.n_items, draws.n_items))
         for shift in batch_shifts(draws):
             squares += np.square(shift)
@@ -226,13 +226,13 @@ def own_and_nearest(source: PairSource, labels: npt.NDArray[Any]) -> tuple[Float
     NaN for an item alone, and -1 and NaN where there is no other cluster.
     """
     n_clusters = int(labels.max()) + 1
-    if isinstance(source, PartitionDraws) and source.labels_are_sure and n_clusters > 1:
-        drawn = source.drawn
-        if not memory.fits(4 * int(source.starts[-1]) * n_clusters):
+    if (draws := source.hard_draws()) is not None and n_clusters > 1:
+        drawn = draws.drawn
+        if not memory.fits(4 * int(draws.starts[-1]) * n_clusters):
             begins = np.concatenate([[0], np.cumsum(drawn.sizes, dtype=np.int64)])
-            addends, total = source.samples.addends
+            addends, total = draws.samples.addends
             sizes, kernel = np.bincount(labels), ensemble.own_and_nearest
-            own, nearest, other = kernel(drawn.values, source.starts, begins, addends, total, labels, sizes)
+            own, nearest, other = kernel(drawn.values, draws.starts, begins, addends, total, labels, sizes)
             return own, nearest, other
     found = [one for _, one in mean_similarities(source, labels, _own_and_nearest)]
     own, nearest, other = (np.concatenate(column) for column in zip(*found, strict=True))

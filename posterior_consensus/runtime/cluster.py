@@ -19,8 +19,8 @@ from weakref import WeakValueDictionary
 import numpy as np
 import numpy.typing as npt
 
-WORTH_SENDING = 1 << 24  # labels that a call reads, below which a worker costs more than it saves
-_LARGE = 1 << 16  # bytes of an argument that is sent once, and not with every call
+from posterior_consensus.runtime import sizes
+
 _SUMMED = 8  # tables that one call adds
 _GATHERED = 64  # results fetched at once
 _PAUSE = 0.5  # seconds for a cluster to notice that a worker is lost
@@ -48,7 +48,7 @@ def client_for(n_labels: float) -> Any:
     call that runs on a worker itself uses that worker.
     """
     distributed = sys.modules.get("distributed")
-    if distributed is None or n_labels < WORTH_SENDING:
+    if distributed is None or n_labels < sizes.LABELS_WORTH_SENDING:
         return None
     try:
         distributed.get_worker()
@@ -117,7 +117,7 @@ class Workers:
     def submit(self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Give the futures of these calls."""
         owner = getattr(function, "__self__", None)
-        large = {id(one): one for call in calls for one in call if _n_bytes(one) >= _LARGE}
+        large = {id(one): one for call in calls for one in call if _n_bytes(one) >= sizes.BYTES_WORTH_SENDING_ONCE}
         shared = large if owner is None else large | {id(owner): owner}
         number = Counter(id(one) for call in calls for one in call)
         number[id(owner)] = len(calls)

@@ -11,10 +11,11 @@ import os
 import re
 from collections.abc import Iterator
 
+from posterior_consensus.runtime import sizes
+
 _VARIABLE = "POSTERIOR_CONSENSUS_MEMORY"
 _DEFAULT = 4_000_000_000
 _UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
-_SHARE_OF_PART = 1 / 16
 
 
 def budget() -> int:
@@ -57,7 +58,7 @@ def check(n_bytes: float, what: str, hint: str = "") -> None:
 
 def parts(length: int, bytes_each: float) -> Iterator[slice]:
     """Slices that make up a range of so many indices, each of which takes a small part of the budget, or one index."""
-    step = max(1, int(_SHARE_OF_PART * budget() / bytes_each))
+    step = max(1, int(sizes.SHARE_OF_PART * budget() / bytes_each))
     return (slice(first, min(first + step, length)) for first in range(0, length, step))
 
 

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.evaluate.expectation import least_loss, mean_loss
@@ -145,8 +144,9 @@ def _form(source: PairSource, loss: Loss, limits: Limits, stop: npt.NDArray[np.u
     """The form of search for these draws and this loss."""
     if isinstance(loss, PairLoss):
         return OnItemTerms(source, loss, limits, stop)
-    by_draws = isinstance(source, PartitionDraws) and (
-        8 * source.n_items**2 > _WORTH_A_MATRIX * memory.budget() or (source.labels_are_sure and is_sparse(source))
+    hard = source.hard_draws()
+    by_draws = source.n_draws is not None and (
+        8 * source.n_items**2 > _WORTH_A_MATRIX * memory.budget() or (hard is not None and is_sparse(hard))
     )
     record = as_loss(loss, kind=PartitionLoss)
     if record.needs == "pairs" and not by_draws:

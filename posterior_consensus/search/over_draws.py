@@ -61,7 +61,6 @@ class OnDraws:
             self.is_capped = room < min(limits.most, _FAR * draws.most_clusters if self.sums else limits.most)
         self._stop = stop
         self._all = self._kind(draws.labels, draws.starts, draws.weights)
-        self._cumulative = np.cumsum(draws.weights)
 
     @property
     def sums(self) -> FormOfSums | None:
@@ -104,7 +103,7 @@ class OnDraws:
 
     def companions(self, i: int, quantile: float) -> npt.NDArray[np.bool_]:
         """The items that item i is with in the draw at this quantile of the weights."""
-        labels = self._draws.labels[np.searchsorted(self._cumulative[:-1], quantile)]
+        labels = self._draws.labels[self._draws.samples.at_quantiles(quantile)]
         return np.asarray(labels == labels[i])
 
     def terms(self, labels: Labels) -> npt.NDArray[np.float64]:
@@ -136,8 +135,7 @@ class OnDraws:
         """The draws at these quantiles of their weights, or all if there are no more."""
         if self._draws.n_draws <= quantiles.size:
             return self._all
-        found = np.searchsorted(self._cumulative[:-1], quantiles)  # the last sum may be below 1 by rounding
-        times = np.bincount(found)
+        times = np.bincount(self._draws.samples.at_quantiles(quantiles))
         rows = np.flatnonzero(times)
         return self._some(rows, times[rows] / quantiles.size)
 

@@ -72,7 +72,7 @@ class OnRatios(OnDraws):
         """
         start = np.full(order.size, -1, np.int32)
         if from_draw:
-            row = min(np.searchsorted(self._cumulative, random[-1]), self._draws.n_draws - 1)
+            row = int(self._draws.samples.at_quantiles(random[-1]))
             start = self._draws.labels[row].astype(np.int32)
         middle = self._sample((np.arange(MIDDLE) + random[-2]) / MIDDLE)
         return self._explore(start, order, random, middle)

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_rows
 from posterior_consensus.kernels.records import ZEALOUS
@@ -115,7 +114,7 @@ class Runs:
     def __init__(self, form: FormOfRuns, executor: Executor, source: PairSource) -> None:
         self._form, self.executor, self._source = form, executor, source
         self._n_labels = source.n_items * (source.n_draws or source.n_items)
-        self._n_drawn = np.mean(source.n_clusters) if isinstance(source, PartitionDraws) else _MANY_CLUSTERS
+        self._n_drawn = _MANY_CLUSTERS if source.n_draws is None else np.mean(source.as_draws().n_clusters)
         self.values: list[float] = []
         self.kinds: list[str] = []  # of start, of each run
         self.n_perturbations = 0

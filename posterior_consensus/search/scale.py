@@ -86,23 +86,24 @@ def sample_of(source: PairSource, loss: Loss, limits: Limits, rng: np.random.Gen
     The rule is one of sizes alone, which no machine changes. Sparse tables keep their own way, whose work is in
     proportion to their cells.
     """
-    if not isinstance(source, PartitionDraws) or not isinstance(loss, PartitionLoss) or not source.labels_are_sure:
+    draws = source.hard_draws()
+    if draws is None or not isinstance(loss, PartitionLoss):
         return None
-    n_items, n_draws, drawn = source.n_items, source.n_draws, source.drawn
+    n_items, n_draws, drawn = draws.n_items, draws.n_draws, draws.drawn
     is_small = n_items < _TIMES_THE_SAMPLE * _ITEMS and memory.fits(n_items * n_draws * drawn.dtype.itemsize)
-    if is_small or limits.fewest >= _ITEMS or (limits.fewest == 1 and is_sparse(source)):
+    if is_small or limits.fewest >= _ITEMS or (limits.fewest == 1 and is_sparse(draws)):
         return None
-    items, rows, samples = np.arange(n_items), np.arange(n_draws), source.samples
+    items, rows, samples = np.arange(n_items), np.arange(n_draws), draws.samples
     if n_items > _ITEMS:
         items = np.sort(rng.choice(n_items, _ITEMS, replace=False, shuffle=False))
     if n_draws > _DRAWS:
-        times = np.bincount(np.searchsorted(np.cumsum(source.weights)[:-1], (np.arange(_DRAWS) + 0.5) / _DRAWS))
+        times = np.bincount(samples.at_quantiles((np.arange(_DRAWS) + 0.5) / _DRAWS))
         rows = np.flatnonzero(times)
         samples = samples.take(rows).weighted(times[rows].astype(np.float64))
     labels = some_labels(drawn, items, rows)
     part = LabelsInMemory(*canonical_rows(labels, int(drawn.n_clusters[rows].max())))
-    draws = replace(source, items=source.items.take(items), samples=samples, drawn=part)
-    return Sample(source, loss, draws, items, rows, labels)
+    some = replace(draws, items=draws.items.take(items), samples=samples, drawn=part)
+    return Sample(draws, loss, some, items, rows, labels)
 
 
 def some_labels(drawn: DrawnLabels, items: npt.NDArray[np.intp], rows: npt.NDArray[np.intp]) -> npt.NDArray[Any]:

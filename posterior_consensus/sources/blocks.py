@@ -14,14 +14,12 @@ import xarray as xr
 
 from posterior_consensus.ensemble.partitions import Place, canonical_rows, is_text, plain_labels, smallest_dtype
 from posterior_consensus.kernels import canonical
-from posterior_consensus.runtime import memory
+from posterior_consensus.runtime import memory, sizes
 from posterior_consensus.runtime.executor import in_order
 from posterior_consensus.sources.places import place_in
 
 Put = Callable[[npt.NDArray[Any]], None]
 
-SHARE_OF_BLOCK = 1 / 16  # of the memory budget, which a few threads work on and copy
-_LITTLE = 2**24
 _BYTES_OF_NUMBER = 4
 
 
@@ -44,9 +42,9 @@ class LabelBlocks:
         self._labels, self._name, self._place = labels.variable, name, place_in(labels)
         *self._shape, self.n_items = labels.shape
         self.n_draws = int(np.prod(self._shape))
-        self._most = SHARE_OF_BLOCK * memory.budget()
+        self._most = sizes.SHARE_OF_READING * memory.budget()
         if self._labels._in_memory:  # no chunks to be read, and memory that is used again takes less time
-            self._most = min(self._most, _LITTLE)
+            self._most = min(self._most, sizes.LABELS_READ_AT_ONCE)
         self._codes = self._names_in_all()
         self.dtype = smallest_dtype(min(self._codes.n_codes, self.n_items))
 

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from posterior_consensus.ensemble.allocations import AllocationProbabilities
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.losses.record import Need
@@ -86,7 +85,8 @@ def find_source(
         )
     if isinstance(data, PairSource):
         source = made_already(data, var_name, item_dim, weights)
-        return Source(source, "labels" if source.labels_are_sure else "allocation probabilities")
+        is_soft = source.n_draws is not None and source.as_draws().soft is not None
+        return Source(source, "allocation probabilities" if is_soft else "labels")
     if is_plain(data):
         data, var_name = read_plain(data, var_name), None
     dims = dim_names(sample_dims)
@@ -137,7 +137,7 @@ def _soft_source(soft: xr.DataArray, hard: list[xr.DataArray], where: dict[str, 
     return Source(draws, description)
 
 
-def _drawn_from(draws: AllocationProbabilities, labels: xr.DataArray, sample_dims: Any) -> bool:
+def _drawn_from(draws: PartitionDraws, labels: xr.DataArray, sample_dims: Any) -> bool:
     """Whether labels can be components sampled from the probabilities.
 
     The probability of a component drawn from p has the mean sum p^2 and the variance sum p^3 - (sum p^2)^2, and those
@@ -146,10 +146,11 @@ def _drawn_from(draws: AllocationProbabilities, labels: xr.DataArray, sample_dim
     values = label_array(labels, None, "posterior", sample_dims, None)[0].values.reshape(draws.n_draws, -1)
     if values.shape != draws.labels.shape or values.dtype.kind not in "iuf":
         return False
-    p = draws.probabilities
+    soft = draws.as_soft("This")
+    p = soft.probabilities
     for first in (0, 1):  # some programs number components from 1
         codes = values.astype(np.int64) - first
-        if codes.min() < 0 or codes.max() >= draws.n_components:
+        if codes.min() < 0 or codes.max() >= soft.n_components:
             continue
         own = np.take_along_axis(p, codes[..., np.newaxis], axis=2)[..., 0]
         squares, cubes = np.einsum("tnk,tnk->tn", p, p), np.einsum("tnk,tnk,tnk->tn", p, p, p)

@@ -15,10 +15,10 @@ from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.labels import LabelsInMemory
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import as_codes, canonical_rows
-from posterior_consensus.runtime import memory
+from posterior_consensus.runtime import memory, sizes
 from posterior_consensus.runtime.arguments import as_path
 from posterior_consensus.sources.accumulate import PartitionAccumulator, is_accumulated
-from posterior_consensus.sources.blocks import SHARE_OF_BLOCK, LabelBlocks
+from posterior_consensus.sources.blocks import LabelBlocks
 from posterior_consensus.sources.places import place_in
 from posterior_consensus.sources.samples import samples_of, weighted
 from posterior_consensus.sources.stores import are_large, in_memory, is_store, stored_draws, written
@@ -125,7 +125,7 @@ def as_partition_draws(
         if store is None and (client := client_of(labels)) is not None:
             return PartitionDraws(items, samples, canonical_blocks(labels.data, name, client))
         shape = samples.n_draws, items.n_items
-        if store is None and memory.fits(labels.nbytes / SHARE_OF_BLOCK):
+        if store is None and memory.fits(labels.nbytes / sizes.SHARE_OF_READING):
             codes, n_codes = as_codes(labels.values, name, place_in(labels))
             return PartitionDraws(items, samples, LabelsInMemory(*canonical_rows(codes.reshape(shape), n_codes)))
         blocks = LabelBlocks(labels, name)

@@ -10,8 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.ensemble.allocations import AllocationProbabilities, sampled_components
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.labels import LabelsInMemory
+from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Place, canonical_rows, first_of
 from posterior_consensus.runtime.arguments import check_flag
 from posterior_consensus.sources.places import place_in
@@ -30,12 +32,12 @@ def as_allocation_probabilities(
     component_dim: str | None = None,
     weights: Any = None,
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
-) -> AllocationProbabilities:
+) -> PartitionDraws:
     """Take soft assignments that a posterior holds: P(z_i = k | theta_t, y_i) of every draw, or their logarithms.
 
     Parameters
     ----------
-    data : InferenceData, DataTree, Dataset, DataArray, ndarray, list, dict, path or AllocationProbabilities
+    data : InferenceData, DataTree, Dataset, DataArray, ndarray, list, dict, path or PartitionDraws
         Arrays are draws x items x components or chains x draws x items x components. A path is one to a NetCDF or Zarr
         file.
     var_name : str, optional
@@ -59,7 +61,8 @@ def as_allocation_probabilities(
 
     Returns
     -------
-    AllocationProbabilities
+    PartitionDraws
+        Their part `soft` has the probabilities, and `labels` one sample from them.
 
     Raises
     ------
@@ -74,17 +77,19 @@ def as_allocation_probabilities(
     >>> import numpy as np
     >>> import posterior_consensus as pc
     >>> log_prob_z = np.log([[[0.9, 0.1], [0.5, 0.5]], [[0.2, 0.8], [0.5, 0.5]]])
-    >>> soft = pc.as_allocation_probabilities(log_prob_z)
-    >>> soft.probabilities[0]
+    >>> draws = pc.as_allocation_probabilities(log_prob_z)
+    >>> draws.soft.probabilities[0]
     array([[0.9, 0.1],
            [0.5, 0.5]])
-    >>> pc.expected_loss(soft, [0, 1], loss="binder")["expected_loss"].item()
+    >>> pc.expected_loss(draws, [0, 1], loss="binder")["expected_loss"].item()
     0.25
     """
     if log is not None:
         check_flag("log", log)
-    if isinstance(data, AllocationProbabilities):
-        return data if weights is None else replace(data, samples=weighted(data.samples, weights))
+    if isinstance(data, PairSource):
+        draws = data.as_draws()
+        draws.as_soft("`data`")
+        return draws if weights is None else replace(draws, samples=weighted(draws.samples, weights))
     values, dims, (item_dim, component_dim) = probability_array(
         data, var_name, group, sample_dims, item_dim, component_dim
     )
@@ -93,13 +98,11 @@ def as_allocation_probabilities(
     probabilities = _normalised(values.values, log, name, place_in(values))
     probabilities = probabilities.reshape(samples.n_draws, *values.shape[-2:])
     components = sampled_components(probabilities, random_seed)
-    return AllocationProbabilities(
+    return PartitionDraws(
         Items.along(values, item_dim),
         samples,
         LabelsInMemory(*canonical_rows(components, probabilities.shape[2])),
-        probabilities=probabilities,
-        components=components,
-        component_dim=component_dim,
+        AllocationProbabilities(probabilities, components, component_dim),
     )
 
 

@@ -27,7 +27,7 @@ from posterior_consensus.ensemble.partitions import smallest_dtype
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.ensemble.stored import Layout, StoredLabels, chunk_file
 from posterior_consensus.results.plain import restored_levels, storable
-from posterior_consensus.runtime import memory
+from posterior_consensus.runtime import memory, sizes
 from posterior_consensus.runtime.executor import in_order
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.sources.files import LOCK, checksum_of, locked, sign, signed
@@ -39,13 +39,12 @@ Part = tuple[npt.NDArray[np.int64], Callable[[Callable[[Labels], None]], npt.NDA
 _FORMAT = "posterior_consensus labels 2"
 _DRAWS, _UNFINISHED = "draws", "unfinished"  # in a store
 _LABELS, _ABOUT, _ITEMS = "labels", "about.nc", "items.nc"  # in its draws
-_SHARE_IN_MEMORY = 1 / 4  # of the memory budget: labels that take no more are kept there
 _TEMPORARY, _MARK = "posterior_consensus_labels_", "temporary"  # how a temporary one begins, and a file in it
 
 
 def are_large(shape: tuple[int, int], dtype: np.dtype[Any]) -> bool:
     """Whether labels that come from a disk are kept there; a fixed rule, whatever the machine has free."""
-    return shape[0] * shape[1] * dtype.itemsize > _SHARE_IN_MEMORY * memory.budget()
+    return shape[0] * shape[1] * dtype.itemsize > sizes.SHARE_HELD * memory.budget()
 
 
 def in_memory(parts: Sequence[Part], shape: tuple[int, int], dtype: np.dtype[Any]) -> LabelsInMemory:

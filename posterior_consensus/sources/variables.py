@@ -17,7 +17,7 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus.ensemble.partitions import as_array, is_partition, similarity_hint
-from posterior_consensus.runtime import memory
+from posterior_consensus.runtime import memory, sizes
 from posterior_consensus.runtime.cluster import client_for
 from posterior_consensus.sources.containers import group_dataset, is_inference_data, listing, opened
 from posterior_consensus.sources.frames import by_draw
@@ -25,7 +25,6 @@ from posterior_consensus.sources.plain_files import is_plain, read_plain
 
 _AXES = {1: "draws x items", 2: "draws x items x components"}
 _MANY_CHAINS = 16  # up to so many are usual, whatever their length
-_SHARE_READ = 1 / 4  # of the memory budget: what takes no more is read at once
 ROUNDING = 1e-3  # of sums of probabilities: float32, and files that keep a few digits
 _ONE_PARTITION = " This is one partition: where a function takes draws and a partition, the draws come first."
 _SOFT_NAMES = re.compile(r"lp_|lps$|log_?(p|prob|theta|resp|lik|weight)|resp|gamma_z|p_z|prob_z", re.IGNORECASE)
@@ -59,7 +58,7 @@ def found_labels(
 
 def is_elsewhere(variable: xr.DataArray) -> bool:
     """Whether a variable is in a file or of dask, and so large that it is read in blocks."""
-    return not variable.variable._in_memory and not memory.fits(variable.nbytes / _SHARE_READ)
+    return not variable.variable._in_memory and not memory.fits(variable.nbytes / sizes.SHARE_HELD)
 
 
 def probability_array(

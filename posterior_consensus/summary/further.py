@@ -32,7 +32,7 @@ def _some(draws: PartitionDraws) -> PartitionDraws:
     """Draws that are evenly spaced in each chain; of weighted ones some by weight, the heavy counted more than once."""
     if draws.n_draws > _DRAWS_LOOKED_AT and draws.samples.is_weighted:
         shares = (np.arange(_DRAWS_LOOKED_AT) + 0.5) / _DRAWS_LOOKED_AT
-        rows, times = np.unique(np.searchsorted(np.cumsum(draws.weights)[:-1], shares), return_counts=True)
+        rows, times = np.unique(draws.samples.at_quantiles(shares), return_counts=True)
         some = draws.take(rows)
         return replace(some, samples=some.samples.weighted(times.astype(np.float64)))
     # Every chain keeps as many draws as tell anything, if it has them.

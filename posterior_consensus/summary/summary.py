@@ -55,7 +55,7 @@ class Summary(HasLabels, display.Shown):
     ----------
     source : str
         Which draws were taken.
-    draws : PartitionDraws or AllocationProbabilities
+    draws : PartitionDraws
     consensus : ConsensusPartition
     certificate : Certificate or None
         How far the consensus can be from the least expected loss; None for a loss without a bound, where its matrices

@@ -138,7 +138,7 @@ def methods_text(summary: Summary) -> str:
         f"The posterior distribution of the partition of {counted(summary.draws.n_items, 'item')} was represented "
         f"by {_draws(summary)}."
     )
-    if not summary.draws.labels_are_sure:
+    if summary.draws.soft is not None:
         first = first[:-1] + ", " + (_GIVEN if best.loss.as_binder() else _SAMPLED)
     how = "by greedy search [dahl2022]" if best.method == "greedy" else f"by the method {best.method!r}"
     report, has, and_ = ("We report the", ":", ", with") if diagnosis.status != "disagree" else ("The", " has", " and")

@@ -27,9 +27,9 @@ def test_probabilities_are_those_of_a_random_companion(known, new):
     for t in range(30):
         for i in range(3):
             for k in range(4):
-                companions = PARTITION[known.components[t] == k]
+                companions = PARTITION[known.soft.components[t] == k]
                 shares = np.bincount(companions, minlength=3) / companions.size if companions.size else np.zeros(3)
-                joins = known.weights[t] * new.probabilities[t, i, k]
+                joins = known.weights[t] * new.soft.probabilities[t, i, k]
                 expected[i, :3] += joins * shares
                 expected[i, 3] += joins * (companions.size == 0)
     assert_allclose(predicted["probability"].values, expected[:, :3], atol=1e-14)
@@ -52,6 +52,7 @@ def test_bad_arguments(known, new):
         lambda x: pc.predict_allocation(x, known, partition=PARTITION), fewer, ValueError, ["`new`", "29 x 4", "30 x 4"]
     )
     labels = known.labels
-    check(lambda x: pc.predict_allocation(x, known, partition=PARTITION), labels, TypeError, ["`new`", "ndarray"])
-    check(lambda x: pc.predict_allocation(new, x, partition=PARTITION), labels, TypeError, ["`known`", "ndarray"])
+    for name, of in (("new", (labels, known)), ("known", (new, labels))):
+        with pytest.raises(TypeError, match=f"`{name}` needs soft assignments"):
+            pc.predict_allocation(*of, partition=PARTITION)
     check(lambda x: pc.predict_allocation(new, known, partition=x), [0, 1], ValueError, ["partition", "6", "2"])

@@ -222,7 +222,7 @@ def test_probabilities_of_zero_and_single_precision():
 def test_probabilities_without_labels_and_their_own_dimension():
     posterior = switched(truth_of(4))
     soft = soft_of(posterior)
-    p = soft.probabilities.reshape(CHAINS, DRAWS, TRUTH.size, 4)
+    p = soft.soft.probabilities.reshape(CHAINS, DRAWS, TRUTH.size, 4)
     posterior = posterior.drop_vars("z").assign(lp=(("chain", "draw", "obs", "part"), np.log(p)))
     found = pc.relabel(posterior, TRUTH, component_dim=BOTH, allocations=soft)
     np.testing.assert_array_equal(found["mu"].values.round(), [[[0, 10, 20, 30]] * DRAWS] * CHAINS)
@@ -394,8 +394,8 @@ def test_probabilities_that_do_not_fit_are_refused():
     def relabelled(**arguments):
         return pc.relabel(posterior, TRUTH, **{"component_dim": BOTH, "allocations": soft} | arguments)
 
-    with pytest.raises(TypeError, match="`allocations` must be AllocationProbabilities or None; got ndarray"):
-        relabelled(allocations=soft.probabilities)
+    with pytest.raises(TypeError, match="`allocations` needs soft assignments; got draws of labels"):
+        relabelled(allocations=soft.labels)
     with pytest.raises(ValueError, match="`allocations` must be of the 4 components of 'component'; got .* of 6"):
         relabelled(allocations=soft_of(switched(truth_of(6))))
     with pytest.raises(ValueError, match="`allocations` must be of the same draws as the posterior, 10; got 8"):

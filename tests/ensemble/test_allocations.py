@@ -50,9 +50,9 @@ def binder_given_draw(p, partition):
 def test_stored_forms(p, dtype, kind):
     stored = {"probabilities": p, "log": np.log(p), "shifted log": np.log(p) - 40, "scaled": 3 * p}[kind]
     soft = pc.as_allocation_probabilities(stored.astype(dtype), log=False if kind == "scaled" else None)
-    assert soft.probabilities.dtype == dtype
-    assert_allclose(soft.probabilities, p.reshape(80, 7, 3), atol=1e-5 if dtype == np.float32 else 1e-14)
-    assert soft.n_components == 3 and len(soft.samples.chains) == 2
+    assert soft.soft.probabilities.dtype == dtype
+    assert_allclose(soft.soft.probabilities, p.reshape(80, 7, 3), atol=1e-5 if dtype == np.float32 else 1e-14)
+    assert soft.soft.n_components == 3 and len(soft.samples.chains) == 2
 
 
 def test_similarity_is_the_mean_of_products(p, soft):
@@ -78,19 +78,21 @@ def test_sampled_labels_have_the_probabilities(p, soft):
     counts = np.zeros((80, 7, 3))
     for seed in range(400):
         again = pc.as_allocation_probabilities(p, random_seed=seed)
-        counts += np.eye(3)[again.components]
-    z = (counts / 400 - soft.probabilities) / np.sqrt(soft.probabilities * (1 - soft.probabilities) / 400)
+        counts += np.eye(3)[again.soft.components]
+    z = (counts / 400 - soft.soft.probabilities) / np.sqrt(
+        soft.soft.probabilities * (1 - soft.soft.probabilities) / 400
+    )
     assert np.abs(z).max() < 5 and 0.9 < z.std() < 1.1
 
 
 def test_a_sample_is_made_of_plain_draws(soft):
     one, same, other = soft.sample(3), soft.sample(3), soft.sample(4)
-    assert type(one) is pc.PartitionDraws
+    assert one.soft is None
     assert_array_equal(one.labels, same.labels)
     assert (one.labels != other.labels).any()
     assert_array_equal(one.samples.chain, soft.samples.chain)
     assert all(len(np.unique(row)) == k for row, k in zip(one.labels, one.n_clusters, strict=True))
-    for row, components in zip(soft.labels, soft.components, strict=True):
+    for row, components in zip(soft.labels, soft.soft.components, strict=True):
         assert_array_equal(np.equal.outer(row, row), np.equal.outer(components, components))
 
 
@@ -98,7 +100,7 @@ def test_components_without_probability_are_never_sampled(rng):
     p = np.zeros((500, 4, 5))
     p[..., 1], p[..., 3] = 0.25, 0.75
     soft = pc.as_allocation_probabilities(p)
-    assert set(np.unique(soft.components)) == {1, 3}
+    assert set(np.unique(soft.soft.components)) == {1, 3}
 
 
 @pytest.mark.parametrize("a", [1.0, 0.4, 1.6])
@@ -136,12 +138,12 @@ def test_items_of_equal_samples_are_not_merged(soft):
     """Labels of a sample may agree in every draw although the probabilities do not."""
     together, apart, signature = pair_costs(soft, pc.binder())
     assert_array_equal(signature, np.arange(7))
-    assert_allclose(apart / soft.n_draws, similarity(soft.probabilities) - np.eye(7), atol=1e-13)
+    assert_allclose(apart / soft.n_draws, similarity(soft.soft.probabilities) - np.eye(7), atol=1e-13)
     assert together.shape == (7, 7)
 
 
 def test_items_and_spectra_use_the_probabilities(soft):
-    psm = similarity(soft.probabilities)
+    psm = similarity(soft.soft.probabilities)
     labels = np.array([0, 0, 0, 1, 1, 2, 2])
     items = pc.item_uncertainty(soft, labels)
     for i in range(7):
@@ -165,7 +167,7 @@ def test_methods_take_them(soft, method, loss):
 
 def test_every_function_takes_them(soft):
     best = pc.consensus_partition(soft, random_seed=1)
-    assert pc.as_allocation_probabilities(soft) is soft and pc.as_partition_draws(soft).labels_are_sure
+    assert pc.as_allocation_probabilities(soft) is soft and pc.as_partition_draws(soft).soft is None
     ball = pc.credible_ball(soft, best)
     assert_array_equal(ball.distances, pc.credible_ball(soft.labels, best).distances)
     assert pc.consensus.refine_partition(soft, best).shape == (7,)
@@ -182,17 +184,17 @@ def dataset(**variables):
 def test_found_without_a_name(p, rng):
     wide = rng.normal(size=(2, 40, 7, 3))
     data = dataset(mu=(("chain", "draw", "obs", "feature"), wide), q=(DIMS, p))
-    assert_allclose(pc.as_allocation_probabilities(data).probabilities, p.reshape(80, 7, 3))
+    assert_allclose(pc.as_allocation_probabilities(data).soft.probabilities, p.reshape(80, 7, 3))
     first = dataset(q=(("chain", "draw", "component", "obs"), p.swapaxes(2, 3)))
     found = pc.as_allocation_probabilities(first)
-    assert (found.items.dim, found.component_dim) == ("obs", "component")
-    assert_allclose(found.probabilities, p.reshape(80, 7, 3))
+    assert (found.items.dim, found.soft.component_dim) == ("obs", "component")
+    assert_allclose(found.soft.probabilities, p.reshape(80, 7, 3))
     named = dataset(mu=(("chain", "draw", "obs", "feature"), wide), lp_z=(DIMS, np.log(p) + wide[..., :1]))
-    assert_allclose(pc.as_allocation_probabilities(named).probabilities, p.reshape(80, 7, 3))
+    assert_allclose(pc.as_allocation_probabilities(named).soft.probabilities, p.reshape(80, 7, 3))
     by_name = pc.as_allocation_probabilities({"q": p, "w": p[..., 0, :]})
-    assert_allclose(by_name.probabilities, found.probabilities)
+    assert_allclose(by_name.soft.probabilities, found.soft.probabilities)
     sampled = first.stack(sample=("chain", "draw"))
-    assert_allclose(pc.as_allocation_probabilities(sampled).probabilities, found.probabilities)
+    assert_allclose(pc.as_allocation_probabilities(sampled).soft.probabilities, found.soft.probabilities)
 
 
 def test_one_component_is_certain():
@@ -258,7 +260,7 @@ def membership_by_trying_all(soft, labels):
     """Membership by the definition: every way of giving each cluster a component of its own is tried."""
     n_clusters = max(labels) + 1
     total = np.zeros((soft.n_items, n_clusters))
-    for w, p in zip(soft.weights, soft.probabilities, strict=True):
+    for w, p in zip(soft.weights, soft.soft.probabilities, strict=True):
         p = np.hstack([p, np.zeros((len(p), max(0, n_clusters - p.shape[1])))])
         shared = [
             [sum(p[i, k] for i in range(len(p)) if labels[i] == c) for k in range(p.shape[1])]

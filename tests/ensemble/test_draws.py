@@ -433,8 +433,8 @@ def test_chosen_allocation_probabilities_keep_theirs(rng):
     p = rng.dirichlet(np.ones(3), (2, 5, 4))
     soft = pc.as_allocation_probabilities(p)
     found = soft.isel(draw=slice(3, None))
-    assert_array_equal(found.probabilities, soft.probabilities[[3, 4, 8, 9]])
-    assert_array_equal(found.components, soft.components[[3, 4, 8, 9]])
+    assert_array_equal(found.soft.probabilities, soft.soft.probabilities[[3, 4, 8, 9]])
+    assert_array_equal(found.soft.components, soft.soft.components[[3, 4, 8, 9]])
 
 
 @pytest.mark.parametrize(
@@ -457,5 +457,5 @@ def test_draws_in_a_notebook(z, rng):
     shown = pc.as_partition_draws(z.rename(obs="<obs>"))._repr_html_()
     assert "<strong>PartitionDraws</strong>" in shown and "2 of 6 draws" in shown and "4 (&lt;obs&gt;)" in shown
     soft = pc.as_allocation_probabilities(rng.dirichlet(np.ones(3), (5, 4)))
-    assert "<strong>AllocationProbabilities</strong>" in soft._repr_html_() and "(one sample)" in repr(soft)
+    assert "<strong>PartitionDraws</strong>" in soft._repr_html_() and "(one sample)" in repr(soft)
     assert "3 components (component)" in soft._repr_html_()

@@ -13,7 +13,7 @@ import pytest
 import posterior_consensus as pc
 from posterior_consensus.ensemble.dask_labels import DaskLabels
 from posterior_consensus.ensemble.labels import LabelsInMemory
-from posterior_consensus.runtime import cluster, executor
+from posterior_consensus.runtime import cluster, executor, sizes
 from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.search import scale
 from tests.ensembles import noisy_draws
@@ -47,7 +47,7 @@ def client():
 @pytest.fixture
 def sends_all(monkeypatch):
     """Let the smallest work be worth sending."""
-    monkeypatch.setattr(cluster, "WORTH_SENDING", 0)
+    monkeypatch.setattr(sizes, "LABELS_WORTH_SENDING", 0)
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def answers(draws):
 
 def test_answers_are_those_of_one_machine(client, labels, monkeypatch):
     here = answers(pc.as_partition_draws(labels))
-    monkeypatch.setattr(cluster, "WORTH_SENDING", 0)
+    monkeypatch.setattr(sizes, "LABELS_WORTH_SENDING", 0)
     draws = pc.as_partition_draws(persisted(client, labels))
     assert isinstance(draws.drawn, DaskLabels)
     for one, other in zip(here, answers(draws), strict=True):
@@ -103,7 +103,7 @@ def test_a_search_in_blocks_is_that_of_one_machine(client, labels, monkeypatch):
     monkeypatch.setattr(scale, "_ITEMS", 100)
     here = pc.as_partition_draws(labels)
     one = [pc.consensus_partition(here, loss=loss, random_seed=1, progressbar=False) for loss in ("vi", "nvi")]
-    monkeypatch.setattr(cluster, "WORTH_SENDING", 0)
+    monkeypatch.setattr(sizes, "LABELS_WORTH_SENDING", 0)
     there = pc.as_partition_draws(persisted(client, labels))
     read = DaskLabels.values.func
 
@@ -126,7 +126,7 @@ def test_a_search_in_blocks_is_that_of_one_machine(client, labels, monkeypatch):
 
 def test_summarize_takes_a_client(client, labels, monkeypatch):
     one = pc.summarize(labels[:, :, :300], random_seed=1, progressbar=False)
-    monkeypatch.setattr(cluster, "WORTH_SENDING", 0)
+    monkeypatch.setattr(sizes, "LABELS_WORTH_SENDING", 0)
     other = pc.summarize(persisted(client, labels[:, :, :300]), random_seed=1, progressbar=False, client=client)
     assert one.findings() == other.findings()
     np.testing.assert_array_equal(one.answers.partitions, other.answers.partitions)
@@ -136,7 +136,7 @@ def test_small_work_stays_here(client, labels):
     assert isinstance(pc.as_partition_draws(persisted(client, labels)).drawn, LabelsInMemory)
     with Executor(-1, None, labels.size) as calls:
         assert calls._workers is None
-    assert cluster.client_for(cluster.WORTH_SENDING) is client
+    assert cluster.client_for(sizes.LABELS_WORTH_SENDING) is client
     assert client.submit(cluster.client_for, 1e12).result() is None  # a call on a worker has that worker
 
 

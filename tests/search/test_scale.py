@@ -8,12 +8,11 @@ import pytest
 
 import posterior_consensus as pc
 from posterior_consensus.consensus.greedy import greedy
-from posterior_consensus.consensus.perturbation import blocks
 from posterior_consensus.ensemble import labels as labels_module
 from posterior_consensus.ensemble.labels import LabelsInMemory
 from posterior_consensus.losses import LOSSES
 from posterior_consensus.losses.lookup import as_loss
-from posterior_consensus.runtime import executor
+from posterior_consensus.runtime import executor, sizes
 from posterior_consensus.search import scale
 from tests import reference
 from tests.ensembles import noisy_draws
@@ -29,9 +28,9 @@ def lowered(monkeypatch):
     def lower(items=40, draws=30, size=BLOCKS[0]):
         monkeypatch.setattr(scale, "_ITEMS", items)
         monkeypatch.setattr(scale, "_DRAWS", draws)
-        monkeypatch.setattr(blocks, "_LABELS_READ_IN_BLOCKS", 1)
+        monkeypatch.setattr(sizes, "LABELS_OF_LARGE_MODEL", 1)
         monkeypatch.setattr(labels_module, "ALIGNED", size[0])
-        monkeypatch.setattr(labels_module, "_LABELS_IN_BLOCK", size[1])
+        monkeypatch.setattr(sizes, "LABELS_IN_BLOCK", size[1])
 
     return lower
 

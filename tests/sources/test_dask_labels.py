@@ -9,11 +9,10 @@ import pytest
 import xarray as xr
 
 import posterior_consensus as pc
-from posterior_consensus.ensemble import dask_labels
 from posterior_consensus.ensemble.dask_labels import DaskLabels, canonical_blocks
 from posterior_consensus.ensemble.labels import LabelsInMemory
 from posterior_consensus.kernels import ensemble
-from posterior_consensus.runtime import cluster
+from posterior_consensus.runtime import sizes
 from tests.ensembles import noisy_draws
 
 da = pytest.importorskip("dask.array")
@@ -44,7 +43,7 @@ def client():
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """Blocks of 256 items."""
-    monkeypatch.setattr(dask_labels, "_LABELS_IN_BLOCK", 256 * N_DRAWS)
+    monkeypatch.setattr(sizes, "LABELS_IN_CLUSTER_BLOCK", 256 * N_DRAWS)
 
 
 @pytest.fixture(scope="module")
@@ -102,12 +101,12 @@ def test_some_items_and_some_draws(client, labels, rng):
     np.testing.assert_array_equal(there.of_items(at).values, here.of_items(at).values)
 
 
-@pytest.mark.parametrize("least", [0, cluster.WORTH_SENDING])
+@pytest.mark.parametrize("least", [0, sizes.LABELS_WORTH_SENDING])
 def test_variables_of_dask_are_taken_where_they_are_large(client, labels, least, monkeypatch):
     given = labels.astype(np.int64).reshape(2, 15, N_ITEMS)
     array = xr.DataArray(da.from_array(given, chunks=(1, 5, 300)), dims=("chain", "draw", "obs"), name="z")
     expected = pc.expected_loss(given, np.arange(N_ITEMS) % 3)
-    monkeypatch.setattr(cluster, "WORTH_SENDING", least)
+    monkeypatch.setattr(sizes, "LABELS_WORTH_SENDING", least)
     for data in (array, array.to_dataset(), array.data, array.transpose("obs", ...)):
         draws = pc.as_partition_draws(data)
         assert isinstance(draws.drawn, LabelsInMemory if least else DaskLabels)

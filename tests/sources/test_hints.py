@@ -274,8 +274,8 @@ def test_swapped_components_are_noticed_by_their_sums(log, given):
 
 def test_components_before_items():
     soft = pc.as_allocation_probabilities(SOFT.swapaxes(2, 3))
-    assert (soft.items.dim, soft.component_dim) == ("item", "component")
-    np.testing.assert_array_equal(soft.probabilities, pc.as_allocation_probabilities(SOFT).probabilities)
+    assert (soft.items.dim, soft.soft.component_dim) == ("item", "component")
+    np.testing.assert_array_equal(soft.soft.probabilities, pc.as_allocation_probabilities(SOFT).soft.probabilities)
 
 
 def test_items_are_no_components():

@@ -67,9 +67,9 @@ def over_items(values):
 
 
 def check(soft, wanted, atol=1e-10):
-    assert isinstance(soft, pc.AllocationProbabilities)
-    assert soft.probabilities.dtype == np.float64
-    assert_allclose(soft.probabilities, wanted, rtol=0, atol=atol)
+    assert isinstance(soft.soft, pc.AllocationProbabilities)
+    assert soft.soft.probabilities.dtype == np.float64
+    assert_allclose(soft.soft.probabilities, wanted, rtol=0, atol=atol)
     assert np.ptp(wanted, axis=(0, 1)).min() > 1e-3  # the case would show a wrong component, item or draw
 
 
@@ -99,12 +99,12 @@ def test_normal_mixture_and_its_names(normal_mixture):
     model, idata, wanted = normal_mixture
     soft = pc.allocation_probabilities(model, idata, random_seed=4)
     check(soft, wanted)
-    assert (soft.items.dim, soft.component_dim) == ("obs", "component")
+    assert (soft.items.dim, soft.soft.component_dim) == ("obs", "component")
     assert soft.items.coords["obs"].values.tolist() == list("abcdefg")
     assert soft.samples.chain.tolist() == [1, 1, 1, 4, 4, 4]
     assert soft.samples.draw.tolist() == [10, 20, 30, 10, 20, 30]
     again = pc.allocation_probabilities(model, idata, var_name="y", random_seed=4)
-    assert_array_equal(again.components, soft.components)
+    assert_array_equal(again.soft.components, soft.soft.components)
 
 
 def test_containers(normal_mixture, arviz, tmp_path):
@@ -138,7 +138,7 @@ def test_what_is_not_needed_may_be_missing_or_broken(pm, y, rng):
     soft = pc.allocation_probabilities(model, idata)
     wanted = stats.norm.logpdf(y[:, np.newaxis], over_items(mu), sigma[:, :, np.newaxis, np.newaxis])
     check(soft, expected(1 / K, wanted))
-    assert (soft.items.dim, soft.component_dim) == ("y_dim_0", "component")
+    assert (soft.items.dim, soft.soft.component_dim) == ("y_dim_0", "component")
 
 
 def test_different_families(pm, y, rng):
@@ -152,7 +152,7 @@ def test_different_families(pm, y, rng):
     first, second = stats.norm.logpdf(y, at[..., 0], 0.7), stats.t.logpdf(y, 3, at[..., 1], 2.0)
     # Of PyMC's small constants, such as nu, some are of single precision.
     check(soft, expected(over_items(w), np.stack([first, second], axis=-1)), atol=1e-8)
-    assert soft.component_dim == "kind"
+    assert soft.soft.component_dim == "kind"
 
 
 def test_one_batched_component(pm, rng):
@@ -180,7 +180,7 @@ def test_batched_multivariate_normal(pm, rng, shared):
     stored = posterior(w=w, mean=mean[:, :, 0] if one_mean else mean, factor=factor[:, :, 0] if one_factor else factor)
     soft = pc.allocation_probabilities(model, stored)
     check(soft, expected(over_items(w), mvn(data, mean, factor)))
-    assert soft.component_dim == "component"
+    assert soft.soft.component_dim == "component"
 
 
 def test_list_of_multivariate_normals_with_lkj(pm, rng):
@@ -227,7 +227,7 @@ def test_mixture_of_regressions_with_weights_by_covariates(pm, y, rng):
 
     soft = pc.allocation_probabilities(model, idata)
     check(soft, wanted(x, y))
-    assert (soft.items.dim, soft.component_dim) == ("obs", "expert")
+    assert (soft.items.dim, soft.soft.component_dim) == ("obs", "expert")
     new_x, new_y = rng.normal(size=4), rng.normal(size=4)
     for values in (new_y, new_y[:1]):
         with pytest.raises(ValueError, match=r"`observed` must go with .*value for each item.* with pm\.set_data"):
@@ -366,9 +366,9 @@ def test_inflated_and_hurdle_only_when_named(pm, rng):
     ):
         pc.allocation_probabilities(model, idata)
     soft = pc.allocation_probabilities(model, idata, var_name="counts")
-    assert_allclose(soft.probabilities, inflated, rtol=0, atol=1e-10)
+    assert_allclose(soft.soft.probabilities, inflated, rtol=0, atol=1e-10)
     hurdle = pc.allocation_probabilities(model, idata, var_name="amount")
-    assert_array_equal(hurdle.probabilities, np.broadcast_to([[1, 0], [0, 1], [0, 1]], (6, 3, 2)))
+    assert_array_equal(hurdle.soft.probabilities, np.broadcast_to([[1, 0], [0, 1], [0, 1]], (6, 3, 2)))
 
 
 def test_new_observations(normal_mixture, rng):
@@ -379,7 +379,7 @@ def test_new_observations(normal_mixture, rng):
     check(soft, expected(w, stats.norm.logpdf(new[:, np.newaxis], mu, sigma)))
     assert soft.items.dim == "obs"
     assert "obs" not in soft.items.coords  # the model's names are those of other items
-    assert soft.component_dim == "component"
+    assert soft.soft.component_dim == "component"
 
 
 def test_potentials_do_not_matter(pm, y, rng):
@@ -403,7 +403,7 @@ def test_repeated_draws_are_computed_once(normal_mixture, monkeypatch):
     soft = pc.allocation_probabilities(model, repeated)
     assert len(calls) == 4
     wanted = wanted.reshape(CHAINS, DRAWS, N, K)[:, [0, 0, 1, 1, 1]].reshape(-1, N, K)
-    assert_allclose(soft.probabilities, wanted, rtol=0, atol=1e-10)
+    assert_allclose(soft.soft.probabilities, wanted, rtol=0, atol=1e-10)
 
 
 def test_numba_and_numpy_agree(normal_mixture, monkeypatch):
@@ -423,11 +423,11 @@ def test_memory(normal_mixture, monkeypatch):
     model, idata, wanted = normal_mixture
     size = CHAINS * DRAWS * N * K
     monkeypatch.setenv("POSTERIOR_CONSENSUS_MEMORY", f"{16 * size}")
-    assert pc.allocation_probabilities(model, idata).probabilities.dtype == np.float64
+    assert pc.allocation_probabilities(model, idata).soft.probabilities.dtype == np.float64
     monkeypatch.setenv("POSTERIOR_CONSENSUS_MEMORY", f"{16 * size - 1}")
     single = pc.allocation_probabilities(model, idata)
-    assert single.probabilities.dtype == np.float32
-    assert_allclose(single.probabilities, wanted, rtol=0, atol=1e-6)
+    assert single.soft.probabilities.dtype == np.float32
+    assert_allclose(single.soft.probabilities, wanted, rtol=0, atol=1e-6)
     monkeypatch.setenv("POSTERIOR_CONSENSUS_MEMORY", f"{8 * size - 1}")
     with pytest.raises(MemoryError, match=r"Two copies of 6 x 7 x 3 prob.* would take 1.01 KB .* Thin the draws"):
         pc.allocation_probabilities(model, idata)

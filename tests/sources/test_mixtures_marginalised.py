@@ -48,7 +48,7 @@ def test_label_shared_by_two_variables(pm, rng, named, monkeypatch):
     log_density = log_density + stats.poisson.logpmf(counts[:, np.newaxis], np.exp(over_items(rate)))
     soft = pc.allocation_probabilities(marginal, idata)
     check(soft, expected(over_items(w), log_density))
-    assert (soft.items.dim, soft.component_dim) == ("obs" if named else "z_dim_0", "component")
+    assert (soft.items.dim, soft.soft.component_dim) == ("obs" if named else "z_dim_0", "component")
     if named:
         assert soft.items.coords["obs"].values.tolist() == list("abcdefg")
     assert_array_equal(soft.samples.draw, [10, 20, 30] * 2)

@@ -153,11 +153,11 @@ def test_numpy_files(tmp_path):
     p = np.random.default_rng(1).dirichlet(np.ones(2), (2, 9, 4))
     np.save(tmp_path / "p.npy", p)
     assert_array_equal(
-        pc.as_allocation_probabilities(tmp_path / "p.npy").probabilities,
-        pc.as_allocation_probabilities(p).probabilities,
+        pc.as_allocation_probabilities(tmp_path / "p.npy").soft.probabilities,
+        pc.as_allocation_probabilities(p).soft.probabilities,
     )
     summary = pc.summarize(tmp_path / "p.npy", random_seed=1, progressbar=False)
-    assert isinstance(summary.draws, pc.AllocationProbabilities)
+    assert isinstance(summary.draws.soft, pc.AllocationProbabilities)
 
 
 BAD = {

@@ -73,7 +73,7 @@ def test_probabilities_are_read_once(variables):
     dataset, counted = stored_elsewhere(variables, ["p", "mu", "y_hat"])
     soft = pc.as_allocation_probabilities(dataset)
     assert reads(counted) == {"p": 3 * N_ITEMS + DRAWS * N_ITEMS * 3, "mu": 0, "y_hat": 30 * 40}
-    assert soft.probabilities.shape == (DRAWS, N_ITEMS, 3)
+    assert soft.soft.probabilities.shape == (DRAWS, N_ITEMS, 3)
     named, counted = stored_elsewhere(variables, ["p", "mu", "y_hat"])
     pc.as_allocation_probabilities(named, "p")
     assert reads(counted) == {"p": DRAWS * N_ITEMS * 3, "mu": 0, "y_hat": 0}

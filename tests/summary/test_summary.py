@@ -32,10 +32,10 @@ def summary(posterior_tree):
 
 
 def test_soft_assignments_are_preferred_to_labels_drawn_from_them(posterior_tree, summary):
-    assert isinstance(summary.draws, pc.AllocationProbabilities)
+    assert isinstance(summary.draws.soft, pc.AllocationProbabilities)
     assert summary.source == "soft assignments `lp_z`; the labels `z` are drawn from them"
     labels = pc.summarize(posterior_tree, "z", random_seed=1)
-    assert labels.source == "labels `z`" and type(labels.draws) is pc.PartitionDraws
+    assert labels.source == "labels `z`" and labels.draws.soft is None
     named = pc.summarize(posterior_tree, "lp_z", random_seed=1)
     assert named.source == "soft assignments `lp_z`"
     assert pc.summarize(without(posterior_tree, "lp_z"), random_seed=1).source == "labels `z`"
@@ -324,7 +324,7 @@ def test_soft_assignments_without_a_container(rng, kind):
     p = rng.dirichlet(np.ones(3), size=(2, 20, 6))
     data = {"array": p, "DataArray": xr.DataArray(p, dims=DIMS), "dict": {"p": p, "w": p[:, :, 0]}}[kind]
     summary = pc.summarize(data, "p" if kind == "dict" else None, random_seed=1)
-    assert isinstance(summary.draws, pc.AllocationProbabilities)
+    assert isinstance(summary.draws.soft, pc.AllocationProbabilities)
 
 
 @pytest.mark.parametrize("loss", ["vi", "binder"])

@@ -14,21 +14,19 @@ from scipy.special import logsumexp
 
 from posterior_consensus.ensemble.labels import DrawnLabels
 from posterior_consensus.kernels import ensemble, perturbation
-from posterior_consensus.runtime import memory
+from posterior_consensus.runtime import memory, sizes
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.intp]
 
-_LABELS_READ_IN_BLOCKS = 2**27  # as many or more
 _BITS = 53  # of a float
-_SHARE_OF_TABLE = 1 / 32  # of the memory budget: each block has a table of its own
 
 
 def is_large(drawn: DrawnLabels, n_clusters: int) -> bool:
     """Whether labels are read in blocks, by sizes alone."""
-    small_tables = memory.fits(8 * int(drawn.starts[-1]) * n_clusters / _SHARE_OF_TABLE)
-    return drawn.n_items * drawn.n_draws >= _LABELS_READ_IN_BLOCKS and small_tables
+    small_tables = memory.fits(8 * int(drawn.starts[-1]) * n_clusters / sizes.SHARE_OF_MODEL_TABLE)
+    return drawn.n_items * drawn.n_draws >= sizes.LABELS_OF_LARGE_MODEL and small_tables
 
 
 def differ(drawn: DrawnLabels) -> bool:

@@ -34,8 +34,13 @@ class Draws(NamedTuple):
     @property
     def n_items(self) -> int:
         """Number of items."""
-        n_items: int = self.labels.n_items if isinstance(self.labels, DrawnLabels) else self.labels.shape[1]
+        drawn = self.in_blocks()
+        n_items: int = self.labels.shape[1] if drawn is None else drawn.n_items
         return n_items
+
+    def in_blocks(self) -> DrawnLabels | None:
+        """The labels where they are read in blocks; None where they are an array."""
+        return self.labels if isinstance(self.labels, DrawnLabels) else None
 
 
 class Parameters(NamedTuple):
@@ -76,10 +81,12 @@ def maximise(draws: Draws, memberships: Floats, noise: Floats | None, table: Flo
     n_items, n_clusters = memberships.shape
     size = _BYTES_A_CELL * int(draws.starts[-1]) * n_clusters
     memory.check(size, f"The perturbation model of {n_clusters} clusters", "Thin the draws, or ask for fewer clusters.")
-    if table is None and isinstance(draws.labels, DrawnLabels):
-        table = blocks.table(draws.labels, memberships)
-    elif table is None:
-        table = ensemble.scatter(draws.labels, draws.starts, memberships)
+    if table is None:
+        drawn = draws.in_blocks()
+        if drawn is None:
+            table = ensemble.scatter(draws.labels, draws.starts, memberships)
+        else:
+            table = blocks.table(drawn, memberships)
     matches, entropies, agreement = _matches(draws, table, noise)
     n_labels = np.maximum(draws.n_labels, n_clusters)
     noise = _noise(draws, np.minimum(agreement, n_items), n_labels, n_items)
@@ -94,8 +101,8 @@ def expect(draws: Draws, parameters: Parameters) -> State:
     n_labels = np.maximum(draws.n_labels, shares.size)
     weights = draws.counts * agreement_gain(noise, n_labels)
     table = None
-    if isinstance(draws.labels, DrawnLabels):
-        memberships, totals, table = blocks.expectation(draws.labels, weights, matches, np.log(shares))
+    if (drawn := draws.in_blocks()) is not None:
+        memberships, totals, table = blocks.expectation(drawn, weights, matches, np.log(shares))
     else:
         votes = ensemble.gather(draws.labels, draws.starts, weights, matches)
         votes += np.log(shares)
@@ -133,8 +140,8 @@ def held_out_memberships(draws: Draws, state: State) -> Floats:
     parameters = maximise(draws, state.memberships, state.parameters.noise, state.table)
     gains = agreement_gain(parameters.noise, np.maximum(draws.n_labels, parameters.shares.size))
     arguments = draws.counts, gains, parameters.matches, state.memberships
-    if isinstance(draws.labels, DrawnLabels):
-        votes = blocks.held_out_votes(draws.labels, *arguments)
+    if (drawn := draws.in_blocks()) is not None:
+        votes = blocks.held_out_votes(drawn, *arguments)
     else:
         votes = perturbation.held_out_votes(draws.labels, draws.starts, *arguments)
     logits = votes + np.log(parameters.shares)

@@ -17,7 +17,6 @@ from posterior_consensus.consensus.perturbation.em import (
     held_out_memberships,
     maximise,
 )
-from posterior_consensus.ensemble.labels import DrawnLabels
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.search.scale import some_labels
 
@@ -85,8 +84,8 @@ def sample_of_items(draws: Draws, rows: npt.NDArray[np.intp], rng: np.random.Gen
     """Some items, or all if there are few; those of small clusters in draws `rows` are more likely to be among them."""
     if draws.n_items <= _ITEMS:
         return np.arange(draws.n_items)
-    if isinstance(draws.labels, DrawnLabels):
-        rarity = blocks.rarity(draws.labels, rows, draws.counts[rows])
+    if (drawn := draws.in_blocks()) is not None:
+        rarity = blocks.rarity(drawn, rows, draws.counts[rows])
     else:
         labels, starts, _, _, counts, _ = some_draws(draws, rows)
         sizes = ensemble.scatter(labels, starts, np.ones((draws.n_items, 1)))
@@ -98,8 +97,8 @@ def some_items(draws: Draws, items: npt.NDArray[np.intp]) -> Draws:
     """Some items of all draws; clusters may be empty there."""
     if items.size == draws.n_items:
         return draws
-    if isinstance(draws.labels, DrawnLabels):
-        return draws._replace(labels=some_labels(draws.labels, items, np.arange(draws.counts.size)))
+    if (drawn := draws.in_blocks()) is not None:
+        return draws._replace(labels=some_labels(drawn, items, np.arange(draws.counts.size)))
     return draws._replace(labels=np.ascontiguousarray(draws.labels[:, items]))
 
 

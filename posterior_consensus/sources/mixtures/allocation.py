@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from posterior_consensus.ensemble.allocations import AllocationProbabilities
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.runtime.arguments import as_generator
 from posterior_consensus.sources.containers import group_dataset, is_inference_data, opened
 from posterior_consensus.sources.mixtures.density import joint_log_density, takes_a_solver_per_item
@@ -30,7 +30,7 @@ def allocation_probabilities(
     observed: Any = None,
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
     progressbar: bool = True,
-) -> AllocationProbabilities:
+) -> PartitionDraws:
     """Allocation probabilities of a mixture from its PyMC model and a posterior without labels.
 
     Parameters
@@ -58,8 +58,8 @@ def allocation_probabilities(
 
     Returns
     -------
-    AllocationProbabilities
-        Items and components are named as in the model.
+    PartitionDraws
+        With the part `soft`; items and components are named as in the model.
 
     Raises
     ------
@@ -100,8 +100,8 @@ def allocation_probabilities(
     ...     mu = pm.Normal("mu", 0.0, 3.0, shape=2)
     ...     y = pm.NormalMixture("y", w=[0.5, 0.5], mu=mu, sigma=1.0, observed=[-1.0, 0.2, 1.0], dims="star")
     >>> idata = xr.Dataset({"mu": (("chain", "draw", "component"), [[[-1.0, 1.0], [1.0, -1.0]]])})
-    >>> soft = pc.allocation_probabilities(model, idata)  # doctest: +SKIP
-    >>> soft.probabilities[0].round(3)  # doctest: +SKIP
+    >>> draws = pc.allocation_probabilities(model, idata)  # doctest: +SKIP
+    >>> draws.soft.probabilities[0].round(3)  # doctest: +SKIP
     array([[0.881, 0.119],
            [0.401, 0.599],
            [0.119, 0.881]])

@@ -1,0 +1,54 @@
+"""Functions for :meth:`DrawnLabels.map_blocks`: what draws compute of a block of items, here or on workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus.ensemble.items import Floats
+from posterior_consensus.ensemble.labels import Result
+from posterior_consensus.kernels import ensemble
+
+
+def as_they_are(labels: npt.NDArray[Any], items: slice) -> npt.NDArray[Any]:
+    """The labels, those of each draw in one piece of memory."""
+    return np.ascontiguousarray(labels)
+
+
+def similarity_rows(labels: npt.NDArray[Any], items: slice, weights: Floats, chosen: npt.NDArray[Any]) -> Floats:
+    """Similarities of chosen items to these, as sums of weights."""
+    rows: Floats = ensemble.similarity_rows(np.ascontiguousarray(labels), weights, chosen)
+    return rows
+
+
+def gather(
+    labels: npt.NDArray[Any], items: slice, starts: npt.NDArray[np.int64], weights: Floats, table: npt.NDArray[Any]
+) -> Floats:
+    """Sums over draws of the rows of a table that the items have."""
+    sums: Floats = ensemble.gather(np.ascontiguousarray(labels), starts, weights, table)
+    return sums
+
+
+def apply_to_links(
+    labels: npt.NDArray[Any],
+    items: slice,
+    starts: npt.NDArray[np.int64],
+    weights: Floats,
+    counts: npt.NDArray[np.int32],
+    partition: npt.NDArray[Any],
+    total: float,
+    function: Callable[..., Result],
+    arguments: tuple[Any, ...],
+) -> Result:
+    """Call a function with the links of these items."""
+    links, own = gather(labels, items, starts, weights, counts), partition[items]
+    links[np.arange(own.size), own] -= total
+    return function(links, own, total, *arguments)
+
+
+def links_alone(links: Floats, labels: npt.NDArray[Any], total: float) -> Floats:
+    """The links."""
+    return links
