@@ -21,8 +21,9 @@ def jit(function):
     """For a kernel that Python calls. It is compiled once and kept on disk until any file of this folder changes."""
     kernel = _compiled(cache=True)(function)
     if not numba.config.DISABLE_JIT:
-        # numba looks at the kernel's own file only, but what a kernel calls is compiled into it.
-        kernel._cache._cache_file._source_stamp = _SOURCES
+        # numba looks at the kernel's own file only, but what a kernel calls is compiled into it. The version is read
+        # before the rest, which may name classes that are no longer there.
+        kernel._cache._cache_file._version = f"{numba.__version__} {_SOURCES}"
     return kernel
 
 

@@ -75,6 +75,9 @@ class FormOfRuns(Form, Protocol):
     def restart(self, labels: Labels, order: npt.NDArray[Any], elite: list[Found]) -> Found:
         """Search from a partition, of which -1 stands for items to allocate in this order; `elite` is known."""
 
+    def work_from(self, n_clusters: int) -> float:
+        """Nanoseconds, roughly, that a search from a partition into so many clusters takes at least."""
+
     def companions(self, i: int, quantile: float) -> npt.NDArray[np.bool_]:
         """Items that item i is often with, the fewer the larger this number from 0 to 1 or at random by it."""
 

@@ -66,6 +66,10 @@ class OnItemTerms:
         """Search from a partition, of which -1 stands for items to allocate in this order."""
         return self._settle(labels, order)
 
+    def work_from(self, n_clusters: int) -> float:
+        """A scan of the items."""
+        return _PLACE * len(self._similarity)
+
     def companions(self, i: int, quantile: float) -> npt.NDArray[np.bool_]:
         """The items whose similarity to item i is above this."""
         return np.asarray(self._similarity[i] > quantile)

@@ -101,6 +101,10 @@ class OnDraws:
             return found
         return found.then(self._settle(self._all, found.labels, order, effort=1))
 
+    def work_from(self, n_clusters: int) -> float:
+        """Two scans of the items and a look at all unions, on all draws."""
+        return self._work(self._all, n_clusters, 2, 1)
+
     def companions(self, i: int, quantile: float) -> npt.NDArray[np.bool_]:
         """The items that item i is with in the draw at this quantile of the weights."""
         labels = self._draws.labels[self._draws.samples.at_quantiles(quantile)]
@@ -150,11 +154,15 @@ class OnDraws:
         value, in_one, tally = search.settle(
             draws, self._loss, partition, order, *self.limits, exactly, effort, self._stop
         )
-        n_clusters = int(partition.max()) + 1
+        n_merges = (effort >= 0) + tally[records.MERGES]
+        work = self._work(draws, int(partition.max()) + 1, 1 + tally[records.SCANS], n_merges)
+        return Found(numbered(partition), value, in_one, tally, work)
+
+    def _work(self, draws: AnyDraws, n_clusters: int, n_scans: int, n_merges: int) -> float:
         columns = 0 if isinstance(draws, cells.SparseDraws) else n_clusters
-        scans = draws.labels.size * (1.0 + columns / _COLUMNS) * (1 + tally[records.SCANS])
-        unions = draws.weights.size * columns**2 / 2 * ((effort >= 0) + tally[records.MERGES])
-        return Found(numbered(partition), value, in_one, tally, CALL + self._scan * scans + self._union * unions)
+        scans = draws.labels.size * (1.0 + columns / _COLUMNS) * n_scans
+        unions = draws.weights.size * columns**2 / 2 * n_merges
+        return CALL + self._scan * scans + self._union * unions
 
 
 def is_sparse(draws: PartitionDraws) -> bool:

@@ -59,6 +59,10 @@ class OnPairs:
         """Search from a partition, of which -1 stands for items to allocate in this order."""
         return self._settle(labels, order)
 
+    def work_from(self, n_clusters: int) -> float:
+        """A scan of the items."""
+        return self._work(n_clusters, 1)
+
     def companions(self, i: int, quantile: float) -> npt.NDArray[np.bool_]:
         """The items whose similarity to item i is above this, and itself."""
         near: npt.NDArray[np.bool_] = self._similarity[i] > quantile
@@ -80,5 +84,9 @@ class OnPairs:
         value, tally = pair_search.settle_pairs(
             self._similarity, self._costs, partition, order, *self.limits, self._stop
         )
-        work = CALL + labels.size * (labels.size / 2 + tally[records.SCANS] * (partition.max() + 1))
+        work = self._work(int(partition.max()) + 1, tally[records.SCANS])
         return Found(numbered(partition), self._apart + value, self._in_one, tally, work)
+
+    def _work(self, n_clusters: int, n_scans: int) -> float:
+        n_items = len(self._similarity)
+        return CALL + n_items * (n_items / 2 + n_scans * n_clusters)

@@ -18,7 +18,7 @@ from posterior_consensus.search.trees import cut, tree
 
 _MOST_IN_TREE = 2000  # items of which a tree is made
 _CUTS = 16  # numbers of clusters into which it is cut
-_HARDER = 5.0, 8.0  # how many times the work for little and a label, for a linear loss
+_HARDER = 5.0, 2.0  # how many times the work for little and a label, for a linear loss
 _NEAR = 0.003  # relative difference from the least loss up to which a search goes on without approximation
 
 
@@ -56,7 +56,11 @@ class OnRatios(OnDraws):
         merges = tree(self._draws.similarity(), "average")
         drawn = np.clip(self._draws.n_clusters, fewest, most)
         numbers = np.unique(np.geomspace(fewest, drawn.max(), _CUTS).round().astype(np.int64))
-        losses = [self._value(labels.astype(np.int32), self._middle) for labels in cut(merges, numbers)]
+        losses = []
+        for labels in cut(merges, numbers).astype(np.int32):
+            losses.append(self._value(labels, self._middle))
+            if self._stop[0]:
+                break
         best = int(numbers[np.argmin(losses)])
         return list(cut(merges, np.unique([best, min(2 * best, most), int(np.median(drawn))])).astype(np.int32))
 

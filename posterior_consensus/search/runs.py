@@ -152,7 +152,9 @@ class Runs:
         if self._form.explores_all:
             self._ends |= {found.labels.tobytes(): found for found in explored}
         partitions = [found.labels for found in explored]
-        if self._form.ratios:
+        if self.executor.stopped:  # more tables of many clusters would take seconds
+            self.start_from(partitions[: not self._ends], "allocation")
+        elif self._form.ratios:
             self._start_from_hopeful(self._form.ratios, partitions)
         else:
             self.start_from(partitions, "allocation")
@@ -177,13 +179,14 @@ class Runs:
         return [self._begun[labels.tobytes()] for labels in partitions]
 
     def start_otherwise(self, rng: np.random.Generator) -> None:
-        """Run from starts of other kinds, the cheapest first, as long as the search has taken little."""
-        others = self._other_starts(rng)
-        while self.work <= self._least_work / 2 and (start := next(others, None)) is not None:
-            kind, partitions = start
-            self.start_from(list(partitions), kind)
-            if self.executor.stopped:
+        """Run from starts of other kinds, the cheapest first, as long as the search takes little."""
+        others = ((kind, labels) for kind, starts in self._other_starts(rng) for labels in starts)
+        while self.work <= self._least_work / 2 and not self.executor.stopped:
+            kind, labels = next(others, ("", None))
+            if labels is None:
                 return
+            if self.work + self._form.work_from(int(labels.max()) + 1) < self._least_work:
+                self.start_from([labels], kind)
 
     def _other_starts(self, rng: np.random.Generator) -> Iterator[tuple[str, Iterable[Labels]]]:
         """Starts by kind, each made only when it is its turn; none that many merges would have to make allowed."""
