@@ -153,7 +153,7 @@ class Runs:
             self._ends |= {found.labels.tobytes(): found for found in explored}
         partitions = [found.labels for found in explored]
         if self.executor.stopped:  # more tables of many clusters would take seconds
-            self.start_from(partitions[: not self._ends], "allocation")
+            self.start_from(partitions[: not self.values], "allocation")
         elif self._form.ratios:
             self._start_from_hopeful(self._form.ratios, partitions)
         else:
