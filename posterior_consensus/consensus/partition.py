@@ -29,7 +29,6 @@ from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
 from posterior_consensus.results.work import Asked, Info
 from posterior_consensus.runtime.arguments import as_generator, check_clusters, unknown_option
-from posterior_consensus.runtime.cluster import using
 from posterior_consensus.search.runs import SearchInfo
 from posterior_consensus.sources.labels import as_pair_source
 
@@ -249,7 +248,6 @@ def consensus_partition(
     passes: int | None = 1,
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
     progressbar: bool = True,
-    client: Any = None,
     **options: Any,
 ) -> ConsensusPartition:
     """Find one partition to report from posterior draws.
@@ -288,9 +286,6 @@ def consensus_partition(
         The same seed gives the same answer.
     progressbar : bool
         Whether to show progress where the work takes more than a second.
-    client : dask.distributed.Client, optional
-        Cluster whose workers take the work where there is enough; by default the active client, if there is one. The
-        answer is the same.
     **options
         Further arguments of the method: ``n_starts`` for "greedy", "basic", "spectral", "kcc", "impurity", "cc_pivot",
         "align_and_vote", "lange_buhmann", "rpm_em", "cspa", "mcla", "hbgf" and "nmf"; ``seconds`` for "greedy", "sdp"
@@ -380,8 +375,7 @@ def consensus_partition(
         for key, value in (("tau", tau), ("max_clusters", max_clusters))
         if isinstance(value, str)
     }
-    with using(client):
-        source = as_pair_source(draws, asked)
+    source = as_pair_source(draws, asked)
     if isinstance(max_clusters, str):
         max_clusters = _in_any_draw(max_clusters, source)
     check_clusters(n_clusters, max_clusters)
@@ -394,8 +388,7 @@ def consensus_partition(
     record = given if tau is None else binder(tau=tau)
     limits = {"n_clusters": n_clusters, "max_clusters": max_clusters}
     began = time.monotonic()
-    with using(client):
-        found = function(source, record, **limits, rng=rng, progressbar=progressbar, **options)
+    found = function(source, record, **limits, rng=rng, progressbar=progressbar, **options)
     if not isinstance(found, Candidate):
         raise TypeError(f"method {name!r} must return a consensus.Candidate; got {type(found).__name__}.")
     labels = source.as_labels(found.labels, "method's labels")
