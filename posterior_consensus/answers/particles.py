@@ -22,7 +22,6 @@ from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display
 from posterior_consensus.runtime.arguments import as_generator, check_count, check_seconds
-from posterior_consensus.runtime.cluster import using
 from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.search.engine import search
@@ -54,7 +53,6 @@ def particles(
     seconds: float | None = None,
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
     progressbar: bool = True,
-    client: Any = None,
 ) -> Particles:
     """Find the few weighted partitions that are nearest to the posterior.
 
@@ -77,9 +75,6 @@ def particles(
         The same seed gives the same answer, for any number of threads.
     progressbar : bool
         Whether to show progress where the work takes more than a second.
-    client : dask.distributed.Client, optional
-        Cluster whose workers take the work where there is enough; by default the active client, if there is one. The
-        answer is the same.
 
     Returns
     -------
@@ -146,9 +141,7 @@ def particles(
     array([0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 3, 3], dtype=int32)
     """
     options: dict[str, Any] = {"max_particles": max_particles, "n_starts": n_starts, "seconds": seconds}
-    options |= {"client": client}
-    with using(client):
-        draws = as_draws(draws)
+    draws = as_draws(draws)
     return find_particles(draws, n_particles, loss, **options, random_seed=random_seed, progressbar=progressbar)
 
 
@@ -162,7 +155,6 @@ def find_particles(
     seconds: Any,
     random_seed: Any,
     progressbar: bool,
-    client: Any = None,
     one: Labels | None = None,
     effort: Effort | None = None,
 ) -> Particles:
@@ -180,10 +172,9 @@ def find_particles(
     at, labels = _looked_at(labels, effort)
     if effort.only_if_likely and not may_have_more(labels, record):
         most = 1
-    with using(client):
-        first = search(labels, record, rng=rng, seconds=seconds).labels if one is None else canonical_labels(one[at])
-        left = None if seconds is None else max(seconds - (time.monotonic() - began), _TINY)
-        executor = Executor(-1, left, labels.n_items * labels.n_draws)
+    first = search(labels, record, rng=rng, seconds=seconds).labels if one is None else canonical_labels(one[at])
+    left = None if seconds is None else max(seconds - (time.monotonic() - began), _TINY)
+    executor = Executor(-1, left, labels.n_items * labels.n_draws)
     with executor:
         particle_search = ParticleSearch(labels, record, executor)
         distinct = particle_search.n_distinct

@@ -29,7 +29,6 @@ from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
 from posterior_consensus.results.work import ClusterLimits, Info
 from posterior_consensus.runtime.arguments import as_generator, check_clusters, unknown_option
-from posterior_consensus.runtime.cluster import using
 from posterior_consensus.search.runs import SearchInfo
 from posterior_consensus.sources.door import as_source
 
@@ -248,7 +247,6 @@ def consensus_partition(
     passes: int | None = 1,
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
     progressbar: bool = True,
-    client: Any = None,
     **options: Any,
 ) -> ConsensusPartition:
     """Find one partition to report from posterior draws.
@@ -287,9 +285,6 @@ def consensus_partition(
         The same seed gives the same answer.
     progressbar : bool
         Whether to show progress where the work takes more than a second.
-    client : dask.distributed.Client, optional
-        Cluster whose workers take the work where there is enough; by default the active client, if there is one. The
-        answer is the same.
     **options
         Further arguments of the method, which ``help(METHODS["greedy"].function)`` describes:
 
@@ -387,8 +382,7 @@ def consensus_partition(
         for key, value in (("tau", tau), ("max_clusters", max_clusters))
         if isinstance(value, str)
     }
-    with using(client):
-        source = as_source(draws, needs)
+    source = as_source(draws, needs)
     if isinstance(max_clusters, str):
         max_clusters = _in_any_draw(max_clusters, source)
     check_clusters(n_clusters, max_clusters)
@@ -401,8 +395,7 @@ def consensus_partition(
     record = given if tau is None else binder(tau=tau)
     limits = {"n_clusters": n_clusters, "max_clusters": max_clusters}
     began = time.monotonic()
-    with using(client):
-        candidate = function(source, record, **limits, rng=rng, progressbar=progressbar, **options)
+    candidate = function(source, record, **limits, rng=rng, progressbar=progressbar, **options)
     if not isinstance(candidate, Candidate):
         raise TypeError(f"method {name!r} must return a consensus.Candidate; got {type(candidate).__name__}.")
     labels = source.as_labels(candidate.labels, "method's labels")

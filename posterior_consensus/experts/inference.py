@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
-from scipy.special import betaln, digamma
+from scipy.special import betaln, digamma, softmax
 
-from posterior_consensus.experts.memberships import Floats, Memberships, softmax
+from posterior_consensus.experts.memberships import Floats, Memberships
 
 _ROUNDS = 200
 _SETTLED = 1e-6  # relative rise of the bound at which a run ends
@@ -199,7 +199,7 @@ class Inference:
             sizes = fit.view.sum(axis=0)
             fit.sticks = np.column_stack([1 + sizes, self._priors.concentration + _after(sizes)])
             in_must, in_cannot = weights_of(fit)
-            fit.view = softmax(in_must * must + in_cannot * cannot + expected_log_shares(fit.sticks))
+            fit.view = softmax(in_must * must + in_cannot * cannot + expected_log_shares(fit.sticks), axis=-1)
             if np.abs(fit.view - before).max() < 1e-8:
                 break
 

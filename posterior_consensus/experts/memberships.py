@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import Bounds, minimize
 from scipy.sparse import csr_array
-from scipy.special import digamma, gammaln
+from scipy.special import digamma, gammaln, logsumexp, softmax
 
 from posterior_consensus.kernels import pair_search
 from posterior_consensus.kernels.memberships import settle_memberships
@@ -51,20 +51,6 @@ class Memberships(Protocol):
     def own_terms(self, parameters: Floats) -> float:
         """Terms of the bound that no statement is in."""
         ...
-
-
-def log_sum_exp(logits: Floats) -> Floats:
-    """Logarithm of the sum of exponentials along the last axis, shape (n, 1)."""
-    top = logits.max(axis=-1, keepdims=True)
-    total: Floats = top + np.log(np.exp(logits - top).sum(axis=-1, keepdims=True))
-    return total
-
-
-def softmax(logits: Floats) -> Floats:
-    """Exponentials of the rows, scaled to sum to 1."""
-    powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    scaled: Floats = powers / powers.sum(axis=-1, keepdims=True)
-    return scaled
 
 
 def _normal_terms(means: Floats, log_sd: Floats) -> tuple[float, Floats, Floats]:
@@ -113,7 +99,7 @@ class FeatureMemberships:
 
     def soft(self, parameters: Floats) -> Floats:
         """Memberships at the means of the coefficients."""
-        return softmax(self._design @ parameters.reshape(self._shape)[0])
+        return softmax(self._design @ parameters.reshape(self._shape)[0], axis=-1)
 
     def climbed(self, parameters: Floats, links: csr_array) -> Floats:
         """A few steps of L-BFGS-B."""
@@ -141,10 +127,10 @@ class FeatureMemberships:
         variances = np.exp(2 * log_sd)
         logits = self._design @ means
         raised = logits + 0.5 * (self._squares @ variances)
-        soft, spread = softmax(logits), softmax(raised)
+        soft, spread = softmax(logits, axis=-1), softmax(raised, axis=-1)
         kept, pull = _pull(soft, links)
         prior, in_means, in_log_sd = _normal_terms(means, log_sd)
-        value = kept + prior + float((log_sum_exp(logits) - log_sum_exp(raised)).sum())
+        value = kept + prior + float((logsumexp(logits, axis=-1) - logsumexp(raised, axis=-1)).sum())
         gradient = np.empty(self._shape)
         gradient[0] = self._design.T @ (pull + soft - spread) + in_means
         gradient[1] = in_log_sd - variances * (self._squares.T @ spread)
@@ -169,7 +155,7 @@ class FreeMemberships:
 
     def start(self, rng: np.random.Generator) -> Floats:
         """Probabilities nearly equal."""
-        return self._with_shares(softmax(0.1 * rng.normal(size=self._shape)))
+        return self._with_shares(softmax(0.1 * rng.normal(size=self._shape), axis=-1))
 
     def soft(self, parameters: Floats) -> Floats:
         """Memberships."""

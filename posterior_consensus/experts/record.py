@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import xarray as xr
-from scipy.special import digamma
+from scipy.special import digamma, softmax
 from scipy.stats import beta
 
 from posterior_consensus.experts.constraints import names_coordinate
 from posterior_consensus.experts.features import as_features
-from posterior_consensus.experts.memberships import Floats, softmax
+from posterior_consensus.experts.memberships import Floats
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime.arguments import check_between
@@ -191,7 +191,8 @@ class ExpertViews(Stored):
                 raise ValueError(f"`features` must have the columns {names}, each of them once; got {theirs}.")
             order = [theirs.index(name) for name in names]
         values = (given.values[:, order] - own["centre"].values) / own["scale"].values
-        soft = softmax(np.einsum("nd,vdk->vnk", values, own["mean"].values) + own["intercept"].values[:, np.newaxis])
+        logits = np.einsum("nd,vdk->vnk", values, own["mean"].values) + own["intercept"].values[:, np.newaxis]
+        soft = softmax(logits, axis=-1)
         dims = ("view", given.items.dim)
         return xr.Dataset(
             {"memberships": ((*dims, "cluster"), soft), "labels": (dims, soft.argmax(axis=2).astype(np.int32))},

@@ -10,7 +10,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
-from contextlib import AbstractContextManager, nullcontext
 from threading import local
 from typing import Any
 from uuid import uuid4
@@ -29,16 +28,6 @@ _ATTEMPTS = 3  # times that what was lost with all workers that had it is sent a
 _here = local()
 _stops: WeakValueDictionary[tuple[str, int], npt.NDArray[np.uint8]] = WeakValueDictionary()
 _stopped: set[str] = set()
-
-
-def using(client: Any) -> AbstractContextManager[Any]:
-    """Make a client the active one, or leave the one there is if it is None."""
-    if client is None:
-        return nullcontext()
-    if not hasattr(client, "as_current"):
-        raise TypeError(f"`client` must be a dask.distributed.Client or None; got {client!r}.")
-    manager: AbstractContextManager[Any] = client.as_current()
-    return manager
 
 
 def client_for(n_labels: float) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.sources.files import LOCK, checksum_of, locked, sign, signed
+from posterior_consensus.runtime.files import LOCK, checksum_of, locked, sign, signed
 
 Rows = npt.NDArray[Any]
 

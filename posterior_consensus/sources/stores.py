@@ -29,8 +29,8 @@ from posterior_consensus.ensemble.stored import Layout, StoredLabels, chunk_file
 from posterior_consensus.results.plain import restored_levels, storable
 from posterior_consensus.runtime import memory, sizes
 from posterior_consensus.runtime.executor import in_order
+from posterior_consensus.runtime.files import LOCK, checksum_of, locked, sign, signed
 from posterior_consensus.runtime.progress import track
-from posterior_consensus.sources.files import LOCK, checksum_of, locked, sign, signed
 
 Labels = npt.NDArray[Any]
 # Draws by number, and what gives their canonical labels to a function, some items after others, and their clusters.

@@ -33,7 +33,6 @@ from posterior_consensus.results import display
 from posterior_consensus.results.plain import as_json, from_json
 from posterior_consensus.results.storage import HasDataset, reading
 from posterior_consensus.runtime.arguments import check_between, check_seconds
-from posterior_consensus.runtime.cluster import using
 from posterior_consensus.runtime.progress import waiting
 from posterior_consensus.sources.containers import group_dataset, is_inference_data, opened
 from posterior_consensus.sources.door import find_source
@@ -289,7 +288,6 @@ def summarize(
     seconds: float | None = None,
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
     progressbar: bool = True,
-    client: Any = None,
     **options: Any,
 ) -> Summary:
     """Report one clustering of a posterior: which, how sure, how good, and whether the chains agree.
@@ -322,9 +320,6 @@ def summarize(
     random_seed : int, Generator, SeedSequence or None
     progressbar : bool
         Whether to show progress where a step takes more than a second.
-    client : dask.distributed.Client, optional
-        Cluster whose workers take the work where there is enough; by default the active client, if there is one. The
-        answer is the same.
     **options
         Further arguments of :func:`consensus_partition`, such as ``method`` or ``n_clusters``.
 
@@ -356,11 +351,11 @@ def summarize(
         check_seconds(seconds)
     clock = Clock(seconds)
     where = {"group": group, "sample_dims": sample_dims, "item_dim": item_dim, "weights": weights}
-    with using(client), opened(from_store(idata, progressbar=progressbar)) as data:
+    with opened(from_store(idata, progressbar=progressbar)) as data:
         source, description = clock("draws", find_source, data, var_name, model, **where, progressbar=progressbar)
         draws = source.as_draws()
         observed = observed_of(data, draws)
-    searched = {"random_seed": random_seed, "progressbar": progressbar, "client": client}
+    searched = {"random_seed": random_seed, "progressbar": progressbar}
     if seconds is not None and takes(options.get("method", "greedy"), "seconds"):
         options["seconds"] = clock.part(_SEARCH)
     consensus = clock("consensus", consensus_partition, draws, loss=loss, **searched, **options)

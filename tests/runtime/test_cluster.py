@@ -124,10 +124,10 @@ def test_a_search_in_blocks_is_that_of_one_machine(client, labels, monkeypatch):
         assert pc.diagnose(here, best).to_dataset().identical(pc.diagnose(there, best).to_dataset())
 
 
-def test_summarize_takes_a_client(client, labels, monkeypatch):
+def test_a_summary_is_that_of_one_machine(client, labels, monkeypatch):
     one = pc.summarize(labels[:, :, :300], random_seed=1, progressbar=False)
     monkeypatch.setattr(sizes, "LABELS_WORTH_SENDING", 0)
-    other = pc.summarize(persisted(client, labels[:, :, :300]), random_seed=1, progressbar=False, client=client)
+    other = pc.summarize(persisted(client, labels[:, :, :300]), random_seed=1, progressbar=False)
     assert one.findings() == other.findings()
     np.testing.assert_array_equal(one.answers.partitions, other.answers.partitions)
 
@@ -138,11 +138,6 @@ def test_small_work_stays_here(client, labels):
         assert calls._workers is None
     assert cluster.client_for(sizes.LABELS_WORTH_SENDING) is client
     assert client.submit(cluster.client_for, 1e12).result() is None  # a call on a worker has that worker
-
-
-def test_a_client_is_one():
-    with pytest.raises(TypeError, match="`client` must be a dask.distributed.Client or None; got 'tcp://head:8786'."):
-        pc.consensus_partition([[0, 0, 1]], client="tcp://head:8786")
 
 
 class Slow:

@@ -198,7 +198,7 @@ def test_large_variables_of_files_stay_on_disk(suffix, dtype, tmp_path, monkeypa
     monkeypatch.setenv(BUDGET, "100KB")
     draws = pc.as_partition_draws(path)
     assert isinstance(draws.drawn, StoredLabels)
-    place = draws.drawn.folder.parents[2]
+    place = draws.drawn.folder.parents[1]
     assert place.parent == tmp_path
     part = draws.isel(draw=slice(10, None))
     monkeypatch.setenv(BUDGET, "300KB" if dtype == np.uint8 else "1MB")  # the labels fit, but perhaps not the file
