@@ -33,19 +33,6 @@ class Family(NamedTuple):
     losses: str
 
 
-def _is_binder(loss: Loss) -> bool:
-    return loss.as_binder() is not None
-
-
-def is_vi(loss: Loss) -> bool:
-    """Whether the loss is the variation of information with equal costs."""
-    return loss == vi()
-
-
-def _is_within_variance(loss: Loss) -> bool:
-    return loss == within_variance()
-
-
 def _vi_bound(
     draws: PartitionDraws, loss: PartitionLoss, incumbent: Labels, *, budget: Budget, progressbar: bool
 ) -> Bound:
@@ -73,15 +60,13 @@ def too_many_pairs(n_items: int) -> str:
     )
 
 
-def _is_metric(loss: Loss) -> bool:
-    return loss.metric
-
-
 BOUNDS: dict[str, Family] = {
-    "binder": Family(_is_binder, binder_bound, "'binder' with any costs"),
-    "vi": Family(is_vi, _vi_bound, "'vi'"),
-    "within_variance": Family(_is_within_variance, sum_of_squares_bound, "'within_variance'"),
-    "metrics": Family(_is_metric, matching_bound, "losses that are metrics ('jaccard', 'nvi', 'id', 'nid')"),
+    "binder": Family(lambda loss: loss.as_binder() is not None, binder_bound, "'binder' with any costs"),
+    "vi": Family(lambda loss: loss == vi(), _vi_bound, "'vi'"),
+    "within_variance": Family(lambda loss: loss == within_variance(), sum_of_squares_bound, "'within_variance'"),
+    "metrics": Family(
+        lambda loss: loss.metric, matching_bound, "losses that are metrics ('jaccard', 'nvi', 'id', 'nid')"
+    ),
 }
 """Families of losses by name, the best method first."""
 

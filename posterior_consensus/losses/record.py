@@ -69,9 +69,9 @@ class Loss(ABC):
     parameters: Mapping[str, float | str] = field(default_factory=dict, hash=False)
 
     @property
-    @abstractmethod
     def needs(self) -> Need:
         """What its posterior expectation is computed from: similarities of pairs, or draws."""
+        return "draws" if self.as_binder() is None else "pairs"
 
     @property
     @abstractmethod
@@ -130,11 +130,6 @@ class PartitionLoss(Loss):
         numerator, denominator = _coefficients(self.numerator), _coefficients(self.denominator)
         taken: LinearLoss | GeneralLoss = as_kernels_take_it(self.h(n_items), numerator, denominator)
         return taken
-
-    @property
-    def needs(self) -> Need:
-        """Pairs for Binder's loss, else draws."""
-        return "draws" if self.as_binder() is None else "pairs"
 
     @property
     def is_linear(self) -> bool:

@@ -266,3 +266,40 @@ def test_results_of_two_losses_need_one_that_is_named():
 def test_the_path_varies_vi_unless_told():
     draws = noisy_draws(np.random.default_rng(1), 20, 6, 3, 0.4)
     assert pc.loss_path(draws, values=[0.5, 1.5], method="best_draw").loss.name == "vi"
+
+
+def test_a_loss_is_added_by_its_factory_and_a_line(monkeypatch):
+    """All else asks the loss: found by its name, searched for, stored with its parameter and made again."""
+
+    def cubes(n_items):
+        x = np.arange(n_items + 1, dtype=float)
+        return x**3 - x
+
+    def triples(times=1.0):
+        name = "triples" if times == 1.0 else f"triples(times={times})"
+        terms = {"A": -2 * times, "B": times, "C": times}
+        return pc.losses.PartitionLoss(name, "B + C - 2 A", cubes, terms, parameters={"times": times})
+
+    def own_size(sizes, links):
+        return sizes
+
+    def value(sizes, links, sums):
+        return sizes.mean(axis=-1)
+
+    def mean_size():
+        return pc.losses.PairLoss("mean_size", "mean of s", value, own_size)
+
+    monkeypatch.setitem(pc.LOSSES, "triples", triples)
+    monkeypatch.setitem(pc.PAIR_LOSSES, "mean_size", mean_size)
+    draws = noisy_draws(np.random.default_rng(1), 20, 6, 3, 0.4)
+    one, twice, small = (
+        pc.consensus_partition(draws, loss=x, random_seed=1) for x in ("triples", triples(2.0), "mean_size")
+    )
+    for best in (one, twice, small):
+        assert pc.ConsensusPartition.from_dataset(best.to_dataset()).loss == best.loss
+        assert best.expected_loss == pytest.approx(pc.expected_loss(draws, best)["expected_loss"].item())
+    assert twice.expected_loss == pytest.approx(2 * one.expected_loss)
+    assert small.n_clusters == 6 and small.expected_loss == 1.0 and np.isnan(small.mcse)
+    assert pc.partition_loss([0, 0, 1], [0, 0, 0], loss="triples") == 24.0 - 6.0
+    with pytest.raises(ValueError, match="'triples'; got 'mean_size', which judges a partition by a similarity matrix"):
+        pc.partition_loss([0, 0, 1], [0, 0, 0], loss="mean_size")
