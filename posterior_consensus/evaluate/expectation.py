@@ -154,10 +154,10 @@ def loss_and_error(source: PairSource, partitions: npt.NDArray[Any], loss: Objec
 
     Error and sample size are NaN where the loss is no mean over draws, or there are none.
     """
-    if source.n_draws is None or isinstance(loss, PairLoss):
+    draws = source.draws_if_any()
+    if draws is None or isinstance(loss, PairLoss):
         unknown = np.full(len(partitions), np.nan)
         return MeanLoss(mean_loss(source, partitions, loss), unknown, unknown)
-    draws = source.as_draws()
     losses = draw_losses(partitions, draws, loss)
     return MeanLoss(draws.samples.mean(losses), draws.samples.mcse(losses), draws.samples.ess(losses))
 
@@ -179,14 +179,13 @@ def compared_losses(
 
     Errors and sample sizes are NaN where :func:`loss_and_error` has none.
     """
-    if source.n_draws is None or isinstance(loss, PairLoss):
+    draws = source.draws_if_any()
+    if draws is None or isinstance(loss, PairLoss):
         unknown = np.full(len(partitions), np.nan)
         expected = mean_loss(source, partitions, loss)
-        return ComparedLosses(
-            expected, unknown, expected - expected[expected.argmin() if to is None else to], unknown, unknown
-        )
-    samples = source.as_draws().samples
-    losses = draw_losses(partitions, source.as_draws(), loss)
+        least = expected[expected.argmin() if to is None else to]
+        return ComparedLosses(expected, unknown, expected - least, unknown, unknown)
+    samples, losses = draws.samples, draw_losses(partitions, draws, loss)
     expected = samples.mean(losses)
     more = losses - losses[expected.argmin() if to is None else to]
     ess = np.fmin(samples.ess(losses), samples.ess(more))
