@@ -69,7 +69,9 @@ rng = np.random.default_rng(1)
 pairs = np.triu_indices(soft.n_items, 1)
 errors = []
 for _ in range(20):
-    few = pc.as_allocation_probabilities(soft.probabilities[rng.choice(soft.n_draws, 50, replace=False)], log=False)
+    few = pc.as_allocation_probabilities(
+        soft.soft.probabilities[rng.choice(soft.n_draws, 50, replace=False)], log=False
+    )
     estimates = pc.posterior_similarity_matrix(few), pc.posterior_similarity_matrix(few.sample(rng))
     errors.append([np.mean((estimate.values - psm.values)[pairs] ** 2) for estimate in estimates])
 from_probabilities, from_labels = np.mean(errors, axis=0)

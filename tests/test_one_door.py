@@ -3,7 +3,6 @@
 import ast
 import dataclasses
 import re
-from functools import cache
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -13,7 +12,11 @@ import pytest
 import xarray as xr
 
 import posterior_consensus as pc
+from posterior_consensus.sources import door
+from posterior_consensus.summary import summary
 from tests.ensemble.test_weights import functions_of
+from tests.helpers import check
+from tests.sources.test_bad_input import BAD
 
 PACKAGE = Path(pc.__file__).parent
 DOORS = {"as_source", "as_draws", "find_source"}
@@ -60,7 +63,7 @@ TAKES_A_RESULT = {
     *("plot_partial_partition", "plot_traces", "plot_stable_components"),
 }
 
-SEVERAL = {"agreement_path of chains", "as_constraints"}
+SEVERAL = {"agreement_path of chains": (dict, list), "as_constraints": dict}  # several posteriors there
 TAKES_PAIRS = {
     *("posterior_similarity_matrix", "expected_loss of pairs", "consensus of pairs", "certify", "refine_partition"),
     *("item_uncertainty", "item_embedding", "cluster_merges", "stable_components", "plot_psm", "plot_items_map"),
@@ -205,33 +208,72 @@ def plain(result):
     return np.asarray(result)
 
 
-@cache
-def expected(what, name):
-    """What a function gives for draws, or the words in which it refuses them."""
-    with np.errstate(all="ignore"):
-        return plain(functions(DRAWS[what])[name]())
+class Taken(Exception):
+    """Ends a function as soon as the door has found a source."""
 
 
-@pytest.fixture(scope="module", params=KINDS)
-def given(request, tmp_path_factory):
-    what, make = KINDS[request.param]
-    return what, make(tmp_path_factory.mktemp("posterior"))
+def taken(function):
+    """The source that the door gives a function."""
+    with pytest.raises(Taken) as found:
+        function()
+    return found.value.args[0]
+
+
+@pytest.fixture
+def stopping(monkeypatch):
+    """Let the door raise what it finds."""
+    original = door.find_source
+
+    def find(data, *arguments, **options):
+        found = original(data, *arguments, **options)
+        if data is DRAWS["labels"]:  # what some functions are given beside
+            return found
+        raise Taken(found.source)
+
+    monkeypatch.setattr(door, "find_source", find)
+    monkeypatch.setattr(summary, "find_source", find)
+
+
+@pytest.mark.parametrize("kind", [kind for kind, (what, _) in KINDS.items() if what in DRAWS])
+def test_every_function_takes_the_same_source(kind, stopping, tmp_path):
+    what, make = KINDS[kind]
+    data, wanted = make(tmp_path), DRAWS[what]
+    for name, function in functions(data).items():
+        if isinstance(data, SEVERAL.get(name, ())):
+            continue
+        source = taken(function)
+        np.testing.assert_array_equal(source.labels, wanted.labels)
+        np.testing.assert_array_equal(source.samples.chain, wanted.samples.chain)
+        assert (source.soft is None) is (wanted.soft is None)
+        if wanted.soft is not None:
+            np.testing.assert_array_equal(source.soft.probabilities, wanted.soft.probabilities)
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("what", ["labels", "both"])
 @pytest.mark.parametrize("name", sorted(functions(None)))
-def test_every_function_takes_every_kind_alike(name, given):
-    what, data = given
-    if isinstance(data, dict) and name in SEVERAL:
-        pytest.skip("takes a dict as several posteriors by name")
-    function = functions(data)[name]
-    if what in DRAWS:
-        np.testing.assert_equal(plain(function()), expected(what, name))
-        return
-    try:
-        function()
-    except ValueError as error:
-        assert WORDS[what] in str(error)
-    else:
-        assert name in TAKES_PAIRS and what == "a matrix alone"
+def test_every_function_answers_a_posterior_as_its_draws(name, what):
+    draws = DRAWS["labels" if what == "labels" else "soft"]
+    np.testing.assert_equal(plain(functions(posterior(what))[name]()), plain(functions(draws)[name]()))
     plt.close("all")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("what", WORDS)
+def test_every_function_takes_a_matrix_or_says_why_not(what, tmp_path):
+    data = KINDS[what][1](tmp_path)
+    for name, function in functions(data).items():
+        if what == "a matrix alone" and name in TAKES_PAIRS:
+            function()
+        else:
+            with pytest.raises(ValueError, match=WORDS[what]):
+                function()
+        plt.close("all")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("bad", ["NaN", "no draws", "a vector", "a mixture", "a set", "no file", "an empty tree"])
+def test_every_function_refuses_bad_draws_in_the_same_words(bad):
+    for name, function in functions(BAD[bad][0]).items():
+        if name != "others":  # which may be one partition
+            check(lambda _, function=function: function(), *BAD[bad])

@@ -69,7 +69,7 @@ class ClusterMerges(Stored):
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         facts = [
             ("loss", f"{self.loss.name}{f', {self.loss.unit}' if self.loss.unit else ''}"),
-            ("draws", "none, a similarity matrix alone" if self.n_draws is None else str(self.n_draws)),
+            ("draws", display.number_of_draws(self.n_draws)),
             *display.about_errors(self.table["ess"]),
         ]
         count = display.counted(len(self.names), "cluster")

@@ -85,7 +85,7 @@ class LossByNClusters(Stored):
             ("least", display.counted(self.best, "cluster")),
             ("within Monte Carlo error", ", ".join(others) or "none"),
             ("loss", f"{self.loss.name}{f', {self.loss.unit}' if self.loss.unit else ''}"),
-            ("draws", "none, a similarity matrix alone" if self.n_draws is None else str(self.n_draws)),
+            ("draws", display.number_of_draws(self.n_draws)),
             *display.about_errors(self.table["ess"]),
         ]
         return f"LossByNClusters: {numbers[0]} to {numbers[-1]} clusters", facts, self.to_dataframe()
@@ -274,8 +274,7 @@ class _Search:
 def _default_numbers(source: PairSource, search: _Search) -> list[int]:
     best = search.freely()
     numbers = [best - _BESIDE + 1, best + _BESIDE - 1]
-    if source.n_draws is not None:
-        draws = source.as_draws()
+    if (draws := source.draws_if_any()) is not None:
         shares = np.bincount(draws.n_clusters, draws.weights)
         numbers = [best, *np.flatnonzero(shares >= _HELD).tolist()]
     return list(range(max(1, min(numbers) - 1), min(source.n_items, max(numbers) + 1) + 1))
@@ -293,8 +292,8 @@ def _checked(n_clusters: Any, n_items: int) -> list[int]:
 
 
 def _probabilities(source: PairSource, numbers: list[int]) -> tuple[Floats, Floats]:
-    if source.n_draws is None:
+    draws = source.draws_if_any()
+    if draws is None:
         return np.full(len(numbers), np.nan), np.full(len(numbers), np.nan)
-    draws = source.as_draws()
     has = (draws.n_clusters == np.array(numbers)[:, np.newaxis]).astype(np.float64)
     return draws.samples.mean(has), draws.samples.mcse(has)

@@ -87,7 +87,7 @@ class StableComponents(HasLabels, Stored):
         facts = [
             ("level", f"{self.level:g}" + ("" if self.level == 1 else f", between {within}")),
             ("of one item", str(alone)),
-            ("draws", "none, a similarity matrix alone" if self.n_draws is None else str(self.n_draws)),
+            ("draws", display.number_of_draws(self.n_draws)),
         ]
         count = display.counted(self.n_components, "component")
         title = f"StableComponents: {self.labels.size} items ({self.labels.dims[0]}) in {count}"

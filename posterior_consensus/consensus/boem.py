@@ -92,9 +92,10 @@ def _start(
     progressbar: bool,
 ) -> Labels:
     method: Callable[..., Candidate] = best_draw
-    if draws.n_draws is None:
+    drawn = draws.draws_if_any()
+    if drawn is None:
         method = hierarchical
-    elif len(allowed(draws.as_draws().labels, n_clusters, max_clusters)) == 0:
+    elif len(allowed(drawn.labels, n_clusters, max_clusters)) == 0:
         n_clusters = max_clusters = None
     best = method(draws, loss, n_clusters=n_clusters, max_clusters=max_clusters, rng=rng, progressbar=progressbar)
     return best.labels.astype(np.int32)

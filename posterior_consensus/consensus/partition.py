@@ -222,7 +222,7 @@ class ConsensusPartition(HasLabels, Stored):
         facts = [
             (f"expected {self.loss.name}", display.with_error(expected, self.mcse, self.ess)),
             ("method", self.method + reached),
-            ("draws", "none, a similarity matrix alone" if self.n_draws is None else str(self.n_draws)),
+            ("draws", display.number_of_draws(self.n_draws)),
         ]
         if self.threshold is not None:
             interval = consistent_interval(self.threshold.within, self.threshold.between)

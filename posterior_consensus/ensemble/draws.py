@@ -95,6 +95,10 @@ class PartitionDraws(PairSource):
     def __len__(self) -> int:
         return self.n_draws
 
+    def draws_if_any(self) -> Self:
+        """Return the draws as they are."""
+        return self
+
     def hard_draws(self) -> PartitionDraws | None:
         """The draws where a similarity is a share of them; None with soft assignments."""
         return self if self.soft is None else None

@@ -66,6 +66,10 @@ class PairSource(ABC):
         """Return the similarities of pairs without what they come from."""
         return PairSimilarity(self.items, self.similarity())
 
+    def draws_if_any(self) -> PartitionDraws | None:
+        """Return the draws; None for a matrix alone."""
+        return None
+
     def hard_draws(self) -> PartitionDraws | None:
         """The draws where a similarity is a share of them; None with soft assignments, or a matrix alone."""
         return None

@@ -190,9 +190,10 @@ def compared_losses(
 
 def _losses_by_draw(source: PairSource, partitions: npt.NDArray[Any], loss: Loss) -> Floats | None:
     """:func:`draw_losses`, or None where the loss is no mean over draws, or there are none."""
-    if source.n_draws is None or not isinstance(loss, PartitionLoss):
+    draws = source.draws_if_any()
+    if draws is None or not isinstance(loss, PartitionLoss):
         return None
-    return draw_losses(partitions, source.as_draws(), loss)
+    return draw_losses(partitions, draws, loss)
 
 
 def loss_of_pairs(similarity: Floats, partitions: npt.NDArray[Any], loss: Loss) -> Floats:

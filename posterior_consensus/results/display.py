@@ -26,6 +26,11 @@ def quantity(value: float, unit: str, digits: int = 6) -> str:
     return f"{value:.{digits}g} {unit}".rstrip()
 
 
+def number_of_draws(n_draws: int | None) -> str:
+    """A number of draws in a result's facts."""
+    return "none, a similarity matrix alone" if n_draws is None else str(n_draws)
+
+
 def counted(number: int, noun: str) -> str:
     """A number of things."""
     return f"{number:,} {noun}{'s' * (number != 1)}"

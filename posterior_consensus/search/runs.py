@@ -114,7 +114,8 @@ class Runs:
     def __init__(self, form: FormOfRuns, executor: Executor, source: PairSource) -> None:
         self._form, self.executor, self._source = form, executor, source
         self._n_labels = source.n_items * (source.n_draws or source.n_items)
-        self._n_drawn = _MANY_CLUSTERS if source.n_draws is None else np.mean(source.as_draws().n_clusters)
+        draws = source.draws_if_any()
+        self._n_drawn = _MANY_CLUSTERS if draws is None else np.mean(draws.n_clusters)
         self.values: list[float] = []
         self.kinds: list[str] = []  # of start, of each run
         self.n_perturbations = 0

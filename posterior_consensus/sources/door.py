@@ -85,8 +85,7 @@ def find_source(
         )
     if isinstance(data, PairSource):
         source = made_already(data, var_name, item_dim, weights)
-        is_soft = source.n_draws is not None and source.as_draws().soft is not None
-        return Source(source, "allocation probabilities" if is_soft else "labels")
+        return Source(source, "allocation probabilities" if source.hard_draws() is None else "labels")
     if is_plain(data):
         data, var_name = read_plain(data, var_name), None
     dims = dim_names(sample_dims)

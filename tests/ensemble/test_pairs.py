@@ -1,6 +1,5 @@
 """A similarity matrix alone: what is taken, that it gives what the draws give, and what it cannot give."""
 
-import inspect
 import pickle
 
 import matplotlib.pyplot as plt
@@ -11,7 +10,7 @@ import scipy.sparse
 import xarray as xr
 
 import posterior_consensus as pc
-from posterior_consensus import consensus, diagnostics
+from posterior_consensus import consensus
 from tests import reference
 from tests.ensembles import DEGENERATE, noisy_draws
 
@@ -300,31 +299,6 @@ def test_options_that_need_draws_say_so(option, pairs):
 
 
 ZEROS = np.zeros(20, int)
-
-
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda pairs: pc.credible_ball(pairs, ZEROS),
-        lambda pairs: pc.partition_density(pairs),
-        lambda pairs: pc.pairwise_losses(pairs),
-        lambda pairs: pc.diagnose(pairs),
-        lambda pairs: pc.compare_partitions(pairs, {"one": ZEROS}),
-        lambda pairs: pc.loss_path(pairs),
-        lambda pairs: pc.summarize(pairs),
-        lambda pairs: pc.plot_n_clusters(pairs),
-        lambda pairs: pc.plot_psm_by_chain(pairs),
-        lambda pairs: consensus.pair_threshold(pairs),
-        lambda pairs: consensus.fit_modes(pairs),
-        lambda pairs: diagnostics.similarity_mcse(pairs),
-        lambda pairs: diagnostics.near_independence(pairs),
-        lambda pairs: pc.as_partition_draws(pairs),
-    ],
-    ids=lambda function: inspect.getsource(function).strip().removeprefix("lambda pairs: "),
-)
-def test_functions_that_need_draws_say_so(function, pairs):
-    with pytest.raises(ValueError, match="needs posterior draws; got a similarity matrix alone"):
-        function(pairs)
 
 
 def test_losses_of_pairs_are_none_between_partitions(draws):

@@ -6,37 +6,7 @@ import pytest
 import xarray as xr
 
 import posterior_consensus as pc
-from tests.helpers import CENTER, GOOD, ROWS, array, check
-
-
-def consensus(method, **arguments):
-    return lambda draws: pc.consensus_partition(draws, method=method, random_seed=1, **arguments)
-
-
-TAKES_DRAWS = {
-    "as_partition_draws": pc.as_partition_draws,
-    "posterior_similarity_matrix": pc.posterior_similarity_matrix,
-    "expected_loss": lambda draws: pc.expected_loss(draws, CENTER),
-    **{f"consensus {method}": consensus(method) for method in pc.METHODS},
-    "certify": lambda draws: pc.certify(draws, CENTER),
-    "certify within_variance": lambda draws: pc.certify(draws, CENTER, loss="within_variance"),
-    "summed_impurity": lambda draws: pc.consensus.summed_impurity(draws, CENTER),
-    "a_strings": pc.consensus.a_strings,
-    "refine_partition": lambda draws: pc.consensus.refine_partition(draws, CENTER),
-    "credible_ball": lambda draws: pc.credible_ball(draws, CENTER),
-    "item_uncertainty": lambda draws: pc.item_uncertainty(draws, CENTER),
-    "loss_by_n_clusters": lambda draws: pc.loss_by_n_clusters(draws, n_clusters=[2]),
-    "compare_posteriors": lambda draws: pc.compare_posteriors(GOOD, draws, n_particles=1),
-    "particles": lambda draws: pc.particles(draws, random_seed=1, progressbar=False),
-    "stable_components": pc.stable_components,
-    "agreement_path": lambda draws: pc.agreement_path({"one": draws, "other": draws}, prices=[0.5], random_seed=1),
-    "as_constraints": pc.as_constraints,
-    "partition_density": pc.partition_density,
-    "pairwise_losses": pc.pairwise_losses,
-    "partial_partition": pc.partial_partition,
-    "plot_psm": lambda draws: pc.plot_psm(draws, CENTER),
-    "plot_n_clusters": lambda draws: pc.plot_n_clusters(draws, CENTER),
-}
+from tests.helpers import GOOD, ROWS, array, check
 
 
 def dataset(values):
@@ -151,12 +121,6 @@ BAD = {
 @pytest.mark.parametrize("bad", BAD)
 def test_bad_draws(bad):
     check(pc.as_partition_draws, *BAD[bad])
-
-
-@pytest.mark.parametrize("bad", ["NaN", "no draws", "a vector", "a mixture", "a set", "no file", "an empty tree"])
-@pytest.mark.parametrize("function", TAKES_DRAWS.values(), ids=TAKES_DRAWS)
-def test_every_function_refuses_bad_draws_in_the_same_words(function, bad):
-    check(function, *BAD[bad])
 
 
 WEIGHTS = {
