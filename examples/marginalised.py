@@ -1,5 +1,5 @@
 # %% [markdown]
-# # No labels in the posterior: a marginalised mixture
+# # No labels in the posterior: a marginalized mixture
 #
 # NUTS needs a mixture whose labels are marginalized, such as `pm.NormalMixture`. Its posterior contains weights, means
 # and standard deviations, but no labels. The model determines the probabilities of the labels, given these parameters:
