@@ -1,11 +1,11 @@
 # %% [markdown]
 # # Analysts and chains disagree: who shares a view, and who is unreliable?
 #
-# Four chains and three analysts have clustered the same 120 sites. The chains are of a mixture model. The analysts said
-# of some pairs of sites that they belong together, or that they do not. They disagree. Does somebody err, or do they
-# look at different things? One consensus of all would answer neither.
+# Four chains and three analysts have clustered the same 120 sites. The chains sample a mixture model. The analysts
+# stated for some pairs of sites that they must be in one cluster, or cannot be. They disagree. Does somebody err, or do
+# they consider different structures? A single consensus would answer neither question.
 #
-# The page makes its own data, so that the truth is known. Sites have a climate and a soil, three kinds of either, and
+# The page simulates its data, so that the truth is known. Sites have a climate and a soil, three kinds of each, and
 # four measurements.
 
 # %%
@@ -28,7 +28,8 @@ measured = pd.DataFrame(
 )
 
 # %% [markdown]
-# The chains cluster by climate. In each draw a tenth of the sites get a cluster at random. Chain 3 is stuck elsewhere.
+# The chains cluster by climate. In each draw a tenth of the sites get a random cluster. Chain 3 is stuck at another
+# partition.
 
 # %%
 
@@ -46,8 +47,8 @@ draws = xr.DataArray(
 )
 
 # %% [markdown]
-# The analysts' statements are a table with a row for each. Ann and Bo think of the soil. Ann errs in a tenth of her
-# statements, Bo in a fourth. Cy thinks of the climate, and errs in 15% of the statements.
+# The analysts' constraints are a table with a row for each. Ann and Bo cluster by soil. Ann errs in a tenth of her
+# constraints, Bo in a fourth. Cy clusters by climate, and errs in 15% of the constraints.
 
 # %%
 
@@ -66,8 +67,8 @@ display(table.head())
 # %% [markdown]
 # ## Everybody is an expert
 #
-# `as_constraints` takes the table. It takes the draws too: each chain is an expert, asked about pairs of its own, and
-# it answers each time with one of its draws. Both together are what is known.
+# `as_constraints` takes the table. It takes the draws, too: each chain is an expert, with its own random pairs, and
+# each constraint comes from one of its draws. The sum joins both.
 
 # %%
 said = pc.as_constraints(table, sites) + pc.as_constraints(draws, sites, n_pairs=400, random_seed=1)
@@ -76,9 +77,9 @@ display(said)
 # %% [markdown]
 # ## Who shares a view
 #
-# `expert_views` puts the experts into views, each with a clustering of its own, and learns how reliable each expert is.
-# With measurements the clusters are those that the measurements can show. `n_clusters` is the most a view may have:
-# clusters that are not needed stay empty.
+# `expert_views` groups the experts into views, each with its own partition, and estimates the reliability of each
+# expert. With measurements, the clusters depend on them by logistic regression. `n_clusters` is the largest number of
+# clusters of a view: clusters that are not needed stay empty.
 
 # %%
 found = pc.expert_views(said, measured, n_clusters=5, random_seed=1, progressbar=False)
@@ -88,9 +89,9 @@ display(found)
 ax = pc.plot_experts(found)
 
 # %% [markdown]
-# Nobody told the model of climate and soil. It finds who goes by which, and that Bo errs more than Ann. Nothing that
-# was measured explains what chain 3 says. Its sensitivity and specificity are near one half, and its weight is near 0.
-# So chain 3 is not a view of these sites but a chain to look into (`diagnose`).
+# The model was not given climate or soil. It finds who clusters by which, and that Bo errs more than Ann. No
+# measurement explains the partition of chain 3. Its sensitivity and specificity are near one half, and its weight is
+# near 0. So chain 3 is not a view of these sites, but a chain to check with `diagnose`.
 #
 # ## The clustering of each view
 
@@ -98,8 +99,8 @@ ax = pc.plot_experts(found)
 ax = pc.plot_expert_views(found)
 
 # %% [markdown]
-# The line is at the probability of each site's most probable cluster. How near is each view to its truth? As the truth
-# is known here, the adjusted Rand index tells:
+# The line marks the probability of each site's most probable cluster. How close is each view to its truth? The adjusted
+# Rand index is 1 if they are equal:
 
 # %%
 display(
@@ -113,7 +114,7 @@ display(
 )
 
 # %% [markdown]
-# With measurements, new sites can be placed in both views:
+# With measurements, new sites can be allocated in both views:
 
 # %%
 new = pd.DataFrame([[0, 2.5, 2.2, -1.3], [-2.2, -1.3, 0, 2.5]], index=["new 1", "new 2"], columns=measured.columns)
@@ -122,12 +123,12 @@ display(found.predict(new)["labels"].to_pandas())
 # %% [markdown]
 # ## Without measurements
 #
-# Then each site's cluster is free, and the statements alone must show it. Now chain 3 has a view: it agrees with
-# itself, and there are no measurements to say that nothing shows this clustering.
+# Without measurements each site's cluster is free, and only the constraints determine it. Now chain 3 has a view: it
+# agrees with itself, and no measurements contradict its partition.
 
 # %%
 free = pc.expert_views(said, n_clusters=5, random_seed=1, progressbar=False)
 display(free)
 
 # %% [markdown]
-# A view that one expert has alone is that expert's word and no more.
+# A view with a single expert has no support beyond that expert.

@@ -2,11 +2,11 @@
 # # Labels in the posterior: the shortest path
 #
 # A mixture model with a label for every item, `z = pm.Categorical("z", p=w, dims="flower")`, leaves thousands of
-# clusterings in the posterior. One call turns them into one clustering, and says how sure it is.
+# partitions in the posterior. One call finds the partition to report, and quantifies its uncertainty.
 #
 # The data are petal length and width of 30 irises. The model is a finite approximation of a Dirichlet process mixture
-# of normals. `examples/sample_iris.py` sampled the posterior with PyMC and wrote the small file that is read here. What
-# `pm.sample` returned would serve as well.
+# of normals. `examples/sample_iris.py` sampled the posterior with PyMC and wrote the small file that is read here. You
+# can pass the object that `pm.sample` returned just as well.
 
 # %%
 import matplotlib.pyplot as plt
@@ -27,7 +27,12 @@ summary = pc.summarize(idata, random_seed=1)
 display(summary)
 
 # %% [markdown]
-# `z` was found without its name, because nothing else in the posterior can be labels. The same in sentences:
+# `z` was found without its name, because it is the only variable that can be labels.
+#
+# The expected loss is the posterior mean of the variation of information (VI) between this partition and the true one;
+# MCSE is its Monte Carlo standard error. The posterior similarity of two flowers is the share of draws that put them in
+# one cluster. The column `together` of the table is the mean posterior similarity of the items to the rest of their
+# cluster. The findings in sentences:
 
 # %%
 print("\n".join(summary.findings()))
@@ -35,9 +40,9 @@ print("\n".join(summary.findings()))
 # %% [markdown]
 # ## Did it converge?
 #
-# The last of the findings comes from `diagnose`. R-hat and effective sample size are ArviZ's, of numbers that do not
-# depend on the names of the labels: the number of clusters, their sizes, distances to partitions, and the partition
-# itself. The names switch from draw to draw, so that R-hat of `z` itself would say nothing. Sampling labels one by one
+# The last of the findings comes from `diagnose`. It computes ArviZ's R-hat and effective sample size of quantities that
+# do not depend on the names of the labels: the number of clusters, their sizes, distances to partitions, and the
+# partition itself. The names switch from draw to draw, so R-hat of `z` would be meaningless. Sampling labels one by one
 # is slow on larger data, and chains often get stuck: [another tutorial](not_converged.py) shows such a run.
 
 # %%
@@ -50,8 +55,8 @@ display(summary.diagnosis)
 axes = summary.plot()
 
 # %% [markdown]
-# On the left are the data by cluster. The smaller a flower's mean similarity to the rest of its cluster, the smaller is
-# its point. On the right are the species, which the model did not see.
+# The next figure shows the data by cluster on the left. The smaller a flower's mean similarity to the rest of its
+# cluster, the smaller is its point. On the right are the species, which the model did not see.
 
 # %%
 petal = idata["observed_data"]["petal"]
@@ -61,7 +66,7 @@ ax = pc.plot_data(petal, summary.consensus, items=summary.items, ax=left)
 ax = pc.plot_data(petal, species, ax=right)
 
 # %% [markdown]
-# The flowers that could as well be elsewhere, the least certain first:
+# The flowers with the least certain clusters, sorted by the margin between their own and the nearest other cluster:
 
 # %%
 display(summary.items.to_dataframe().sort_values("margin").head())

@@ -4,9 +4,9 @@
 # `summarize` makes several choices for you. Here we make them one by one, on a classic of Bayesian clustering: the
 # velocities of 82 galaxies. Are there groups among them, and how many?
 #
-# The posterior is that of a Dirichlet process mixture of normals, stored in a small file beside this page.
-# `examples/sample_galaxies.py` made it with PyMC: the labels were marginalised out of the likelihood, NUTS sampled
-# weights, means and standard deviations, and the labels were then drawn from their exact conditional distribution.
+# The posterior comes from a Dirichlet process mixture of normals, and is stored in a small file.
+# `examples/sample_galaxies.py` made it with PyMC: the labels were marginalized out of the likelihood, NUTS sampled
+# weights, means and standard deviations, and the labels were then sampled from their exact conditional distribution.
 
 # %%
 import xarray as xr
@@ -20,9 +20,9 @@ with xr.open_datatree(DATA / "galaxies.nc", engine="h5netcdf") as file:
 # %% [markdown]
 # ## The draws
 #
-# `as_partition_draws` takes what a sampler returned, here a DataTree; an `InferenceData`, a Dataset, an array or a
-# path will do as well. The names of the labels switch from draw to draw, so each draw is renumbered by first
-# appearance: what is left is the partition.
+# `as_partition_draws` takes the output of a sampler, here a DataTree; an `InferenceData`, a Dataset, an array or a path
+# will do as well. The names of the labels switch from draw to draw, so each draw is renumbered by first appearance.
+# Equal partitions then have equal labels.
 
 # %%
 draws = pc.as_partition_draws(tree, "z")
@@ -39,21 +39,22 @@ ax = pc.plot_n_clusters(draws)
 # %% [markdown]
 # ## The partition to report
 #
-# A partition is chosen by a loss. Variation of information (VI), in bits, is the default: it counts what knowing one
-# partition does not tell about the other. The search runs from several starts. A run ends where no move of a galaxy and
-# no merge of two clusters lowers the expected loss.
+# We report the partition of minimum expected loss. The loss is a distance between partitions. Its posterior mean is the
+# expected distance from the true partition. The default is the variation of information (VI), in bits: the information
+# in either partition that the other does not contain. The search runs from several starts. A run ends when no move of a
+# galaxy and no merge of two clusters lowers the expected loss.
 
 # %%
 best = pc.consensus_partition(draws, loss="vi", random_seed=1)
 display(best)
 
 # %% [markdown]
-# The Monte Carlo standard error (MCSE) comes from the chains' effective sample size. It says how well the expected
-# loss is known, and with it whether one partition is better than another.
+# The Monte Carlo standard error (MCSE) of the expected loss comes from the chains' effective sample size.
 
 # %% [markdown]
-# The galaxies and their clusters. The smaller a galaxy's mean similarity to the rest of its cluster, the smaller is its
-# point. Below 1/2 the point is hollow.
+# The figure shows the galaxies and their clusters. The posterior similarity of two galaxies is the share of draws that
+# put them in one cluster. The smaller a galaxy's mean similarity to the rest of its cluster, the smaller is its point.
+# Below 1/2 the point is hollow.
 
 # %%
 velocity = tree["observed_data"]["velocity"]
@@ -62,7 +63,7 @@ ax.set_xlabel("velocity (1,000 km/s)")
 
 # %% [markdown]
 # Binder's loss counts the pairs of items that one partition joins and the other separates. It tends to put uncertain
-# items into clusters of their own.
+# items into separate small clusters.
 
 # %%
 binder = pc.consensus_partition(draws, loss="binder", random_seed=1)
@@ -70,7 +71,7 @@ display(binder)
 
 # %% [markdown]
 # Each loss prefers its own partition. Both are evaluated on the same draws, so the difference of the two expected
-# losses has a standard error of its own.
+# losses has its own, smaller standard error.
 
 # %%
 display(pc.compare_partitions(draws, {"vi": best, "binder": binder}, loss="vi"))
@@ -79,10 +80,10 @@ display(pc.compare_partitions(draws, {"vi": best, "binder": binder}, loss="vi"))
 ax = pc.plot_alluvial({"vi": best, "binder": binder})
 
 # %% [markdown]
-# How coarse should the answer be? Binder's loss has a dial, the pair threshold tau: two galaxies alone are joined where
-# they are together with a probability above tau. Its default is 1/2. The path shows what other values give; its line is
-# thick where the partition stays the same. `pair_threshold` calibrates tau on the draws, so that tau separates the
-# pairs within clusters from those between.
+# How coarse should the partition be? Binder's loss has a tuning parameter, the pair threshold tau: two galaxies
+# considered alone are joined if their posterior similarity exceeds tau. Its default is 1/2. The path shows the
+# partitions for other values; its line is thick where the partition does not change. `pair_threshold` calibrates tau on
+# the draws, so that tau separates the pairs within clusters from the pairs between clusters.
 
 # %%
 path = pc.loss_path(draws, loss="binder", random_seed=1)
@@ -94,13 +95,13 @@ display(threshold)
 
 # %% [markdown]
 # The calibrated threshold lies on the longest plateau. This is the distance, in bits, between its partition and the one
-# that VI chose:
+# chosen under VI:
 
 # %%
 display(pc.partition_loss(best, threshold))
 
 # %% [markdown]
-# ## How often two galaxies are together
+# ## The posterior similarity of two galaxies
 #
 # The posterior similarity matrix does not depend on the names of the labels, or on a loss. Outlines mark the clusters
 # of the consensus.
@@ -109,10 +110,11 @@ display(pc.partition_loss(best, threshold))
 psm = pc.posterior_similarity_matrix(draws)
 ax = pc.plot_psm(psm, best)
 # %% [markdown]
-# ## How sure is it?
+# ## How certain is it?
 #
-# The credible ball is the smallest ball around the consensus that holds 95 % of the posterior. Its bounds are the
-# partitions farthest out: of all, of those with the fewest clusters, and of those with the most.
+# The credible ball is the smallest ball around the consensus that contains 95% of the posterior. Its bounds are the
+# draws in the ball that are farthest from the consensus: the farthest of all (horizontal), of the draws with the fewest
+# clusters (upper vertical), and of the draws with the most clusters (lower vertical).
 
 # %%
 ball = pc.credible_ball(draws, best, prob=0.95)
@@ -121,8 +123,8 @@ display(ball)
 # %%
 ax = pc.plot_credible_ball(ball)
 # %% [markdown]
-# Item by item: what is a galaxy's mean posterior similarity to the rest of its cluster? Which other cluster is nearest,
-# and what is the mean similarity to that one?
+# For each galaxy, the next table has its mean posterior similarity to the rest of its cluster, the nearest other
+# cluster, and the mean similarity to that one. The margin is their difference.
 
 # %%
 items = pc.item_uncertainty(draws, best)
@@ -133,7 +135,7 @@ ax = pc.plot_item_uncertainty(items)
 # %% [markdown]
 # ## Keep it with the posterior
 #
-# The results go back to where the draws came from, as a group that NetCDF and Zarr keep.
+# `attach` stores the results with the posterior, as a group that NetCDF and Zarr files keep.
 
 # %%
 tree = pc.attach(tree, best, ball, items)

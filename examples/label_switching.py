@@ -2,8 +2,8 @@
 # # Several dimensions, and label switching undone
 #
 # The data are three measurements of each of 178 wines, of three cultivars. The model is a mixture of three multivariate
-# normals, each with a covariance of its own. The labels were summed out, and NUTS sampled the rest. Nothing kept the
-# components in order, as no order of vectors would be natural. `examples/sample_wine.py` sampled the posterior.
+# normals with different covariances. The labels were marginalized, and NUTS sampled the parameters. Nothing kept the
+# components in order, as vectors have no natural order. `examples/sample_wine.py` sampled the posterior.
 
 # %%
 import arviz as az
@@ -18,7 +18,7 @@ display(idata["posterior"]["mu"].mean("draw").sel(feature="flavanoids").to_panda
 
 # %% [markdown]
 # Each row is a chain, each column a component: the same three means in every row, but not always in the same columns.
-# A table of the posterior by component mixes them up. Its R-hats are large although nothing is wrong.
+# A table of the posterior by component mixes the clusters. Its R-hats are large although the chains agree.
 
 # %%
 display(az.summary(idata, var_names=["w", "mu"], kind="diagnostics")["r_hat"])
@@ -27,7 +27,7 @@ display(az.summary(idata, var_names=["w", "mu"], kind="diagnostics")["r_hat"])
 # ## Clusters first
 #
 # A partition has no labels to switch. The model turns each draw into allocation probabilities (see
-# [the tutorial on marginalised mixtures](marginalised.py)). These give the partition, and show that the chains agree.
+# [the tutorial on marginalized mixtures](marginalised.py)). These give the partition, and show that the chains agree.
 
 # %%
 y = idata["observed_data"]["y"]
@@ -49,7 +49,7 @@ display(summary)
 # %% [markdown]
 # ## Components by cluster
 #
-# `relabel` gives the components of every draw the numbers of the consensus clusters that they fit best. It returns an
+# `relabel` numbers the components of every draw by the consensus clusters that they fit best. It returns an
 # object of the same type as the posterior.
 
 # %%
@@ -58,10 +58,10 @@ display(aligned["relabelling"])
 
 # %% [markdown]
 # `match_share` is the share of draws in which a cluster has at least one item in common with its component.
-# `cluster_agreement` is the share of its items that this component holds, and `component_agreement` the share of the
-# component's items that are the cluster's. `left_out` is the share of the items in components without a cluster. Here
-# the first is 1, the others are above 0.9, and nothing is left out: parameters can be read cluster by cluster, and
-# R-hat means what it should.
+# `cluster_agreement` is the share of the cluster's items that are in this component, and `component_agreement` the
+# share of the component's items that are in the cluster. `left_out` is the share of all items in components without a
+# cluster. Here the first is 1, the others are above 0.9, and nothing is left out: parameters can be read cluster by
+# cluster, and R-hat has its usual meaning.
 
 # %%
 display(az.summary(aligned, var_names=["w", "mu", "sigma"], round_to=2))
@@ -70,16 +70,15 @@ display(az.summary(aligned, var_names=["w", "mu", "sigma"], round_to=2))
 forest = az.plot_forest(aligned, var_names=["mu"], combined=True)
 
 # %% [markdown]
-# ## What the clusters are like
+# ## The data by cluster
 #
-# The observed data by cluster: colours are means, in standard deviations from the overall mean. Bars show the spread
-# within a cluster.
+# Colours are the clusters' means, in standard deviations from the overall mean. Bars show the spread within a cluster.
 
 # %%
 ax = pc.plot_cluster_profiles(y, summary.consensus)
 
 # %% [markdown]
-# ## Do the clusters know the cultivars?
+# ## Do the clusters match the cultivars?
 #
 # The model did not see the cultivars. They are in the names of the wines.
 

@@ -1,14 +1,14 @@
 # %% [markdown]
-# # No labels in the posterior: a marginalised mixture
+# # No labels in the posterior: a marginalized mixture
 #
-# NUTS wants a mixture whose labels are summed out, such as `pm.NormalMixture`. Its posterior holds weights, means and
-# standard deviations, but nothing to cluster by. The model knows how to get from these to the labels:
+# NUTS needs a mixture whose labels are marginalized, such as `pm.NormalMixture`. Its posterior contains weights, means
+# and standard deviations, but no labels. The model determines the probabilities of the labels, given these parameters:
 #
 # $$p_{tik} = P(z_i = k \mid \theta_t, y_i)
 # = \frac{w_{tk} f_k(y_i \mid \theta_t)}{\sum_l w_{tl} f_l(y_i \mid \theta_t)}$$
 #
-# for draw $t$, item $i$ and component $k$. Pass the model together with the posterior, and everything else works as
-# with labels. The model here is that of `examples/sample_galaxies.py`, which sampled `data/galaxies.nc`.
+# for draw $t$, item $i$ and component $k$. Pass the model and the posterior, and everything else works as with labels.
+# The model here is taken from `examples/sample_galaxies.py`, which sampled `data/galaxies.nc`.
 
 # %%
 import matplotlib.pyplot as plt
@@ -42,8 +42,8 @@ summary = pc.summarize(idata, model=model, random_seed=1, progressbar=False)
 display(summary)
 
 # %% [markdown]
-# The summary was computed from the allocation probabilities. `allocation_probabilities` gives them on their own. Every
-# function that takes draws of labels takes them, too.
+# The summary was computed from the allocation probabilities. `allocation_probabilities` returns them. Every function
+# that takes draws of labels takes them, too.
 
 # %%
 soft = pc.allocation_probabilities(model, idata, progressbar=False)
@@ -52,9 +52,9 @@ display(soft)
 # %% [markdown]
 # ## The similarity matrix without the noise of labels
 #
-# Given the parameters, two galaxies are together with probability $\sum_k p_{tik} p_{tjk}$. The mean of this over the
-# draws is the posterior similarity matrix. One could also sample labels and count how often they agree. That estimates
-# the same matrix, with the noise of the labels added (Rao and Blackwell).
+# Given the parameters, two galaxies are co-clustered with probability $\sum_k p_{tik} p_{tjk}$. The mean of this over
+# the draws is the posterior similarity matrix. One could also sample labels and count how often they agree. This
+# estimates the same matrix, with additional noise from the labels (the Rao-Blackwell theorem).
 
 # %%
 psm = pc.posterior_similarity_matrix(soft)
@@ -79,17 +79,17 @@ print(f"mean squared error: {from_probabilities:.5f} from probabilities, {from_l
 print(f"sampled labels need {from_labels / from_probabilities:.1f} times as many draws")
 
 # %% [markdown]
-# [Allocation probabilities](../background/allocations.md) has the table for other numbers of draws. Expected Binder
+# [The background page](../background/allocations.md) has a table for other numbers of draws. Expected Binder
 # losses come from the same matrix. VI and the credible ball need partitions: they use one sample of labels for each
 # draw, with a fixed seed. `soft.sample(random_seed=...)` gives another.
 
 # %% [markdown]
 # ## Soft memberships
 #
-# How probably is a galaxy with the other members of a cluster? The mean of $p_{ti3}$ over draws would not say it,
-# because component 3 is one cluster in one draw and another in the next. To be with the items of a consensus cluster
-# has the same meaning in every draw. `soft.membership(summary.consensus)` gives another such probability, of belonging
-# to the cluster.
+# How similar is a galaxy to each consensus cluster? The mean of $p_{ti3}$ over draws does not answer this, because
+# component 3 is one cluster in one draw and another in the next. The mean posterior similarity to the other members of
+# a cluster has the same meaning in every draw. `soft.membership(summary.consensus)` gives a probability: that of
+# belonging to each consensus cluster.
 
 # %%
 members = np.eye(summary.consensus.n_clusters)[summary.consensus.labels]
@@ -106,8 +106,8 @@ legend = ax.legend(frameon=False, ncols=6, fontsize="small", loc="lower center",
 # %% [markdown]
 # ## New galaxies
 #
-# The same posterior allocates galaxies that it has not seen. `predict_allocation` gives the probability that a new
-# galaxy belongs to each consensus cluster, and the probability that it is with none of the known galaxies.
+# The posterior also allocates new galaxies. `predict_allocation` gives the probability that a new galaxy belongs to
+# each consensus cluster, and the probability that it is in a cluster without any known galaxy.
 
 # %%
 new = xr.DataArray([9.5, 17.0, 21.0, 24.0, 28.0], dims="new", coords={"new": ["a", "b", "c", "d", "e"]})

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # A posterior of NumPyro or Stan: stored probabilities
 #
-# In NumPyro and Stan labels are summed out as well, but no model is left that could give the allocation probabilities
+# In NumPyro and Stan labels are marginalized, too, but there is no PyMC model to compute the allocation probabilities
 # afterwards. So store them with the draws: the logarithms of $P(z_i = k \mid \theta, y_i)$, an array of items x
 # components in every draw. In NumPyro that is a deterministic site, as in `examples/sample_numpyro.py`:
 #
@@ -12,7 +12,7 @@
 # numpyro.deterministic("log_prob_z", jax.nn.log_softmax(mixture.component_log_probs(y), axis=-1))
 # ```
 #
-# In Stan it is a generated quantity, which need not be normalised:
+# In Stan it is a generated quantity, which need not be normalized:
 #
 # ```stan
 # generated quantities {
@@ -39,7 +39,7 @@ display(idata["posterior"]["log_prob_z"])
 # ## Found without a name
 #
 # You need not give a name: `log_prob_z` is a usual one. Under any other name the variable is found if its exponentials
-# sum to one over the components. If it is not normalised and is called, say, `eta`, give that name:
+# sum to one over the components. If it is not normalized and is called, say, `eta`, pass that name:
 # `pc.summarize(idata, "eta")`.
 
 # %%
@@ -47,12 +47,12 @@ summary = pc.summarize(idata, random_seed=1, progressbar=False)
 display(summary)
 
 # %% [markdown]
-# The line `draws` says what was taken. A posterior may have probabilities and labels that are drawn from them. Then the
-# probabilities are taken, because they are less noisy.
+# The line `draws` names the variable that was used. If a posterior has probabilities and labels sampled from them, the
+# probabilities are used, because they are less noisy.
 #
 # ## The probabilities themselves
 #
-# `as_allocation_probabilities` takes logarithms or probabilities, normalised or not, in single or double precision.
+# `as_allocation_probabilities` takes logarithms or probabilities, normalized or not, in single or double precision.
 
 # %%
 soft = pc.as_allocation_probabilities(idata)
@@ -64,8 +64,8 @@ ax = pc.plot_psm(soft, summary.consensus)
 # %% [markdown]
 # ## The same posterior, from another sampler
 #
-# `data/galaxies.nc` is the posterior of the same model by PyMC, with labels. It is truncated at 20 components instead
-# of 12. Do the two consensus partitions agree?
+# `data/galaxies.nc` is the posterior of the same model by PyMC, with labels. It is truncated at 20 components, this one
+# at 12. Do the two consensus partitions agree?
 
 # %%
 with xr.open_datatree(DATA / "galaxies.nc", engine="h5netcdf") as file:

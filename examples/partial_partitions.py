@@ -1,9 +1,9 @@
 # %% [markdown]
-# # What is sure: partial partitions
+# # Which items are clustered with confidence? Partial partitions
 #
-# A consensus puts every item into a cluster, also those that the posterior cannot place. The other way round: which
-# items are clustered so surely that one can say so, and leave the rest open? That is a partial partition: sure items
-# in clusters, the others open.
+# A consensus assigns every item to a cluster, including items whose cluster the posterior leaves uncertain. Which items
+# can be clustered with confidence, the rest unassigned? A partial partition answers this: it assigns some items to
+# clusters, and leaves the others unassigned.
 #
 # The posterior is that of a Dirichlet process mixture for the velocities of 82 galaxies, as in
 # [the tutorial on losses](galaxies). No partition of all 82 galaxies is probable: there are too many.
@@ -21,18 +21,18 @@ draws = pc.as_partition_draws(tree, "z")
 velocity = tree["observed_data"]["velocity"]
 
 # %% [markdown]
-# ## The most galaxies that are clustered alike in half of the posterior
+# ## The largest set of galaxies clustered identically in half of the posterior
 #
-# `partial_partition` finds the largest set of items, with a partition of it, that at least this share of the draws
-# agrees on. A draw agrees if it puts exactly these items together and exactly these apart, whatever it does with the
-# others.
+# `partial_partition` searches for the largest set of items whose joint clustering has posterior probability at least
+# 0.5. This is the share of draws that agree with it. A draw agrees if it partitions these items exactly so, for any
+# clusters of the others.
 
 # %%
 partial = pc.partial_partition(draws, 0.5, random_seed=1)
 display(partial)
 
 # %% [markdown]
-# `labels` has -1 for the galaxies that are left open. These are the sure ones:
+# `labels` has -1 for the unassigned galaxies. These are the assigned ones:
 
 # %%
 display(partial.labels[partial.labels >= 0])
@@ -42,27 +42,27 @@ ax = pc.plot_data(velocity, partial)
 ax.set_xlabel("velocity (1,000 km/s)")
 
 # %% [markdown]
-# The seven slow galaxies are one cluster, and no other sure galaxy is in it. Thirteen of those near 20 are one as well.
-# Where this cluster ends, and whether those above 22 are one cluster with it, the posterior leaves open.
+# The seven slow galaxies are one cluster, without any other assigned galaxy. Thirteen of the galaxies near 20 are
+# another. The posterior does not determine where this cluster ends, and whether the galaxies above 22 belong to it.
 #
-# In the similarity matrix the sure galaxies come first, outlined by cluster. The open ones are paler.
+# In the similarity matrix the assigned galaxies come first, outlined by cluster. The unassigned ones are paler.
 
 # %%
 ax = pc.plot_psm(draws, partial)
 
 # %% [markdown]
-# ## How fast does it become unsure?
+# ## How fast does the probability fall?
 #
-# The curve has the largest probability found for each number of galaxies. Its area is one number for how sure a
-# posterior is: 1 if all draws are the same partition.
+# The curve has the largest probability found for each number of galaxies. The area under it summarizes the certainty of
+# a posterior: 1 if all draws are the same partition.
 
 # %%
 ax = pc.plot_partial_partition(partial)
 display(partial.area)
 
 # %% [markdown]
-# With more probability asked for, fewer galaxies are left. At 0.95 there are five, each in a cluster of its own: all
-# that is as sure as this is that no two of them are together. A bound shows that no set is larger.
+# With a higher probability, fewer galaxies remain. At 0.95 there are five, each in its own cluster: the only conclusion
+# with this probability is that no two of them are co-clustered. A bound shows that no set is larger.
 
 # %%
 for prob in (0.5, 0.8, 0.95):
@@ -74,8 +74,9 @@ display(pc.partial_partition(draws, 0.95, random_seed=1))
 # %% [markdown]
 # ## Is the probability right?
 #
-# The set was chosen because it is probable in these draws. So its probability is a little too high. Draws that had no
-# part in the choice give a fair one: here the first two chains choose, and the others judge.
+# The set was selected because it is probable in these draws, so its estimated probability is slightly too high. Draws
+# that were not used for the selection give an unbiased estimate. Here the first two chains select, and the others
+# evaluate.
 
 # %%
 chosen = pc.partial_partition(draws.isel(chain=[0, 1]), 0.5, random_seed=1)
@@ -85,10 +86,10 @@ agree = np.all(others.labels == chosen.labels.values[sure], axis=1)
 display((chosen.probability, float(agree.mean())))
 
 # %% [markdown]
-# ## A whole partition that keeps what is sure
+# ## Completing the partition
 #
-# With `complete`, the open galaxies go where the expected loss is least, and the sure ones stay. Here that is the
-# consensus itself: it agrees with what is sure.
+# With `complete`, the other galaxies are assigned to minimize the expected loss, and the assigned ones stay. Here the
+# result is the consensus, because it agrees with the partial partition.
 
 # %%
 whole = pc.partial_partition(draws, 0.5, complete="vi", random_seed=1)

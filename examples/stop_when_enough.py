@@ -1,9 +1,9 @@
 # %% [markdown]
-# # Stop a sampler when it has drawn enough
+# # Stop a sampler when its draws are enough
 #
-# How many draws does a partition need? A sampler that you have written yourself need not guess. It gives each draw to a
-# `PartitionAccumulator`, which answers at any time as the draws so far would. Here four chains of a Gibbs sampler run
-# until the partition's effective sample size is 400, a hundred for each chain, and nothing speaks against the chains.
+# How many draws does a partition need? A sampler that you have written yourself need not guess. It passes each draw to
+# a `PartitionAccumulator`, which every function takes as the draws so far. Here four chains of a Gibbs sampler run
+# until the partition's effective sample size is 400, a hundred for each chain, and the chains agree.
 #
 # The data are 60 values around three centres, two of them close to each other.
 
@@ -44,9 +44,9 @@ def sweep(labels, rng):
 # %% [markdown]
 # ## Run until it is enough
 #
-# The chains start from partitions that differ, one cluster up to one for each item, and run in turns. After every 100
-# sweeps of each chain, `diagnose` takes the draws so far; their first fifth is burn-in. The loop ends when the
-# effective sample size is large enough and the chains agree, or after 2,000 sweeps.
+# The chains start from different partitions, with one to 60 clusters, and run in turn. After every 100 sweeps of each
+# chain, `diagnose` takes the draws so far; their first fifth is burn-in. The loop ends when the effective sample size
+# is large enough and the chains agree, or after 2,000 sweeps.
 
 # %%
 chains = [np.random.default_rng(seed).integers(most, size=y.size) for seed, most in enumerate((1, 3, 10, 60))]
@@ -64,21 +64,21 @@ for n_sweeps in range(1, 2001):
             break
 
 # %% [markdown]
-# The partition had its 400 effective draws long before the end. But `status` also asks that no summary's R-hat is above
-# 1.01, and that takes longer. A rule that looks at the draws stops at a moment at which they look good, so it is wise
-# to ask for both.
+# The partition had its 400 effective draws long before the end. But `status` also requires that no scalar summary has
+# an R-hat above 1.01, which takes longer. A stopping rule stops when the draws look good, so it is wise to require
+# both.
 #
-# ## The answer
+# ## The result
 
 # %%
 draws = kept.draws().isel(draw=slice(n_sweeps // 5, None))
 display(pc.summarize(draws, random_seed=1, progressbar=False))
 
 # %% [markdown]
-# ## Where the process may be killed
+# ## If the process may be killed
 #
 # With a path the accumulator writes every hundred draws of a chain to a Zarr store. If the process is killed, at most
-# the draws since then are lost. The same call opens the store again, and goes on from the draws that it has.
+# the draws since then are lost. The same call opens the store again, and continues from its draws.
 
 # %%
 import tempfile

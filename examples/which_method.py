@@ -1,11 +1,11 @@
 # %% [markdown]
 # # Which method for my posterior?
 #
-# The package has more than a dozen methods that turn draws into one partition. They answer different questions. Greedy
-# search minimises an expected loss, k-means on similarities minimises squared distances, a threshold on similarities
-# looks at pairs, and cuts of graphs look at items, clusters or both. EM for the random perturbation model takes the
-# draws for noisy copies of one true partition. Which partitions do they find in three posteriors, and at what expected
-# loss?
+# The package has more than a dozen methods that turn draws into one partition. They optimize different criteria. Greedy
+# search minimizes an expected loss, k-means on similarities minimizes squared distances, a threshold on similarities
+# considers pairs, and graph cuts consider items, clusters or both. EM for the random perturbation model assumes that
+# the draws are noisy copies of one true partition. Which partitions do they find for three posteriors, and with what
+# expected loss?
 
 # %%
 import time
@@ -44,11 +44,11 @@ display(
 
 # %% [markdown]
 # The galaxies have a wide posterior: clusters overlap, and no partition is near most draws. The thirty irises have a
-# narrow one. The wines, whose labels were summed out of the model, are in between. Of the galaxies and the irises,
-# every fourth draw is enough.
+# narrow one. The wines, whose labels were marginalized, are in between. For the galaxies and the irises, every fourth
+# draw is enough.
 #
-# Every method gets variation of information (VI) as the loss. Methods that need a number of clusters choose it by that
-# loss. The time includes compilation, where a method runs for the first time.
+# Every method gets variation of information (VI) as the loss. Methods that need a number of clusters choose it by this
+# loss. The time includes compilation if a method runs for the first time.
 
 
 # %%
@@ -80,9 +80,9 @@ display(tables["irises"].round(4))
 display(tables["wines"].round(4))
 
 # %% [markdown]
-# Greedy search has the least expected VI in each table, as it should: it minimises it over all partitions. Other
-# methods may find the same partition. How much the choice matters depends on the posterior. How many different answers
-# does each posterior get, and how far is the largest expected VI above the least?
+# Greedy search has the minimum expected VI in each table, as it should: it minimizes it over all partitions. Other
+# methods may find the same partition. The importance of the choice depends on the posterior. How many different
+# partitions do the methods find, and how far is the largest expected VI above the minimum?
 
 # %%
 display(
@@ -99,16 +99,16 @@ display(
 )
 
 # %% [markdown]
-# The narrow posterior has nearly one answer, whatever the method. The wide one has many, and some are much worse under
-# VI. An answer that is worse under VI can be better under Binder's loss: each method has a criterion of its own.
+# For the narrow posterior nearly all methods agree. For the wide one there are many partitions, and some are much worse
+# under VI. A partition that is worse under VI can be better under Binder's loss: each method has its own criterion.
 #
-# ## Where the truth is known
+# ## Simulations with known truth
 #
-# A posterior has no true partition to compare with. Draws of the random perturbation model have: each of them is a
-# noisy copy of one partition, in which 55% of the items get a cluster at random. These are the eight settings of
-# [the consensus-clustering paper](../background/consensus_paper.md): six clusters, of equal probability in sets 1 to 4;
-# in sets 5 to 8 one cluster has 50, 75, 80 and 90% of the items. The methods that can be given the number of clusters
-# get it. How near do they come to the truth? The adjusted Rand index is 1 at the truth, and 0 on average by chance.
+# For a posterior the true partition is unknown. For draws of the random perturbation model it is known: each draw is a
+# noisy copy of one partition, in which 55% of the items get a random cluster. These are the eight settings of [the
+# consensus-clustering paper](../background/consensus_paper.md): six clusters, of equal probability in sets 1 to 4; in
+# sets 5 to 8 one cluster has 50, 75, 80 and 90% of the items. Methods that take the number of clusters are given it.
+# How close are they to the truth? The adjusted Rand index is 1 for the truth, and 0 on average by chance.
 
 # %%
 SETS = {  # items, draws, sizes
@@ -145,21 +145,23 @@ display(
 # %% [markdown]
 # With clusters of equal probability, all of them find the truth, or nearly. With a dominant cluster most of them split
 # it: k-means in any space and nonnegative factors (`nmf`) make clusters of similar size. Among the methods that cut
-# graphs, `mcla` is ahead. It clusters the draws' clusters, and those of the dominant one look alike in all draws.
-# `rpm_em` and `align_and_vote` are ahead of all, as these draws are made the way they think. Another method of that
-# literature, HGPA, cuts a hypergraph, for which it needs a program of its own; the package leaves it out.
-# `python -m benchmarks.cluster_graphs` has three levels of noise and more simulations.
+# graphs, `mcla` is best. It clusters the draws' clusters, and the dominant cluster is similar in all draws. `rpm_em`
+# and `align_and_vote` are best, because these draws satisfy their assumptions. Another method of this literature, HGPA,
+# needs a hypergraph partitioner; the package leaves it out. `python -m benchmarks.cluster_graphs` has three levels of
+# noise and more simulations.
 #
 # A rule of thumb:
 #
-# - **You know your loss**: greedy search, for any posterior. For Binder's loss `certify` says how good its answer is.
-# - **Many items**: greedy search as well. [The benchmarks](../background/benchmarks.md) have its time for up to 100,000
-#   items, and those of other methods.
-# - **Draws that are noisy copies of one partition**, such as repeated clusterings: `rpm_em`, which also says how noisy
-#   they are. Its relative among the pairwise methods is Binder's loss with `tau="auto"`.
-# - **A wide posterior**: no method makes it narrow. Report the credible ball and the uncertain items beside any answer.
+# - **You know your loss**: greedy search, for any posterior. For Binder's loss `certify` bounds how far its result is
+#   from the optimum.
+# - **Many items**: greedy search, too. [The benchmarks](../background/benchmarks.md) have times of greedy search and
+#   other methods.
+# - **Draws that are noisy copies of one partition**, such as repeated clusterings: `rpm_em`, which also estimates the
+#   noise. The closest pairwise method is Binder's loss with `tau="auto"`.
+# - **A wide posterior**: no method makes it narrow. Report the credible ball and the uncertain items with any
+#   partition.
 #
-# Is the difference between two answers more than Monte Carlo error? `compare_partitions` says.
+# Is the difference between two partitions larger than Monte Carlo error? `compare_partitions` shows it.
 
 # %%
 draws = posteriors["galaxies"]
