@@ -10,9 +10,10 @@ from posterior_consensus.consensus.cc_pivot import PivotInfo
 from posterior_consensus.consensus.impurity import ImpurityInfo, summed_impurity
 from posterior_consensus.consensus.kcc import KMeansInfo
 from posterior_consensus.consensus.methods import METHODS
-from posterior_consensus.consensus.partition import ConsensusPartition, consensus_partition
+from posterior_consensus.consensus.partition import consensus_partition
 from posterior_consensus.consensus.perturbation.fit import PerturbationFit, random_perturbation_em
 from posterior_consensus.consensus.perturbation.modes import PartitionModes, fit_modes
+from posterior_consensus.consensus.record import ConsensusPartition
 from posterior_consensus.consensus.refinement import refine_partition
 from posterior_consensus.consensus.rpm_em import PerturbationInfo
 from posterior_consensus.consensus.sccc import SeedsInfo

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from posterior_consensus.answers.differences import differences
 from posterior_consensus.diagnostics.verdict import FEWEST_DRAWS
 from posterior_consensus.ensemble.items import cluster_names
 from posterior_consensus.results import display
-
-if TYPE_CHECKING:
-    from posterior_consensus.summary.summary import Summary
+from posterior_consensus.summary.record import SummaryRecord
 
 _MOST_CHANGES = 3
 
 
-def answers_in_short(summary: Summary) -> str:
+def answers_in_short(summary: SummaryRecord) -> str:
     """How many answers there are, with their weights."""
     answers = summary.answers
     if answers is None:
@@ -37,11 +33,11 @@ def answers_in_short(summary: Summary) -> str:
     return f"{answers.n_particles}, of {', '.join(weights)} and {last} of {_draws(summary)}{chains}"
 
 
-def _too_few(summary: Summary) -> bool:
+def _too_few(summary: SummaryRecord) -> bool:
     return min(rows.size for rows in summary.draws.samples.chains) < FEWEST_DRAWS
 
 
-def further_answers(summary: Summary) -> list[str]:
+def further_answers(summary: SummaryRecord) -> list[str]:
     """Which answers there are, what their weights are worth, and how they differ from the consensus."""
     answers = summary.answers
     if answers is None:
@@ -65,12 +61,12 @@ def further_answers(summary: Summary) -> list[str]:
     return said
 
 
-def _draws(summary: Summary) -> str:
+def _draws(summary: SummaryRecord) -> str:
     """What shares are shares of."""
     return "the weight" if summary.draws.samples.is_weighted else "the draws"
 
 
-def answers_reported(summary: Summary) -> list[str]:
+def answers_reported(summary: SummaryRecord) -> list[str]:
     """The sentence for a section on methods, where every chain visits several answers."""
     answers = summary.answers
     if answers is None or answers.status != "several answers":

@@ -7,7 +7,7 @@ import html
 from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,16 +19,15 @@ from posterior_consensus.ensemble.items import Items
 from posterior_consensus.plots.axes import as_png
 from posterior_consensus.results import display
 from posterior_consensus.runtime.files import written_whole
-
-if TYPE_CHECKING:
-    from posterior_consensus.summary.summary import Summary
+from posterior_consensus.summary.record import SummaryRecord
+from posterior_consensus.summary.text import findings, methods_text
 
 _MOST_LISTED = 20_000  # items by name
 _OF_ITEMS = "Items: mean posterior similarity to the rest of their cluster, and to the nearest other cluster."
 _MOST_CHAINS = 8  # similarity matrices side by side
 
 
-def write_report(summary: Summary, path: Path) -> Path:
+def write_report(summary: SummaryRecord, path: Path) -> Path:
     """Write the report and return its path."""
     page = _page(summary)
     with written_whole(path) as new:
@@ -36,10 +35,10 @@ def write_report(summary: Summary, path: Path) -> Path:
     return path
 
 
-def _page(summary: Summary) -> str:
+def _page(summary: SummaryRecord) -> str:
     items, clusters = summary.draws.n_items, summary.consensus.n_clusters
     title = f"{display.counted(items, 'item')} in {display.counted(clusters, 'cluster')}"
-    *said, verdict = summary.findings()
+    *said, verdict = findings(summary)
     listed = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in said)
     sections = [
         f"<h1>{html.escape(title)}</h1><p>{html.escape(summary.source)}</p>",
@@ -48,7 +47,7 @@ def _page(summary: Summary) -> str:
         *(f"<h2>{html.escape(head)}</h2>{''.join(parts)}" for head, parts in _figures(summary).items()),
         f"<h2>Least certain items</h2>{_table(_uncertain(summary))}",
         f"<h2>Convergence</h2>{_table(summary.diagnosis.to_dataframe())}",
-        f"<h2>For the section on methods</h2><pre>{html.escape(summary.methods_text())}</pre>",
+        f"<h2>For the section on methods</h2><pre>{html.escape(methods_text(summary))}</pre>",
         f"<h2>Time</h2>{_table(pd.DataFrame({'seconds': summary.seconds}))}",
     ]
     version = posterior_consensus.__version__
@@ -65,7 +64,7 @@ def _style() -> str:
     return resources.files("posterior_consensus.summary").joinpath("report.css").read_text(encoding="utf-8")
 
 
-def _figures(summary: Summary) -> dict[str, list[str]]:
+def _figures(summary: SummaryRecord) -> dict[str, list[str]]:
     """Figures by heading."""
     draws, best = summary.draws, summary.consensus
     found = {
@@ -117,7 +116,7 @@ def _table(frame: pd.DataFrame) -> str:
     return frame.to_html(float_format=display.number, na_rep="-", border=0)
 
 
-def _members(summary: Summary) -> str:
+def _members(summary: SummaryRecord) -> str:
     """The items of each cluster, folded away."""
     labels = summary.consensus.labels
     items = summary.draws.items
@@ -136,6 +135,6 @@ def _named(items: Items, members: npt.NDArray[np.intp], most: int) -> str:
     return ", ".join(items.named(members[:most])) + (", ..." if members.size > most else "")
 
 
-def _uncertain(summary: Summary) -> pd.DataFrame:
+def _uncertain(summary: SummaryRecord) -> pd.DataFrame:
     table = summary.items.to_dataframe().dropna(subset="probability")
     return table.sort_values("margin", kind="stable", na_position="last").head(15)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,32 +12,28 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus.answers.credible import CredibleBall, credible_ball
-from posterior_consensus.answers.item_uncertainty import ItemUncertainty, item_uncertainty
-from posterior_consensus.answers.particle_record import Particles
-from posterior_consensus.bounds.bound import relative_gap
+from posterior_consensus.answers.credible import credible_ball
+from posterior_consensus.answers.item_uncertainty import item_uncertainty
 from posterior_consensus.bounds.certificate import Certificate, quick_certificate
 from posterior_consensus.consensus import ConsensusPartition, consensus_partition
 from posterior_consensus.consensus.methods import check_no_method, takes
 from posterior_consensus.consensus.partition import check_options
-from posterior_consensus.diagnostics import Diagnosis
 from posterior_consensus.diagnostics.diagnosis import diagnose_within
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.items import positions
-from posterior_consensus.ensemble.partitions import HasLabels
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.plots.four_panels import four_panels
 from posterior_consensus.results import display
-from posterior_consensus.results.plain import as_json, from_json
-from posterior_consensus.results.storage import HasDataset, reading
+from posterior_consensus.results.storage import reading
 from posterior_consensus.runtime.arguments import check_between, check_seconds
 from posterior_consensus.runtime.progress import waiting
-from posterior_consensus.sources.containers import group_dataset, is_inference_data, opened
+from posterior_consensus.sources.containers import opened
 from posterior_consensus.sources.door import find_source
 from posterior_consensus.sources.labels import from_store
 from posterior_consensus.summary.clock import Clock
 from posterior_consensus.summary.further import look_for_answers
+from posterior_consensus.summary.observed import observed_of
+from posterior_consensus.summary.record import SummaryRecord, stored_fields
 from posterior_consensus.summary.references import bibtex, cited_keys
 from posterior_consensus.summary.report import write_report
 from posterior_consensus.summary.text import facts, findings, improbable, left_out, methods_text, number_probabilities
@@ -46,8 +41,7 @@ from posterior_consensus.summary.text import facts, findings, improbable, left_o
 _SEARCH, _REST = 0.5, 0.25  # shares of what is left of a time limit, for the search and for each later step
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Summary(HasLabels, display.Shown):
+class Summary(SummaryRecord, display.Shown):
     """What to report of a posterior of partitions; made by :func:`summarize`.
 
     Attributes
@@ -81,52 +75,6 @@ class Summary(HasLabels, display.Shown):
     no_certificate : str
         Why there is no certificate although the loss has a bound, as a sentence; else empty.
     """
-
-    source: str
-    draws: PartitionDraws
-    consensus: ConsensusPartition
-    certificate: Certificate | None
-    ball: CredibleBall
-    items: ItemUncertainty
-    diagnosis: Diagnosis
-    alternative: ConsensusPartition | None
-    answers: Particles | None
-    observed: xr.DataArray | None
-    seconds: dict[str, float]
-    cut: tuple[str, ...] = ()
-    no_certificate: str = ""
-
-    @property
-    def labels(self) -> xr.DataArray:
-        """Labels of the consensus, so that a summary serves as a partition."""
-        return self.consensus.labels
-
-    @property
-    def loss(self) -> PartitionLoss:
-        """Loss that the consensus was found under."""
-        return as_loss(self.consensus.loss, kind=PartitionLoss)
-
-    @property
-    def lower_bound(self) -> float | None:
-        """The higher of the bounds that the search and the certificate give; None where neither gives one."""
-        certified = None if self.certificate is None else self.certificate.lower_bound
-        return max((one for one in (self.consensus.lower_bound, certified) if one is not None), default=None)
-
-    @property
-    def gap(self) -> float | None:
-        """Share of the expected loss by which the least can be smaller; None without a lower bound."""
-        return None if self.lower_bound is None else relative_gap(self.consensus.expected_loss, self.lower_bound)
-
-    def to_dataset(self) -> xr.Dataset:
-        """All results in one Dataset that any file format holds; ``attach(idata, summary)`` adds it to a posterior."""
-        parts: list[HasDataset] = [self.consensus, self.ball, self.items, self.diagnosis]
-        parts += [part for part in (self.certificate, self.answers) if part is not None]
-        datasets = [part.to_dataset() for part in parts]
-        if self.alternative is not None:
-            datasets.append(_as_alternative(self.alternative.to_dataset()))
-        merged = xr.merge(datasets, join="exact", compat="identical", combine_attrs="drop_conflicts")
-        told = {"summary_seconds": as_json(self.seconds), "summary_cut": as_json(self.cut)}
-        return merged.assign_attrs(source=self.source, summary_no_certificate=self.no_certificate, **told)
 
     @classmethod
     def from_dataset(
@@ -179,35 +127,14 @@ class Summary(HasLabels, display.Shown):
             with opened(from_store(idata, progressbar=False)) as data:
                 draws = find_source(data, var_name, model, **where, progressbar=False).source.as_draws()
                 observed = observed_of(data, draws)
-            consensus = ConsensusPartition.from_dataset(read)
+            fields = stored_fields(read)
+            consensus = fields["consensus"]
             if (draws.n_draws, draws.n_items) != (consensus.n_draws, consensus.labels.size):
                 raise ValueError(
                     f"`idata` must hold the draws of the summary, {consensus.n_draws} of {consensus.labels.size} "
                     f"items; got {draws.n_draws} of {draws.n_items}."
                 )
-            return cls(
-                source=read.attrs["source"],
-                draws=draws,
-                consensus=consensus,
-                certificate=Certificate.from_dataset(read) if "certified_partition" in read else None,
-                ball=CredibleBall.from_dataset(read),
-                items=ItemUncertainty.from_dataset(read),
-                diagnosis=Diagnosis.from_dataset(read),
-                alternative=_alternative_in(read),
-                answers=Particles.from_dataset(read) if "particle_partition" in read else None,
-                observed=observed,
-                seconds=from_json(read.attrs["summary_seconds"]),
-                cut=tuple(from_json(read.attrs["summary_cut"])),
-                no_certificate=read.attrs["summary_no_certificate"],
-            )
-
-    def to_dataframe(self) -> pd.DataFrame:
-        """A row for each cluster: its size, its share, its items' mean similarity, and the first few of them."""
-        table = self.consensus.to_dataframe()
-        labels = self.consensus.labels.values
-        own = pd.Series(self.items.probability.values).groupby(labels)
-        table.insert(2, "together", own.mean().to_numpy())
-        return table
+            return cls(draws=draws, observed=observed, **fields)
 
     def findings(self) -> list[str]:
         """What the posterior says, in plain sentences."""
@@ -404,51 +331,3 @@ def _alternative(
         return None
     asked = {"n_clusters": int(number_probabilities(draws).argmax()), "n_starts": 3, "seconds": clock.part(_REST)}
     return clock.unless_over("alternative", consensus_partition, draws, loss=consensus.loss, **asked, **searched)
-
-
-_ALTERNATIVE = "alternative_"
-
-
-def _as_alternative(dataset: xr.Dataset) -> xr.Dataset:
-    """A stored consensus under names that leave room for another one."""
-    names = {name: f"{_ALTERNATIVE}{name}" for name in (*dataset.data_vars, "consensus_cluster")}
-    renamed = dataset.rename(names)
-    renamed.attrs = {f"{_ALTERNATIVE}{name}": value for name, value in dataset.attrs.items()}
-    return renamed
-
-
-def _alternative_in(dataset: xr.Dataset) -> ConsensusPartition | None:
-    own = dataset[[name for name in dataset.data_vars if str(name).startswith(_ALTERNATIVE)]]
-    if not own.data_vars:
-        return None
-    renamed = own.rename({name: str(name).removeprefix(_ALTERNATIVE) for name in own.data_vars})
-    renamed.attrs = {
-        str(name).removeprefix(_ALTERNATIVE): value
-        for name, value in dataset.attrs.items()
-        if str(name).startswith(_ALTERNATIVE)
-    }
-    return ConsensusPartition.from_dataset(renamed)
-
-
-def observed_of(data: Any, draws: PartitionDraws) -> xr.DataArray | None:
-    """The one observed variable that has a row for each item, if there is one."""
-    if not (isinstance(data, xr.DataTree) or is_inference_data(data)):
-        return None
-    try:
-        dataset = group_dataset(data, "observed_data")
-    except ValueError:
-        return None
-    fitting = [
-        v
-        for v in dataset.data_vars.values()
-        if v.dtype.kind in "iuf" and v.size and 1 <= v.ndim <= 2 and v.shape[0] == draws.n_items
-    ]
-    fitting = [v for v in fitting if _of_the_same_items(v, draws)]
-    return fitting[0].load() if len(fitting) == 1 else None
-
-
-def _of_the_same_items(data: xr.DataArray, draws: PartitionDraws) -> bool:
-    dim = str(data.dims[0])
-    if dim != draws.items.dim or dim not in data.coords or dim not in draws.items.coords:
-        return True
-    return positions(draws.items.coords[dim].to_index(), data.coords[dim].to_index()) is not None

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 import posterior_consensus
 from posterior_consensus.bounds.bound import status
+from posterior_consensus.consensus import ConsensusPartition
+from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.plots.axes import MOST_IN_ROW, MOST_OF_PAIRS, SOME_OF_PAIRS
 from posterior_consensus.results import display
 from posterior_consensus.results.display import counted
@@ -17,12 +19,8 @@ from posterior_consensus.results.work import ClusterLimits
 from posterior_consensus.runtime import memory
 from posterior_consensus.search.runs import SearchInfo
 from posterior_consensus.summary.answers import answers_in_short, answers_reported, further_answers
+from posterior_consensus.summary.record import SummaryRecord
 from posterior_consensus.summary.references import REFERENCES, cited_keys, loss_key
-
-if TYPE_CHECKING:
-    from posterior_consensus.consensus import ConsensusPartition
-    from posterior_consensus.ensemble.draws import PartitionDraws
-    from posterior_consensus.summary.summary import Summary
 
 _NAMES = {"vi": "variation of information", "binder": "Binder loss"}
 _GIVEN = "with the items' allocations given by their probabilities in each draw [gelfand1990]."
@@ -43,7 +41,7 @@ _DISAGREEMENT = (
 _LOOSE = 0.05  # gap from which a bound is too loose to report
 
 
-def facts(summary: Summary) -> list[tuple[str, str]]:
+def facts(summary: SummaryRecord) -> list[tuple[str, str]]:
     """Named values for the head of the printed summary."""
     best, ball = summary.consensus, summary.ball
     low, high = _range_of_clusters(summary)
@@ -63,7 +61,7 @@ def facts(summary: Summary) -> list[tuple[str, str]]:
     return [*rows, ("time", display.duration(sum(summary.seconds.values())))]
 
 
-def findings(summary: Summary) -> list[str]:
+def findings(summary: SummaryRecord) -> list[str]:
     """What the posterior says, in plain sentences."""
     low, high = _range_of_clusters(summary)
     sentences = [
@@ -90,7 +88,7 @@ def findings(summary: Summary) -> list[str]:
     return [*sentences, *left_out(summary), summary.diagnosis.verdict]
 
 
-def left_out(summary: Summary) -> list[str]:
+def left_out(summary: SummaryRecord) -> list[str]:
     """What was not computed of all items, and why."""
     n, diagnosis, answers = summary.draws.n_items, summary.diagnosis, summary.answers
     certificate = summary.certificate
@@ -113,7 +111,7 @@ def left_out(summary: Summary) -> list[str]:
     return sentences
 
 
-def _ended_early(summary: Summary) -> list[str]:
+def _ended_early(summary: SummaryRecord) -> list[str]:
     """What time, Ctrl-C or the caller left out or ended."""
     info, answers, cut = summary.consensus.info, summary.answers, summary.cut
     sentences = []
@@ -131,7 +129,7 @@ def _ended_early(summary: Summary) -> list[str]:
     return sentences
 
 
-def methods_text(summary: Summary) -> str:
+def methods_text(summary: SummaryRecord) -> str:
     """Sentences for a section on methods, and the references they cite."""
     best, diagnosis = summary.consensus, summary.diagnosis
     first = (
@@ -181,25 +179,25 @@ def improbable(draws: PartitionDraws, best: ConsensusPartition) -> bool:
     return best.cluster_limits == ClusterLimits() and _probability_of_number(draws, best) < _IMPROBABLE
 
 
-def _reported(summary: Summary) -> str:
+def _reported(summary: SummaryRecord) -> str:
     if summary.alternative is None:
         return ""
     return f"; {summary.consensus.n_clusters} {_chance(summary)}"
 
 
-def _chance(summary: Summary) -> str:
+def _chance(summary: SummaryRecord) -> str:
     probability = _probability_of_number(summary.draws, summary.consensus)
     return f"in {probability:.1%} of it" if probability > 0 else "in no draw"
 
 
-def _unlikely(summary: Summary) -> str:
+def _unlikely(summary: SummaryRecord) -> str:
     """The probability of the number of clusters, where it is small."""
     if summary.alternative is None:
         return ""
     return f" (posterior probability of that number {_probability_of_number(summary.draws, summary.consensus):.2g})"
 
 
-def _improbable_number(summary: Summary) -> list[str]:
+def _improbable_number(summary: SummaryRecord) -> list[str]:
     """What to know and to do where the posterior hardly has the number of clusters."""
     other, best = summary.alternative, summary.consensus
     if other is None:
@@ -214,7 +212,7 @@ def _improbable_number(summary: Summary) -> list[str]:
     ]
 
 
-def _convergence(summary: Summary) -> str:
+def _convergence(summary: SummaryRecord) -> str:
     """The sentence on the chains."""
     diagnosis = summary.diagnosis
     if diagnosis.n_chains == 1:
@@ -248,7 +246,7 @@ def _sizes(sizes: npt.NDArray[np.integer[Any]]) -> str:
     return f"The {items} fall into {clusters}, of {', '.join(map(str, larger))} and {counted(last, 'item')}."
 
 
-def _in_ball(summary: Summary) -> str:
+def _in_ball(summary: SummaryRecord) -> str:
     """How far the posterior reaches from the clustering."""
     ball, share = summary.ball, _percent(summary.ball.prob)
     if ball.radius == 0:
@@ -310,37 +308,37 @@ def _between(low: int, high: int) -> str:
     return str(low) if low == high else f"{low} to {high}"
 
 
-def _draws(summary: Summary) -> str:
+def _draws(summary: SummaryRecord) -> str:
     samples = summary.draws.samples
     kind = "weighted draw" if samples.is_weighted else "draw"
     text = f"{counted(samples.n_draws, kind)} of {counted(len(samples.chains), 'chain')}"
     return f"{text} ({samples.about_weights})" if samples.is_weighted else text
 
 
-def _radius(summary: Summary) -> str:
+def _radius(summary: SummaryRecord) -> str:
     return f"{display.quantity(summary.ball.radius, summary.ball.loss.unit, 3)} ({summary.ball.loss.name})"
 
 
-def _range_of_clusters(summary: Summary) -> tuple[int, int]:
+def _range_of_clusters(summary: SummaryRecord) -> tuple[int, int]:
     """Numbers of clusters between which 90% of the posterior lies."""
     draws = summary.draws
     low, high = np.quantile(draws.n_clusters, [0.05, 0.95], method="inverted_cdf", weights=draws.weights)
     return int(low), int(high)
 
 
-def _ball_clusters(summary: Summary) -> tuple[int, int]:
+def _ball_clusters(summary: SummaryRecord) -> tuple[int, int]:
     bounds = summary.ball.upper_vertical, summary.ball.lower_vertical
     least, most = (int(bound[0].max()) + 1 for bound in bounds)
     return least, most
 
 
-def _ambiguous_items(summary: Summary) -> npt.NDArray[Any]:
+def _ambiguous_items(summary: SummaryRecord) -> npt.NDArray[Any]:
     """Names of the items whose mean similarity to the rest of their cluster is below a half, the least first."""
     table = summary.items.to_dataframe().sort_values("probability", kind="stable")
     return table.index[table["probability"] < _HALF].to_numpy()
 
 
-def _ambiguous(summary: Summary) -> str:
+def _ambiguous(summary: SummaryRecord) -> str:
     names = _ambiguous_items(summary)
     if not names.size:
         return "no item has a mean similarity below 0.5 to the rest of its cluster"
@@ -351,7 +349,7 @@ def _listed(names: npt.NDArray[Any]) -> str:
     return display.listed(names.tolist(), _MOST_NAMED)
 
 
-def _optimality(summary: Summary) -> str:
+def _optimality(summary: SummaryRecord) -> str:
     gap, agreement = summary.gap, _agreement(summary)
     if gap is None:
         return agreement or _no_bound(summary)
@@ -364,21 +362,21 @@ def _optimality(summary: Summary) -> str:
     return "; ".join(filter(None, [words, agreement]))
 
 
-def _no_bound(summary: Summary) -> str:
+def _no_bound(summary: SummaryRecord) -> str:
     return "no bound was computed" if summary.no_certificate else "no bound is known for this loss"
 
 
-def _can_certify(summary: Summary) -> bool:
+def _can_certify(summary: SummaryRecord) -> bool:
     """Whether a longer computation can give a better bound."""
     return summary.certificate is not None and not summary.certificate.left_out
 
 
-def _agreement(summary: Summary) -> str:
+def _agreement(summary: SummaryRecord) -> str:
     info = summary.consensus.info
     return info.agreement() if isinstance(info, SearchInfo) else ""
 
 
-def _proof(summary: Summary) -> str:
+def _proof(summary: SummaryRecord) -> str:
     gap, agreement = summary.gap, _agreement(summary)
     if gap is not None and status(gap) == "optimal":
         return "It is proven that no other clustering has a smaller expected loss."
@@ -391,7 +389,7 @@ def _proof(summary: Summary) -> str:
     return f"{found} No clustering has an expected loss more than {_at_most(gap)} smaller.".strip()
 
 
-def _bound(summary: Summary) -> str:
+def _bound(summary: SummaryRecord) -> str:
     bound, gap = summary.lower_bound, summary.gap
     if bound is None or gap is None or gap > _LOOSE:
         return ""

@@ -1,0 +1,35 @@
+"""The data of the items that come with a posterior."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import xarray as xr
+
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.items import positions
+from posterior_consensus.sources.containers import group_dataset, is_inference_data
+
+
+def observed_of(data: Any, draws: PartitionDraws) -> xr.DataArray | None:
+    """The one observed variable that has a row for each item, if there is one."""
+    if not (isinstance(data, xr.DataTree) or is_inference_data(data)):
+        return None
+    try:
+        dataset = group_dataset(data, "observed_data")
+    except ValueError:
+        return None
+    fitting = [
+        v
+        for v in dataset.data_vars.values()
+        if v.dtype.kind in "iuf" and v.size and 1 <= v.ndim <= 2 and v.shape[0] == draws.n_items
+    ]
+    fitting = [v for v in fitting if _of_the_same_items(v, draws)]
+    return fitting[0].load() if len(fitting) == 1 else None
+
+
+def _of_the_same_items(data: xr.DataArray, draws: PartitionDraws) -> bool:
+    dim = str(data.dims[0])
+    if dim != draws.items.dim or dim not in data.coords or dim not in draws.items.coords:
+        return True
+    return positions(draws.items.coords[dim].to_index(), data.coords[dim].to_index()) is not None

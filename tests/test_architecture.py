@@ -1,0 +1,97 @@
+"""The house: its rooms, no circles of imports, and the way of one call down to the kernels and back."""
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import posterior_consensus as pc
+from posterior_consensus.kernels import pair_search, search
+
+PACKAGE = Path(pc.__file__).parent
+FILES = {".".join(file.relative_to(PACKAGE.parent).with_suffix("").parts): file for file in PACKAGE.rglob("*.py")}
+MODULES = {name.removesuffix(".__init__"): file for name, file in FILES.items()}
+MOST_ROOMS = 22
+MOST_LINES = 450
+MOST_PARAMETERS = 9  # of a function for numba
+MOST_FILES = 7  # from a public function to a kernel
+
+
+def imports(file: Path) -> Iterator[str]:
+    """The modules of the package that a file imports anywhere, for types too."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(PACKAGE.name):
+            for alias in node.names:
+                name = f"{node.module}.{alias.name}"
+                yield name if name in MODULES else node.module
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in MODULES)
+
+
+def test_the_top_level_has_rooms_the_public_names_and_the_command():
+    assert {file.name for file in PACKAGE.glob("*.py*")} == {"__init__.py", "__init__.pyi", "cli.py", "py.typed"} - {
+        "py.typed"
+    }
+    rooms = [folder for folder in PACKAGE.iterdir() if folder.is_dir() and any(folder.glob("*.py"))]
+    assert len(rooms) <= MOST_ROOMS
+
+
+@pytest.mark.parametrize("file", FILES.values(), ids=FILES)
+def test_no_file_is_long(file):
+    assert len(file.read_text(encoding="utf-8").splitlines()) <= MOST_LINES
+
+
+def test_no_imports_go_in_a_circle():
+    left = {name: set(imports(file)) - {name} for name, file in MODULES.items()}
+    while leaves := [name for name, used in left.items() if not used & left.keys()]:
+        for name in leaves:
+            del left[name]
+    assert not left, {name: sorted(used & left.keys()) for name, used in left.items()}
+
+
+def test_no_kernel_has_many_parameters():
+    for file in (PACKAGE / "kernels").glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef):
+                assert len(node.args.posonlyargs + node.args.args) <= MOST_PARAMETERS, f"{file.name}: {node.name}"
+
+
+def test_only_consensus_imports_a_method():
+    methods = {function.function.__module__ for function in pc.METHODS.values()}
+    for name, file in MODULES.items():
+        if not name.startswith(f"{PACKAGE.name}.consensus"):
+            assert not methods & set(imports(file)), name
+
+
+def files_on_the_way() -> list[str]:
+    """The package's files of the calls that are being made, outermost first, a file once while it calls itself."""
+    frame, files = sys._getframe(1), []
+    while frame is not None:
+        file = Path(frame.f_code.co_filename)
+        if PACKAGE in file.parents and (not files or files[-1] != file):
+            files.append(file)
+        frame = frame.f_back
+    return [str(file.relative_to(PACKAGE)) for file in reversed(files)]
+
+
+@pytest.mark.parametrize(
+    ("loss", "kernels", "name"),
+    [("vi", search, "settle"), ("nvi", search, "settle"), ("binder", pair_search, "settle_pairs")],
+)
+def test_a_call_goes_down_to_the_kernels_through_few_files_and_through_none_twice(loss, kernels, name, monkeypatch):
+    kernel, ways = getattr(kernels, name), []
+
+    def traced(*arguments):
+        ways.append(files_on_the_way())
+        return kernel(*arguments)
+
+    monkeypatch.setattr(kernels, name, traced)
+    draws = np.random.default_rng(1).integers(3, size=(20, 12))
+    pc.consensus_partition(draws, loss=loss, random_seed=1, progressbar=False)
+    assert ways
+    for way in ways:
+        assert way[0] == "consensus/partition.py" and len(way) + 1 <= MOST_FILES
+        assert len(set(way)) == len(way), way
