@@ -362,7 +362,7 @@ def test_a_loose_bound_is_not_told(summary):
 
 @pytest.mark.parametrize("loss", ["vi", "binder"])
 def test_a_certificate_left_out_by_its_limit_is_told(posterior_tree, monkeypatch, loss):
-    monkeypatch.setattr("posterior_consensus.bounds.certificate._MOST_LABELS", 100)
+    monkeypatch.setattr("posterior_consensus.runtime.sizes.LABELS_TO_BOUND", 100)
     summary = pc.summarize(posterior_tree, loss=loss, random_seed=1)
     assert summary.certificate is None
     assert summary.left_out() == ["No certificate was computed, as there are more than 100 labels."]
@@ -374,7 +374,7 @@ def test_a_certificate_left_out_by_its_limit_is_told(posterior_tree, monkeypatch
 def test_a_search_that_proves_its_answer_is_told_so(rng, monkeypatch, limit):
     draws = noisy_draws(rng, 60, 12, 3, 0.02)
     if limit == "labels":
-        monkeypatch.setattr("posterior_consensus.bounds.certificate._MOST_LABELS", 100)
+        monkeypatch.setattr("posterior_consensus.runtime.sizes.LABELS_TO_BOUND", 100)
     else:
         monkeypatch.setattr("posterior_consensus.bounds.certificate.certificate_within", out_of_memory)
         monkeypatch.setattr("posterior_consensus.bounds.methods.BYTES_A_PAIR", 1e9)
