@@ -16,6 +16,7 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
 from posterior_consensus.ensemble.partitions import Labels
+from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.evaluate.expectation import loss_and_error, mean_between, mean_loss
 from posterior_consensus.losses.lookup import as_loss, with_parameters
 from posterior_consensus.losses.partition_losses import jaccard
@@ -124,10 +125,16 @@ def agreement_path(
     _plain(record)
     several = _several(draws)
     if several is None:
-        given = _of_chains(as_draws(draws))
+        chains_by_name = as_draws(draws).by_chain()
+        given = _Given([one for _, one in chains_by_name], [name for name, _ in chains_by_name], of_chains=True)
     else:
         needs = {f"loss {record.name!r}": record.needs}
-        given = _of_analyses([as_source(one, needs) for one in several.values()], list(several))
+        sources = [as_source(one, needs) for one in several.values()]
+        given = _Given([_in_order(one, sources[0].items) for one in sources], list(several), of_chains=False)
+    if len(given.sources) < 2:
+        raise ValueError(
+            f"`draws` must have at least two chains, or be a list of several analyses; got {len(given.sources)}."
+        )
     n_matrices = len(given.sources) + 1
     by_pairs = record.needs == "pairs" and memory.fits(8 * n_matrices * given.sources[0].n_items ** 2)
     chains = [_Chain(source, record, by_pairs) for source in given.sources]
@@ -175,7 +182,7 @@ class _Chain:
         draws = self.source.as_draws()
         labels = np.concatenate([draws.labels, others.astype(np.int64)])
         weights = np.concatenate([draws.weights, np.full(len(others), price / len(others))])
-        return PartitionDraws.of(labels, weights=weights, items=self.source.items)
+        return PartitionDraws.of(labels, samples=Samples.of_one_chain(len(labels)).weighted(weights), items=draws.items)
 
     @staticmethod
     def _search(
@@ -237,29 +244,9 @@ def _several(draws: Any) -> dict[Any, Any] | None:
     return None
 
 
-def _of_chains(draws: PartitionDraws) -> _Given:
-    chains = [rows for rows in draws.samples.chains if draws.weights[rows].any()]
-    names = [draws.samples.chain[rows[0]] for rows in chains]
-    return _enough(_Given([draws.take(rows) for rows in chains], names, of_chains=True))
-
-
-def _of_analyses(sources: list[PairSource], names: list[Any]) -> _Given:
-    """Sources over the items of the first one, in its order."""
-    items = sources[0].items
-    return _enough(_Given([_in_order(one, items) for one in sources], names, of_chains=False))
-
-
 def _in_order(source: PairSource, items: Items) -> PairSource:
     order = source.items.order_of(items, "draws")
     return source if np.array_equal(order, np.arange(items.n_items)) else source.of_items(order)
-
-
-def _enough(given: _Given) -> _Given:
-    if len(given.sources) < 2:
-        raise ValueError(
-            f"`draws` must have at least two chains, or be a list of several analyses; got {len(given.sources)}."
-        )
-    return given
 
 
 def _is_set(one: Any) -> bool:

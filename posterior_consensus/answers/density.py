@@ -17,7 +17,6 @@ from posterior_consensus.answers.distances import checked_losses, same_items
 from posterior_consensus.answers.modes import separated_modes
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items
-from posterior_consensus.ensemble.labels import LabelsInMemory
 from posterior_consensus.ensemble.partitions import HasLabels, Labels
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.evaluate.expectation import Floats, loss_matrix, one_or_many
@@ -369,10 +368,8 @@ def _p_values(scores: Floats, calibration: Floats, samples: Samples) -> Floats:
 
 
 def _as_draws(training: xr.DataArray) -> PartitionDraws:
-    labels = training.values
-    n_clusters = labels.max(axis=1).astype(np.int64) + 1
     items = Items.along(training, str(training.dims[1]))
-    return PartitionDraws(items, _samples(training), LabelsInMemory(labels, n_clusters))
+    return PartitionDraws.of(training.values, samples=_samples(training), items=items)
 
 
 def _samples(values: xr.DataArray) -> Samples:

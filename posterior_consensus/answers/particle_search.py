@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -245,9 +246,8 @@ def merged(draws: PartitionDraws) -> PartitionDraws:
     labels, inverse = np.unique(draws.labels, axis=0, return_inverse=True)
     rows = np.empty(len(labels), np.intp)
     rows[inverse.ravel()] = np.arange(draws.n_draws)
-    samples = Samples(np.zeros(len(labels), np.int64), np.arange(len(labels)), np.ones(len(labels)))
-    weights = np.bincount(inverse.ravel(), draws.weights).astype(np.float64)
-    return PartitionDraws(draws.items, samples.weighted(weights), draws.drawn.take(rows))
+    samples = Samples.of_one_chain(len(labels)).weighted(np.bincount(inverse.ravel(), draws.weights).astype(np.float64))
+    return replace(draws.labels_only(), samples=samples, drawn=draws.drawn.take(rows))
 
 
 def _at_quantiles(shares: Floats, quantiles: Floats) -> Rows:

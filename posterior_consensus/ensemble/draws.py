@@ -20,7 +20,6 @@ from posterior_consensus.ensemble.partitions import smallest_dtype
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.kernels import coclustering, ensemble
 from posterior_consensus.losses.record import PartitionLoss
-from posterior_consensus.results import display
 from posterior_consensus.runtime import memory, sizes
 
 
@@ -57,15 +56,14 @@ class PartitionDraws(PairSource):
 
     @classmethod
     def of(
-        cls, labels: npt.NDArray[Any], *, weights: Floats | None = None, items: Items | None = None
+        cls, labels: npt.NDArray[Any], *, samples: Samples | None = None, items: Items | None = None
     ) -> PartitionDraws:
-        """Take canonical labels (n_draws, n_items) as the draws of one chain, by default of equal weight."""
+        """Take canonical labels (n_draws, n_items), by default as draws of one chain of equal weight."""
         n_draws, n_items = labels.shape
         n_clusters = labels.max(axis=1).astype(np.int64) + 1
         drawn = LabelsInMemory(labels.astype(smallest_dtype(int(n_clusters.max())), copy=False), n_clusters)
-        samples = Samples.of_one_chain(n_draws)
-        items = Items(n_items, "item", xr.Coordinates()) if items is None else items
-        return PartitionDraws(items, samples if weights is None else samples.weighted(weights), drawn)
+        items = items or Items(n_items, "item", xr.Coordinates())
+        return PartitionDraws(items, samples or Samples.of_one_chain(n_draws), drawn)
 
     @property
     def labels(self) -> npt.NDArray[Any]:
@@ -139,6 +137,11 @@ class PartitionDraws(PairSource):
         """Positions of all items, or of 10,000 by a fixed rule, and the draws of their labels."""
         at, some = self.drawn.some_items
         return at, self if some is self.drawn else PartitionDraws(self.items.take(at), self.samples, some)
+
+    def by_chain(self) -> list[tuple[Any, Self]]:
+        """The draws of each chain that has weight, with its name."""
+        chains = [rows for rows in self.samples.chains if self.weights[rows].any()]
+        return [(self.samples.chain[rows[0]], self.take(rows)) for rows in chains]
 
     def isel(self, *, chain: Any = slice(None), draw: Any = slice(None)) -> Self:
         """Keep some draws by their position, as xarray's ``isel`` does on a posterior.
@@ -418,9 +421,3 @@ class PartitionDraws(PairSource):
             ("labels", f"{drawn.dtype}, {size}{drawn.place}{'' if self.soft is None else ' (one sample)'}"),
             *([] if self.soft is None else [("soft", self.soft.fact)]),
         ]
-
-    def __repr__(self) -> str:
-        return display.as_text(type(self).__name__, self._facts())
-
-    def _repr_html_(self) -> str:
-        return display.as_html(type(self).__name__, self._facts())

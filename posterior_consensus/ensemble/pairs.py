@@ -135,6 +135,16 @@ class PairSource(ABC):
     def signatures(self) -> npt.NDArray[np.intp]:
         """Number of each item's signature (n,): items of the same one are always together."""
 
+    @abstractmethod
+    def _facts(self) -> list[tuple[str, str]]:
+        """Names and values of what to show."""
+
+    def __repr__(self) -> str:
+        return display.as_text(type(self).__name__, self._facts())
+
+    def _repr_html_(self) -> str:
+        return display.as_html(type(self).__name__, self._facts())
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PairSimilarity(PairSource):
@@ -218,9 +228,3 @@ class PairSimilarity(PairSource):
             ("draws", "none: a similarity matrix alone"),
             ("values", f"{self.values.dtype}, {self.values.nbytes / 1e6:.1f} MB"),
         ]
-
-    def __repr__(self) -> str:
-        return display.as_text(type(self).__name__, self._facts())
-
-    def _repr_html_(self) -> str:
-        return display.as_html(type(self).__name__, self._facts())

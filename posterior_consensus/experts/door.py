@@ -32,7 +32,7 @@ def as_constraints(
 
     Parameters
     ----------
-    data : DataFrame, dict, Constraints, PartitionDraws or anything :func:`as_partition_draws` takes
+    data : DataFrame, dict, Constraints, PartitionDraws or any posterior that :func:`summarize` takes
         A table with columns ``expert``, ``i``, ``j`` and ``kind``, "must" or "cannot" (or true and false), a row for
         each statement; or a dict of arrays of these names. Any other dict has an expert's partition or posterior draws
         by the expert's name. Of draws alone, each chain is an expert. Constraints pass as they are.
@@ -108,7 +108,8 @@ def as_constraints(
     if isinstance(data, dict):
         sources = [(name, as_draws(_as_one_draw(one, given))) for name, one in data.items()]
     else:
-        sources = _chains(as_draws(data))
+        chains = as_draws(data).by_chain()
+        sources = [(name.item() if hasattr(name, "item") else name, draws) for name, draws in chains]
     if not sources:
         raise ValueError("`data` must hold at least one expert; got none.")
     return _sampled(sources, given, n_pairs, rng)
@@ -187,13 +188,6 @@ def _positions(named: pd.Series, items: Items) -> Positions:
     if wrong.size:
         raise ValueError(f"`data` must name items that exist, 0 to {items.n_items - 1}; got {wrong[0]}.")
     return at
-
-
-def _chains(draws: PartitionDraws) -> list[tuple[Any, PartitionDraws]]:
-    """Draws of each chain that has weight, by its name."""
-    chains = [(draws.samples.chain[rows[0]], rows) for rows in draws.samples.chains]
-    with_weight = [(name, rows) for name, rows in chains if draws.weights[rows].sum() > 0]
-    return [(name.item() if hasattr(name, "item") else name, draws.take(rows)) for name, rows in with_weight]
 
 
 def _sampled(

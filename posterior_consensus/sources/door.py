@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,10 +13,11 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.losses.record import Need
 from posterior_consensus.sources.containers import group_dataset, is_inference_data, listing, opened
-from posterior_consensus.sources.labels import as_partition_draws, from_store, made_already
+from posterior_consensus.sources.labels import as_partition_draws, from_store
 from posterior_consensus.sources.mixtures import allocation_probabilities
 from posterior_consensus.sources.plain_files import is_plain, read_plain
 from posterior_consensus.sources.probabilities import as_allocation_probabilities
+from posterior_consensus.sources.samples import made_already
 from posterior_consensus.sources.variables import (
     dataset_of_dict,
     dim_names,
@@ -80,37 +82,35 @@ def find_source(
         if item_dim is not None:
             raise ValueError(f"`item_dim` must be None with a model, which names its items; got {item_dim!r}.")
         soft = allocation_probabilities(model, data, var_name=var_name, group=group, progressbar=progressbar)
-        return Source(
-            as_allocation_probabilities(soft, weights=weights), "allocation probabilities computed from the model"
-        )
+        return Source(made_already(soft, None, None, weights), "allocation probabilities computed from the model")
     if isinstance(data, PairSource):
         source = made_already(data, var_name, item_dim, weights)
         return Source(source, "allocation probabilities" if source.hard_draws() is None else "labels")
     if is_plain(data):
         data, var_name = read_plain(data, var_name), None
-    dims = dim_names(sample_dims)
-    if not (isinstance(data, (xr.Dataset, xr.DataTree)) or is_inference_data(data)):
-        values = data.get(var_name) if isinstance(data, Mapping) else data
-        if isinstance(data, Mapping) and var_name is None and any(_is_soft(one, dims) for one in data.values()):
-            data = dataset_of_dict(data, 1, 2)
-        elif _is_soft(values, dims):
-            return Source(as_allocation_probabilities(data, var_name, **where), "soft assignments")
-        else:
-            return Source(as_partition_draws(data, var_name, **where, progressbar=progressbar), "labels")
-    dataset = group_dataset(data, group)
+    as_labels: Callable[..., PartitionDraws] = partial(as_partition_draws, **where, progressbar=progressbar)
+    as_soft: Callable[..., PartitionDraws] = partial(as_allocation_probabilities, **where)
+    dims, is_dict = dim_names(sample_dims), isinstance(data, Mapping)
+    if isinstance(data, (xr.Dataset, xr.DataTree)) or is_inference_data(data):
+        dataset = group_dataset(data, group)
+    elif is_dict and var_name is None and group == "posterior" and any(_is_soft(one, dims) for one in data.values()):
+        dataset = dataset_of_dict(data, 1, 2)
+    elif _is_soft(data.get(var_name) if is_dict else data, dims):
+        return Source(as_soft(data, var_name), "soft assignments")
+    else:
+        return Source(as_labels(data, var_name), "labels")
     if var_name is not None:
         if var_name in dataset and len(other_dims(dataset[var_name], dims)) == 2:
-            return Source(as_allocation_probabilities(dataset, var_name, **where), f"soft assignments `{var_name}`")
-        draws = as_partition_draws(dataset, var_name, **where, progressbar=progressbar)
-        return Source(draws, f"labels `{var_name}`")
+            return Source(as_soft(dataset, var_name), f"soft assignments `{var_name}`")
+        return Source(as_labels(dataset, var_name), f"labels `{var_name}`")
     hard = label_candidates(dataset, dims, item_dim)
-    soft_ones = probability_candidates(dataset, dims, (item_dim, None))
-    if len(soft_ones) == 1:
-        return _soft_source(soft_ones[0], hard, where)
-    if soft_ones or len(hard) > 1:
-        names = listing(v.name for v in (*soft_ones, *hard))
+    found = probability_candidates(dataset, dims, (item_dim, None))
+    if len(found) == 1:
+        return _soft_source(as_soft(found[0]), str(found[0].name), hard, sample_dims)
+    if found or len(hard) > 1:
+        names = listing(v.name for v in (*found, *hard))
         raise ValueError(f"`var_name` must say which variable to take; candidates: {names}. {_BY_NAME}")
-    draws = as_partition_draws(hard[0] if hard else dataset, **where, progressbar=progressbar)
+    draws = as_labels(hard[0] if hard else dataset)  # which says what is missing
     return Source(draws, f"labels `{hard[0].name}`")
 
 
@@ -122,18 +122,17 @@ def _is_soft(values: Any, dims: tuple[str, ...]) -> bool:
     return n_rest == 2 and values.dtype.kind == "f"
 
 
-def _soft_source(soft: xr.DataArray, hard: list[xr.DataArray], where: dict[str, Any]) -> Source:
+def _soft_source(soft: PartitionDraws, name: str, hard: list[xr.DataArray], sample_dims: Any) -> Source:
     """Take the soft assignments, unless there are labels that are not drawn from them."""
-    draws = as_allocation_probabilities(soft, **where)
-    description = f"soft assignments `{soft.name}`"
+    description = f"soft assignments `{name}`"
     for labels in hard:
-        if not _drawn_from(draws, labels, where["sample_dims"]):
+        if not _drawn_from(soft, labels, sample_dims):
             raise ValueError(
                 f"`var_name` must say which variable to take: the labels {labels.name!r} are not drawn from the soft "
-                f"assignments {soft.name!r}. {_BY_NAME}"
+                f"assignments {name!r}. {_BY_NAME}"
             )
         description += f"; the labels `{labels.name}` are drawn from them"
-    return Source(draws, description)
+    return Source(soft, description)
 
 
 def _drawn_from(draws: PartitionDraws, labels: xr.DataArray, sample_dims: Any) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from posterior_consensus.runtime.arguments import as_path
 from posterior_consensus.sources.accumulate import PartitionAccumulator, is_accumulated
 from posterior_consensus.sources.blocks import LabelBlocks
 from posterior_consensus.sources.places import place_in
-from posterior_consensus.sources.samples import samples_of, weighted
+from posterior_consensus.sources.samples import made_already, samples_of
 from posterior_consensus.sources.stores import are_large, in_memory, is_store, stored_draws, written
 from posterior_consensus.sources.variables import client_of, found_labels, is_elsewhere
 
@@ -134,16 +133,6 @@ def as_partition_draws(
             return PartitionDraws(items, samples, in_memory(parts, shape, blocks.dtype))
         path = None if store is None else as_path("store", store)
         return written(parts, shape, blocks.dtype, items, samples, store=path, progressbar=progressbar)
-
-
-def made_already(source: PairSource, var_name: str | None, item_dim: str | None, weights: Any) -> PairSource:
-    """Give a source as it is, or draws with these weights."""
-    if var_name is not None or item_dim is not None:
-        raise ValueError("`var_name` and `item_dim` must be None for PartitionDraws, which are made already.")
-    if weights is None:
-        return source
-    draws = source.as_draws()
-    return replace(draws, samples=weighted(draws.samples, weights))
 
 
 def from_store(data: Any, *, progressbar: bool = True) -> Any:

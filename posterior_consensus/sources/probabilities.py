@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Place, canonical_rows, first_of
 from posterior_consensus.runtime.arguments import check_flag
 from posterior_consensus.sources.places import place_in
-from posterior_consensus.sources.samples import samples_of, weighted
+from posterior_consensus.sources.samples import made_already, samples_of
 from posterior_consensus.sources.variables import ROUNDING, probability_array
 
 
@@ -87,9 +86,9 @@ def as_allocation_probabilities(
     if log is not None:
         check_flag("log", log)
     if isinstance(data, PairSource):
-        draws = data.as_draws()
+        draws = made_already(data, var_name, item_dim, weights).as_draws()
         draws.as_soft("`data`")
-        return draws if weights is None else replace(draws, samples=weighted(draws.samples, weights))
+        return draws
     values, dims, (item_dim, component_dim) = probability_array(
         data, var_name, group, sample_dims, item_dim, component_dim
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus.ensemble.items import positions
+from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import as_array
 from posterior_consensus.ensemble.samples import Samples
 
@@ -25,12 +27,17 @@ def samples_of(values: xr.DataArray, dims: tuple[str, ...], weights: Any, name: 
     return samples if weights is None else _weighted(samples, weights, shape)
 
 
-def weighted(samples: Samples, weights: Any) -> Samples:
-    """Return the draws with these weights, by draw, or by chain where the chains are of one length and in order."""
-    lengths = {rows.size for rows in samples.chains}
+def made_already(source: PairSource, var_name: str | None, item_dim: str | None, weights: Any) -> PairSource:
+    """Give a source as it is, or draws with these weights, by chain too where chains are of one length and in order."""
+    if var_name is not None or item_dim is not None:
+        raise ValueError("`var_name` and `item_dim` must be None for PartitionDraws, which are made already.")
+    if weights is None:
+        return source
+    draws = source.as_draws()
+    samples, lengths = draws.samples, {rows.size for rows in draws.samples.chains}
     in_order = np.array_equal(np.concatenate(samples.chains), np.arange(samples.n_draws))
-    by_chain = in_order and len(lengths) == 1
-    return _weighted(samples, weights, (len(samples.chains), lengths.pop()) if by_chain else (samples.n_draws,))
+    shape = (len(samples.chains), lengths.pop()) if in_order and len(lengths) == 1 else (samples.n_draws,)
+    return replace(draws, samples=_weighted(samples, weights, shape))
 
 
 def _weighted(samples: Samples, weights: Any, shape: tuple[int, ...]) -> Samples:

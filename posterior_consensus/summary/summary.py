@@ -95,7 +95,7 @@ class Summary(SummaryRecord, display.Shown):
         ----------
         dataset : xarray.Dataset or xarray.DataTree
             What :meth:`to_dataset` gave, or the group that :func:`attach` wrote.
-        idata : InferenceData, DataTree, Dataset, path, or anything :func:`as_partition_draws` takes
+        idata : InferenceData, DataTree, Dataset, path, or any posterior that :func:`summarize` takes
             The posterior. Draws and data of the items are taken from it, as :func:`summarize` took them. They are not
             stored with the results, which are small.
         var_name, model, group, sample_dims, item_dim, weights
@@ -221,7 +221,7 @@ def summarize(
 
     Parameters
     ----------
-    idata : InferenceData, DataTree, Dataset, path, or anything :func:`as_partition_draws` takes
+    idata : InferenceData, DataTree, Dataset, path, or what as_partition_draws() or as_allocation_probabilities() takes
         What the sampler returned. Labels or soft assignments are found without a name; where there are both of the same
         allocation, the soft ones are taken, and `source` says so.
     var_name : str, optional
