@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -29,9 +29,9 @@ from posterior_consensus.ensemble.partitions import HasLabels
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.plots.four_panels import four_panels
-from posterior_consensus.results import display
-from posterior_consensus.results.plain import as_json, from_json
-from posterior_consensus.results.storage import HasDataset, reading
+from posterior_consensus.results import display, stored_as
+from posterior_consensus.results.storage import as_dataset, reading
+from posterior_consensus.results.stored_as import read_fields
 from posterior_consensus.runtime.arguments import check_between, check_seconds
 from posterior_consensus.runtime.progress import waiting
 from posterior_consensus.sources.containers import group_dataset, is_inference_data, opened
@@ -82,19 +82,19 @@ class Summary(HasLabels, display.Shown):
         Why there is no certificate although the loss has a bound, as a sentence; else empty.
     """
 
-    source: str
+    source: str = field(metadata=stored_as.attribute("source"))
     draws: PartitionDraws
-    consensus: ConsensusPartition
-    certificate: Certificate | None
-    ball: CredibleBall
-    items: ItemUncertainty
-    diagnosis: Diagnosis
-    alternative: ConsensusPartition | None
-    answers: Particles | None
+    consensus: ConsensusPartition = field(metadata=stored_as.record(ConsensusPartition))
+    certificate: Certificate | None = field(metadata=stored_as.record(Certificate))
+    ball: CredibleBall = field(metadata=stored_as.record(CredibleBall))
+    items: ItemUncertainty = field(metadata=stored_as.record(ItemUncertainty))
+    diagnosis: Diagnosis = field(metadata=stored_as.record(Diagnosis))
+    alternative: ConsensusPartition | None = field(metadata=stored_as.record(ConsensusPartition, "alternative_"))
+    answers: Particles | None = field(metadata=stored_as.record(Particles))
     observed: xr.DataArray | None
-    seconds: dict[str, float]
-    cut: tuple[str, ...] = ()
-    no_certificate: str = ""
+    seconds: dict[str, float] = field(metadata=stored_as.in_json("summary_seconds"))
+    cut: tuple[str, ...] = field(default=(), metadata=stored_as.names("summary_cut"))
+    no_certificate: str = field(default="", metadata=stored_as.attribute("summary_no_certificate"))
 
     @property
     def labels(self) -> xr.DataArray:
@@ -119,14 +119,7 @@ class Summary(HasLabels, display.Shown):
 
     def to_dataset(self) -> xr.Dataset:
         """All results in one Dataset that any file format holds; ``attach(idata, summary)`` adds it to a posterior."""
-        parts: list[HasDataset] = [self.consensus, self.ball, self.items, self.diagnosis]
-        parts += [part for part in (self.certificate, self.answers) if part is not None]
-        datasets = [part.to_dataset() for part in parts]
-        if self.alternative is not None:
-            datasets.append(_as_alternative(self.alternative.to_dataset()))
-        merged = xr.merge(datasets, join="exact", compat="identical", combine_attrs="drop_conflicts")
-        told = {"summary_seconds": as_json(self.seconds), "summary_cut": as_json(self.cut)}
-        return merged.assign_attrs(source=self.source, summary_no_certificate=self.no_certificate, **told)
+        return as_dataset(self)
 
     @classmethod
     def from_dataset(
@@ -179,27 +172,14 @@ class Summary(HasLabels, display.Shown):
             with opened(from_store(idata, progressbar=False)) as data:
                 draws, _ = find_draws(data, var_name, model, **where, progressbar=False)
                 observed = observed_of(data, draws)
-            consensus = ConsensusPartition.from_dataset(read)
-            if (draws.n_draws, draws.n_items) != (consensus.n_draws, consensus.labels.size):
+            found = read_fields(cls, read)
+            best: ConsensusPartition = found["consensus"]
+            if (draws.n_draws, draws.n_items) != (best.n_draws, best.labels.size):
                 raise ValueError(
-                    f"`idata` must hold the draws of the summary, {consensus.n_draws} of {consensus.labels.size} "
-                    f"items; got {draws.n_draws} of {draws.n_items}."
+                    f"`idata` must hold the draws of the summary, {best.n_draws} of {best.labels.size} items; got "
+                    f"{draws.n_draws} of {draws.n_items}."
                 )
-            return cls(
-                source=read.attrs["source"],
-                draws=draws,
-                consensus=consensus,
-                certificate=Certificate.from_dataset(read) if "certified_partition" in read else None,
-                ball=CredibleBall.from_dataset(read),
-                items=ItemUncertainty.from_dataset(read),
-                diagnosis=Diagnosis.from_dataset(read),
-                alternative=_alternative_in(read),
-                answers=Particles.from_dataset(read) if "particle_partition" in read else None,
-                observed=observed,
-                seconds=from_json(read.attrs["summary_seconds"]),
-                cut=tuple(from_json(read.attrs["summary_cut"])),
-                no_certificate=read.attrs["summary_no_certificate"],
-            )
+            return cls(draws=draws, observed=observed, **found)
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each cluster: its size, its share, its items' mean similarity, and the first few of them."""
@@ -403,30 +383,6 @@ def _alternative(
         return None
     asked = {"n_clusters": int(number_probabilities(draws).argmax()), "n_starts": 3, "seconds": clock.part(_REST)}
     return clock.unless_over("alternative", consensus_partition, draws, consensus.loss, **asked, **searched)
-
-
-_ALTERNATIVE = "alternative_"
-
-
-def _as_alternative(dataset: xr.Dataset) -> xr.Dataset:
-    """A stored consensus under names that leave room for another one."""
-    names = {name: f"{_ALTERNATIVE}{name}" for name in (*dataset.data_vars, "consensus_cluster")}
-    renamed = dataset.rename(names)
-    renamed.attrs = {f"{_ALTERNATIVE}{name}": value for name, value in dataset.attrs.items()}
-    return renamed
-
-
-def _alternative_in(dataset: xr.Dataset) -> ConsensusPartition | None:
-    own = dataset[[name for name in dataset.data_vars if str(name).startswith(_ALTERNATIVE)]]
-    if not own.data_vars:
-        return None
-    renamed = own.rename({name: str(name).removeprefix(_ALTERNATIVE) for name in own.data_vars})
-    renamed.attrs = {
-        str(name).removeprefix(_ALTERNATIVE): value
-        for name, value in dataset.attrs.items()
-        if str(name).startswith(_ALTERNATIVE)
-    }
-    return ConsensusPartition.from_dataset(renamed)
 
 
 def observed_of(data: Any, draws: PartitionDraws) -> xr.DataArray | None:
