@@ -97,7 +97,7 @@ class Diagnosis(Stored):
     gap: Gap = field(metadata=stored_as.record(Gap))
     gap_items: tuple[str, str] = field(metadata=stored_as.names("chain_gap_items"))
     n_compared: int = field(metadata=stored_as.attribute("diagnosis_items_compared"))
-    odd_chain: object | None = field(metadata=stored_as.one_name("odd_chain"))
+    odd_chain: object | None = field(metadata=stored_as.in_json("odd_chain"))
     items: xr.DataArray = field(metadata=stored_as.array("diagnosis_center", name="center", of_items=True))
     n_chains: int = field(metadata=stored_as.attribute("diagnosis_chains"))
     n_draws: int = field(metadata=stored_as.attribute("diagnosis_draws"))

@@ -29,9 +29,7 @@ class Stored(display.Shown):
 
     def to_dataset(self) -> xr.Dataset:
         """Everything but draws as a Dataset that any file format holds."""
-        parts = Parts()
-        write_fields(self, parts, self._also_stored)
-        return stored(parts.items, parts.variables, parts.attrs)
+        return as_dataset(self)
 
     @classmethod
     def from_dataset(cls, dataset: xr.Dataset | xr.DataTree) -> Self:
@@ -59,6 +57,13 @@ class Stored(display.Shown):
         """
         with reading(dataset, cls.__name__) as read:
             return cls(**read_fields(cls, read))
+
+
+def as_dataset(record: Any) -> xr.Dataset:
+    """Store a record as its fields declare."""
+    parts = Parts()
+    write_fields(record, parts)
+    return stored(parts.items, parts.variables, parts.attrs)
 
 
 @contextmanager

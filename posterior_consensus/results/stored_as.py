@@ -44,10 +44,10 @@ class Form(Protocol):
 Declared = Mapping[str, Form]  # metadata of a field
 
 
-def write_fields(record: Any, parts: Parts, also: Mapping[str, Declared] | None = None) -> None:
-    """Add the declared fields of a record, and properties, to what is to be stored."""
+def write_fields(record: Any, parts: Parts) -> None:
+    """Add the declared fields of a record, and the properties in its `_also_stored`, to what is to be stored."""
     declared = {field.name: field.metadata for field in dataclasses.fields(record) if _KEY in field.metadata}
-    for name, metadata in (declared | dict(also or {})).items():
+    for name, metadata in (declared | dict(getattr(record, "_also_stored", {}))).items():
         value = getattr(record, name)
         if value is not None:
             metadata[_KEY].write(value, record, parts)
@@ -227,8 +227,8 @@ def names(name: str) -> Declared:
     return {_KEY: _Attribute(name, as_json, names_from_json)}
 
 
-def one_name(name: str) -> Declared:
-    """A name of any kind."""
+def in_json(name: str) -> Declared:
+    """Anything that JSON holds."""
     return {_KEY: _Attribute(name, as_json, from_json)}
 
 
@@ -256,14 +256,30 @@ def loss(prefix: str = "") -> Declared:
 @dataclass(frozen=True)
 class _Record:
     kind: type
+    prefix: str
 
     def write(self, value: Any, record: Any, parts: Parts) -> None:
-        write_fields(value, parts)
+        if not self.prefix:
+            write_fields(value, parts)
+            return
+        own = Parts()
+        write_fields(value, own)
+        stored = xr.Dataset(own.variables)
+        of_items = () if own.items is None else own.items.dims
+        names = [*stored.data_vars, *(dim for dim in stored.dims if dim not in of_items)]
+        renamed = stored.rename({one: f"{self.prefix}{one}" for one in names})
+        parts.variables |= {str(one): variable for one, variable in renamed.data_vars.items()}
+        parts.attrs |= {f"{self.prefix}{one}": attr for one, attr in own.attrs.items()}
 
     def read(self, dataset: xr.Dataset, name: str) -> Any:
+        if self.prefix:
+            own = [one for one in dataset.data_vars if str(one).startswith(self.prefix)]
+            attrs = {str(one): attr for one, attr in dataset.attrs.items() if str(one).startswith(self.prefix)}
+            dataset = dataset[own].rename({one: str(one).removeprefix(self.prefix) for one in own})
+            dataset.attrs = {one.removeprefix(self.prefix): attr for one, attr in attrs.items()}
         return self.kind(**read_fields(self.kind, dataset))
 
 
-def record(kind: type) -> Declared:
-    """A record whose fields declare themselves how they are stored."""
-    return {_KEY: _Record(kind)}
+def record(kind: type, prefix: str = "") -> Declared:
+    """A record whose fields declare how they are stored, perhaps under other names to leave room for another one."""
+    return {_KEY: _Record(kind, prefix)}

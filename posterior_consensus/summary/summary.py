@@ -25,6 +25,7 @@ from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.plots.four_panels import four_panels
 from posterior_consensus.results import display
 from posterior_consensus.results.storage import reading
+from posterior_consensus.results.stored_as import read_fields
 from posterior_consensus.runtime.arguments import check_between, check_seconds
 from posterior_consensus.runtime.progress import waiting
 from posterior_consensus.sources.containers import opened
@@ -33,7 +34,7 @@ from posterior_consensus.sources.labels import from_store
 from posterior_consensus.summary.clock import Clock
 from posterior_consensus.summary.further import look_for_answers
 from posterior_consensus.summary.observed import observed_of
-from posterior_consensus.summary.record import SummaryRecord, stored_fields
+from posterior_consensus.summary.record import SummaryRecord
 from posterior_consensus.summary.references import bibtex, cited_keys
 from posterior_consensus.summary.report import write_report
 from posterior_consensus.summary.text import facts, findings, improbable, left_out, methods_text, number_probabilities
@@ -127,7 +128,7 @@ class Summary(SummaryRecord, display.Shown):
             with opened(from_store(idata, progressbar=False)) as data:
                 draws = find_source(data, var_name, model, **where, progressbar=False).source.as_draws()
                 observed = observed_of(data, draws)
-            fields = stored_fields(read)
+            fields = read_fields(cls, read)
             consensus = fields["consensus"]
             if (draws.n_draws, draws.n_items) != (consensus.n_draws, consensus.labels.size):
                 raise ValueError(
