@@ -93,7 +93,7 @@ ax = pc.plot_experts(found)
 # measurement explains the partition of chain 3. Its sensitivity and specificity are near one half, and its weight is
 # near 0. So chain 3 is not a view of these sites, but a chain to check with `diagnose`.
 #
-# ## The clustering of each view
+# ## The partition of each view
 
 # %%
 ax = pc.plot_expert_views(found)

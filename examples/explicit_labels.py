@@ -29,10 +29,17 @@ display(summary)
 # %% [markdown]
 # `z` was found without its name, because it is the only variable that can be labels.
 #
-# The expected loss is the posterior mean of the variation of information (VI) between this partition and the true one;
-# MCSE is its Monte Carlo standard error. The posterior similarity of two flowers is the share of draws that put them in
-# one cluster. The column `together` of the table is the mean posterior similarity of the items to the rest of their
-# cluster. The findings in sentences:
+# - `expected vi`: the posterior mean of the variation of information (VI), a distance between partitions, from this
+#   partition to the true one. MCSE is its Monte Carlo standard error.
+# - `optimality`: how many searches from different starts reached this loss, and whether a lower bound proves it.
+# - `95% ball`: the radius of the smallest ball around this partition that contains 95% of the posterior.
+# - `ambiguous`: items whose mean posterior similarity to the rest of their cluster is below 0.5. The posterior
+#   similarity of two flowers is the share of draws that put them in one cluster. The column `together` of the table is
+#   this mean, averaged over the cluster.
+# - `answers`: the number of separate modes of the posterior.
+# - `chains`: whether the chains agree.
+#
+# The findings in sentences:
 
 # %%
 print("\n".join(summary.findings()))
