@@ -29,7 +29,9 @@ draws = pc.as_partition_draws(tree, "z")
 display(draws)
 
 # %% [markdown]
-# Before any summary: do the chains agree?
+# Before any summary: do the chains agree? `diagnose` computes R-hat and the effective sample size (ESS) of scalar
+# summaries of the partition, such as the number of clusters and the distance to some draws, and of the partition as a
+# whole. An R-hat of at most 1.01 and an ESS of at least 100 for each chain are the usual limits.
 
 # %%
 display(pc.diagnose(draws))
@@ -71,7 +73,7 @@ display(binder)
 
 # %% [markdown]
 # Each loss prefers its own partition. Both are evaluated on the same draws, so the difference of the two expected
-# losses has its own, smaller standard error.
+# losses has its own, smaller standard error. The column `clear` marks differences larger than two standard errors.
 
 # %%
 display(pc.compare_partitions(draws, {"vi": best, "binder": binder}, loss="vi"))
@@ -94,8 +96,9 @@ ax.legend(frameon=False)
 display(threshold)
 
 # %% [markdown]
-# The calibrated threshold lies on the longest plateau. This is the distance, in bits, between its partition and the one
-# chosen under VI:
+# The interval `consistent` has the mean similarities of pairs between and within clusters as its ends. The calibrated
+# threshold lies on the longest plateau. This is the distance, in bits, between its partition and the one chosen under
+# VI:
 
 # %%
 display(pc.partition_loss(best, threshold))
@@ -124,7 +127,9 @@ display(ball)
 ax = pc.plot_credible_ball(ball)
 # %% [markdown]
 # For each galaxy, the next table has its mean posterior similarity to the rest of its cluster, the nearest other
-# cluster, and the mean similarity to that one. The margin is their difference.
+# cluster, and the mean similarity to that one. The margin is their difference. Galaxy 77 has a negative margin: on
+# average it is more similar to another cluster than to its own. Yet no move of it lowers the expected VI, which is not
+# a sum over pairs.
 
 # %%
 items = pc.item_uncertainty(draws, best)
