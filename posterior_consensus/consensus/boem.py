@@ -13,7 +13,7 @@ from posterior_consensus.consensus.selection import Candidate, allowed
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.evaluate.expectation import mean_loss
-from posterior_consensus.kernels import pair_search
+from posterior_consensus.kernels import pair_moves, pair_search
 from posterior_consensus.losses.partition_losses import binder
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import FitInfo
@@ -63,7 +63,7 @@ def boem(
     partition = _start(draws, record, n_clusters, max_clusters, rng, progressbar)
     similarity = draws.similarity()
     np.fill_diagonal(similarity, 0.0)
-    costs = pair_search.Costs(record.numerator["A"], record.numerator["B"])
+    costs = pair_moves.Costs(record.numerator["A"], record.numerator["B"])
     fewest, most = n_clusters or 1, n_clusters or max_clusters or draws.n_items
     changes, buffer = np.empty(0), np.empty(_MOVES_AT_ONCE)
     n_moves = buffer.size

@@ -13,7 +13,7 @@ from scipy.optimize import Bounds, minimize
 from scipy.sparse import csr_array
 from scipy.special import digamma, gammaln, logsumexp, softmax
 
-from posterior_consensus.kernels import pair_search
+from posterior_consensus.kernels import pair_moves, pair_search
 from posterior_consensus.kernels.memberships import settle_memberships
 from posterior_consensus.runtime import memory
 
@@ -21,7 +21,7 @@ Floats = npt.NDArray[np.float64]
 
 _NARROW = 1e-3  # standard deviation of a coefficient at the start
 _LOG_SD = (-15.0, 0.0)  # the bound falls in a standard deviation beyond that of the prior, 1
-_COSTS = pair_search.Costs(-1.0, 0.0)  # the weight of the statements that a partition keeps, to be large
+_COSTS = pair_moves.Costs(-1.0, 0.0)  # the weight of the statements that a partition keeps, to be large
 _STEPS = 15  # of L-BFGS-B in a climb
 _TURNS, _PASSES, _STILL = 20, 20, 1e-5  # of free memberships: passes over the items, and the change at which they end
 

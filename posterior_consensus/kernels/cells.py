@@ -57,6 +57,8 @@ class Sparse(NamedTuple):
 
 @inner
 def _sizes(partition, width):
+    for k in partition:
+        width = max(width, k + 1)
     sizes = np.zeros(width, np.int64)
     for k in partition:
         if k >= 0:
@@ -66,7 +68,8 @@ def _sizes(partition, width):
 
 def _dense(draws, partition, width):
     labels, starts, weights = draws
-    counts = np.zeros((starts[-1], width), np.int32)
+    sizes = _sizes(partition, width)
+    counts = np.zeros((starts[-1], sizes.size), np.int32)
     n_draws = weights.size
     for t in range(0, n_draws, 4):  # four at once: a count waits for the last one in the same place
         t1, t2, t3 = min(t + 1, n_draws - 1), min(t + 2, n_draws - 1), min(t + 3, n_draws - 1)
@@ -78,7 +81,7 @@ def _dense(draws, partition, width):
                 counts[starts[t1] + labels[t1, i], k] += one
                 counts[starts[t2] + labels[t2, i], k] += two
                 counts[starts[t3] + labels[t3, i], k] += three
-    return Dense(partition, _sizes(partition, width), np.zeros(n_draws), np.zeros(n_draws), counts)
+    return Dense(partition, sizes, np.zeros(n_draws), np.zeros(n_draws), counts)
 
 
 def _sparse(draws, partition, width):
@@ -249,7 +252,7 @@ tables_of = either(
     Draws,
     _dense,
     _sparse,
-    "The tables of a partition with `width` columns, of the draws' kind; `joint` and `drawn` are left to refresh_sums.",
+    "Tables of a partition with at least `width` columns, of the draws' kind; refresh_sums fills `joint` and `drawn`.",
 )
 row_of = either(Dense, _row_of_dense, _row_of_sparse, "The row of an item in a draw.")
 nth_row = either(Dense, _row_dense, _row_sparse, "The row of cluster `row` of all draws' clusters, draw below draw.")

@@ -5,7 +5,7 @@ import numpy as np
 from posterior_consensus.kernels._jit import inner
 from posterior_consensus.kernels.cells import rename
 
-_WIDTH = 8  # columns to begin with
+WIDTH = 8  # columns to begin with
 
 
 @inner
@@ -81,12 +81,3 @@ def up_to(n):
     for i in range(n):
         numbers[i] = i
     return numbers
-
-
-@inner
-def width_of(partition):
-    """Columns to begin with."""
-    width = _WIDTH
-    for k in partition:
-        width = max(width, k + 1)
-    return width

@@ -4,7 +4,7 @@ import numpy as np
 
 from posterior_consensus.kernels._jit import jit
 from posterior_consensus.kernels.cells import tables_of
-from posterior_consensus.kernels.columns import compact, width_of
+from posterior_consensus.kernels.columns import WIDTH, compact
 from posterior_consensus.kernels.loss import is_linear
 from posterior_consensus.kernels.records import Scores, search_of, slopes_of
 from posterior_consensus.kernels.scan import Course, move_doubtful
@@ -26,7 +26,7 @@ def settle_some(draws, loss, partition, items, most):
     most : int
         Largest number of clusters.
     """
-    state = tables_of(draws, partition, width_of(partition))
+    state = tables_of(draws, partition, WIDTH)
     slopes = slopes_of(loss, draws.weights.size)
     search = search_of(draws, loss, slopes, state, (1, most), np.zeros(1, np.uint8))
     moved = True

@@ -1,21 +1,21 @@
-"""Search over draws for the partition of least expected loss: allocation, scans, merges, chains of moves."""
-
-import numpy as np
+"""Search over draws for the partition of least expected loss."""
 
 from posterior_consensus.kernels._jit import jit
 from posterior_consensus.kernels.allocation import allocate, open_clusters
 from posterior_consensus.kernels.cells import tables_of
 from posterior_consensus.kernels.chains import move_chain
-from posterior_consensus.kernels.columns import n_clusters, width_of
+from posterior_consensus.kernels.columns import WIDTH
+from posterior_consensus.kernels.descent import descent
 from posterior_consensus.kernels.loss import is_linear
 from posterior_consensus.kernels.rearrangement import rearrange_one
-from posterior_consensus.kernels.records import CHAINS, MERGES, MOVES, SCANS, search_of, slopes_of
+from posterior_consensus.kernels.records import search_of, slopes_of
 from posterior_consensus.kernels.scan import scan
 from posterior_consensus.kernels.tables import expected, expected_in_one, refresh_sums
 from posterior_consensus.kernels.unions import merge
 
-MARGIN = 1e-5  # of an item's score: bounds the rounding of single precision
 FIRST_ORDER = 8.0  # times 1 / n, of an item's score: bounds what the first order leaves out
+
+_descend = descent(open_clusters, scan, merge, move_chain, rearrange_one)
 
 
 @jit
@@ -51,38 +51,12 @@ def settle(draws, loss, partition, order, fewest, most, exactly, effort, stop):
         How many scans, moves, merges, chains of moves, zealous updates and splits there were.
     """
     linear = is_linear(loss)
-    tally = np.zeros(6, np.int64)
-    state = tables_of(draws, partition, width_of(partition))
+    state = tables_of(draws, partition, WIDTH)
     search = search_of(draws, loss, slopes_of(loss, draws.weights.size), state, (fewest, most), stop)
     state = allocate(search, state, order)
-    margins, targets = np.empty(partition.size), np.zeros(partition.size, np.int64)
     if not linear:
         refresh_sums(loss, state, draws.starts)
-    if n_clusters(state) < fewest:
-        state = open_clusters(search, state, margins)
-    doubt = MARGIN
-    most_doubt = max(MARGIN, FIRST_ORDER / partition.size) if exactly and not linear else MARGIN
-    while stop[0] == 0 or n_clusters(state) > most:
-        state, moved = scan(search, state, margins, targets, doubt)
-        tally[SCANS] += 1
-        tally[MOVES] += moved
-        if moved == 0 and doubt < most_doubt:
-            doubt = most_doubt
-            continue
-        doubt = MARGIN
-        improved = moved > 0
-        if not improved and (effort >= 0 or n_clusters(state) > most):
-            n_merges = merge(search, state)
-            tally[MERGES] += n_merges
-            improved = n_merges > 0
-        if stop[0] != 0:  # the margins may not be known
-            continue
-        if not improved and effort > 0:
-            improved = move_chain(search, state, margins, targets)
-            tally[CHAINS] += improved
-        if not improved and effort > 1:
-            state, improved = rearrange_one(search, state, order, margins, tally)
-        if not improved:
-            break
+    most_doubt = FIRST_ORDER / partition.size if exactly and not linear else 0.0
+    state, tally = _descend(search, state, order, most_doubt, effort, stop)
     value = expected(draws, loss, state)
     return value, expected_in_one(draws, loss, state), tally

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.kernels import pair_search, records
+from posterior_consensus.kernels import pair_moves, pair_search, records
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.search.forms import CALL, WORK_A_LABEL, WORK_FOR_LITTLE, FormOfSums, Found, Limits, numbered
 
@@ -28,7 +28,7 @@ class OnPairs:
         self._stop = stop
         self._similarity = draws.similarity()
         np.fill_diagonal(self._similarity, 0.0)
-        self._costs = pair_search.Costs(loss.numerator["A"], loss.numerator["B"])
+        self._costs = pair_moves.Costs(loss.numerator["A"], loss.numerator["B"])
         together = float(self._similarity.sum()) / 2
         self._apart = loss.numerator["C"] * together  # the expected loss of single items
         self._in_one = self._apart + self._costs.a * together + self._costs.b * loss.h(draws.n_items)[-1]

@@ -24,9 +24,10 @@ from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_rows
 from posterior_consensus.kernels import ensemble, scale
 from posterior_consensus.kernels.cells import Dense, Draws
+from posterior_consensus.kernels.descent import MARGIN
 from posterior_consensus.kernels.loss import LinearLoss
 from posterior_consensus.kernels.records import MERGES, MOVES, SCANS, Scores, Slopes
-from posterior_consensus.kernels.search import FIRST_ORDER, MARGIN
+from posterior_consensus.kernels.search import FIRST_ORDER
 from posterior_consensus.losses.record import Loss, PartitionLoss
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.executor import Executor
@@ -119,7 +120,6 @@ class OnBlocks:
     def __init__(self, sample: Sample, limits: Limits, executor: Executor, progressbar: bool) -> None:
         self._sample, self._draws, self._executor = sample, sample.whole, executor
         self.bytes_a_cluster = 4 * int(self._draws.starts[-1])
-        self.limits = limits
         check_memory(self, limits.fewest)
         self.limits = limits._replace(most=min(limits.most, memory.budget() // self.bytes_a_cluster))
         self._loss = sample.loss.arrays(self._draws.n_items)

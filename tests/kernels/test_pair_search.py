@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from posterior_consensus.kernels import pair_search, records, search
+from posterior_consensus.kernels import pair_moves, pair_search, records, search
 from posterior_consensus.losses import binder
 from tests import reference
 from tests.kernels.checks import run
@@ -20,7 +20,7 @@ def test_pairs_give_the_loss_and_limits_that_draws_give(a, start, fewest, most, 
     similarity = reference.similarity(draws.labels, draws.weights)
     np.fill_diagonal(similarity, 0.0)
     partition = np.array(start, np.int32)
-    costs = pair_search.Costs(record.numerator["A"], record.numerator["B"])
+    costs = pair_moves.Costs(record.numerator["A"], record.numerator["B"])
     value, _ = pair_search.settle_pairs(
         similarity, costs, partition, order, fewest, most, np.array([stopped], np.uint8)
     )
@@ -51,7 +51,7 @@ def test_each_move_is_the_best_of_all(a, start, fewest, most):
     draws, record = some_draws(), binder(a)
     similarity = reference.similarity(draws.labels, draws.weights)
     np.fill_diagonal(similarity, 0.0)
-    costs = pair_search.Costs(record.numerator["A"], record.numerator["B"])
+    costs = pair_moves.Costs(record.numerator["A"], record.numerator["B"])
 
     def loss(partition):
         return reference.expected(partition, draws.labels, lambda x, y: reference.binder(x, y, a), draws.weights)
@@ -82,7 +82,7 @@ def test_many_moves_keep_the_best_of_all_up_to_date():
     similarity = rng.random((40, 40))
     similarity = (similarity + similarity.T) / 2
     np.fill_diagonal(similarity, 0.0)
-    costs = pair_search.Costs(-2.0, 1.05)
+    costs = pair_moves.Costs(-2.0, 1.05)
     partition = rng.integers(12, size=40).astype(np.int32)
     changes = np.empty(200)
 

@@ -11,7 +11,7 @@ import pytest
 COUNT = """
 import json, sys
 import numpy as np
-from posterior_consensus.kernels import cells, pair_search, search
+from posterior_consensus.kernels import cells, pair_moves, pair_search, search
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.ensemble.partitions import canonical_rows
 from tests import reference
@@ -45,7 +45,7 @@ def settled(until, most):
     stop, partition = flag(until), np.arange(N, dtype=np.int32)
     order = np.arange(N)
     if kind == "pairs":
-        costs = pair_search.Costs(record.numerator["A"], record.numerator["B"])
+        costs = pair_moves.Costs(record.numerator["A"], record.numerator["B"])
         value, tally = pair_search.settle_pairs(similarity, costs, partition, order, 1, most, stop)
         value += record.numerator["C"] * similarity.sum() / 2
     else:

@@ -1,0 +1,319 @@
+"""Moves of a search over a similarity matrix for the partition of least expected Binder loss.
+
+Binder's loss is a sum over pairs, so that its expectation needs their similarities only: with X_ij the probability that
+i and j are together, expected A is the sum of X_ij over the pairs of the partition and B is their number.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from posterior_consensus.kernels._jit import inner
+from posterior_consensus.kernels.columns import first_free, n_clusters, up_to
+from posterior_consensus.kernels.records import SPLITS, ZEALOUS
+
+TINY = 1e-12  # relative to the scores compared: what is smaller is rounding
+_WIDTH = 8  # clusters to begin with
+_LEADERS = 4
+_FOLLOWERS = 8
+
+
+class PairState(NamedTuple):
+    """A partition of some or all items, and every item's sum of similarities to each cluster."""
+
+    partition: np.ndarray  # (n,), -1 where an item is not allocated
+    sizes: np.ndarray  # (width,)
+    links: np.ndarray  # (width, n)
+
+
+class Costs(NamedTuple):
+    """What the similarity of a pair that is joined, and the pair itself, add to the expected loss."""
+
+    a: float
+    b: float
+
+
+class PairSearch(NamedTuple):
+    """What is searched, within which limits; all but the partition and its links."""
+
+    similarity: np.ndarray  # (n, n), symmetric, with a diagonal of zeros
+    costs: Costs
+    rounding: float  # differences of scores that are smaller mean nothing
+    fewest: int  # clusters
+    most: int
+    stop: np.ndarray  # (1,), which another thread may set to 1
+
+
+@inner
+def widened_links(state):
+    """The same state with twice the clusters."""
+    width = state.sizes.size
+    sizes = np.zeros(2 * width, np.int64)
+    links = np.zeros((2 * width, state.partition.size))
+    sizes[:width] = state.sizes
+    links[:width] = state.links
+    return PairState(state.partition, sizes, links)
+
+
+@inner
+def compact_links(state):
+    """Move the clusters to the first rows; return how many there are."""
+    partition, sizes, links = state
+    rows = np.empty(sizes.size, np.int32)
+    n_clusters = 0
+    for k in range(sizes.size):
+        rows[k] = n_clusters
+        if sizes[k] > 0:
+            if n_clusters < k:
+                sizes[n_clusters] = sizes[k]
+                sizes[k] = 0
+                links[n_clusters] = links[k]
+            n_clusters += 1
+    for i in range(partition.size):
+        if partition[i] >= 0:
+            partition[i] = rows[partition[i]]
+    return n_clusters
+
+
+@inner
+def move_item(similarity, state, i, k):
+    """Put item i into cluster k, out of the one it is in, if any."""
+    old = state.partition[i]
+    row = similarity[i]
+    if old >= 0:
+        state.links[old] -= row
+        state.sizes[old] -= 1
+    if state.sizes[k] == 0:
+        state.links[k] = row  # what rounding had left there goes
+    else:
+        state.links[k] += row
+    state.sizes[k] += 1
+    state.partition[i] = k
+
+
+@inner
+def score_of(costs, state, i, k):
+    """What item i adds to the expected loss in cluster k."""
+    return costs.a * state.links[k, i] + costs.b * (state.sizes[k] - (state.partition[i] == k))
+
+
+@inner
+def place_pairs(search, state, items, margins, targets):
+    """Put every item of `items` where the expected loss is least; return the state and how many moved.
+
+    `margins` receives by how much the best other cluster is worse than the item's own, `targets` which it is. Once it
+    is to stop, items stay where they are.
+    """
+    similarity, costs, rounding, fewest, most, stop = search
+    number = compact_links(state)
+    moved = 0
+    for i in items:
+        if stop[0] != 0:
+            break
+        old = state.partition[i]
+        alone = old >= 0 and state.sizes[old] == 1
+        margins[i], targets[i] = np.inf, old
+        if alone and number <= fewest:
+            continue
+        stay = score_of(costs, state, i, old) if old >= 0 else np.inf
+        best, target = np.inf, -1
+        for k in range(state.sizes.size):
+            if k != old and state.sizes[k] > 0:
+                value = score_of(costs, state, i, k)
+                if value < best:
+                    best, target = value, k
+        margins[i], targets[i] = best - stay, target
+        if number < most and not alone and 0.0 < best - rounding:
+            if first_free(state) == state.sizes.size:
+                state = widened_links(state)
+            best, target = 0.0, first_free(state)
+        if best < stay - rounding:
+            number += int(state.sizes[target] == 0) - int(alone)
+            move_item(similarity, state, i, target)
+            moved += 1
+    return state, moved
+
+
+@inner
+def scan_pairs(search, state, margins, targets, doubt):
+    """Put every item where the expected loss is least; return the state and how many moved. None is in doubt."""
+    return place_pairs(search, state, up_to(state.partition.size), margins, targets)
+
+
+@inner
+def open_pairs(search, state, margins):
+    """Give the items that lose least by it clusters of their own until there are as many as there must be."""
+    similarity, costs, fewest = search.similarity, search.costs, search.fewest
+    number = compact_links(state)
+    while state.sizes.size < fewest:
+        state = widened_links(state)
+    staying = np.array([score_of(costs, state, i, state.partition[i]) for i in range(state.partition.size)])
+    for i in np.argsort(-staying):
+        if number < fewest and state.sizes[state.partition[i]] > 1:
+            move_item(similarity, state, i, number)
+            number += 1
+    return state
+
+
+@inner
+def merge_pairs(search, state):
+    """Merge the two clusters whose union lowers the expected loss most; return how many merges there were, 0 or 1.
+
+    Where there are more than `most`, the two that raise it least will do.
+    """
+    partition, sizes, links = state
+    costs = search.costs
+    number = compact_links(state)
+    if number <= search.fewest:
+        return 0
+    between = np.zeros((number, number))
+    for k in range(number):
+        for i in range(partition.size):
+            between[k, partition[i]] += links[k, i]
+    best = np.inf if number > search.most else -search.rounding
+    kept, gone = -1, -1
+    for k in range(number):
+        for other in range(k + 1, number):
+            gain = costs.a * between[k, other] + costs.b * sizes[k] * sizes[other]
+            if gain < best:
+                best, kept, gone = gain, k, other
+    if gone < 0:
+        return 0
+    for i in range(partition.size):
+        if partition[i] == gone:
+            partition[i] = kept
+    sizes[kept] += sizes[gone]
+    sizes[gone] = 0
+    links[kept] += links[gone]
+    return 1
+
+
+@inner
+def chain_pairs(search, state, margins, targets):
+    """Move an item although that costs something, and those after it that then gain; whether it pays in all."""
+    similarity, costs = search.similarity, search.costs
+    order = np.argsort(margins)
+    moved = np.empty(_FOLLOWERS + 1, np.int64)
+    for lead in order[:_LEADERS]:
+        old, new = state.partition[lead], targets[lead]
+        if old == new or new < 0 or state.sizes[new] == 0:
+            continue
+        gain, n_moved, asked = 0.0, 0, 0
+        for position in range(-1, order.size):
+            i = lead if position < 0 else order[position]
+            if state.partition[i] != old or targets[i] != new or asked > _FOLLOWERS:
+                continue
+            asked += 1
+            if state.sizes[old] == 1 and n_clusters(state) <= search.fewest:
+                break
+            change = score_of(costs, state, i, new) - score_of(costs, state, i, old)
+            if n_moved == 0 or change < 0.0:
+                gain += change
+                move_item(similarity, state, i, new)
+                moved[n_moved] = i
+                n_moved += 1
+        if gain < -search.rounding:
+            return True
+        for i in moved[:n_moved]:
+            move_item(similarity, state, i, old)
+    return False
+
+
+@inner
+def _rearrange(search, state, items, margins, apart):
+    """Dissolve the cluster of these items and allocate them again; return the state and whether that paid.
+
+    If `apart`, they go into two clusters of their own, begun by the items that are least and most at home, else into
+    any. The state changes only where that pays; until then `added` holds what the items allocated so far add to the
+    links of the others.
+    """
+    if items.size == 0 or (apart and items.size == 1):
+        return state, False
+    similarity, costs = search.similarity, search.costs
+    if first_free(state) == state.sizes.size:
+        state = widened_links(state)
+    old, new = state.partition[items[0]], first_free(state)
+    number = n_clusters(state) - 1
+    added, n_added = np.zeros((state.sizes.size, items.size)), np.zeros(state.sizes.size, np.int64)
+    targets = np.full(items.size, -1)
+    gain = 0.0
+    for i in items:
+        gain -= 0.5 * score_of(costs, state, i, old)
+    if apart:
+        least, greatest = np.argmin(margins[items]), np.argmax(margins[items])
+        if greatest == least:  # all margins are equal
+            greatest = (least + 1) % items.size
+        for at in (least, greatest):
+            target = new if at == least else old
+            targets[at] = target
+            _add(similarity, items, at, added[target])
+            n_added[target] = 1
+        number += 2
+    for at in range(items.size):
+        if targets[at] >= 0:
+            continue
+        target, best = -1, np.inf
+        for k in range(state.sizes.size):
+            kept = k != old and state.sizes[k] > 0
+            size = n_added[k] + (state.sizes[k] if kept else 0)
+            if (k != old and k != new) if apart else (size == 0 and (k != old or number >= search.most)):
+                continue
+            links = added[k, at] + (state.links[k, items[at]] if kept else 0.0)
+            value = costs.a * links + costs.b * size if size > 0 else 0.0
+            if value < best:
+                target, best = k, value
+        number += target == old and n_added[old] == 0
+        gain += best
+        targets[at] = target
+        _add(similarity, items, at, added[target])
+        n_added[target] += 1
+    if number < search.fewest or gain >= -search.rounding:
+        return state, False
+    for at in range(items.size):
+        if targets[at] != old:
+            move_item(similarity, state, items[at], targets[at])
+    return state, True
+
+
+@inner
+def _add(similarity, items, at, links):
+    """Add an item's similarities to those of a cluster."""
+    row = similarity[items[at]]
+    for other in range(items.size):
+        links[other] += row[items[other]]
+
+
+@inner
+def rearrange_pairs(search, state, order, margins, tally):
+    """Dissolve or split every cluster for which that pays; return the state and whether there was one."""
+    any_paid = False
+    for apart in (False, True):
+        number = compact_links(state)
+        if apart and number >= search.most:
+            break
+        for k in range(number):
+            if search.stop[0] != 0:
+                break
+            items = order[state.partition[order] == k]
+            state, paid = _rearrange(search, state, items, margins, apart)
+            if paid:
+                tally[SPLITS if apart else ZEALOUS] += 1
+                any_paid = True
+            if apart and n_clusters(state) >= search.most:
+                break
+    return state, any_paid
+
+
+@inner
+def links_of(similarity, partition):
+    """A partition and its links."""
+    width = _WIDTH
+    while width < partition.max() + 1:
+        width *= 2
+    state = PairState(
+        np.full(partition.size, -1, np.int32), np.zeros(width, np.int64), np.zeros((width, partition.size))
+    )
+    for i in range(partition.size):
+        if partition[i] >= 0:
+            move_item(similarity, state, i, partition[i])
+    return state
