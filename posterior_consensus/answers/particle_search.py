@@ -18,8 +18,7 @@ from posterior_consensus.kernels.loss import LinearLoss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.search.forms import Limits
-from posterior_consensus.search.over_draws import OnDraws
-from posterior_consensus.search.over_ratios import OnRatios
+from posterior_consensus.search.over_draws import OnDraws, OnRatios
 
 Rows = npt.NDArray[np.intp]
 

@@ -24,9 +24,8 @@ from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.search.forms import Form, FormOfRuns, Found, Limits, check_memory
 from posterior_consensus.search.item_terms import OnItemTerms
-from posterior_consensus.search.over_draws import OnDraws, is_sparse
+from posterior_consensus.search.over_draws import OnDraws, OnRatios, is_sparse
 from posterior_consensus.search.over_pairs import OnPairs
-from posterior_consensus.search.over_ratios import OnRatios
 from posterior_consensus.search.runs import Runs, SearchInfo, has_few_items, is_less
 from posterior_consensus.search.scale import OnBlocks, sample_of
 from posterior_consensus.search.trees import best_cut, cluster_range

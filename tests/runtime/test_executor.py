@@ -12,9 +12,8 @@ from posterior_consensus.runtime import executor
 from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.search.forms import Limits
 from posterior_consensus.search.item_terms import OnItemTerms
-from posterior_consensus.search.over_draws import OnDraws
+from posterior_consensus.search.over_draws import OnDraws, OnRatios
 from posterior_consensus.search.over_pairs import OnPairs
-from posterior_consensus.search.over_ratios import OnRatios
 from tests.ensembles import noisy_draws
 
 

@@ -148,7 +148,7 @@ def test_starts_are_runs_too_and_the_answer_is_no_worse(loss):
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_starts_where_items_are_too_many_for_a_tree(loss, monkeypatch):
-    monkeypatch.setattr("posterior_consensus.search.over_ratios._MOST_IN_TREE", 20)
+    monkeypatch.setattr("posterior_consensus.search.over_draws._MOST_IN_TREE", 20)
     draws = noisy_draws(np.random.default_rng(8), 30, 30, 5, 0.6)
     result = find(draws, loss, starts=["best_draw"], n_starts=2)
     assert result.info.n_starts >= 3
