@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import posterior_consensus
+from posterior_consensus.ensemble.draws import draws_of
 from posterior_consensus.runtime.files import written_whole
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ def _summary(options: argparse.Namespace) -> Summary:
             weights=None if options.weights is None else _weights(options, data),
             progressbar=progressbar,
         )
-        draws = found.source.as_draws()
+        draws = draws_of(found.source)
         observed = observed_of(data, draws)
     shortest = min(rows.size for rows in draws.samples.chains)
     if options.burn_in >= shortest:

@@ -12,7 +12,7 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus.agreement.record import EARLY, AgreementPath
-from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
 from posterior_consensus.ensemble.partitions import Labels
@@ -179,7 +179,7 @@ class _Chain:
         if self._by_pairs:
             together = sum((other[:, np.newaxis] == other).astype(np.float64) for other in others) / len(others)
             return PairSimilarity(self.source.items, (self._similarity + price * together) / (1.0 + price))
-        draws = self.source.as_draws()
+        draws = draws_of(self.source)
         labels = np.concatenate([draws.labels, others.astype(np.int64)])
         weights = np.concatenate([draws.weights, np.full(len(others), price / len(others))])
         return PartitionDraws.of(labels, samples=Samples.of_one_chain(len(labels)).weighted(weights), items=draws.items)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
+from posterior_consensus.ensemble.draws import draws_if_any
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.evaluate.expectation import compared_losses, mean_loss
@@ -274,7 +275,7 @@ class _Search:
 def _default_numbers(source: PairSource, search: _Search) -> list[int]:
     best = search.freely()
     numbers = [best - _BESIDE + 1, best + _BESIDE - 1]
-    if (draws := source.draws_if_any()) is not None:
+    if (draws := draws_if_any(source)) is not None:
         shares = np.bincount(draws.n_clusters, draws.weights)
         numbers = [best, *np.flatnonzero(shares >= _HELD).tolist()]
     return list(range(max(1, min(numbers) - 1), min(source.n_items, max(numbers) + 1) + 1))
@@ -292,7 +293,7 @@ def _checked(n_clusters: Any, n_items: int) -> list[int]:
 
 
 def _probabilities(source: PairSource, numbers: list[int]) -> tuple[Floats, Floats]:
-    draws = source.draws_if_any()
+    draws = draws_if_any(source)
     if draws is None:
         return np.full(len(numbers), np.nan), np.full(len(numbers), np.nan)
     has = (draws.n_clusters == np.array(numbers)[:, np.newaxis]).astype(np.float64)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
 from posterior_consensus.ensemble.partitions import as_codes
 from posterior_consensus.ensemble.switching import (
     Floats,
@@ -151,7 +151,7 @@ def relabel(
     if allocations is None:
         _check_no_items(posterior, names, dim_names(sample_dims))
         held = _without_parameters(posterior, names, dim_names(sample_dims))
-        draws = find_source(held, var_name, sample_dims=sample_dims).source.as_draws()
+        draws = draws_of(find_source(held, var_name, sample_dims=sample_dims).source)
     else:
         draws = allocations
     others, soft = posterior.drop_dims(names), draws.soft

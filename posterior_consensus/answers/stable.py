@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
+from posterior_consensus.ensemble.draws import hard_draws
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import HasLabels, Labels
 from posterior_consensus.results import display, stored_as
@@ -157,7 +158,7 @@ def stable_components(
     signatures = source.signatures()
     _, first = np.unique(signatures, return_index=True)
     curve = None
-    if first.size <= _MOST_IN_CURVE or level < 1 or source.hard_draws() is None:
+    if first.size <= _MOST_IN_CURVE or level < 1 or hard_draws(source) is None:
         classes, numbers = _classes(source, first, level, linkage)
         curve = xr.DataArray(numbers, {"level": _LEVELS}, ("level",), "n_components")
         signatures = classes[signatures]

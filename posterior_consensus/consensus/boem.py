@@ -10,6 +10,7 @@ import numpy as np
 from posterior_consensus.consensus.best_draw import best_draw
 from posterior_consensus.consensus.hierarchical import hierarchical
 from posterior_consensus.consensus.selection import Candidate, allowed
+from posterior_consensus.ensemble.draws import draws_if_any
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.evaluate.expectation import mean_loss
@@ -92,7 +93,7 @@ def _start(
     progressbar: bool,
 ) -> Labels:
     method: Callable[..., Candidate] = best_draw
-    drawn = draws.draws_if_any()
+    drawn = draws_if_any(draws)
     if drawn is None:
         method = hierarchical
     elif len(allowed(drawn.labels, n_clusters, max_clusters)) == 0:

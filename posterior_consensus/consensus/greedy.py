@@ -11,6 +11,7 @@ from posterior_consensus.consensus.best_draw import best_draw
 from posterior_consensus.consensus.hierarchical import hierarchical
 from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.consensus.spectral import spectral
+from posterior_consensus.ensemble.draws import draws_of
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.losses.record import Loss
@@ -89,7 +90,7 @@ def greedy(
         method = STARTS[name]
 
         def found(source: PairSource) -> Labels:
-            draws = source.as_draws() if method is best_draw else source
+            draws = draws_of(source) if method is best_draw else source
             return source.as_labels(method(draws, loss, progressbar=False, **asked).labels)
 
         return found

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import xarray as xr
 
-from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.draws import PartitionDraws, hard_draws
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
@@ -81,7 +81,7 @@ def refined_labels(source: PairSource, labels: Labels, order: Order, passes: int
     """Refine canonical labels (n,)."""
     if order == "jacobi":
         one_pass = partial(_jacobi_pass, source)
-    elif (draws := source.hard_draws()) is not None:
+    elif (draws := hard_draws(source)) is not None:
         one_pass = partial(_gauss_seidel_pass_over_draws, draws)
     else:
         one_pass = partial(_gauss_seidel_pass, source.shared_similarity)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.consensus.selection import Candidate, filled
+from posterior_consensus.ensemble.draws import draws_of
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.evaluate.expectation import least_loss, mean_between
@@ -173,7 +174,7 @@ def _thresholds(draws: PairSource, similarity: Floats, gap: int | None, threshol
             raise ValueError(f"`threshold` must be at least 0 and below 1; got {threshold!r}.")
         return [float(threshold)]
     if gap is not None:
-        return [_of_gap(draws.as_draws("`gap`").n_draws, gap)]
+        return [_of_gap(draws_of(draws, "`gap`").n_draws, gap)]
     n_draws = draws.denominator()
     if n_draws is not None and n_draws <= _MOST_TRIED:
         return [_of_gap(n_draws, one) for one in range(1, n_draws + 1)]

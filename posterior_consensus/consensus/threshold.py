@@ -12,7 +12,7 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus.ensemble import counting
-from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.draws import PartitionDraws, hard_draws
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import HasLabels, Labels
 from posterior_consensus.losses.partition_losses import binder, pairs
@@ -237,7 +237,7 @@ def pair_means(source: PairSource, labels: Labels) -> tuple[float, float]:
     """
     h = pairs(source.n_items)
     sizes = np.bincount(labels)
-    if (draws := source.hard_draws()) is not None:
+    if (draws := hard_draws(source)) is not None:
         joint = draws.samples.mean(counting.joint_sums(draws.drawn, labels[np.newaxis], h)[0])
         drawn = draws.samples.mean(counting.size_sums(draws.drawn, h))
     else:

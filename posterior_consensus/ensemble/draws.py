@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -19,7 +19,7 @@ from posterior_consensus.ensemble.pairs import PairSource, Result
 from posterior_consensus.ensemble.partitions import smallest_dtype
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.kernels import coclustering, ensemble
-from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.losses.record import Need, PartitionLoss
 from posterior_consensus.runtime import memory, sizes
 
 
@@ -93,21 +93,9 @@ class PartitionDraws(PairSource):
     def __len__(self) -> int:
         return self.n_draws
 
-    def draws_if_any(self) -> Self:
-        """Return the draws as they are."""
-        return self
-
-    def hard_draws(self) -> PartitionDraws | None:
-        """The draws where a similarity is a share of them; None with soft assignments."""
-        return self if self.soft is None else None
-
     def denominator(self) -> int | None:
         """The number of draws where each similarity is a number of them divided by it, as without weights."""
         return self.n_draws if self.soft is None and not self.samples.is_weighted else None
-
-    def as_draws(self, what: str = "This") -> Self:
-        """Return the draws as they are."""
-        return self
 
     def labels_only(self) -> PartitionDraws:
         """Return the draws of labels, without the soft assignments that these may be sampled from."""
@@ -421,3 +409,30 @@ class PartitionDraws(PairSource):
             ("labels", f"{drawn.dtype}, {size}{drawn.place}{'' if self.soft is None else ' (one sample)'}"),
             *([] if self.soft is None else [("soft", self.soft.fact)]),
         ]
+
+
+def draws_of(source: PairSource, what: str = "This") -> PartitionDraws:
+    """Return the draws of a source, or raise an error that says that `what` needs them."""
+    if isinstance(source, PartitionDraws):
+        return source
+    raise ValueError(
+        f"{what} needs posterior draws; got a similarity matrix alone, which holds probabilities of pairs, but no "
+        "partitions. Give the draws that it was made from."
+    )
+
+
+def draws_if_any(source: PairSource) -> PartitionDraws | None:
+    """Return the draws of a source; None for a matrix alone."""
+    return source if isinstance(source, PartitionDraws) else None
+
+
+def hard_draws(source: PairSource) -> PartitionDraws | None:
+    """The draws where a similarity is a share of them; None with soft assignments, or a matrix alone."""
+    return source if isinstance(source, PartitionDraws) and source.soft is None else None
+
+
+def check_needs(source: PairSource, needs: Mapping[str, Need]) -> None:
+    """Refuse what needs draws where there are none; `needs` are named by what asks, as ``"loss 'vi'"``."""
+    for what, need in needs.items():
+        if need == "draws":
+            draws_of(source, what)

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.ensemble.items import Floats, Items
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.losses.record import Need
 from posterior_consensus.results import display
 from posterior_consensus.runtime import memory
-
-if TYPE_CHECKING:
-    from posterior_consensus.ensemble.draws import PartitionDraws
 
 Result = TypeVar("Result")
 
@@ -49,30 +45,9 @@ class PairSource(ABC):
     def n_draws(self) -> int | None:
         """Number of posterior draws; None where there are none."""
 
-    def as_draws(self, what: str = "This") -> PartitionDraws:
-        """Return the draws, or raise an error that says that `what` needs them."""
-        raise ValueError(
-            f"{what} needs posterior draws; got a similarity matrix alone, which holds probabilities of "
-            "pairs, but no partitions. Give the draws that it was made from."
-        )
-
-    def check(self, needs: Mapping[str, Need]) -> None:
-        """Refuse what needs draws where there are none; `needs` are named by what asks, as ``"loss 'vi'"``."""
-        for what, need in needs.items():
-            if need == "draws":
-                self.as_draws(what)
-
     def as_pairs(self) -> PairSimilarity:
         """Return the similarities of pairs without what they come from."""
         return PairSimilarity(self.items, self.similarity())
-
-    def draws_if_any(self) -> PartitionDraws | None:
-        """Return the draws; None for a matrix alone."""
-        return None
-
-    def hard_draws(self) -> PartitionDraws | None:
-        """The draws where a similarity is a share of them; None with soft assignments, or a matrix alone."""
-        return None
 
     def denominator(self) -> int | None:
         """The number of draws where each similarity is a number of them divided by it; None where it is none such."""
@@ -170,12 +145,6 @@ class PairSimilarity(PairSource):
     def most_clusters(self) -> int:
         """Number of items, as a matrix tells nothing of the numbers of clusters."""
         return self.n_items
-
-    def check(self, needs: Mapping[str, Need]) -> None:
-        """Refuse what needs draws where there are none; `needs` are named by what asks, as ``"loss 'vi'"``."""
-        for what, need in needs.items():
-            if need == "draws":
-                self.as_draws(what)
 
     def as_pairs(self) -> PairSimilarity:
         """Return the matrix as it is."""

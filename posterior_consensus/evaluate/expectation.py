@@ -10,7 +10,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus.ensemble import counting
-from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.draws import PartitionDraws, check_needs, draws_if_any, draws_of, hard_draws
 from posterior_consensus.ensemble.items import Items, aligned, labelled
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels, smallest_dtype
@@ -119,8 +119,8 @@ def draw_losses(partitions: npt.NDArray[Any], draws: PartitionDraws, loss: Parti
 
 def mean_loss(source: PairSource, partitions: npt.NDArray[Any], loss: Loss) -> Floats:
     """Return the expected loss (P,) of every partition (P, n)."""
-    if isinstance(loss, PartitionLoss) and (source.hard_draws() is not None or loss.needs == "draws"):
-        draws = source.as_draws(f"loss {loss.name!r}")
+    if isinstance(loss, PartitionLoss) and (hard_draws(source) is not None or loss.needs == "draws"):
+        draws = draws_of(source, f"loss {loss.name!r}")
         return draws.samples.mean(loss_matrix(partitions, draws, loss))
     return loss_of_pairs(source.shared_similarity, partitions, loss)
 
@@ -158,7 +158,7 @@ def loss_and_error(source: PairSource, partitions: npt.NDArray[Any], loss: Loss)
     if losses is None:
         unknown = np.full(len(partitions), np.nan)
         return MeanLoss(mean_loss(source, partitions, loss), unknown, unknown)
-    samples = source.as_draws().samples
+    samples = draws_of(source).samples
     return MeanLoss(samples.mean(losses), samples.mcse(losses), samples.ess(losses))
 
 
@@ -181,7 +181,7 @@ def compared_losses(
         unknown, expected = np.full(len(partitions), np.nan), mean_loss(source, partitions, loss)
         own = expected.argmin() if reference is None else reference
         return ComparedLosses(expected, unknown, expected - expected[own], unknown, unknown)
-    samples = source.as_draws().samples
+    samples = draws_of(source).samples
     expected = samples.mean(losses)
     more = losses - losses[expected.argmin() if reference is None else reference]
     ess = np.fmin(samples.ess(losses), samples.ess(more))
@@ -190,7 +190,7 @@ def compared_losses(
 
 def _losses_by_draw(source: PairSource, partitions: npt.NDArray[Any], loss: Loss) -> Floats | None:
     """:func:`draw_losses`, or None where the loss is no mean over draws, or there are none."""
-    draws = source.draws_if_any()
+    draws = draws_if_any(source)
     if draws is None or not isinstance(loss, PartitionLoss):
         return None
     return draw_losses(partitions, draws, loss)
@@ -307,7 +307,7 @@ def expected_loss(draws: Any, partitions: Any, *, loss: str | Loss | None = None
     source = as_source(draws)
     judged, single = one_or_many(partitions, source.items)
     record = as_loss(loss, *judged)
-    source.check({f"loss {record.name!r}": record.needs})
+    check_needs(source, {f"loss {record.name!r}": record.needs})
     rows = np.stack([source.as_labels(partition, "partitions") for partition in judged])
     expected, error, size = loss_and_error(source, rows, record)
     attrs = {"loss": record.name, "unit": record.unit}

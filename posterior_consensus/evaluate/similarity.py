@@ -11,7 +11,7 @@ import xarray as xr
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import LinearOperator
 
-from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.draws import PartitionDraws, hard_draws
 from posterior_consensus.ensemble.pairs import PairSource, Result
 from posterior_consensus.kernels import coclustering, ensemble
 from posterior_consensus.runtime import memory
@@ -226,7 +226,7 @@ def own_and_nearest(source: PairSource, labels: npt.NDArray[Any]) -> tuple[Float
     NaN for an item alone, and -1 and NaN where there is no other cluster.
     """
     n_clusters = int(labels.max()) + 1
-    if (draws := source.hard_draws()) is not None and n_clusters > 1:
+    if (draws := hard_draws(source)) is not None and n_clusters > 1:
         drawn = draws.drawn
         if not memory.fits(4 * int(draws.starts[-1]) * n_clusters):
             begins = np.concatenate([[0], np.cumsum(drawn.sizes, dtype=np.int64)])

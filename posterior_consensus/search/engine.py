@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from posterior_consensus.ensemble.draws import draws_of, hard_draws
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.evaluate.expectation import least_loss, mean_loss
@@ -143,7 +144,7 @@ def _form(source: PairSource, loss: Loss, limits: Limits, stop: npt.NDArray[np.u
     """The form of search for these draws and this loss."""
     if isinstance(loss, PairLoss):
         return OnItemTerms(source, loss, limits, stop)
-    hard = source.hard_draws()
+    hard = hard_draws(source)
     by_draws = source.n_draws is not None and (
         8 * source.n_items**2 > _WORTH_A_MATRIX * memory.budget() or (hard is not None and is_sparse(hard))
     )
@@ -151,7 +152,7 @@ def _form(source: PairSource, loss: Loss, limits: Limits, stop: npt.NDArray[np.u
     if record.needs == "pairs" and not by_draws:
         return OnPairs(source, record, limits, stop)
     kind = OnDraws if record.is_linear else OnRatios
-    return kind(source.as_draws(), record, limits, stop)
+    return kind(draws_of(source), record, limits, stop)
 
 
 def _along_thresholds(

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from posterior_consensus.ensemble.draws import draws_if_any
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_rows
 from posterior_consensus.kernels.records import ZEALOUS
@@ -114,7 +115,7 @@ class Runs:
     def __init__(self, form: FormOfRuns, executor: Executor, source: PairSource) -> None:
         self._form, self.executor, self._source = form, executor, source
         self._n_labels = source.n_items * (source.n_draws or source.n_items)
-        draws = source.draws_if_any()
+        draws = draws_if_any(source)
         self._n_drawn = _MANY_CLUSTERS if draws is None else np.mean(draws.n_clusters)
         self.values: list[float] = []
         self.kinds: list[str] = []  # of start, of each run

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.draws import PartitionDraws, check_needs, draws_of, hard_draws
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.losses.record import Need
 from posterior_consensus.sources.containers import group_dataset, is_inference_data, listing, opened
@@ -56,13 +56,13 @@ def as_source(data: Any, needs: Mapping[str, Need] | None = None) -> PairSource:
     """
     with opened(from_store(data)) as held:
         source = find_source(held).source
-    source.check(needs or {})
+    check_needs(source, needs or {})
     return source
 
 
 def as_draws(data: Any) -> PartitionDraws:
     """Take the posterior as :func:`as_source` does, where draws are needed."""
-    return as_source(data).as_draws()
+    return draws_of(as_source(data))
 
 
 def find_source(
@@ -85,7 +85,7 @@ def find_source(
         return Source(made_already(soft, None, None, weights), "allocation probabilities computed from the model")
     if isinstance(data, PairSource):
         source = made_already(data, var_name, item_dim, weights)
-        return Source(source, "allocation probabilities" if source.hard_draws() is None else "labels")
+        return Source(source, "allocation probabilities" if hard_draws(source) is None else "labels")
     if is_plain(data):
         data, var_name = read_plain(data, var_name), None
     as_labels: Callable[..., PartitionDraws] = partial(as_partition_draws, **where, progressbar=progressbar)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from posterior_consensus.ensemble.dask_labels import canonical_blocks
-from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.labels import LabelsInMemory
 from posterior_consensus.ensemble.pairs import PairSource
@@ -117,7 +117,7 @@ def as_partition_draws(
         raise ValueError(f"`store` must be None for {type(data).__name__}, whose labels have their place already.")
     data = from_store(data, progressbar=progressbar)
     if isinstance(data, PairSource):
-        return made_already(data, var_name, item_dim, weights).as_draws().labels_only()
+        return draws_of(made_already(data, var_name, item_dim, weights)).labels_only()
     with found_labels(data, var_name, group, sample_dims, item_dim, stay=store is not None) as (labels, dims, item_dim):
         name = f"the labels of {labels.name!r}" if labels.name is not None else "`data`"
         samples, items = samples_of(labels, dims, weights, name), Items.along(labels, item_dim)

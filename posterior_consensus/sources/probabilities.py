@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.ensemble.allocations import AllocationProbabilities, sampled_components
-from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.labels import LabelsInMemory
 from posterior_consensus.ensemble.pairs import PairSource
@@ -86,7 +86,7 @@ def as_allocation_probabilities(
     if log is not None:
         check_flag("log", log)
     if isinstance(data, PairSource):
-        draws = made_already(data, var_name, item_dim, weights).as_draws()
+        draws = draws_of(made_already(data, var_name, item_dim, weights))
         draws.as_soft("`data`")
         return draws
     values, dims, (item_dim, component_dim) = probability_array(

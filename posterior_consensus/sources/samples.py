@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from posterior_consensus.ensemble.draws import draws_of
 from posterior_consensus.ensemble.items import positions
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import as_array
@@ -33,7 +34,7 @@ def made_already(source: PairSource, var_name: str | None, item_dim: str | None,
         raise ValueError("`var_name` and `item_dim` must be None for PartitionDraws, which are made already.")
     if weights is None:
         return source
-    draws = source.as_draws()
+    draws = draws_of(source)
     samples, lengths = draws.samples, {rows.size for rows in draws.samples.chains}
     in_order = np.array_equal(np.concatenate(samples.chains), np.arange(samples.n_draws))
     shape = (len(samples.chains), lengths.pop()) if in_order and len(lengths) == 1 else (samples.n_draws,)

@@ -19,7 +19,7 @@ from posterior_consensus.consensus import ConsensusPartition, consensus_partitio
 from posterior_consensus.consensus.methods import check_no_method, takes
 from posterior_consensus.consensus.partition import check_options
 from posterior_consensus.diagnostics.diagnosis import diagnose_within
-from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.plots.four_panels import four_panels
@@ -126,7 +126,7 @@ class Summary(SummaryRecord, display.Shown):
         where = {"group": group, "sample_dims": sample_dims, "item_dim": item_dim, "weights": weights}
         with reading(dataset, cls.__name__) as read:
             with opened(from_store(idata, progressbar=False)) as data:
-                draws = find_source(data, var_name, model, **where, progressbar=False).source.as_draws()
+                draws = draws_of(find_source(data, var_name, model, **where, progressbar=False).source)
                 observed = observed_of(data, draws)
             fields = read_fields(cls, read)
             consensus = fields["consensus"]
@@ -281,7 +281,7 @@ def summarize(
     where = {"group": group, "sample_dims": sample_dims, "item_dim": item_dim, "weights": weights}
     with opened(from_store(idata, progressbar=progressbar)) as data:
         source, description = clock("draws", find_source, data, var_name, model, **where, progressbar=progressbar)
-        draws = source.as_draws()
+        draws = draws_of(source)
         observed = observed_of(data, draws)
     searched = {"random_seed": random_seed, "progressbar": progressbar}
     if seconds is not None and takes(options.get("method", "greedy"), "seconds"):
