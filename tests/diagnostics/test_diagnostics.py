@@ -362,8 +362,8 @@ def test_taken_draws_keep_everything_else(rng):
     taken = draws.take(np.array([7, 2, 3]))
     assert taken.soft is not None and taken.samples.is_weighted and taken.items.dim == draws.items.dim
     np.testing.assert_array_equal(taken.labels, draws.labels[[7, 2, 3]])
-    np.testing.assert_array_equal(taken.probabilities, draws.soft.probabilities[[7, 2, 3]])
-    np.testing.assert_array_equal(taken.components, draws.soft.components[[7, 2, 3]])
+    np.testing.assert_array_equal(taken.soft.probabilities, draws.soft.probabilities[[7, 2, 3]])
+    np.testing.assert_array_equal(taken.soft.components, draws.soft.components[[7, 2, 3]])
     np.testing.assert_allclose(taken.weights, np.array([7, 2, 3]) / 12)
     assert taken.samples.chain.tolist() == [1, 0, 0] and [rows.tolist() for rows in taken.samples.chains] == [
         [0],
