@@ -5,7 +5,7 @@
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: demo demo-lowest test test-newest check docs bench reproduce python clean help
+.PHONY: demo demo-lowest test check docs bench reproduce python clean help
 
 UV ?= $(shell command -v uv 2>/dev/null)
 UV := $(UV)
@@ -35,7 +35,7 @@ CONSTRAIN := $(addprefix -c ,$(CONSTRAINTS))
 unexport $(filter PYTHON% NUMBA_% PYTEST_% MYPY%,$(.VARIABLES)) VIRTUAL_ENV
 # Not __pycache__: a cache then belongs to this checkout and goes with `make clean`.
 export NUMBA_CACHE_DIR := $(CURDIR)/$(VENV)/numba-cache
-demo test test-newest check bench reproduce: export MPLBACKEND := Agg
+demo test check bench reproduce: export MPLBACKEND := Agg
 docs: export MPLBACKEND := module://matplotlib_inline.backend_inline
 
 demo: $(VENV)/demo.stamp  ## the main job on a small posterior
@@ -47,9 +47,6 @@ demo-lowest: $(or $(UV),.venv/uv/bin/uv)  ## the same with the lowest versions t
 test: $(VENV)/test.stamp  ## all tests
 	@# A worker begins with half of the files, then takes from the other: kernels and fixtures are rarely made twice.
 	$(PY) -m pytest tests -n auto --dist worksteal --durations 15
-
-test-newest: $(VENV)/test.stamp  ## the tests of the ArviZ and PyMC adapters (use a Python >= 3.12)
-	$(PY) -m pytest tests -m adapters -n auto
 
 check: $(VENV)/dev.stamp  ## style, types, layers and doctests
 	$(PY) -m ruff check .

@@ -10,8 +10,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 import posterior_consensus as pc
 from tests.helpers import written
 
-pytestmark = pytest.mark.adapters
-
 
 def as_tree(data):
     return data if isinstance(data, xr.DataTree) else xr.DataTree.from_dict({g: data[g] for g in data.groups()})

@@ -319,7 +319,6 @@ def fitted(arviz):
     return arviz.from_dict({"posterior": samples, "observed_data": {"y": np.arange(12.0)}}, **names)
 
 
-@pytest.mark.adapters
 def test_arviz_reads_the_result(arviz, fitted):
     found = pc.relabel(fitted, TRUTH, component_dim="component")
     assert type(found) is type(fitted)
@@ -332,7 +331,6 @@ def test_arviz_reads_the_result(arviz, fitted):
     plt.close("all")
 
 
-@pytest.mark.adapters
 def test_the_result_survives_a_file(fitted, tmp_path):
     found = pc.relabel(fitted, TRUTH, component_dim="component")
     path = written(found, tmp_path / "a.nc")

@@ -95,7 +95,6 @@ def test_references_are_far_apart_by_default(rng):
     assert distances[1, opposite] == distances[2, far] == distances[1].max()
 
 
-@pytest.mark.adapters
 @pytest.mark.parametrize("shape", [(2, 40, 8), (4, 101, 12)])
 def test_statistics_are_arviz_s(arviz, rng, shape):
     chains = sticky_chains(rng, *shape, 0.6)

@@ -134,7 +134,6 @@ def test_a_chain_that_never_moves_has_no_burn_in():
     assert found.settled and found.kept.size == 100 and np.all(found.steps.values[1:] == 0)
 
 
-@pytest.mark.adapters
 def test_stored_beside_the_posterior(posterior, tmp_path):
     found = pc.diagnostics.sequential_distances(posterior)
     assert "burn_in" in pc.attach(posterior, found)["consensus"]

@@ -58,7 +58,6 @@ def assert_is(draws, z):
     assert not draws.samples.is_weighted
 
 
-@pytest.mark.adapters
 @pytest.mark.parametrize("kind", LABELLED)
 def test_labels_and_coordinates_survive(kind, z, tmp_path):
     draws = pc.as_partition_draws(LABELLED[kind](z, tmp_path))
@@ -67,7 +66,6 @@ def test_labels_and_coordinates_survive(kind, z, tmp_path):
         assert draws.items.coords["site"].values.tolist() == [7, 7, 8, 9]
 
 
-@pytest.mark.adapters
 def test_what_arviz_holds(arviz, posterior, z, tmp_path):
     z = z.assign_coords(chain=[0, 1], draw=np.arange(6))
     posterior.to_netcdf(str(tmp_path / "z.nc"))

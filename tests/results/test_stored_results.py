@@ -186,7 +186,6 @@ def test_a_result_comes_back_from_its_group(result, tmp_path, suffix):
     assert_equal(found, result)
 
 
-@pytest.mark.adapters
 def test_a_result_comes_back_from_a_posterior_of_arviz(posterior, result):
     assert_equal(type(result).from_dataset(attach(posterior, result)["consensus"]), result)
 

@@ -60,7 +60,6 @@ def test_results_survive_a_file(tree, z, best, tmp_path, kinds, suffix):
     assert read["obs"].values.tolist() == list("abcd")
 
 
-@pytest.mark.adapters
 @pytest.mark.parametrize("suffix", [".nc", ".zarr"])
 def test_results_survive_a_file_of_arviz(posterior, tmp_path, suffix):
     best = pc.consensus_partition(posterior, random_seed=1, n_starts=2)
@@ -76,7 +75,6 @@ def test_results_survive_a_file_of_arviz(posterior, tmp_path, suffix):
     assert float(read_group(path)["expected_loss"]) == best.expected_loss
 
 
-@pytest.mark.adapters
 def test_input_is_untouched(posterior, best):
     before = set(as_tree(posterior).children)
     assert set(as_tree(pc.attach(posterior, best)).children) == before | {"consensus"}
@@ -90,7 +88,6 @@ def test_data_of_a_tree_are_not_copied(tree, best):
     assert list(tree.children) == ["posterior", "sample_stats"]
 
 
-@pytest.mark.adapters
 def test_a_group_of_that_name_is_replaced(posterior, z, best):
     other = pc.consensus_partition(z, loss="binder", n_clusters=1, random_seed=1, n_starts=2)
     once = pc.attach(posterior, best, pc.item_uncertainty(z, best))
@@ -100,14 +97,12 @@ def test_a_group_of_that_name_is_replaced(posterior, z, best):
     assert "item_margin" in once["consensus"].data_vars
 
 
-@pytest.mark.adapters
 def test_results_of_two_losses_are_kept_in_two_groups(posterior, z, best):
     other = pc.consensus_partition(z, loss="binder", random_seed=1, n_starts=2)
     both = pc.attach(pc.attach(posterior, best), other, group="consensus_binder")
     assert [both[g].attrs["loss"] for g in ("consensus", "consensus_binder")] == ["vi", "binder"]
 
 
-@pytest.mark.adapters
 def test_warmup_is_kept(arviz, posterior, z, best):
     if isinstance(posterior, xr.DataTree):
         pytest.skip("a DataTree has no warm-up groups of its own kind")

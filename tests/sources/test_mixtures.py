@@ -10,8 +10,6 @@ from scipy import stats
 
 import posterior_consensus as pc
 
-pytestmark = pytest.mark.adapters
-
 CHAINS, DRAWS, N, K = 2, 3, 7, 3
 
 

@@ -10,8 +10,6 @@ import xarray as xr
 import posterior_consensus as pc
 from tests.sources.test_mixtures import N, normal_mixture, normals, pm, posterior, y  # noqa: F401
 
-pytestmark = pytest.mark.adapters
-
 WAYS_OUT = r"pm\.Deterministic 'log_prob_z'.* use as_allocation_probabilities; or write the labels as a pm\.Categorical"
 
 

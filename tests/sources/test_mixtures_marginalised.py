@@ -11,8 +11,6 @@ from scipy import stats
 import posterior_consensus as pc
 from tests.sources.test_mixtures import K, N, check, expected, normals, over_items, posterior, weights
 
-pytestmark = pytest.mark.adapters
-
 
 @pytest.fixture(scope="module")
 def pm():

@@ -198,7 +198,6 @@ def test_attached_to_the_posterior(posterior_tree, summary, tmp_path):
     assert stored.attrs["source"] == summary.source
 
 
-@pytest.mark.adapters
 def test_posterior_of_arviz(posterior):
     summary = pc.summarize(posterior, random_seed=1)
     assert summary.source == "labels `z`"
