@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 
 import posterior_consensus as pc
+from posterior_consensus.consensus.methods import Method
+from posterior_consensus.ensemble.labels import DrawnLabels
+from posterior_consensus.ensemble.partitions import canonical_rows
 from posterior_consensus.kernels import pair_search, search
 
 PACKAGE = Path(pc.__file__).parent
@@ -32,9 +35,7 @@ def imports(file: Path) -> Iterator[str]:
 
 
 def test_the_top_level_has_rooms_the_public_names_and_the_command():
-    assert {file.name for file in PACKAGE.glob("*.py*")} == {"__init__.py", "__init__.pyi", "cli.py", "py.typed"} - {
-        "py.typed"
-    }
+    assert {file.name for file in PACKAGE.glob("*.py*")} == {"__init__.py", "__init__.pyi", "cli.py"}
     rooms = [folder for folder in PACKAGE.iterdir() if folder.is_dir() and any(folder.glob("*.py"))]
     assert len(rooms) <= MOST_ROOMS
 
@@ -95,3 +96,60 @@ def test_a_call_goes_down_to_the_kernels_through_few_files_and_through_none_twic
     for way in ways:
         assert way[0] == "consensus/partition.py" and len(way) + 1 <= MOST_FILES
         assert len(set(way)) == len(way), way
+
+
+def halves(draws, loss, *, n_clusters, max_clusters, rng, progressbar, turn=0):
+    """Put one half of the items into each of two clusters."""
+    return pc.consensus.Candidate(np.roll(np.arange(draws.n_items) * 2 // draws.n_items, turn))
+
+
+def test_a_method_is_added_by_its_function_and_a_line(monkeypatch):
+    monkeypatch.setitem(pc.METHODS, "halves", Method(halves, "pairs"))
+    draws = [[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 1]]
+    for data in (draws, pc.as_pair_similarity(pc.as_partition_draws(draws))):
+        best = pc.consensus_partition(data, loss="binder", method="halves", turn=1)
+        assert best.labels.values.tolist() == [0, 1, 1, 0] and best.method == "halves"
+        assert best.expected_loss == pytest.approx(pc.expected_loss(data, best)["expected_loss"].item())
+    with pytest.raises(TypeError, match=r"method 'halves' takes turn; got `turns`\. Did you mean `turn`\?"):
+        pc.consensus_partition(draws, method="halves", turns=1)
+
+
+class OnRequest(DrawnLabels):
+    """Labels that are made anew, item by item, whenever they are asked for."""
+
+    def __init__(self, labels):
+        self._labels = labels
+        self.n_clusters = labels.max(axis=1).astype(np.int64) + 1
+
+    n_items = property(lambda self: self._labels.shape[1])
+    dtype = property(lambda self: self._labels.dtype)
+    values = property(lambda self: self._labels.copy())
+
+    def map_blocks(self, function, *arguments, blocks=None):
+        for items in self.item_blocks if blocks is None else blocks:
+            yield items, function(self._labels[:, items].copy(), items, *arguments)
+
+    def columns(self, items):
+        return np.ascontiguousarray(self._labels[:, items].T)
+
+    def of_draws(self, rows):
+        return self._labels[rows]
+
+    def of_items(self, at):
+        return OnRequest(canonical_rows(self._labels[:, at], int(self.n_clusters.max()))[0])
+
+    def take(self, rows):
+        return OnRequest(self._labels[rows])
+
+
+def test_a_kind_of_storage_is_added_by_its_class():
+    labels = np.random.default_rng(3).integers(3, size=(40, 9))
+    here = pc.as_partition_draws(labels)
+    there = pc.PartitionDraws(here.items, here.samples, OnRequest(here.labels))
+    for answer in (
+        lambda draws: pc.consensus_partition(draws, random_seed=1, progressbar=False),
+        lambda draws: pc.credible_ball(draws, [0, 0, 0, 1, 1, 1, 2, 2, 2]),
+        lambda draws: pc.diagnose(draws),
+        lambda draws: pc.posterior_similarity_matrix(draws),
+    ):
+        assert repr(answer(here)) == repr(answer(there))
