@@ -14,7 +14,6 @@ from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.evaluate.expectation import Floats, unscaled_losses
 from posterior_consensus.kernels import ensemble
-from posterior_consensus.kernels.loss import LinearLoss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.search.forms import Limits
@@ -63,7 +62,7 @@ class ParticleSearch:
         self._loss = loss.arrays(draws.n_items)
         self._executor = executor
         self.work = 0  # that of all particles so far
-        kind = OnDraws if isinstance(self._loss, LinearLoss) else OnRatios
+        kind = OnDraws if loss.is_linear else OnRatios
         self._problem = kind(draws, loss, Limits(1, draws.n_items), executor.stop)
         self._all = _Draws(np.arange(draws.n_draws), draws.labels, draws.n_clusters, draws.weights)
 

@@ -12,7 +12,6 @@ import numpy.typing as npt
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.kernels import cells, records, search, tables
-from posterior_consensus.kernels.loss import LinearLoss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.runtime import memory
 from posterior_consensus.search.forms import (
@@ -56,7 +55,7 @@ class OnDraws:
     def __init__(self, draws: PartitionDraws, loss: PartitionLoss, limits: Limits, stop: npt.NDArray[np.uint8]) -> None:
         self._draws = draws
         self._given, self._loss = loss, loss.arrays(draws.n_items)
-        sparse = isinstance(self._loss, LinearLoss) and limits.fewest == 1 and is_sparse(draws)
+        sparse = loss.is_linear and limits.fewest == 1 and is_sparse(draws)
         self._kind = cells.SparseDraws if sparse else cells.Draws
         self.limits = limits
         self.work_a_label = WORK_A_LABEL * (1 + draws.n_clusters.mean() / _COLUMNS if sparse else 1.0)

@@ -25,7 +25,6 @@ from posterior_consensus.ensemble.partitions import Labels, canonical_rows
 from posterior_consensus.kernels import ensemble, scale
 from posterior_consensus.kernels.cells import Dense, Draws
 from posterior_consensus.kernels.descent import MARGIN
-from posterior_consensus.kernels.loss import LinearLoss
 from posterior_consensus.kernels.records import MERGES, MOVES, SCANS, Scores, Slopes
 from posterior_consensus.kernels.search import FIRST_ORDER
 from posterior_consensus.losses.record import Loss, PartitionLoss
@@ -123,7 +122,7 @@ class OnBlocks:
         check_memory(self, limits.fewest)
         self.limits = limits._replace(most=min(limits.most, memory.budget() // self.bytes_a_cluster))
         self._loss = sample.loss.arrays(self._draws.n_items)
-        self._linear = isinstance(self._loss, LinearLoss)
+        self._linear = sample.loss.is_linear
         self._steps = np.concatenate([[0.0], np.diff(self._loss.h), [0.0]])
         self._doubt = MARGIN if self._linear else max(MARGIN, FIRST_ORDER / self._draws.n_items)
         self._progressbar = progressbar
