@@ -72,14 +72,14 @@ def test_any_prices_bound(labels, seed, scale):
     n, n_groups = problem.n, ascent.upper.size
     centre = rng.normal(scale=scale, size=(n_groups, n, n))
     ascent._centre[:] = centre - centre.transpose(0, 2, 1)
-    ascent._means[:] = np.eye(n) / n_groups  # so that every group is met
+    ascent._means.sets[:] = np.eye(n) / n_groups  # so that every group is met
     distinct = [rng.permutation(n)[:3] for _ in range(10 if n >= 3 else 0)]
     ascent._triangles = np.array([[rng.integers(n_groups), *items] for items in distinct], np.int32).reshape(-1, 4)
     ascent._duals_centre = rng.exponential(scale, size=len(distinct))
     ascent.use(problem.blocks(1))
     ascent._set_prices()
     ascent._solve(True)
-    value = problem.entropy + float(problem.multiplicity @ ascent._least.min(axis=1)) / draws.n_items
+    value = problem.entropy + float(problem.multiplicity @ ascent._minima.least.min(axis=1)) / draws.n_items
     assert value <= reference.least_expected(labels, reference.vi) + 1e-10
 
 
