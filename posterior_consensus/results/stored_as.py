@@ -7,7 +7,7 @@ A field without such metadata is not stored. A field that is None is not stored 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -264,12 +264,19 @@ class _Record:
             return
         own = Parts()
         write_fields(value, own)
-        stored = xr.Dataset(own.variables)
         of_items = () if own.items is None else own.items.dims
-        names = [*stored.data_vars, *(dim for dim in stored.dims if dim not in of_items)]
-        renamed = stored.rename({one: f"{self.prefix}{one}" for one in names})
-        parts.variables |= {str(one): variable for one, variable in renamed.data_vars.items()}
+        for one, variable in own.variables.items():
+            parts.variables[f"{self.prefix}{one}"] = self._apart(variable, of_items)
         parts.attrs |= {f"{self.prefix}{one}": attr for one, attr in own.attrs.items()}
+
+    def _apart(self, variable: Any, of_items: tuple[Hashable, ...]) -> Any:
+        """A variable whose dimensions, but for those of the items, have names of their own."""
+        if isinstance(variable, xr.DataArray):
+            return variable.rename({dim: f"{self.prefix}{dim}" for dim in variable.dims if dim not in of_items})
+        if isinstance(variable, tuple):
+            dims, *rest = variable
+            return ([dim if dim in of_items else f"{self.prefix}{dim}" for dim in dims], *rest)
+        return variable
 
     def read(self, dataset: xr.Dataset, name: str) -> Any:
         if self.prefix:
