@@ -99,7 +99,7 @@ def cocluster(
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
     progressbar: bool = True,
 ) -> Coclustering:
-    """Cluster rows and columns of a contingency table several times, and let the clusterings come to agree.
+    """Cluster rows and columns of a contingency table several times, and increase the agreement of the clusterings.
 
     Parameters
     ----------

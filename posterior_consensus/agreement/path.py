@@ -1,4 +1,4 @@
-"""What does agreement between chains cost? Estimates of each chain, pulled together by a price of disagreement."""
+"""Estimates of each chain, with a penalty on disagreement."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def agreement_path(
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
     progressbar: bool = True,
 ) -> AgreementPath:
-    """Let each chain have its own estimate, and see how readily the estimates come together.
+    """Trace how the chains' estimates merge as disagreement is penalized.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def agreement_path(
         Name in LOSSES, or a record such as ``binder(tau=0.25)``; by default "vi". Between estimates ``binder`` and
         ``vi`` count with equal costs.
     prices : iterable of float, optional
-        Prices of disagreement, from 0. By default 17 from 0 to 2. 0 and 0.25 are always among them.
+        Penalty weights, from 0. By default 17 from 0 to 2. 0 and 0.25 are always among them.
     n_starts : int, optional
         Largest number of random starts of the search for each chain's own estimate, by default as ``method="greedy"``
         of :func:`consensus_partition` has it.
@@ -79,8 +79,8 @@ def agreement_path(
 
     See Also
     --------
-    plot_agreement_path : agreement and loss against the price.
-    particles : several answers of one posterior, and which chains visit which.
+    plot_agreement_path : agreement and loss against the penalty weight.
+    particles : the modes of a posterior, and which chains visit them.
     averaged_jaccard : the measure of agreement.
 
     Notes
@@ -96,10 +96,10 @@ def agreement_path(
     so that the sum never rises, until none does. A price starts from the estimates at the one before. `objective` is
     the sum divided by m.
 
-    Without a price each estimate is its chain's consensus. What the noise of few draws and of searches has put between
-    two of them goes at a small price: it costs next to nothing. Chains in modes of their own keep to them, until the
-    price is so high that other chains' estimates outweigh their own draws. The process goes by single chains: it can
-    stay apart where all would gain if all moved at once.
+    Without a price each estimate is its chain's consensus. Differences that come from the noise of few draws and of
+    searches vanish at a small price: removing them costs next to nothing. Chains in modes of their own stay in them
+    until the price is so high that other chains' estimates outweigh their own draws. The process goes by single
+    chains: their estimates can stay different although all would gain if all moved at once.
 
     References
     ----------

@@ -34,7 +34,7 @@ _MOST_NAMED = 6  # chains of a group
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AgreementPath(Stored):
-    """Estimates of several chains or analyses, pulled together by a price; made by :func:`agreement_path`.
+    """Estimates of several chains or analyses along a penalty on disagreement; made by :func:`agreement_path`.
 
     Attributes
     ----------
@@ -92,19 +92,22 @@ class AgreementPath(Stored):
 
     @property
     def verdict(self) -> str:
-        """What the path says of the chains, in one sentence."""
+        """Verdict on the chains in one sentence."""
         what, (alone, early) = "chains" if self.of_chains else "analyses", self._early
         pairs = np.triu_indices(len(alone), 1)
         rise = f"from {1 - alone[pairs].mean():.2f} to {1 - early[pairs].mean():.2f}"
         if self.labels.values[0].max() == 0:
-            return f"The {what} agree on one cluster of all items, which says nothing of modes; try another loss."
+            return (
+                f"The {what} agree on one cluster of all items, which carries no information about modes; try another "
+                "loss."
+            )
         if self.status == "agreement":
             return f"The {what} agree: between their own estimates no Jaccard index is below {1 - alone.max():.2f}."
         if self.status == "search noise":
             losses = self.table["expected_loss"].sel(price=[0.0, EARLY]).values
             return (
-                f"Search noise or few effective draws: a price of {EARLY:g} raises the averaged Jaccard index of the "
-                f"{what}' estimates {rise}, for {losses[1] / losses[0] - 1:.1%} more expected loss."
+                f"Search noise or few effective draws: a penalty weight of {EARLY:g} raises the averaged Jaccard index "
+                f"of the {what}' estimates {rise}, at {losses[1] / losses[0] - 1:.1%} more expected loss."
             )
         group = np.empty(len(alone), np.intp)
         for g, names in enumerate(self.groups):
@@ -112,8 +115,8 @@ class AgreementPath(Stored):
         between = group[pairs[0]] != group[pairs[1]]
         rise = f"from {1 - alone[pairs][between].mean():.2f} to {1 - early[pairs][between].mean():.2f}"
         return (
-            f"{what.capitalize()} in different modes, {_in_words(self.groups)}: a price of {EARLY:g} changes the "
-            f"averaged Jaccard index between these groups {rise} only."
+            f"{what.capitalize()} in different modes, {_in_words(self.groups)}: a penalty weight of {EARLY:g} "
+            f"changes the averaged Jaccard index between these groups only {rise}."
         )
 
     def to_dataframe(self) -> pd.DataFrame:

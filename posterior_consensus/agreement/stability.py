@@ -15,7 +15,7 @@ from posterior_consensus.sources.door import as_draws
 
 
 def averaged_jaccard(partitions: Any) -> float:
-    """Average the Jaccard index over all pairs of clusterings.
+    """Average the Jaccard index over all pairs of partitions.
 
     Parameters
     ----------

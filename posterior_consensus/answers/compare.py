@@ -1,4 +1,4 @@
-"""How far are two posteriors over the same items from each other? And which items' company differs most."""
+"""How far are two posteriors over the same items from each other? And which items' co-members differ most."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ class PosteriorComparison(Stored):
         its first and its last chains, or of one chain its first and its last draws. NaN where there are too few.
     items : xarray.Dataset
         Over the items: ``difference``, the mean over the other items of the absolute difference between the
-        probabilities of being together in the two posteriors; its ``mcse``; ``by_chance``, what Monte Carlo errors
-        alone would give; ``joined`` and ``left``, the expected numbers of companions won and lost from a to b.
+        co-clustering probabilities in the two posteriors; its ``mcse``; ``by_chance``, the difference that Monte Carlo
+        errors alone would give; ``joined`` and ``left``, the expected numbers of co-members won and lost from a to b.
     similarity : xarray.DataArray of shape (posterior, n_items, n_items)
         The two posterior similarity matrices.
     transport : xarray.DataArray of shape (particle_a, particle_b)
@@ -93,21 +93,27 @@ class PosteriorComparison(Stored):
         within = dict(zip(_NAMES, self.within.values.tolist(), strict=True))
         far, unit = display.quantity(between, self.loss.unit, 3), self.loss.unit
         if any(np.isnan(value) for value in within.values()):
-            return f"The two posteriors are {far} apart; a posterior has too few draws to compare that with its halves."
+            return (
+                f"The distance between the two posteriors is {far}; a posterior has too few draws to compare it with "
+                "its halves."
+            )
         wide = {name: display.quantity(value, unit, 3) for name, value in within.items() if value > between}
         if wide:
-            halves = " and ".join(f"the halves of {name} are {value} apart" for name, value in wide.items())
+            halves = " and ".join(f"the distance between the halves of {name} is {far}" for name, far in wide.items())
             return (
-                f"{halves[0].upper()}{halves[1:]}, farther than the two posteriors, which are {far} apart: this does "
+                f"{halves[0].upper()}{halves[1:]}, more than the distance between the two posteriors, {far}: this does "
                 "not show that the posteriors differ. Run longer chains, and see whether they agree."
             )
         excess = between - float(np.mean(list(within.values())))
         if not excess > _CLEAR * error:
-            return f"The two posteriors are {far} apart, within Monte Carlo error no farther than halves of one."
-        return f"The two posteriors differ: by {display.quantity(excess, unit, 3)} more than halves of one do."
+            return (
+                f"The distance between the two posteriors is {far}, within Monte Carlo error no larger than between "
+                "halves of one."
+            )
+        return f"The two posteriors differ by {display.quantity(excess, unit, 3)} more than halves of one do."
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for each item, those whose company differs most first."""
+        """A row for each item, those whose co-members differ most first."""
         dim = str(self.items["difference"].dims[0])
         index = self.items.indexes[dim] if dim in self.items.indexes else pd.RangeIndex(self.items.sizes[dim], name=dim)
         table = pd.DataFrame({name: self.items[name].values for name in _OF_ITEMS}, index=index)
@@ -124,7 +130,7 @@ class PosteriorComparison(Stored):
         ends = ", ".join(f"{value:.4g} within {name}" for name, value in zip(_NAMES, self.within.values, strict=True))
         facts.insert(2, ("halves", f"{ends} ({self.n_matched} draws each, {self.loss.name})"))
         n_items, dim = self.items["difference"].size, self.items["difference"].dims[0]
-        title = f"PosteriorComparison: {n_items} items ({dim}), those whose company differs most first"
+        title = f"PosteriorComparison: {n_items} items ({dim}), those whose co-members differ most first"
         return title, facts, self.to_dataframe()
 
 
@@ -138,7 +144,7 @@ def compare_posteriors(
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
     progressbar: bool = True,
 ) -> PosteriorComparison:
-    """Compare two posteriors over the same items: of two models, two priors or two data sets.
+    """Compare two posteriors over the same items.
 
     Parameters
     ----------

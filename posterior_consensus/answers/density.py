@@ -40,7 +40,7 @@ _TIE = 1e-12  # relative: sums in another order differ by rounding
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PartitionDensity(HasLabels, Stored):
-    """How typical of the posterior any partition is; made by :func:`partition_density`.
+    """Kernel density on partitions, with p-values and modes; made by :func:`partition_density`.
 
     Attributes
     ----------
@@ -172,12 +172,12 @@ class PartitionDensity(HasLabels, Stored):
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         unit = self.loss.unit
         low, high = (float(value) for value in self.sensitivity["rank_correlation"])
-        worth = "" if np.isnan(self.ess) else f", worth {self.ess:.0f}"
+        ess = "" if np.isnan(self.ess) else f", ESS {self.ess:.0f}"
         every = "every one" if self.step == 1 else f"one in {self.step}"
         facts = [
             ("score", f"mean of exp(-{self.loss.name} / {display.quantity(self.bandwidth, unit, 4)})"),
             ("training", f"{self.training.sizes['sample']} draws, {every} of a chain"),
-            ("calibration", f"{self.scores.size} draws{worth}; p-values from {1 / (1 + self.scores.size):.2g} on"),
+            ("calibration", f"{self.scores.size} draws{ess}; p-values from {1 / (1 + self.scores.size):.2g} on"),
             ("sensitivity", f"rank correlation {low:.3f} with half the bandwidth, {high:.3f} with twice"),
         ]
         modes = display.counted(self.modes.sizes["mode"], "separated mode")
@@ -194,7 +194,7 @@ def partition_density(
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
     progressbar: bool = True,
 ) -> PartitionDensity:
-    """Density on partitions: how typical any partition is, and whether a credible set holds it.
+    """Estimate a density on partitions, with p-values and credible sets.
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ def partition_density(
 
     See Also
     --------
-    credible_ball : the ball around one partition; it misleads where the posterior has several answers.
+    credible_ball : the ball around one partition; it misleads if the posterior has several modes.
     pairwise_losses : the losses between draws.
 
     Notes
@@ -247,7 +247,7 @@ def partition_density(
     bandwidth. It need not be connected: around two modes it has two parts.
 
     Draws of a chain are correlated. Of at most 2,000 draws, evenly spaced, every k-th of a chain is used, where k, the
-    nearest whole number to the autocorrelation time of the kernel exp(-d / h), leaves their effective number; at least
+    nearest integer to the autocorrelation time of the kernel exp(-d / h), leaves their effective number; at least
     100 are left. Of these, chain after chain, runs of ten (shorter ones, where fewer than 100 are left) make the
     density and calibrate it by turns, so that the two hardly depend on each other. Draws of weight 0 are left out.
     `ess` says what the calibration draws are worth.

@@ -26,8 +26,8 @@ def halves(
     """
     if draws.n_draws < 2:
         raise ValueError(
-            "`draws` must hold at least two draws of weight above 0, one that makes the density and one that "
-            "calibrates it; got 1. Or give `calibration`."
+            "`draws` must hold at least two draws of weight above 0, one for training and one for "
+            "calibration; got 1. Or give `calibration`."
         )
     step = -(-draws.n_draws // MOST_DRAWS)
     rows = _every(draws, step)

@@ -78,7 +78,7 @@ class ItemUncertainty(Stored):
             ("below 0.5", display.counted(int((own < 0.5).sum()), "item")),
             ("on their own", display.counted(int(own.isna().sum()), "item")),
         ]
-        title = f"ItemUncertainty: {len(table)} items ({self.cluster.dims[0]}), the least certain first"
+        title = f"ItemUncertainty: {len(table)} items ({self.cluster.dims[0]}), smallest margin first"
         return title, facts, table.sort_values("margin", na_position="last", kind="stable")
 
 

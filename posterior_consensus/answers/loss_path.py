@@ -117,7 +117,7 @@ def loss_path(
     progressbar: bool = True,
     **options: Any,
 ) -> LossPath:
-    """Find the consensus partition for many values of the loss's parameter, from coarse to fine or back.
+    """Find the consensus partition for a grid of values of the loss's parameter.
 
     Parameters
     ----------

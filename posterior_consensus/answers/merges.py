@@ -33,7 +33,7 @@ _SAME = 1e-12  # difference of losses that is rounding
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClusterMerges(Stored):
-    """A partition's clusters merged two by two until one is left; made by :func:`cluster_merges`.
+    """Pairwise merges of a partition's clusters; made by :func:`cluster_merges`.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class ClusterMerges(Stored):
 def cluster_merges(
     draws: Any, partition: Any, *, loss: str | Loss | None = None, progressbar: bool = True
 ) -> ClusterMerges:
-    """Merge a partition's clusters two by two, each time those whose union raises the expected loss least.
+    """Merge a partition's clusters pairwise, always the pair whose union raises the expected loss least.
 
     Parameters
     ----------

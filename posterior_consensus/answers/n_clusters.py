@@ -39,7 +39,7 @@ _CLEAR = 2.0  # standard errors
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LossByNClusters(Stored):
-    """The least expected loss found for each number of clusters; made by :func:`loss_by_n_clusters`.
+    """Minimum expected loss found for each number of clusters; made by :func:`loss_by_n_clusters`.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ def loss_by_n_clusters(
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
     progressbar: bool = True,
 ) -> LossByNClusters:
-    """Find the partition of least expected loss for each number of clusters.
+    """Find the partition of minimum expected loss for each number of clusters.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def loss_by_n_clusters(
         and none is given, the loss needs draws and a similarity matrix alone is given, or the draws are invalid as
         :func:`as_partition_draws` says.
     TypeError
-        If `n_clusters` are not whole numbers.
+        If `n_clusters` are not integers.
 
     See Also
     --------
@@ -283,7 +283,7 @@ def _default_numbers(source: PairSource, search: _Search) -> list[int]:
 
 def _checked(n_clusters: Any, n_items: int) -> list[int]:
     if isinstance(n_clusters, (str, bytes)) or not isinstance(n_clusters, Iterable):
-        raise TypeError(f"`n_clusters` must be several whole numbers, such as range(1, 10); got {n_clusters!r}.")
+        raise TypeError(f"`n_clusters` must be several integers, such as range(1, 10); got {n_clusters!r}.")
     numbers = sorted({check_count("n_clusters", k) for k in n_clusters})
     if not numbers:
         raise ValueError("`n_clusters` must hold at least one number; got none.")

@@ -26,7 +26,7 @@ _LISTED = 8  # clusters
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PartialPartition(Stored, HasLabels):
-    """A partition of the items that are sure, the others left open; made by :func:`partial_partition`.
+    """A partition of some items, the others unassigned; made by :func:`partial_partition`.
 
     Attributes
     ----------
@@ -82,16 +82,19 @@ class PartialPartition(Stored, HasLabels):
         return float(self.curve[:-1].mean())
 
     def in_words(self) -> str:
-        """One sentence for people."""
+        """Describe the result in one sentence."""
         n, n_open, dim = self.labels.size, self.labels.size - self.n_items, self.labels.dims[0]
         if self.n_items == 1 < n:
-            return f"No two of the {n} items ({dim}) were found to be clustered alike with probability {self.prob:g}."
+            pair = f"No two of the {n} items ({dim}) were found"
+            return f"{pair} whose joint clustering has probability {self.prob:g}."
         sizes = np.sort(np.bincount(self.labels.values[self.labels.values >= 0]))[::-1]
         listed = ", ".join(map(str, sizes)) if sizes.size <= _LISTED else f"{sizes[0]} to {sizes[-1]}"
         clusters = f"clustered exactly as found, in {display.counted(sizes.size, 'cluster')} of {listed}"
-        others = {0: "none is open", 1: "the other is open"}.get(n_open, f"the other {n_open} are open")
+        others = {0: "none is", 1: "the other is"}.get(n_open, f"the other {n_open} are")
         probability = display.with_error(f"{self.probability:.3g}", self.mcse, self.ess)
-        return f"With probability {probability}, {self.n_items} of {n} items ({dim}) are {clusters}; {others}."
+        return (
+            f"With probability {probability}, {self.n_items} of {n} items ({dim}) are {clusters}; {others} unassigned."
+        )
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each cluster of sure items: how many there are, and the first few of them."""
@@ -114,7 +117,7 @@ class PartialPartition(Stored, HasLabels):
         )
         facts = [
             ("in words", self.in_words()),
-            ("asked for", f"the most items with probability {self.prob:g}; {bound}"),
+            ("criterion", f"largest set with probability at least {self.prob:g}; {bound}"),
             ("area", f"{self.area:.3g} under the curve of probability by number of items"),
         ]
         if self.completion is not None and self.loss is not None:
@@ -136,7 +139,7 @@ def partial_partition(
     random_seed: Any = None,
     progressbar: bool = True,
 ) -> PartialPartition:
-    """Find the most items, with a partition of them, that the posterior holds with at least probability `prob`.
+    """Find the largest set of items whose joint clustering has posterior probability at least `prob`.
 
     Parameters
     ----------

@@ -119,7 +119,7 @@ def _orders(n_items: int, n_starts: int, rng: np.random.Generator) -> npt.NDArra
 
 
 def _whole(weights: Floats) -> npt.NDArray[np.int64]:
-    """Weights as whole numbers: as multiples of the least where they are such, as repeated draws would count."""
+    """Weights as integers: as multiples of the least where they are such, as repeated draws would count."""
     multiples = weights / weights.min()
     whole: npt.NDArray[np.int64] = np.rint(np.minimum(multiples, _MOST_WEIGHT)).astype(np.int64)
     if multiples.sum() < _MOST_WEIGHT and np.all(np.abs(multiples - whole) <= _ROUNDING * multiples):

@@ -205,7 +205,7 @@ def _looked_at(draws: PartitionDraws, effort: Effort) -> tuple[npt.NDArray[np.in
 
 def _check_number(n_particles: Any) -> int:
     if isinstance(n_particles, str):
-        raise ValueError(f"`n_particles` must be a whole number or 'auto'; got {n_particles!r}.")
+        raise ValueError(f"`n_particles` must be an integer or 'auto'; got {n_particles!r}.")
     return check_count("n_particles", n_particles)
 
 
@@ -340,10 +340,10 @@ def _judged(
     """The status, the chains that belong to modes, and what to report."""
     n_modes, n_supposed = len(at_modes), len(seen.supposed.partitions)
     if min(rows.size for rows in draws.samples.chains) < _FEWEST:
-        few = "A chain has fewer than four draws, too few to tell several answers from one: run longer chains."
+        few = "A chain has fewer than four draws, too few to find modes: run longer chains."
         return "unknown", (), few
     if number == 1:
-        one = "One particle was asked for, the consensus partition: whether there are other answers is not looked at."
+        one = "One particle was requested, the consensus partition; modes were not searched for."
         return "unknown", (), one
     doubt = ""
     apart: tuple[object, ...] = ()
@@ -354,7 +354,7 @@ def _judged(
         far = f"{least}{display.quantity(between.max(), loss.unit, 3)}"
         doubt, apart = undecided(found, far, n_modes), found.belonging
     if n_modes == 1:
-        return ("unknown", apart, doubt) if doubt else ("one answer", (), _of_one(number))
+        return ("unknown", apart, doubt) if doubt else ("one mode", (), _of_one(number))
     errors, sizes = draws.samples.mcse(at_modes), draws.samples.ess(at_modes)
     status, chains, verdict = judged(visits(draws, at_modes), draws.samples.mean(at_modes), errors, sizes)
     if number is not None and number != n_modes:
@@ -366,5 +366,5 @@ def _judged(
 def _of_one(number: int | None) -> str:
     """What to report where one mode is found."""
     if number is None:
-        return "One answer: no second mode is found. If the chains agree, report the consensus partition."
-    return f"One answer: no valley lies between the {number} particles, which divide one mode."
+        return "One mode: no second mode was found. If the chains agree, report the consensus partition."
+    return f"One mode: no valley lies between the {number} particles, which divide it."

@@ -50,7 +50,7 @@ def relabel(
     sample_dims: str | Sequence[str] = ("chain", "draw"),
     first_label: int | None = None,
 ) -> Any:
-    """Bring the components of every draw to the order of the consensus clusters, so that their parameters can be read.
+    """Reorder the components of every draw to match the consensus clusters.
 
     Parameters
     ----------
@@ -62,8 +62,8 @@ def relabel(
         Dimension that runs over the K components, or several of equal length where variables name it differently
         (``mu_dim_0`` and ``w_dim_0``) or have it twice (``component`` and ``component_bis``).
     var_name : str, optional
-        Name of the label variable. By default labels or soft assignments are found as :func:`summarize` finds them.
-    allocations : PartitionDraws with soft assignments, or any posterior that :func:`summarize` takes, optional
+        Name of the label variable. By default found as :func:`summarize` finds it.
+    allocations : PartitionDraws with allocation probabilities, or any posterior that :func:`summarize` takes, optional
         Probabilities of the components for each item in the same draws, where the posterior does not hold them: they
         are matched instead of labels. The dimension of components they come from need not be named.
     group : str
@@ -300,10 +300,10 @@ def _labels_beside(posterior: xr.Dataset, var_name: str | None, dims: tuple[str,
     if var_name is not None:
         found = [v for v in found if v.name == var_name]
         if not found:
-            raise ValueError(f"`var_name` must name a variable of whole numbers over {dims}; got {var_name!r}.")
+            raise ValueError(f"`var_name` must name a variable of integers over {dims}; got {var_name!r}.")
     if len(found) > 1:
         names = ", ".join(repr(str(v.name)) for v in found)
-        raise ValueError(f"`var_name` must say which variable holds the labels; candidates: {names}.")
+        raise ValueError(f"`var_name` must name the label variable; candidates: {names}.")
     return found[0].transpose(*dims) if found else None
 
 
@@ -403,12 +403,12 @@ def _warn_of_mixtures(record: xr.Dataset) -> None:
     words = []
     if left_out > _MUCH_LEFT_OUT:
         words.append(
-            f"Components without a cluster hold {left_out:.0%} of the items on average: they are in the group "
+            f"Components without a cluster have {left_out:.0%} of the items on average: they are in the group "
             "'extra_components', and the weights of the clusters do not sum to one."
         )
     if low.size:
         clusters = ", ".join(f"{agreement[k]:.0%} of cluster {k}" for k in low)
-        words.append(f"The components hold only {clusters}: these parameters are not those of the whole cluster.")
+        words.append(f"The components hold only {clusters}: these parameters do not describe the whole cluster.")
     if words:
         warnings.warn(" ".join([*words, "A consensus of more clusters may fit better."]), stacklevel=3)
 

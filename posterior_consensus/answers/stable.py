@@ -28,7 +28,7 @@ _TINY = 1e-12  # what a similarity misses the level by, if no more, is rounding
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StableComponents(HasLabels, Stored):
-    """Items that the draws keep together; made by :func:`stable_components`.
+    """Sets of items that the draws co-cluster; made by :func:`stable_components`.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class StableComponents(HasLabels, Stored):
 def stable_components(
     draws: Any, level: float = 1.0, *, linkage: Literal["single", "complete"] = "single"
 ) -> StableComponents:
-    """Find the classes of items whose labels agree in a share of the draws.
+    """Find sets of items co-clustered in at least a given share of the draws.
 
     Parameters
     ----------

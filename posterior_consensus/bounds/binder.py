@@ -31,7 +31,7 @@ class BinderBoundInfo(Info):
     Attributes
     ----------
     n_signatures : int
-        Number of signatures: items that are together in all draws share one.
+        Number of signatures: items co-clustered in all draws share one.
     n_packings, n_rounds, n_programs, n_branches : int
         Packings of triangles, rounds of dual ascent, linear programs solved, and branchings.
     n_steps : int
@@ -128,7 +128,7 @@ def cost_step(source: PairSource, loss: PartitionLoss) -> float:
 def pair_costs(source: PairSource, loss: PartitionLoss) -> tuple[Floats, Floats, npt.NDArray[np.intp]]:
     """Expected cost of each pair of signatures together and apart (u, u), and every item's signature.
 
-    Costs are multiplied by the number of draws, where it is known: they are whole numbers then if they can be.
+    Costs are multiplied by the number of draws, where it is known: they are integers then if they can be.
 
     Items that are together in all draws are together in some optimum: the cost of moving some of them to another
     cluster is concave in their number. Each pair's costs are summed over the items of its signatures.

@@ -31,7 +31,7 @@ _QUICK_SECONDS = 0.3  # the same, beside other results
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Certificate(Stored):
-    """How far from the least expected loss a partition can be; made by :func:`certify`.
+    """Bound of the distance between a partition's expected loss and the minimum; made by :func:`certify`.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ def certify(
     seconds: float | None = None,
     progressbar: bool = True,
 ) -> Certificate:
-    """Bound the least expected loss from below, and say how far from it a partition can be.
+    """Compute a lower bound of the minimum expected loss, and the optimality gap of a partition.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ def quick_certificate(
     if family_of(record) is None:
         return None, ""
     if source.n_items * (source.n_draws or 1) > sizes.LABELS_TO_BOUND:
-        return None, f"No certificate was computed, as there are more than {sizes.LABELS_TO_BOUND:,} labels."
+        return None, f"No certificate was computed, because there are more than {sizes.LABELS_TO_BOUND:,} labels."
     budget = WorkBudget(min(_QUICK_SECONDS, np.inf if seconds is None else seconds))
     try:
         return certificate_within(budget, source, partition, record, progressbar=progressbar), ""

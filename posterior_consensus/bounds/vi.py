@@ -58,7 +58,7 @@ class VIBoundInfo(Info):
     Attributes
     ----------
     n_merged_items : int
-        Number of items after those that are together in all draws are merged.
+        Number of items after merging items co-clustered in all draws.
     n_steps : int
         Steps of the augmented Lagrangian method.
     n_triangles : int

@@ -38,7 +38,7 @@ def exact(
     if record is None:
         raise ValueError(
             f"method 'exact' takes Binder's loss only; got {loss.name!r}. "
-            "Use 'enumeration' for at most ten items, else 'greedy', and see what certify says of its answer."
+            "Use 'enumeration' for at most ten items, else 'greedy', and bound its result by certify."
         )
     if n_clusters is not None or max_clusters is not None:
         raise ValueError("method 'exact' takes neither `n_clusters` nor `max_clusters`. Use 'greedy'.")

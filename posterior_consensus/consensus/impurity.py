@@ -37,7 +37,7 @@ class ImpurityInfo(FitInfo):
 
 
 def summed_impurity(draws: Any, partition: Any, *, weighted: bool = False) -> float:
-    """Sum over clusters of the mean share of members that a draw does not have in its most frequent cluster.
+    """Sum over clusters the mean share of members outside the cluster's most frequent cluster of a draw.
 
     Parameters
     ----------

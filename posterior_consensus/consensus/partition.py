@@ -42,7 +42,7 @@ def consensus_partition(
     progressbar: bool = True,
     **options: Any,
 ) -> ConsensusPartition:
-    """Find one partition to report from posterior draws.
+    """Find the partition of minimum posterior expected loss.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ def consensus_partition(
     if n_clusters is not None and labels.max() + 1 < n_clusters:
         reason = "the draws do not distinguish more" if refine is None else "the refinement may have merged some"
         warnings.warn(
-            f"The answer has {labels.max() + 1} clusters, not {n_clusters}: {reason}.",
+            f"The partition has {labels.max() + 1} clusters, not {n_clusters}: {reason}.",
             stacklevel=2,
         )
     threshold = None
@@ -241,13 +241,13 @@ def _bound_after(source: PairSource, loss: Loss, labels: Labels, info: Info | No
     try:
         return quick_bound(source, loss, labels, info.kinds.count("allocation") if isinstance(info, SearchInfo) else 1)
     except KeyboardInterrupt:
-        warnings.warn("The lower bound was interrupted; the answer has none.", stacklevel=3)
+        warnings.warn("The computation of the lower bound was interrupted; the result has no bound.", stacklevel=3)
         return None
 
 
 def _in_any_draw(max_clusters: str, source: PairSource) -> int:
     if max_clusters != "draws":
-        raise ValueError(f"`max_clusters` must be a whole number, 'draws' or None; got {max_clusters!r}.")
+        raise ValueError(f"`max_clusters` must be an integer, 'draws' or None; got {max_clusters!r}.")
     return source.most_clusters
 
 

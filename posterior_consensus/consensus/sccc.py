@@ -186,7 +186,7 @@ def _thresholds(draws: PairSource, similarity: Floats, gap: int | None, threshol
 
 def _of_gap(n_draws: int, gap: Any) -> float:
     if isinstance(gap, bool) or not isinstance(gap, (int, np.integer)):
-        raise TypeError(f"`gap` must be a whole number; got {gap!r}.")
+        raise TypeError(f"`gap` must be an integer; got {gap!r}.")
     if not 0 <= gap <= n_draws:
         raise ValueError(f"`gap` must lie between 0 and the number of draws, {n_draws}; got {gap}.")
     return float(np.round(1.0 - gap / n_draws, _DIGITS))

@@ -25,7 +25,7 @@ _NEXT_TRIED = 8, 2**0.5  # of more: all up to here, then each so many times the 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """What a consensus method found.
+    """Result of a consensus method.
 
     Attributes
     ----------

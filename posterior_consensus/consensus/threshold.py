@@ -51,7 +51,7 @@ class PairThreshold(HasLabels, Stored):
     tau : float in (0, 1)
         The threshold; ``binder(tau=...)`` takes it.
     within, between : float
-        Mean posterior similarity of the pairs that `labels` has together and of those it has apart; NaN where there are
+        Mean posterior similarity of pairs within and between the clusters of `labels`; NaN if there are
         no such pairs.
     labels : xarray.DataArray of shape (n_items,), dtype int32
         The partition of the last round.
@@ -94,7 +94,7 @@ def consistent_interval(within: float, between: float) -> str:
     if np.isnan(within) or np.isnan(between):
         return "not known, as the partition has pairs of one kind only"
     if within <= between:
-        return "none, as pairs apart are together as often as pairs of one cluster"
+        return "none: pairs of different clusters are as similar as pairs of one cluster"
     return f"{between:.2g} to {within:.2g}"
 
 
@@ -104,7 +104,7 @@ def pair_threshold(
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
     progressbar: bool = True,
 ) -> PairThreshold:
-    """Find the pair threshold tau of Binder's loss that tells the pairs of one cluster from the others in these draws.
+    """Calibrate the pair threshold tau of Binder's loss on the draws.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def pair_threshold(
 
     Notes
     -----
-    Let each draw have a pair of items together with probability alpha if they belong together, and apart with
+    Suppose that each draw co-clusters two items of one cluster with probability alpha, and separates two others with
     probability beta if they do not. The log-likelihood ratio of the two, for a pair of similarity X, has the sign of
     X - tau with
 

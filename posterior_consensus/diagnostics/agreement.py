@@ -22,7 +22,7 @@ GAP_BAD, RHAT_BAD = 0.1, 1.05
 
 @dataclass(frozen=True)
 class Gap:
-    """The pair of items whose probability of being together differs most between two chains.
+    """Pair of items whose co-clustering probability differs most between two chains.
 
     Attributes
     ----------

@@ -48,7 +48,7 @@ _SECONDS_A_PAIR, _DRAWS_A_PAIR = 2e-8, 500  # a high estimate, and for how many 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Diagnosis(Stored):
-    """Whether the chains agree, and how much the draws are worth; made by :func:`diagnose`.
+    """Agreement of the chains and effective sample sizes; made by :func:`diagnose`.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ class Diagnosis(Stored):
         return _extreme(np.fmin, [*bulk, *tail, self.partition_ess])
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for each summary."""
+        """A row for each scalar summary."""
         return self.summaries.reset_coords(drop=True).to_dataframe()
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
@@ -130,9 +130,10 @@ class Diagnosis(Stored):
             (low, high), (least, most) = self.gap.chains, self.gap.shares
             facts.append(
                 (
-                    "largest gap",
+                    "largest difference",
                     f"{display.with_error(f'{self.gap.size:.3f}', self.gap.mcse)}: items "
-                    f"{' and '.join(self.gap_items)}, together {least:.2f} in chain {low}, {most:.2f} in chain {high}",
+                    f"{' and '.join(self.gap_items)}, co-clustered with probability {least:.2f} in chain {low}, "
+                    f"{most:.2f} in chain {high}",
                 )
             )
         if self.pairs.sizes["pair"]:
@@ -166,7 +167,7 @@ def diagnose(
     n_pairs: int = 50,
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
 ) -> Diagnosis:
-    """Check whether the chains agree on the partition, and how many independent draws they are worth.
+    """Check whether the chains agree on the partition, and compute effective sample sizes.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ _ALPHA = 0.05
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NearIndependence(Stored):
-    """Whether the draws look as if items changed clusters independently; made by :func:`near_independence`.
+    """Test of whether items change clusters independently; made by :func:`near_independence`.
 
     Attributes
     ----------
@@ -67,8 +67,8 @@ class NearIndependence(Stored):
     def verdict(self) -> str:
         """What the p-value says."""
         if self.p_value <= _ALPHA:
-            return "Items do not change clusters independently of each other: some move together."
-        return "No sign that items change clusters together."
+            return "Items do not change clusters independently: some move jointly."
+        return "No evidence that items change clusters jointly."
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for what the draws are compared with: mean, and 5% and 95% quantiles of the resampled statistics."""

@@ -97,7 +97,7 @@ class DrawnLabels(ABC):
     def sum_blocks(
         self, function: Callable[..., npt.NDArray[Any]], *arguments: Any, blocks: list[slice] | None = None
     ) -> npt.NDArray[Any]:
-        """Add the tables of whole numbers that `map_blocks` gives."""
+        """Add the tables of integers that `map_blocks` gives."""
         tables = (table for _, table in self.map_blocks(function, *arguments, blocks=blocks))
         total = next(tables).copy()
         for table in tables:

@@ -15,7 +15,7 @@ from posterior_consensus.ensemble.items import Floats
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Posterior draws, whatever is drawn.
+    """Posterior draws with chains and weights.
 
     Attributes
     ----------

@@ -36,7 +36,7 @@ def posterior_similarity_matrix(draws: Any, *, above: float) -> csr_array: ...
 def posterior_similarity_matrix(
     draws: Any, *, items: Any = None, nearest: int | None = None, above: float | None = None
 ) -> xr.DataArray | csr_array:
-    """Posterior probability that two items are in the same cluster, for every pair or for a part of them.
+    """Compute the posterior similarity matrix, or a part of it.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ Positions = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Constraints(display.Shown):
-    """Statements of experts that two items must or cannot be together; made by :func:`as_constraints`.
+    """Must-link and cannot-link constraints of experts; made by :func:`as_constraints`.
 
     ``one + other`` has the statements of both over the same items; an expert that is in both is one expert.
 
@@ -153,7 +153,7 @@ class Constraints(display.Shown):
         facts = [
             ("items", f"{self.items.n_items:,} ({self.items.dim}), {named:,} of them named"),
             ("pairs", f"{len(self.statements.pairs):,}"),
-            ("contradictory", f"{display.counted(both, 'pair')} on which an expert says both" if both else "none"),
+            ("contradictory", f"{display.counted(both, 'pair')}, by constraints of one expert" if both else "none"),
         ]
         return title, facts, counts.to_dataframe()
 

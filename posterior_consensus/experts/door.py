@@ -28,7 +28,7 @@ def as_constraints(
     n_pairs: int = 1000,
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
 ) -> Constraints:
-    """Take statements that two items must or cannot be together, by several experts.
+    """Convert must-link and cannot-link constraints of several experts.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def as_constraints(
         by the expert's name. Of draws alone, each chain is an expert. Constraints pass as they are.
     items : int, array_like, Items, DataFrame or DataArray, optional
         The items: how many, their names, or features that have them as rows. By default those that `data` is about; a
-        table is taken to name them all, by position if ``i`` and ``j`` are whole numbers.
+        table is taken to name them all, by position if ``i`` and ``j`` are integers.
     n_pairs : int
         Number of pairs about which a partition or chain is asked; all if there are fewer.
     random_seed : int, Generator, SeedSequence or None
@@ -125,7 +125,7 @@ def as_items(data: Any, name: str) -> Items:
         return Items.along(data, str(data.dims[0]))
     names = data.index if isinstance(data, (pd.DataFrame, pd.Series)) else np.asarray(data)
     if not names.ndim:
-        raise TypeError(f"`{name}` must be a whole number, names, or a table with a row for each; got {data!r}.")
+        raise TypeError(f"`{name}` must be an integer, names, or a table with a row for each; got {data!r}.")
     if names.ndim != 1 or isinstance(names, pd.RangeIndex):
         return Items(check_count(name, len(names)), "item", xr.Coordinates())
     index = names if isinstance(names, pd.MultiIndex) else pd.Index(names)
@@ -142,13 +142,13 @@ def _from_table(columns: Mapping[str, Any], items: Items | None) -> Constraints:
         sizes = ", ".join(f"{name} {np.size(columns[name])}" for name in _COLUMNS)
         raise ValueError(f"`data` must have columns of one length; got {sizes}.")
     if not expert.size:
-        raise ValueError("`data` must hold at least one statement; got none.")
+        raise ValueError("`data` must have at least one constraint; got none.")
     for name, column in zip(_COLUMNS, (expert, first, second, kind), strict=True):
         if column.isna().any():
             raise ValueError(f"`data` must have no missing values; column {name!r} has {int(column.isna().sum())}.")
     unknown = [value for value in kind.unique() if value not in _KINDS]
     if unknown:
-        raise ValueError(f"`data` must say 'must' or 'cannot' in column 'kind'; got {unknown[0]!r}.")
+        raise ValueError(f"Column 'kind' of `data` must be 'must' or 'cannot'; got {unknown[0]!r}.")
     if items is None:
         items = _named_in(first, second)
     i, j = _positions(first, items), _positions(second, items)

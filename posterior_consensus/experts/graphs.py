@@ -26,7 +26,7 @@ def meta_clustering(
     *,
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
 ) -> xr.DataArray:
-    """Group experts by how often they agree about the same pairs.
+    """Group experts by their agreement on common pairs.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def normalised_cut(
     n_clusters: int,
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
 ) -> xr.DataArray:
-    """Cut the graph of the items whose weights are the mean of all statements, 0 where there is none.
+    """Cut the item graph whose edge weights are mean constraints, 0 for pairs without a constraint.
 
     Parameters
     ----------

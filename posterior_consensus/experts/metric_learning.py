@@ -40,7 +40,7 @@ def itml_k_means(
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
     progressbar: bool = True,
 ) -> xr.DataArray:
-    """Cluster items by k-means under a metric learnt from the majority's statements by information-theoretic means.
+    """Cluster items by k-means under an information-theoretic metric learnt from the majority's constraints.
 
     Parameters
     ----------

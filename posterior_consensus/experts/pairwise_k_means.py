@@ -49,7 +49,7 @@ def mpck_means(
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
     progressbar: bool = True,
 ) -> xr.DataArray:
-    """Cluster items by k-means in a learnt diagonal metric, with a penalty for each statement that is broken.
+    """Cluster items by k-means in a learnt diagonal metric, with a penalty for each violated constraint.
 
     Parameters
     ----------

@@ -143,7 +143,7 @@ class ExpertViews(Stored):
 
     @property
     def verdict(self) -> str:
-        """Who shares which view, and who says no more than chance."""
+        """Which experts share a view, and which are no better than chance."""
         views, sure = self.expert_view.values, self.informative.values
         names = [str(name) for name in self.view_probability["expert"].values]
         parts = []
@@ -155,7 +155,10 @@ class ExpertViews(Stored):
                 )
         chance = [name for name, own in zip(names, sure, strict=True) if not own]
         if not parts:
-            return "No expert says more than chance of any clustering that the statements and features support."
+            return (
+                "No expert is more informative than chance about any partition that the constraints and features "
+                "support."
+            )
         number = "One view is shared" if len(parts) == 1 else f"{len(parts)} views differ"
         verdict = f"{number}; {'; '.join(parts)}."
         return verdict + (f" No more than chance: {_few(chance)}." if chance else "")

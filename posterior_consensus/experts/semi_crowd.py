@@ -31,7 +31,7 @@ def semi_crowd(
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
     progressbar: bool = True,
 ) -> xr.DataArray:
-    """Cluster items by k-means under a metric learnt from what most experts say.
+    """Cluster items by k-means under a metric learnt from the majority's constraints.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ def expert_views(
     Parameters
     ----------
     constraints : Constraints or anything :func:`as_constraints` takes
-        Statements that two items must or cannot be together.
+        Must-link and cannot-link constraints.
     features : array_like, DataFrame or DataArray of shape (n_items, D), optional
         Features of the items, which are standardised. Without them the memberships are free, and items that no
         statement names are in no cluster more than another.
@@ -44,7 +44,7 @@ def expert_views(
     max_views : int, optional
         Most views; by default half the number of experts, at least two if there are two experts.
     n_starts : int
-        Number of starts at random; the one of the largest bound counts.
+        Number of random starts; the one with the largest bound is kept.
     random_seed : int, Generator, SeedSequence or None
         The same seed gives the same answer, for any number of threads.
     progressbar : bool

@@ -5,7 +5,7 @@ agrees where every member is with its head and all heads are apart. `apart` (n, 
 the draws in which the item is not with the head, one bit for each draw, and `agree` (W,) the draws that agree: what an
 item costs in a cluster, or on its own, is an intersection of a few words and their population count.
 
-Weights of draws are whole numbers, so that sums do not depend on the order of additions.
+Weights of draws are integers, so that sums do not depend on the order of additions.
 """
 
 from typing import NamedTuple

@@ -134,7 +134,7 @@ def vi(a: float = 1.0) -> PartitionLoss:
 
 
 def one_minus_ari() -> PartitionLoss:
-    """One minus the adjusted Rand index; above 1 where two partitions agree less than by chance.
+    """One minus the adjusted Rand index; above 1 if two partitions agree less than by chance.
 
     Returns
     -------
@@ -166,7 +166,7 @@ def one_minus_ari() -> PartitionLoss:
 
 
 def jaccard() -> PartitionLoss:
-    """Jaccard distance of the sets of pairs that two partitions have together.
+    """Jaccard distance between the sets of co-clustered pairs.
 
     Returns
     -------
@@ -298,7 +298,7 @@ _NMI_NORMALIZERS: dict[str, dict[str, float]] = {
 
 
 def nmi(average_method: Literal["geometric", "arithmetic", "min", "max"] = "geometric") -> PartitionLoss:
-    """One minus the normalised mutual information.
+    """One minus the normalized mutual information.
 
     Parameters
     ----------

@@ -105,7 +105,7 @@ class Loss(ABC):
 
 @dataclass(frozen=True)
 class PartitionLoss(Loss):
-    """A loss between an estimated and a drawn partition: scale(n) x numerator / denominator.
+    """A loss between an estimate and a posterior draw: scale(n) x numerator / denominator.
 
     Its formula is in terms of A, B, C and top; further attributes are those of :class:`Loss`.
 

@@ -30,7 +30,7 @@ _SWEEPS = 20
 
 
 def plot_alluvial(partitions: Any, *, figsize: tuple[float, float] | None = None, ax: Axes | None = None) -> Axes:
-    r"""Draw partitions side by side as columns of clusters, with bands between them as wide as the items in common.
+    r"""Plot partitions as columns of clusters, joined by bands as wide as the number of common items.
 
     Parameters
     ----------

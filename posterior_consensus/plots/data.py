@@ -45,7 +45,7 @@ def plot_data(
     figsize: tuple[float, float] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the observed data, coloured by cluster and sized by mean similarity to it.
+    """Plot the observed data, coloured by cluster and sized by mean similarity to it.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ def _entries(found: Observed, similarity: Floats, with_items: bool) -> list[Line
     """Entries of the legend: the largest clusters, and what the points' sizes mean."""
     entries = cluster_entries(found.labels, found.names)
     if np.any(found.labels < 0):
-        entries.append(point(f"open (n = {np.sum(found.labels < 0)})", "o", OPEN, alpha=_PALE, markersize=4))
+        entries.append(point(f"unassigned (n = {np.sum(found.labels < 0)})", "o", OPEN, alpha=_PALE, markersize=4))
     if not with_items:
         return entries
     entries.append(point("mean similarity\nto its cluster", "", ink()))

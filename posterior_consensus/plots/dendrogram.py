@@ -20,7 +20,7 @@ Floats = npt.NDArray[np.float64]
 def plot_dendrogram(
     merges: ClusterMerges, *, figsize: tuple[float, float] | None = None, ax: Axes | None = None
 ) -> Axes:
-    r"""Draw a partition's clusters as a tree: two branches meet at the expected loss of the partition that joins them.
+    r"""Plot the merges of a partition's clusters as a dendrogram of expected losses.
 
     Parameters
     ----------

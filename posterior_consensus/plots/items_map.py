@@ -33,7 +33,7 @@ def plot_items_map(
     figsize: tuple[float, float] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a map of the items, near each other where they are often together, with each cluster's exemplar named.
+    """Plot a map of the items by similarity, with each cluster's exemplar named.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def plot_items_map(
         axis.set_label_text(f"{name} axis: {share:.0%} of the variation")
         axis.set_major_locator(MaxNLocator(5))
     if 0 < shares.sum() < _LITTLE:
-        text = f"The map shows {shares.sum():.0%} of the variation.\nItems that are near on it can be far apart."
+        text = f"The map shows {shares.sum():.0%} of the variation.\nItems that are close on it can be dissimilar."
         ax.set_title(text, loc="left", fontsize="small")
     ax.set_aspect("equal", adjustable="datalim")
     ax.spines[["top", "right"]].set_visible(False)

@@ -17,7 +17,7 @@ _ERRORS = 2.0  # standard errors that a bar reaches to either side
 def plot_loss_by_n_clusters(
     losses: LossByNClusters, *, figsize: tuple[float, float] | None = None, axes: Any = None
 ) -> npt.NDArray[np.object_]:
-    """Draw the least expected loss against the number of clusters, and the posterior probability of each number below.
+    """Plot the minimum expected loss and the posterior probability against the number of clusters.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def plot_loss_by_n_clusters(
         )
         grid[1].set_ylabel("posterior\nprobability")
     for ax in grid:
-        ax.axvline(losses.best, color=MARK, linewidth=1.3, linestyle="--", label=f"least: {losses.best}", zorder=0.5)
+        ax.axvline(losses.best, color=MARK, linewidth=1.3, linestyle="--", label=f"minimum: {losses.best}", zorder=0.5)
         ax.set_xlim(numbers[0] - 1, numbers[-1] + 1)
         ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
         ax.spines[["top", "right"]].set_visible(False)

@@ -1,4 +1,4 @@
-"""What differs between two posteriors as a picture: pairs of items, and the items whose company differs most."""
+"""What differs between two posteriors as a picture: pairs of items, and the items whose co-members differ most."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def plot_posterior_comparison(
     figsize: tuple[float, float] | None = None,
     axes: Any = None,
 ) -> npt.NDArray[np.object_]:
-    """Draw the difference between two posterior similarity matrices, and the items whose company differs most.
+    """Plot the difference between two similarity matrices, and the items whose co-members differ most.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def _draw_matrix(ax: Axes, values: npt.NDArray[np.float64], labels: npt.NDArray[
         for line in (ax.axhline, ax.axvline):
             line(edge, color=ink_on([colours(0.5)])[0], linewidth=0.4)
     colour_bar = ax.figure.colorbar(image, ax=ax, fraction=0.046, pad=0.03)
-    colour_bar.set_label("probability of the same cluster,\nb less a")
+    colour_bar.set_label("probability of the same cluster,\nb minus a")
     colour_bar.outline.set_visible(False)
 
 

@@ -32,7 +32,7 @@ def plot_cluster_profiles(
     figsize: tuple[float, float] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the observed data cluster by cluster: the values of one feature, or means and spreads of several.
+    """Plot the observed data by cluster: the values of one feature, or means and spreads of several.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def _draw_cells(ax: Axes, values: Floats, labels: Labels, cmap: Colormap) -> Non
     inks = ink_on(cmap(image.norm(means[rows, columns])))
     ax.add_collection(LineCollection(list(ends), colors=list(inks), linewidths=1.5, capstyle="butt"))
     colour_bar = ax.figure.colorbar(image, ax=ax, fraction=0.046, pad=0.03, extend="both", extendfrac=0.03)
-    colour_bar.set_label("standardised mean")
+    colour_bar.set_label("standardized mean")
     colour_bar.outline.set_visible(False)
     ax.tick_params(axis="x", length=0)
     ax.spines[:].set_visible(False)

@@ -43,7 +43,7 @@ def plot_psm(
     figsize: tuple[float, float] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the posterior similarity matrix, ordered by a partition with its clusters outlined.
+    """Plot the posterior similarity matrix, ordered by a partition with its clusters outlined.
 
     Parameters
     ----------

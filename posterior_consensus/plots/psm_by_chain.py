@@ -28,7 +28,7 @@ def plot_psm_by_chain(
     figsize: tuple[float, float] | None = None,
     axes: Any = None,
 ) -> npt.NDArray[np.object_]:
-    """Draw the posterior similarity matrix of every chain, all with one order of the items and one colour scale.
+    """Plot the posterior similarity matrix of every chain, in one order and on one scale.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def plot_psm_by_chain(
     colour_bar.outline.set_visible(False)
     if marked:
         first, second = draws.items.named(at[list(gap.items)])
-        title = f"largest gap {gap.size:.2f}: {draws.items.dim} {first} and {second}, "
+        title = f"largest difference {gap.size:.2f}: {draws.items.dim} {first} and {second}, "
         title += f"chains {gap.chains[0]} and {gap.chains[1]}"
         axes[0].figure.suptitle(title, fontsize="medium", wrap=True)
     return axes

@@ -38,7 +38,7 @@ def _with_kinds_below(kind: type[Info]) -> list[type[Info]]:
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterLimits(Info):
-    """Numbers of clusters that a search was confined to; None where it was free."""
+    """Requested numbers of clusters; None if the number was free."""
 
     n_clusters: int | None = None
     max_clusters: int | None = None

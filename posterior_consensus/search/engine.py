@@ -122,7 +122,7 @@ def search(
             stacklevel=4,
         )
     if executor.stopped == "interrupted":
-        warnings.warn(f"The search was interrupted; the answer is the best of {len(runs.values)} runs.", stacklevel=4)
+        warnings.warn(f"The search was interrupted; the result is the best of {len(runs.values)} runs.", stacklevel=4)
     info = runs.info(searched, loss, time.monotonic() - began)
     if sample is not None:
         info = replace(info, sample=[sample.items.size, sample.rows.size])

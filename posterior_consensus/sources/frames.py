@@ -97,7 +97,7 @@ def _variable(table: pd.DataFrame, name: str, var_name: str | None, dims: Sequen
             )
         return table[[*(column for column in table.columns if says_draw(column, dims)), *families[var_name]]]
     if len(families) > 1:
-        raise ValueError(f"`var_name` must say which columns of {name} are labels: {listing(families)}.")
+        raise ValueError(f"`var_name` must name the label columns of {name}: {listing(families)}.")
     return table
 
 
@@ -113,7 +113,7 @@ def _ids(table: pd.DataFrame, name: str, dims: Sequence[str]) -> dict[str, pd.Se
     found += [table.iloc[:, k] for k, column in enumerate(table.columns) if says_draw(column, dims)]
     ids = {_key(column.name): column for column in found}
     if len(ids) < len(found):
-        raise ValueError(f"`data` must say chain and draw once; {name} has {listing(one.name for one in found)}.")
+        raise ValueError(f"`data` must give chain and draw only once; {name} has {listing(one.name for one in found)}.")
     return ids
 
 

@@ -26,7 +26,7 @@ from posterior_consensus.sources.plain_files import is_plain, read_plain
 _AXES = {1: "draws x items", 2: "draws x items x components"}
 _MANY_CHAINS = 16  # up to so many are usual, whatever their length
 ROUNDING = 1e-3  # of sums of probabilities: float32, and files that keep a few digits
-_ONE_PARTITION = " This is one partition: where a function takes draws and a partition, the draws come first."
+_ONE_PARTITION = " This is a single partition; if a function takes draws and a partition, pass the draws first."
 _SOFT_NAMES = re.compile(r"lp_|lps$|log_?(p|prob|theta|resp|lik|weight)|resp|gamma_z|p_z|prob_z", re.IGNORECASE)
 
 
@@ -193,11 +193,9 @@ def _labels_in(dataset: xr.Dataset, dims: tuple[str, ...], rest: tuple[str | Non
     if len(candidates) == 1:
         return candidates[0]
     if candidates:
-        raise ValueError(
-            f"`var_name` must say which variable holds the labels; candidates: {listing(v.name for v in candidates)}."
-        )
+        raise ValueError(f"`var_name` must name the label variable; candidates: {listing(v.name for v in candidates)}.")
     raise ValueError(
-        f"`data` holds no variable of labels, whole numbers over `sample_dims` {dims} and one dimension more"
+        f"`data` has no label variable (integers over `sample_dims` {dims} and one dimension more"
         f"{'' if rest[0] is None else f', `item_dim` {rest[0]!r}'}; present: {_shapes(dataset)}."
         f"{hint_at_dims(dataset.data_vars.values(), dims, rest)} "
         "A marginalised mixture has none: use allocation_probabilities(model, idata) or summarize(idata, model=model). "
@@ -250,7 +248,7 @@ def _probabilities_in(dataset: xr.Dataset, dims: tuple[str, ...], rest: tuple[st
         return candidates[0]
     if candidates:
         raise ValueError(
-            "`var_name` must say which variable holds allocation probabilities; candidates: "
+            "`var_name` must name the variable of allocation probabilities; candidates: "
             f"{listing(v.name for v in candidates)}."
         )
     raise ValueError(
@@ -308,7 +306,7 @@ def _shapes(dataset: xr.Dataset) -> str:
 
 
 def _is_whole(variable: xr.DataArray) -> bool:
-    """Whether all but the missing values are whole numbers; missing and negative ones are refused later."""
+    """Whether all but the missing values are integers; missing and negative ones are refused later."""
     present = variable.values[np.isfinite(variable.values)]
     return bool(np.all(present == np.floor(present)))
 
@@ -342,9 +340,7 @@ def _from_frame(frame: pd.DataFrame, var_name: str | None, dims: tuple[str, ...]
 
 def _from_array(data: Any, rest: tuple[str | None, ...]) -> xr.DataArray:
     if isinstance(data, (list, tuple)) and any(isinstance(row, (xr.DataArray, xr.Dataset, pd.Series)) for row in data):
-        raise TypeError(
-            "`data` must be plain rows where it is a list; join labelled ones by xarray.concat or pandas.concat."
-        )
+        raise TypeError("`data`, a list, must have plain rows; join labelled ones by xarray.concat or pandas.concat.")
     values = data if _is_dask(data) else _regular(data, "`data`", len(rest))
     dims = {1: ("sample",), 2: ("chain", "draw")}.get(values.ndim - len(rest))
     if dims is None:

@@ -22,7 +22,7 @@ from posterior_consensus.sources.door import as_draws
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PartitionModes(Stored):
-    """Partitions around which the draws are; made by :func:`fit_modes`. Modes are in the order of their shares.
+    """Partitions fitted by :func:`fit_modes`, in the order of their shares.
 
     Attributes
     ----------
@@ -176,7 +176,7 @@ def fit_modes(
     distinct = distinct_rows(used.labels).size
     if isinstance(n_modes, str):
         if n_modes != "auto":
-            raise ValueError(f"`n_modes` must be a whole number or 'auto'; got {n_modes!r}.")
+            raise ValueError(f"`n_modes` must be an integer or 'auto'; got {n_modes!r}.")
         numbers = range(1, min(max_modes, distinct) + 1)
     else:
         most = min(check_count("n_modes", n_modes), distinct)

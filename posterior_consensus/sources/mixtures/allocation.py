@@ -153,7 +153,7 @@ def _probabilities(
     if labels and (var_name is None or var_name in labels):
         if observed is not None:
             raise ValueError(
-                "`observed` must be None for labels that pymc-extras has marginalised; put the new data into the model "
+                "`observed` must be None for labels that pymc-extras has marginalized; put the new data into the model "
                 "with pm.set_data."
             )
         return conditional_probabilities(model, dataset, choice(labels, var_name), group, progressbar)

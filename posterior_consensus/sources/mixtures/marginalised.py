@@ -55,7 +55,7 @@ def choice(labels: list[str], var_name: str | None) -> str:
         If there are several.
     """
     if var_name is None and len(labels) > 1:
-        raise ValueError(f"`var_name` must say which marginalised label; the model has {listing(sorted(labels))}.")
+        raise ValueError(f"`var_name` must name the marginalized label; the model has {listing(sorted(labels))}.")
     return labels[0] if var_name is None else var_name
 
 

@@ -46,7 +46,7 @@ def find_mixture(model: Any, var_name: str | None) -> Any:
         )
     if chosen:
         raise ValueError(
-            f"`var_name` must say which mixture; the model has {listing(chosen)}, whose allocations are independent of "
+            f"`var_name` must name the mixture; the model has {listing(chosen)}, whose allocations are independent of "
             "each other. Variables that share one label are a model with a pm.Categorical, which pymc-extras can "
             "marginalise."
         )
@@ -92,8 +92,8 @@ def _nothing(model: Any, found: dict[str, Any]) -> str:
     why = "`model` must have a pm.Mixture"
     if found:
         return (
-            f"{why}; {listing(found)} only tells zeros from the rest, which is taken for a clustering where `var_name` "
-            "names it."
+            f"{why}; {listing(found)} only separates zeros from the rest; name it by `var_name` to use it as a "
+            "partition."
         )
     labels = [rv.name for rv in model.free_RVs if isinstance(rv.owner.op, CategoricalRV)]
     if labels:
@@ -103,7 +103,7 @@ def _nothing(model: Any, found: dict[str, Any]) -> str:
         )
     if model.potentials:
         names = listing(potential.name for potential in model.potentials)
-        return f"{why}; its likelihood is in a pm.Potential, {names}, which does not tell its components. {WAYS_OUT}"
+        return f"{why}; its likelihood is in a pm.Potential, {names}, which hides its components. {WAYS_OUT}"
     return f"{why}; got the variables {listing(rv.name for rv in model.basic_RVs)}. {WAYS_OUT}"
 
 
