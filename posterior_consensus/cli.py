@@ -1,4 +1,4 @@
-"""The command `posterior-consensus`: summarise a file of draws without writing Python."""
+"""The command `posterior-consensus`: summarize a file of draws without writing Python."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def cocluster(
         Rounds of agreement, after each pair of clusterings was improved by itself; fewer where nothing changes any
         more, and 0 for the pairs alone.
     random_seed : int, Generator, SeedSequence or None
-        The same seed gives the same answer.
+        The same seed gives the same result.
     progressbar : bool
         Whether to show progress where the work takes more than a second.
 

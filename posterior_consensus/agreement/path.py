@@ -63,7 +63,7 @@ def agreement_path(
         Largest number of random starts of the search for each chain's own estimate, by default as ``method="greedy"``
         of :func:`consensus_partition` has it.
     random_seed : int, Generator, SeedSequence or None
-        The same seed gives the same answer.
+        The same seed gives the same result.
     progressbar : bool
         Whether to show progress where the work takes more than a second.
 

@@ -53,7 +53,7 @@ class PosteriorComparison(Stored):
         are the mean and the root mean square of the differences between the two similarity matrices, over pairs.
     within : xarray.DataArray of shape (posterior,)
         The Wasserstein distance between the two halves of each posterior, of as many draws as "draws" has: between
-        its first and its last chains, or of one chain its first and its last draws. NaN where there are too few.
+        its first and its last chains, or of one chain its first and its last draws. NaN if there are too few.
     items : xarray.Dataset
         Over the items: ``difference``, the mean over the other items of the absolute difference between the
         co-clustering probabilities in the two posteriors; its ``mcse``; ``by_chance``, the difference that Monte Carlo
@@ -180,7 +180,7 @@ def compare_posteriors(
 
     Notes
     -----
-    The Wasserstein distance between two distributions of partitions is the least expected loss between a draw of one
+    The Wasserstein distance between two distributions of partitions is the minimum expected loss between a draw of one
     and a draw of the other, over all ways to draw them together. Of m draws of each it is the least mean loss of a
     one-to-one matching, found exactly. It is above 0 also for two samples of one posterior, so that ``by_chance`` has
     the mean of the distances between halves, of m draws each too. What it exceeds that by is the evidence that the

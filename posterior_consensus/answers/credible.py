@@ -35,7 +35,7 @@ class CredibleBall(Stored):
     radius : float
         In the loss's unit.
     prob : float
-        Probability asked for.
+        Probability requested.
     coverage : float
         Posterior probability of the ball, at least `prob`; draws at the radius are inside.
     horizontal, upper_vertical, lower_vertical : xarray.DataArray of shape (n_bounds, n_items), dtype int32
@@ -90,7 +90,7 @@ def credible_ball(
     ----------
     draws : PartitionDraws or any posterior that :func:`summarize` takes
     partition : result object, DataArray or label vector of shape (n_items,)
-        Center of the ball, as a rule the consensus.
+        Center of the ball, typically the consensus.
     loss : str or PartitionLoss, optional
         A loss that is a metric. By default the one that the partition was found under, if it is a result, else "vi".
     prob : float in (0, 1)

@@ -33,7 +33,7 @@ _SAMPLE = ("sample", "chain", "draw", "weight")
 _STORED_SAMPLE = {name: f"density_{name}" for name in _SAMPLE}
 _STORED_TRAINING = {name: f"density_training_{name}" for name in _SAMPLE}
 _OF_MODES = {"score": "density_mode_score", "weight": "density_mode_weight"}
-_PEAKS = 6  # draws from which modes are looked for
+_PEAKS = 6  # draws from which modes are searched for
 _FACTORS = np.array([0.5, 2.0])
 _TIE = 1e-12  # relative: sums in another order differ by rounding
 
@@ -63,7 +63,7 @@ class PartitionDensity(HasLabels, Stored):
     step : int
         How many draws of a chain are one step to the next that was used.
     ess : float
-        Effective number of the calibration draws. Where it is far below their number, the credible set holds less of
+        Effective number of the calibration draws. If it is far below their number, the credible set holds less of
         the posterior than it says.
     loss : PartitionLoss
     """
@@ -253,10 +253,10 @@ def partition_density(
     `ess` says what the calibration draws are worth.
 
     The most typical partition is searched among all. As exp is convex, exp(-x) >= exp(-y) (1 - (x - y)): the partition
-    of least expected loss under the weights w_t exp(-d(S, z_t) / h) has no lower score than S. Such steps start from
-    the draw of the highest score, from the least expected loss, and from the density's peaks. These are the calibration
-    draws of large score times distance to the nearest draw of higher score [4]_. Where the steps end are candidates for
-    modes; a mode counts if a valley separates its draws from those of every other.
+    of minimum expected loss under the weights w_t exp(-d(S, z_t) / h) has no lower score than S. Such steps start from
+    the draw of the highest score, from the minimum expected loss, and from the density's peaks. These are the
+    calibration draws of large score times distance to the nearest draw of higher score [4]_. Where the steps end are
+    candidates for modes; a mode counts if a valley separates its draws from those of every other.
 
     References
     ----------

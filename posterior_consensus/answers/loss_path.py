@@ -1,4 +1,4 @@
-"""How much does the answer depend on the loss? The partitions of least expected loss along its parameter."""
+"""How much does the answer depend on the loss? The partitions of minimum expected loss along its parameter."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _SAME = 1e-12  # of an expected loss: sums in another order differ by rounding
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LossPath(Stored):
-    """The partitions of least expected loss along the parameter of a loss; made by :func:`loss_path`.
+    """The partitions of minimum expected loss along the parameter of a loss; made by :func:`loss_path`.
 
     Attributes
     ----------

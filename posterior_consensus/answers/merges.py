@@ -1,4 +1,4 @@
-"""Which clusters are nearest to being one? A partition's clusters merged two by two, at the least expected loss."""
+"""Which clusters are nearest to being one? A partition's clusters merged two by two, at the minimum expected loss."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def cluster_merges(
     draws : PairSimilarity, PartitionDraws or any posterior that :func:`summarize` takes
         With a similarity matrix alone (:func:`as_pair_similarity`), losses that need pairs only.
     partition : result object, DataArray or label vector of shape (n_items,)
-        As a rule the consensus.
+        Typically the consensus.
     loss : str, PartitionLoss or PairLoss, optional
         A name in LOSSES or PAIR_LOSSES or a record such as ``binder(a=0.5)``. By default the one that the partition was
         found under, if it is a result, else "vi".
@@ -105,7 +105,7 @@ def cluster_merges(
     See Also
     --------
     plot_dendrogram : the merges as a tree.
-    loss_by_n_clusters : the least expected loss for each number of clusters, whatever the partition.
+    loss_by_n_clusters : the minimum expected loss for each number of clusters, whatever the partition.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""What would another number of clusters cost? The least expected loss for each number, and its probability."""
+"""What would another number of clusters cost? The minimum expected loss for each number, and its probability."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ Floats = npt.NDArray[np.float64]
 _DIM = "number_of_clusters"  # where it is stored
 _COLUMNS = ("expected_loss", "mcse", "difference", "difference_mcse", "ess", "probability", "probability_mcse")
 _HELD = 0.01  # probability from which a number of clusters is among those of the posterior
-_BESIDE = 5  # numbers on either side of the best where there are no draws to tell which are of interest
-_PAIRS = 20  # of clusters, those most often together, whose unions are looked at
+_BESIDE = 5  # numbers on either side of the best if there are no draws to tell which are of interest
+_PAIRS = 20  # of clusters, those most often together, whose unions are considered
 _STARTS = 5  # of the splits or unions of another answer from which a search starts
 _SAME = 1e-10  # relative difference below which two losses are the same
 _CLEAR = 2.0  # standard errors
@@ -44,7 +44,7 @@ class LossByNClusters(Stored):
     Attributes
     ----------
     partitions : xarray.DataArray of shape (n_clusters, n_items), dtype int32
-        The partition of least expected loss found with each number of clusters.
+        The partition of minimum expected loss found with each number of clusters.
     table : xarray.Dataset
         Over ``n_clusters``: ``expected_loss`` and its ``mcse``; ``difference`` to the least and ``difference_mcse``,
         over the same draws; ``ess``, the smaller effective sample size of the two; ``probability`` of that number in
@@ -66,7 +66,7 @@ class LossByNClusters(Stored):
 
     @property
     def best(self) -> int:
-        """Number of clusters of least expected loss, the smallest of equals."""
+        """Number of clusters of minimum expected loss, the smallest of equals."""
         return int(self.table["n_clusters"][self.table["difference"].values.argmin()])
 
     @property
@@ -117,7 +117,7 @@ def loss_by_n_clusters(
         Largest number of random starts of the search for each number, by default as ``method="greedy"`` of
         :func:`consensus_partition` has it.
     random_seed : int, Generator, SeedSequence or None
-        The same seed gives the same answer.
+        The same seed gives the same result.
     progressbar : bool
         Whether to show progress where the work takes more than a second.
 
@@ -145,10 +145,10 @@ def loss_by_n_clusters(
     draws z_t of L(S, z_t), is least: by greedy search [1]_ from random orders of the items, then from the answers for
     the numbers beside it, with two clusters merged or one split, until none of them becomes better. It is a search:
     where draws disagree much, what is found can lie above the least. Losses of two numbers are compared over the same
-    draws, so that their difference has, as a rule, a far smaller error than either.
+    draws, so that their difference has, typically, a far smaller error than either.
 
-    The number of least expected loss and the most probable number are different things. Draws often have small clusters
-    that no two of them share; an answer without these has fewer clusters than most draws.
+    The number of minimum expected loss and the most probable number are different things. Draws often have small
+    clusters that no two of them share; a partition without these has fewer clusters than most draws.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""What the posterior is sure of: the most items whose joint clustering has at least a given probability."""
+"""The largest set of items whose joint clustering has at least a given posterior probability."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ class PartialPartition(Stored, HasLabels):
     Attributes
     ----------
     labels : xarray.DataArray of shape (n_items,), dtype int32
-        Clusters of the sure items from 0, in order of first appearance, -1 for the open ones.
+        Clusters of the assigned items from 0, in order of first appearance, -1 for the unassigned ones.
     probability : float
-        Posterior probability that the sure items are clustered exactly like this.
+        Posterior probability that the assigned items are clustered exactly like this.
     mcse, ess : float
         Its Monte Carlo standard error and effective sample size; below 100 the error is rough.
     prob : float
-        Probability asked for.
+        Probability requested.
     n_items_bound : int
         No partial partition of this probability has more items; mostly far above what there is, and the number of all
         items if `prob` is 1/2 or less.
     curve : xarray.DataArray of shape (n_items + 1,)
-        The largest probability found by the number of sure items, the dimension ``n_items``.
+        The largest probability found by the number of assigned items, the dimension ``n_items``.
     completion : xarray.DataArray of shape (n_items,), dtype int32, or None
-        The partition of all items of least expected loss found among those that agree with `labels`.
+        The partition of all items of minimum expected loss found among those that agree with `labels`.
     loss : PartitionLoss or None
         Its loss.
     expected_loss, expected_loss_mcse, expected_loss_ess : float
@@ -68,7 +68,7 @@ class PartialPartition(Stored, HasLabels):
 
     @property
     def n_items(self) -> int:
-        """Number of sure items."""
+        """Number of assigned items."""
         return int((self.labels >= 0).sum())
 
     @property
@@ -97,7 +97,7 @@ class PartialPartition(Stored, HasLabels):
         )
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for each cluster of sure items: how many there are, and the first few of them."""
+        """A row for each cluster of assigned items: their number, and the first few of them."""
         dim = str(self.labels.dims[0])
         names = self.labels[dim].values if dim in self.labels.coords else np.arange(self.labels.size)
         members = [names[self.labels.values == k] for k in range(self.n_clusters)]
@@ -145,15 +145,15 @@ def partial_partition(
     ----------
     draws : PartitionDraws or any posterior that :func:`summarize` takes
     prob : float in (0, 1)
-        Least posterior probability that the items are clustered exactly as reported.
+        Minimum posterior probability that the items are clustered exactly as reported.
     complete : str or PartitionLoss, optional
-        Also allocate the items left open, so that the expected loss is least: a name in LOSSES, such as "vi", or a
-        record such as ``vi(a=0.5)``. Sure items keep their clusters, and no two of these become one.
+        Also allocate the unassigned items, so that the expected loss is minimal: a name in LOSSES, such as "vi", or a
+        record such as ``vi(a=0.5)``. Assigned items keep their clusters, and no two of these become one.
     n_starts : int
         Largest number of starts, each from another item. The search ends early once five starts found as many items
         and the last eight added less than a thousandth to the area under the curve.
     seconds : float, optional
-        Time after which the best so far is taken. What is found then depends on the machine.
+        Time limit, after which the best so far is returned. The result then depends on the machine.
     random_seed : int, Generator or None
     progressbar : bool
         Whether to show progress where the work takes more than a second.
@@ -178,19 +178,19 @@ def partial_partition(
     of the items is more probable than anything of that size before, the item leaves again [2]_. The answer is the
     largest set found, of several the most probable. That none is larger is not proven, unless `n_items_bound` says so:
     every two items of Q must be together, or apart, with at least probability `prob`, and the colours of a graph bound
-    how many such items there are. Of up to eight items all sets are looked at.
+    how many such items there are. Of up to eight items all sets are considered.
 
     The set was chosen because it is probable in these draws, so its probability is somewhat too high, by more than its
     standard error if the draws are few. Other draws of the same posterior give a fair estimate.
 
-    With `complete`, the consensus of all items is changed so that it agrees with the sure clusters. Then the open items
-    move one by one until no move lowers the expected loss. Clusters as a whole do not merge or split.
+    With `complete`, the consensus of all items is changed so that it agrees with the assigned clusters. Then the
+    unassigned items move one by one until no move lowers the expected loss. Clusters as a whole do not merge or split.
 
     See Also
     --------
     item_uncertainty : mean similarity of each item to the rest of its cluster.
     plot_partial_partition : the curve.
-    plot_data, plot_psm : both take the result, and draw open items pale.
+    plot_data, plot_psm : both take the result, and show unassigned items pale.
 
     References
     ----------
@@ -247,7 +247,7 @@ def _loss(complete: Any) -> PartitionLoss:
 
 
 def _agreement(draws: PartitionDraws, labels: Labels) -> Floats:
-    """1 for each draw whose restriction to the sure items is their partition, else 0."""
+    """1 for each draw whose restriction to the assigned items is their partition, else 0."""
     sure = np.flatnonzero(labels >= 0)
     restricted, _ = canonical_rows(draws.labels[:, sure], int(draws.n_clusters.max()))
     return np.all(restricted == labels[sure], axis=1).astype(np.float64)

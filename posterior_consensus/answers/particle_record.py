@@ -53,7 +53,7 @@ class Particles(Stored):
     verdict : str
         What to report.
     n_searched : int
-        Number of items on which they were looked for: all, or 10,000 of more than 50 million labels. `path` is of
+        Number of items on which they were searched for: all, or 10,000 of more than 50 million labels. `path` is of
         these items.
     draws : PartitionDraws or None
         The draws that the particles are of; None for particles that come back from where they were stored.

@@ -34,9 +34,9 @@ _TINY = 1e-9
 class Effort(NamedTuple):
     """How long to look for particles, whatever the clock says."""
 
-    most_labels: int = 50_000_000  # of more, some items are looked at
+    most_labels: int = 50_000_000  # of more, some items are considered
     most_items: int = 10_000
-    most_work: float = np.inf  # as a search for particles counts it, after which no more are looked for
+    most_work: float = np.inf  # as a search for particles counts it, after which no more are searched for
     only_if_likely: bool = False  # whether to look for none where no valley lies between groups of draws
 
 
@@ -72,7 +72,7 @@ def particles(
     seconds : float, optional
         Time after which the best so far is taken. What is found then depends on the machine.
     random_seed : int, Generator, SeedSequence or None
-        The same seed gives the same answer, for any number of threads.
+        The same seed gives the same result, for any number of threads.
     progressbar : bool
         Whether to show progress where the work takes more than a second.
 
@@ -93,7 +93,7 @@ def particles(
 
     Notes
     -----
-    With weights w_t of the draws z_t, the particles S_1, ..., S_L minimise
+    With weights w_t of the draws z_t, the particles S_1, ..., S_L minimize
 
         D = sum_t w_t min_l d(S_l, z_t),
 
@@ -101,14 +101,14 @@ def particles(
     partitions; that distribution gives S_l the weight of its region, the draws that it is nearest to [1]_. Its error is
     that of a mean over draws, the particles being fixed.
 
-    The search alternates between the regions and the partition of least expected loss in each. It begins with draws
+    The search alternates between the regions and the partition of minimum expected loss in each. It begins with draws
     far from each other (k-means++) [2]_ and on samples of the draws. The best particles are then changed, by going on
     from them on another sample, or by putting a draw in the place of one of them. Each number of particles begins with
     those of one less as well, so that the path never rises. One particle is the consensus partition.
 
     Particles are answers of their own only where a valley lies between them, fewer draws than at either; else they
     divide one mode. The search looks at two numbers of particles beyond the most modes found; "auto" takes as many as
-    there are modes. Where there would be more modes if the draws were independent, but the effective draws are too few
+    there are modes. If there would be more modes if the draws were independent, but the effective draws are too few
     to show them, the verdict says that it cannot tell, how far the groups of draws are apart, and which chains stay in
     them. Chains are said to be in different modes where a chain's share of its draws at a mode differs from that
     of the others by more than Monte Carlo error (level 0.01 over all chains and modes, effective numbers of draws from
@@ -193,7 +193,7 @@ def find_particles(
 
 
 def _looked_at(draws: PartitionDraws, effort: Effort) -> tuple[npt.NDArray[np.intp], PartitionDraws]:
-    """Positions of all items, or of some by a fixed rule where there are many labels, and the draws of their labels."""
+    """Positions of all items, or of some by a fixed rule if there are many labels, and the draws of their labels."""
     if draws.n_items * draws.n_draws <= effort.most_labels:
         return np.arange(draws.n_items), draws
     at, some = draws.of_some_items()
@@ -229,7 +229,7 @@ def _search(
     effort: Effort,
     progressbar: bool,
 ) -> _Seen:
-    """Look beyond the most modes found, whatever `number` is asked for: how many modes there are is one question."""
+    """Look beyond the most modes found, whatever `number` is requested: how many modes there are is one question."""
     path = [particle_search.one(consensus)]
     modes = supposed = path[0]
     asked = number or 1

@@ -21,7 +21,7 @@ def predict_allocation(new: Any, known: Any, *, partition: Any) -> xr.Dataset:
     known : the same
         Of the n items that were observed.
     partition : result object, DataArray or label vector of shape (n_items,)
-        Of the known items, as a rule the consensus.
+        Of the known items, typically the consensus.
 
     Returns
     -------

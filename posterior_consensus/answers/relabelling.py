@@ -57,7 +57,7 @@ def relabel(
     idata : InferenceData, DataTree or Dataset
         The posterior, with its parameters by component; it is not changed.
     partition : result object, DataArray or label vector of shape (n_items,)
-        As a rule the consensus. Clusters are numbered by first appearance, as results have them.
+        Typically the consensus. Clusters are numbered by first appearance, as results have them.
     component_dim : str or sequence of str
         Dimension that runs over the K components, or several of equal length where variables name it differently
         (``mu_dim_0`` and ``w_dim_0``) or have it twice (``component`` and ``component_bis``).
@@ -108,13 +108,13 @@ def relabel(
     With labels, the components of a draw are matched to clusters so that draw and consensus agree on the most items
     (ECR) [1]_. With probabilities p, that number is an expected one, and Stephens' algorithm [2]_ starts from this
     match. It alternates between q_ik, item i's mean probability of the component in place k, and for each draw the
-    order pi of its components that minimises
+    order pi of its components that minimizes
 
         sum_i sum_k p_i,pi(k) log(p_i,pi(k) / q_ik)
 
     until no order changes.
 
-    Every cluster gets a component in every draw. Where it is not matched, a draw has no such cluster, and as a rule the
+    Every cluster gets a component in every draw. If it is not matched, a draw has no such cluster, and typically the
     component is empty: its parameters are draws from the prior, and they widen the cluster's posterior. They are not
     replaced by NaN because R-hat, ESS and intervals of a cluster would be NaN with them. Parameters can be interpreted
     for clusters whose match share and both agreements are near 1. The match share alone does not suffice: a match takes

@@ -129,7 +129,7 @@ def stable_components(
     Notes
     -----
     The signature of an item is the vector of its labels over the draws. Items of one signature are a stable component
-    [1]_. Under Binder's loss with any costs, VI and the misclassification distance, some partition of least expected
+    [1]_. Under Binder's loss with any costs, VI and the misclassification distance, some partition of minimum expected
     loss keeps them together: as a part of a component moves from one cluster to another, the expected loss is a concave
     function of how much of it has moved, and a concave function is least at an end. Stable components are thus what
     every good partition has in common, and what may be merged before any search.

@@ -106,7 +106,7 @@ class Ascent:
 
 
 def violated_rows(x: Floats, slack: float, most: int) -> npt.NDArray[np.int32]:
-    """Rows that x violates by more than `slack`, which is raised where there are more than `most`."""
+    """Rows that x violates by more than `slack`, which is raised if there are more than `most`."""
     rows = np.empty((min(most, 500_000), 3), np.int32)
     while (count := packing.list_violations(x, slack, rows)) > len(rows):
         if count <= most:

@@ -1,4 +1,4 @@
-"""The certificate of a partition: how far from the least expected loss it can be."""
+"""The certificate of a partition: how far from the minimum expected loss it can be."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def certify(
     ----------
     draws : PairSimilarity, PartitionDraws or any posterior that :func:`summarize` takes
     partition : result object, DataArray or label vector of shape (n_items,)
-        As a rule the consensus under the same loss: the better it is, the faster the proof.
+        Typically the consensus under the same loss: the better it is, the faster the proof.
     loss : str, PartitionLoss or PairLoss, optional
         A loss for which there is a bounding method: "binder", or ``binder(a)`` with any costs; "vi"; the other metrics,
         "jaccard", "nvi", "id" and "nid"; and "within_variance", the objective of k-means on the one-hot matrix, at the
@@ -156,7 +156,7 @@ def certify(
     The sum of the smaller costs is a first, trivial bound. Which pairs can have the smaller cost at once is a problem
     of correlation clustering [1]_, with triangle inequalities x_ij <= x_ik + x_kj where x = 1 for pairs apart. Any
     Lagrange multipliers of at least 0 on these give a lower bound. They are found by packing of conflicted triangles
-    [2]_, by coordinate ascent, and by the linear program where that is needed. Where its solution is fractional the
+    [2]_, by coordinate ascent, and by the linear program if that is needed. If its solution is fractional the
     search branches. Items that have equal labels in all draws are merged first. Pairs that the bound settles are
     contracted.
 

@@ -72,7 +72,7 @@ BOUNDS: dict[str, Family] = {
 
 
 def family_of(loss: Loss) -> Family | None:
-    """Return the family of a loss, recognised by its data and not by its name."""
+    """Return the family of a loss, recognized by its data and not by its name."""
     return next((family for family in BOUNDS.values() if family.contains(loss)), None)
 
 

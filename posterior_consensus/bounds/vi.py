@@ -1,4 +1,4 @@
-"""A lower bound of the least expected variation of information."""
+"""A lower bound of the minimum expected variation of information."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class VIBoundInfo(Info):
 
 
 def vi_bound(draws: PartitionDraws, incumbent: Labels, *, budget: Budget, progressbar: bool = True) -> Bound:
-    """Bound the least expected VI over all partitions from below.
+    """Bound the minimum expected VI over all partitions from below.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def _affordable(ascent: _Ascent, budget: Budget) -> Iterator[None]:
 
 
 class _Ascent:
-    """Prices of pairs and triangles, and the means of the item problems' minimisers, from which they follow.
+    """Prices of pairs and triangles, and the means of the item problems' minimizers, from which they follow.
 
     Attributes
     ----------

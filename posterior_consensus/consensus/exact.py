@@ -1,4 +1,4 @@
-"""The partition of least expected loss, proven."""
+"""The partition of minimum expected loss, proven."""
 
 from __future__ import annotations
 

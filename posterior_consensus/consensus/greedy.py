@@ -1,4 +1,4 @@
-"""Greedy search for the partition of least expected loss."""
+"""Greedy search for the partition of minimum expected loss."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def greedy(
     n_agree : int
         The search ends early once this many runs reached the minimum loss; checked after every third run, with Binder's
         loss after every tenth. With a loss that is not linear the search also ends once so many runs in a row found
-        nothing better; looked at after every second run.
+        nothing better; considered after every second run.
     n_perturbations : int, optional
         Number of searches from random changes of the best partitions: by default as many as take little time, up to two
         for each item.
@@ -77,7 +77,7 @@ def greedy(
 
     From 131,072 items on, or where the labels take more than the memory budget, all this is done on 65,536 items and at
     most 1,024 draws. The partition found is extended to the other items, and items move and clusters merge, by all
-    draws, until neither lowers the expected loss: see `scale.py`. Where few items share a draw's cluster, as in record
+    draws, until neither lowers the expected loss: see `scale.py`. If few items share a draw's cluster, as in record
     linkage, there is no sample.
     """
     if isinstance(starts, str):

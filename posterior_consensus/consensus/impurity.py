@@ -248,7 +248,7 @@ def _subset_costs(draws: PartitionDraws, groups: npt.NDArray[np.intp], weighted:
 
 
 class _BestUnions:
-    """The partitions of groups into a number of unions of least cost, by dynamic programming over sets of groups."""
+    """The partitions of groups into a number of unions of minimum cost, by dynamic programming over sets of groups."""
 
     def __init__(self, costs: Floats) -> None:
         self._costs = costs

@@ -53,7 +53,7 @@ def consensus_partition(
         that the posterior similarity matrix gives, by its name in PAIR_LOSSES: "vi_lower_bound", "pear", and
         "within_variance", which needs `n_clusters` or `max_clusters`. By default "vi".
     method : str or callable
-        A name in METHODS, or a function of the same signature. "greedy" searches for the least expected loss;
+        A name in METHODS, or a function of the same signature. "greedy" searches for the minimum expected loss;
         "hierarchical", "basic", "spectral", "kcc", "sdp", "impurity", "lange_buhmann", "cspa", "mcla", "hbgf" and
         "nmf" choose the number of clusters by it; "cc_pivot", "boem", "sccc" and "align_and_vote" find that number
         themselves, by criteria of their own; "rpm_em" takes the partition around which the draws are noise, whatever
@@ -71,11 +71,11 @@ def consensus_partition(
         ``between`` its clusters.
     refine : {None, "jacobi", "gauss-seidel"}
         Local refinement of what the method found, see :func:`refine_partition`: every item joins the cluster to whose
-        members it has the largest mean similarity. It does not minimise `loss`, and can raise the expected loss.
+        members it has the largest mean similarity. It does not minimize `loss`, and can raise the expected loss.
     passes : int or None
         Passes of the refinement; None goes on until nothing changes.
     random_seed : int, Generator, SeedSequence or None
-        The same seed gives the same answer.
+        The same seed gives the same result.
     progressbar : bool
         Whether to show progress where the work takes more than a second.
     **options
@@ -121,12 +121,12 @@ def consensus_partition(
     -----
     Greedy search runs from up to ``n_starts`` random orders of the items (16, fewer for more than 3.75 million labels)
     and from further ``starts``: label vectors, result objects, or "best_draw", "hierarchical" and "spectral". It ends
-    early once ``n_agree`` (3) runs reached the least loss, or when ``seconds`` are over. Small posteriors are then
+    early once ``n_agree`` (3) runs reached the minimum loss, or when ``seconds`` are over. Small posteriors are then
     searched from starts of other kinds (draws, cuts of a tree, one cluster, single items), and from up to two random
     changes of the best partitions for each item, or ``n_perturbations`` of them. It uses as many threads as ``n_jobs``
     says (-1: one for each processor), which does not change the answer. Ctrl-C ends it with a warning and the best
     partition so far. `info` has the number of runs, their kinds, how many of them ended at the best loss, the scans and
-    the moves of each kind, the seconds, the loss of every run and the least loss so far.
+    the moves of each kind, the seconds, the loss of every run and the minimum loss so far.
 
     From 131,072 items on, or where the labels take more than the memory budget, the runs are on a sample of 65,536
     items and at most 1,024 draws (`info.sample`). The best of them is extended to all items, which move one by one, by
@@ -135,7 +135,7 @@ def consensus_partition(
     whole.
 
     "basic", "spectral", "kcc", "sdp", "impurity", "lange_buhmann", "cspa", "mcla", "hbgf" and "nmf" fit every number of
-    clusters up to 30. Where more are allowed, they fit 1 to 8 and a grid that grows by the root of 2, and halve the
+    clusters up to 30. If more are allowed, they fit 1 to 8 and a grid that grows by the root of 2, and halve the
     gaps beside the best number until these are at most a thirtieth of it, or 1. Beyond 30 clusters such a fit has fewer
     starts and iterations, in proportion. `info` lists the numbers as ``n_clusters_tried``.
 
@@ -146,11 +146,11 @@ def consensus_partition(
     search is repeated for Binder's loss, each time at the pair threshold that the best PEAR so far gives (Dinkelbach's
     method); `info` has the last threshold and, as ``expected_losses``, the value after each search.
 
-    The expected loss is recomputed from the labels, whatever the method reports. The least expected loss is what the
+    The expected loss is recomputed from the labels, whatever the method reports. The minimum expected loss is what the
     posterior and the loss make it: for very noisy draws VI's is one cluster.
 
     With Binder's loss, whatever its costs, and at most 5,000 items (as many as a memory budget of 4 GB has room for)
-    the answer comes with a lower bound of the least expected loss and the relative gap that leaves. The bound takes
+    the answer comes with a lower bound of the minimum expected loss and the relative gap that leaves. The bound takes
     no more work than a search, which must not have been stopped or have taken more than half of ``seconds``, and is
     reproducible; :func:`certify` raises it. With `n_clusters` or `max_clusters` it
     still bounds the expected loss of all partitions.

@@ -83,7 +83,7 @@ def sccc(
     ----------
     gap : int, optional
         Least number of draws in which the labels of two seeds differ. By default all of 1 to the number of draws are
-        tried, and the partition of least expected loss is kept; 0 is the same as 1.
+        tried, and the partition of minimum expected loss is kept; 0 is the same as 1.
     threshold : float in [0, 1), optional
         Largest similarity of two seeds, another way to say it: of m draws, the gap g is the threshold 1 - g / m.
 
@@ -94,7 +94,7 @@ def sccc(
     from all seeds so far in at least `gap` draws, until there are `n_clusters` or `max_clusters` of them. Then every
     other component joins the seed from which it differs in the fewest draws, the larger one of equals.
 
-    A gap with which there are fewer seeds than `n_clusters` is infeasible and skipped; one that was asked for gives
+    A gap with which there are fewer seeds than `n_clusters` is infeasible and skipped; one that was requested gives
     fewer clusters. For more clusters than components, single items leave theirs. `info` has the expected loss for each
     feasible gap, their mean and standard deviation, and the averaged Jaccard index between the partitions, which [1]_
     calls the method's stability. Without `n_clusters` the gap determines the number of clusters.

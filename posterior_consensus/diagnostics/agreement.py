@@ -116,7 +116,7 @@ def partition_variance(draws: PartitionDraws, pairs_together: npt.NDArray[np.flo
 
 
 def _not_rounding(variance: float, squares: npt.NDArray[np.float64]) -> float:
-    """A variance, or 0 where it is rounding only: it is a difference of sums."""
+    """A variance, or 0 if it is rounding only: it is a difference of sums."""
     return float(variance) if variance > 1e-12 * squares.max(initial=1.0) else 0.0
 
 
@@ -171,7 +171,7 @@ def gap_is_real(gap: Gap, n_items: int, n_chains: int) -> bool:
 
 
 def odd_chain(draws: PartitionDraws, gap: Gap, pairs_together: npt.NDArray[np.float64]) -> object | None:
-    """Name of the one chain without which all others agree; None where there is none or no gap is real.
+    """Name of the one chain without which all others agree; None if there is none or no gap is real.
 
     It is one of the gap's two chains: leaving out any other chain would not close the gap.
     """

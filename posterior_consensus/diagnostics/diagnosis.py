@@ -60,7 +60,7 @@ class Diagnosis(Stored):
     traces : xarray.DataArray of shape (summary, sample)
         The summaries of every draw, with coordinates ``chain``, ``draw`` and ``unit``.
     summaries : xarray.Dataset
-        ``mean``, ``mcse``, ``rhat`` (rank-normalised split R-hat), ``ess_bulk`` and ``ess_tail`` over the dimension
+        ``mean``, ``mcse``, ``rhat`` (rank-normalized split R-hat), ``ess_bulk`` and ``ess_tail`` over the dimension
         ``summary``. R-hat is infinite where chains that never move differ. It ignores weights; all else counts them.
     pairs : xarray.Dataset
         ``mean``, ``rhat``, ``ess_bulk`` and ``ess_tail`` of the co-clustering of a sample of pairs, over ``pair``, with
@@ -70,14 +70,14 @@ class Diagnosis(Stored):
     partition_ess : float
         Its effective sample size, from the distances between successive draws and Kish's effective number.
     gap : Gap
-        The pair whose probability of being together differs most between two chains: ``size``, ``mcse``, ``items``
+        The pair whose co-clustering probability differs most between two chains: ``size``, ``mcse``, ``items``
         (positions), ``chains`` and ``shares``.
     gap_items : tuple of str
         Names of the gap's items.
     n_compared : int
         Number of items whose pairs `pairs`, `partition_rhat`, `partition_ess` and `gap` are of: all, or 10,000.
     odd_chain : object or None
-        Name of the one chain that differs from all others while these agree; None where there is none.
+        Name of the one chain that differs from all others while these agree; None if there is none.
     items : xarray.DataArray of shape (n_items,), dtype int32
         Labels of the partition from which distances are taken.
     n_chains, n_draws : int
@@ -106,12 +106,12 @@ class Diagnosis(Stored):
 
     @property
     def worst_rhat(self) -> float:
-        """Largest R-hat of any summary and of the partition; NaN where there is none."""
+        """Largest R-hat of any summary and of the partition; NaN if there is none."""
         return _extreme(np.fmax, [*self.summaries["rhat"].values, self.partition_rhat])
 
     @property
     def least_ess(self) -> float:
-        """Smallest effective sample size, bulk or tail, of any summary and the partition; NaN where there is none."""
+        """Smallest effective sample size, bulk or tail, of any summary and the partition; NaN if there is none."""
         bulk, tail = self.summaries["ess_bulk"].values, self.summaries["ess_tail"].values
         return _extreme(np.fmin, [*bulk, *tail, self.partition_ess])
 
@@ -173,8 +173,8 @@ def diagnose(
     ----------
     draws : PartitionDraws or any posterior that :func:`summarize` takes
     partition : result object, DataArray or label vector of shape (n_items,), optional
-        Partition whose distance to every draw is followed, as a rule the consensus. By default a central draw: that of
-        least expected loss among 64.
+        Partition whose distance to every draw is followed, typically the consensus. By default a central draw: that of
+        minimum expected loss among 64.
     loss : str or PartitionLoss, optional
         The distance. By default the loss that `partition` was found under, if it is a result, else "vi".
     references : dict of str to partition, or sequence of partitions, optional

@@ -146,7 +146,7 @@ def near_independence(
     (tau + 1). Chains are thinned to every k-th draw, with k the first lag at which that is at most 0.01. Weights are
     ignored.
 
-    Where few items keep their cluster, draws match any reference better than they should, and look dependent: of draws
+    If few items keep their cluster, draws match any reference better than they should, and look dependent: of draws
     from the random perturbation model, the test rejected 5 in 100 at level 0.05 where half of the labels or fewer were
     random, 12 where 65% were and 40 where 80% were.
 

@@ -51,7 +51,7 @@ def size_traces(draws: PartitionDraws) -> dict[str, tuple[Floats, str]]:
 
 
 def central_draw(draws: PartitionDraws, loss: PartitionLoss) -> npt.NDArray[np.int32]:
-    """Labels of the draw of least expected loss among 64 evenly spaced ones, of many items judged by some of them."""
+    """Labels of the draw of minimum expected loss among 64 evenly spaced ones, of many items judged by some of them."""
     tried = np.unique(np.linspace(0, draws.n_draws - 1, _CENTERS).astype(np.intp))
     losses = draws.samples.mean(losses_of_draws(tried, draws.of_some_items()[1], loss))
     return draws.drawn.of_draws(tried[[losses.argmin()]])[0].astype(np.int32)
@@ -74,7 +74,7 @@ def still_chains(draws: PartitionDraws) -> tuple[bool, npt.NDArray[np.bool_]]:
         apart = _apart(drawn, rows, others)
         still = np.array([not part.any() for part in np.split(apart, ends)[:-1]])
         if some.n_items == draws.n_items or not still.any():
-            break  # chains that move do so among a few items, as a rule
+            break  # chains that move do so among a few items, typically
     return not apart.any(), still
 
 

@@ -147,7 +147,7 @@ def _disagreements(evidence: Evidence, names: tuple[str, str]) -> list[str]:
 
 
 def _extreme(values: dict[str, float], sign: float) -> tuple[str, float]:
-    """The largest value, or for sign -1 the smallest, and its name; NaN where there is none."""
+    """The largest value, or for sign -1 the smallest, and its name; NaN if there is none."""
     known = {name: value for name, value in values.items() if not np.isnan(value)}
     if not known:
         return "", np.nan

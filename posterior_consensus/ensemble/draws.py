@@ -111,7 +111,7 @@ class PartitionDraws(PairSource):
         return self.soft
 
     def marginal_losses(self, partitions: npt.NDArray[Any], loss: PartitionLoss) -> Floats | None:
-        """Losses of partitions (P, n) expected given each draw's parameters, (P, N); None where they are not known."""
+        """Losses of partitions (P, n) expected given each draw's parameters, (P, N); None if they are not known."""
         return None if self.soft is None else self.soft.losses(partitions, loss)
 
     def take(self, rows: npt.NDArray[np.intp]) -> Self:
@@ -145,7 +145,7 @@ class PartitionDraws(PairSource):
         Returns
         -------
         PartitionDraws
-            Chain after chain in the order that was asked for. Weights sum to 1 again, as by :meth:`take`.
+            Chain after chain in the order that was requested. Weights sum to 1 again, as by :meth:`take`.
 
         Raises
         ------
@@ -216,7 +216,7 @@ class PartitionDraws(PairSource):
         Parameters
         ----------
         partition : result object, DataArray or label vector of shape (n_items,)
-            As a rule the consensus.
+            Typically the consensus.
 
         Returns
         -------
@@ -432,7 +432,7 @@ def hard_draws(source: PairSource) -> PartitionDraws | None:
 
 
 def check_needs(source: PairSource, needs: Mapping[str, Need]) -> None:
-    """Refuse what needs draws where there are none; `needs` are named by what asks, as ``"loss 'vi'"``."""
+    """Refuse what needs draws if there are none; `needs` are named by what asks, as ``"loss 'vi'"``."""
     for what, need in needs.items():
         if need == "draws":
             draws_of(source, what)

@@ -54,7 +54,7 @@ class DrawnLabels(ABC):
 
     @property
     def place(self) -> str:
-        """Where they lie, for people, or nothing where that is memory."""
+        """Where they lie, for people, or nothing if that is memory."""
         return ""
 
     @property
@@ -63,7 +63,7 @@ class DrawnLabels(ABC):
         """Cluster (n_draws, n_items) of each item in each draw, from 0 in order of first appearance, in memory."""
 
     def held(self) -> npt.NDArray[Any] | None:
-        """The labels where they are in memory already, None where `values` would read them."""
+        """The labels if they are in memory already, None if `values` would read them."""
         return None
 
     @cached_property

@@ -128,7 +128,7 @@ def mean_loss(source: PairSource, partitions: npt.NDArray[Any], loss: Loss) -> F
 def least_loss(
     draws: PairSource, loss: Loss, blocks: Iterable[npt.NDArray[Any]]
 ) -> tuple[npt.NDArray[Any], list[float]]:
-    """The first partition of least expected loss among blocks of them (P, n), and all expected losses."""
+    """The first partition of minimum expected loss among blocks of them (P, n), and all expected losses."""
     best: npt.NDArray[Any] = np.empty(0, np.int32)
     least, losses = np.inf, []
     for block in blocks:

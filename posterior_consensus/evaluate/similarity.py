@@ -64,7 +64,7 @@ def posterior_similarity_matrix(
     Raises
     ------
     MemoryError
-        If what is asked for takes more than the memory budget, 4 GB or what the environment variable
+        If what is requested takes more than the memory budget, 4 GB or what the environment variable
         POSTERIOR_CONSENSUS_MEMORY says.
     ValueError
         If more than one of `items`, `nearest` and `above` is given, one of them is out of its range, and as
@@ -223,7 +223,7 @@ def mean_similarities(
 def own_and_nearest(source: PairSource, labels: npt.NDArray[Any]) -> tuple[Floats, npt.NDArray[np.int32], Floats]:
     """Mean similarity (n,) of every item to the others of its cluster, the nearest other cluster, and that to it.
 
-    NaN for an item alone, and -1 and NaN where there is no other cluster.
+    NaN for an item alone, and -1 and NaN if there is no other cluster.
     """
     n_clusters = int(labels.max()) + 1
     if (draws := hard_draws(source)) is not None and n_clusters > 1:

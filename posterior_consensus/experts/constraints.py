@@ -159,7 +159,7 @@ class Constraints(display.Shown):
 
 
 def names_coordinate(names: tuple[Hashable, ...]) -> list[Hashable]:
-    """Names as a coordinate: as they are where they are of one kind, else as text."""
+    """Names as a coordinate: as they are if they are of one kind, else as text."""
     kinds = {type(name) for name in names}
     return list(names) if len(kinds) == 1 and kinds <= {str, int, float, bool} else [str(name) for name in names]
 

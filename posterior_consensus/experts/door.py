@@ -233,7 +233,7 @@ def _as_one_draw(source: Any, items: Items | None) -> Any:
 
 
 def _pairs(n_items: int, number: int, rng: np.random.Generator) -> tuple[Positions, Positions]:
-    """Different pairs at random, the smaller position first; all if they are no more than asked for."""
+    """Different pairs at random, the smaller position first; all if they are no more than requested."""
     total = n_items * (n_items - 1) // 2
     keys: npt.NDArray[np.intp] = np.sort(rng.choice(total, min(number, total), replace=False, shuffle=False))
     # Key k is in the row of the larger item j with j (j - 1) / 2 <= k.

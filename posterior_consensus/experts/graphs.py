@@ -51,7 +51,7 @@ def meta_clustering(
     Notes
     -----
     The similarity of two experts is the Rand index of their statements, the share of the pairs about which both speak
-    on which they agree, 0 where there are none [1]_. Groups come from spectral clustering of this graph, and their
+    on which they agree, 0 if there are none [1]_. Groups come from spectral clustering of this graph, and their
     number from its eigenvalues [2]_, as in the comparison of [3]_. Experts who speak about few common pairs are hardly
     told apart.
 
@@ -89,7 +89,7 @@ def expert_similarity(said: Constraints) -> Floats:
 
 
 def _eigengap(similarity: Floats) -> int:
-    """Number of leading eigenvalues of the normalised graph before the largest gap; all alike are one group."""
+    """Number of leading eigenvalues of the normalized graph before the largest gap; all alike are one group."""
     weights = similarity.copy()
     np.fill_diagonal(weights, 0.0)
     roots = np.sqrt(np.maximum(weights.sum(axis=1), np.finfo(float).tiny))
@@ -123,7 +123,7 @@ def normalised_cut(
 
     Notes
     -----
-    Cluster-based similarity partitioning [1]_, with a normalised cut by eigenvectors in the place of a balanced one by
+    Cluster-based similarity partitioning [1]_, with a normalized cut by eigenvectors in the place of a balanced one by
     a graph partitioner. It tells neither views nor reliabilities apart, and needs many statements.
 
     References

@@ -15,7 +15,7 @@ from posterior_consensus.experts.memberships import Floats, Memberships
 
 _ROUNDS = 200
 _SETTLED = 1e-6  # relative rise of the bound at which a run ends
-_MOVED = 0.01  # change of an expert's probability of a view, after which views are looked for far away
+_MOVED = 0.01  # change of an expert's probability of a view, after which views are searched for far away
 _INNER = 50  # rounds of the closed forms, at most, between two climbs
 
 
@@ -169,7 +169,7 @@ class Inference:
         return [csr_array((weights[self._pair_of_entry], indices, indptr), shape=shape) for weights in by_view]
 
     def _climb(self, fit: Fit, rng: np.random.Generator, far: bool) -> None:
-        """Raise the terms of each view, also from far away if that is asked for."""
+        """Raise the terms of each view, also from far away if that is requested."""
         for view, links in enumerate(self.links(fit)):
             found = self._memberships.climbed(fit.parameters[view], links)
             other = self._memberships.proposed(links, rng) if far else None

@@ -74,7 +74,7 @@ class FeatureMemberships:
     Parameters
     ----------
     features : float array of shape (n, D)
-        Standardised.
+        Standardized.
     n_clusters : int
     """
 

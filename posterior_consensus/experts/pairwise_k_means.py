@@ -75,7 +75,7 @@ def mpck_means(
 
     Notes
     -----
-    With a weight a_f for each feature and d(x, y) = sum_f a_f (x_f - y_f)^2 minimises, in turn over items, centres and
+    With a weight a_f for each feature and d(x, y) = sum_f a_f (x_f - y_f)^2 minimizes, in turn over items, centres and
     weights [1]_,
 
         sum_i d(x_i, centre) - n sum_f log a_f + penalty (sum d(x_i, x_j) + sum (d(low, high) - d(x_i, x_j))),
@@ -84,7 +84,7 @@ def mpck_means(
     be; low and high are the ends of the features' ranges, for the greatest distance. A pair must be together if more
     than half of its statements say so.
     The first centres are those of neighbourhoods, sets of items that must-links connect: the largest, and those far
-    from the ones taken and large. Where there are too few, the others are near the centre of all items.
+    from the ones taken and large. If there are too few, the others are near the centre of all items.
 
     References
     ----------
@@ -123,7 +123,7 @@ def neighbourhoods(
 
 
 class PairwiseKMeans:
-    """The objective of penalised k-means, and runs that lower it.
+    """The objective of penalized k-means, and runs that lower it.
 
     Parameters
     ----------

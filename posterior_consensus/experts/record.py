@@ -38,7 +38,7 @@ class ExpertViews(Stored):
     labels : xarray.DataArray of shape (view, n_items), dtype int32
         Most probable cluster of each item in each view, numbered by first appearance.
     memberships : xarray.DataArray of shape (view, n_items, cluster)
-        Probability of each cluster, at the posterior means of the coefficients where there are features.
+        Probability of each cluster, at the posterior means of the coefficients if there are features.
     view_probability : xarray.DataArray of shape (expert, view)
         Probability that an expert has a view; what lacks to 1 is with views that are nobody's most probable one.
     reliability : xarray.DataArray of shape (expert, measure, parameter)
@@ -51,7 +51,7 @@ class ExpertViews(Stored):
     start_bounds : xarray.DataArray of shape (start,)
         The bound that each start ends at.
     coefficients : xarray.Dataset or None
-        ``mean`` and ``sd`` (view, feature, cluster) of the features' coefficients, standardised with ``centre`` and
+        ``mean`` and ``sd`` (view, feature, cluster) of the features' coefficients, standardized with ``centre`` and
         ``scale`` (feature,), and ``intercept`` (view, cluster). None without features.
     """
 

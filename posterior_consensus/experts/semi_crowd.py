@@ -41,7 +41,7 @@ def semi_crowd(
     certain : (float, float)
         Pairs whose mean statement lies between the two are left out.
     ridge : float
-        Above 0; added to the covariance of the standardised features.
+        Above 0; added to the covariance of the standardized features.
     random_seed : int, Generator, SeedSequence or None
     progressbar : bool
         Whether to show progress where the work takes more than a second.
@@ -58,7 +58,7 @@ def semi_crowd(
     Notes
     -----
     Semi-crowdsourced clustering [1]_. The mean statements of certain pairs become 0 or 1. The matrix of the items in
-    such pairs is completed to one of low rank, F, from which a few entries may differ. With X the standardised features
+    such pairs is completed to one of low rank, F, from which a few entries may differ. With X the standardized features
     of these n items and C = X'X / n + ridge I, the metric is the positive part of C^-1 X' F X C^-1 / n^2.
 
     References
@@ -119,7 +119,7 @@ def complete_matrix(known: Floats, seen: npt.NDArray[np.bool_], sparsity: float 
 
     Notes
     -----
-    Minimises the trace norm of F plus the price times the sum of absolute errors E, where F + E is what is known, by
+    Minimizes the trace norm of F plus the price times the sum of absolute errors E, where F + E is what is known, by
     the method of multipliers [1]_.
 
     References

@@ -37,7 +37,7 @@ def expert_views(
     constraints : Constraints or anything :func:`as_constraints` takes
         Must-link and cannot-link constraints.
     features : array_like, DataFrame or DataArray of shape (n_items, D), optional
-        Features of the items, which are standardised. Without them the memberships are free, and items that no
+        Features of the items, which are standardized. Without them the memberships are free, and items that no
         statement names are in no cluster more than another.
     n_clusters : int
         Most clusters of a view. More than are needed stay empty.
@@ -46,7 +46,7 @@ def expert_views(
     n_starts : int
         Number of random starts; the one with the largest bound is kept.
     random_seed : int, Generator, SeedSequence or None
-        The same seed gives the same answer, for any number of threads.
+        The same seed gives the same result, for any number of threads.
     progressbar : bool
         Whether to show progress where the work takes more than a second.
 

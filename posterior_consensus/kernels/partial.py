@@ -157,7 +157,7 @@ def _add(bits, state, item, k):
 def _best_place(agree, apart, tables, used, n_used, item, weight, hint, floor):
     """The weight of the draws that still agree with an item in the cluster that suits it best, and that cluster.
 
-    A cluster of its own is -1. The cluster `hint` is looked at first. Where no weight above `floor` is left, a bound of
+    A cluster of its own is -1. The cluster `hint` is considered first. If no weight above `floor` is left, a bound of
     it will do.
     """
     most, place, left = np.int64(-1), np.int64(-1), weight

@@ -37,7 +37,7 @@ def binder(a: float | None = None, *, tau: float | None = None) -> PartitionLoss
         Cost of separating a pair that the draw has together; 2 - a is that of joining a pair that the draw has apart.
         By default 1.
     tau : float in (0, 1), optional
-        The pair threshold, another way to say a = 2 (1 - tau): the least expected loss joins a pair alone where its
+        The pair threshold, another way to say a = 2 (1 - tau): the minimum expected loss joins a pair alone where its
         similarity exceeds tau. The default a = 1 is tau = 1/2. :func:`pair_threshold` finds a tau that suits the draws.
 
     Returns

@@ -44,7 +44,7 @@ def plot_dendrogram(
     Notes
     -----
     The leaves are the clusters of the partition, at its expected loss. Clusters that meet far down are nearly one to
-    the posterior; a long branch is a cluster that no other is like. Where a merge lowers the loss, its bar is below the
+    the posterior; a long branch is a cluster that no other is like. If a merge lowers the loss, its bar is below the
     one before, and branches cross it.
 
     Examples

@@ -51,7 +51,7 @@ def plot_draws_map(
     ----------
     draws : PartitionDraws or any posterior that :func:`summarize` takes
     partition : result object, DataArray or label vector of shape (n_items,), optional
-        As a rule the consensus. By default the center of `ball`, if there is one.
+        Typically the consensus. By default the center of `ball`, if there is one.
     ball : CredibleBall, optional
         Its bounds are marked, and the draws outside of it are hollow. Distances are then in its metric, else in
         variation of information.
@@ -80,7 +80,7 @@ def plot_draws_map(
     Classical scaling (Torgerson): the two leading eigenvectors of -J D^2 J / 2, with D the distances of the draws shown
     and J the centring matrix. The estimate and the bounds are placed among the draws by Gower's formula [1]_, so that
     they do not change the map. The axes' labels tell the share of the sum of positive eigenvalues; where both
-    together have less than half, a title says that draws far apart can fall together. Equal partitions always do.
+    together have less than half, a title says that distant draws can coincide. Equal partitions always do.
     Of more than 10,000 items the distances are of so many, chosen at random, and the second axis says so.
 
     References

@@ -39,7 +39,7 @@ def plot_items_map(
     ----------
     draws : PairSimilarity, PartitionDraws or any posterior that :func:`summarize` takes
     partition : result object, DataArray or label vector of shape (n_items,)
-        As a rule the consensus.
+        Typically the consensus.
     center : bool
         As :func:`item_embedding` has it: True for classical scaling, False for the singular value decomposition as it
         is, in which an item that is with few others lies near the origin.
@@ -66,7 +66,7 @@ def plot_items_map(
     Notes
     -----
     The squared distance of two items, over all axes, is 2 (1 - PSM_ij); the map has the two axes of most variation, and
-    their labels tell how much. Where both together have less than half, a title says that items far apart can fall
+    their labels tell how much. If both together have less than half, a title says that dissimilar items can fall
     together. Items that are always together are one point, the larger the more there are. The exemplar of a cluster is
     the item of greatest mean similarity to the rest of it; names are written as far as there is room, those of large
     clusters first.

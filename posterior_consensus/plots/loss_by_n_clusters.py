@@ -26,7 +26,7 @@ def plot_loss_by_n_clusters(
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     axes : array of matplotlib.axes.Axes, optional
-        Two, for the losses and for the probabilities; one for the losses alone where there are no draws.
+        Two, for the losses and for the probabilities; one for the losses alone if there are no draws.
 
     Returns
     -------
@@ -41,7 +41,7 @@ def plot_loss_by_n_clusters(
 
     Notes
     -----
-    Error bars reach two Monte Carlo standard errors of the difference to the least loss to either side. That is what
+    Error bars reach two Monte Carlo standard errors of the difference to the minimum loss to either side. That is what
     two points of the curve are to be compared by: the errors of the losses themselves are larger, and nearly the same
     for all numbers.
 

@@ -41,7 +41,7 @@ def plot_n_clusters(
 
     Notes
     -----
-    Where all draws have the same number, as in a model that fixes it, the title says so, and chains have no points.
+    If all draws have the same number, as in a model that fixes it, the title says so, and chains have no points.
 
     Examples
     --------

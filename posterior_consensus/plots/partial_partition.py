@@ -1,4 +1,4 @@
-"""How many items are sure, against how sure, as a picture."""
+"""Plot the posterior probability of partial partitions against the number of assigned items."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def plot_partial_partition(
 
     Notes
     -----
-    The filled area, as a share of the axes, is `partial.area`. The dashed line is at the probability asked for, the
-    point at the answer. The nearer the curve stays to the top, the surer the posterior is of its partition.
+    The filled area, as a share of the axes, is `partial.area`. The dashed line is at the probability requested, the
+    point at the result. The nearer the curve stays to the top, the more concentrated the posterior is.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def plot_partial_partition(
     >>> draws = [[0, 0, 1, 1, 0]] * 5 + [[0, 0, 1, 1, 1]] * 4 + [[0, 1, 1, 1, 1]]
     >>> ax = pc.plot_partial_partition(pc.partial_partition(draws, 0.9, random_seed=1))
     >>> ax.get_xlabel()
-    'sure items, of 5'
+    'assigned items, of 5'
     """
     if not isinstance(partial, PartialPartition):
         raise TypeError(f"`partial` must be what partial_partition() returns; got {type(partial).__name__}.")

@@ -39,7 +39,7 @@ def plot_posterior_comparison(
     comparison : PosteriorComparison
         What :func:`compare_posteriors` gives.
     partition : result object, DataArray or label vector of shape (n_items,), optional
-        Orders the items, as a rule the consensus of one of the two; its clusters, up to 30, are parted by lines.
+        Orders the items, typically the consensus of one of the two; its clusters, up to 30, are parted by lines.
         Without it items are ordered by average linkage of the mean of the two matrices.
     n_items : int
         Number of items to name.

@@ -39,7 +39,7 @@ def plot_cluster_profiles(
     data : array_like, Series, DataFrame or DataArray of shape (n_items,) or (n_items, n_features)
         Numbers, NaN where missing. A DataFrame has a row for each item; a DataArray may have the items second.
     partition : result object, DataArray or label vector of shape (n_items,)
-        As a rule the consensus.
+        Typically the consensus.
     cmap : str or matplotlib.colors.Colormap
         Colours of the means of several features, from two standard deviations below the mean to two above.
     figsize : (float, float), optional

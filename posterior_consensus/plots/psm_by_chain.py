@@ -34,7 +34,7 @@ def plot_psm_by_chain(
     ----------
     draws : PartitionDraws or any posterior that :func:`summarize` takes
     partition : result object, DataArray or label vector of shape (n_items,), optional
-        Orders the items, as a rule the consensus; its clusters, up to 30, are parted by lines. Without it items are
+        Orders the items, typically the consensus; its clusters, up to 30, are parted by lines. Without it items are
         ordered by average linkage of the matrix over all chains.
     cmap : str or matplotlib.colors.Colormap
         Colours of the probabilities from 0 to 1.

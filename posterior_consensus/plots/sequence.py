@@ -45,7 +45,7 @@ def plot_sequence(
     Notes
     -----
     The upper panel is Figure 5 of Zhou, Dudeja and Amini (2023), Statistical guarantees for consensus clustering, ICLR,
-    for one minus the normalised mutual information (``loss="nmi"``).
+    for one minus the normalized mutual information (``loss="nmi"``).
 
     Examples
     --------

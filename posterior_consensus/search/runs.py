@@ -213,7 +213,7 @@ class Runs:
 
     @property
     def _for_little(self) -> float:
-        """How much work of a search nobody minds: much where there are few labels."""
+        """How much work of a search nobody minds: much if there are few labels."""
         return self._form.work_for_little * max(0.0, 1 - self._n_labels / _LABELS)
 
     @property
@@ -234,7 +234,7 @@ class Runs:
     def restart(self, rng: np.random.Generator, number: int | None) -> None:
         """Change the best partitions at random and search from there, so many times or as long as that takes little.
 
-        Where the loss is a sum over clusters, the best is then put together block by block.
+        If the loss is a sum over clusters, the best is then put together block by block.
         """
         before, began = self.best.value, self.work
         most = _RESTARTS_AN_ITEM * self._source.n_items if number is None else number
@@ -311,12 +311,12 @@ class Runs:
 
     @property
     def n_at_best(self) -> int:
-        """How many runs reached the least loss."""
+        """How many runs reached the minimum loss."""
         return len(self._at_best())
 
     @property
     def n_in_vain(self) -> int:
-        """How many runs came after the first that reached the least loss."""
+        """How many runs came after the first that reached the minimum loss."""
         return len(self.values) - 1 - self._at_best()[0]
 
     def _at_best(self) -> list[int]:

@@ -97,7 +97,7 @@ def bayes_error(n_clusters: int, noise: float, *, n_draws: int) -> float:
 
     Notes
     -----
-    The test takes the cluster of the two that more draws name, and either where they are equal. Of the N draws,
+    The test takes the cluster of the two that more draws name, and either if they are equal. Of the N draws,
     M ~ Bin(N, r) name one of the two, r = 1 - p + 2q, and of these B ~ Bin(M, q/r) the wrong one:
     P_N = E[P(B > M/2) + P(B = M/2)/2]. Figure 1 of Zhou, Dudeja and Amini (ICLR 2023) has -log(P_N)/N.
 

@@ -190,7 +190,7 @@ class PartitionAccumulator:
             self._write(chain, 1)
 
     def close(self) -> None:
-        """Write the rest and let go of the store; the draws can still be asked for."""
+        """Write the rest and let go of the store; the draws can still be requested."""
         if self._is_open:
             try:
                 self.flush()

@@ -46,7 +46,7 @@ def as_source(data: Any, needs: Mapping[str, Need] | None = None) -> PairSource:
     data : PairSimilarity, PartitionDraws or what as_partition_draws() or as_allocation_probabilities() takes
         If a posterior has allocation probabilities, and labels sampled from them, the probabilities are used.
     needs : mapping of str to {"pairs", "draws"}, optional
-        What is asked for, by what asks for it, such as ``{"loss 'vi'": "draws"}``.
+        What is requested, by what asks for it, such as ``{"loss 'vi'": "draws"}``.
 
     Raises
     ------

@@ -130,7 +130,7 @@ def _warn_of_items_as_rows(items: pd.DataFrame, name: str) -> None:
 
 
 def _counted(names: pd.Index) -> str | None:
-    """What successive numbers follow in all names; None where they are no such names."""
+    """What successive numbers follow in all names; None if they are no such names."""
     found = [one for one in (re.fullmatch(r"(.*?)(\d+)", str(name)) for name in names) if one]
     if len(found) < len(names) or len({one[1] for one in found}) != 1:
         return None
@@ -153,7 +153,7 @@ def _refuse_repeated(items: pd.DataFrame, ids: Sequence[Hashable], name: str) ->
             )
     raise ValueError(
         f"`data` must have each draw of a chain once; {ids[-1]!r} of {name} repeats "
-        f"{items.index[items.index.duplicated()][0][1]}. Where there are several chains, add a column 'chain'."
+        f"{items.index[items.index.duplicated()][0][1]}. If there are several chains, add a column 'chain'."
     )
 
 

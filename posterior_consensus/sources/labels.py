@@ -52,7 +52,7 @@ def as_partition_draws(
     group : str
         Group of an InferenceData, DataTree or file; tables and arrays have none.
     sample_dims : str or sequence of str
-        Dimensions that run over draws. Where neither "chain" nor "draw" is there, ``"sample"``, as ``az.extract`` makes
+        Dimensions that run over draws. If neither "chain" nor "draw" is there, ``"sample"``, as ``az.extract`` makes
         it, is taken.
     item_dim : str, optional
         Dimension that runs over items; by default the one that is left.

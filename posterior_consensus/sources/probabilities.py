@@ -45,14 +45,14 @@ def as_allocation_probabilities(
         is or as logarithms) or has one of the usual names.
     log : bool, optional
         Whether the values are logarithms. By default they are where one is negative or where they sum to one as
-        logarithms. Neither probabilities nor logarithms need be normalised.
+        logarithms. Neither probabilities nor logarithms need be normalized.
     group : str
         Group of an InferenceData, DataTree or file.
     sample_dims : str or sequence of str
         Dimensions that run over draws.
     item_dim, component_dim : str, optional
         Dimensions that run over items and components. By default the components are along the dimension over which the
-        values are normalised, or the last one.
+        values are normalized, or the last one.
     weights : array_like, optional
         Weight of each draw, as for :func:`as_partition_draws`.
     random_seed : int, Generator, SeedSequence or None

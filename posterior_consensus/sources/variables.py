@@ -66,7 +66,7 @@ def probability_array(
 ) -> tuple[xr.DataArray, tuple[str, ...], tuple[str, str]]:
     """Find allocation probabilities in `data`; return them with their sample dimensions, item and component dimension.
 
-    Where neither is named, the components are along the dimension over which the values sum to one, else the last one.
+    If neither is named, the components are along the dimension over which the values sum to one, else the last one.
     """
     dims = dim_names(sample_dims)
     _check_name("item_dim", item_dim)
@@ -93,7 +93,7 @@ def probability_array(
 
 
 def sums_to_one(values: xr.DataArray, dim: str) -> bool:
-    """Whether probabilities, or their logarithms, are normalised over a dimension."""
+    """Whether probabilities, or their logarithms, are normalized over a dimension."""
     axis = values.dims.index(dim)
     with np.errstate(over="ignore"):
         forms = [np.exp(values.values)] if bool((values < 0).any()) else [values.values, np.exp(values.values)]
@@ -122,7 +122,7 @@ def _read(data: Any, *where: Any) -> xr.DataArray:
 
 
 def client_of(variable: xr.DataArray) -> Any:
-    """The client whose workers take a variable that is a dask array; None where it is read here."""
+    """The client whose workers take a variable that is a dask array; None if it is read here."""
     return None if variable.chunks is None else client_for(variable.size)
 
 
@@ -198,7 +198,7 @@ def _labels_in(dataset: xr.Dataset, dims: tuple[str, ...], rest: tuple[str | Non
         f"`data` has no label variable (integers over `sample_dims` {dims} and one dimension more"
         f"{'' if rest[0] is None else f', `item_dim` {rest[0]!r}'}; present: {_shapes(dataset)}."
         f"{hint_at_dims(dataset.data_vars.values(), dims, rest)} "
-        "A marginalised mixture has none: use allocation_probabilities(model, idata) or summarize(idata, model=model). "
+        "A marginalized mixture has none: use allocation_probabilities(model, idata) or summarize(idata, model=model). "
         "Else store the logarithms of the allocation probabilities, as a Deterministic or a generated quantity, and "
         "take them by as_allocation_probabilities(idata)."
     )
@@ -253,7 +253,7 @@ def _probabilities_in(dataset: xr.Dataset, dims: tuple[str, ...], rest: tuple[st
         )
     raise ValueError(
         f"`data` holds no allocation probabilities, floats over `sample_dims` {dims}, items and components that sum to "
-        f"one over the components as they are or as logarithms; present: {_shapes(dataset)}. Name unnormalised ones by "
+        f"one over the components as they are or as logarithms; present: {_shapes(dataset)}. Name unnormalized ones by "
         "`var_name`."
     )
 
@@ -261,7 +261,7 @@ def _probabilities_in(dataset: xr.Dataset, dims: tuple[str, ...], rest: tuple[st
 def probability_candidates(
     dataset: xr.Dataset, dims: tuple[str, ...], rest: tuple[str | None, ...] = (None, None)
 ) -> list[xr.DataArray]:
-    """Variables that can be allocation probabilities: of a name usual for them, or normalised and no parameters.
+    """Variables that can be allocation probabilities: of a name usual for them, or normalized and no parameters.
 
     Square ones are transition matrices, and where a parameter runs over what would be the items, these are components:
     topics, say, with their words.

@@ -261,7 +261,7 @@ def _in_ball(summary: SummaryRecord) -> str:
 def _expected(best: ConsensusPartition) -> str:
     """The expected loss, which the sentences on optimality and on its error refer to."""
     value = display.quantity(best.expected_loss, best.loss.unit, 3)
-    return f"The posterior expected {best.loss.name} of this partition is {value}."
+    return f"The posterior expected {_NAMES.get(best.loss.name, best.loss.name)} of this partition is {value}."
 
 
 def _rough(best: ConsensusPartition) -> list[str]:
@@ -366,7 +366,7 @@ def _optimality(summary: SummaryRecord) -> str:
         return "proven, no partition has a smaller expected loss"
     if gap > _LOOSE:
         longer = ", `certify` can give a better bound" if _can_certify(summary) else ""
-        return "; ".join(filter(None, [agreement, f"optimality not proven{longer}"]))
+        return "; ".join(filter(None, [agreement, f"not proven optimal{longer}"]))
     words = f"no partition's expected loss is more than {_at_most(gap)} smaller"
     return "; ".join(filter(None, [words, agreement]))
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 WAYS_OUT = (
     "Either store the logarithms of the allocation probabilities in the model, as a pm.Deterministic 'log_prob_z' over "
     "items and components, and use as_allocation_probabilities; or write the labels as a pm.Categorical, or recover "
-    "those that pymc-extras has marginalised, and use as_partition_draws."
+    "those that pymc-extras has marginalized, and use as_partition_draws."
 )
 
 
@@ -28,7 +28,7 @@ def ancestors(variables: Iterable[Any], blockers: Iterable[Any] = ()) -> Iterato
 
 
 def find_mixture(model: Any, var_name: str | None) -> Any:
-    """Return the random variable of the mixture that is asked for, or of the only one.
+    """Return the random variable of the mixture that is requested, or of the only one.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def _nothing(model: Any, found: dict[str, Any]) -> str:
     labels = [rv.name for rv in model.free_RVs if isinstance(rv.owner.op, CategoricalRV)]
     if labels:
         return (
-            f"{why}; it has explicit labels, {listing(labels)}. Where the posterior holds them, it needs no model: "
+            f"{why}; it has explicit labels, {listing(labels)}. If the posterior holds them, it needs no model: "
             f"use as_partition_draws. Else: {WAYS_OUT[0].lower()}{WAYS_OUT[1:]}"
         )
     if model.potentials:
@@ -159,7 +159,7 @@ def python_mode() -> Any:
 
 
 def dims_of(model: Any, name: str) -> tuple[str, ...]:
-    """Named dimensions of a variable, () where it has none."""
+    """Named dimensions of a variable, () if it has none."""
     return tuple(str(dim) for dim in model.named_vars_to_dims.get(name, ()) or ())
 
 
