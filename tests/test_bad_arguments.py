@@ -145,7 +145,7 @@ DOOR = {
         ("draw", ValueError, "must name a variable"),
         (["z"], TypeError, "must be a name; got ['z']"),
     ],
-    "item_dim": [("x", ValueError, "beside ('chain', 'draw'); got 'x'"), ("draw", ValueError, "got 'draw'")],
+    "item_dim": [("x", ValueError, "other than ('chain', 'draw'); got 'x'"), ("draw", ValueError, "got 'draw'")],
     "sample_dims": [
         (("chain", "x"), ValueError, "got ('chain', 'x'), present: ('chain', 'draw', 'obs')"),
         (("chain", "chain"), ValueError, "each once; got ('chain', 'chain')"),

@@ -32,7 +32,7 @@ from posterior_consensus.sources.door import as_draws, as_source
 Floats = npt.NDArray[np.float64]
 
 _PRICES = (0.0, 0.05, 0.1, 0.15, 0.2, EARLY, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5, 2.0)
-_ROUNDS = 100  # at a price; each lowers the objective, so that there are few
+_ROUNDS = 100  # at a penalty weight; each lowers the objective, so that there are few
 _STARTS = 2  # random ones of a search that also starts from all estimates there are
 _SAME = 1e-10  # relative difference below which two losses are the same
 
@@ -74,8 +74,8 @@ def agreement_path(
     Raises
     ------
     ValueError
-        If there are fewer than two chains with weight, the analyses are not of the same items, a price is negative or
-        not finite, the loss is not symmetric, or draws are invalid as :func:`as_partition_draws` says.
+        If there are fewer than two chains with weight, the analyses are not of the same items, a penalty weight is
+        negative or not finite, the loss is not symmetric, or draws are invalid as :func:`as_partition_draws` says.
 
     See Also
     --------
@@ -89,17 +89,17 @@ def agreement_path(
 
         sum_i E_i L(x_i, z) + lambda / (m - 1) sum_{i < j} L(x_i, x_j),
 
-    the price lambda times the mean loss against another chain's estimate being added to each one's own expected loss.
-    It is the clustering agreement process [1]_ with a posterior expected loss in place of its mutual information. With
-    all other estimates fixed, x_i is the consensus of the chain's own draws, of weight 1 in all, and of the m - 1 other
-    estimates, of weight lambda in all. At each price chain after chain takes a better estimate if a search finds one,
-    so that the sum never rises, until none does. A price starts from the estimates at the one before. `objective` is
-    the sum divided by m.
+    the penalty weight lambda times the mean loss against another chain's estimate being added to each one's own
+    expected loss. It is the clustering agreement process [1]_ with a posterior expected loss in place of its mutual
+    information. With all other estimates fixed, x_i is the consensus of the chain's own draws, of weight 1 in all, and
+    of the m - 1 other estimates, of weight lambda in all. At each penalty weight chain after chain takes a better
+    estimate if a search finds one, so that the sum never rises, until none does. Each search starts from the estimates
+    at the penalty weight before. `objective` is the sum divided by m.
 
-    Without a price each estimate is its chain's consensus. Differences that come from the noise of few draws and of
-    searches vanish at a small price: removing them costs next to nothing. Chains in modes of their own stay in them
-    until the price is so high that other chains' estimates outweigh their own draws. The process goes by single
-    chains: their estimates can stay different although all would gain if all moved at once.
+    Without a penalty each estimate is its chain's consensus. Differences that come from the noise of few draws and of
+    searches vanish under a small penalty: removing them costs next to nothing. Chains in modes of their own stay in
+    them until the penalty weight is so high that other chains' estimates outweigh their own draws. The process goes by
+    single chains: their estimates can stay different although all would gain if all moved at once.
 
     References
     ----------
@@ -146,7 +146,7 @@ def agreement_path(
     for price in track(along, "Agreement path", progressbar=progressbar):
         if not estimates:
             estimates = [chain.alone(rng, n_starts) for chain in chains]
-        elif any(not np.array_equal(one, estimates[0]) for one in estimates[1:]):  # equal ones stay at a higher price
+        elif any(not np.array_equal(one, estimates[0]) for one in estimates[1:]):  # equal ones stay equal
             _settle(chains, estimates, price, rng)
         found.append(np.stack(estimates))
     return _record(chains, np.stack(found), along, given, record)

@@ -1,4 +1,4 @@
-"""The result of agreement_path(): estimates by chain along the price of disagreement, and what the path says."""
+"""The result of agreement_path(): estimates by chain along the penalty weight on disagreement, and a verdict."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from posterior_consensus.results.storage import Stored
 Floats = npt.NDArray[np.float64]
 Status = Literal["agreement", "search noise", "different modes"]
 
-EARLY = 0.25  # price at which search noise is gone by more than half
+EARLY = 0.25  # penalty weight at which search noise is gone by more than half
 _NEAR = 0.1  # Jaccard distance of two estimates that agree
-_HALF = 0.5  # share of the distance without a price that is left where it was noise
+_HALF = 0.5  # share of the distance without a penalty that is left where it was noise
 _OF_PRICE = ("averaged_jaccard", "expected_loss", "disagreement", "objective")
 _OF_CHAIN = ("own_loss", "own_mcse")
 _AXES = {"price": "agreement_price", "chain": "agreement_chain"}  # where they are stored
@@ -39,7 +39,7 @@ class AgreementPath(Stored):
     Attributes
     ----------
     labels : xarray.DataArray of shape (price, chain, n_items), dtype int32
-        Each chain's estimate at each price.
+        Each chain's estimate at each penalty weight.
     table : xarray.Dataset
         Over ``price``: ``averaged_jaccard`` between the chains' estimates; ``expected_loss``, the mean of what each
         loses over its own chain's draws; ``disagreement``, the mean loss between two estimates; and the ``objective``.
@@ -66,17 +66,17 @@ class AgreementPath(Stored):
 
     @cached_property
     def _early(self) -> tuple[Floats, Floats]:
-        """Jaccard distances between the estimates without a price and at the early one."""
+        """Jaccard distances between the estimates without a penalty and at the early one."""
         prices = self.labels["price"].values
         at = int(np.flatnonzero(prices == EARLY)[0])
         return losses_between(self.labels.values[0], jaccard()), losses_between(self.labels.values[at], jaccard())
 
     @property
     def groups(self) -> list[list[Hashable]]:
-        """Names of the chains that come together at the price 0.25, the largest group first.
+        """Names of the chains whose estimates merge at the penalty weight 0.25, the largest group first.
 
-        Two chains do where the Jaccard distance of their estimates is then at most half of that without a price, or at
-        most 0.1; a group is connected by such pairs.
+        Two chains do where the Jaccard distance of their estimates is then at most half of that without a penalty, or
+        at most 0.1; a group is connected by such pairs.
         """
         alone, early = self._early
         _, group = connected_components(early <= np.maximum(_NEAR, _HALF * alone), directed=False)
@@ -120,7 +120,7 @@ class AgreementPath(Stored):
         )
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for each price."""
+        """A row for each penalty weight."""
         return self.table[list(_OF_PRICE)].to_dataframe()
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:

@@ -184,8 +184,8 @@ def compare_posteriors(
     and a draw of the other, over all ways to draw them together. Of m draws of each it is the least mean loss of a
     one-to-one matching, found exactly. It is above 0 also for two samples of one posterior, so that ``by_chance`` has
     the mean of the distances between halves, of m draws each too. What it exceeds that by is the evidence that the
-    posteriors differ. Halves that lie far apart tell that chains disagree. The standard error is that of the mean
-    potentials of the dual problem [1]_; it holds where the two posteriors differ.
+    posteriors differ. A large distance between halves shows that chains disagree. The standard error is that of the
+    mean potentials of the dual problem [1]_; it holds where the two posteriors differ.
 
     The similarity matrices differ by D_ij, with the standard error s_ij from batches of the draws, as
     :func:`diagnostics.similarity_mcse` has them. By chance alone, abs(D_ij) has the mean sqrt(2 / pi) s_ij. The errors
@@ -328,7 +328,7 @@ def _similarities(a: PartitionDraws, b: PartitionDraws, order: Rows) -> _Pairs:
     difference, n = both[1] - both[0], a.n_items
     others = max(1, n - 1)
     errors = np.hypot(similarity_errors(a), similarity_errors(b)[np.ix_(order, order)])
-    with np.errstate(divide="ignore", invalid="ignore"):  # a pair that is together always or never
+    with np.errstate(divide="ignore", invalid="ignore"):  # a pair that is co-clustered always or never
         signs = np.where((errors == 0) | np.isnan(errors), np.sign(difference), erf(difference / errors / np.sqrt(2)))
     of_items, of_mean, of_square = np.zeros(n), 0.0, 0.0
     for draws, places in ((a, np.arange(n)), (b, order)):

@@ -250,7 +250,7 @@ def partition_density(
     nearest integer to the autocorrelation time of the kernel exp(-d / h), leaves their effective number; at least
     100 are left. Of these, chain after chain, runs of ten (shorter ones, where fewer than 100 are left) make the
     density and calibrate it by turns, so that the two hardly depend on each other. Draws of weight 0 are left out.
-    `ess` says what the calibration draws are worth.
+    `ess` is the effective sample size of the calibration draws.
 
     The most typical partition is searched among all. As exp is convex, exp(-x) >= exp(-y) (1 - (x - y)): the partition
     of minimum expected loss under the weights w_t exp(-d(S, z_t) / h) has no lower score than S. Such steps start from

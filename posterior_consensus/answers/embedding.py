@@ -1,4 +1,4 @@
-"""Where do the items lie? Coordinates whose distances tell how rarely two items are together."""
+"""Where do the items lie? Coordinates that put similar items close."""
 
 from __future__ import annotations
 

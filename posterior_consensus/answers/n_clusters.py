@@ -143,7 +143,7 @@ def loss_by_n_clusters(
     -----
     For each number K of clusters, the partition S with K clusters is sought whose expected loss, the mean over the
     draws z_t of L(S, z_t), is least: by greedy search [1]_ from random orders of the items, then from the answers for
-    the numbers beside it, with two clusters merged or one split, until none of them becomes better. It is a search:
+    the neighbouring numbers, with two clusters merged or one split, until none of them becomes better. It is a search:
     where draws disagree much, what is found can lie above the least. Losses of two numbers are compared over the same
     draws, so that their difference has, typically, a far smaller error than either.
 
@@ -205,7 +205,7 @@ class _Search:
         return self._keep(labels)
 
     def along(self, numbers: list[int], progressbar: bool) -> None:
-        """Search for each of the numbers, and then from the answers beside each, until none becomes better."""
+        """Search for each of the numbers, and then from the partitions of its neighbours, until none becomes better."""
         for k in track(numbers, "Loss by number of clusters", progressbar=progressbar):
             below = [self.found[n] for n in numbers if n < k][-1:]
             starts = [start for labels in below for start in self._splits(labels)]
@@ -242,7 +242,7 @@ class _Search:
         return k
 
     def _splits(self, labels: Labels) -> list[Labels]:
-        """The best few partitions in which one cluster is split in two, around two items that are seldom together."""
+        """The best few partitions in which one cluster is split in two, around two dissimilar items."""
         links, _ = self._source.links(labels)
         splits = []
         for k in np.flatnonzero(np.bincount(labels) > 1):
@@ -255,7 +255,7 @@ class _Search:
         return self._best_of(splits)
 
     def _unions(self, labels: Labels) -> list[Labels]:
-        """The best few partitions in which two clusters are one, of those clusters that are most often together."""
+        """The best few partitions in which two clusters are merged, of those most similar."""
         sizes = np.bincount(labels)
         links, _ = self._source.links(labels)
         between = np.add.reduceat(links[labels.argsort(kind="stable")], np.cumsum(sizes) - sizes) / np.outer(

@@ -177,8 +177,8 @@ def partial_partition(
     least enters, into the cluster that suits it or one of its own, until all are in. Whenever what is left without one
     of the items is more probable than anything of that size before, the item leaves again [2]_. The answer is the
     largest set found, of several the most probable. That none is larger is not proven, unless `n_items_bound` says so:
-    every two items of Q must be together, or apart, with at least probability `prob`, and the colours of a graph bound
-    how many such items there are. Of up to eight items all sets are considered.
+    every two items of Q must be co-clustered, or in different clusters, with probability at least `prob`, and the
+    colours of a graph bound how many such items there are. Of up to eight items all sets are considered.
 
     The set was chosen because it is probable in these draws, so its probability is somewhat too high, by more than its
     standard error if the draws are few. Other draws of the same posterior give a fair estimate.

@@ -150,7 +150,7 @@ def _bits(draws: PartitionDraws, weights: npt.NDArray[np.int64]) -> partial.Bits
 
 
 def _size_bound(draws: PartitionDraws, prob: float) -> int:
-    """Upper bound of the number of items: every two of them are together, or apart, with at least this probability."""
+    """Upper bound of the number of items: every two are co-clustered, or separated, with at least this probability."""
     n_items = draws.n_items
     if prob <= 0.5 or not memory.fits(8 * n_items**2 / _MOST_PAIRS):
         return n_items

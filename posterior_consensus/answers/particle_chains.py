@@ -35,7 +35,7 @@ class Visits(NamedTuple):
 
     @property
     def belonging(self) -> tuple[object, ...]:
-        """Names of the chains that are apart from others."""
+        """Names of the chains that stay in different modes."""
         return tuple(self.names[c] for c in np.flatnonzero(self.apart.any(axis=1)))
 
     @property

@@ -97,7 +97,7 @@ class Particles(Stored):
         return self.partitions[0].reset_coords(drop=True)
 
     def meet(self) -> xr.DataArray:
-        """Classes of items that all particles keep together, numbered by first appearance, shape (n_items,)."""
+        """Classes of items that all particles co-cluster, numbered by first appearance, shape (n_items,)."""
         _, classes = np.unique(self.partitions.values, axis=1, return_inverse=True)
         return self._items.copy(data=canonical_labels(classes.ravel())).rename("meet")
 

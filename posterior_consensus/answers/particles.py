@@ -89,7 +89,7 @@ def particles(
     --------
     plot_particles : the particles one under another.
     partition_density : how typical any partition is.
-    compare_posteriors : how far two posteriors are apart.
+    compare_posteriors : the distance between two posteriors.
 
     Notes
     -----
@@ -109,7 +109,7 @@ def particles(
     Particles are answers of their own only where a valley lies between them, fewer draws than at either; else they
     divide one mode. The search looks at two numbers of particles beyond the most modes found; "auto" takes as many as
     there are modes. If there would be more modes if the draws were independent, but the effective draws are too few
-    to show them, the verdict says that it cannot tell, how far the groups of draws are apart, and which chains stay in
+    to show them, the verdict reports that, the distances between the groups of draws, and the chains that stay in
     them. Chains are said to be in different modes where a chain's share of its draws at a mode differs from that
     of the others by more than Monte Carlo error (level 0.01 over all chains and modes, effective numbers of draws from
     the autocorrelation of the visits, ten at least), and is below 0.05 or above 0.95.

@@ -1,4 +1,4 @@
-"""What do the draws keep together? Stable components: items whose labels agree in most draws or in all."""
+"""Which items do the draws co-cluster? Stable components: items whose labels agree in most draws or in all."""
 
 from __future__ import annotations
 
@@ -104,8 +104,8 @@ def stable_components(
     ----------
     draws : PairSimilarity, PartitionDraws or any posterior that :func:`summarize` takes
     level : float in (0, 1]
-        Least share of the posterior in which two items are together. At 1 a component is a set of items that all draws
-        keep together.
+        Minimum share of the posterior in which two items are co-clustered. At 1 a component is a set of items that all
+        draws co-cluster.
     linkage : {"single", "complete"}
         Below level 1, whether items are of one component where a chain of such pairs connects them, or only where every
         pair within it is one. The latter sets need not be unique: they are those of the tree of complete linkage.
@@ -130,7 +130,7 @@ def stable_components(
     -----
     The signature of an item is the vector of its labels over the draws. Items of one signature are a stable component
     [1]_. Under Binder's loss with any costs, VI and the misclassification distance, some partition of minimum expected
-    loss keeps them together: as a part of a component moves from one cluster to another, the expected loss is a concave
+    loss co-clusters them: as a part of a component moves from one cluster to another, the expected loss is a concave
     function of how much of it has moved, and a concave function is least at an end. Stable components are thus what
     every good partition has in common, and what may be merged before any search.
 

@@ -78,8 +78,8 @@ def binder_bound(
     of the smaller cost. The rest is correlation clustering with the difference of the two costs as weight [1]_. Its
     linear program over triangle inequalities is bounded in three ways: by packing of conflicted triangles [2]_, by
     coordinate ascent on the dual, and by the simplex method. For the ascent, the program has a quadratic term that
-    keeps the solution near the incumbent. Rows that this solution violates are added, and rows without a price are
-    dropped, as in [3]_. Every bound is computed from the prices (Lagrange multipliers) alone. It is therefore valid
+    keeps the solution near the incumbent. Rows that this solution violates are added, and rows without a multiplier are
+    dropped, as in [3]_. Every bound is computed from the Lagrange multipliers alone. It is therefore valid
     whenever the work stops, whatever a solver's tolerance is. Pairs that the bound settles are contracted. If the
     program's solution is fractional the search branches. If all that leaves a gap, as with noisy draws of more than
     a hundred items, a semidefinite relaxation bounds the whole problem too [4]_, for a tenth of the budget.

@@ -31,8 +31,8 @@ def exact(
     Parameters
     ----------
     seconds : float, optional
-        Time after which the proof is given up: the answer is then the best found, and has a `gap`. By default it is
-        given up after a fixed amount of work, about a minute's.
+        Time limit of the proof. If it is reached, the result is the best partition found, and has a `gap`. By default
+        it is given up after a fixed amount of work, about a minute's.
     """
     record = loss.as_binder()
     if record is None:

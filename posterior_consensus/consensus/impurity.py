@@ -105,7 +105,7 @@ def impurity(
     weighted : bool
         Whether a cluster counts by its share of the items, see :func:`summed_impurity`.
     n_starts : int
-        Starts: the answer of "kcc", then in turn draws, random labels, and random items as clusters of their own beside
+        Starts: the result of "kcc", then in turn draws, random labels, and random items as clusters of their own beside
         one of the rest. Fewer beyond 30 clusters unless `n_clusters` is given.
 
     Notes

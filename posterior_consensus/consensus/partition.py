@@ -60,9 +60,9 @@ def consensus_partition(
         the loss; "best_draw" takes a draw; "enumeration" tries every partition of at most ten items; "exact" proves its
         answer, for Binder's loss.
     n_clusters : int, optional
-        Number of clusters of the answer. By default it is found by the expected loss.
+        Number of clusters of the partition. By default it is chosen by the expected loss.
     max_clusters : int or "draws", optional
-        Largest number of clusters of the answer; "draws" for the largest number in any draw, which is R's salso's
+        Largest number of clusters of the partition; "draws" for the largest number in any draw, which is R's salso's
         limit. By default "greedy", "exact", "enumeration", "cc_pivot", "boem" and "sccc" have no limit, the others try
         up to the largest number in any draw.
     tau : float in (0, 1), "auto" or None
@@ -114,7 +114,7 @@ def consensus_partition(
     Warns
     -----
     UserWarning
-        If the answer has fewer clusters than `n_clusters`, as k-means gives where the draws do not distinguish so many
+        If the partition has fewer clusters than `n_clusters`, as k-means gives if the draws do not distinguish so many
         groups of items.
 
     Notes
@@ -124,7 +124,7 @@ def consensus_partition(
     early once ``n_agree`` (3) runs reached the minimum loss, or when ``seconds`` are over. Small posteriors are then
     searched from starts of other kinds (draws, cuts of a tree, one cluster, single items), and from up to two random
     changes of the best partitions for each item, or ``n_perturbations`` of them. It uses as many threads as ``n_jobs``
-    says (-1: one for each processor), which does not change the answer. Ctrl-C ends it with a warning and the best
+    says (-1: one for each processor), which does not change the result. Ctrl-C ends it with a warning and the best
     partition so far. `info` has the number of runs, their kinds, how many of them ended at the best loss, the scans and
     the moves of each kind, the seconds, the loss of every run and the minimum loss so far.
 
@@ -136,8 +136,8 @@ def consensus_partition(
 
     "basic", "spectral", "kcc", "sdp", "impurity", "lange_buhmann", "cspa", "mcla", "hbgf" and "nmf" fit every number of
     clusters up to 30. If more are allowed, they fit 1 to 8 and a grid that grows by the root of 2, and halve the
-    gaps beside the best number until these are at most a thirtieth of it, or 1. Beyond 30 clusters such a fit has fewer
-    starts and iterations, in proportion. `info` lists the numbers as ``n_clusters_tried``.
+    gaps on either side of the best number until these are at most a thirtieth of it, or 1. Beyond 30 clusters such a
+    fit has fewer starts and iterations, in proportion. `info` lists the numbers as ``n_clusters_tried``.
 
     A similarity matrix alone is enough for "greedy", "hierarchical", "basic", "spectral", "sdp", "cc_pivot", "boem",
     "lange_buhmann", "cspa", "nmf", "enumeration" and "exact" with Binder's loss of any costs. All but "exact" also take
@@ -150,7 +150,7 @@ def consensus_partition(
     posterior and the loss make it: for very noisy draws VI's is one cluster.
 
     With Binder's loss, whatever its costs, and at most 5,000 items (as many as a memory budget of 4 GB has room for)
-    the answer comes with a lower bound of the minimum expected loss and the relative gap that leaves. The bound takes
+    the result has a lower bound of the minimum expected loss and the relative gap that leaves. The bound takes
     no more work than a search, which must not have been stopped or have taken more than half of ``seconds``, and is
     reproducible; :func:`certify` raises it. With `n_clusters` or `max_clusters` it
     still bounds the expected loss of all partitions.

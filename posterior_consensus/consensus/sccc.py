@@ -32,7 +32,7 @@ class SeedsInfo(Info):
     Attributes
     ----------
     threshold : float
-        Largest similarity of two seeds of the answer: 1 - g / m for the gap g of m draws.
+        Largest similarity of two seeds of the result: 1 - g / m for the gap g of m draws.
     n_components : int
         Number of stable components.
     thresholds : list of float

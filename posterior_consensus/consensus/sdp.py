@@ -30,7 +30,7 @@ def sdp(
     progressbar: bool,
     seconds: float | None = None,
 ) -> Candidate:
-    """Minimise "within_variance" by semidefinite relaxation, rounding and moves; the answer comes with its bound.
+    """Minimize "within_variance" by semidefinite relaxation, rounding and moves, with a lower bound.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""diagnose(): whether the chains agree, and what the draws are worth."""
+"""diagnose(): agreement of the chains, and effective sample sizes."""
 
 from __future__ import annotations
 
@@ -181,8 +181,8 @@ def diagnose(
         Further partitions whose distance is followed. Two sets of draws can lie equally far from one partition; the
         default is therefore the draw farthest from `partition`, and the draw farthest from that one.
     n_pairs : int
-        Number of pairs of items whose co-clustering is followed, drawn from those that are together in some draws and
-        apart in others.
+        Number of pairs of items whose co-clustering is followed, sampled from those that are co-clustered in some
+        draws and in different clusters in others.
     random_seed : int, Generator, SeedSequence or None
         Draws the pairs; None draws the same ones each time.
 

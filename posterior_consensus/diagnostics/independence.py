@@ -129,9 +129,9 @@ def near_independence(
     -----
     Methods that vote item by item assume the product of the items' marginals, as if each item chose its cluster by
     itself [1]_. The draws are halved at random. In one half, clusters are matched to a reference partition, and each
-    item's labels are shuffled over the draws: this keeps the marginals and breaks what ties items together. The other
-    half is left as it is, so that the two are independent samples, of the same distribution if the posterior is the
-    product of its marginals. (Compared with the draws it was made from, a shuffled sample would be too near them.)
+    item's labels are shuffled over the draws: this keeps the marginals and breaks the dependence between items. The
+    other half is left as it is, so that the two are independent samples, of the same distribution if the posterior is
+    the product of its marginals. (Compared with the draws it was made from, a shuffled sample would be too near them.)
 
     They are compared by the squared maximum mean discrepancy [2]_ (unbiased estimate) with the kernel
 

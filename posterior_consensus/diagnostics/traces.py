@@ -31,7 +31,7 @@ def as_sampled(draws: PartitionDraws) -> PartitionDraws:
 
 
 def pairs_together(draws: PartitionDraws) -> Floats:
-    """Number of pairs of items together in each draw, (n_draws,)."""
+    """Number of co-clustered pairs of items in each draw, (n_draws,)."""
     together: Floats = np.add.reduceat(pairs(draws.n_items)[draws.drawn.sizes], draws.starts[:-1])
     return together
 
@@ -93,7 +93,7 @@ def _differ(
 
 
 def uncertain_pairs(draws: PartitionDraws, n_pairs: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
-    """Positions (at most n_pairs, 2) of pairs of items that are together in some draws and apart in others."""
+    """Positions (at most n_pairs, 2) of pairs of items that are co-clustered in some draws and separated in others."""
     n = draws.n_items
     if n * (n - 1) // 2 <= _CANDIDATE_PAIRS:
         candidates = np.stack(np.triu_indices(n, 1), axis=1)
@@ -113,7 +113,7 @@ def uncertain_pairs(draws: PartitionDraws, n_pairs: int, rng: np.random.Generato
 
 
 def together_trace(draws: PartitionDraws, chosen: npt.NDArray[np.intp]) -> Floats:
-    """Whether each pair of items (n_pairs, 2) is together in each draw, (n_pairs, n_draws)."""
+    """Whether each pair of items (n_pairs, 2) is co-clustered in each draw, (n_pairs, n_draws)."""
     return (draws.drawn.columns(chosen[:, 0]) == draws.drawn.columns(chosen[:, 1])).astype(np.float64)
 
 

@@ -274,11 +274,11 @@ class PartitionDraws(PairSource):
 
     @property
     def shared_similarity(self) -> Floats:
-        """Share of draws (n, n) that have two items together; without weights it takes no longer than a copy."""
+        """Share of draws (n, n) that co-cluster two items; without weights it takes no longer than a copy."""
         return self._kept_similarity if self.denominator() is None else self.similarity()
 
     def similarity(self) -> Floats:
-        """Share of draws (n, n) that have two items together, as an array of the caller's own."""
+        """Share of draws (n, n) that co-cluster two items, as an array of the caller's own."""
         if self.denominator() is None:
             return super().similarity()
         self.check_memory()

@@ -90,8 +90,8 @@ class DrawnLabels(ABC):
         """Call ``function(labels, items, *arguments)`` for blocks of items, all draws (n_draws, m) of each.
 
         Results come in the order of the items. Calls run at the same time, on threads or where the labels lie: the
-        function is one of a module, changes nothing, and returns what is small beside a block. By default the blocks
-        are all of `item_blocks`.
+        function is one of a module, changes nothing, and returns a result that is small compared with a block. By
+        default the blocks are all of `item_blocks`.
         """
 
     def sum_blocks(

@@ -108,7 +108,7 @@ class PairSource(ABC):
 
     @abstractmethod
     def signatures(self) -> npt.NDArray[np.intp]:
-        """Number of each item's signature (n,): items of the same one are always together."""
+        """Number of each item's signature (n,): items of the same one are always co-clustered."""
 
     @abstractmethod
     def _facts(self) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""How often are two items together? The posterior similarity matrix, formed or as an operator."""
+"""The posterior similarity matrix, formed or as an operator."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def posterior_similarity_matrix(
         For each item its most similar others, so many.
     above : float, optional
         The pairs of two different items whose similarity is larger than this, from 0 and below 1. 0 gives all that
-        are ever together.
+        are ever co-clustered.
 
     Returns
     -------
     xarray.DataArray of shape (n_items, n_items), dtype float64
         Named ``psm``; its dimensions are the items' and the same with ``_bis`` appended, both with the items'
-        coordinate. Symmetric, in [0, 1], and 1 where items are always together. Without weights entries are exact: each
-        is a count of draws, divided once. With `items` they are the rows and columns.
+        coordinate. Symmetric, in [0, 1], and 1 for items that are always co-clustered. Without weights entries are
+        exact: each is a count of draws, divided once. With `items` they are the rows and columns.
     scipy.sparse.csr_array of shape (n_items, n_items), dtype float64
         With `nearest` or `above`; row and column k are the k-th item, ``draws.items.names[k]``. The diagonal is empty.
         With `nearest` each row has that many entries, also where they are 0, and the array is not symmetric; of

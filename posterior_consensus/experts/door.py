@@ -1,4 +1,4 @@
-"""as_constraints(): statements in tables, arrays, or sampled from partitions and posterior draws."""
+"""as_constraints(): constraints in tables, arrays, or sampled from partitions and posterior draws."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def as_constraints(
     ----------
     data : DataFrame, dict, Constraints, PartitionDraws or any posterior that :func:`summarize` takes
         A table with columns ``expert``, ``i``, ``j`` and ``kind``, "must" or "cannot" (or true and false), a row for
-        each statement; or a dict of arrays of these names. Any other dict has an expert's partition or posterior draws
+        each constraint; or a dict of arrays of these names. Any other dict has an expert's partition or posterior draws
         by the expert's name. Of draws alone, each chain is an expert. Constraints pass as they are.
     items : int, array_like, Items, DataFrame or DataArray, optional
         The items: how many, their names, or features that have them as rows. By default those that `data` is about; a
@@ -51,8 +51,8 @@ def as_constraints(
     Raises
     ------
     ValueError
-        If an item does not exist, a statement is about one item alone, a kind is neither of the two, there is no
-        statement, or partitions are not of the same items.
+        If an item does not exist, a constraint is about one item alone, a kind is neither of the two, there is no
+        constraint, or partitions are not of the same items.
     TypeError
         If `data` is of no kind listed above.
 
@@ -66,7 +66,7 @@ def as_constraints(
 
     A partition is asked about pairs drawn without replacement, each pair as likely as any other, and each expert about
     pairs of its own. A chain answers each time with one of its draws, by their weights. Its sensitivity to a clustering
-    is then the probability that a draw of it keeps a pair together that the clustering keeps together.
+    is then the probability that a draw of it co-clusters a pair that the partition co-clusters.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def as_constraints(
     ...     columns=["expert", "i", "j", "kind"],
     ... )
     >>> pc.as_constraints(table)
-    Constraints: 3 statements of 2 experts
+    Constraints: 3 constraints of 2 experts
       items          3 (item), 3 of them named
       pairs          2
       contradictory  none

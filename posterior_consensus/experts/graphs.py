@@ -1,4 +1,4 @@
-"""Rivals that cut a graph: of the experts by how much they agree, and of the items by the mean of all statements."""
+"""Competing methods that cut a graph: of the experts by agreement, and of the items by mean constraints."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def meta_clustering(
 
     Notes
     -----
-    The similarity of two experts is the Rand index of their statements, the share of the pairs about which both speak
+    The similarity of two experts is the Rand index of their constraints, the share of the pairs about which both speak
     on which they agree, 0 if there are none [1]_. Groups come from spectral clustering of this graph, and their
     number from its eigenvalues [2]_, as in the comparison of [3]_. Experts who speak about few common pairs are hardly
     told apart.
@@ -119,12 +119,12 @@ def normalised_cut(
     Raises
     ------
     ValueError
-        If there are fewer items that some statement links than clusters.
+        If there are fewer items that some constraint links than clusters.
 
     Notes
     -----
     Cluster-based similarity partitioning [1]_, with a normalized cut by eigenvectors in the place of a balanced one by
-    a graph partitioner. It tells neither views nor reliabilities apart, and needs many statements.
+    a graph partitioner. It distinguishes neither views nor reliabilities, and needs many constraints.
 
     References
     ----------

@@ -74,7 +74,7 @@ class Fit:
 
 
 class Inference:
-    """The model of experts in views, given their statements.
+    """The model of experts in views, given their constraints.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ class Inference:
         return np.stack([np.einsum("pk,pk->p", one[first], one[second]) for one in soft])
 
     def links(self, fit: Fit) -> list[csr_array]:
-        """Weights of the statements about pairs as a symmetric matrix, by view."""
+        """Weights of the constraints about pairs as a symmetric matrix, by view."""
         in_must, in_cannot = weights_of(fit)
         must, cannot = self._statements.must, self._statements.cannot
         by_view = (must.T @ (fit.view * in_must) + cannot.T @ (fit.view * in_cannot)).T  # (G, P)

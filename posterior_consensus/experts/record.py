@@ -203,7 +203,7 @@ class ExpertViews(Stored):
         )
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for each expert: view and its probability, sensitivity, specificity, weight, number of statements."""
+        """A row for each expert: view and its probability, sensitivity, specificity, weight, number of constraints."""
         return pd.DataFrame(
             {
                 "view": self.expert_view.values,

@@ -1,4 +1,4 @@
-"""SemiCrowd: filtered statements, completed to a matrix of low rank, teach a metric for k-means."""
+"""SemiCrowd: filtered constraints, completed to a matrix of low rank, teach a metric for k-means."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def semi_crowd(
     features : array_like, DataFrame or DataArray of shape (n_items, D)
     n_clusters : int
     certain : (float, float)
-        Pairs whose mean statement lies between the two are left out.
+        Pairs whose mean constraint lies between the two are left out.
     ridge : float
         Above 0; added to the covariance of the standardized features.
     random_seed : int, Generator, SeedSequence or None
@@ -57,7 +57,7 @@ def semi_crowd(
 
     Notes
     -----
-    Semi-crowdsourced clustering [1]_. The mean statements of certain pairs become 0 or 1. The matrix of the items in
+    Semi-crowdsourced clustering [1]_. The mean constraints of certain pairs become 0 or 1. The matrix of the items in
     such pairs is completed to one of low rank, F, from which a few entries may differ. With X the standardized features
     of these n items and C = X'X / n + ridge I, the metric is the positive part of C^-1 X' F X C^-1 / n^2.
 

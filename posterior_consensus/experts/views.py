@@ -38,7 +38,7 @@ def expert_views(
         Must-link and cannot-link constraints.
     features : array_like, DataFrame or DataArray of shape (n_items, D), optional
         Features of the items, which are standardized. Without them the memberships are free, and items that no
-        statement names are in no cluster more than another.
+        constraint names are in no cluster more than another.
     n_clusters : int
         Most clusters of a view. More than are needed stay empty.
     max_views : int, optional
@@ -61,7 +61,7 @@ def expert_views(
 
     See Also
     --------
-    as_constraints : statements from tables, arrays, partitions and posterior draws.
+    as_constraints : constraints from tables, arrays, partitions and posterior draws.
     plot_expert_views : the experts by view and reliability.
 
     Notes
@@ -82,7 +82,7 @@ def expert_views(
 
     The sum over earlier sticks in the views' probabilities is over all of them; the authors' program leaves out one.
     Variational posteriors are too narrow where clusters are not sure, and all of the intervals are given the clusters.
-    An expert whose statements no view explains is put into any view with a weight near 0.
+    An expert whose constraints no view explains is put into any view with a weight near 0.
 
     References
     ----------

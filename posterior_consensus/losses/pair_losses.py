@@ -58,7 +58,7 @@ def pear() -> PairLoss:
 
     Notes
     -----
-    With X the posterior similarity matrix and y_ij 1 where the partition has i and j together, sums over the n (n - 1)
+    With X the posterior similarity matrix and y_ij 1 if the partition co-clusters i and j, sums over the n (n - 1)
     / 2 pairs,
 
         L = 1 - (sum y X - sum y sum X / C(n, 2)) / ((sum y + sum X) / 2 - sum y sum X / C(n, 2)),

@@ -34,7 +34,7 @@ def binder(a: float | None = None, *, tau: float | None = None) -> PartitionLoss
     Parameters
     ----------
     a : float in (0, 2), optional
-        Cost of separating a pair that the draw has together; 2 - a is that of joining a pair that the draw has apart.
+        Cost of separating a pair that the draw co-clusters; 2 - a is the cost of joining a pair that it separates.
         By default 1.
     tau : float in (0, 1), optional
         The pair threshold, another way to say a = 2 (1 - tau): the minimum expected loss joins a pair alone where its
@@ -54,7 +54,7 @@ def binder(a: float | None = None, *, tau: float | None = None) -> PartitionLoss
     L = (2 / n^2) [a (C - A) + (2 - a) (B - A)] with h(x) = x (x - 1) / 2 [1]_ [2]_.
 
     With X_ij the posterior similarity of items i and j, the expected loss is (4 / n^2) times the sum of tau - X_ij over
-    the pairs that the estimate has together, up to a constant.
+    the pairs that the estimate co-clusters, up to a constant.
 
     References
     ----------
@@ -92,8 +92,7 @@ def vi(a: float = 1.0) -> PartitionLoss:
     Parameters
     ----------
     a : float in (0, 2)
-        Weight of the information lost by separating what the draw has together; 2 - a is that of joining what it has
-        apart.
+        Weight of the information lost by separating what the draw joins; 2 - a is that of joining what it separates.
 
     Returns
     -------

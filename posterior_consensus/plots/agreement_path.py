@@ -39,9 +39,9 @@ def plot_agreement_path(
 
     Notes
     -----
-    A rise left of the dashed line, the price 0.25, says that the estimates differed by search noise or by few draws. A
-    plateau across it says that chains are in modes of their own. The losses are those over each chain's own draws, less
-    what they are without a price.
+    A rise left of the dashed line, the penalty weight 0.25, says that the estimates differed by search noise or by few
+    draws. A plateau across it says that chains are in modes of their own. The losses are those over each chain's own
+    draws, less what they are without a penalty.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A map of the items by how rarely they are together."""
+"""Plot a map of the items by their similarity."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def plot_items_map(
     -----
     The squared distance of two items, over all axes, is 2 (1 - PSM_ij); the map has the two axes of most variation, and
     their labels tell how much. If both together have less than half, a title says that dissimilar items can fall
-    together. Items that are always together are one point, the larger the more there are. The exemplar of a cluster is
-    the item of greatest mean similarity to the rest of it; names are written as far as there is room, those of large
+    together. Items that are always co-clustered are one point, the larger the more there are. The exemplar of a cluster
+    is the item of greatest mean similarity to the rest of it; names are written as far as there is room, those of large
     clusters first.
 
     Examples

@@ -44,7 +44,7 @@ def plot_posterior_comparison(
     n_items : int
         Number of items to name.
     cmap : str or matplotlib.colors.Colormap
-        From pairs that are together more often in a, by those without difference, to pairs that are so in b.
+        From pairs that are co-clustered more often in a, by those without difference, to pairs that are so in b.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     axes : array of matplotlib.axes.Axes, optional

@@ -39,7 +39,7 @@ def plot_stable_components(
 
     Notes
     -----
-    Steps to the right are where components fall apart as more agreement is requested. A long flat part means that the
+    Steps to the right are where components split as more agreement is required. A long flat part means that the
     same components hold over a range of levels.
 
     Examples

@@ -79,7 +79,7 @@ class OnDisk(Batches):
     Attributes
     ----------
     about : dict
-        What is to be known of the store beside its labels; empty before there are any.
+        Metadata of the store; empty before there are labels.
     """
 
     def __init__(self, path: Path) -> None:

@@ -29,7 +29,7 @@ def by_draw(table: pd.DataFrame, name: str, var_name: str | None = None, dims: S
     var_name : str, optional
         Columns to take: ``z`` for those that are named ``z[1]``, ``z[2]``, ...
     dims : sequence of str
-        The user's names for chain and draw, beside the usual ones.
+        The user's names for chain and draw, in addition to the usual ones.
 
     Returns
     -------

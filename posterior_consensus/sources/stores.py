@@ -278,7 +278,7 @@ def _write_chunk(
 
 
 def _write_about(draws: PartitionDraws, drawn: StoredLabels, folder: Path) -> None:
-    """Write what makes up the draws beside their labels."""
+    """Write all parts of the draws but their labels."""
     layout, samples = drawn.layout, draws.samples
     about = xr.Dataset(
         {

@@ -139,7 +139,7 @@ def _find(
     rest: tuple[str | None, ...],
     choose: Callable[[xr.Dataset, tuple[str, ...], tuple[str | None, ...]], xr.DataArray],
 ) -> xr.DataArray:
-    """Take the variable of that name, or the one that is chosen; `rest` are the dimensions beside the draws'."""
+    """Take the variable of that name, or the one that is chosen; `rest` are the dimensions other than the draws'."""
     _check_name("var_name", var_name)
     has_groups = isinstance(data, (xr.Dataset, xr.DataTree)) or is_inference_data(data)
     if group != "posterior" and not has_groups and not isinstance(data, xr.DataArray):  # which may be of that group
@@ -290,7 +290,7 @@ def _sample_dims(variable: xr.DataArray, dims: tuple[str, ...]) -> tuple[str, ..
 
 
 def other_dims(variable: xr.DataArray, dims: tuple[str, ...]) -> list[Hashable]:
-    """Dimensions beside the draws'."""
+    """Dimensions other than the draws'."""
     return [dim for dim in variable.dims if dim not in _sample_dims(variable, dims)]
 
 
@@ -423,17 +423,18 @@ def _orient(
     for argument, dim in zip(("item_dim", "component_dim"), rest, strict=False):
         if dim is not None and dim not in others:
             raise ValueError(
-                f"`{argument}` must be a dimension of {name} beside {dims}; got {dim!r}, present: {tuple(values.dims)}."
+                f"`{argument}` must be a dimension of {name} other than {dims}; got {dim!r}, present: "
+                f"{tuple(values.dims)}."
             )
     if len(others) != len(rest):
         if len(rest) == 2:
             raise ValueError(
-                f"`data` must have a dimension of items and one of components beside {dims}; {name} has "
+                f"`data` must have a dimension of items and one of components in addition to {dims}; {name} has "
                 f"{tuple(others)}."
             )
         advice = "select or stack the others, e.g. .stack(item=[...])" if others else "a partition needs one"
         raise ValueError(
-            f"`data` must have one dimension of items beside {dims}; {name} has {tuple(others)}: {advice}."
+            f"`data` must have one dimension of items in addition to {dims}; {name} has {tuple(others)}: {advice}."
         )
     free = iter(dim for dim in others if dim not in rest)
     ordered = tuple(next(free) if dim is None else dim for dim in rest)

@@ -63,7 +63,7 @@ BAD = {
     "no item": (
         array(GOOD, ("chain", "draw")),
         ValueError,
-        ["`data` must have one dimension of items beside ('chain', 'draw'); 'z' has ()"],
+        ["`data` must have one dimension of items in addition to ('chain', 'draw'); 'z' has ()"],
     ),
     "components": (
         array(GOOD[np.newaxis, np.newaxis], ("chain", "draw", "obs", "component")),
