@@ -59,8 +59,7 @@ display(pc.averaged_jaccard([pc.consensus_partition(one, random_seed=1, progress
 # %% [markdown]
 # One number does not explain the difference. In `agreement_path`, each chain has its own estimate, and disagreement
 # with the others is penalized. Differences due to noise vanish under a small penalty. Chains in different modes keep
-# different estimates until the others outweigh their own draws. The columns and the verdict call the penalty weight a
-# price.
+# different estimates until the others outweigh their own draws. The columns call the penalty weight a price.
 
 # %%
 display(pc.agreement_path(chains, random_seed=1, progressbar=False))

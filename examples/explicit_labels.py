@@ -36,7 +36,7 @@ display(summary)
 # - `ambiguous`: items whose mean posterior similarity to the rest of their cluster is below 0.5. The posterior
 #   similarity of two flowers is the share of draws that put them in one cluster. The column `together` of the table is
 #   this mean, averaged over the cluster.
-# - `answers`: the number of separate modes of the posterior.
+# - `modes`: the number of separate modes of the posterior.
 # - `chains`: whether the chains agree.
 #
 # The findings in sentences:

@@ -26,7 +26,7 @@ diagnosis = pc.diagnose(draws, best)
 display(diagnosis)
 
 # %% [markdown]
-# The largest gap, the largest difference between the chains' similarities, is the number to show to others: two
+# The largest difference between the chains' similarities (the attribute `gap`) is the number to show to others: two
 # galaxies are almost never co-clustered in one chain, and almost always in the other. `summarize` and its report also
 # give the verdict, so that nobody overlooks it:
 

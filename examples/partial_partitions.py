@@ -3,7 +3,7 @@
 #
 # A consensus assigns every item to a cluster, including items whose cluster the posterior leaves uncertain. Which items
 # can be clustered with confidence, the rest unassigned? A partial partition answers this: it assigns some items to
-# clusters, and leaves the others unassigned (the printed results call them open).
+# clusters, and leaves the others unassigned.
 #
 # The posterior is that of a Dirichlet process mixture for the velocities of 82 galaxies, as in
 # [the tutorial on losses](galaxies). No partition of all 82 galaxies is probable: there are too many.

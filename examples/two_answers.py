@@ -65,7 +65,7 @@ ax = pc.plot_psm(draws, best)
 # ## Particles
 #
 # `particles` finds a few weighted partitions, the particles, that are nearest to the posterior. There are as many as
-# modes: groups of draws with a valley between them. The printed verdict calls the partition of a mode an answer.
+# modes: groups of draws with a valley between them.
 
 # %%
 found = pc.particles(draws, random_seed=1)

@@ -1,4 +1,4 @@
-"""The command `posterior-consensus`: summarise a file of draws without writing Python."""
+"""The command `posterior-consensus`: summarize a file of draws without writing Python."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ column for each item, as R's write.csv makes them, in which columns 'chain' and 
 exit codes: 0 the summary was made; 1 it was made, but an output could not be written; 2 an argument, the file or its
 contents are invalid; 130 interrupted; 141 the output was not read to its end.
 
-A posterior whose labels were marginalised out needs its PyMC model: use summarize(idata, model=model) in Python.
+A posterior with marginalized labels needs its PyMC model: use summarize(idata, model=model) in Python.
 """
 _OPTIONS = {"var_name": "--var", "data": "the file", "idata": "the file"}  # by another name
 _OUTPUT = "write a table of the items (.csv), or the posterior with the results in a group 'consensus' (.nc)"
@@ -95,21 +95,21 @@ def _in_options(message: str, options: argparse.Namespace) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="posterior-consensus",
-        description="Summarise a posterior of partitions: which clustering, how sure it is, whether the chains agree.",
+        description="Summarize a posterior of partitions: consensus, uncertainty, convergence.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
     add("posterior", type=Path, nargs="+", metavar="FILE", help="draws: NetCDF, Zarr, CSV or .npy, see below")
-    add("--var", metavar="NAME", help="variable of labels or soft assignments; found by itself where there is one")
+    add("--var", metavar="NAME", help="variable of labels or allocation probabilities; found if there is only one")
     add("--weights", metavar="FILE|NAME", help="weights of the draws: a CSV or .npy file, or a variable of the group")
     add("--burn-in", type=int, default=0, metavar="N", help="draws to drop from the start of each chain (0)")
     add("--thin", type=int, default=1, metavar="N", help="keep every N-th draw of each chain (1)")
-    add("--loss", default="vi", choices=sorted(posterior_consensus.LOSSES), help="loss to minimise (vi)")
+    add("--loss", default="vi", choices=sorted(posterior_consensus.LOSSES), help="loss to minimize (vi)")
     add("--method", default="greedy", choices=sorted(posterior_consensus.METHODS), help="how to search (greedy)")
     add("--n-clusters", type=int, metavar="K", help="number of clusters; chosen by the loss by default")
     add("--prob", type=float, default=0.95, help="probability of the credible ball (0.95)")
-    add("--seconds", type=float, help="time for the summary, which says what it leaves out; none by default")
+    add("--seconds", type=float, help="time limit of the summary, which reports what it skips; none by default")
     add("--group", default="posterior", help="group of the file (posterior)")
     add("--item-dim", metavar="DIM", help="dimension of the items")
     add("--random-seed", type=int, default=0, help="seed of the search (0)")
@@ -174,7 +174,7 @@ def _weights(options: argparse.Namespace, data: Any) -> Any:
     if is_plain(options.weights):
         return read_numbers(options.weights)
     if is_plain(options.posterior):
-        raise ValueError(f"`weights` must be a CSV or .npy file beside tables of draws; got {options.weights!r}.")
+        raise ValueError(f"`weights` must be a CSV or .npy file if draws are tables; got {options.weights!r}.")
     dataset = group_dataset(data, options.group)
     if options.weights not in dataset:
         raise ValueError(
@@ -203,7 +203,7 @@ def _check_files(options: argparse.Namespace) -> None:
     if options.output is None:
         return
     if options.output.suffix != ".csv" and tables:
-        raise ValueError(f"--output must end in .csv where draws come in tables; got {str(options.output)!r}.")
+        raise ValueError(f"--output must end in .csv if draws are tables; got {str(options.output)!r}.")
     if options.output.suffix not in (".csv", ".nc"):
         raise ValueError(
             f"--output must end in .csv or .nc; got {str(options.output)!r}. In Python, attach() gives Zarr."

@@ -27,11 +27,11 @@ OPTIONS = {
         (0, ValueError, "at least 1; got 0"),
         (-1, ValueError, "got -1"),
         (5, ValueError, "between 1 and the number of items, 4; got 5"),
-        (2.0, TypeError, "a whole number; got 2.0"),
-        (True, TypeError, "a whole number; got True"),
-        ("2", TypeError, "a whole number; got '2'"),
+        (2.0, TypeError, "an integer; got 2.0"),
+        (True, TypeError, "an integer; got True"),
+        ("2", TypeError, "an integer; got '2'"),
     ],
-    "max_clusters": [(0, ValueError, "at least 1"), (5, ValueError, "got 5"), (1.5, TypeError, "a whole number")],
+    "max_clusters": [(0, ValueError, "at least 1"), (5, ValueError, "got 5"), (1.5, TypeError, "an integer")],
     "n_starts": [(0, ValueError, "at least 1; got 0"), (1.5, TypeError, "got 1.5"), (True, TypeError, "got True")],
     "random_seed": [("a", TypeError, "a Generator or None; got 'a'"), (-1, ValueError, "got -1")],
     "bogus": [(1, TypeError, "'greedy' takes n_starts, n_agree,")],
@@ -62,7 +62,7 @@ def test_options_of_consensus(option, value, error, part):
         ({"loss": "zz", "tau": 0.5}, ValueError, "`loss` must be a PartitionLoss or one of"),
         ({"loss": 3, "tau": 0.5}, TypeError, "`loss` must be a name or a PartitionLoss"),
         ({"refine": "jacobi", "passes": 0}, ValueError, "`passes` must be at least 1; got 0"),
-        ({"refine": "jacobi", "passes": 1.5}, TypeError, "`passes` must be a whole number; got 1.5"),
+        ({"refine": "jacobi", "passes": 1.5}, TypeError, "`passes` must be an integer; got 1.5"),
         ({"method": "basic", "n_starts": 0}, ValueError, "`n_starts` must be at least 1; got 0"),
         ({"method": lambda *_, **__: None}, TypeError, "must return a consensus.Candidate; got NoneType"),
         ({"method": "hierarchical", "linkage": "ward"}, ValueError, "`linkage` must be one of 'average', 'complete'"),
@@ -85,7 +85,7 @@ def test_enumeration_has_a_limit():
 
 @pytest.mark.parametrize(("seed", "error"), [(-1, ValueError), ("a", TypeError)])
 def test_seed(seed, error):
-    parts = [f"`random_seed` must be a whole number from 0, a Generator or None; got {seed!r}"]
+    parts = [f"`random_seed` must be an integer from 0, a Generator or None; got {seed!r}"]
     check(lambda s: pc.consensus.pair_threshold(GOOD, random_seed=s), seed, error, parts)
     check(lambda s: pc.as_allocation_probabilities(np.full((3, 2, 2), 0.5), random_seed=s), seed, error, parts)
 
@@ -120,7 +120,7 @@ def test_ball_wants_a_metric():
         ({"values": [0.5, np.nan]}, ValueError, "`values` must lie between 0 and 2, both excluded; got nan"),
         ({"values": "auto"}, TypeError, "`values` must be a number; got str"),
         ({"values": [[0.5]]}, TypeError, "`values` must be a number; got list"),
-        ({"random_seed": "a"}, TypeError, "`random_seed` must be a whole number from 0"),
+        ({"random_seed": "a"}, TypeError, "`random_seed` must be an integer from 0"),
         (
             {"linkage": "average"},
             TypeError,
@@ -145,7 +145,7 @@ DOOR = {
         ("draw", ValueError, "must name a variable"),
         (["z"], TypeError, "must be a name; got ['z']"),
     ],
-    "item_dim": [("x", ValueError, "beside ('chain', 'draw'); got 'x'"), ("draw", ValueError, "got 'draw'")],
+    "item_dim": [("x", ValueError, "other than ('chain', 'draw'); got 'x'"), ("draw", ValueError, "got 'draw'")],
     "sample_dims": [
         (("chain", "x"), ValueError, "got ('chain', 'x'), present: ('chain', 'draw', 'obs')"),
         (("chain", "chain"), ValueError, "each once; got ('chain', 'chain')"),
@@ -175,7 +175,7 @@ def test_options_of_the_door(option, value, error, part):
 
 @pytest.mark.parametrize(("option", "value"), [("item_dim", "x"), ("sample_dims", ("run", "draw"))])
 def test_options_of_the_door_where_it_looks_for_labels(option, value):
-    parts = ["`data` holds no variable of labels", f"`{option}` {value!r}", "present: z ('chain', 'draw', 'obs') int64"]
+    parts = ["`data` has no label variable", f"`{option}` {value!r}", "present: z ('chain', 'draw', 'obs') int64"]
     check(lambda v: pc.as_partition_draws(TREE, **{option: v}), value, ValueError, parts)
 
 
@@ -215,7 +215,7 @@ PARTITIONS = {
     "NaN among strings": (["a", "a", "b", np.nan], ValueError, "must not be missing; got 1 NaN"),
     "masked": (np.ma.array([0, 0, 1, 1], mask=[0, 0, 0, 1]), ValueError, "must not be missing; got 1 NaN"),
     "negative": ([0, 0, 1, -1], ValueError, "must not be negative; got -1"),
-    "not whole": ([0, 0, 1, 1.5], ValueError, "must be whole numbers; got 1.5"),
+    "not whole": ([0, 0, 1, 1.5], ValueError, "must be integers; got 1.5"),
     "a set": ({0, 1}, ValueError, "must be a vector of labels, one for each item; got "),
     "text": ("abcd", ValueError, "must be a vector of labels, one for each item; got "),
     "other items": (array([0, 0, 1, 1], ("obs",), obs=list("abce")), ValueError, "coordinates of 'obs' differ"),

@@ -91,7 +91,7 @@ def test_command_prints_json(file, capsys):
         (["{file}", "--output", "{dir}/out.rds"], ["--output must end in .csv or .nc", "out.rds"]),
         (["{file}", "{file}"], ["Several files must be tables or .npy files, one for each chain"]),
         (["{table}", "{file}"], ["Several files must be tables"]),
-        (["{table}", "--output", "{dir}/out.nc"], ["--output must end in .csv where draws come in tables"]),
+        (["{table}", "--output", "{dir}/out.nc"], ["--output must end in .csv if draws are tables"]),
         (["{table}", "--output", "{table}"], ["--output must be another file than the posterior's"]),
         (["{table}", "--report", "{table}"], ["--report must be another file than the posterior's"]),
         (["{table}", "--report", "{dir}/hard.csv"], ["--report must be another file than the posterior's", "hard.csv"]),

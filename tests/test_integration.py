@@ -66,7 +66,7 @@ def test_wrong_group_of_a_posterior(posterior):
         pc.as_partition_draws(posterior, group="prior")
     with pytest.raises(ValueError, match="`var_name` must name a variable of the group; got 'y', present: 'z', 'mu'"):
         pc.as_partition_draws(posterior, "y")
-    with pytest.raises(ValueError, match=r"must be whole numbers; got 0\.1 at .*allocation probabilities"):
+    with pytest.raises(ValueError, match=r"must be integers; got 0\.1 at .*allocation probabilities"):
         pc.as_partition_draws(posterior, "mu")
 
 

@@ -99,7 +99,7 @@ def cocluster(
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
     progressbar: bool = True,
 ) -> Coclustering:
-    """Cluster rows and columns of a contingency table several times, and let the clusterings come to agree.
+    """Cluster rows and columns of a contingency table several times, and increase the agreement of the clusterings.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def cocluster(
         Rounds of agreement, after each pair of clusterings was improved by itself; fewer where nothing changes any
         more, and 0 for the pairs alone.
     random_seed : int, Generator, SeedSequence or None
-        The same seed gives the same answer.
+        The same seed gives the same result.
     progressbar : bool
         Whether to show progress where the work takes more than a second.
 

@@ -1,4 +1,4 @@
-"""What does agreement between chains cost? Estimates of each chain, pulled together by a price of disagreement."""
+"""Estimates of each chain, with a penalty on disagreement."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from posterior_consensus.sources.door import as_draws, as_source
 Floats = npt.NDArray[np.float64]
 
 _PRICES = (0.0, 0.05, 0.1, 0.15, 0.2, EARLY, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5, 2.0)
-_ROUNDS = 100  # at a price; each lowers the objective, so that there are few
+_ROUNDS = 100  # at a penalty weight; each lowers the objective, so that there are few
 _STARTS = 2  # random ones of a search that also starts from all estimates there are
 _SAME = 1e-10  # relative difference below which two losses are the same
 
@@ -46,7 +46,7 @@ def agreement_path(
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
     progressbar: bool = True,
 ) -> AgreementPath:
-    """Let each chain have its own estimate, and see how readily the estimates come together.
+    """Trace how the chains' estimates merge as disagreement is penalized.
 
     Parameters
     ----------
@@ -58,12 +58,12 @@ def agreement_path(
         Name in LOSSES, or a record such as ``binder(tau=0.25)``; by default "vi". Between estimates ``binder`` and
         ``vi`` count with equal costs.
     prices : iterable of float, optional
-        Prices of disagreement, from 0. By default 17 from 0 to 2. 0 and 0.25 are always among them.
+        Penalty weights, from 0. By default 17 from 0 to 2. 0 and 0.25 are always among them.
     n_starts : int, optional
         Largest number of random starts of the search for each chain's own estimate, by default as ``method="greedy"``
         of :func:`consensus_partition` has it.
     random_seed : int, Generator, SeedSequence or None
-        The same seed gives the same answer.
+        The same seed gives the same result.
     progressbar : bool
         Whether to show progress where the work takes more than a second.
 
@@ -74,13 +74,13 @@ def agreement_path(
     Raises
     ------
     ValueError
-        If there are fewer than two chains with weight, the analyses are not of the same items, a price is negative or
-        not finite, the loss is not symmetric, or draws are invalid as :func:`as_partition_draws` says.
+        If there are fewer than two chains with weight, the analyses are not of the same items, a penalty weight is
+        negative or not finite, the loss is not symmetric, or draws are invalid as :func:`as_partition_draws` says.
 
     See Also
     --------
-    plot_agreement_path : agreement and loss against the price.
-    particles : several answers of one posterior, and which chains visit which.
+    plot_agreement_path : agreement and loss against the penalty weight.
+    particles : the modes of a posterior, and which chains visit them.
     averaged_jaccard : the measure of agreement.
 
     Notes
@@ -89,17 +89,17 @@ def agreement_path(
 
         sum_i E_i L(x_i, z) + lambda / (m - 1) sum_{i < j} L(x_i, x_j),
 
-    the price lambda times the mean loss against another chain's estimate being added to each one's own expected loss.
-    It is the clustering agreement process [1]_ with a posterior expected loss in place of its mutual information. With
-    all other estimates fixed, x_i is the consensus of the chain's own draws, of weight 1 in all, and of the m - 1 other
-    estimates, of weight lambda in all. At each price chain after chain takes a better estimate if a search finds one,
-    so that the sum never rises, until none does. A price starts from the estimates at the one before. `objective` is
-    the sum divided by m.
+    the penalty weight lambda times the mean loss against another chain's estimate being added to each one's own
+    expected loss. It is the clustering agreement process [1]_ with a posterior expected loss in place of its mutual
+    information. With all other estimates fixed, x_i is the consensus of the chain's own draws, of weight 1 in all, and
+    of the m - 1 other estimates, of weight lambda in all. At each penalty weight chain after chain takes a better
+    estimate if a search finds one, so that the sum never rises, until none does. Each search starts from the estimates
+    at the penalty weight before. `objective` is the sum divided by m.
 
-    Without a price each estimate is its chain's consensus. What the noise of few draws and of searches has put between
-    two of them goes at a small price: it costs next to nothing. Chains in modes of their own keep to them, until the
-    price is so high that other chains' estimates outweigh their own draws. The process goes by single chains: it can
-    stay apart where all would gain if all moved at once.
+    Without a penalty each estimate is its chain's consensus. Differences that come from the noise of few draws and of
+    searches vanish under a small penalty: removing them costs next to nothing. Chains in modes of their own stay in
+    them until the penalty weight is so high that other chains' estimates outweigh their own draws. The process goes by
+    single chains: their estimates can stay different although all would gain if all moved at once.
 
     References
     ----------
@@ -146,7 +146,7 @@ def agreement_path(
     for price in track(along, "Agreement path", progressbar=progressbar):
         if not estimates:
             estimates = [chain.alone(rng, n_starts) for chain in chains]
-        elif any(not np.array_equal(one, estimates[0]) for one in estimates[1:]):  # equal ones stay at a higher price
+        elif any(not np.array_equal(one, estimates[0]) for one in estimates[1:]):  # equal ones stay equal
             _settle(chains, estimates, price, rng)
         found.append(np.stack(estimates))
     return _record(chains, np.stack(found), along, given, record)

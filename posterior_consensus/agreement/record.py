@@ -1,4 +1,4 @@
-"""The result of agreement_path(): estimates by chain along the price of disagreement, and what the path says."""
+"""The result of agreement_path(): estimates by chain along the penalty weight on disagreement, and a verdict."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from posterior_consensus.results.storage import Stored
 Floats = npt.NDArray[np.float64]
 Status = Literal["agreement", "search noise", "different modes"]
 
-EARLY = 0.25  # price at which search noise is gone by more than half
+EARLY = 0.25  # penalty weight at which search noise is gone by more than half
 _NEAR = 0.1  # Jaccard distance of two estimates that agree
-_HALF = 0.5  # share of the distance without a price that is left where it was noise
+_HALF = 0.5  # share of the distance without a penalty that is left where it was noise
 _OF_PRICE = ("averaged_jaccard", "expected_loss", "disagreement", "objective")
 _OF_CHAIN = ("own_loss", "own_mcse")
 _AXES = {"price": "agreement_price", "chain": "agreement_chain"}  # where they are stored
@@ -34,12 +34,12 @@ _MOST_NAMED = 6  # chains of a group
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AgreementPath(Stored):
-    """Estimates of several chains or analyses, pulled together by a price; made by :func:`agreement_path`.
+    """Estimates of several chains or analyses along a penalty on disagreement; made by :func:`agreement_path`.
 
     Attributes
     ----------
     labels : xarray.DataArray of shape (price, chain, n_items), dtype int32
-        Each chain's estimate at each price.
+        Each chain's estimate at each penalty weight.
     table : xarray.Dataset
         Over ``price``: ``averaged_jaccard`` between the chains' estimates; ``expected_loss``, the mean of what each
         loses over its own chain's draws; ``disagreement``, the mean loss between two estimates; and the ``objective``.
@@ -66,17 +66,17 @@ class AgreementPath(Stored):
 
     @cached_property
     def _early(self) -> tuple[Floats, Floats]:
-        """Jaccard distances between the estimates without a price and at the early one."""
+        """Jaccard distances between the estimates without a penalty and at the early one."""
         prices = self.labels["price"].values
         at = int(np.flatnonzero(prices == EARLY)[0])
         return losses_between(self.labels.values[0], jaccard()), losses_between(self.labels.values[at], jaccard())
 
     @property
     def groups(self) -> list[list[Hashable]]:
-        """Names of the chains that come together at the price 0.25, the largest group first.
+        """Names of the chains whose estimates merge at the penalty weight 0.25, the largest group first.
 
-        Two chains do where the Jaccard distance of their estimates is then at most half of that without a price, or at
-        most 0.1; a group is connected by such pairs.
+        Two chains do where the Jaccard distance of their estimates is then at most half of that without a penalty, or
+        at most 0.1; a group is connected by such pairs.
         """
         alone, early = self._early
         _, group = connected_components(early <= np.maximum(_NEAR, _HALF * alone), directed=False)
@@ -92,19 +92,22 @@ class AgreementPath(Stored):
 
     @property
     def verdict(self) -> str:
-        """What the path says of the chains, in one sentence."""
+        """Verdict on the chains in one sentence."""
         what, (alone, early) = "chains" if self.of_chains else "analyses", self._early
         pairs = np.triu_indices(len(alone), 1)
         rise = f"from {1 - alone[pairs].mean():.2f} to {1 - early[pairs].mean():.2f}"
         if self.labels.values[0].max() == 0:
-            return f"The {what} agree on one cluster of all items, which says nothing of modes; try another loss."
+            return (
+                f"The {what} agree on one cluster of all items, which carries no information about modes; try another "
+                "loss."
+            )
         if self.status == "agreement":
             return f"The {what} agree: between their own estimates no Jaccard index is below {1 - alone.max():.2f}."
         if self.status == "search noise":
             losses = self.table["expected_loss"].sel(price=[0.0, EARLY]).values
             return (
-                f"Search noise or few effective draws: a price of {EARLY:g} raises the averaged Jaccard index of the "
-                f"{what}' estimates {rise}, for {losses[1] / losses[0] - 1:.1%} more expected loss."
+                f"Search noise or few effective draws: a penalty weight of {EARLY:g} raises the averaged Jaccard index "
+                f"of the {what}' estimates {rise}, at {losses[1] / losses[0] - 1:.1%} more expected loss."
             )
         group = np.empty(len(alone), np.intp)
         for g, names in enumerate(self.groups):
@@ -112,12 +115,12 @@ class AgreementPath(Stored):
         between = group[pairs[0]] != group[pairs[1]]
         rise = f"from {1 - alone[pairs][between].mean():.2f} to {1 - early[pairs][between].mean():.2f}"
         return (
-            f"{what.capitalize()} in different modes, {_in_words(self.groups)}: a price of {EARLY:g} changes the "
-            f"averaged Jaccard index between these groups {rise} only."
+            f"{what.capitalize()} in different modes, {_in_words(self.groups)}: a penalty weight of {EARLY:g} "
+            f"changes the averaged Jaccard index between these groups only {rise}."
         )
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for each price."""
+        """A row for each penalty weight."""
         return self.table[list(_OF_PRICE)].to_dataframe()
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:

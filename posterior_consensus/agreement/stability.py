@@ -15,7 +15,7 @@ from posterior_consensus.sources.door import as_draws
 
 
 def averaged_jaccard(partitions: Any) -> float:
-    """Average the Jaccard index over all pairs of clusterings.
+    """Average the Jaccard index over all pairs of partitions.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def averaged_jaccard(partitions: Any) -> float:
     -----
     The Jaccard index of two clusterings is a / (a + b + c), with a the number of pairs of items that both have
     together, b and c those that only the one or the other has together [1]_. It is 1 where neither has any. Its mean
-    over clusterings that a randomised method gives is the method's stability [2]_.
+    over clusterings that a randomized method gives is the method's stability [2]_.
 
     References
     ----------

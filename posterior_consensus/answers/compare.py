@@ -1,4 +1,4 @@
-"""How far are two posteriors over the same items from each other? And which items' company differs most."""
+"""How far are two posteriors over the same items from each other? And which items' co-members differ most."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ class PosteriorComparison(Stored):
         are the mean and the root mean square of the differences between the two similarity matrices, over pairs.
     within : xarray.DataArray of shape (posterior,)
         The Wasserstein distance between the two halves of each posterior, of as many draws as "draws" has: between
-        its first and its last chains, or of one chain its first and its last draws. NaN where there are too few.
+        its first and its last chains, or of one chain its first and its last draws. NaN if there are too few.
     items : xarray.Dataset
         Over the items: ``difference``, the mean over the other items of the absolute difference between the
-        probabilities of being together in the two posteriors; its ``mcse``; ``by_chance``, what Monte Carlo errors
-        alone would give; ``joined`` and ``left``, the expected numbers of companions won and lost from a to b.
+        co-clustering probabilities in the two posteriors; its ``mcse``; ``by_chance``, the difference that Monte Carlo
+        errors alone would give; ``joined`` and ``left``, the expected numbers of co-members won and lost from a to b.
     similarity : xarray.DataArray of shape (posterior, n_items, n_items)
         The two posterior similarity matrices.
     transport : xarray.DataArray of shape (particle_a, particle_b)
@@ -93,21 +93,27 @@ class PosteriorComparison(Stored):
         within = dict(zip(_NAMES, self.within.values.tolist(), strict=True))
         far, unit = display.quantity(between, self.loss.unit, 3), self.loss.unit
         if any(np.isnan(value) for value in within.values()):
-            return f"The two posteriors are {far} apart; a posterior has too few draws to compare that with its halves."
+            return (
+                f"The distance between the two posteriors is {far}; a posterior has too few draws to compare it with "
+                "its halves."
+            )
         wide = {name: display.quantity(value, unit, 3) for name, value in within.items() if value > between}
         if wide:
-            halves = " and ".join(f"the halves of {name} are {value} apart" for name, value in wide.items())
+            halves = " and ".join(f"the distance between the halves of {name} is {far}" for name, far in wide.items())
             return (
-                f"{halves[0].upper()}{halves[1:]}, farther than the two posteriors, which are {far} apart: this does "
+                f"{halves[0].upper()}{halves[1:]}, more than the distance between the two posteriors, {far}: this does "
                 "not show that the posteriors differ. Run longer chains, and see whether they agree."
             )
         excess = between - float(np.mean(list(within.values())))
         if not excess > _CLEAR * error:
-            return f"The two posteriors are {far} apart, within Monte Carlo error no farther than halves of one."
-        return f"The two posteriors differ: by {display.quantity(excess, unit, 3)} more than halves of one do."
+            return (
+                f"The distance between the two posteriors is {far}, within Monte Carlo error no larger than between "
+                "halves of one."
+            )
+        return f"The two posteriors differ by {display.quantity(excess, unit, 3)} more than halves of one do."
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for each item, those whose company differs most first."""
+        """A row for each item, those whose co-members differ most first."""
         dim = str(self.items["difference"].dims[0])
         index = self.items.indexes[dim] if dim in self.items.indexes else pd.RangeIndex(self.items.sizes[dim], name=dim)
         table = pd.DataFrame({name: self.items[name].values for name in _OF_ITEMS}, index=index)
@@ -124,7 +130,7 @@ class PosteriorComparison(Stored):
         ends = ", ".join(f"{value:.4g} within {name}" for name, value in zip(_NAMES, self.within.values, strict=True))
         facts.insert(2, ("halves", f"{ends} ({self.n_matched} draws each, {self.loss.name})"))
         n_items, dim = self.items["difference"].size, self.items["difference"].dims[0]
-        title = f"PosteriorComparison: {n_items} items ({dim}), those whose company differs most first"
+        title = f"PosteriorComparison: {n_items} items ({dim}), those whose co-members differ most first"
         return title, facts, self.to_dataframe()
 
 
@@ -138,7 +144,7 @@ def compare_posteriors(
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
     progressbar: bool = True,
 ) -> PosteriorComparison:
-    """Compare two posteriors over the same items: of two models, two priors or two data sets.
+    """Compare two posteriors over the same items.
 
     Parameters
     ----------
@@ -174,12 +180,12 @@ def compare_posteriors(
 
     Notes
     -----
-    The Wasserstein distance between two distributions of partitions is the least expected loss between a draw of one
+    The Wasserstein distance between two distributions of partitions is the minimum expected loss between a draw of one
     and a draw of the other, over all ways to draw them together. Of m draws of each it is the least mean loss of a
     one-to-one matching, found exactly. It is above 0 also for two samples of one posterior, so that ``by_chance`` has
     the mean of the distances between halves, of m draws each too. What it exceeds that by is the evidence that the
-    posteriors differ. Halves that lie far apart tell that chains disagree. The standard error is that of the mean
-    potentials of the dual problem [1]_; it holds where the two posteriors differ.
+    posteriors differ. A large distance between halves shows that chains disagree. The standard error is that of the
+    mean potentials of the dual problem [1]_; it holds where the two posteriors differ.
 
     The similarity matrices differ by D_ij, with the standard error s_ij from batches of the draws, as
     :func:`diagnostics.similarity_mcse` has them. By chance alone, abs(D_ij) has the mean sqrt(2 / pi) s_ij. The errors
@@ -322,7 +328,7 @@ def _similarities(a: PartitionDraws, b: PartitionDraws, order: Rows) -> _Pairs:
     difference, n = both[1] - both[0], a.n_items
     others = max(1, n - 1)
     errors = np.hypot(similarity_errors(a), similarity_errors(b)[np.ix_(order, order)])
-    with np.errstate(divide="ignore", invalid="ignore"):  # a pair that is together always or never
+    with np.errstate(divide="ignore", invalid="ignore"):  # a pair that is co-clustered always or never
         signs = np.where((errors == 0) | np.isnan(errors), np.sign(difference), erf(difference / errors / np.sqrt(2)))
     of_items, of_mean, of_square = np.zeros(n), 0.0, 0.0
     for draws, places in ((a, np.arange(n)), (b, order)):

@@ -35,7 +35,7 @@ class CredibleBall(Stored):
     radius : float
         In the loss's unit.
     prob : float
-        Probability asked for.
+        Probability requested.
     coverage : float
         Posterior probability of the ball, at least `prob`; draws at the radius are inside.
     horizontal, upper_vertical, lower_vertical : xarray.DataArray of shape (n_bounds, n_items), dtype int32
@@ -63,7 +63,7 @@ class CredibleBall(Stored):
     loss: PartitionLoss = field(metadata=stored_as.loss("ball_"))
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for each bound: clusters, distance from the center, and how many partitions tie."""
+        """A row for each bound: clusters, distance from the center, and number of ties."""
         rows = [("center", int(self.center.max()) + 1, 0.0, 1)]
         for name in BOUNDS:
             bound = getattr(self, name)
@@ -72,10 +72,10 @@ class CredibleBall(Stored):
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         weights = self.distances["weight"].values
-        worth = f", worth {1 / np.square(weights).sum():.4g} of equal weight" if np.ptp(weights) > 0 else ""
+        worth = f", effective sample size {1 / np.square(weights).sum():.4g}" if np.ptp(weights) > 0 else ""
         facts = [
             ("radius", f"{display.quantity(self.radius, self.loss.unit)} ({self.loss.name})"),
-            ("coverage", f"{self.coverage:.4g} of the posterior, {self.prob:g} asked for"),
+            ("coverage", f"{self.coverage:.4g} of the posterior, {self.prob:g} requested"),
             ("draws", f"{self.distances.size}{worth}"),
         ]
         return f"CredibleBall: {self.prob:.0%} around {int(self.center.max()) + 1} clusters", facts, self.to_dataframe()
@@ -84,13 +84,13 @@ class CredibleBall(Stored):
 def credible_ball(
     draws: Any, partition: Any, *, loss: str | PartitionLoss | None = None, prob: float = 0.95
 ) -> CredibleBall:
-    """Smallest ball around a partition that holds at least `prob` of the posterior, and the partitions at its edge.
+    """Find the smallest ball around a partition with posterior probability at least `prob`, and its bounds.
 
     Parameters
     ----------
     draws : PartitionDraws or any posterior that :func:`summarize` takes
     partition : result object, DataArray or label vector of shape (n_items,)
-        Center of the ball, as a rule the consensus.
+        Center of the ball, typically the consensus.
     loss : str or PartitionLoss, optional
         A loss that is a metric. By default the one that the partition was found under, if it is a result, else "vi".
     prob : float in (0, 1)

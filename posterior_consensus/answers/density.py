@@ -33,14 +33,14 @@ _SAMPLE = ("sample", "chain", "draw", "weight")
 _STORED_SAMPLE = {name: f"density_{name}" for name in _SAMPLE}
 _STORED_TRAINING = {name: f"density_training_{name}" for name in _SAMPLE}
 _OF_MODES = {"score": "density_mode_score", "weight": "density_mode_weight"}
-_PEAKS = 6  # draws from which modes are looked for
+_PEAKS = 6  # draws from which modes are searched for
 _FACTORS = np.array([0.5, 2.0])
 _TIE = 1e-12  # relative: sums in another order differ by rounding
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PartitionDensity(HasLabels, Stored):
-    """How typical of the posterior any partition is; made by :func:`partition_density`.
+    """Kernel density on partitions, with p-values and modes; made by :func:`partition_density`.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class PartitionDensity(HasLabels, Stored):
     step : int
         How many draws of a chain are one step to the next that was used.
     ess : float
-        Effective number of the calibration draws. Where it is far below their number, the credible set holds less of
+        Effective number of the calibration draws. If it is far below their number, the credible set holds less of
         the posterior than it says.
     loss : PartitionLoss
     """
@@ -172,12 +172,12 @@ class PartitionDensity(HasLabels, Stored):
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         unit = self.loss.unit
         low, high = (float(value) for value in self.sensitivity["rank_correlation"])
-        worth = "" if np.isnan(self.ess) else f", worth {self.ess:.0f}"
+        ess = "" if np.isnan(self.ess) else f", ESS {self.ess:.0f}"
         every = "every one" if self.step == 1 else f"one in {self.step}"
         facts = [
             ("score", f"mean of exp(-{self.loss.name} / {display.quantity(self.bandwidth, unit, 4)})"),
             ("training", f"{self.training.sizes['sample']} draws, {every} of a chain"),
-            ("calibration", f"{self.scores.size} draws{worth}; p-values from {1 / (1 + self.scores.size):.2g} on"),
+            ("calibration", f"{self.scores.size} draws{ess}; p-values from {1 / (1 + self.scores.size):.2g} on"),
             ("sensitivity", f"rank correlation {low:.3f} with half the bandwidth, {high:.3f} with twice"),
         ]
         modes = display.counted(self.modes.sizes["mode"], "separated mode")
@@ -194,7 +194,7 @@ def partition_density(
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
     progressbar: bool = True,
 ) -> PartitionDensity:
-    """Density on partitions: how typical any partition is, and whether a credible set holds it.
+    """Estimate a density on partitions, with p-values and credible sets.
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ def partition_density(
 
     See Also
     --------
-    credible_ball : the ball around one partition; it misleads where the posterior has several answers.
+    credible_ball : the ball around one partition; it misleads if the posterior has several modes.
     pairwise_losses : the losses between draws.
 
     Notes
@@ -247,16 +247,16 @@ def partition_density(
     bandwidth. It need not be connected: around two modes it has two parts.
 
     Draws of a chain are correlated. Of at most 2,000 draws, evenly spaced, every k-th of a chain is used, where k, the
-    nearest whole number to the autocorrelation time of the kernel exp(-d / h), leaves their effective number; at least
+    nearest integer to the autocorrelation time of the kernel exp(-d / h), leaves their effective number; at least
     100 are left. Of these, chain after chain, runs of ten (shorter ones, where fewer than 100 are left) make the
     density and calibrate it by turns, so that the two hardly depend on each other. Draws of weight 0 are left out.
-    `ess` says what the calibration draws are worth.
+    `ess` is the effective sample size of the calibration draws.
 
     The most typical partition is searched among all. As exp is convex, exp(-x) >= exp(-y) (1 - (x - y)): the partition
-    of least expected loss under the weights w_t exp(-d(S, z_t) / h) has no lower score than S. Such steps start from
-    the draw of the highest score, from the least expected loss, and from the density's peaks. These are the calibration
-    draws of large score times distance to the nearest draw of higher score [4]_. Where the steps end are candidates for
-    modes; a mode counts if a valley separates its draws from those of every other.
+    of minimum expected loss under the weights w_t exp(-d(S, z_t) / h) has no lower score than S. Such steps start from
+    the draw of the highest score, from the minimum expected loss, and from the density's peaks. These are the
+    calibration draws of large score times distance to the nearest draw of higher score [4]_. Where the steps end are
+    candidates for modes; a mode counts if a valley separates its draws from those of every other.
 
     References
     ----------

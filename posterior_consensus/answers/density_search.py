@@ -61,7 +61,7 @@ class Ascent:
         return kernel[0], float(self.draws.samples.mean(kernel)[0])
 
     def _nearer(self, labels: Labels, kernel: Floats) -> Labels:
-        """The partition of least expected loss under weights that count the draws near this partition."""
+        """The partition of minimum expected loss under weights that count the draws near this partition."""
         weights = self.draws.weights * kernel
         if not weights.any():  # all draws are too far to see
             return labels

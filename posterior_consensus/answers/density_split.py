@@ -26,8 +26,8 @@ def halves(
     """
     if draws.n_draws < 2:
         raise ValueError(
-            "`draws` must hold at least two draws of weight above 0, one that makes the density and one that "
-            "calibrates it; got 1. Or give `calibration`."
+            "`draws` must hold at least two draws of weight above 0, one for training and one for "
+            "calibration; got 1. Or give `calibration`."
         )
     step = -(-draws.n_draws // MOST_DRAWS)
     rows = _every(draws, step)
@@ -58,7 +58,7 @@ def default_bandwidth(losses: Floats, samples: Samples) -> float:
 
 
 def draws_worth_one(losses: Floats, samples: Samples, bandwidth: float) -> float:
-    """Number of successive draws that are worth one, by the kernel exp(-loss / bandwidth); weights are ignored.
+    """Number of successive draws per effective draw, by the kernel exp(-loss / bandwidth); weights are ignored.
 
     The correlation at lag s is 1 less the mean of 1 - kernel over draws s steps apart, divided by its mean over all
     pairs of draws: the kernel's map of a partition stands for the partition.

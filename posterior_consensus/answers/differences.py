@@ -36,7 +36,7 @@ def differences(reference: Labels, partition: Labels, names: Sequence[Hashable])
     -----
     Two clusters overlap if they share at least a quarter of the smaller of them. The connected components of the graph
     of overlapping clusters are told one by one: a cluster that splits, clusters that are one, and clusters that are
-    divided otherwise. Items that two clusters share without overlapping are counted together at the end.
+    partitioned differently. Items that two clusters share without overlapping are counted together at the end.
     """
     table = contingency_table(reference, partition)
     smaller = np.minimum(table.sum(axis=1)[:, np.newaxis], table.sum(axis=0))
@@ -67,7 +67,7 @@ def _change(names: Sequence[Hashable], part: npt.NDArray[Any]) -> str:
         parts = f"clusters of {_joined(sizes)}"
     if len(names) == 1:
         return f"cluster {names[0]} splits into {parts}"
-    return f"clusters {_joined(names)} are {'one' if len(sizes) == 1 else f'divided otherwise, into {parts}'}"
+    return f"clusters {_joined(names)} are {'one' if len(sizes) == 1 else f'partitioned differently, into {parts}'}"
 
 
 def _joined(values: Sequence[Hashable]) -> str:

@@ -19,7 +19,7 @@ from posterior_consensus.sources.door import as_draws
 
 
 def pairwise_losses(draws: Any, others: Any = None, *, loss: str | PartitionLoss | None = None) -> xr.DataArray:
-    """Loss of every draw against every draw, or against every partition of another set.
+    """Compute the losses between all draws, or between two sets of partitions.
 
     Parameters
     ----------

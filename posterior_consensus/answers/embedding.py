@@ -1,4 +1,4 @@
-"""Where do the items lie? Coordinates whose distances tell how rarely two items are together."""
+"""Where do the items lie? Coordinates that put similar items close."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TINY = 1e-12  # share of the variation that is rounding
 
 
 def item_embedding(draws: Any, *, n_axes: int = 2, center: bool = True) -> xr.DataArray:
-    """Spectral embedding of the items: coordinates whose distances tell how rarely two items are together.
+    """Compute a spectral embedding of the items, which puts similar items close.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def item_embedding(draws: Any, *, n_axes: int = 2, center: bool = True) -> xr.Da
         If `n_axes` is not between 1 and the number of items, or the draws are invalid as :func:`as_partition_draws`
         says.
     TypeError
-        If `n_axes` is not a whole number, or `center` is not a bool.
+        If `n_axes` is not an integer, or `center` is not a bool.
 
     See Also
     --------
@@ -106,7 +106,7 @@ def item_embedding(draws: Any, *, n_axes: int = 2, center: bool = True) -> xr.Da
         dims=(source.items.dim, "axis"),
         coords=dict(source.items.coords) | {"axis": np.arange(number), "share": ("axis", shares)},
         name="embedding",
-        attrs={"long_name": "place of each item; distances tell how rarely two items are together"},
+        attrs={"long_name": "place of each item; similar items are close"},
     )
 
 

@@ -30,9 +30,9 @@ class ItemUncertainty(Stored):
         Mean posterior similarity to the other members of its cluster: the mean of co-clustering probabilities of pairs,
         not the probability of an event. NaN for an item on its own.
     nearest : xarray.DataArray of shape (n_items,), dtype int32
-        The other cluster to whose members the item has the largest mean similarity; -1 where there is no other.
+        The other cluster to whose members the item has the largest mean similarity; -1 if there is no other.
     nearest_probability : xarray.DataArray of shape (n_items,), dtype float64
-        Mean posterior similarity to that cluster's members; NaN where there is no other cluster.
+        Mean posterior similarity to that cluster's members; NaN if there is no other cluster.
     names : tuple
         Names of the clusters, by number, as the partition has them.
     """
@@ -78,7 +78,7 @@ class ItemUncertainty(Stored):
             ("below 0.5", display.counted(int((own < 0.5).sum()), "item")),
             ("on their own", display.counted(int(own.isna().sum()), "item")),
         ]
-        title = f"ItemUncertainty: {len(table)} items ({self.cluster.dims[0]}), the least certain first"
+        title = f"ItemUncertainty: {len(table)} items ({self.cluster.dims[0]}), smallest margin first"
         return title, facts, table.sort_values("margin", na_position="last", kind="stable")
 
 
@@ -89,7 +89,7 @@ def item_uncertainty(draws: Any, partition: Any) -> ItemUncertainty:
     ----------
     draws : PairSimilarity, PartitionDraws or any posterior that :func:`summarize` takes
     partition : result object, DataArray or label vector of shape (n_items,)
-        As a rule the consensus.
+        Typically the consensus.
 
     Returns
     -------
@@ -103,7 +103,7 @@ def item_uncertainty(draws: Any, partition: Any) -> ItemUncertainty:
     Notes
     -----
     The mean similarity of item i to cluster k is the mean of PSM_ij over the members j != i of k. From draws the
-    cost is n_items x n_draws x clusters, without an n x n matrix. Where a table of the draws' clusters by these would
+    cost is n_items x n_draws x clusters, without an n x n matrix. If a table of the draws' clusters by these would
     take more than the memory budget, the items that are with each item are gone through instead.
 
     Examples

@@ -23,8 +23,8 @@ def may_have_more(draws: PartitionDraws, loss: PartitionLoss) -> bool:
 
     Every other draw is put into one of a few groups by k-means, with the mean loss against a group's draws as the
     distance to it, and the remaining draws to the nearest group. How much nearer the draws of one half are to one group
-    of the other half than to another group is then looked at for a valley, as between particles: draws that have no say
-    in the groups show none that is not there. Draws count as independent, which rather finds more valleys than there
+    of the other half than to another group is then tested for a valley, as between particles: draws that have no say in
+    the groups show none that is not there. Draws count as independent, which rather finds more valleys than there
     are.
     """
     draws = draws.without_zero_weights()

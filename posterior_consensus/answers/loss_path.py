@@ -1,4 +1,4 @@
-"""How much does the answer depend on the loss? The partitions of least expected loss along its parameter."""
+"""How much does the partition depend on the loss? The partitions of minimum expected loss along its parameter."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _SAME = 1e-12  # of an expected loss: sums in another order differ by rounding
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LossPath(Stored):
-    """The partitions of least expected loss along the parameter of a loss; made by :func:`loss_path`.
+    """The partitions of minimum expected loss along the parameter of a loss; made by :func:`loss_path`.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ def loss_path(
     progressbar: bool = True,
     **options: Any,
 ) -> LossPath:
-    """Find the consensus partition for many values of the loss's parameter, from coarse to fine or back.
+    """Find the consensus partition for a grid of values of the loss's parameter.
 
     Parameters
     ----------
@@ -151,9 +151,9 @@ def loss_path(
     Notes
     -----
     Every partition found is tried at every value, and the best is taken, so that none on the path is worse at its value
-    than another one on it. It follows that the number of pairs together never grows with Binder's tau, nor the entropy
-    of the partition with VI's a, whether or not the searches found the optima. The number of clusters need not follow
-    at every step: a large cluster and single items can give way to fewer clusters of middle size.
+    than another one on it. It follows that the number of co-clustered pairs never grows with Binder's tau, nor the
+    entropy of the partition with VI's a, whether or not the searches found the optima. The number of clusters need not
+    follow at every step: a large cluster and single items can give way to fewer clusters of middle size.
 
     Examples
     --------

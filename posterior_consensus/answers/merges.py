@@ -1,4 +1,4 @@
-"""Which clusters are nearest to being one? A partition's clusters merged two by two, at the least expected loss."""
+"""Which clusters are nearest to being one? A partition's clusters merged two by two, at the minimum expected loss."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SAME = 1e-12  # difference of losses that is rounding
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClusterMerges(Stored):
-    """A partition's clusters merged two by two until one is left; made by :func:`cluster_merges`.
+    """Pairwise merges of a partition's clusters; made by :func:`cluster_merges`.
 
     Attributes
     ----------
@@ -79,14 +79,14 @@ class ClusterMerges(Stored):
 def cluster_merges(
     draws: Any, partition: Any, *, loss: str | Loss | None = None, progressbar: bool = True
 ) -> ClusterMerges:
-    """Merge a partition's clusters two by two, each time those whose union raises the expected loss least.
+    """Merge a partition's clusters pairwise, always the pair whose union raises the expected loss least.
 
     Parameters
     ----------
     draws : PairSimilarity, PartitionDraws or any posterior that :func:`summarize` takes
         With a similarity matrix alone (:func:`as_pair_similarity`), losses that need pairs only.
     partition : result object, DataArray or label vector of shape (n_items,)
-        As a rule the consensus.
+        Typically the consensus.
     loss : str, PartitionLoss or PairLoss, optional
         A name in LOSSES or PAIR_LOSSES or a record such as ``binder(a=0.5)``. By default the one that the partition was
         found under, if it is a result, else "vi".
@@ -105,7 +105,7 @@ def cluster_merges(
     See Also
     --------
     plot_dendrogram : the merges as a tree.
-    loss_by_n_clusters : the least expected loss for each number of clusters, whatever the partition.
+    loss_by_n_clusters : the minimum expected loss for each number of clusters, whatever the partition.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""What would another number of clusters cost? The least expected loss for each number, and its probability."""
+"""What would another number of clusters cost? The minimum expected loss for each number, and its probability."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ Floats = npt.NDArray[np.float64]
 _DIM = "number_of_clusters"  # where it is stored
 _COLUMNS = ("expected_loss", "mcse", "difference", "difference_mcse", "ess", "probability", "probability_mcse")
 _HELD = 0.01  # probability from which a number of clusters is among those of the posterior
-_BESIDE = 5  # numbers on either side of the best where there are no draws to tell which are of interest
-_PAIRS = 20  # of clusters, those most often together, whose unions are looked at
+_BESIDE = 5  # numbers on either side of the best if there are no draws to tell which are of interest
+_PAIRS = 20  # of clusters, those most often together, whose unions are considered
 _STARTS = 5  # of the splits or unions of another answer from which a search starts
 _SAME = 1e-10  # relative difference below which two losses are the same
 _CLEAR = 2.0  # standard errors
@@ -39,12 +39,12 @@ _CLEAR = 2.0  # standard errors
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LossByNClusters(Stored):
-    """The least expected loss found for each number of clusters; made by :func:`loss_by_n_clusters`.
+    """Minimum expected loss found for each number of clusters; made by :func:`loss_by_n_clusters`.
 
     Attributes
     ----------
     partitions : xarray.DataArray of shape (n_clusters, n_items), dtype int32
-        The partition of least expected loss found with each number of clusters.
+        The partition of minimum expected loss found with each number of clusters.
     table : xarray.Dataset
         Over ``n_clusters``: ``expected_loss`` and its ``mcse``; ``difference`` to the least and ``difference_mcse``,
         over the same draws; ``ess``, the smaller effective sample size of the two; ``probability`` of that number in
@@ -66,7 +66,7 @@ class LossByNClusters(Stored):
 
     @property
     def best(self) -> int:
-        """Number of clusters of least expected loss, the smallest of equals."""
+        """Number of clusters of minimum expected loss, the smallest of equals."""
         return int(self.table["n_clusters"][self.table["difference"].values.argmin()])
 
     @property
@@ -101,7 +101,7 @@ def loss_by_n_clusters(
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
     progressbar: bool = True,
 ) -> LossByNClusters:
-    """Find the partition of least expected loss for each number of clusters.
+    """Find the partition of minimum expected loss for each number of clusters.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def loss_by_n_clusters(
         Largest number of random starts of the search for each number, by default as ``method="greedy"`` of
         :func:`consensus_partition` has it.
     random_seed : int, Generator, SeedSequence or None
-        The same seed gives the same answer.
+        The same seed gives the same result.
     progressbar : bool
         Whether to show progress where the work takes more than a second.
 
@@ -132,7 +132,7 @@ def loss_by_n_clusters(
         and none is given, the loss needs draws and a similarity matrix alone is given, or the draws are invalid as
         :func:`as_partition_draws` says.
     TypeError
-        If `n_clusters` are not whole numbers.
+        If `n_clusters` are not integers.
 
     See Also
     --------
@@ -143,12 +143,12 @@ def loss_by_n_clusters(
     -----
     For each number K of clusters, the partition S with K clusters is sought whose expected loss, the mean over the
     draws z_t of L(S, z_t), is least: by greedy search [1]_ from random orders of the items, then from the answers for
-    the numbers beside it, with two clusters merged or one split, until none of them becomes better. It is a search:
+    the neighbouring numbers, with two clusters merged or one split, until none of them becomes better. It is a search:
     where draws disagree much, what is found can lie above the least. Losses of two numbers are compared over the same
-    draws, so that their difference has, as a rule, a far smaller error than either.
+    draws, so that their difference has, typically, a far smaller error than either.
 
-    The number of least expected loss and the most probable number are different things. Draws often have small clusters
-    that no two of them share; an answer without these has fewer clusters than most draws.
+    The number of minimum expected loss and the most probable number are different things. Draws often have small
+    clusters that no two of them share; a partition without these has fewer clusters than most draws.
 
     References
     ----------
@@ -205,7 +205,7 @@ class _Search:
         return self._keep(labels)
 
     def along(self, numbers: list[int], progressbar: bool) -> None:
-        """Search for each of the numbers, and then from the answers beside each, until none becomes better."""
+        """Search for each of the numbers, and then from the partitions of its neighbours, until none becomes better."""
         for k in track(numbers, "Loss by number of clusters", progressbar=progressbar):
             below = [self.found[n] for n in numbers if n < k][-1:]
             starts = [start for labels in below for start in self._splits(labels)]
@@ -242,7 +242,7 @@ class _Search:
         return k
 
     def _splits(self, labels: Labels) -> list[Labels]:
-        """The best few partitions in which one cluster is split in two, around two items that are seldom together."""
+        """The best few partitions in which one cluster is split in two, around two dissimilar items."""
         links, _ = self._source.links(labels)
         splits = []
         for k in np.flatnonzero(np.bincount(labels) > 1):
@@ -255,7 +255,7 @@ class _Search:
         return self._best_of(splits)
 
     def _unions(self, labels: Labels) -> list[Labels]:
-        """The best few partitions in which two clusters are one, of those clusters that are most often together."""
+        """The best few partitions in which two clusters are merged, of those most similar."""
         sizes = np.bincount(labels)
         links, _ = self._source.links(labels)
         between = np.add.reduceat(links[labels.argsort(kind="stable")], np.cumsum(sizes) - sizes) / np.outer(
@@ -283,7 +283,7 @@ def _default_numbers(source: PairSource, search: _Search) -> list[int]:
 
 def _checked(n_clusters: Any, n_items: int) -> list[int]:
     if isinstance(n_clusters, (str, bytes)) or not isinstance(n_clusters, Iterable):
-        raise TypeError(f"`n_clusters` must be several whole numbers, such as range(1, 10); got {n_clusters!r}.")
+        raise TypeError(f"`n_clusters` must be several integers, such as range(1, 10); got {n_clusters!r}.")
     numbers = sorted({check_count("n_clusters", k) for k in n_clusters})
     if not numbers:
         raise ValueError("`n_clusters` must hold at least one number; got none.")

@@ -1,4 +1,4 @@
-"""What the posterior is sure of: the most items whose joint clustering has at least a given probability."""
+"""The largest set of items whose joint clustering has at least a given posterior probability."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ _LISTED = 8  # clusters
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PartialPartition(Stored, HasLabels):
-    """A partition of the items that are sure, the others left open; made by :func:`partial_partition`.
+    """A partition of some items, the others unassigned; made by :func:`partial_partition`.
 
     Attributes
     ----------
     labels : xarray.DataArray of shape (n_items,), dtype int32
-        Clusters of the sure items from 0, in order of first appearance, -1 for the open ones.
+        Clusters of the assigned items from 0, in order of first appearance, -1 for the unassigned ones.
     probability : float
-        Posterior probability that the sure items are clustered exactly like this.
+        Posterior probability that the assigned items are clustered exactly like this.
     mcse, ess : float
         Its Monte Carlo standard error and effective sample size; below 100 the error is rough.
     prob : float
-        Probability asked for.
+        Probability requested.
     n_items_bound : int
         No partial partition of this probability has more items; mostly far above what there is, and the number of all
         items if `prob` is 1/2 or less.
     curve : xarray.DataArray of shape (n_items + 1,)
-        The largest probability found by the number of sure items, the dimension ``n_items``.
+        The largest probability found by the number of assigned items, the dimension ``n_items``.
     completion : xarray.DataArray of shape (n_items,), dtype int32, or None
-        The partition of all items of least expected loss found among those that agree with `labels`.
+        The partition of all items of minimum expected loss found among those that agree with `labels`.
     loss : PartitionLoss or None
         Its loss.
     expected_loss, expected_loss_mcse, expected_loss_ess : float
@@ -68,7 +68,7 @@ class PartialPartition(Stored, HasLabels):
 
     @property
     def n_items(self) -> int:
-        """Number of sure items."""
+        """Number of assigned items."""
         return int((self.labels >= 0).sum())
 
     @property
@@ -82,19 +82,22 @@ class PartialPartition(Stored, HasLabels):
         return float(self.curve[:-1].mean())
 
     def in_words(self) -> str:
-        """One sentence for people."""
+        """Describe the result in one sentence."""
         n, n_open, dim = self.labels.size, self.labels.size - self.n_items, self.labels.dims[0]
         if self.n_items == 1 < n:
-            return f"No two of the {n} items ({dim}) were found to be clustered alike with probability {self.prob:g}."
+            pair = f"No two of the {n} items ({dim}) were found"
+            return f"{pair} whose joint clustering has probability {self.prob:g}."
         sizes = np.sort(np.bincount(self.labels.values[self.labels.values >= 0]))[::-1]
         listed = ", ".join(map(str, sizes)) if sizes.size <= _LISTED else f"{sizes[0]} to {sizes[-1]}"
         clusters = f"clustered exactly as found, in {display.counted(sizes.size, 'cluster')} of {listed}"
-        others = {0: "none is open", 1: "the other is open"}.get(n_open, f"the other {n_open} are open")
+        others = {0: "none is", 1: "the other is"}.get(n_open, f"the other {n_open} are")
         probability = display.with_error(f"{self.probability:.3g}", self.mcse, self.ess)
-        return f"With probability {probability}, {self.n_items} of {n} items ({dim}) are {clusters}; {others}."
+        return (
+            f"With probability {probability}, {self.n_items} of {n} items ({dim}) are {clusters}; {others} unassigned."
+        )
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for each cluster of sure items: how many there are, and the first few of them."""
+        """A row for each cluster of assigned items: their number, and the first few of them."""
         dim = str(self.labels.dims[0])
         names = self.labels[dim].values if dim in self.labels.coords else np.arange(self.labels.size)
         members = [names[self.labels.values == k] for k in range(self.n_clusters)]
@@ -114,7 +117,7 @@ class PartialPartition(Stored, HasLabels):
         )
         facts = [
             ("in words", self.in_words()),
-            ("asked for", f"the most items with probability {self.prob:g}; {bound}"),
+            ("criterion", f"largest set with probability at least {self.prob:g}; {bound}"),
             ("area", f"{self.area:.3g} under the curve of probability by number of items"),
         ]
         if self.completion is not None and self.loss is not None:
@@ -136,21 +139,21 @@ def partial_partition(
     random_seed: Any = None,
     progressbar: bool = True,
 ) -> PartialPartition:
-    """Find the most items, with a partition of them, that the posterior holds with at least probability `prob`.
+    """Find the largest set of items whose joint clustering has posterior probability at least `prob`.
 
     Parameters
     ----------
     draws : PartitionDraws or any posterior that :func:`summarize` takes
     prob : float in (0, 1)
-        Least posterior probability that the items are clustered exactly as reported.
+        Minimum posterior probability that the items are clustered exactly as reported.
     complete : str or PartitionLoss, optional
-        Also allocate the items left open, so that the expected loss is least: a name in LOSSES, such as "vi", or a
-        record such as ``vi(a=0.5)``. Sure items keep their clusters, and no two of these become one.
+        Also allocate the unassigned items, so that the expected loss is minimal: a name in LOSSES, such as "vi", or a
+        record such as ``vi(a=0.5)``. Assigned items keep their clusters, and no two of these become one.
     n_starts : int
         Largest number of starts, each from another item. The search ends early once five starts found as many items
         and the last eight added less than a thousandth to the area under the curve.
     seconds : float, optional
-        Time after which the best so far is taken. What is found then depends on the machine.
+        Time limit, after which the best so far is returned. The result then depends on the machine.
     random_seed : int, Generator or None
     progressbar : bool
         Whether to show progress where the work takes more than a second.
@@ -174,20 +177,20 @@ def partial_partition(
     least enters, into the cluster that suits it or one of its own, until all are in. Whenever what is left without one
     of the items is more probable than anything of that size before, the item leaves again [2]_. The answer is the
     largest set found, of several the most probable. That none is larger is not proven, unless `n_items_bound` says so:
-    every two items of Q must be together, or apart, with at least probability `prob`, and the colours of a graph bound
-    how many such items there are. Of up to eight items all sets are looked at.
+    every two items of Q must be co-clustered, or in different clusters, with probability at least `prob`, and the
+    colours of a graph bound how many such items there are. Of up to eight items all sets are considered.
 
     The set was chosen because it is probable in these draws, so its probability is somewhat too high, by more than its
     standard error if the draws are few. Other draws of the same posterior give a fair estimate.
 
-    With `complete`, the consensus of all items is changed so that it agrees with the sure clusters. Then the open items
-    move one by one until no move lowers the expected loss. Clusters as a whole do not merge or split.
+    With `complete`, the consensus of all items is changed so that it agrees with the assigned clusters. Then the
+    unassigned items move one by one until no move lowers the expected loss. Clusters as a whole do not merge or split.
 
     See Also
     --------
     item_uncertainty : mean similarity of each item to the rest of its cluster.
     plot_partial_partition : the curve.
-    plot_data, plot_psm : both take the result, and draw open items pale.
+    plot_data, plot_psm : both take the result, and show unassigned items pale.
 
     References
     ----------
@@ -244,7 +247,7 @@ def _loss(complete: Any) -> PartitionLoss:
 
 
 def _agreement(draws: PartitionDraws, labels: Labels) -> Floats:
-    """1 for each draw whose restriction to the sure items is their partition, else 0."""
+    """1 for each draw whose restriction to the assigned items is their partition, else 0."""
     sure = np.flatnonzero(labels >= 0)
     restricted, _ = canonical_rows(draws.labels[:, sure], int(draws.n_clusters.max()))
     return np.all(restricted == labels[sure], axis=1).astype(np.float64)

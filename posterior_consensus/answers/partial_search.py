@@ -28,7 +28,7 @@ _AGREE = 5  # starts that must have reached the largest number of items
 _GAIN = 1e-3  # share of the area that the last starts must add, else the search ends
 _LAST_SIZE = 128  # items up to which members may leave again: later that finds little and takes most of the time
 _MOST_WEIGHT = 2**40
-_ALL_SUBSETS = 8  # items of which every set is looked at
+_ALL_SUBSETS = 8  # items of which every set is considered
 _LITTLE = 500 * 60  # labels up to which threads cost more than they save
 _FINELY = 400  # items up to which the bound looks at each item's neighbours
 _MOST_PAIRS = 0.25  # of the memory budget, that the bound may take
@@ -46,7 +46,7 @@ def search(
 
     Returns
     -------
-    Labels (n,), -1 where open; the largest probability found by number of items (n + 1,); a bound of that number.
+    Labels (n,), -1 if unassigned; the largest probability found by number of items (n + 1,); a bound of that number.
     """
     draws = draws.without_zero_weights()
     weights = _whole(draws.weights) if draws.samples.is_weighted else np.ones(draws.n_draws, np.int64)
@@ -101,7 +101,7 @@ def _among_all(
 
 
 def _numbered(labels: npt.NDArray[Any]) -> Labels:
-    """Number the clusters by first appearance; open items keep -1."""
+    """Number the clusters by first appearance; unassigned items keep -1."""
     sure = labels >= 0
     numbers = np.full(labels.size, -1, np.int32)
     numbers[sure] = canonical_labels(labels[sure])
@@ -119,7 +119,7 @@ def _orders(n_items: int, n_starts: int, rng: np.random.Generator) -> npt.NDArra
 
 
 def _whole(weights: Floats) -> npt.NDArray[np.int64]:
-    """Weights as whole numbers: as multiples of the least where they are such, as repeated draws would count."""
+    """Weights as integers: as multiples of the least where they are such, as repeated draws would count."""
     multiples = weights / weights.min()
     whole: npt.NDArray[np.int64] = np.rint(np.minimum(multiples, _MOST_WEIGHT)).astype(np.int64)
     if multiples.sum() < _MOST_WEIGHT and np.all(np.abs(multiples - whole) <= _ROUNDING * multiples):
@@ -150,7 +150,7 @@ def _bits(draws: PartitionDraws, weights: npt.NDArray[np.int64]) -> partial.Bits
 
 
 def _size_bound(draws: PartitionDraws, prob: float) -> int:
-    """Upper bound of the number of items: every two of them are together, or apart, with at least this probability."""
+    """Upper bound of the number of items: every two are co-clustered, or separated, with at least this probability."""
     n_items = draws.n_items
     if prob <= 0.5 or not memory.fits(8 * n_items**2 / _MOST_PAIRS):
         return n_items
@@ -168,9 +168,10 @@ def completed(
     seconds: float | None,
     progressbar: bool,
 ) -> Labels:
-    """Put the open items where the expected loss is least while the others keep their clusters.
+    """Put the unassigned items where the expected loss is least while the others keep their clusters.
 
-    From the consensus of all items, changed so that it agrees with the sure clusters, open items move one by one.
+    From the consensus of all items, changed so that it agrees with the assigned clusters, unassigned items move one by
+    one.
     """
     asked: dict[str, Any] = {"random_seed": rng, "seconds": seconds, "progressbar": progressbar}
     free = consensus_partition(draws, loss=loss, **asked).labels.values
@@ -184,9 +185,9 @@ def completed(
 
 
 def _agreeing(partition: Labels, sure: Labels) -> Labels:
-    """Change a partition so that it agrees with the sure clusters; other items follow the one that has their cluster.
+    """Change a partition to agree with the assigned clusters; other items follow the one that has their cluster.
 
-    A sure cluster has the cluster in which most of its items are, if no other one has more items there.
+    An assigned cluster has the cluster in which most of its items are, if no other one has more items there.
     """
     members = np.flatnonzero(sure >= 0)
     table = contingency_table(sure[members], partition[members])

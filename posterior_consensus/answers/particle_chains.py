@@ -1,4 +1,4 @@
-"""Which chains visit which mode: whether a posterior has several answers, or a sampler does not mix."""
+"""Which chains visit which mode: whether a posterior has several modes, or a sampler does not mix."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Visits(NamedTuple):
 
     @property
     def belonging(self) -> tuple[object, ...]:
-        """Names of the chains that are apart from others."""
+        """Names of the chains that stay in different modes."""
         return tuple(self.names[c] for c in np.flatnonzero(self.apart.any(axis=1)))
 
     @property
@@ -112,31 +112,31 @@ def judged(found: Visits, weights: Floats, errors: Floats, sizes: Floats) -> tup
     """
     number = weights.size
     if found.belonging:
-        told = _whereabouts(found, "answer")
+        told = _whereabouts(found, "mode")
         verdict = (
             f"{told[:1].upper()}{told[1:]}: the sampler does not mix between modes, so the weights do not estimate "
             "probabilities."
         )
         return "chains in different modes", found.belonging, verdict
-    answers = f"{_word(number)} answers"
+    answers = f"{_word(number)} modes"
     known = [
-        f"{weight:.2f}" if np.isnan(error) else f"{weight:.2f} ({error:.2g})"
+        f"{weight:.2f}" if np.isnan(error) else f"{weight:.2f} (MCSE {error:.2g})"
         for weight, error in zip(weights, errors, strict=True)
     ]
     weighted = f"{', '.join(known[:-1])} and {known[-1]}"
     absent = np.argwhere(found.shares == 0)
     visited = f"{answers}: every chain visits {'both' if number == 2 else 'all of them'}"
     least = float(sizes.min())
-    rough = f" They rest on {least:.3g} effective draws, so that they and their errors are rough."
+    rough = f" Their smallest effective sample size is {least:.3g}, so they and their errors are rough."
     if len(found.names) == 1:
         verdict = (
-            f"{answers} in one chain, with weights {weighted}.{rough * is_rough(least)} Nothing says whether another "
-            "chain would find the same: run at least four from different starts."
+            f"{answers} in one chain, with weights {weighted}.{rough * is_rough(least)} It is unknown whether another "
+            "chain would find the same modes: run at least four from different starts."
         )
     elif absent.size:
         chain, k = absent[0]
         verdict = (
-            f"{answers}, with weights {weighted}. Chain {found.names[chain]} has not visited the {ordinal(k)} answer, "
+            f"{answers}, with weights {weighted}. Chain {found.names[chain]} has not visited the {ordinal(k)} mode, "
             "which may be chance: run longer chains."
         )
     elif found.differs.any():
@@ -148,11 +148,11 @@ def judged(found: Visits, weights: Floats, errors: Floats, sizes: Floats) -> tup
         verdict = f"{visited}, with weights {weighted}.{rough} Run longer chains before reporting them."
     else:
         verdict = f"{visited}; report them with their weights {weighted}."
-    return "several answers", (), verdict
+    return "several modes", (), verdict
 
 
 def undecided(found: Visits, apart: str, known: int) -> str:
-    """What to report where the effective draws are too few to tell whether there are more answers, in words.
+    """What to report where the effective draws are too few to tell whether there are more modes, in words.
 
     Parameters
     ----------
@@ -161,17 +161,15 @@ def undecided(found: Visits, apart: str, known: int) -> str:
     apart : str
         How far the groups' partitions are from each other, with the unit.
     known : int
-        Number of answers that the draws show.
+        Number of modes that the draws show.
     """
     number = found.shares.shape[1]
     told = f"; {_whereabouts(found, 'group')}" if found.belonging else ""
-    question = (
-        "one answer from several" if known == 1 else f"whether there are more than {_word(known).lower()} answers"
-    )
+    question = "one mode from several" if known == 1 else f"whether there are more than {_word(known).lower()} modes"
     return (
-        f"Cannot tell {question}: successive draws are so much alike that they are worth too few independent ones. "
-        f"{_word(number)} groups of draws have partitions {apart} apart, with few draws between them{told}. Run longer "
-        "chains, or a sampler that mixes better."
+        f"Cannot tell {question}: successive draws are so correlated that the effective sample size is too "
+        f"small. {_word(number)} groups of draws have partitions at a distance of {apart}, with few draws between "
+        f"them{told}. Run longer chains, or a sampler that mixes better."
     )
 
 

@@ -23,7 +23,7 @@ _STORED_SAMPLE = {name: f"particle_{name}" for name in ("sample", "chain", "draw
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Particles(Stored):
-    """The few weighted partitions that are nearest to the posterior; made by :func:`particles`, heaviest first.
+    """A few weighted partitions nearest to the posterior, heaviest first; made by :func:`particles`.
 
     Attributes
     ----------
@@ -32,8 +32,7 @@ class Particles(Stored):
         Posterior probability of each particle's region, the draws that are nearest to it, its Monte Carlo standard
         error, and the effective sample size behind that, below 100 of which it is rough.
     mode : xarray.DataArray of shape (particle,), dtype int64
-        Which particles divide one mode of the posterior and which are answers of their own: number of the mode, the
-        heaviest 0.
+        The mode that each particle belongs to. Modes are numbered by weight, the heaviest 0.
     distance, distance_mcse, distance_ess : float
         Mean over the draws of the loss of the nearest particle, in the loss's unit: the Wasserstein distance, if the
         loss is a metric; its Monte Carlo standard error and effective sample size, below 100 of which that is rough.
@@ -46,14 +45,15 @@ class Particles(Stored):
     path : xarray.Dataset
         ``distance`` and ``mcse`` over ``n_particles``, from one on.
     loss : PartitionLoss
-    status : {"one answer", "several answers", "chains in different modes", "unknown"}
-        "unknown" where the effective draws are too few to tell one answer from several, or one particle was asked for.
+    status : {"one mode", "several modes", "chains in different modes", "unknown"}
+        "unknown" if there are too few effective draws to distinguish one mode from several, or one particle was
+        requested.
     chains : tuple
         Names of the chains that stay in different modes or, if the status is "unknown", in different groups of draws.
     verdict : str
         What to report.
     n_searched : int
-        Number of items on which they were looked for: all, or 10,000 of more than 50 million labels. `path` is of
+        Number of items on which they were searched for: all, or 10,000 of more than 50 million labels. `path` is of
         these items.
     draws : PartitionDraws or None
         The draws that the particles are of; None for particles that come back from where they were stored.
@@ -97,7 +97,7 @@ class Particles(Stored):
         return self.partitions[0].reset_coords(drop=True)
 
     def meet(self) -> xr.DataArray:
-        """Classes of items that all particles keep together, numbered by first appearance, shape (n_items,)."""
+        """Classes of items that all particles co-cluster, numbered by first appearance, shape (n_items,)."""
         _, classes = np.unique(self.partitions.values, axis=1, return_inverse=True)
         return self._items.copy(data=canonical_labels(classes.ravel())).rename("meet")
 
@@ -131,7 +131,7 @@ class Particles(Stored):
 
             log2(n_k m_l / n_kl^2) / n,
 
-        0 where its company is the same in both [1]_. For Binder's loss it is half the cost of its pairs. Of a
+        0 if its co-members are the same in both [1]_. For Binder's loss it is half the cost of its pairs. Of a
         ratio, the denominator is that of all items. A loss with a product or root of sums in its numerator, such as
         "nmi", is refused.
 
@@ -210,7 +210,7 @@ class Particles(Stored):
         before = "; ".join(f"{k + 1}: {value:.4g}" for k, value in enumerate(self.path["distance"].values))
         kind = "distance" if self.loss.metric else "mean loss"
         n_items = self.partitions.shape[1]
-        some = [("items", f"looked for on {self.n_searched:,} of {n_items:,}")] if self.n_searched < n_items else []
+        some = [("items", f"searched on {self.n_searched:,} of {n_items:,}")] if self.n_searched < n_items else []
         facts = [
             ("verdict", self.verdict),
             *some,

@@ -34,9 +34,9 @@ _TINY = 1e-9
 class Effort(NamedTuple):
     """How long to look for particles, whatever the clock says."""
 
-    most_labels: int = 50_000_000  # of more, some items are looked at
+    most_labels: int = 50_000_000  # of more, some items are considered
     most_items: int = 10_000
-    most_work: float = np.inf  # as a search for particles counts it, after which no more are looked for
+    most_work: float = np.inf  # as a search for particles counts it, after which no more are searched for
     only_if_likely: bool = False  # whether to look for none where no valley lies between groups of draws
 
 
@@ -72,7 +72,7 @@ def particles(
     seconds : float, optional
         Time after which the best so far is taken. What is found then depends on the machine.
     random_seed : int, Generator, SeedSequence or None
-        The same seed gives the same answer, for any number of threads.
+        The same seed gives the same result, for any number of threads.
     progressbar : bool
         Whether to show progress where the work takes more than a second.
 
@@ -89,11 +89,11 @@ def particles(
     --------
     plot_particles : the particles one under another.
     partition_density : how typical any partition is.
-    compare_posteriors : how far two posteriors are apart.
+    compare_posteriors : the distance between two posteriors.
 
     Notes
     -----
-    With weights w_t of the draws z_t, the particles S_1, ..., S_L minimise
+    With weights w_t of the draws z_t, the particles S_1, ..., S_L minimize
 
         D = sum_t w_t min_l d(S_l, z_t),
 
@@ -101,15 +101,15 @@ def particles(
     partitions; that distribution gives S_l the weight of its region, the draws that it is nearest to [1]_. Its error is
     that of a mean over draws, the particles being fixed.
 
-    The search alternates between the regions and the partition of least expected loss in each. It begins with draws
+    The search alternates between the regions and the partition of minimum expected loss in each. It begins with draws
     far from each other (k-means++) [2]_ and on samples of the draws. The best particles are then changed, by going on
     from them on another sample, or by putting a draw in the place of one of them. Each number of particles begins with
     those of one less as well, so that the path never rises. One particle is the consensus partition.
 
     Particles are answers of their own only where a valley lies between them, fewer draws than at either; else they
     divide one mode. The search looks at two numbers of particles beyond the most modes found; "auto" takes as many as
-    there are modes. Where there would be more modes if the draws were independent, but the effective draws are too few
-    to show them, the verdict says that it cannot tell, how far the groups of draws are apart, and which chains stay in
+    there are modes. If there would be more modes if the draws were independent, but the effective draws are too few
+    to show them, the verdict reports that, the distances between the groups of draws, and the chains that stay in
     them. Chains are said to be in different modes where a chain's share of its draws at a mode differs from that
     of the others by more than Monte Carlo error (level 0.01 over all chains and modes, effective numbers of draws from
     the autocorrelation of the visits, ten at least), and is below 0.05 or above 0.95.
@@ -193,7 +193,7 @@ def find_particles(
 
 
 def _looked_at(draws: PartitionDraws, effort: Effort) -> tuple[npt.NDArray[np.intp], PartitionDraws]:
-    """Positions of all items, or of some by a fixed rule where there are many labels, and the draws of their labels."""
+    """Positions of all items, or of some by a fixed rule if there are many labels, and the draws of their labels."""
     if draws.n_items * draws.n_draws <= effort.most_labels:
         return np.arange(draws.n_items), draws
     at, some = draws.of_some_items()
@@ -205,7 +205,7 @@ def _looked_at(draws: PartitionDraws, effort: Effort) -> tuple[npt.NDArray[np.in
 
 def _check_number(n_particles: Any) -> int:
     if isinstance(n_particles, str):
-        raise ValueError(f"`n_particles` must be a whole number or 'auto'; got {n_particles!r}.")
+        raise ValueError(f"`n_particles` must be an integer or 'auto'; got {n_particles!r}.")
     return check_count("n_particles", n_particles)
 
 
@@ -229,7 +229,7 @@ def _search(
     effort: Effort,
     progressbar: bool,
 ) -> _Seen:
-    """Look beyond the most modes found, whatever `number` is asked for: how many modes there are is one question."""
+    """Look beyond the most modes found, whatever `number` is requested: how many modes there are is one question."""
     path = [particle_search.one(consensus)]
     modes = supposed = path[0]
     asked = number or 1
@@ -340,10 +340,10 @@ def _judged(
     """The status, the chains that belong to modes, and what to report."""
     n_modes, n_supposed = len(at_modes), len(seen.supposed.partitions)
     if min(rows.size for rows in draws.samples.chains) < _FEWEST:
-        few = "A chain has fewer than four draws, too few to tell several answers from one: run longer chains."
+        few = "A chain has fewer than four draws, too few to find modes: run longer chains."
         return "unknown", (), few
     if number == 1:
-        one = "One particle was asked for, the consensus partition: whether there are other answers is not looked at."
+        one = "One particle was requested, the consensus partition; modes were not searched for."
         return "unknown", (), one
     doubt = ""
     apart: tuple[object, ...] = ()
@@ -354,7 +354,7 @@ def _judged(
         far = f"{least}{display.quantity(between.max(), loss.unit, 3)}"
         doubt, apart = undecided(found, far, n_modes), found.belonging
     if n_modes == 1:
-        return ("unknown", apart, doubt) if doubt else ("one answer", (), _of_one(number))
+        return ("unknown", apart, doubt) if doubt else ("one mode", (), _of_one(number))
     errors, sizes = draws.samples.mcse(at_modes), draws.samples.ess(at_modes)
     status, chains, verdict = judged(visits(draws, at_modes), draws.samples.mean(at_modes), errors, sizes)
     if number is not None and number != n_modes:
@@ -366,5 +366,5 @@ def _judged(
 def _of_one(number: int | None) -> str:
     """What to report where one mode is found."""
     if number is None:
-        return "One answer: no second mode is found. If the chains agree, report the consensus partition."
-    return f"One answer: no valley lies between the {number} particles, which divide one mode."
+        return "One mode: no second mode was found. If the chains agree, report the consensus partition."
+    return f"One mode: no valley lies between the {number} particles, which divide it."

@@ -11,17 +11,17 @@ from posterior_consensus.sources.door import as_draws
 
 
 def predict_allocation(new: Any, known: Any, *, partition: Any) -> xr.Dataset:
-    """Probabilities with which new observations belong to the clusters of a partition of the known ones.
+    """Compute the probability that each new observation belongs to each cluster of a partition.
 
     Parameters
     ----------
-    new : PartitionDraws with soft assignments, or any posterior that :func:`summarize` takes
+    new : PartitionDraws with allocation probabilities, or any posterior that :func:`summarize` takes
         Of m new items, ``allocation_probabilities(model, idata, observed={"y": y_new})``: from the same draws and
         components as `known`.
     known : the same
         Of the n items that were observed.
     partition : result object, DataArray or label vector of shape (n_items,)
-        Of the known items, as a rule the consensus.
+        Of the known items, typically the consensus.
 
     Returns
     -------
@@ -32,7 +32,7 @@ def predict_allocation(new: Any, known: Any, *, partition: Any) -> xr.Dataset:
     Raises
     ------
     TypeError
-        If `new` or `known` have no soft assignments.
+        If `new` or `known` have no allocation probabilities.
     ValueError
         If their draws or components differ, or the partition is not one of the known items.
 

@@ -50,20 +50,20 @@ def relabel(
     sample_dims: str | Sequence[str] = ("chain", "draw"),
     first_label: int | None = None,
 ) -> Any:
-    """Bring the components of every draw to the order of the consensus clusters, so that their parameters can be read.
+    """Reorder the components of every draw to match the consensus clusters.
 
     Parameters
     ----------
     idata : InferenceData, DataTree or Dataset
         The posterior, with its parameters by component; it is not changed.
     partition : result object, DataArray or label vector of shape (n_items,)
-        As a rule the consensus. Clusters are numbered by first appearance, as results have them.
+        Typically the consensus. Clusters are numbered by first appearance, as results have them.
     component_dim : str or sequence of str
         Dimension that runs over the K components, or several of equal length where variables name it differently
         (``mu_dim_0`` and ``w_dim_0``) or have it twice (``component`` and ``component_bis``).
     var_name : str, optional
-        Name of the label variable. By default labels or soft assignments are found as :func:`summarize` finds them.
-    allocations : PartitionDraws with soft assignments, or any posterior that :func:`summarize` takes, optional
+        Name of the label variable. By default found as :func:`summarize` finds it.
+    allocations : PartitionDraws with allocation probabilities, or any posterior that :func:`summarize` takes, optional
         Probabilities of the components for each item in the same draws, where the posterior does not hold them: they
         are matched instead of labels. The dimension of components they come from need not be named.
     group : str
@@ -108,13 +108,13 @@ def relabel(
     With labels, the components of a draw are matched to clusters so that draw and consensus agree on the most items
     (ECR) [1]_. With probabilities p, that number is an expected one, and Stephens' algorithm [2]_ starts from this
     match. It alternates between q_ik, item i's mean probability of the component in place k, and for each draw the
-    order pi of its components that minimises
+    order pi of its components that minimizes
 
         sum_i sum_k p_i,pi(k) log(p_i,pi(k) / q_ik)
 
     until no order changes.
 
-    Every cluster gets a component in every draw. Where it is not matched, a draw has no such cluster, and as a rule the
+    Every cluster gets a component in every draw. If it is not matched, a draw has no such cluster, and typically the
     component is empty: its parameters are draws from the prior, and they widen the cluster's posterior. They are not
     replaced by NaN because R-hat, ESS and intervals of a cluster would be NaN with them. Parameters can be interpreted
     for clusters whose match share and both agreements are near 1. The match share alone does not suffice: a match takes
@@ -300,10 +300,10 @@ def _labels_beside(posterior: xr.Dataset, var_name: str | None, dims: tuple[str,
     if var_name is not None:
         found = [v for v in found if v.name == var_name]
         if not found:
-            raise ValueError(f"`var_name` must name a variable of whole numbers over {dims}; got {var_name!r}.")
+            raise ValueError(f"`var_name` must name a variable of integers over {dims}; got {var_name!r}.")
     if len(found) > 1:
         names = ", ".join(repr(str(v.name)) for v in found)
-        raise ValueError(f"`var_name` must say which variable holds the labels; candidates: {names}.")
+        raise ValueError(f"`var_name` must name the label variable; candidates: {names}.")
     return found[0].transpose(*dims) if found else None
 
 
@@ -403,12 +403,12 @@ def _warn_of_mixtures(record: xr.Dataset) -> None:
     words = []
     if left_out > _MUCH_LEFT_OUT:
         words.append(
-            f"Components without a cluster hold {left_out:.0%} of the items on average: they are in the group "
+            f"Components without a cluster have {left_out:.0%} of the items on average: they are in the group "
             "'extra_components', and the weights of the clusters do not sum to one."
         )
     if low.size:
         clusters = ", ".join(f"{agreement[k]:.0%} of cluster {k}" for k in low)
-        words.append(f"The components hold only {clusters}: these parameters are not those of the whole cluster.")
+        words.append(f"The components hold only {clusters}: these parameters do not describe the whole cluster.")
     if words:
         warnings.warn(" ".join([*words, "A consensus of more clusters may fit better."]), stacklevel=3)
 

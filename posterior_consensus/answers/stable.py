@@ -1,4 +1,4 @@
-"""What do the draws keep together? Stable components: items whose labels agree in most draws or in all."""
+"""Which items do the draws co-cluster? Stable components: items whose labels agree in most draws or in all."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TINY = 1e-12  # what a similarity misses the level by, if no more, is rounding
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StableComponents(HasLabels, Stored):
-    """Items that the draws keep together; made by :func:`stable_components`.
+    """Sets of items that the draws co-cluster; made by :func:`stable_components`.
 
     Attributes
     ----------
@@ -98,14 +98,14 @@ class StableComponents(HasLabels, Stored):
 def stable_components(
     draws: Any, level: float = 1.0, *, linkage: Literal["single", "complete"] = "single"
 ) -> StableComponents:
-    """Find the classes of items whose labels agree in a share of the draws.
+    """Find sets of items co-clustered in at least a given share of the draws.
 
     Parameters
     ----------
     draws : PairSimilarity, PartitionDraws or any posterior that :func:`summarize` takes
     level : float in (0, 1]
-        Least share of the posterior in which two items are together. At 1 a component is a set of items that all draws
-        keep together.
+        Minimum share of the posterior in which two items are co-clustered. At 1 a component is a set of items that all
+        draws co-cluster.
     linkage : {"single", "complete"}
         Below level 1, whether items are of one component where a chain of such pairs connects them, or only where every
         pair within it is one. The latter sets need not be unique: they are those of the tree of complete linkage.
@@ -129,8 +129,8 @@ def stable_components(
     Notes
     -----
     The signature of an item is the vector of its labels over the draws. Items of one signature are a stable component
-    [1]_. Under Binder's loss with any costs, VI and the misclassification distance, some partition of least expected
-    loss keeps them together: as a part of a component moves from one cluster to another, the expected loss is a concave
+    [1]_. Under Binder's loss with any costs, VI and the misclassification distance, some partition of minimum expected
+    loss co-clusters them: as a part of a component moves from one cluster to another, the expected loss is a concave
     function of how much of it has moved, and a concave function is least at an end. Stable components are thus what
     every good partition has in common, and what may be merged before any search.
 

@@ -23,7 +23,7 @@ def _most_rows() -> int:
 
 
 def conflicts(instance: Instance) -> Prices:
-    """Conflicted triangles at price 0; only those of large weights where memory does not hold all."""
+    """Conflicted triangles at multiplier 0; only those of large weights where memory does not hold all."""
     weights = np.where(instance.apart, np.minimum(instance.weights, 0.0), instance.weights)
     least = 0.0
     rows = np.empty((0, 3), np.int32)
@@ -49,13 +49,13 @@ class Ascent:
         self.x = packing.relaxed_solution(self._lean(), instance.size)
 
     def _first_width(self) -> float:
-        """Typical size of a price: median over some rows of the smallest weight."""
+        """Typical size of a multiplier: median over some rows of the smallest weight."""
         some = self.prices.rows[:: len(self.prices.rows) // 10_000 + 1]
         room = np.abs(self.instance.weights.ravel()[some]).min(axis=1, initial=np.inf)
         return float(np.median(room[room > 0])) if np.any(room > 0) else 1.0
 
     def on(self, smaller: Instance, center: Labels) -> Ascent:
-        """Continue on a contracted instance, from the best prices."""
+        """Continue on a contracted instance, from the best multipliers."""
         prices = self.best.carried(self.instance.nested_in(smaller), smaller.size)
         return Ascent(smaller, prices, center, self.width)
 
@@ -86,7 +86,7 @@ class Ascent:
         return np.where(self.instance.apart.ravel(), np.inf, self.center - self.reduced / self.width)
 
     def _choose_rows(self) -> None:
-        """Drop rows without a price, add those that the relaxed solution violates."""
+        """Drop rows without a multiplier, add those that the relaxed solution violates."""
         size = self.instance.size
         self.x = packing.relaxed_solution(self._lean(), size)
         kept = self.prices.values > 0
@@ -106,7 +106,7 @@ class Ascent:
 
 
 def violated_rows(x: Floats, slack: float, most: int) -> npt.NDArray[np.int32]:
-    """Rows that x violates by more than `slack`, which is raised where there are more than `most`."""
+    """Rows that x violates by more than `slack`, which is raised if there are more than `most`."""
     rows = np.empty((min(most, 500_000), 3), np.int32)
     while (count := packing.list_violations(x, slack, rows)) > len(rows):
         if count <= most:

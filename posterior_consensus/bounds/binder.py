@@ -1,4 +1,4 @@
-"""A lower bound of the least expected Binder loss: dual ascent, then the linear program, then branching."""
+"""A lower bound of the minimum expected Binder loss: dual ascent, then the linear program, then branching."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class BinderBoundInfo(Info):
     Attributes
     ----------
     n_signatures : int
-        Number of signatures: items that are together in all draws share one.
+        Number of signatures: items co-clustered in all draws share one.
     n_packings, n_rounds, n_programs, n_branches : int
         Packings of triangles, rounds of dual ascent, linear programs solved, and branchings.
     n_steps : int
@@ -54,7 +54,7 @@ def binder_bound(
     budget: Budget,
     progressbar: bool = False,
 ) -> Bound:
-    """Bound the least expected loss from below for Binder's loss with any costs.
+    """Bound the minimum expected loss from below for Binder's loss with any costs.
 
     Parameters
     ----------
@@ -78,10 +78,10 @@ def binder_bound(
     of the smaller cost. The rest is correlation clustering with the difference of the two costs as weight [1]_. Its
     linear program over triangle inequalities is bounded in three ways: by packing of conflicted triangles [2]_, by
     coordinate ascent on the dual, and by the simplex method. For the ascent, the program has a quadratic term that
-    keeps the solution near the incumbent. Rows that this solution violates are added, and rows without a price are
-    dropped, as in [3]_. Every bound is computed from the prices (Lagrange multipliers) alone. It is therefore valid
-    whenever the work stops, whatever a solver's tolerance is. Pairs that the bound settles are contracted. Where the
-    program's solution is fractional the search branches. Where all that leaves a gap, as with noisy draws of more than
+    keeps the solution near the incumbent. Rows that this solution violates are added, and rows without a multiplier are
+    dropped, as in [3]_. Every bound is computed from the Lagrange multipliers alone. It is therefore valid
+    whenever the work stops, whatever a solver's tolerance is. Pairs that the bound settles are contracted. If the
+    program's solution is fractional the search branches. If all that leaves a gap, as with noisy draws of more than
     a hundred items, a semidefinite relaxation bounds the whole problem too [4]_, for a tenth of the budget.
 
     References
@@ -128,7 +128,7 @@ def cost_step(source: PairSource, loss: PartitionLoss) -> float:
 def pair_costs(source: PairSource, loss: PartitionLoss) -> tuple[Floats, Floats, npt.NDArray[np.intp]]:
     """Expected cost of each pair of signatures together and apart (u, u), and every item's signature.
 
-    Costs are multiplied by the number of draws, where it is known: they are whole numbers then if they can be.
+    Costs are multiplied by the number of draws, if it is known: they are integers then if they can be.
 
     Items that are together in all draws are together in some optimum: the cost of moving some of them to another
     cluster is concave in their number. Each pair's costs are summed over the items of its signatures.

@@ -13,7 +13,7 @@ _OPTIMAL = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """A lower bound of the least expected loss.
+    """A lower bound of the minimum expected loss.
 
     Attributes
     ----------
@@ -22,7 +22,7 @@ class Bound:
     method : str
         How it was found, in words.
     partition : ndarray of shape (n_items,), dtype int32, or None
-        The partition of least expected loss that was found while bounding.
+        The partition of minimum expected loss that was found while bounding.
     info : Info or None
         Record of the work.
     left_out : str

@@ -184,7 +184,7 @@ class Search:
         return instance.contracted(*settled(instance, reduced, self._target - value))
 
     def _solve(self, instance: Instance, x: Floats, prices: Prices) -> Generator[None, None, tuple[Floats, Prices]]:
-        """Solve the linear program by cutting planes, from the rows with a price; return solution and prices."""
+        """Return solution and multipliers of the linear program, by cutting planes from the rows with a multiplier."""
         # Most bounds are found without HiGHS, which need not be loaded then.
         from posterior_consensus.bounds.linear_program import TriangleProgram
 

@@ -1,4 +1,4 @@
-"""The certificate of a partition: how far from the least expected loss it can be."""
+"""The certificate of a partition: how far from the minimum expected loss it can be."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _QUICK_SECONDS = 0.3  # the same, beside other results
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Certificate(Stored):
-    """How far from the least expected loss a partition can be; made by :func:`certify`.
+    """Bound of the distance between a partition's expected loss and the minimum; made by :func:`certify`.
 
     Attributes
     ----------
@@ -118,13 +118,13 @@ def certify(
     seconds: float | None = None,
     progressbar: bool = True,
 ) -> Certificate:
-    """Bound the least expected loss from below, and say how far from it a partition can be.
+    """Compute a lower bound of the minimum expected loss, and the optimality gap of a partition.
 
     Parameters
     ----------
     draws : PairSimilarity, PartitionDraws or any posterior that :func:`summarize` takes
     partition : result object, DataArray or label vector of shape (n_items,)
-        As a rule the consensus under the same loss: the better it is, the faster the proof.
+        Typically the consensus under the same loss: the better it is, the faster the proof.
     loss : str, PartitionLoss or PairLoss, optional
         A loss for which there is a bounding method: "binder", or ``binder(a)`` with any costs; "vi"; the other metrics,
         "jaccard", "nvi", "id" and "nid"; and "within_variance", the objective of k-means on the one-hot matrix, at the
@@ -156,7 +156,7 @@ def certify(
     The sum of the smaller costs is a first, trivial bound. Which pairs can have the smaller cost at once is a problem
     of correlation clustering [1]_, with triangle inequalities x_ij <= x_ik + x_kj where x = 1 for pairs apart. Any
     Lagrange multipliers of at least 0 on these give a lower bound. They are found by packing of conflicted triangles
-    [2]_, by coordinate ascent, and by the linear program where that is needed. Where its solution is fractional the
+    [2]_, by coordinate ascent, and by the linear program if that is needed. If its solution is fractional the
     search branches. Items that have equal labels in all draws are merged first. Pairs that the bound settles are
     contracted.
 
@@ -235,7 +235,7 @@ def quick_certificate(
     if family_of(record) is None:
         return None, ""
     if source.n_items * (source.n_draws or 1) > sizes.LABELS_TO_BOUND:
-        return None, f"No certificate was computed, as there are more than {sizes.LABELS_TO_BOUND:,} labels."
+        return None, f"No certificate was computed, because there are more than {sizes.LABELS_TO_BOUND:,} labels."
     budget = WorkBudget(min(_QUICK_SECONDS, np.inf if seconds is None else seconds))
     try:
         return certificate_within(budget, source, partition, record, progressbar=progressbar), ""

@@ -15,7 +15,7 @@ _PILOT_DRAWS = 200
 class DistinctDraws:
     """Distinct draws of distinct items, the latter with multiplicities.
 
-    Some partition of least expected VI keeps items together that have equal labels in every draw.
+    Some partition of minimum expected VI keeps items together that have equal labels in every draw.
     """
 
     def __init__(self, draws: PartitionDraws) -> None:

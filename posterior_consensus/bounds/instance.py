@@ -91,7 +91,7 @@ class Prices:
     values: Floats
 
     def reduced_costs(self, instance: Instance) -> Floats:
-        """Weights (n * n,) of the pairs i < j plus what the prices add, and zeros elsewhere."""
+        """Weights (n * n,) of the pairs i < j plus what the multipliers add, and zeros elsewhere."""
         reduced = np.triu(instance.weights, 1).ravel()
         packing.add_prices(self.rows, self.values, reduced)
         return reduced

@@ -15,7 +15,7 @@ _MOST_NEW = 20_000
 _MOST_ITERATIONS = 2**31 - 1  # HiGHS takes no more
 _SECONDS_A_SIZE = 2e-8  # what an iteration of the simplex method takes, for each row and column
 _SOLVING = 100  # iterations that take as long as the rest of a solve
-_FORGOTTEN = 1e-6  # slack from which a row without price is dropped
+_FORGOTTEN = 1e-6  # slack from which a row without multiplier is dropped
 
 
 class TriangleProgram:
@@ -55,7 +55,7 @@ class TriangleProgram:
         self._rows = np.concatenate([self._rows, rows])
 
     def solve(self, budget: Budget) -> tuple[Floats, Prices] | None:
-        """Solution as a matrix (n, n) and prices of the rows, or None where the budget is spent."""
+        """Solution as a matrix (n, n) and multipliers of the rows, or None where the budget is spent."""
         an_iteration = _SECONDS_A_SIZE * (1 + self._pairs.size + len(self._rows))
         budget.spend(_SOLVING * an_iteration)
         seconds, iterations = budget.limits(an_iteration)

@@ -32,7 +32,7 @@ class MatchingInfo(Info):
 def matching_bound(
     draws: PartitionDraws, loss: PartitionLoss, incumbent: Labels, *, budget: Budget, progressbar: bool = True
 ) -> Bound:
-    """Bound the least expected loss of a metric from below.
+    """Bound the minimum expected loss of a metric from below.
 
     Parameters
     ----------

@@ -55,7 +55,7 @@ def too_many_pairs(n_items: int) -> str:
     if memory.fits(size):
         return ""
     return (
-        "No bound of the least expected loss was computed from pairs of items, as this would take "
+        "No bound of the minimum expected loss was computed, because its matrices over pairs of items would need "
         f"{memory.in_words(size)} of memory."
     )
 
@@ -72,7 +72,7 @@ BOUNDS: dict[str, Family] = {
 
 
 def family_of(loss: Loss) -> Family | None:
-    """Return the family of a loss, recognised by its data and not by its name."""
+    """Return the family of a loss, recognized by its data and not by its name."""
     return next((family for family in BOUNDS.values() if family.contains(loss)), None)
 
 

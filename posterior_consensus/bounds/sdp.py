@@ -46,9 +46,9 @@ class RelaxationInfo(NumbersInfo):
     Attributes
     ----------
     n_signatures : int
-        Number of items after those that are together in all draws are merged.
+        Number of items after merging items co-clustered in all draws.
     n_iter : int
-        Steps of the alternating direction method of multipliers; for the answer's number of clusters.
+        Steps of the alternating direction method of multipliers; for the result's number of clusters.
     objectives, lower_bounds : list of float or None
         Of "sdp", for each number of clusters that was tried: "within_variance" of the partition that was found, and
         its lower bound.

@@ -34,7 +34,7 @@ class Cuts:
         self.prices: Floats = np.empty(0)
 
     def matrix(self) -> Floats:
-        """What the prices add to the matrix of the objective (u, u)."""
+        """What the multipliers add to the matrix of the objective (u, u)."""
         u = self._counts.size
         i, j, k = self.rows.T
         pair = j == k
@@ -46,12 +46,12 @@ class Cuts:
         return priced
 
     def reprice(self, spread: Floats, step: float) -> None:
-        """Raise the prices of what a matrix Z (u, u) violates by a step, and lower those of the others."""
+        """Raise the multipliers of what a matrix Z (u, u) violates by a step, and lower those of the others."""
         slack = _slack(spread * self._single, self.rows)
         self.prices = np.maximum(self.prices - step * self._counts[self.rows[:, 0]] * slack, 0.0)
 
     def separate(self, spread: Floats) -> int:
-        """Drop what has no price and add what a matrix Z (u, u) violates most; the number added."""
+        """Drop what has no multiplier and add what a matrix Z (u, u) violates most; the number added."""
         kept = self.prices > 0
         single = spread * self._single
         violated = _violated(single)

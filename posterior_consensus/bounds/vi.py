@@ -1,4 +1,4 @@
-"""A lower bound of the least expected variation of information."""
+"""A lower bound of the minimum expected variation of information."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class VIBoundInfo(Info):
     Attributes
     ----------
     n_merged_items : int
-        Number of items after those that are together in all draws are merged.
+        Number of items after merging items co-clustered in all draws.
     n_steps : int
         Steps of the augmented Lagrangian method.
     n_triangles : int
@@ -74,7 +74,7 @@ class VIBoundInfo(Info):
 
 
 def vi_bound(draws: PartitionDraws, incumbent: Labels, *, budget: Budget, progressbar: bool = True) -> Bound:
-    """Bound the least expected VI over all partitions from below.
+    """Bound the minimum expected VI over all partitions from below.
 
     Parameters
     ----------
@@ -105,11 +105,11 @@ def vi_bound(draws: PartitionDraws, incumbent: Labels, *, budget: Budget, progre
 
     The bound is a Lagrangian relaxation. The sets S_i need not form one partition, so that every item has a problem of
     its own. Lagrange multipliers ("prices") restore consistency: what S_i pays for containing j, S_j is paid for
-    containing i, and a triangle inequality costs nothing where it holds. Prices differ between groups of cluster sizes,
-    since items of one cluster agree on its size. Tangents bound the convex function -2 E log2 |S_i and z_t(i)| from
-    below. A tangent's minimum over all sets of one size is found by sorting. Every choice of prices and tangents gives
-    a valid bound. They are improved by an augmented Lagrangian method, whose steps are conditional-gradient steps of
-    all items at once. The background pages derive it.
+    containing i, and a triangle inequality costs nothing where it holds. Multipliers differ between groups of cluster
+    sizes, since items of one cluster agree on its size. Tangents bound the convex function -2 E log2 |S_i and z_t(i)|
+    from below. A tangent's minimum over all sets of one size is found by sorting. Every choice of multipliers and
+    tangents gives a valid bound. They are improved by an augmented Lagrangian method, whose steps are
+    conditional-gradient steps of all items at once. The background pages derive it.
     """
     problem = DistinctDraws(draws)
     ascent = _Ascent(problem)
@@ -157,7 +157,7 @@ def _affordable(ascent: _Ascent, budget: Budget) -> Iterator[None]:
 
 
 class _Ascent:
-    """Prices of pairs and triangles, and the means of the item problems' minimisers, from which they follow.
+    """Prices of pairs and triangles, and the means of the item problems' minimizers, from which they follow.
 
     Attributes
     ----------
@@ -165,7 +165,7 @@ class _Ascent:
         Greatest bound found for the draws in use, without the draws' entropy.
     n_steps : int
     duals : ndarray of shape (n_triangles,)
-        Prices of the triangles.
+        Multipliers of the triangles.
     upper : ndarray of shape (n_groups,)
         Largest size of each group of cluster sizes.
     """
@@ -210,7 +210,7 @@ class _Ascent:
         self.n_steps = 0
 
     def use(self, blocks: vi_tangents.Blocks) -> None:
-        """Bound the expectation over these draws from now on, starting at the current prices."""
+        """Bound the expectation over these draws from now on, starting at the current multipliers."""
         self._blocks = blocks
         self._tangents.tags[:] = -1
         self.best = -np.inf
@@ -259,7 +259,7 @@ class _Ascent:
         return self.n_steps >= _TRIANGLES_FROM and self.n_steps % _TRIANGLES_EVERY == 0
 
     def step(self) -> None:
-        """Solve the item problems at the current prices and move the means; every few steps, improve the model."""
+        """Solve the item problems at the current multipliers and move the means; every few steps, improve the model."""
         since = self.n_steps - self._first_step
         every = since % _ALL_GROUPS_EVERY == 0
         self._set_prices()
@@ -284,7 +284,7 @@ class _Ascent:
         return np.diagonal(self._means.sets, axis1=1, axis2=2).T
 
     def _met_groups(self) -> npt.NDArray[np.intp]:
-        """Groups with a share in the means, now or before: the others have no prices."""
+        """Groups with a share in the means, now or before: the others have no multipliers."""
         self._met |= self._shares().max(axis=0) > 0
         return np.flatnonzero(self._met)
 
@@ -380,7 +380,7 @@ class _Ascent:
         kernels.move(self._means, minima, self._prices, self._groups, _RATE, _RATE * bends, self._gaps)
 
     def _separate(self) -> None:
-        """Add the most violated triangles as cutting planes, and drop those without a price."""
+        """Add the most violated triangles as cutting planes, and drop those without a multiplier."""
         n = self._problem.n
         groups = np.flatnonzero(self._shares().max(axis=0) > _SMALL_SHARE)
         found = np.empty((groups.size, n, _TRIANGLES_PER_CENTRE, 2), np.int32)
@@ -394,7 +394,7 @@ class _Ascent:
         triangles = np.concatenate([self._triangles[kept], new])
         duals = np.concatenate([self._duals_centre[kept], np.zeros(len(new))])
         code = np.ravel_multi_index(tuple(triangles.T.astype(np.int64)), (self.upper.size, n, n, n))
-        _, first = np.unique(code, return_index=True)  # of two equal triangles, the one with a price comes first
+        _, first = np.unique(code, return_index=True)  # of two equal triangles, the one with a multiplier comes first
         self._triangles = np.ascontiguousarray(triangles[first])
         self._duals_centre = duals[first]
 

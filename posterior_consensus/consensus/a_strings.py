@@ -15,7 +15,7 @@ from posterior_consensus.sources.labels import as_partition_draws
 
 
 def a_strings(draws: Any) -> xr.DataArray:
-    """Write the draws as A-strings: for each item a matrix of draws by clusters with a one where the draw puts it.
+    """Convert draws to A-strings: for each item an indicator matrix of draws by clusters.
 
     Parameters
     ----------

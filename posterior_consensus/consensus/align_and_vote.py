@@ -33,7 +33,7 @@ def align_and_vote(
     progressbar: bool,
     n_starts: int = 10,
 ) -> Candidate:
-    """Find the partition of least expected misclassification distance by matching clusters and voting in turn.
+    """Find the partition of minimum expected misclassification distance by matching clusters and voting in turn.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def align_and_vote(
     The barycentre argmin_z sum_t w_t Mis(z, z_t) of equation 2 of [1]_, with Mis the least share of items labelled
     differently over all matchings of the clusters. Given z, the best matching of each draw is the exact solution of an
     assignment problem. Given the matchings (equation 3), the best z has at each item the label with the most weight, as
-    in [2]_ for other distances. No round raises the expected distance; rounds end when no item moves. Where a draw has
+    in [2]_ for other distances. No round raises the expected distance; rounds end when no item moves. If a draw has
     more clusters than z, those without a match do not vote; an item stays where another label has no more votes.
 
     The answer has at most as many clusters as the draw that it started from, or exactly `n_clusters`: a cluster that no

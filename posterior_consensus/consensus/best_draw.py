@@ -1,4 +1,4 @@
-"""The draw of least expected loss."""
+"""The draw of minimum expected loss."""
 
 from __future__ import annotations
 

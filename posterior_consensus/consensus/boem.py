@@ -43,11 +43,11 @@ def boem(
     Notes
     -----
     Best one-element move [1]_ [2]_, for Binder's loss with any costs. Up to its scale and a constant, the expected loss
-    is the sum of tau - PSM_ij over the pairs together, with tau the pair threshold of the loss. Under any other loss
-    tau is 1/2. Each step compares every move of an item to another or a new cluster. Method "greedy" also merges and
-    splits clusters, and as a rule ends no higher.
+    is the sum of tau - PSM_ij over the co-clustered pairs, with tau the pair threshold of the loss. Under any other
+    loss tau is 1/2. Each step compares every move of an item to another or a new cluster. Method "greedy" also merges
+    and splits clusters, and typically ends no higher.
 
-    The start is the draw of least expected Binder loss among those with as many clusters as wanted. If there is none,
+    The start is the draw of minimum expected Binder loss among those with as many clusters as wanted. If there is none,
     it is the best of all draws, whose clusters merge where that costs least, or whose worst placed items open new ones.
     With a similarity matrix alone it is the best cut of the tree of average linkage.
 

@@ -26,7 +26,7 @@ _TINY = 1e-12  # what is no more than this above the threshold is rounding
 
 @dataclass(frozen=True, kw_only=True)
 class PivotInfo(Info):
-    """Record of "cc_pivot": the similarity to a pivot that was asked for, and the expected loss of each order."""
+    """Record of "cc_pivot": the similarity to a pivot that was requested, and the expected loss of each order."""
 
     threshold: float
     expected_losses: list[float]
@@ -50,14 +50,14 @@ def cc_pivot(
     threshold : float in (0, 1)
         Similarity to the pivot that an item of its cluster exceeds.
     n_starts : int
-        Number of random orders; the partition of least expected loss is kept. Reference [2]_ reports a single
+        Number of random orders; the partition of minimum expected loss is kept. Reference [2]_ reports a single
         order.
 
     Notes
     -----
     CC-Pivot [1]_, with the threshold 0.25 of [2]_. A pivot i takes every item j left with PSM_ij > `threshold`, which
     determines the number of clusters. For the threshold 1/2 the expected Binder loss of a single order is, in the mean,
-    within a constant factor of the least. Where noisy similarities straddle the threshold there are many clusters;
+    within a constant factor of the least. If noisy similarities straddle the threshold there are many clusters;
     :func:`pair_threshold` finds a threshold that suits the draws.
 
     Once there are as many clusters as `max_clusters` or `n_clusters` allows, the items left join the most similar

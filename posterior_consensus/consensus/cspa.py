@@ -1,4 +1,4 @@
-"""CSPA: a normalised cut of the graph of the items, with or without clusters of equal size."""
+"""CSPA: a normalized cut of the graph of the items, with or without clusters of equal size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The partition of least expected loss, proven."""
+"""The partition of minimum expected loss, proven."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def exact(
     Parameters
     ----------
     seconds : float, optional
-        Time after which the proof is given up: the answer is then the best found, and has a `gap`. By default it is
-        given up after a fixed amount of work, about a minute's.
+        Time limit of the proof. If it is reached, the result is the best partition found, and has a `gap`. By default
+        it is given up after a fixed amount of work, about a minute's.
     """
     record = loss.as_binder()
     if record is None:
         raise ValueError(
             f"method 'exact' takes Binder's loss only; got {loss.name!r}. "
-            "Use 'enumeration' for at most ten items, else 'greedy', and see what certify says of its answer."
+            "Use 'enumeration' for at most ten items, else 'greedy', and bound its result by certify."
         )
     if n_clusters is not None or max_clusters is not None:
         raise ValueError("method 'exact' takes neither `n_clusters` nor `max_clusters`. Use 'greedy'.")

@@ -1,4 +1,4 @@
-"""Greedy search for the partition of least expected loss."""
+"""Greedy search for the partition of minimum expected loss."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def greedy(
         Largest number of runs from random orders of the items: by default 16, less where the draws hold more than
         3.75 million labels, down to 3 from 20 million on.
     n_agree : int
-        The search ends early once so many runs reached the least loss; looked at after every third run, with Binder's
+        The search ends early once this many runs reached the minimum loss; checked after every third run, with Binder's
         loss after every tenth. With a loss that is not linear the search also ends once so many runs in a row found
-        nothing better; looked at after every second run.
+        nothing better; considered after every second run.
     n_perturbations : int, optional
         Number of searches from random changes of the best partitions: by default as many as take little time, up to two
         for each item.
@@ -59,12 +59,12 @@ def greedy(
     seconds : float, optional
         Time after which the best partition so far is taken. What is found then depends on the machine.
     n_jobs : int
-        Number of threads; -1 takes one for each processor. The answer does not depend on it.
+        Number of threads; -1 uses one for each CPU. The result does not depend on it.
 
     Notes
     -----
     A run allocates the items one by one, in random order, to the cluster that is best for the items allocated so far,
-    then lets every item move until none wants to (sweetening), as Dahl, Johnson and Mueller (2022) do,
+    then moves items until no move lowers the expected loss (sweetening), as Dahl, Johnson and Mueller (2022) do,
     https://doi.org/10.1080/10618600.2022.2069779. It merges two clusters where that lowers the loss, and moves a few
     items together where each alone would not (Kernighan and Lin 1970,
     https://doi.org/10.1002/j.1538-7305.1970.tb00770.x). A run begins on 40 draws and ends on all of them. The clusters
@@ -72,12 +72,12 @@ def greedy(
     itself. Of a few items every two are moved at once, which takes little and leaves the search few traps.
 
     Losses that are not linear in the cells of the contingency table, such as the ratios, take longer and have more
-    traps. Three more runs then start from cuts of the tree of average linkage (up to 2,000 items), and a run is given
+    traps. Three more runs then start from cuts of the average-linkage tree (up to 2,000 items), and a run is given
     up on 128 draws if it had to gain more than any other did to become the best.
 
     From 131,072 items on, or where the labels take more than the memory budget, all this is done on 65,536 items and at
     most 1,024 draws. The partition found is extended to the other items, and items move and clusters merge, by all
-    draws, until neither lowers the expected loss: see `scale.py`. Where few items share a draw's cluster, as in record
+    draws, until neither lowers the expected loss: see `scale.py`. If few items share a draw's cluster, as in record
     linkage, there is no sample.
     """
     if isinstance(starts, str):

@@ -45,7 +45,7 @@ def hbgf(
 
         sum_t w_t 1{z_ti = z_tj} / (size of their cluster in draw t),
 
-    in which being together in a small cluster counts for more than in a large one. Products with it cost
+    in which co-clustering in a small cluster counts more than in a large one. Products with it cost
     n_items x n_draws; no graph is formed. Clusters lie at the means of their items, but for a scale, and are left out
     of k-means, as are the unit lengths to which [1]_ brings all coordinates: among noisy copies of a partition with
     one large cluster these find it less often.

@@ -1,4 +1,4 @@
-"""Hierarchical clustering of the items by how rarely they are together."""
+"""Hierarchical clustering of the items by 1 - posterior similarity."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class ImpurityInfo(FitInfo):
 
 
 def summed_impurity(draws: Any, partition: Any, *, weighted: bool = False) -> float:
-    """Sum over clusters of the mean share of members that a draw does not have in its most frequent cluster.
+    """Sum over clusters the mean share of members outside the cluster's most frequent cluster of a draw.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def impurity(
     weighted : bool
         Whether a cluster counts by its share of the items, see :func:`summed_impurity`.
     n_starts : int
-        Starts: the answer of "kcc", then in turn draws, random labels, and random items as clusters of their own beside
+        Starts: the result of "kcc", then in turn draws, random labels, and random items as clusters of their own beside
         one of the rest. Fewer beyond 30 clusters unless `n_clusters` is given.
 
     Notes
@@ -248,7 +248,7 @@ def _subset_costs(draws: PartitionDraws, groups: npt.NDArray[np.intp], weighted:
 
 
 class _BestUnions:
-    """The partitions of groups into a number of unions of least cost, by dynamic programming over sets of groups."""
+    """The partitions of groups into a number of unions of minimum cost, by dynamic programming over sets of groups."""
 
     def __init__(self, costs: Floats) -> None:
         self._costs = costs

@@ -30,12 +30,12 @@ _TINY = 1e-12
 _NEVER = -1e300  # finite, as a draw's weight may be 0
 _BYTES_A_CELL = 40  # of the tables of draws' clusters by clusters
 _BYTES_AN_ITEM = 32  # and cluster
-_ITEMS_AT_START = 20_000  # of which the starts are made where there are more
+_ITEMS_AT_START = 20_000  # of which the starts are made if there are more
 
 
 @dataclass(frozen=True, kw_only=True)
 class KMeansInfo(FitInfo):
-    """Record of "kcc": `utility` is the one that was maximised."""
+    """Record of "kcc": `utility` is the one that was maximized."""
 
     utility: str
 
@@ -62,7 +62,7 @@ def kcc(
     p : float above 1
         Order of the norm of "lp".
     n_starts : int
-        Number of k-means++ starts, on a sample of 20,000 items where there are more; the one of greatest utility
+        Number of k-means++ starts, on a sample of 20,000 items if there are more; the one of greatest utility
         goes on with all items. Fewer beyond 30 clusters unless `n_clusters` is given.
 
     Notes

@@ -49,10 +49,10 @@ def lange_buhmann(
 
     Notes
     -----
-    With S the posterior similarity matrix divided by its sum, EM maximises sum_ij S_ij log sum_v p(v) p(i|v) p(j|v)
+    With S the posterior similarity matrix divided by its sum, EM maximizes sum_ij S_ij log sum_v p(v) p(i|v) p(j|v)
     [1]_; an item has the label argmax_v p(v) p(i|v). In matrices, with P = (p(i|v)) and Q = P diag(p) P', an iteration
     sets p(i, v) to P_iv p_v [(S / Q) P]_iv, where S / Q is taken entry by entry. Draws count by their weights, which
-    are not estimated. Convergence is slow and the answer depends on `max_iter`: where sizes differ much, thousands of
+    are not estimated. Convergence is slow and the result depends on `max_iter`: where sizes differ much, thousands of
     iterations still improve it. With `n_clusters`, a label that is no item's likeliest goes to the item for which it
     comes closest to being that.
 

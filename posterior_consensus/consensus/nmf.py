@@ -52,7 +52,7 @@ def nmf(
 
     Notes
     -----
-    The consensus clustering of [1]_ minimises |PSM - Q S Q'|^2 over nonnegative Q (n, K) with orthonormal columns and
+    The consensus clustering of [1]_ minimizes |PSM - Q S Q'|^2 over nonnegative Q (n, K) with orthonormal columns and
     S (K, K). Products and roots are entry by entry in its updates:
 
         Q <- Q sqrt( PSM Q S / (Q Q' PSM Q S) ),    S <- S sqrt( Q' PSM Q / (Q' Q S Q' Q) ).

@@ -42,7 +42,7 @@ def consensus_partition(
     progressbar: bool = True,
     **options: Any,
 ) -> ConsensusPartition:
-    """Find one partition to report from posterior draws.
+    """Find the partition of minimum posterior expected loss.
 
     Parameters
     ----------
@@ -53,16 +53,16 @@ def consensus_partition(
         that the posterior similarity matrix gives, by its name in PAIR_LOSSES: "vi_lower_bound", "pear", and
         "within_variance", which needs `n_clusters` or `max_clusters`. By default "vi".
     method : str or callable
-        A name in METHODS, or a function of the same signature. "greedy" searches for the least expected loss;
+        A name in METHODS, or a function of the same signature. "greedy" searches for the minimum expected loss;
         "hierarchical", "basic", "spectral", "kcc", "sdp", "impurity", "lange_buhmann", "cspa", "mcla", "hbgf" and
         "nmf" choose the number of clusters by it; "cc_pivot", "boem", "sccc" and "align_and_vote" find that number
         themselves, by criteria of their own; "rpm_em" takes the partition around which the draws are noise, whatever
         the loss; "best_draw" takes a draw; "enumeration" tries every partition of at most ten items; "exact" proves its
         answer, for Binder's loss.
     n_clusters : int, optional
-        Number of clusters of the answer. By default it is found by the expected loss.
+        Number of clusters of the partition. By default it is chosen by the expected loss.
     max_clusters : int or "draws", optional
-        Largest number of clusters of the answer; "draws" for the largest number in any draw, which is R's salso's
+        Largest number of clusters of the partition; "draws" for the largest number in any draw, which is R's salso's
         limit. By default "greedy", "exact", "enumeration", "cc_pivot", "boem" and "sccc" have no limit, the others try
         up to the largest number in any draw.
     tau : float in (0, 1), "auto" or None
@@ -71,11 +71,11 @@ def consensus_partition(
         ``between`` its clusters.
     refine : {None, "jacobi", "gauss-seidel"}
         Local refinement of what the method found, see :func:`refine_partition`: every item joins the cluster to whose
-        members it has the largest mean similarity. It does not minimise `loss`, and can raise the expected loss.
+        members it has the largest mean similarity. It does not minimize `loss`, and can raise the expected loss.
     passes : int or None
         Passes of the refinement; None goes on until nothing changes.
     random_seed : int, Generator, SeedSequence or None
-        The same seed gives the same answer.
+        The same seed gives the same result.
     progressbar : bool
         Whether to show progress where the work takes more than a second.
     **options
@@ -114,19 +114,19 @@ def consensus_partition(
     Warns
     -----
     UserWarning
-        If the answer has fewer clusters than `n_clusters`, as k-means gives where the draws do not distinguish so many
+        If the partition has fewer clusters than `n_clusters`, as k-means gives if the draws do not distinguish so many
         groups of items.
 
     Notes
     -----
     Greedy search runs from up to ``n_starts`` random orders of the items (16, fewer for more than 3.75 million labels)
     and from further ``starts``: label vectors, result objects, or "best_draw", "hierarchical" and "spectral". It ends
-    early once ``n_agree`` (3) runs reached the least loss, or when ``seconds`` are over. Small posteriors are then
+    early once ``n_agree`` (3) runs reached the minimum loss, or when ``seconds`` are over. Small posteriors are then
     searched from starts of other kinds (draws, cuts of a tree, one cluster, single items), and from up to two random
     changes of the best partitions for each item, or ``n_perturbations`` of them. It uses as many threads as ``n_jobs``
-    says (-1: one for each processor), which does not change the answer. Ctrl-C ends it with a warning and the best
+    says (-1: one for each processor), which does not change the result. Ctrl-C ends it with a warning and the best
     partition so far. `info` has the number of runs, their kinds, how many of them ended at the best loss, the scans and
-    the moves of each kind, the seconds, the loss of every run and the least loss so far.
+    the moves of each kind, the seconds, the loss of every run and the minimum loss so far.
 
     From 131,072 items on, or where the labels take more than the memory budget, the runs are on a sample of 65,536
     items and at most 1,024 draws (`info.sample`). The best of them is extended to all items, which move one by one, by
@@ -135,9 +135,9 @@ def consensus_partition(
     whole.
 
     "basic", "spectral", "kcc", "sdp", "impurity", "lange_buhmann", "cspa", "mcla", "hbgf" and "nmf" fit every number of
-    clusters up to 30. Where more are allowed, they fit 1 to 8 and a grid that grows by the root of 2, and halve the
-    gaps beside the best number until these are at most a thirtieth of it, or 1. Beyond 30 clusters such a fit has fewer
-    starts and iterations, in proportion. `info` lists the numbers as ``n_clusters_tried``.
+    clusters up to 30. If more are allowed, they fit 1 to 8 and a grid that grows by the root of 2, and halve the
+    gaps on either side of the best number until these are at most a thirtieth of it, or 1. Beyond 30 clusters such a
+    fit has fewer starts and iterations, in proportion. `info` lists the numbers as ``n_clusters_tried``.
 
     A similarity matrix alone is enough for "greedy", "hierarchical", "basic", "spectral", "sdp", "cc_pivot", "boem",
     "lange_buhmann", "cspa", "nmf", "enumeration" and "exact" with Binder's loss of any costs. All but "exact" also take
@@ -146,11 +146,11 @@ def consensus_partition(
     search is repeated for Binder's loss, each time at the pair threshold that the best PEAR so far gives (Dinkelbach's
     method); `info` has the last threshold and, as ``expected_losses``, the value after each search.
 
-    The expected loss is recomputed from the labels, whatever the method reports. The least expected loss is what the
+    The expected loss is recomputed from the labels, whatever the method reports. The minimum expected loss is what the
     posterior and the loss make it: for very noisy draws VI's is one cluster.
 
     With Binder's loss, whatever its costs, and at most 5,000 items (as many as a memory budget of 4 GB has room for)
-    the answer comes with a lower bound of the least expected loss and the relative gap that leaves. The bound takes
+    the result has a lower bound of the minimum expected loss and the relative gap that leaves. The bound takes
     no more work than a search, which must not have been stopped or have taken more than half of ``seconds``, and is
     reproducible; :func:`certify` raises it. With `n_clusters` or `max_clusters` it
     still bounds the expected loss of all partitions.
@@ -198,7 +198,7 @@ def consensus_partition(
     if n_clusters is not None and labels.max() + 1 < n_clusters:
         reason = "the draws do not distinguish more" if refine is None else "the refinement may have merged some"
         warnings.warn(
-            f"The answer has {labels.max() + 1} clusters, not {n_clusters}: {reason}.",
+            f"The partition has {labels.max() + 1} clusters, not {n_clusters}: {reason}.",
             stacklevel=2,
         )
     threshold = None
@@ -241,13 +241,13 @@ def _bound_after(source: PairSource, loss: Loss, labels: Labels, info: Info | No
     try:
         return quick_bound(source, loss, labels, info.kinds.count("allocation") if isinstance(info, SearchInfo) else 1)
     except KeyboardInterrupt:
-        warnings.warn("The lower bound was interrupted; the answer has none.", stacklevel=3)
+        warnings.warn("The computation of the lower bound was interrupted; the result has no bound.", stacklevel=3)
         return None
 
 
 def _in_any_draw(max_clusters: str, source: PairSource) -> int:
     if max_clusters != "draws":
-        raise ValueError(f"`max_clusters` must be a whole number, 'draws' or None; got {max_clusters!r}.")
+        raise ValueError(f"`max_clusters` must be an integer, 'draws' or None; got {max_clusters!r}.")
     return source.most_clusters
 
 

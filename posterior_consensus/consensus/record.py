@@ -1,4 +1,4 @@
-"""A consensus partition and how good it is."""
+"""A consensus partition with its expected loss."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FREE = ClusterLimits()
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ConsensusPartition(HasLabels, Stored):
-    """A consensus partition and how good it is; made by :func:`consensus_partition`.
+    """A consensus partition with its expected loss; made by :func:`consensus_partition`.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class ConsensusPartition(HasLabels, Stored):
         array([1, 1, 2])
         """
         if isinstance(first, bool) or not isinstance(first, (int, np.integer)):
-            raise TypeError(f"`first` must be a whole number; got {first!r}.")
+            raise TypeError(f"`first` must be an integer; got {first!r}.")
         found: list[Hashable] = [first + k for k in range(self.n_clusters)]
         if isinstance(names, Mapping):
             unknown = [k for k in names if k not in range(self.n_clusters)]
@@ -168,7 +168,7 @@ class ConsensusPartition(HasLabels, Stored):
         Raises
         ------
         TypeError
-            If `k` is not a whole number.
+            If `k` is not an integer.
         ValueError
             If there is no such cluster.
 

@@ -26,7 +26,7 @@ _MOST_PASSES = 50  # where passes run until nothing changes
 def refine_partition(draws: Any, partition: Any, *, order: Order = "jacobi", passes: int | None = 1) -> xr.DataArray:
     """Move every item to the cluster to whose members it has the largest mean similarity.
 
-    No loss is minimised: under VI, for example, a refined partition often has a larger expected loss.
+    No loss is minimized: under VI, for example, a refined partition often has a larger expected loss.
 
     Parameters
     ----------

@@ -48,7 +48,7 @@ def rpm_em(
     Notes
     -----
     :func:`random_perturbation_em` returns all results of the model; `objective` and `trace` are those of its climb.
-    Clusters without items are left out, so that the answer may have fewer than `n_clusters`.
+    Clusters without items are omitted, so that the result may have fewer than `n_clusters`.
     """
     found = as_fit(draws, fit(draws, n_clusters, max_clusters, noise, n_starts, max_steps, rng, progressbar))
     info = PerturbationInfo(

@@ -32,7 +32,7 @@ class SeedsInfo(Info):
     Attributes
     ----------
     threshold : float
-        Largest similarity of two seeds of the answer: 1 - g / m for the gap g of m draws.
+        Largest similarity of two seeds of the result: 1 - g / m for the gap g of m draws.
     n_components : int
         Number of stable components.
     thresholds : list of float
@@ -83,7 +83,7 @@ def sccc(
     ----------
     gap : int, optional
         Least number of draws in which the labels of two seeds differ. By default all of 1 to the number of draws are
-        tried, and the partition of least expected loss is kept; 0 is the same as 1.
+        tried, and the partition of minimum expected loss is kept; 0 is the same as 1.
     threshold : float in [0, 1), optional
         Largest similarity of two seeds, another way to say it: of m draws, the gap g is the threshold 1 - g / m.
 
@@ -94,7 +94,7 @@ def sccc(
     from all seeds so far in at least `gap` draws, until there are `n_clusters` or `max_clusters` of them. Then every
     other component joins the seed from which it differs in the fewest draws, the larger one of equals.
 
-    A gap with which there are fewer seeds than `n_clusters` is infeasible and skipped; one that was asked for gives
+    A gap with which there are fewer seeds than `n_clusters` is infeasible and skipped; one that was requested gives
     fewer clusters. For more clusters than components, single items leave theirs. `info` has the expected loss for each
     feasible gap, their mean and standard deviation, and the averaged Jaccard index between the partitions, which [1]_
     calls the method's stability. Without `n_clusters` the gap determines the number of clusters.
@@ -186,7 +186,7 @@ def _thresholds(draws: PairSource, similarity: Floats, gap: int | None, threshol
 
 def _of_gap(n_draws: int, gap: Any) -> float:
     if isinstance(gap, bool) or not isinstance(gap, (int, np.integer)):
-        raise TypeError(f"`gap` must be a whole number; got {gap!r}.")
+        raise TypeError(f"`gap` must be an integer; got {gap!r}.")
     if not 0 <= gap <= n_draws:
         raise ValueError(f"`gap` must lie between 0 and the number of draws, {n_draws}; got {gap}.")
     return float(np.round(1.0 - gap / n_draws, _DIGITS))

@@ -30,7 +30,7 @@ def sdp(
     progressbar: bool,
     seconds: float | None = None,
 ) -> Candidate:
-    """Minimise "within_variance" by semidefinite relaxation, rounding and moves; the answer comes with its bound.
+    """Minimize "within_variance" by semidefinite relaxation, rounding and moves, with a lower bound.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def sdp(
     the winner takes all [1]_. Moves of single signatures then lower the objective. The work ends when the best
     partition meets the bound.
 
-    The number of clusters, where it is not given, is that of least expected `loss`. `info` has the objective and the
+    The number of clusters, if not given, is that of minimum expected `loss`. `info` has the objective and the
     bound for each number that was tried. A small gap says that this number of clusters was solved to the end.
 
     References

@@ -25,7 +25,7 @@ _NEXT_TRIED = 8, 2**0.5  # of more: all up to here, then each so many times the 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """What a consensus method found.
+    """Result of a consensus method.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ def best_number(
     title: str,
     progressbar: bool,
 ) -> Candidate:
-    """Fit numbers of clusters, and return the candidate of least expected loss with what was tried.
+    """Fit numbers of clusters, and return the candidate of minimum expected loss with what was tried.
 
     Of more than 30 numbers, a grid is fitted that grows by the root of 2 from 8 on; then the gaps on both sides of the
     best number are halved until they are no longer than a thirtieth of it, or 1. Of equal losses the smaller number
@@ -93,7 +93,7 @@ def _coarse(numbers: range) -> list[int]:
 
 
 def _beside_best(losses: dict[int, float]) -> list[int]:
-    """The middles of the gaps on either side of the number of least loss."""
+    """The middles of the gaps on either side of the number of minimum loss."""
     tried = sorted(losses)
     at = min(range(len(tried)), key=lambda i: losses[tried[i]])
     around = tried[max(at - 1, 0) : at + 2]
@@ -102,7 +102,7 @@ def _beside_best(losses: dict[int, float]) -> list[int]:
 
 
 def allowed(partitions: npt.NDArray[Any], n_clusters: int | None, max_clusters: int | None) -> npt.NDArray[Any]:
-    """Keep the canonical partitions (P, n) with as many clusters as asked for."""
+    """Keep the canonical partitions (P, n) with as many clusters as requested."""
     counts = partitions.max(axis=1).astype(np.int64) + 1
     if n_clusters is not None:
         return partitions[counts == n_clusters]

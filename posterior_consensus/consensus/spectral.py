@@ -46,10 +46,10 @@ def spectral(
     With None it is Algorithm 2 of Zhou, Dudeja and Amini (ICLR 2023), "Statistical guarantees for consensus
     clustering"; "rbf" with gamma 1 gives what its tables report as spectral clustering. With W the weights without
     their diagonal and D their row sums, the vectors are D^(-1/2) u for the leading eigenvectors u of D^(-1/2) W
-    D^(-1/2): the normalised cut of Shi and Malik (2000), https://doi.org/10.1109/34.868688, as scikit-learn's
+    D^(-1/2): the normalized cut of Shi and Malik (2000), https://doi.org/10.1109/34.868688, as scikit-learn's
     `SpectralClustering` computes it.
 
-    Equal eigenvalues do not determine their eigenvectors. Where the K-th vector is one of several with the same
+    Equal eigenvalues do not determine their eigenvectors. If the K-th vector is one of several with the same
     eigenvalue, k-means takes all of them if that eigenvalue is positive and none if not, so that the distances between
     items are those of the draws and not of rounding. (Beyond 1,000 items it takes at most eight more vectors than the
     largest K.)

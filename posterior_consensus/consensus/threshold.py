@@ -29,7 +29,7 @@ Floats = npt.NDArray[np.float64]
 
 _MOST_ROUNDS = 20
 _SAME = 1e-4  # of tau, below which another round would find the same partition
-_PAIRS = 20_000  # looked at for the start
+_PAIRS = 20_000  # considered for the start
 _PAIRS_AT_ONCE = 1_000
 
 
@@ -51,7 +51,7 @@ class PairThreshold(HasLabels, Stored):
     tau : float in (0, 1)
         The threshold; ``binder(tau=...)`` takes it.
     within, between : float
-        Mean posterior similarity of the pairs that `labels` has together and of those it has apart; NaN where there are
+        Mean posterior similarity of pairs within and between the clusters of `labels`; NaN if there are
         no such pairs.
     labels : xarray.DataArray of shape (n_items,), dtype int32
         The partition of the last round.
@@ -94,7 +94,7 @@ def consistent_interval(within: float, between: float) -> str:
     if np.isnan(within) or np.isnan(between):
         return "not known, as the partition has pairs of one kind only"
     if within <= between:
-        return "none, as pairs apart are together as often as pairs of one cluster"
+        return "none: pairs of different clusters are as similar as pairs of one cluster"
     return f"{between:.2g} to {within:.2g}"
 
 
@@ -104,7 +104,7 @@ def pair_threshold(
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
     progressbar: bool = True,
 ) -> PairThreshold:
-    """Find the pair threshold tau of Binder's loss that tells the pairs of one cluster from the others in these draws.
+    """Calibrate the pair threshold tau of Binder's loss on the draws.
 
     Parameters
     ----------
@@ -130,14 +130,14 @@ def pair_threshold(
 
     Notes
     -----
-    Let each draw have a pair of items together with probability alpha if they belong together, and apart with
+    Suppose that each draw co-clusters two items of one cluster with probability alpha, and separates two others with
     probability beta if they do not. The log-likelihood ratio of the two, for a pair of similarity X, has the sign of
     X - tau with
 
         tau = log(beta / (1 - alpha)) / log(alpha beta / ((1 - alpha) (1 - beta))),
 
     which lies between 1 - beta and alpha. The first tau is halfway between the two means of 2-means on the
-    similarities of the pairs (a sample of them where there are many). A round finds the partition of least expected
+    similarities of the pairs (a sample of them if there are many). A round finds the partition of minimum expected
     Binder loss at tau. It sets alpha to the mean similarity within the clusters, 1 - beta to that between them, and tau
     by the formula. Rounds end when tau changes by less than 0.0001. A mean over N draws is kept at least 1 / (2 N + 2)
     away from 0 and 1; weighted draws count as 1 / sum(w^2) equal ones.
@@ -147,7 +147,7 @@ def pair_threshold(
     every tau between them recovers the truth from enough draws, and 1/2 is between them for p below 1 - sqrt(1 - K / (2
     (K - 1))) only. Beyond that, plain Binder tends to single items.
 
-    Where all pairs are equally similar there is nothing to calibrate on, and tau is 1/2. Where a round ends with one
+    If all pairs are equally similar there is nothing to calibrate on, and tau is 1/2. If a round ends with one
     cluster or with single items only, tau stays as it was and `converged` is False.
 
     References
@@ -230,7 +230,7 @@ def _calibrated(within: float, between: float, n_draws: float) -> float:
 
 
 def pair_means(source: PairSource, labels: Labels) -> tuple[float, float]:
-    """Mean similarity of the pairs that a partition has together and of those it has apart; NaN where there are none.
+    """Mean similarity of the pairs that a partition has together and of those it has apart; NaN if there are none.
 
     With draws the costs are items x draws: a pair's similarity is its mean over draws, so sums over pairs can be taken
     in each draw.
@@ -251,7 +251,7 @@ def pair_means(source: PairSource, labels: Labels) -> tuple[float, float]:
 
 
 def threshold_of(source: PairSource, loss: Loss, tau: Any, rng: np.random.Generator, progressbar: bool) -> float | None:
-    """The pair threshold that `tau` asks for, calibrated where it is "auto"; None where it is None."""
+    """The pair threshold that `tau` asks for, calibrated if it is "auto"; None if it is None."""
     if tau is None:
         return None
     if loss != binder():

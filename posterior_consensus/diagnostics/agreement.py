@@ -22,12 +22,12 @@ GAP_BAD, RHAT_BAD = 0.1, 1.05
 
 @dataclass(frozen=True)
 class Gap:
-    """The pair of items whose probability of being together differs most between two chains.
+    """Pair of items whose co-clustering probability differs most between two chains.
 
     Attributes
     ----------
     size : float
-        The difference of the two chains' shares of draws with the pair together; NaN without two chains or two items.
+        The difference of the two chains' shares of draws that co-cluster the pair; NaN without two chains or two items.
     mcse : float
         Its Monte Carlo standard error; NaN for chains of fewer than four draws.
     items : tuple of int
@@ -78,11 +78,11 @@ def partition_variance(draws: PartitionDraws, pairs_together: npt.NDArray[np.flo
     ----------
     draws : PartitionDraws
     pairs_together : ndarray of shape (n_draws,)
-        Number of pairs of items together in each draw.
+        Number of co-clustered pairs of items in each draw.
 
     Notes
     -----
-    The association matrix A_t of a draw, 1 where two items are together, is a vector of n (n - 1) / 2 entries. With M
+    The association matrix A_t of a draw, 1 for two co-clustered items, is a vector of n (n - 1) / 2 entries. With M
     half-chains of L draws each, P_m the similarity matrix of half-chain m (the mean of its A_t), P the mean of the P_m,
     and ||.||^2 the sum of squares over pairs, Gelman and Rubin's variances [1]_, summed over the entries, are
 
@@ -90,8 +90,8 @@ def partition_variance(draws: PartitionDraws, pairs_together: npt.NDArray[np.flo
         B / L = sum_m ||P_m - P||^2 / (M - 1) = (sum_m ||P_m||^2 - M ||P||^2) / (M - 1),
 
     and R-hat = sqrt(((L - 1) / L W + B / L) / W), with chains split as in [2]_. As the entries are 0 or 1, ||A_t||^2 is
-    the number of pairs together, sum_k n_k (n_k - 1) / 2: half the sum of squared cluster sizes, less n / 2. For two
-    items it is the split R-hat of their one indicator.
+    the number of co-clustered pairs, sum_k n_k (n_k - 1) / 2: half the sum of squared cluster sizes, less n / 2. For
+    two items it is the split R-hat of their one indicator.
 
     References
     ----------
@@ -116,7 +116,7 @@ def partition_variance(draws: PartitionDraws, pairs_together: npt.NDArray[np.flo
 
 
 def _not_rounding(variance: float, squares: npt.NDArray[np.float64]) -> float:
-    """A variance, or 0 where it is rounding only: it is a difference of sums."""
+    """A variance, or 0 if it is rounding only: it is a difference of sums."""
     return float(variance) if variance > 1e-12 * squares.max(initial=1.0) else 0.0
 
 
@@ -171,7 +171,7 @@ def gap_is_real(gap: Gap, n_items: int, n_chains: int) -> bool:
 
 
 def odd_chain(draws: PartitionDraws, gap: Gap, pairs_together: npt.NDArray[np.float64]) -> object | None:
-    """Name of the one chain without which all others agree; None where there is none or no gap is real.
+    """Name of the one chain without which all others agree; None if there is none or no gap is real.
 
     It is one of the gap's two chains: leaving out any other chain would not close the gap.
     """

@@ -47,7 +47,7 @@ class PartitionComparison(Stored):
 
     @property
     def best(self) -> Any:
-        """Name of the partition of least expected loss."""
+        """Name of the partition of minimum expected loss."""
         return self.table["partition"].values.item(0)
 
     def to_dataframe(self) -> pd.DataFrame:
@@ -99,7 +99,7 @@ def compare_partitions(draws: Any, partitions: Any, *, loss: str | PartitionLoss
     Notes
     -----
     Partitions are evaluated against the same draws, so that much of the error of the two expected losses is common to
-    both. The error of the difference is that of the mean over draws of L(a, z_t) - L(b, z_t), as a rule far smaller
+    both. The error of the difference is that of the mean over draws of L(a, z_t) - L(b, z_t), typically far smaller
     than those of the losses themselves. It says how well the draws distinguish the two, not how large a difference
     matters.
 

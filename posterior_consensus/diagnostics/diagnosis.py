@@ -1,4 +1,4 @@
-"""diagnose(): whether the chains agree, and what the draws are worth."""
+"""diagnose(): agreement of the chains, and effective sample sizes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _SECONDS_A_PAIR, _DRAWS_A_PAIR = 2e-8, 500  # a high estimate, and for how many 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Diagnosis(Stored):
-    """Whether the chains agree, and how much the draws are worth; made by :func:`diagnose`.
+    """Agreement of the chains and effective sample sizes; made by :func:`diagnose`.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Diagnosis(Stored):
     traces : xarray.DataArray of shape (summary, sample)
         The summaries of every draw, with coordinates ``chain``, ``draw`` and ``unit``.
     summaries : xarray.Dataset
-        ``mean``, ``mcse``, ``rhat`` (rank-normalised split R-hat), ``ess_bulk`` and ``ess_tail`` over the dimension
+        ``mean``, ``mcse``, ``rhat`` (rank-normalized split R-hat), ``ess_bulk`` and ``ess_tail`` over the dimension
         ``summary``. R-hat is infinite where chains that never move differ. It ignores weights; all else counts them.
     pairs : xarray.Dataset
         ``mean``, ``rhat``, ``ess_bulk`` and ``ess_tail`` of the co-clustering of a sample of pairs, over ``pair``, with
@@ -70,14 +70,14 @@ class Diagnosis(Stored):
     partition_ess : float
         Its effective sample size, from the distances between successive draws and Kish's effective number.
     gap : Gap
-        The pair whose probability of being together differs most between two chains: ``size``, ``mcse``, ``items``
+        The pair whose co-clustering probability differs most between two chains: ``size``, ``mcse``, ``items``
         (positions), ``chains`` and ``shares``.
     gap_items : tuple of str
         Names of the gap's items.
     n_compared : int
         Number of items whose pairs `pairs`, `partition_rhat`, `partition_ess` and `gap` are of: all, or 10,000.
     odd_chain : object or None
-        Name of the one chain that differs from all others while these agree; None where there is none.
+        Name of the one chain that differs from all others while these agree; None if there is none.
     items : xarray.DataArray of shape (n_items,), dtype int32
         Labels of the partition from which distances are taken.
     n_chains, n_draws : int
@@ -106,17 +106,17 @@ class Diagnosis(Stored):
 
     @property
     def worst_rhat(self) -> float:
-        """Largest R-hat of any summary and of the partition; NaN where there is none."""
+        """Largest R-hat of any summary and of the partition; NaN if there is none."""
         return _extreme(np.fmax, [*self.summaries["rhat"].values, self.partition_rhat])
 
     @property
     def least_ess(self) -> float:
-        """Smallest effective sample size, bulk or tail, of any summary and the partition; NaN where there is none."""
+        """Smallest effective sample size, bulk or tail, of any summary and the partition; NaN if there is none."""
         bulk, tail = self.summaries["ess_bulk"].values, self.summaries["ess_tail"].values
         return _extreme(np.fmin, [*bulk, *tail, self.partition_ess])
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for each summary."""
+        """A row for each scalar summary."""
         return self.summaries.reset_coords(drop=True).to_dataframe()
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
@@ -130,9 +130,10 @@ class Diagnosis(Stored):
             (low, high), (least, most) = self.gap.chains, self.gap.shares
             facts.append(
                 (
-                    "largest gap",
+                    "largest difference",
                     f"{display.with_error(f'{self.gap.size:.3f}', self.gap.mcse)}: items "
-                    f"{' and '.join(self.gap_items)}, together {least:.2f} in chain {low}, {most:.2f} in chain {high}",
+                    f"{' and '.join(self.gap_items)}, co-clustered with probability {least:.2f} in chain {low}, "
+                    f"{most:.2f} in chain {high}",
                 )
             )
         if self.pairs.sizes["pair"]:
@@ -166,22 +167,22 @@ def diagnose(
     n_pairs: int = 50,
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
 ) -> Diagnosis:
-    """Check whether the chains agree on the partition, and how many independent draws they are worth.
+    """Check whether the chains agree on the partition, and compute effective sample sizes.
 
     Parameters
     ----------
     draws : PartitionDraws or any posterior that :func:`summarize` takes
     partition : result object, DataArray or label vector of shape (n_items,), optional
-        Partition whose distance to every draw is followed, as a rule the consensus. By default a central draw: that of
-        least expected loss among 64.
+        Partition whose distance to every draw is followed, typically the consensus. By default a central draw: that of
+        minimum expected loss among 64.
     loss : str or PartitionLoss, optional
         The distance. By default the loss that `partition` was found under, if it is a result, else "vi".
     references : dict of str to partition, or sequence of partitions, optional
         Further partitions whose distance is followed. Two sets of draws can lie equally far from one partition; the
         default is therefore the draw farthest from `partition`, and the draw farthest from that one.
     n_pairs : int
-        Number of pairs of items whose co-clustering is followed, drawn from those that are together in some draws and
-        apart in others.
+        Number of pairs of items whose co-clustering is followed, sampled from those that are co-clustered in some
+        draws and in different clusters in others.
     random_seed : int, Generator, SeedSequence or None
         Draws the pairs; None draws the same ones each time.
 

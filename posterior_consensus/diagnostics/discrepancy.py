@@ -16,7 +16,7 @@ Floats = npt.NDArray[np.float64]
 def gaussian_kernel(labels: npt.NDArray[Any], n_clusters: npt.NDArray[np.int64]) -> tuple[Floats, float]:
     """exp(-d / median d) for Binder's loss d between all pairs of canonical label vectors (m, n), and the median.
 
-    Where more than half of the pairs are equal, the mean takes the place of the median.
+    If more than half of the pairs are equal, the mean takes the place of the median.
     """
     loss, n_items = binder(), labels.shape[1]
     h = loss.h(n_items)

@@ -11,7 +11,7 @@ from posterior_consensus.sources.door import as_draws
 
 
 def similarity_mcse(draws: Any) -> xr.DataArray:
-    """Monte Carlo standard error of every entry of the posterior similarity matrix, from means over batches.
+    """Compute the Monte Carlo standard error of every entry of the similarity matrix by batch means.
 
     Parameters
     ----------

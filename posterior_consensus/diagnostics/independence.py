@@ -33,7 +33,7 @@ _ALPHA = 0.05
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NearIndependence(Stored):
-    """Whether the draws look as if items changed clusters independently; made by :func:`near_independence`.
+    """Test of whether items change clusters independently; made by :func:`near_independence`.
 
     Attributes
     ----------
@@ -67,8 +67,8 @@ class NearIndependence(Stored):
     def verdict(self) -> str:
         """What the p-value says."""
         if self.p_value <= _ALPHA:
-            return "Items do not change clusters independently of each other: some move together."
-        return "No sign that items change clusters together."
+            return "Items do not change clusters independently: some move jointly."
+        return "No evidence that items change clusters jointly."
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for what the draws are compared with: mean, and 5% and 95% quantiles of the resampled statistics."""
@@ -129,9 +129,9 @@ def near_independence(
     -----
     Methods that vote item by item assume the product of the items' marginals, as if each item chose its cluster by
     itself [1]_. The draws are halved at random. In one half, clusters are matched to a reference partition, and each
-    item's labels are shuffled over the draws: this keeps the marginals and breaks what ties items together. The other
-    half is left as it is, so that the two are independent samples, of the same distribution if the posterior is the
-    product of its marginals. (Compared with the draws it was made from, a shuffled sample would be too near them.)
+    item's labels are shuffled over the draws: this keeps the marginals and breaks the dependence between items. The
+    other half is left as it is, so that the two are independent samples, of the same distribution if the posterior is
+    the product of its marginals. (Compared with the draws it was made from, a shuffled sample would be too near them.)
 
     They are compared by the squared maximum mean discrepancy [2]_ (unbiased estimate) with the kernel
 
@@ -146,7 +146,7 @@ def near_independence(
     (tau + 1). Chains are thinned to every k-th draw, with k the first lag at which that is at most 0.01. Weights are
     ignored.
 
-    Where few items keep their cluster, draws match any reference better than they should, and look dependent: of draws
+    If few items keep their cluster, draws match any reference better than they should, and look dependent: of draws
     from the random perturbation model, the test rejected 5 in 100 at level 0.05 where half of the labels or fewer were
     random, 12 where 65% were and 40 where 80% were.
 

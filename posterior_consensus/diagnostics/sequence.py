@@ -92,7 +92,7 @@ class SequentialDistances(Stored):
 
 
 def sequential_distances(draws: Any, *, loss: str | PartitionLoss | None = None, lag: int = 1) -> SequentialDistances:
-    """Distance between successive draws along each chain, and how many draws of its start to leave out as burn-in.
+    """Compute the distance between successive draws of each chain, and its burn-in.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ def as_sampled(draws: PartitionDraws) -> PartitionDraws:
 
 
 def pairs_together(draws: PartitionDraws) -> Floats:
-    """Number of pairs of items together in each draw, (n_draws,)."""
+    """Number of co-clustered pairs of items in each draw, (n_draws,)."""
     together: Floats = np.add.reduceat(pairs(draws.n_items)[draws.drawn.sizes], draws.starts[:-1])
     return together
 
@@ -51,7 +51,7 @@ def size_traces(draws: PartitionDraws) -> dict[str, tuple[Floats, str]]:
 
 
 def central_draw(draws: PartitionDraws, loss: PartitionLoss) -> npt.NDArray[np.int32]:
-    """Labels of the draw of least expected loss among 64 evenly spaced ones, of many items judged by some of them."""
+    """Labels of the draw of minimum expected loss among 64 evenly spaced ones, of many items judged by some of them."""
     tried = np.unique(np.linspace(0, draws.n_draws - 1, _CENTERS).astype(np.intp))
     losses = draws.samples.mean(losses_of_draws(tried, draws.of_some_items()[1], loss))
     return draws.drawn.of_draws(tried[[losses.argmin()]])[0].astype(np.int32)
@@ -74,7 +74,7 @@ def still_chains(draws: PartitionDraws) -> tuple[bool, npt.NDArray[np.bool_]]:
         apart = _apart(drawn, rows, others)
         still = np.array([not part.any() for part in np.split(apart, ends)[:-1]])
         if some.n_items == draws.n_items or not still.any():
-            break  # chains that move do so among a few items, as a rule
+            break  # chains that move do so among a few items, typically
     return not apart.any(), still
 
 
@@ -93,7 +93,7 @@ def _differ(
 
 
 def uncertain_pairs(draws: PartitionDraws, n_pairs: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
-    """Positions (at most n_pairs, 2) of pairs of items that are together in some draws and apart in others."""
+    """Positions (at most n_pairs, 2) of pairs of items that are co-clustered in some draws and separated in others."""
     n = draws.n_items
     if n * (n - 1) // 2 <= _CANDIDATE_PAIRS:
         candidates = np.stack(np.triu_indices(n, 1), axis=1)
@@ -113,7 +113,7 @@ def uncertain_pairs(draws: PartitionDraws, n_pairs: int, rng: np.random.Generato
 
 
 def together_trace(draws: PartitionDraws, chosen: npt.NDArray[np.intp]) -> Floats:
-    """Whether each pair of items (n_pairs, 2) is together in each draw, (n_pairs, n_draws)."""
+    """Whether each pair of items (n_pairs, 2) is co-clustered in each draw, (n_pairs, n_draws)."""
     return (draws.drawn.columns(chosen[:, 0]) == draws.drawn.columns(chosen[:, 1])).astype(np.float64)
 
 

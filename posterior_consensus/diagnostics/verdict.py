@@ -57,28 +57,28 @@ def judge(evidence: Evidence, names: tuple[str, str]) -> tuple[str, str]:
     n_chains = len(draws.samples.chains)
     weights = _about_weights(draws)
     if draws.n_items == 1:
-        return "agree", "There is one item, hence one partition, and nothing to check."
+        return "agree", "There is a single item, hence a single partition; convergence is trivial."
     if min(rows.size for rows in draws.samples.chains) < FEWEST_DRAWS:
-        return "unknown", "A chain has fewer than four draws, too few to judge: run longer chains."
+        return "unknown", "A chain has fewer than four draws, too few to assess convergence: run longer chains."
     if not evidence.moves:
         return "unknown", (
             "All draws are the same partition: either the posterior is that concentrated, or the sampler never moved. "
-            "Start the chains from different partitions to know."
+            "Start the chains from different partitions to find out."
         )
     found = _disagreements(evidence, names)
     if found:
         real = gap_is_real(evidence.gap, evidence.n_compared, n_chains)
         start = "The chains disagree" if real else "The chains do not agree yet"
-        better = "tempering" if evidence.summed_out else "the labels summed out"
+        better = "tempering" if evidence.summed_out else "marginalized labels"
         return "disagree", (
             f"{start}: {' and '.join(found)}. Run longer chains, or a sampler that mixes better (such as one with "
             f"{better}), before reporting a partition.{weights}"
         )
     if draws.samples.effective_draws < FEWEST_DRAWS * n_chains:
         return "unknown", (
-            f"The weights leave too few draws: {draws.samples.about_weights}. Every probability, ball and standard "
-            "error rests on these few. Sample from the posterior itself, or from a distribution nearer to it, before "
-            "reporting a partition."
+            f"The weights leave too few effective draws: {draws.samples.about_weights}. All probabilities, "
+            "balls and standard errors rest on these few. Sample from the posterior itself, or from "
+            "a distribution nearer to it, before reporting a partition."
         )
     wanted = ESS_PER_CHAIN * n_chains
     least, ess = _extreme(evidence.ess, -1.0)
@@ -86,21 +86,21 @@ def judge(evidence: Evidence, names: tuple[str, str]) -> tuple[str, str]:
     if n_chains == 1:
         short = f" This one is short, too: the {least} has an effective sample size of {ess:.0f}." if times else ""
         return "unknown", (
-            "One chain: nothing says whether another one would find the same partitions. Run at least four from "
+            "There is one chain, so convergence cannot be assessed. Run at least four from "
             f"different starts.{short}{weights}"
         )
     worst, rhat = _extreme(evidence.rhats, 1.0)
     if times or rhat > RHAT_WANTED:
-        reasons = [f"the {least} has an effective sample size of {ess:.0f}, {wanted} are wanted"] if times else []
+        reasons = [f"the {least} has an effective sample size of {ess:.0f}, {wanted} are needed"] if times else []
         if rhat > RHAT_WANTED:
-            reasons.append(f"the R-hat of the {worst} is {rhat:.3f}, at most {RHAT_WANTED} is wanted")
+            reasons.append(f"the R-hat of the {worst} is {rhat:.3f}, above the limit {RHAT_WANTED}")
         return "short", (
             f"There is no sign that the chains disagree, but they are short: {' and '.join(reasons)}. "
             f"Run {times or 'longer chains'} before relying on small differences.{weights}"
         )
     return "agree", (
         f"The chains agree: R-hat is at most {max(rhat, 1.0):.3f}, the effective sample size at least {ess:.0f}, and "
-        f"no pair's probability of being together differs by more than {evidence.gap.size:.2f} between chains"
+        f"co-clustering probabilities differ by at most {evidence.gap.size:.2f} between chains"
         f"{about_sample(evidence.n_compared, draws.n_items)}.{weights}"
     )
 
@@ -129,16 +129,16 @@ def _disagreements(evidence: Evidence, names: tuple[str, str]) -> list[str]:
             other = gap.chains[gap.chains[0] == odd]
             where = f"chain {odd} differs from all others, which agree: between it and chain {other}"
         found.append(
-            f"{where} the probability that items {names[0]} and {names[1]} are together differs by {gap.size:.2f} "
+            f"{where} the co-clustering probability of items {names[0]} and {names[1]} differs by {gap.size:.2f} "
             f"(MCSE {gap.mcse:.2g})"
         )
     worst, rhat = _extreme(evidence.rhats, 1.0)
     if len(evidence.still) == len(evidence.draws.samples.chains):
-        found.append("no chain ever moves, each holds a partition of its own")
+        found.append("no chain ever moves, and each stays at a different partition")
     elif rhat == np.inf:
         found.append(f"the {worst} differs between chains and hardly varies within them (its R-hat is infinite)")
     elif rhat > RHAT_BAD:
-        found.append(f"the R-hat of the {worst} is {rhat:.2f}, at most {RHAT_WANTED} is wanted")
+        found.append(f"the R-hat of the {worst} is {rhat:.2f}, above the limit {RHAT_WANTED}")
     elif evidence.pair_rhat > RHAT_BAD and not found:
         found.append(f"the worst R-hat of the sampled pairs is {evidence.pair_rhat:.2f}")
     if found and 0 < len(evidence.still) < len(evidence.draws.samples.chains):
@@ -147,7 +147,7 @@ def _disagreements(evidence: Evidence, names: tuple[str, str]) -> list[str]:
 
 
 def _extreme(values: dict[str, float], sign: float) -> tuple[str, float]:
-    """The largest value, or for sign -1 the smallest, and its name; NaN where there is none."""
+    """The largest value, or for sign -1 the smallest, and its name; NaN if there is none."""
     known = {name: value for name, value in values.items() if not np.isnan(value)}
     if not known:
         return "", np.nan

@@ -93,7 +93,7 @@ class AllocationProbabilities:
         return np.minimum(probability, 1.0)
 
     def similarity(self, weights: Floats) -> Floats:
-        """Mean probability of being together (n, n), sum_t w_t p_ti' p_tj, with ones on the diagonal."""
+        """Mean co-clustering probabilities (n, n), sum_t w_t p_ti' p_tj, with ones on the diagonal."""
         total = np.zeros((self._n_items, self._n_items))
         for block, own in self._blocks(weights):
             rows = np.ascontiguousarray((block * np.sqrt(own)[:, np.newaxis, np.newaxis]).transpose(1, 0, 2))

@@ -1,4 +1,4 @@
-"""How many successive draws are worth one."""
+"""Number of successive draws per effective draw."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ _GROWTH = 1.1
 
 
 def autocorrelation_time(correlation: Callable[[int], float], length: int) -> float:
-    """Number of successive draws of chains that are worth one independent draw.
+    """Number of successive draws of chains per independent draw.
 
     Parameters
     ----------

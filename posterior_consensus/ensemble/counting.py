@@ -1,6 +1,6 @@
 """Sums over contingency tables of draws; those of labels that are not in memory are sums of tables of blocks of items.
 
-The tables hold whole numbers, and sums over them are taken in the order in which the kernels for labels in memory take
+The tables hold integers, and sums over them are taken in the order in which the kernels for labels in memory take
 them: both give the same bits.
 """
 

@@ -25,10 +25,10 @@ from posterior_consensus.runtime import memory, sizes
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PartitionDraws(PairSource):
-    """Posterior draws of a partition, each numbered by first appearance, with soft assignments where there are some.
+    """Posterior draws of a partition, numbered by first appearance, with allocation probabilities if there are any.
 
     :func:`as_partition_draws` makes them of labels, :func:`as_allocation_probabilities` and
-    :func:`allocation_probabilities` of soft assignments.
+    :func:`allocation_probabilities` of allocation probabilities.
 
     Attributes
     ----------
@@ -98,20 +98,20 @@ class PartitionDraws(PairSource):
         return self.n_draws if self.soft is None and not self.samples.is_weighted else None
 
     def labels_only(self) -> PartitionDraws:
-        """Return the draws of labels, without the soft assignments that these may be sampled from."""
+        """Return the draws of labels, without the allocation probabilities that these may be sampled from."""
         return self if self.soft is None else replace(self, soft=None)
 
     def as_soft(self, what: str) -> AllocationProbabilities:
-        """Return the soft assignments, or raise an error that says that `what` needs them."""
+        """Return the allocation probabilities, or raise an error that says that `what` needs them."""
         if self.soft is None:
             raise TypeError(
-                f"{what} needs soft assignments; got draws of labels. Take those that the posterior holds by "
+                f"{what} needs allocation probabilities; got draws of labels. Read those that the posterior holds by "
                 "as_allocation_probabilities, or compute them by allocation_probabilities(model, idata)."
             )
         return self.soft
 
     def marginal_losses(self, partitions: npt.NDArray[Any], loss: PartitionLoss) -> Floats | None:
-        """Losses of partitions (P, n) expected given each draw's parameters, (P, N); None where they are not known."""
+        """Losses of partitions (P, n) expected given each draw's parameters, (P, N); None if they are not known."""
         return None if self.soft is None else self.soft.losses(partitions, loss)
 
     def take(self, rows: npt.NDArray[np.intp]) -> Self:
@@ -145,7 +145,7 @@ class PartitionDraws(PairSource):
         Returns
         -------
         PartitionDraws
-            Chain after chain in the order that was asked for. Weights sum to 1 again, as by :meth:`take`.
+            Chain after chain in the order that was requested. Weights sum to 1 again, as by :meth:`take`.
 
         Raises
         ------
@@ -184,7 +184,7 @@ class PartitionDraws(PairSource):
         return self.take(self.samples.rows("sel", chain=chain, draw=draw))
 
     def sample(self, random_seed: int | np.random.Generator | np.random.SeedSequence | None = None) -> PartitionDraws:
-        """Sample a partition from the soft assignments of each draw.
+        """Sample a partition from the allocation probabilities of each draw.
 
         Parameters
         ----------
@@ -198,7 +198,7 @@ class PartitionDraws(PairSource):
         Raises
         ------
         TypeError
-            If there are no soft assignments.
+            If there are no allocation probabilities.
 
         Examples
         --------
@@ -211,12 +211,12 @@ class PartitionDraws(PairSource):
         return PartitionDraws(self.items, self.samples, drawn)
 
     def membership(self, partition: Any) -> xr.DataArray:
-        """Posterior probability of each item to belong to each cluster of a partition, from soft assignments.
+        """Posterior probability of each item to belong to each cluster of a partition, from allocation probabilities.
 
         Parameters
         ----------
         partition : result object, DataArray or label vector of shape (n_items,)
-            As a rule the consensus.
+            Typically the consensus.
 
         Returns
         -------
@@ -229,7 +229,7 @@ class PartitionDraws(PairSource):
         ValueError
             If the partition is not one of these items.
         TypeError
-            If there are no soft assignments.
+            If there are no allocation probabilities.
 
         Notes
         -----
@@ -274,11 +274,11 @@ class PartitionDraws(PairSource):
 
     @property
     def shared_similarity(self) -> Floats:
-        """Share of draws (n, n) that have two items together; without weights it takes no longer than a copy."""
+        """Share of draws (n, n) that co-cluster two items; without weights it takes no longer than a copy."""
         return self._kept_similarity if self.denominator() is None else self.similarity()
 
     def similarity(self) -> Floats:
-        """Share of draws (n, n) that have two items together, as an array of the caller's own."""
+        """Share of draws (n, n) that co-cluster two items, as an array of the caller's own."""
         if self.denominator() is None:
             return super().similarity()
         self.check_memory()
@@ -390,7 +390,7 @@ class PartitionDraws(PairSource):
         return self.drawn.map_blocks(on_blocks.apply_to_links, *given)
 
     def signatures(self) -> npt.NDArray[np.intp]:
-        """Number (n,) of each item's labels over all draws; soft assignments have none in common."""
+        """Number (n,) of each item's labels over all draws; allocation probabilities have none in common."""
         if self.soft is not None:
             return np.arange(self.n_items)
         drawn, step = self.without_zero_weights().drawn, max(1, sizes.LABELS_TO_COMPARE // self.n_draws)
@@ -416,8 +416,8 @@ def draws_of(source: PairSource, what: str = "This") -> PartitionDraws:
     if isinstance(source, PartitionDraws):
         return source
     raise ValueError(
-        f"{what} needs posterior draws; got a similarity matrix alone, which holds probabilities of pairs, but no "
-        "partitions. Give the draws that it was made from."
+        f"{what} needs posterior draws; got a similarity matrix alone, which has pairwise probabilities, but no "
+        "partitions. Pass the draws it was computed from."
     )
 
 
@@ -427,12 +427,12 @@ def draws_if_any(source: PairSource) -> PartitionDraws | None:
 
 
 def hard_draws(source: PairSource) -> PartitionDraws | None:
-    """The draws where a similarity is a share of them; None with soft assignments, or a matrix alone."""
+    """The draws if a similarity is a share of them; None with allocation probabilities, or a matrix alone."""
     return source if isinstance(source, PartitionDraws) and source.soft is None else None
 
 
 def check_needs(source: PairSource, needs: Mapping[str, Need]) -> None:
-    """Refuse what needs draws where there are none; `needs` are named by what asks, as ``"loss 'vi'"``."""
+    """Refuse what needs draws if there are none; `needs` are named by what asks, as ``"loss 'vi'"``."""
     for what, need in needs.items():
         if need == "draws":
             draws_of(source, what)

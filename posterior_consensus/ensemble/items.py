@@ -169,7 +169,7 @@ def aligned(labels: xr.DataArray, dim: str, coords: Mapping[Hashable, xr.DataArr
 
 
 def positions(wanted: pd.Index, found: pd.Index) -> npt.NDArray[np.intp] | None:
-    """Where in `found` each of `wanted` is; None where the two do not hold the same."""
+    """Where in `found` each of `wanted` is; None if the two do not hold the same."""
     if wanted.equals(found):
         return np.arange(len(wanted))
     if len(wanted) != len(found) or not (wanted.is_unique and found.is_unique):

@@ -54,7 +54,7 @@ class DrawnLabels(ABC):
 
     @property
     def place(self) -> str:
-        """Where they lie, for people, or nothing where that is memory."""
+        """Where they lie, for people, or nothing if that is memory."""
         return ""
 
     @property
@@ -63,7 +63,7 @@ class DrawnLabels(ABC):
         """Cluster (n_draws, n_items) of each item in each draw, from 0 in order of first appearance, in memory."""
 
     def held(self) -> npt.NDArray[Any] | None:
-        """The labels where they are in memory already, None where `values` would read them."""
+        """The labels if they are in memory already, None if `values` would read them."""
         return None
 
     @cached_property
@@ -90,14 +90,14 @@ class DrawnLabels(ABC):
         """Call ``function(labels, items, *arguments)`` for blocks of items, all draws (n_draws, m) of each.
 
         Results come in the order of the items. Calls run at the same time, on threads or where the labels lie: the
-        function is one of a module, changes nothing, and returns what is small beside a block. By default the blocks
-        are all of `item_blocks`.
+        function is one of a module, changes nothing, and returns a result that is small compared with a block. By
+        default the blocks are all of `item_blocks`.
         """
 
     def sum_blocks(
         self, function: Callable[..., npt.NDArray[Any]], *arguments: Any, blocks: list[slice] | None = None
     ) -> npt.NDArray[Any]:
-        """Add the tables of whole numbers that `map_blocks` gives."""
+        """Add the tables of integers that `map_blocks` gives."""
         tables = (table for _, table in self.map_blocks(function, *arguments, blocks=blocks))
         total = next(tables).copy()
         for table in tables:

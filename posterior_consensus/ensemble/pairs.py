@@ -26,7 +26,7 @@ class PairSource(ABC):
     items : Items
         The items, with their coordinates.
     n_draws : int or None
-        Number of posterior draws; None where it is not known.
+        Number of posterior draws; None if it is not known.
     """
 
     items: Items
@@ -43,14 +43,14 @@ class PairSource(ABC):
     @property
     @abstractmethod
     def n_draws(self) -> int | None:
-        """Number of posterior draws; None where there are none."""
+        """Number of posterior draws; None if there are none."""
 
     def as_pairs(self) -> PairSimilarity:
         """Return the similarities of pairs without what they come from."""
         return PairSimilarity(self.items, self.similarity())
 
     def denominator(self) -> int | None:
-        """The number of draws where each similarity is a number of them divided by it; None where it is none such."""
+        """The number of draws if each similarity is a count of them divided by it; else None."""
         return None
 
     @property
@@ -76,7 +76,7 @@ class PairSource(ABC):
         return self
 
     def some_labels(self, most: int) -> npt.NDArray[Any]:
-        """Canonical labels (at most `most`, n) of different draws; none where there are no draws."""
+        """Canonical labels (at most `most`, n) of different draws; none if there are no draws."""
         return np.empty((0, self.n_items), np.int32)
 
     @abstractmethod
@@ -108,7 +108,7 @@ class PairSource(ABC):
 
     @abstractmethod
     def signatures(self) -> npt.NDArray[np.intp]:
-        """Number of each item's signature (n,): items of the same one are always together."""
+        """Number of each item's signature (n,): items of the same one are always co-clustered."""
 
     @abstractmethod
     def _facts(self) -> list[tuple[str, str]]:

@@ -65,12 +65,12 @@ def _missing(name: str, missing: npt.NDArray[np.bool_], place: Place = place_in_
 
 
 def as_codes(values: npt.NDArray[Any], name: str, place: Place = place_in_array) -> tuple[npt.NDArray[Any], int]:
-    """Turn labels of any kind into whole numbers from 0, whatever their names are.
+    """Turn labels of any kind into integers from 0, whatever their names are.
 
     Parameters
     ----------
     values : ndarray
-        Integers, booleans, strings or floats that are whole numbers, of any shape.
+        Integers, booleans, strings or integer-valued floats, of any shape.
     name : str
         What to call the labels in an error.
     place : callable
@@ -85,7 +85,7 @@ def as_codes(values: npt.NDArray[Any], name: str, place: Place = place_in_array)
     Raises
     ------
     ValueError
-        If a label is missing (NaN, None), negative, infinite or not a whole number.
+        If a label is missing (NaN, None), negative, infinite or not an integer.
     TypeError
         If the labels are of another kind.
     """
@@ -97,7 +97,7 @@ def as_codes(values: npt.NDArray[Any], name: str, place: Place = place_in_array)
 
 
 def plain_labels(values: npt.NDArray[Any], name: str, place: Place = place_in_array) -> tuple[npt.NDArray[Any], int]:
-    """Turn labels of any kind into text or whole numbers from 0, checked as by :func:`as_codes`, and give the largest.
+    """Turn labels of any kind into text or integers from 0, checked as by :func:`as_codes`, and give the largest.
 
     That of text or of no labels is -1.
     """
@@ -158,11 +158,11 @@ def _from_floats(values: npt.NDArray[Any], name: str, place: Place) -> npt.NDArr
         if not hint and values.min() >= 0 and values.max() <= 1:
             hint = " Values between 0 and 1 look like allocation probabilities, which are not labels."
         found = f"got {values[fractional][0]!s} at {first_of(fractional, place)}"
-        raise ValueError(f"{name} must be whole numbers; {found}.{hint}")
+        raise ValueError(f"{name} must be integers; {found}.{hint}")
     huge = ~(np.abs(values) < np.float64(2**53))
     if huge.any():
         raise ValueError(
-            f"{name} must be finite whole numbers below 2**53; got {values[huge][0]!s} at {first_of(huge, place)}."
+            f"{name} must be finite integers below 2**53; got {values[huge][0]!s} at {first_of(huge, place)}."
         )
     return values.astype(np.int64)
 

@@ -15,14 +15,14 @@ from posterior_consensus.ensemble.items import Floats
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Posterior draws, whatever is drawn.
+    """Posterior draws with chains and weights.
 
     Attributes
     ----------
     chain, draw : ndarray of shape (n_draws,)
         Where each draw comes from.
     weights : ndarray of shape (n_draws,), dtype float64
-        Weight of each draw; they sum to 1, and are 1 / n_draws where they are equal.
+        Weight of each draw; they sum to 1, and are 1 / n_draws if they are equal.
     """
 
     chain: npt.NDArray[Any]
@@ -65,7 +65,7 @@ class Samples:
     def effective_draws(self) -> float:
         """Kish's effective number of draws: a mean of so many equally weighted ones has the same variance.
 
-        1 / sum_t w_t^2, with weights that sum to 1; `n_draws` where they are equal. It ignores the correlation of
+        1 / sum_t w_t^2, with weights that sum to 1; `n_draws` if they are equal. It ignores the correlation of
         successive draws and the function whose mean is wanted [1]_.
 
         References

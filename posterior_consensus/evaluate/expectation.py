@@ -128,7 +128,7 @@ def mean_loss(source: PairSource, partitions: npt.NDArray[Any], loss: Loss) -> F
 def least_loss(
     draws: PairSource, loss: Loss, blocks: Iterable[npt.NDArray[Any]]
 ) -> tuple[npt.NDArray[Any], list[float]]:
-    """The first partition of least expected loss among blocks of them (P, n), and all expected losses."""
+    """The first partition of minimum expected loss among blocks of them (P, n), and all expected losses."""
     best: npt.NDArray[Any] = np.empty(0, np.int32)
     least, losses = np.inf, []
     for block in blocks:
@@ -219,7 +219,7 @@ def _own_links(similarity: Floats, partition: npt.NDArray[Any]) -> Floats:
 
 
 def partition_loss(partition: Any, reference: Any, *, loss: str | PartitionLoss | None = None) -> float:
-    """Loss between two partitions of the same items.
+    """Compute the loss between two partitions of the same items.
 
     Parameters
     ----------
@@ -238,7 +238,7 @@ def partition_loss(partition: Any, reference: Any, *, loss: str | PartitionLoss 
     Raises
     ------
     ValueError
-        If the two have different numbers of items, labels are missing, negative or not whole numbers, or `loss` is not
+        If the two have different numbers of items, labels are missing, negative or not integers, or `loss` is not
         given for two results of different losses.
 
     Examples
@@ -268,7 +268,7 @@ def two_partitions(one: Any, other: Any) -> tuple[Labels, Labels]:
 
 
 def expected_loss(draws: Any, partitions: Any, *, loss: str | Loss | None = None) -> xr.Dataset:
-    """Posterior expected loss of one partition or of many, with its Monte Carlo standard error.
+    """Compute the posterior expected loss of partitions, with Monte Carlo standard errors.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How often are two items together? The posterior similarity matrix, formed or as an operator."""
+"""The posterior similarity matrix, formed or as an operator."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def posterior_similarity_matrix(draws: Any, *, above: float) -> csr_array: ...
 def posterior_similarity_matrix(
     draws: Any, *, items: Any = None, nearest: int | None = None, above: float | None = None
 ) -> xr.DataArray | csr_array:
-    """Posterior probability that two items are in the same cluster, for every pair or for a part of them.
+    """Compute the posterior similarity matrix, or a part of it.
 
     Parameters
     ----------
@@ -48,14 +48,14 @@ def posterior_similarity_matrix(
         For each item its most similar others, so many.
     above : float, optional
         The pairs of two different items whose similarity is larger than this, from 0 and below 1. 0 gives all that
-        are ever together.
+        are ever co-clustered.
 
     Returns
     -------
     xarray.DataArray of shape (n_items, n_items), dtype float64
         Named ``psm``; its dimensions are the items' and the same with ``_bis`` appended, both with the items'
-        coordinate. Symmetric, in [0, 1], and 1 where items are always together. Without weights entries are exact: each
-        is a count of draws, divided once. With `items` they are the rows and columns.
+        coordinate. Symmetric, in [0, 1], and 1 for items that are always co-clustered. Without weights entries are
+        exact: each is a count of draws, divided once. With `items` they are the rows and columns.
     scipy.sparse.csr_array of shape (n_items, n_items), dtype float64
         With `nearest` or `above`; row and column k are the k-th item, ``draws.items.names[k]``. The diagonal is empty.
         With `nearest` each row has that many entries, also where they are 0, and the array is not symmetric; of
@@ -64,7 +64,7 @@ def posterior_similarity_matrix(
     Raises
     ------
     MemoryError
-        If what is asked for takes more than the memory budget, 4 GB or what the environment variable
+        If what is requested takes more than the memory budget, 4 GB or what the environment variable
         POSTERIOR_CONSENSUS_MEMORY says.
     ValueError
         If more than one of `items`, `nearest` and `above` is given, one of them is out of its range, and as
@@ -223,7 +223,7 @@ def mean_similarities(
 def own_and_nearest(source: PairSource, labels: npt.NDArray[Any]) -> tuple[Floats, npt.NDArray[np.int32], Floats]:
     """Mean similarity (n,) of every item to the others of its cluster, the nearest other cluster, and that to it.
 
-    NaN for an item alone, and -1 and NaN where there is no other cluster.
+    NaN for an item alone, and -1 and NaN if there is no other cluster.
     """
     n_clusters = int(labels.max()) + 1
     if (draws := hard_draws(source)) is not None and n_clusters > 1:

@@ -1,4 +1,4 @@
-"""The door of the experts: statements of any origin become Constraints, one checked object that all else works on."""
+"""Constraints of any origin, as one checked object that all else works on."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ Positions = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Constraints(display.Shown):
-    """Statements of experts that two items must or cannot be together; made by :func:`as_constraints`.
+    """Must-link and cannot-link constraints of experts; made by :func:`as_constraints`.
 
-    ``one + other`` has the statements of both over the same items; an expert that is in both is one expert.
+    ``one + other`` has the constraints of both over the same items; an expert that is in both is one expert.
 
     Attributes
     ----------
     items : Items
-        The items, also those that no statement names.
+        The items, also those that no constraint names.
     experts : tuple
         Names of the experts, in the order in which they appear.
     expert : ndarray of shape (n_statements,)
-        Position of who makes each statement.
+        Position of who makes each constraint.
     i, j : ndarray of shape (n_statements,)
         Positions of the two items, the smaller first.
     must : ndarray of shape (n_statements,), dtype bool
-        Whether the two must be together; else they cannot.
+        True for a must-link, False for a cannot-link.
     """
 
     items: Items
@@ -48,7 +48,7 @@ class Constraints(display.Shown):
 
     @property
     def n_statements(self) -> int:
-        """Number of statements of all experts."""
+        """Number of constraints of all experts."""
         return self.expert.size
 
     @property
@@ -61,7 +61,7 @@ class Constraints(display.Shown):
 
     @cached_property
     def statements(self) -> Statements:
-        """The statements with equal ones counted."""
+        """The constraints with equal ones counted."""
         n = self.items.n_items
         keys, pair = np.unique(self.i * n + self.j, return_inverse=True)
 
@@ -85,12 +85,12 @@ class Constraints(display.Shown):
         )
 
     def average_vote(self) -> tuple[Positions, npt.NDArray[np.float64]]:
-        """Pairs (P, 2) of positions that a statement names, and the share of statements that they must be together."""
+        """Constrained pairs (P, 2) of positions, and the share of their constraints that are must-links."""
         must = np.asarray(self.statements.must.sum(axis=0), np.float64)
         return self.statements.pairs, must / (must + np.asarray(self.statements.cannot.sum(axis=0)))
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for each statement: expert, i, j (names where items have them), and kind."""
+        """A row for each constraint: expert, i, j (names where items have them), and kind."""
         named = self.items.coords[self.items.dim].values if self.items.dim in self.items.coords else None
         first, second = (self.i, self.j) if named is None else (named[self.i], named[self.j])
         experts = np.empty(self.n_experts, object)
@@ -99,7 +99,7 @@ class Constraints(display.Shown):
         return pd.DataFrame({"expert": experts[self.expert], "i": first, "j": second, "kind": kind})
 
     def over(self, items: Items) -> Constraints:
-        """The same statements over other items, which hold all that these name.
+        """The same constraints over other items, which hold all that these name.
 
         As many items without names keep the names that they have here.
 
@@ -146,20 +146,20 @@ class Constraints(display.Shown):
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         counts = self.counts()
-        title = f"Constraints: {display.counted(self.n_statements, 'statement')} of "
+        title = f"Constraints: {display.counted(self.n_statements, 'constraint')} of "
         title += display.counted(self.n_experts, "expert")
         named = np.unique(np.concatenate([self.i, self.j])).size
         both = int(counts["contradictory"].sum())
         facts = [
             ("items", f"{self.items.n_items:,} ({self.items.dim}), {named:,} of them named"),
             ("pairs", f"{len(self.statements.pairs):,}"),
-            ("contradictory", f"{display.counted(both, 'pair')} on which an expert says both" if both else "none"),
+            ("contradictory", f"{display.counted(both, 'pair')}, by constraints of one expert" if both else "none"),
         ]
         return title, facts, counts.to_dataframe()
 
 
 def names_coordinate(names: tuple[Hashable, ...]) -> list[Hashable]:
-    """Names as a coordinate: as they are where they are of one kind, else as text."""
+    """Names as a coordinate: as they are if they are of one kind, else as text."""
     kinds = {type(name) for name in names}
     return list(names) if len(kinds) == 1 and kinds <= {str, int, float, bool} else [str(name) for name in names]
 

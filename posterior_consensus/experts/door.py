@@ -1,4 +1,4 @@
-"""as_constraints(): statements in tables, arrays, or sampled from partitions and posterior draws."""
+"""as_constraints(): constraints in tables, arrays, or sampled from partitions and posterior draws."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ def as_constraints(
     n_pairs: int = 1000,
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
 ) -> Constraints:
-    """Take statements that two items must or cannot be together, by several experts.
+    """Convert must-link and cannot-link constraints of several experts.
 
     Parameters
     ----------
     data : DataFrame, dict, Constraints, PartitionDraws or any posterior that :func:`summarize` takes
         A table with columns ``expert``, ``i``, ``j`` and ``kind``, "must" or "cannot" (or true and false), a row for
-        each statement; or a dict of arrays of these names. Any other dict has an expert's partition or posterior draws
+        each constraint; or a dict of arrays of these names. Any other dict has an expert's partition or posterior draws
         by the expert's name. Of draws alone, each chain is an expert. Constraints pass as they are.
     items : int, array_like, Items, DataFrame or DataArray, optional
         The items: how many, their names, or features that have them as rows. By default those that `data` is about; a
-        table is taken to name them all, by position if ``i`` and ``j`` are whole numbers.
+        table is taken to name them all, by position if ``i`` and ``j`` are integers.
     n_pairs : int
         Number of pairs about which a partition or chain is asked; all if there are fewer.
     random_seed : int, Generator, SeedSequence or None
@@ -51,8 +51,8 @@ def as_constraints(
     Raises
     ------
     ValueError
-        If an item does not exist, a statement is about one item alone, a kind is neither of the two, there is no
-        statement, or partitions are not of the same items.
+        If an item does not exist, a constraint is about one item alone, a kind is neither of the two, there is no
+        constraint, or partitions are not of the same items.
     TypeError
         If `data` is of no kind listed above.
 
@@ -66,7 +66,7 @@ def as_constraints(
 
     A partition is asked about pairs drawn without replacement, each pair as likely as any other, and each expert about
     pairs of its own. A chain answers each time with one of its draws, by their weights. Its sensitivity to a clustering
-    is then the probability that a draw of it keeps a pair together that the clustering keeps together.
+    is then the probability that a draw of it co-clusters a pair that the partition co-clusters.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def as_constraints(
     ...     columns=["expert", "i", "j", "kind"],
     ... )
     >>> pc.as_constraints(table)
-    Constraints: 3 statements of 2 experts
+    Constraints: 3 constraints of 2 experts
       items          3 (item), 3 of them named
       pairs          2
       contradictory  none
@@ -125,7 +125,7 @@ def as_items(data: Any, name: str) -> Items:
         return Items.along(data, str(data.dims[0]))
     names = data.index if isinstance(data, (pd.DataFrame, pd.Series)) else np.asarray(data)
     if not names.ndim:
-        raise TypeError(f"`{name}` must be a whole number, names, or a table with a row for each; got {data!r}.")
+        raise TypeError(f"`{name}` must be an integer, names, or a table with a row for each; got {data!r}.")
     if names.ndim != 1 or isinstance(names, pd.RangeIndex):
         return Items(check_count(name, len(names)), "item", xr.Coordinates())
     index = names if isinstance(names, pd.MultiIndex) else pd.Index(names)
@@ -142,13 +142,13 @@ def _from_table(columns: Mapping[str, Any], items: Items | None) -> Constraints:
         sizes = ", ".join(f"{name} {np.size(columns[name])}" for name in _COLUMNS)
         raise ValueError(f"`data` must have columns of one length; got {sizes}.")
     if not expert.size:
-        raise ValueError("`data` must hold at least one statement; got none.")
+        raise ValueError("`data` must have at least one constraint; got none.")
     for name, column in zip(_COLUMNS, (expert, first, second, kind), strict=True):
         if column.isna().any():
             raise ValueError(f"`data` must have no missing values; column {name!r} has {int(column.isna().sum())}.")
     unknown = [value for value in kind.unique() if value not in _KINDS]
     if unknown:
-        raise ValueError(f"`data` must say 'must' or 'cannot' in column 'kind'; got {unknown[0]!r}.")
+        raise ValueError(f"Column 'kind' of `data` must be 'must' or 'cannot'; got {unknown[0]!r}.")
     if items is None:
         items = _named_in(first, second)
     i, j = _positions(first, items), _positions(second, items)
@@ -233,7 +233,7 @@ def _as_one_draw(source: Any, items: Items | None) -> Any:
 
 
 def _pairs(n_items: int, number: int, rng: np.random.Generator) -> tuple[Positions, Positions]:
-    """Different pairs at random, the smaller position first; all if they are no more than asked for."""
+    """Different pairs at random, the smaller position first; all if they are no more than requested."""
     total = n_items * (n_items - 1) // 2
     keys: npt.NDArray[np.intp] = np.sort(rng.choice(total, min(number, total), replace=False, shuffle=False))
     # Key k is in the row of the larger item j with j (j - 1) / 2 <= k.

@@ -1,4 +1,4 @@
-"""Features of the items: checked, with the items' names, and standardised."""
+"""Features of the items: checked, with the items' names, and standardized."""
 
 from __future__ import annotations
 

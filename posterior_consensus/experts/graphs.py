@@ -1,4 +1,4 @@
-"""Rivals that cut a graph: of the experts by how much they agree, and of the items by the mean of all statements."""
+"""Competing methods that cut a graph: of the experts by agreement, and of the items by mean constraints."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def meta_clustering(
     *,
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
 ) -> xr.DataArray:
-    """Group experts by how often they agree about the same pairs.
+    """Group experts by their agreement on common pairs.
 
     Parameters
     ----------
@@ -50,8 +50,8 @@ def meta_clustering(
 
     Notes
     -----
-    The similarity of two experts is the Rand index of their statements, the share of the pairs about which both speak
-    on which they agree, 0 where there are none [1]_. Groups come from spectral clustering of this graph, and their
+    The similarity of two experts is the Rand index of their constraints, the share of the pairs about which both speak
+    on which they agree, 0 if there are none [1]_. Groups come from spectral clustering of this graph, and their
     number from its eigenvalues [2]_, as in the comparison of [3]_. Experts who speak about few common pairs are hardly
     told apart.
 
@@ -89,7 +89,7 @@ def expert_similarity(said: Constraints) -> Floats:
 
 
 def _eigengap(similarity: Floats) -> int:
-    """Number of leading eigenvalues of the normalised graph before the largest gap; all alike are one group."""
+    """Number of leading eigenvalues of the normalized graph before the largest gap; all alike are one group."""
     weights = similarity.copy()
     np.fill_diagonal(weights, 0.0)
     roots = np.sqrt(np.maximum(weights.sum(axis=1), np.finfo(float).tiny))
@@ -103,7 +103,7 @@ def normalised_cut(
     n_clusters: int,
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
 ) -> xr.DataArray:
-    """Cut the graph of the items whose weights are the mean of all statements, 0 where there is none.
+    """Cut the item graph whose edge weights are mean constraints, 0 for pairs without a constraint.
 
     Parameters
     ----------
@@ -119,12 +119,12 @@ def normalised_cut(
     Raises
     ------
     ValueError
-        If there are fewer items that some statement links than clusters.
+        If there are fewer items that some constraint links than clusters.
 
     Notes
     -----
-    Cluster-based similarity partitioning [1]_, with a normalised cut by eigenvectors in the place of a balanced one by
-    a graph partitioner. It tells neither views nor reliabilities apart, and needs many statements.
+    Cluster-based similarity partitioning [1]_, with a normalized cut by eigenvectors in the place of a balanced one by
+    a graph partitioner. It distinguishes neither views nor reliabilities, and needs many constraints.
 
     References
     ----------

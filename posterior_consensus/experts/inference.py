@@ -15,7 +15,7 @@ from posterior_consensus.experts.memberships import Floats, Memberships
 
 _ROUNDS = 200
 _SETTLED = 1e-6  # relative rise of the bound at which a run ends
-_MOVED = 0.01  # change of an expert's probability of a view, after which views are looked for far away
+_MOVED = 0.01  # change of an expert's probability of a view, after which views are searched for far away
 _INNER = 50  # rounds of the closed forms, at most, between two climbs
 
 
@@ -74,7 +74,7 @@ class Fit:
 
 
 class Inference:
-    """The model of experts in views, given their statements.
+    """The model of experts in views, given their constraints.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ class Inference:
         return np.stack([np.einsum("pk,pk->p", one[first], one[second]) for one in soft])
 
     def links(self, fit: Fit) -> list[csr_array]:
-        """Weights of the statements about pairs as a symmetric matrix, by view."""
+        """Weights of the constraints about pairs as a symmetric matrix, by view."""
         in_must, in_cannot = weights_of(fit)
         must, cannot = self._statements.must, self._statements.cannot
         by_view = (must.T @ (fit.view * in_must) + cannot.T @ (fit.view * in_cannot)).T  # (G, P)
@@ -169,7 +169,7 @@ class Inference:
         return [csr_array((weights[self._pair_of_entry], indices, indptr), shape=shape) for weights in by_view]
 
     def _climb(self, fit: Fit, rng: np.random.Generator, far: bool) -> None:
-        """Raise the terms of each view, also from far away if that is asked for."""
+        """Raise the terms of each view, also from far away if that is requested."""
         for view, links in enumerate(self.links(fit)):
             found = self._memberships.climbed(fit.parameters[view], links)
             other = self._memberships.proposed(links, rng) if far else None

@@ -21,7 +21,7 @@ Floats = npt.NDArray[np.float64]
 
 _NARROW = 1e-3  # standard deviation of a coefficient at the start
 _LOG_SD = (-15.0, 0.0)  # the bound falls in a standard deviation beyond that of the prior, 1
-_COSTS = pair_moves.Costs(-1.0, 0.0)  # the weight of the statements that a partition keeps, to be large
+_COSTS = pair_moves.Costs(-1.0, 0.0)  # the weight of the constraints that a partition keeps, to be large
 _STEPS = 15  # of L-BFGS-B in a climb
 _TURNS, _PASSES, _STILL = 20, 20, 1e-5  # of free memberships: passes over the items, and the change at which they end
 
@@ -40,7 +40,7 @@ class Memberships(Protocol):
     def climbed(self, parameters: Floats, links: csr_array) -> Floats:
         """Parameters that raise the bound, or the same.
 
-        `links` (n, n) is symmetric: the weight of the statements of all experts that two items belong together.
+        `links` (n, n) is symmetric: the weight of the constraints of all experts that two items belong together.
         """
         ...
 
@@ -49,7 +49,7 @@ class Memberships(Protocol):
         ...
 
     def own_terms(self, parameters: Floats) -> float:
-        """Terms of the bound that no statement is in."""
+        """Terms of the bound that no constraint is in."""
         ...
 
 
@@ -61,7 +61,7 @@ def _normal_terms(means: Floats, log_sd: Floats) -> tuple[float, Floats, Floats]
 
 
 def _pull(soft: Floats, links: csr_array) -> tuple[float, Floats]:
-    """Weight of the statements that the memberships (n, K) keep, and its gradient in the logits."""
+    """Weight of the constraints that the memberships (n, K) keep, and its gradient in the logits."""
     drawn = links @ soft
     kept = soft * drawn
     by_item = kept.sum(axis=1, keepdims=True)
@@ -74,7 +74,7 @@ class FeatureMemberships:
     Parameters
     ----------
     features : float array of shape (n, D)
-        Standardised.
+        Standardized.
     n_clusters : int
     """
 
@@ -173,7 +173,7 @@ class FreeMemberships:
         return self._with_shares(soft)
 
     def proposed(self, links: csr_array, rng: np.random.Generator) -> Floats | None:
-        """Near the partition that keeps the most weight of statements, as greedy search finds it."""
+        """Near the partition that keeps the most weight of constraints, as greedy search finds it."""
         n, k = self._shape
         if not memory.fits(8 * n * n):
             return None

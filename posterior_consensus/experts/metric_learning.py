@@ -40,7 +40,7 @@ def itml_k_means(
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
     progressbar: bool = True,
 ) -> xr.DataArray:
-    """Cluster items by k-means under a metric learnt from the majority's statements by information-theoretic means.
+    """Cluster items by k-means under an information-theoretic metric learnt from the majority's constraints.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def itml_k_means(
     slack : float above 0
         The larger, the closer the bounds on distances are kept; gamma of the paper.
     max_passes : int
-        Most passes over the statements.
+        Most passes over the constraints.
     random_seed : int, Generator, SeedSequence or None
     progressbar : bool
         Whether to show progress where the work takes more than a second.
@@ -68,7 +68,7 @@ def itml_k_means(
     -----
     Of all metrics that keep pairs that must be together within the 5% quantile of the squared distances and those that
     cannot beyond the 95% quantile, up to slack, the one of least LogDet divergence from the Euclidean, by Bregman
-    projections [1]_. A pair is one that must be together if more than half of the statements about it say so. The step
+    projections [1]_. A pair is one that must be together if more than half of the constraints about it say so. The step
     is slack / (slack + 1) (1 / length - 1 / bound), as in the authors' program: what the paper prints holds at 1 only.
 
     References

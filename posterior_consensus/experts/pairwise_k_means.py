@@ -1,4 +1,4 @@
-"""MPCKMeans: k-means that pays for statements it breaks, in a metric of its own."""
+"""MPCKMeans: k-means that pays for constraints it breaks, in a metric of its own."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def mpck_means(
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
     progressbar: bool = True,
 ) -> xr.DataArray:
-    """Cluster items by k-means in a learnt diagonal metric, with a penalty for each statement that is broken.
+    """Cluster items by k-means in a learnt diagonal metric, with a penalty for each violated constraint.
 
     Parameters
     ----------
@@ -57,9 +57,10 @@ def mpck_means(
     features : array_like, DataFrame or DataArray of shape (n_items, D)
     n_clusters : int
     penalty : float above 0
-        Weight of each statement.
+        Weight of each constraint.
     n_starts : int
-        Number of orders of the items, and of centres beside those of neighbourhoods; the least objective counts.
+        Number of orders of the items, and of centres in addition to those of neighbourhoods; the smallest objective
+        counts.
     random_seed : int, Generator, SeedSequence or None
     progressbar : bool
         Whether to show progress where the work takes more than a second.
@@ -75,16 +76,16 @@ def mpck_means(
 
     Notes
     -----
-    With a weight a_f for each feature and d(x, y) = sum_f a_f (x_f - y_f)^2 minimises, in turn over items, centres and
+    With a weight a_f for each feature and d(x, y) = sum_f a_f (x_f - y_f)^2 minimizes, in turn over items, centres and
     weights [1]_,
 
         sum_i d(x_i, centre) - n sum_f log a_f + penalty (sum d(x_i, x_j) + sum (d(low, high) - d(x_i, x_j))),
 
     the second sum over pairs in two clusters that must be together, and the last over pairs in one cluster that cannot
     be; low and high are the ends of the features' ranges, for the greatest distance. A pair must be together if more
-    than half of its statements say so.
+    than half of its constraints say so.
     The first centres are those of neighbourhoods, sets of items that must-links connect: the largest, and those far
-    from the ones taken and large. Where there are too few, the others are near the centre of all items.
+    from the ones taken and large. If there are too few, the others are near the centre of all items.
 
     References
     ----------
@@ -123,7 +124,7 @@ def neighbourhoods(
 
 
 class PairwiseKMeans:
-    """The objective of penalised k-means, and runs that lower it.
+    """The objective of penalized k-means, and runs that lower it.
 
     Parameters
     ----------
@@ -131,7 +132,7 @@ class PairwiseKMeans:
     pairs : int array of shape (P, 2)
         Each pair once.
     must : bool array of shape (P,)
-        Whether the two must be together; else they cannot.
+        True for a must-link, False for a cannot-link.
     penalty : float
     """
 

@@ -38,7 +38,7 @@ class ExpertViews(Stored):
     labels : xarray.DataArray of shape (view, n_items), dtype int32
         Most probable cluster of each item in each view, numbered by first appearance.
     memberships : xarray.DataArray of shape (view, n_items, cluster)
-        Probability of each cluster, at the posterior means of the coefficients where there are features.
+        Probability of each cluster, at the posterior means of the coefficients if there are features.
     view_probability : xarray.DataArray of shape (expert, view)
         Probability that an expert has a view; what lacks to 1 is with views that are nobody's most probable one.
     reliability : xarray.DataArray of shape (expert, measure, parameter)
@@ -51,7 +51,7 @@ class ExpertViews(Stored):
     start_bounds : xarray.DataArray of shape (start,)
         The bound that each start ends at.
     coefficients : xarray.Dataset or None
-        ``mean`` and ``sd`` (view, feature, cluster) of the features' coefficients, standardised with ``centre`` and
+        ``mean`` and ``sd`` (view, feature, cluster) of the features' coefficients, standardized with ``centre`` and
         ``scale`` (feature,), and ``intercept`` (view, cluster). None without features.
     """
 
@@ -143,7 +143,7 @@ class ExpertViews(Stored):
 
     @property
     def verdict(self) -> str:
-        """Who shares which view, and who says no more than chance."""
+        """Which experts share a view, and which are no better than chance."""
         views, sure = self.expert_view.values, self.informative.values
         names = [str(name) for name in self.view_probability["expert"].values]
         parts = []
@@ -155,7 +155,10 @@ class ExpertViews(Stored):
                 )
         chance = [name for name, own in zip(names, sure, strict=True) if not own]
         if not parts:
-            return "No expert says more than chance of any clustering that the statements and features support."
+            return (
+                "No expert is more informative than chance about any partition that the constraints and features "
+                "support."
+            )
         number = "One view is shared" if len(parts) == 1 else f"{len(parts)} views differ"
         verdict = f"{number}; {'; '.join(parts)}."
         return verdict + (f" No more than chance: {_few(chance)}." if chance else "")
@@ -200,7 +203,7 @@ class ExpertViews(Stored):
         )
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for each expert: view and its probability, sensitivity, specificity, weight, number of statements."""
+        """A row for each expert: view and its probability, sensitivity, specificity, weight, number of constraints."""
         return pd.DataFrame(
             {
                 "view": self.expert_view.values,

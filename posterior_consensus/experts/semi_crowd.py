@@ -1,4 +1,4 @@
-"""SemiCrowd: filtered statements, completed to a matrix of low rank, teach a metric for k-means."""
+"""SemiCrowd: filtered constraints, completed to a matrix of low rank, teach a metric for k-means."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def semi_crowd(
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
     progressbar: bool = True,
 ) -> xr.DataArray:
-    """Cluster items by k-means under a metric learnt from what most experts say.
+    """Cluster items by k-means under a metric learnt from the majority's constraints.
 
     Parameters
     ----------
@@ -39,9 +39,9 @@ def semi_crowd(
     features : array_like, DataFrame or DataArray of shape (n_items, D)
     n_clusters : int
     certain : (float, float)
-        Pairs whose mean statement lies between the two are left out.
+        Pairs whose mean constraint lies between the two are left out.
     ridge : float
-        Above 0; added to the covariance of the standardised features.
+        Above 0; added to the covariance of the standardized features.
     random_seed : int, Generator, SeedSequence or None
     progressbar : bool
         Whether to show progress where the work takes more than a second.
@@ -57,8 +57,8 @@ def semi_crowd(
 
     Notes
     -----
-    Semi-crowdsourced clustering [1]_. The mean statements of certain pairs become 0 or 1. The matrix of the items in
-    such pairs is completed to one of low rank, F, from which a few entries may differ. With X the standardised features
+    Semi-crowdsourced clustering [1]_. The mean constraints of certain pairs become 0 or 1. The matrix of the items in
+    such pairs is completed to one of low rank, F, from which a few entries may differ. With X the standardized features
     of these n items and C = X'X / n + ridge I, the metric is the positive part of C^-1 X' F X C^-1 / n^2.
 
     References
@@ -119,7 +119,7 @@ def complete_matrix(known: Floats, seen: npt.NDArray[np.bool_], sparsity: float 
 
     Notes
     -----
-    Minimises the trace norm of F plus the price times the sum of absolute errors E, where F + E is what is known, by
+    Minimizes the trace norm of F plus the price times the sum of absolute errors E, where F + E is what is known, by
     the method of multipliers [1]_.
 
     References

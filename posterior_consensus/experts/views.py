@@ -35,18 +35,18 @@ def expert_views(
     Parameters
     ----------
     constraints : Constraints or anything :func:`as_constraints` takes
-        Statements that two items must or cannot be together.
+        Must-link and cannot-link constraints.
     features : array_like, DataFrame or DataArray of shape (n_items, D), optional
-        Features of the items, which are standardised. Without them the memberships are free, and items that no
-        statement names are in no cluster more than another.
+        Features of the items, which are standardized. Without them the memberships are free, and items that no
+        constraint names are in no cluster more than another.
     n_clusters : int
         Most clusters of a view. More than are needed stay empty.
     max_views : int, optional
         Most views; by default half the number of experts, at least two if there are two experts.
     n_starts : int
-        Number of starts at random; the one of the largest bound counts.
+        Number of random starts; the one with the largest bound is kept.
     random_seed : int, Generator, SeedSequence or None
-        The same seed gives the same answer, for any number of threads.
+        The same seed gives the same result, for any number of threads.
     progressbar : bool
         Whether to show progress where the work takes more than a second.
 
@@ -61,7 +61,7 @@ def expert_views(
 
     See Also
     --------
-    as_constraints : statements from tables, arrays, partitions and posterior draws.
+    as_constraints : constraints from tables, arrays, partitions and posterior draws.
     plot_expert_views : the experts by view and reliability.
 
     Notes
@@ -82,7 +82,7 @@ def expert_views(
 
     The sum over earlier sticks in the views' probabilities is over all of them; the authors' program leaves out one.
     Variational posteriors are too narrow where clusters are not sure, and all of the intervals are given the clusters.
-    An expert whose statements no view explains is put into any view with a weight near 0.
+    An expert whose constraints no view explains is put into any view with a weight near 0.
 
     References
     ----------

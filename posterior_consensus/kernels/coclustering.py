@@ -138,7 +138,7 @@ def _add_tiles(first, last, planes, n_draws, out, is_first, divisor):
 def add_coclustering_counts(planes, n_draws, out, first, divisor):
     """Add the pair counts of one block of `n_draws` draws to `out` (n, n), or start from zero if `first`; then divide.
 
-    A block's divisor is 1 but for the last one's: counts stay whole numbers, and exact, until they are divided once.
+    A block's divisor is 1 but for the last one's: counts stay integers, and exact, until they are divided once.
     """
     in_blocks(_add_tiles, 0, _n_tiles(planes), planes, n_draws, out, first, divisor, work=_work(planes))
 

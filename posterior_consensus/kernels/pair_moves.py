@@ -1,4 +1,4 @@
-"""Moves of a search over a similarity matrix for the partition of least expected Binder loss.
+"""Moves of a search over a similarity matrix for the partition of minimum expected Binder loss.
 
 Binder's loss is a sum over pairs, so that its expectation needs their similarities only: with X_ij the probability that
 i and j are together, expected A is the sum of X_ij over the pairs of the partition and B is their number.
@@ -159,7 +159,7 @@ def open_pairs(search, state, margins):
 def merge_pairs(search, state):
     """Merge the two clusters whose union lowers the expected loss most; return how many merges there were, 0 or 1.
 
-    Where there are more than `most`, the two that raise it least will do.
+    If there are more than `most`, the two that raise it least will do.
     """
     partition, sizes, links = state
     costs = search.costs

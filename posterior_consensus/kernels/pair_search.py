@@ -1,4 +1,4 @@
-"""Search over a similarity matrix for the partition of least expected Binder loss."""
+"""Search over a similarity matrix for the partition of minimum expected Binder loss."""
 
 import numpy as np
 
@@ -78,7 +78,7 @@ def move_best(similarity, costs, partition, fewest, most, changes):
     similarity, costs, fewest, most
         As settle_pairs takes them.
     partition : int32 array of shape (n,)
-        Labels without gaps; changed in place. Where there are too few clusters or too many, the items that lose least
+        Labels without gaps; changed in place. If there are too few clusters or too many, the items that lose least
         by it first open some, or the two clusters whose union costs least merge.
     changes : float array
         Receives by how much each move changes the expected loss, but for its scale.

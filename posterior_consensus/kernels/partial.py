@@ -5,7 +5,7 @@ agrees where every member is with its head and all heads are apart. `apart` (n, 
 the draws in which the item is not with the head, one bit for each draw, and `agree` (W,) the draws that agree: what an
 item costs in a cluster, or on its own, is an intersection of a few words and their population count.
 
-Weights of draws are whole numbers, so that sums do not depend on the order of additions.
+Weights of draws are integers, so that sums do not depend on the order of additions.
 """
 
 from typing import NamedTuple
@@ -157,7 +157,7 @@ def _add(bits, state, item, k):
 def _best_place(agree, apart, tables, used, n_used, item, weight, hint, floor):
     """The weight of the draws that still agree with an item in the cluster that suits it best, and that cluster.
 
-    A cluster of its own is -1. The cluster `hint` is looked at first. Where no weight above `floor` is left, a bound of
+    A cluster of its own is -1. The cluster `hint` is considered first. If no weight above `floor` is left, a bound of
     it will do.
     """
     most, place, left = np.int64(-1), np.int64(-1), weight

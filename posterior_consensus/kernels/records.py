@@ -36,7 +36,7 @@ class Scores(NamedTuple):
     staying: np.ndarray  # (m,), the score of the item's own cluster
     margins: np.ndarray  # (m,), by how much the best other cluster is worse
     targets: np.ndarray  # (m,), which that is
-    entering: np.ndarray  # (m, width), scores of the other clusters, infinite where there are none; or without cells
+    entering: np.ndarray  # (m, width), scores of the other clusters, infinite if there are none; or without cells
 
 
 class Search(NamedTuple):

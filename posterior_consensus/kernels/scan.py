@@ -55,7 +55,7 @@ _best_move = either(
     """The cluster to which the move of item i lowers the expected loss most, or its own, and the level `now` then.
 
     The column `free` stands for a cluster of its own. Where the loss is not linear, clusters whose score is above
-    `least` are not looked at.
+    `least` are not considered.
     """,
 )
 

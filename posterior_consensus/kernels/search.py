@@ -1,4 +1,4 @@
-"""Search over draws for the partition of least expected loss."""
+"""Search over draws for the partition of minimum expected loss."""
 
 from posterior_consensus.kernels._jit import jit
 from posterior_consensus.kernels.allocation import allocate, open_clusters

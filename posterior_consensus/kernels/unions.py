@@ -145,7 +145,7 @@ def members_of(state, order, n_clusters):
 def merge(search, state):
     """Merge the two clusters whose union lowers the expected loss most; return how many merges there were.
 
-    Where there are more than `most`, the two that raise it least will do. Of many clusters, several pairs merge at
+    If there are more than `most`, the two that raise it least will do. Of many clusters, several pairs merge at
     once: a linear loss falls by the sum of what they gain.
     """
     loss, fewest, most = search.loss, search.fewest, search.most

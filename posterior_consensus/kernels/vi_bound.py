@@ -6,7 +6,7 @@ item:
 slopes (n, K, n) float32, offsets (n, K) float64, tags (n, K): tangent k of item i belongs to group tags[i, k], or to
 none where that is -1; its value at a set of items x is offsets[i, k] + sum_j multiplicity_j slopes[i, k, j] x_j.
 prices.pairs, centre (G, n, n) float64: what item i pays for each unit of j where its cluster's size is in a group.
-means (G, n, n) float32: averages of the minimisers; the diagonal holds the share of each group.
+means (G, n, n) float32: averages of the minimizers; the diagonal holds the share of each group.
 """
 
 from collections import namedtuple
@@ -29,12 +29,12 @@ Prices.__doc__ = (
 Minima = namedtuple("Minima", "least sizes winners group sets")
 Minima.__doc__ = """Of the items' problems at some prices.
 
-The lower bounds `least` (n, G) in each group, the minimisers' `sizes` (n, G) and the greatest tangents there, `winners`
-(n, G); the best `group` (n,), and its minimiser as a set in `sets` (n, n).
+The lower bounds `least` (n, G) in each group, the minimizers' `sizes` (n, G) and the greatest tangents there, `winners`
+(n, G); the best `group` (n,), and its minimizer as a set in `sets` (n, n).
 """
 
 Means = namedtuple("Means", "sets costs logs")
-Means.__doc__ = """Averages of the minimisers: `sets` (G, n, n), and their costs (n, G) and log sizes (n, G)."""
+Means.__doc__ = """Averages of the minimizers: `sets` (G, n, n), and their costs (n, G) and log sizes (n, G)."""
 
 
 @inner
@@ -315,7 +315,7 @@ def _move_items(first, last, means, minima, prices, groups, rate, bends, gaps):
 
 
 def move(means, minima, prices, groups, rate, bends, gaps):
-    """Move every item's means towards its minimiser by the step that lowers the augmented objective most.
+    """Move every item's means towards its minimizer by the step that lowers the augmented objective most.
 
     The objective is quadratic in the length of a step. Two items share each difference of means: counting its square
     twice for each, all items may move at once. `gaps` (n,) receives what a full step would gain were it linear.

@@ -22,7 +22,7 @@ def vi_lower_bound() -> PairLoss:
 
         L = (1 / n) sum_i [log2 size(S_i) + log2 sum_j X_ij - 2 log2 sum_{j in S_i} X_ij],
 
-    which is what mcclust.ext's VI.lb computes and minVI minimises. By Jensen's inequality [1]_ the first and the last
+    which is what mcclust.ext's VI.lb computes and minVI minimizes. By Jensen's inequality [1]_ the first and the last
     term are together no more than the part of the expected VI that depends on the partition. For the middle term,
     which is the same for all partitions, the inequality goes the other way, so that L itself can exceed the expected
     VI. With draws, "vi" is the expected VI itself.
@@ -58,12 +58,12 @@ def pear() -> PairLoss:
 
     Notes
     -----
-    With X the posterior similarity matrix and y_ij 1 where the partition has i and j together, sums over the n (n - 1)
+    With X the posterior similarity matrix and y_ij 1 if the partition co-clusters i and j, sums over the n (n - 1)
     / 2 pairs,
 
         L = 1 - (sum y X - sum y sum X / C(n, 2)) / ((sum y + sum X) / 2 - sum y sum X / C(n, 2)),
 
-    and L = 0 where both are one cluster or both single items [1]_. R's mcclust maximises PEAR in maxpear. With draws,
+    and L = 0 where both are one cluster or both single items [1]_. R's mcclust maximizes PEAR in maxpear. With draws,
     "omari" is one minus the expected adjusted Rand index itself.
 
     References

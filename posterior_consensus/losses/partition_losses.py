@@ -34,10 +34,10 @@ def binder(a: float | None = None, *, tau: float | None = None) -> PartitionLoss
     Parameters
     ----------
     a : float in (0, 2), optional
-        Cost of separating a pair that the draw has together; 2 - a is that of joining a pair that the draw has apart.
+        Cost of separating a pair that the draw co-clusters; 2 - a is the cost of joining a pair that it separates.
         By default 1.
     tau : float in (0, 1), optional
-        The pair threshold, another way to say a = 2 (1 - tau): the least expected loss joins a pair alone where its
+        The pair threshold, another way to say a = 2 (1 - tau): the minimum expected loss joins a pair alone where its
         similarity exceeds tau. The default a = 1 is tau = 1/2. :func:`pair_threshold` finds a tau that suits the draws.
 
     Returns
@@ -54,7 +54,7 @@ def binder(a: float | None = None, *, tau: float | None = None) -> PartitionLoss
     L = (2 / n^2) [a (C - A) + (2 - a) (B - A)] with h(x) = x (x - 1) / 2 [1]_ [2]_.
 
     With X_ij the posterior similarity of items i and j, the expected loss is (4 / n^2) times the sum of tau - X_ij over
-    the pairs that the estimate has together, up to a constant.
+    the pairs that the estimate co-clusters, up to a constant.
 
     References
     ----------
@@ -92,8 +92,7 @@ def vi(a: float = 1.0) -> PartitionLoss:
     Parameters
     ----------
     a : float in (0, 2)
-        Weight of the information lost by separating what the draw has together; 2 - a is that of joining what it has
-        apart.
+        Weight of the information lost by separating what the draw joins; 2 - a is that of joining what it separates.
 
     Returns
     -------
@@ -134,7 +133,7 @@ def vi(a: float = 1.0) -> PartitionLoss:
 
 
 def one_minus_ari() -> PartitionLoss:
-    """One minus the adjusted Rand index; above 1 where two partitions agree less than by chance.
+    """One minus the adjusted Rand index; above 1 if two partitions agree less than by chance.
 
     Returns
     -------
@@ -166,7 +165,7 @@ def one_minus_ari() -> PartitionLoss:
 
 
 def jaccard() -> PartitionLoss:
-    """Jaccard distance of the sets of pairs that two partitions have together.
+    """Jaccard distance between the sets of co-clustered pairs.
 
     Returns
     -------
@@ -298,7 +297,7 @@ _NMI_NORMALIZERS: dict[str, dict[str, float]] = {
 
 
 def nmi(average_method: Literal["geometric", "arithmetic", "min", "max"] = "geometric") -> PartitionLoss:
-    """One minus the normalised mutual information.
+    """One minus the normalized mutual information.
 
     Parameters
     ----------

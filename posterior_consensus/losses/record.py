@@ -42,7 +42,7 @@ class Loss(ABC):
     Attributes
     ----------
     name : str
-        Its key in LOSSES or PAIR_LOSSES, with parameters where they are not the defaults.
+        Its key in LOSSES or PAIR_LOSSES, with parameters if they are not the defaults.
     formula : str
     unit : str
         "bits", or "" for a number without a unit.
@@ -105,7 +105,7 @@ class Loss(ABC):
 
 @dataclass(frozen=True)
 class PartitionLoss(Loss):
-    """A loss between an estimated and a drawn partition: scale(n) x numerator / denominator.
+    """A loss between an estimate and a posterior draw: scale(n) x numerator / denominator.
 
     Its formula is in terms of A, B, C and top; further attributes are those of :class:`Loss`.
 
@@ -114,7 +114,7 @@ class PartitionLoss(Loss):
     h : callable
         ``h(n_items)`` gives the table h(0), ..., h(n_items), float64.
     numerator, denominator : mapping of str to float
-        Coefficients of the terms in TERMS. No denominator stands for 1. Where the denominator is 0 both partitions are
+        Coefficients of the terms in TERMS. No denominator stands for 1. If the denominator is 0 both partitions are
         trivial, and the loss is 0 if they are equal and 1 if not.
     scale : callable
         ``scale(n_items)`` multiplies the ratio.
@@ -176,10 +176,10 @@ class PairLoss(Loss):
         ``value(s, l, r)`` of three arrays (..., n_items) is the loss, shape (...).
     item_terms : callable, optional
         ``item_terms(s, l)``, whose sum over the items is n_items times the loss, up to a constant. Greedy search
-        minimises it.
+        minimizes it.
     pair_threshold : callable, optional
         ``pair_threshold(value, mean_similarity)`` is the threshold tau of the Binder loss that falls where this loss
-        falls below that value. Greedy search minimises that loss.
+        falls below that value. Greedy search minimizes that loss.
     """
 
     value: Callable[[Floats, Floats, Floats], Floats]

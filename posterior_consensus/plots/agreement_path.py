@@ -1,4 +1,4 @@
-"""Agreement between chains and what it costs them, against the price of disagreement, as a picture."""
+"""Plot the agreement between chains, and its cost to them, against the penalty weight on disagreement."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from posterior_consensus.plots.colours import MARK, MOST_CHAINS, NEUTRAL, chain_
 def plot_agreement_path(
     path: AgreementPath, *, figsize: tuple[float, float] | None = None, axes: Any = None
 ) -> npt.NDArray[np.object_]:
-    """Draw the averaged Jaccard index against the price, and below it what each chain's estimate loses.
+    """Plot the averaged Jaccard index against the penalty weight, and the loss of each chain's estimate.
 
     Parameters
     ----------
@@ -39,9 +39,9 @@ def plot_agreement_path(
 
     Notes
     -----
-    A rise left of the dashed line, the price 0.25, says that the estimates differed by search noise or by few draws. A
-    plateau across it says that chains are in modes of their own. The losses are those over each chain's own draws, less
-    what they are without a price.
+    A rise left of the dashed line, the penalty weight 0.25, says that the estimates differed by search noise or by few
+    draws. A plateau across it says that chains are in modes of their own. The losses are those over each chain's own
+    draws, less what they are without a penalty.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def plot_agreement_path(
         grid[1].plot(prices, own[:, at] - own[0, at], label=label, **line, **style)
     unit = f" ({path.loss.unit})" if path.loss.unit else ""
     grid[1].set_ylabel(f"rise of own\nexpected {path.loss.name}{unit}")
-    grid[1].set_xlabel("price of disagreement")
+    grid[1].set_xlabel("penalty weight on disagreement")
     for ax in grid:
         ax.axvline(EARLY, color=MARK, linewidth=1.0, linestyle="--", zorder=0.5)
         ax.spines[["top", "right"]].set_visible(False)

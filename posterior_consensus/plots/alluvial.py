@@ -30,7 +30,7 @@ _SWEEPS = 20
 
 
 def plot_alluvial(partitions: Any, *, figsize: tuple[float, float] | None = None, ax: Axes | None = None) -> Axes:
-    r"""Draw partitions side by side as columns of clusters, with bands between them as wide as the items in common.
+    r"""Plot partitions as columns of clusters, joined by bands as wide as the number of common items.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def plot_alluvial(partitions: Any, *, figsize: tuple[float, float] | None = None
     Clusters are put in an order in which few bands cross: each column by the mean position of its items in the column
     beside it, to and fro, the best order seen being kept. A band has the colour of its cluster on the left. From column
     to column, clusters that are matched (most items in common over all one-to-one matchings) keep their colour; after
-    twenty colours come patterns. Clusters have the names that the user gave them, where there is room: in the column if
+    twenty colours come patterns. Clusters have the names that the user gave them, if there is room: in the column if
     they are short, else beside it.
 
     Examples

@@ -55,7 +55,7 @@ def _luminance(colours: Any) -> npt.NDArray[np.float64]:
 
 
 def colours_of(clusters: npt.NDArray[np.integer]) -> list[str]:
-    """A colour for each cluster number; below 0 stand open items."""
+    """A colour for each cluster number; below 0 unassigned items."""
     return [COLOURS[k % len(COLOURS)] if k >= 0 else OPEN for k in clusters]
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def plot_credible_ball(
     ball: CredibleBall, *, figsize: tuple[float, float] | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw the center of a credible ball above its bounds, a strip of items for each, a colour for each cluster.
+    """Plot the centre of a credible ball and its bounds as strips of items coloured by cluster.
 
     Parameters
     ----------

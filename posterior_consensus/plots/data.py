@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 
 _MOST_BINS = 60
-_PALE = 0.5  # opacity of open items
+_PALE = 0.5  # opacity of unassigned items
 _SMALLEST, _LARGEST = 14.0, 44.0  # areas of points, in square points, from similarity 0 to 1
 
 
@@ -45,14 +45,15 @@ def plot_data(
     figsize: tuple[float, float] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the observed data, coloured by cluster and sized by mean similarity to it.
+    """Plot the observed data, coloured by cluster and sized by mean similarity to it.
 
     Parameters
     ----------
     data : array_like, Series, DataFrame or DataArray of shape (n_items,) or (n_items, n_features)
         Numbers, NaN where missing. A DataFrame has a row for each item; a DataArray may have the items second.
     partition : result object, DataArray or label vector of shape (n_items,)
-        As a rule the consensus. Of a :class:`PartialPartition`, the sure items are solid and the open ones pale.
+        Typically the consensus. Of a :class:`PartialPartition`, the assigned items are solid and the unassigned ones
+        pale.
     items : ItemUncertainty, optional
         What :func:`item_uncertainty` gives for this partition. A point is then the smaller, the smaller its item's
         mean similarity to the rest of its cluster, and hollow if that is below 1/2. A cross is an item on its own.
@@ -78,7 +79,7 @@ def plot_data(
     -----
     One feature: a histogram whose bars are stacked by cluster, and below it a point for each item, spread in height so
     that points are seen. Two: a point for each item. More: the items on the first two principal components of the
-    standardised features, by scikit-learn; the axes tell their shares of the variance. Items with a missing value
+    standardized features, by scikit-learn; the axes tell their shares of the variance. Items with a missing value
     in a feature that is drawn are left out, and the title says how many. The legend names the
     largest clusters; after twenty colours come patterns and other shapes of points.
 
@@ -119,7 +120,7 @@ def plot_data(
 
 
 def _partial_table(data: Any, partial: PartialPartition) -> Observed:
-    """The data with the labels of a partial partition, -1 where open."""
+    """The data with the labels of a partial partition, -1 if unassigned."""
     found = observed_table(data, partial.labels + 1)
     numbers = np.array([int(name) for name in found.names]) - 1
     return found._replace(labels=numbers[found.labels], names=[str(k) for k in range(partial.n_clusters)])
@@ -177,7 +178,7 @@ def _draw_histogram(ax: Axes, values: Floats, labels: Labels) -> Floats:
     patterned = is_patterned(extent(ax)[1], int(labels.max()) + 1)
     floor = np.zeros(edges.size - 1)
     present = np.unique(labels)
-    for k in np.roll(present, -int(present[0] < 0)):  # open items on top
+    for k in np.roll(present, -int(present[0] < 0)):  # unassigned items on top
         top = floor + np.histogram(values[labels == k], edges)[0]
         alpha = 0.7 if k >= 0 else _PALE
         ax.stairs(top, edges, baseline=floor, fill=True, alpha=alpha, **patch_style(int(k), patterned))
@@ -219,7 +220,7 @@ def _entries(found: Observed, similarity: Floats, with_items: bool) -> list[Line
     """Entries of the legend: the largest clusters, and what the points' sizes mean."""
     entries = cluster_entries(found.labels, found.names)
     if np.any(found.labels < 0):
-        entries.append(point(f"open (n = {np.sum(found.labels < 0)})", "o", OPEN, alpha=_PALE, markersize=4))
+        entries.append(point(f"unassigned (n = {np.sum(found.labels < 0)})", "o", OPEN, alpha=_PALE, markersize=4))
     if not with_items:
         return entries
     entries.append(point("mean similarity\nto its cluster", "", ink()))

@@ -20,7 +20,7 @@ Floats = npt.NDArray[np.float64]
 def plot_dendrogram(
     merges: ClusterMerges, *, figsize: tuple[float, float] | None = None, ax: Axes | None = None
 ) -> Axes:
-    r"""Draw a partition's clusters as a tree: two branches meet at the expected loss of the partition that joins them.
+    r"""Plot the merges of a partition's clusters as a dendrogram of expected losses.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def plot_dendrogram(
     Notes
     -----
     The leaves are the clusters of the partition, at its expected loss. Clusters that meet far down are nearly one to
-    the posterior; a long branch is a cluster that no other is like. Where a merge lowers the loss, its bar is below the
+    the posterior; a long branch is a cluster that no other is like. If a merge lowers the loss, its bar is below the
     one before, and branches cross it.
 
     Examples

@@ -21,7 +21,7 @@ _PROBS = (0.95, 0.5)
 def plot_density_peaks(
     density: PartitionDensity, *, figsize: tuple[float, float] | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw the score of each calibration draw against its loss to the nearest draw of higher score.
+    """Plot the score of each calibration draw against its loss to the nearest draw of higher score.
 
     Parameters
     ----------

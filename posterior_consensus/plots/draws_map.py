@@ -45,13 +45,13 @@ def plot_draws_map(
     figsize: tuple[float, float] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a map of the draws by their distances, coloured by chain or particle, with estimate and credible ball in it.
+    """Plot a map of the draws by their distances, with the estimate and its credible ball.
 
     Parameters
     ----------
     draws : PartitionDraws or any posterior that :func:`summarize` takes
     partition : result object, DataArray or label vector of shape (n_items,), optional
-        As a rule the consensus. By default the center of `ball`, if there is one.
+        Typically the consensus. By default the center of `ball`, if there is one.
     ball : CredibleBall, optional
         Its bounds are marked, and the draws outside of it are hollow. Distances are then in its metric, else in
         variation of information.
@@ -80,7 +80,7 @@ def plot_draws_map(
     Classical scaling (Torgerson): the two leading eigenvectors of -J D^2 J / 2, with D the distances of the draws shown
     and J the centring matrix. The estimate and the bounds are placed among the draws by Gower's formula [1]_, so that
     they do not change the map. The axes' labels tell the share of the sum of positive eigenvalues; where both
-    together have less than half, a title says that draws far apart can fall together. Equal partitions always do.
+    together have less than half, a title says that distant draws can coincide. Equal partitions always do.
     Of more than 10,000 items the distances are of so many, chosen at random, and the second axis says so.
 
     References
@@ -102,7 +102,7 @@ def plot_draws_map(
     if ball is not None and not isinstance(ball, CredibleBall):
         raise TypeError(f"`ball` must be what credible_ball() returns; got {type(ball).__name__}.")
     if isinstance(n_draws, bool) or not isinstance(n_draws, (int, np.integer)) or n_draws < 2:
-        raise ValueError(f"`n_draws` must be a whole number from 2; got {n_draws!r}.")
+        raise ValueError(f"`n_draws` must be an integer from 2; got {n_draws!r}.")
     if particles is not None and not isinstance(particles, Particles):
         raise TypeError(f"`particles` must be what particles() returns; got {type(particles).__name__}.")
     marks = _marks(draws, partition, ball, particles)
@@ -141,8 +141,8 @@ def plot_draws_map(
     some = f"\ndistances over {at.size:,} of {draws.n_items:,} items" if at.size < draws.n_items else ""
     ax.set_ylabel(f"second axis: {shares[1]:.0%} of it{some}")
     if 0 < shares.sum() < _LITTLE:
-        text = f"The map shows {shares.sum():.0%} of the variation.\nDraws that are near on it can be far apart."
-        ax.set_title(text, loc="left", fontsize="small")
+        text = "Draws that are close on it can be at a large distance."
+        ax.set_title(f"The map shows {shares.sum():.0%} of the variation.\n{text}", loc="left", fontsize="small")
     ax.set_aspect("equal", adjustable="datalim")
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_locator(MaxNLocator(5))

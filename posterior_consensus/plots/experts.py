@@ -23,7 +23,7 @@ _MEASURES = {"sensitivity": ("o", -0.14), "specificity": ("D", 0.14)}  # marker,
 def plot_experts(
     views: ExpertViews, *, prob: float = 0.95, figsize: tuple[float, float] | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw the reliability of each expert, by view: sensitivity and specificity with posterior intervals.
+    """Plot the reliability of each expert by view: sensitivity and specificity with posterior intervals.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def _explain(ax: Axes, views: ExpertViews, sure: Any) -> None:
 def plot_expert_views(
     views: ExpertViews, *, figsize: tuple[float, float] | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw the views one under another, a strip of items for each, with how unsure their clusters are.
+    """Plot the partition of each view as a strip of items, with the items' uncertainty.
 
     Parameters
     ----------

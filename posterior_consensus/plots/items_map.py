@@ -1,4 +1,4 @@
-"""A map of the items by how rarely they are together."""
+"""Plot a map of the items by their similarity."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def plot_items_map(
     figsize: tuple[float, float] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a map of the items, near each other where they are often together, with each cluster's exemplar named.
+    """Plot a map of the items by similarity, with each cluster's exemplar named.
 
     Parameters
     ----------
     draws : PairSimilarity, PartitionDraws or any posterior that :func:`summarize` takes
     partition : result object, DataArray or label vector of shape (n_items,)
-        As a rule the consensus.
+        Typically the consensus.
     center : bool
         As :func:`item_embedding` has it: True for classical scaling, False for the singular value decomposition as it
         is, in which an item that is with few others lies near the origin.
@@ -66,9 +66,9 @@ def plot_items_map(
     Notes
     -----
     The squared distance of two items, over all axes, is 2 (1 - PSM_ij); the map has the two axes of most variation, and
-    their labels tell how much. Where both together have less than half, a title says that items far apart can fall
-    together. Items that are always together are one point, the larger the more there are. The exemplar of a cluster is
-    the item of greatest mean similarity to the rest of it; names are written as far as there is room, those of large
+    their labels tell how much. If both together have less than half, a title says that dissimilar items can fall
+    together. Items that are always co-clustered are one point, the larger the more there are. The exemplar of a cluster
+    is the item of greatest mean similarity to the rest of it; names are written as far as there is room, those of large
     clusters first.
 
     Examples
@@ -96,7 +96,7 @@ def plot_items_map(
         axis.set_label_text(f"{name} axis: {share:.0%} of the variation")
         axis.set_major_locator(MaxNLocator(5))
     if 0 < shares.sum() < _LITTLE:
-        text = f"The map shows {shares.sum():.0%} of the variation.\nItems that are near on it can be far apart."
+        text = f"The map shows {shares.sum():.0%} of the variation.\nItems that are close on it can be dissimilar."
         ax.set_title(text, loc="left", fontsize="small")
     ax.set_aspect("equal", adjustable="datalim")
     ax.spines[["top", "right"]].set_visible(False)

@@ -17,7 +17,7 @@ _ERRORS = 2.0  # standard errors that a bar reaches to either side
 def plot_loss_by_n_clusters(
     losses: LossByNClusters, *, figsize: tuple[float, float] | None = None, axes: Any = None
 ) -> npt.NDArray[np.object_]:
-    """Draw the least expected loss against the number of clusters, and the posterior probability of each number below.
+    """Plot the minimum expected loss and the posterior probability against the number of clusters.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ def plot_loss_by_n_clusters(
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     axes : array of matplotlib.axes.Axes, optional
-        Two, for the losses and for the probabilities; one for the losses alone where there are no draws.
+        Two, for the losses and for the probabilities; one for the losses alone if there are no draws.
 
     Returns
     -------
@@ -41,7 +41,7 @@ def plot_loss_by_n_clusters(
 
     Notes
     -----
-    Error bars reach two Monte Carlo standard errors of the difference to the least loss to either side. That is what
+    Error bars reach two Monte Carlo standard errors of the difference to the minimum loss to either side. That is what
     two points of the curve are to be compared by: the errors of the losses themselves are larger, and nearly the same
     for all numbers.
 
@@ -74,7 +74,7 @@ def plot_loss_by_n_clusters(
         )
         grid[1].set_ylabel("posterior\nprobability")
     for ax in grid:
-        ax.axvline(losses.best, color=MARK, linewidth=1.3, linestyle="--", label=f"least: {losses.best}", zorder=0.5)
+        ax.axvline(losses.best, color=MARK, linewidth=1.3, linestyle="--", label=f"minimum: {losses.best}", zorder=0.5)
         ax.set_xlim(numbers[0] - 1, numbers[-1] + 1)
         ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
         ax.spines[["top", "right"]].set_visible(False)

@@ -20,7 +20,7 @@ _MUCH = 10  # times as many clusters at one end as at the other: then the axis i
 def plot_loss_path(
     path: LossPath, *, cmap: Any = None, figsize: tuple[float, float] | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw the number of clusters against the loss's parameter, and where the partition stays the same.
+    """Plot the number of clusters against the loss's parameter, with plateaus of the partition.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def plot_n_clusters(
     draws: Any, partition: Any = None, *, figsize: tuple[float, float] | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw the posterior probabilities of the number of clusters: bars over all draws, a point for each chain.
+    """Plot the posterior distribution of the number of clusters, over all draws and by chain.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def plot_n_clusters(
 
     Notes
     -----
-    Where all draws have the same number, as in a model that fixes it, the title says so, and chains have no points.
+    If all draws have the same number, as in a model that fixes it, the title says so, and chains have no points.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def plot_n_clusters(
     if fewest == most:
         ax.set_title(f"Every draw has {counted(most, 'cluster')}.", fontsize="medium")
     low, high = ax.get_xlim()
-    ax.set_xlim(min(low, fewest - 1), max(high, most + 1))  # whole numbers need room to be ticks
+    ax.set_xlim(min(low, fewest - 1), max(high, most + 1))  # integers need room to be ticks
     ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
     ax.set(xlabel="number of clusters", ylabel="posterior probability")
     ax.spines[["top", "right"]].set_visible(False)

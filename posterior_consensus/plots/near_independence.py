@@ -20,7 +20,7 @@ _NAMES = {"posterior": "posterior, other draws", "product of marginals": "produc
 def plot_near_independence(
     independence: NearIndependence, *, figsize: tuple[float, float] | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw how far the posterior is from itself and from the product of its marginals, as two histograms.
+    """Plot histograms of the distances within the posterior and to the product of its marginals.
 
     Parameters
     ----------

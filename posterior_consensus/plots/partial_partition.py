@@ -1,4 +1,4 @@
-"""How many items are sure, against how sure, as a picture."""
+"""Plot the posterior probability of partial partitions against the number of assigned items."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def plot_partial_partition(
     partial: PartialPartition, *, figsize: tuple[float, float] | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw the largest posterior probability found of any partition of so many items, and the one that was chosen.
+    """Plot the largest posterior probability found against the number of assigned items.
 
     Parameters
     ----------
@@ -36,8 +36,8 @@ def plot_partial_partition(
 
     Notes
     -----
-    The filled area, as a share of the axes, is `partial.area`. The dashed line is at the probability asked for, the
-    point at the answer. The nearer the curve stays to the top, the surer the posterior is of its partition.
+    The filled area, as a share of the axes, is `partial.area`. The dashed line is at the probability requested, the
+    point at the result. The nearer the curve stays to the top, the more concentrated the posterior is.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def plot_partial_partition(
     >>> draws = [[0, 0, 1, 1, 0]] * 5 + [[0, 0, 1, 1, 1]] * 4 + [[0, 1, 1, 1, 1]]
     >>> ax = pc.plot_partial_partition(pc.partial_partition(draws, 0.9, random_seed=1))
     >>> ax.get_xlabel()
-    'sure items, of 5'
+    'assigned items, of 5'
     """
     if not isinstance(partial, PartialPartition):
         raise TypeError(f"`partial` must be what partial_partition() returns; got {type(partial).__name__}.")
@@ -55,11 +55,11 @@ def plot_partial_partition(
     sizes, probability = partial.curve["n_items"].values, partial.curve.values
     ax.fill_between(sizes, probability, step="post", color=OPEN, alpha=0.35, linewidth=0.0)
     ax.step(sizes, probability, where="post", color=ink(), linewidth=1.2)
-    asked = f"asked for, {partial.prob:g}"
+    asked = f"requested, {partial.prob:g}"
     ax.axhline(partial.prob, color=MARK, linewidth=1.3, linestyle="--", label=asked, zorder=1.5)
     found = f"{partial.n_items} items, {partial.probability:.3g}"
     ax.plot(partial.n_items, partial.probability, "o", color=MARK, markersize=6, clip_on=False, label=found)
-    ax.set(xlim=(0, sizes[-1]), ylim=(0, 1), ylabel="posterior probability", xlabel=f"sure items, of {sizes[-1]}")
+    ax.set(xlim=(0, sizes[-1]), ylim=(0, 1), ylabel="posterior probability", xlabel=f"assigned items, of {sizes[-1]}")
     ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
     ax.legend(frameon=False, fontsize="small")
     ax.spines[["top", "right"]].set_visible(False)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def plot_particles(particles: Particles, *, figsize: tuple[float, float] | None = None, ax: Axes | None = None) -> Axes:
-    """Draw the particles one under another, a strip of items for each, with their weights and where they differ.
+    """Plot the particles as strips of items, with their weights and differences.
 
     Parameters
     ----------
@@ -43,12 +43,12 @@ def plot_particles(particles: Particles, *, figsize: tuple[float, float] | None 
     -----
     Items are ordered by their cluster in the heaviest particle, then in each of the others. Clusters have the colour of
     the heaviest particle's cluster with which they are matched (most items in common over all one-to-one matchings).
-    The bars below tell how much of an item's company changes from particle to particle: with C_k(i) the cluster of item
+    The bars below show how much an item's co-members change from particle to particle: with C_k(i) the cluster of item
     i in particle k, the mean over pairs of particles, weighted by the product of their weights, of
 
         1 - n_kl(i) / m_kl(i),
 
-    where n_kl(i) items are in both clusters and m_kl(i) in either. It is 0 where an item's company is the same in all.
+    where n_kl(i) items are in both clusters and m_kl(i) in either. It is 0 if an item's co-members are the same in all.
 
     Of more than 20,000 items so many are drawn, at random, and the axis says so.
 
@@ -62,7 +62,7 @@ def plot_particles(particles: Particles, *, figsize: tuple[float, float] | None 
     >>> found = pc.particles([[0, 0, 1, 1]] * 6 + [[0, 1, 0, 1]] * 4, 2, random_seed=1, progressbar=False)
     >>> ax = pc.plot_particles(found)
     >>> [tick.get_text().replace(chr(10), ", ") for tick in ax.get_yticklabels()]
-    ['weight 0.60 (0.29), 2 clusters', 'weight 0.40 (0.29), 2 clusters', 'company, that changes']
+    ['weight 0.60 (0.29), 2 clusters', 'weight 0.40 (0.29), 2 clusters', 'co-members, that change']
     """
     if not isinstance(particles, Particles):
         raise TypeError(f"`particles` must be what particles() returns; got {type(particles).__name__}.")
@@ -75,7 +75,7 @@ def plot_particles(particles: Particles, *, figsize: tuple[float, float] | None 
     ]
     several = len(strips) > 1
     if several:
-        captions.append("company\nthat changes")
+        captions.append("co-members\nthat change")
     ax = new_axes(ax, figsize, 7.2, 1.2 + 0.5 * len(captions))
     items = Items.along(particles.partitions[0].reset_coords(drop=True), str(particles.partitions.dims[1]))
     order = draw_strips(ax, strips, captions, items, "heaviest particle", len(captions))
@@ -92,7 +92,7 @@ def plot_particles(particles: Particles, *, figsize: tuple[float, float] | None 
 
 
 def _changes(partitions: npt.NDArray[np.int32], weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Share (n,) of each item's company that changes from particle to particle."""
+    """Share (n,) of each item's co-members that change from particle to particle."""
     total, changes = 0.0, np.zeros(partitions.shape[1])
     for k, other in itertools.combinations(range(len(partitions)), 2):
         weight = weights[k] * weights[other]

@@ -1,4 +1,4 @@
-"""What differs between two posteriors as a picture: pairs of items, and the items whose company differs most."""
+"""What differs between two posteriors as a picture: pairs of items, and the items whose co-members differ most."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ def plot_posterior_comparison(
     figsize: tuple[float, float] | None = None,
     axes: Any = None,
 ) -> npt.NDArray[np.object_]:
-    """Draw the difference between two posterior similarity matrices, and the items whose company differs most.
+    """Plot the difference between two similarity matrices, and the items whose co-members differ most.
 
     Parameters
     ----------
     comparison : PosteriorComparison
         What :func:`compare_posteriors` gives.
     partition : result object, DataArray or label vector of shape (n_items,), optional
-        Orders the items, as a rule the consensus of one of the two; its clusters, up to 30, are parted by lines.
+        Orders the items, typically the consensus of one of the two; its clusters, up to 30, are parted by lines.
         Without it items are ordered by average linkage of the mean of the two matrices.
     n_items : int
         Number of items to name.
     cmap : str or matplotlib.colors.Colormap
-        From pairs that are together more often in a, by those without difference, to pairs that are so in b.
+        From pairs that are co-clustered more often in a, by those without difference, to pairs that are so in b.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     axes : array of matplotlib.axes.Axes, optional
@@ -105,7 +105,7 @@ def _draw_matrix(ax: Axes, values: npt.NDArray[np.float64], labels: npt.NDArray[
         for line in (ax.axhline, ax.axvline):
             line(edge, color=ink_on([colours(0.5)])[0], linewidth=0.4)
     colour_bar = ax.figure.colorbar(image, ax=ax, fraction=0.046, pad=0.03)
-    colour_bar.set_label("probability of the same cluster,\nb less a")
+    colour_bar.set_label("probability of the same cluster,\nb minus a")
     colour_bar.outline.set_visible(False)
 
 

@@ -32,14 +32,14 @@ def plot_cluster_profiles(
     figsize: tuple[float, float] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the observed data cluster by cluster: the values of one feature, or means and spreads of several.
+    """Plot the observed data by cluster: the values of one feature, or means and spreads of several.
 
     Parameters
     ----------
     data : array_like, Series, DataFrame or DataArray of shape (n_items,) or (n_items, n_features)
         Numbers, NaN where missing. A DataFrame has a row for each item; a DataArray may have the items second.
     partition : result object, DataArray or label vector of shape (n_items,)
-        As a rule the consensus.
+        Typically the consensus.
     cmap : str or matplotlib.colors.Colormap
         Colours of the means of several features, from two standard deviations below the mean to two above.
     figsize : (float, float), optional
@@ -131,7 +131,7 @@ def _draw_cells(ax: Axes, values: Floats, labels: Labels, cmap: Colormap) -> Non
     inks = ink_on(cmap(image.norm(means[rows, columns])))
     ax.add_collection(LineCollection(list(ends), colors=list(inks), linewidths=1.5, capstyle="butt"))
     colour_bar = ax.figure.colorbar(image, ax=ax, fraction=0.046, pad=0.03, extend="both", extendfrac=0.03)
-    colour_bar.set_label("standardised mean")
+    colour_bar.set_label("standardized mean")
     colour_bar.outline.set_visible(False)
     ax.tick_params(axis="x", length=0)
     ax.spines[:].set_visible(False)

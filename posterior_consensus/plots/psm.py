@@ -30,7 +30,7 @@ from posterior_consensus.sources.door import as_source
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_PALE = 0.35  # opacity of open items
+_PALE = 0.35  # opacity of unassigned items
 _MOST_CLUSTERS = 50  # outlined boldly
 _MOST_FOR_OPTIMAL_ORDER = 1000  # items; its cubic time would be felt beyond
 
@@ -43,7 +43,7 @@ def plot_psm(
     figsize: tuple[float, float] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the posterior similarity matrix, ordered by a partition with its clusters outlined.
+    """Plot the posterior similarity matrix, ordered by a partition with its clusters outlined.
 
     Parameters
     ----------
@@ -51,8 +51,8 @@ def plot_psm(
         What :func:`posterior_similarity_matrix` or :func:`as_pair_similarity` gives, or draws, as
         :func:`as_partition_draws` takes them, to compute it from.
     partition : result object, DataArray or label vector of shape (n_items,), optional
-        As a rule the consensus. Without it items are ordered by average linkage and nothing is outlined. Of a
-        :class:`PartialPartition` the open items stand at the end, paler.
+        Typically the consensus. Without it items are ordered by average linkage and nothing is outlined. Of a
+        :class:`PartialPartition` the unassigned items stand at the end, paler.
     cmap : str or matplotlib.colors.Colormap
         Colours of the probabilities from 0 to 1.
     figsize : (float, float), optional
@@ -74,7 +74,7 @@ def plot_psm(
     -----
     Clusters stand in the order of their labels, items within a cluster in that of an average linkage tree of 1 - PSM.
     Items are named where their names can be read at the size of the axes. Else clusters have a tick each, and their
-    names, as the user gave them, where there is room. Of draws of more than 10,000 items 2,000 are drawn, at random,
+    names, as the user gave them, if there is room. Of draws of more than 10,000 items 2,000 are drawn, at random,
     and the axis says so.
 
     Examples

@@ -28,13 +28,13 @@ def plot_psm_by_chain(
     figsize: tuple[float, float] | None = None,
     axes: Any = None,
 ) -> npt.NDArray[np.object_]:
-    """Draw the posterior similarity matrix of every chain, all with one order of the items and one colour scale.
+    """Plot the posterior similarity matrix of every chain, in one order and on one scale.
 
     Parameters
     ----------
     draws : PartitionDraws or any posterior that :func:`summarize` takes
     partition : result object, DataArray or label vector of shape (n_items,), optional
-        Orders the items, as a rule the consensus; its clusters, up to 30, are parted by lines. Without it items are
+        Orders the items, typically the consensus; its clusters, up to 30, are parted by lines. Without it items are
         ordered by average linkage of the matrix over all chains.
     cmap : str or matplotlib.colors.Colormap
         Colours of the probabilities from 0 to 1.
@@ -108,7 +108,7 @@ def plot_psm_by_chain(
     colour_bar.outline.set_visible(False)
     if marked:
         first, second = draws.items.named(at[list(gap.items)])
-        title = f"largest gap {gap.size:.2f}: {draws.items.dim} {first} and {second}, "
+        title = f"largest difference {gap.size:.2f}: {draws.items.dim} {first} and {second}, "
         title += f"chains {gap.chains[0]} and {gap.chains[1]}"
         axes[0].figure.suptitle(title, fontsize="medium", wrap=True)
     return axes

@@ -17,7 +17,7 @@ _PANEL = 2.3, 7.6  # inches: height of a row, width of the figure
 def plot_sequence(
     sequence: SequentialDistances, *, figsize: tuple[float, float] | None = None, axes: Any = None
 ) -> npt.NDArray[np.object_]:
-    """Draw the distances between successive draws, and those from the second half of the chain, draw by draw.
+    """Plot the distances between successive draws, and from the second half of the chain.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def plot_sequence(
     Notes
     -----
     The upper panel is Figure 5 of Zhou, Dudeja and Amini (2023), Statistical guarantees for consensus clustering, ICLR,
-    for one minus the normalised mutual information (``loss="nmi"``).
+    for one minus the normalized mutual information (``loss="nmi"``).
 
     Examples
     --------

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def plot_stable_components(
     components: StableComponents, *, figsize: tuple[float, float] | None = None, ax: Any = None
 ) -> Axes:
-    """Draw the number of stable components against the level.
+    """Plot the number of stable components against the level.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def plot_stable_components(
 
     Notes
     -----
-    Steps to the right are where components fall apart as more agreement is asked for. A long flat part means that the
+    Steps to the right are where components split as more agreement is required. A long flat part means that the
     same components hold over a range of levels.
 
     Examples
@@ -63,7 +63,7 @@ def plot_stable_components(
     ax.set_xlim(0.0, 1.0)
     ax.set_ylim(0.0, 1.05 * numbers.max())
     ax.yaxis.set_major_locator(MaxNLocator("auto", integer=True))
-    ax.set_xlabel("level: least share of the draws that agree")
+    ax.set_xlabel("level: minimum share of the draws that agree")
     ax.set_ylabel("stable components")
     ax.spines[["top", "right"]].set_visible(False)
     flat = numbers.min() == numbers.max()

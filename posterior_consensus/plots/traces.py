@@ -22,7 +22,7 @@ _PANEL = 1.25, 7.6  # inches: height of a row, width of the figure
 def plot_traces(
     diagnosis: Diagnosis, *, figsize: tuple[float, float] | None = None, axes: Any = None
 ) -> npt.NDArray[np.object_]:
-    """Draw every summary of a diagnosis along the draws, and the ranks of its values in each chain.
+    """Plot the trace of every scalar summary, and the ranks of its values by chain.
 
     Parameters
     ----------

@@ -195,7 +195,7 @@ class _ByNumber:
 
 
 def by_number(variable: str, dim: str) -> Declared:
-    """A dict of numbers by whole numbers."""
+    """A dict of numbers by integers."""
     return {_KEY: _ByNumber(variable, dim)}
 
 

@@ -38,7 +38,7 @@ def _with_kinds_below(kind: type[Info]) -> list[type[Info]]:
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterLimits(Info):
-    """Numbers of clusters that a search was confined to; None where it was free."""
+    """Requested numbers of clusters; None if the number was free."""
 
     n_clusters: int | None = None
     max_clusters: int | None = None
@@ -82,11 +82,11 @@ class FitInfo(NumbersInfo):
     Attributes
     ----------
     objective : float
-        Its value for the answer: expected distance ("align_and_vote"), expected Binder loss ("boem"), utility ("kcc"),
+        Its value for the result: expected distance ("align_and_vote"), expected Binder loss ("boem"), utility ("kcc"),
         summed impurity ("impurity"), log-likelihood ("lange_buhmann"), log-posterior density ("rpm_em"), squared
         distance to the PSM ("nmf").
     n_iter : int
-        Steps to the answer.
+        Steps to the result.
     converged : bool
         Whether the steps came to an end by themselves.
     trace : list of float

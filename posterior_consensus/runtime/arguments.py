@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 
 def check_count(name: str, value: Any) -> int:
-    """Take a whole number from 1."""
+    """Take an integer from 1."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"`{name}` must be a whole number; got {value!r}.")
+        raise TypeError(f"`{name}` must be an integer; got {value!r}.")
     if value < 1:
         raise ValueError(f"`{name}` must be at least 1; got {value}.")
     return int(value)
@@ -26,7 +26,7 @@ def check_flag(name: str, value: Any) -> bool:
 
 
 def check_clusters(n_clusters: Any, max_clusters: Any) -> None:
-    """Take two whole numbers from 1 or None, the first at most the second."""
+    """Take two integers from 1 or None, the first at most the second."""
     for name, value in (("n_clusters", n_clusters), ("max_clusters", max_clusters)):
         if value is not None:
             check_count(name, value)
@@ -104,5 +104,5 @@ def as_generator(random_seed: Any, *, otherwise: int | None = None) -> np.random
             raise TypeError
         return np.random.default_rng(otherwise if random_seed is None else random_seed)
     except (TypeError, ValueError) as error:
-        wanted = "a whole number from 0, a Generator or None"
+        wanted = "an integer from 0, a Generator or None"
         raise type(error)(f"`random_seed` must be {wanted}; got {random_seed!r}.") from None

@@ -1,6 +1,6 @@
 """Independent work on the threads of one pool: blocks of loops, and calls that a time limit or Ctrl-C ends.
 
-Where a dask client is active, large enough calls go to its workers.
+If a dask client is active, large enough calls go to its workers.
 
 Threads of Python survive a fork and calls from many threads at once, which numba's own parallel loops do not: GNU
 OpenMP ends a forked process that enters it again. What they call are serial kernels that release the interpreter.

@@ -54,8 +54,8 @@ def locked(path: Path) -> BaseFileLock:
         lock.acquire(blocking=False)
     except Timeout:
         raise BlockingIOError(
-            f"`store` {str(path)!r} is open elsewhere, and one process at a time can write to it. Wait for it, close "
-            "the accumulator there, or end that process."
+            f"`store` {str(path)!r} is in use by another process, and only one process at a time can write to "
+            "it. Wait for it, close the accumulator there, or end that process."
         ) from None
     return lock
 

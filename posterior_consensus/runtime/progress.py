@@ -1,4 +1,4 @@
-"""A progress bar that appears only where there is something to wait for."""
+"""A progress bar that appears only if there is something to wait for."""
 
 from __future__ import annotations
 

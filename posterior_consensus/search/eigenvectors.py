@@ -18,7 +18,7 @@ _TINY = 1e-12
 _SAME = 1e-9  # relative difference below which two eigenvalues are equal
 _APART = 1e-13  # relative difference of eigenvalues that rounding keeps and _SAME does not see
 _DIGITS = 10  # of a coordinate, so that k-means does not tell items apart by rounding
-_SPARE = 8  # eigenvectors beyond those asked for, to see where an eigenspace ends
+_SPARE = 8  # eigenvectors beyond those requested, to see where an eigenspace ends
 _DENSE = 1000  # items up to which all eigenvectors take little
 
 
@@ -79,7 +79,7 @@ def leading_of(operator: LinearOperator, number: int) -> Leading:
     if n <= max(_DENSE, 2 * asked):
         values, vectors = np.linalg.eigh(operator @ np.eye(n))
     else:
-        # Where eigenvalues are equal, Lanczos meets invariant subspaces and goes on from random vectors, which only
+        # If eigenvalues are equal, Lanczos meets invariant subspaces and goes on from random vectors, which only
         # new versions of SciPy let us seed. Eigenvalues a little apart keep it from that. Lifted above 0, they are
         # found to a relative tolerance.
         rng = np.random.default_rng(0)

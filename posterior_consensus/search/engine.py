@@ -1,4 +1,4 @@
-"""The search for the partition of least expected loss, from several starts at once."""
+"""The search for the partition of minimum expected loss, from several starts at once."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _LITTLE_HARDER = 3_000  # the same for a loss that is not linear: labels
 _MOST_STARTS, _LEAST_STARTS = 16, 3
 _LABELS_READ = 60_000_000  # in all draws and runs: of many items runs hardly ever end at quite the same partition
 _TINY = 1e-9
-_WORTH_A_MATRIX = 0.29  # share of the memory budget that a similarity matrix may take where there is another way
+_WORTH_A_MATRIX = 0.29  # share of the memory budget that a similarity matrix may take if there is another way
 _DRAWS_TRIED = 64  # draws from which a search then starts too
 
 
@@ -65,7 +65,7 @@ def search(
     seconds: float | None = None,
     n_jobs: int = -1,
 ) -> Searched:
-    """Search for the partition of least expected loss; the options are those of the method "greedy"."""
+    """Search for the partition of minimum expected loss; the options are those of the method "greedy"."""
     began = time.monotonic()
     if n_starts is not None:
         check_count("n_starts", n_starts)
@@ -122,7 +122,7 @@ def search(
             stacklevel=4,
         )
     if executor.stopped == "interrupted":
-        warnings.warn(f"The search was interrupted; the answer is the best of {len(runs.values)} runs.", stacklevel=4)
+        warnings.warn(f"The search was interrupted; the result is the best of {len(runs.values)} runs.", stacklevel=4)
     info = runs.info(searched, loss, time.monotonic() - began)
     if sample is not None:
         info = replace(info, sample=[sample.items.size, sample.rows.size])

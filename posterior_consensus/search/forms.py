@@ -39,7 +39,7 @@ class Limits(NamedTuple):
 class Form(Protocol):
     """A way to search from a partition of all items."""
 
-    limits: Limits  # those asked for, or fewer clusters where memory ends
+    limits: Limits  # those requested, or fewer clusters where memory ends
     is_capped: bool  # whether the memory budget leaves out numbers of clusters at which the loss may be lower
 
     @property

@@ -50,7 +50,7 @@ class OnItemTerms:
         return self._settle(labels, np.arange(labels.size))
 
     def rearrange(self, labels: Labels, order: npt.NDArray[Any], random: Floats) -> Found:
-        """Dissolve the clusters of a partition, one after the other, and keep the result where it is better."""
+        """Dissolve the clusters of a partition, one after the other, and keep the result if it is better."""
         best = self._settle(labels, order)
         for k in range(int(labels.max()) + 1):
             if self._stop[0] or k > best.labels.max():

@@ -38,7 +38,7 @@ _SPARSE_ROW, _SPARSE_CELL = 100, 4  # cells of dense tables that take as long as
 _MOST_IN_TREE = 2000  # items of which a tree is made
 _CUTS = 16  # numbers of clusters into which it is cut
 _HARDER = 5.0, 2.0  # how many times the work for little and a label, for a linear loss
-_NEAR = 0.003  # relative difference from the least loss up to which a search goes on without approximation
+_NEAR = 0.003  # relative difference from the minimum loss up to which a search goes on without approximation
 
 AnyDraws = cells.Draws | cells.SparseDraws
 
@@ -50,7 +50,7 @@ class OnDraws:
     explores_all = False
     is_capped = False
     work_for_little = WORK_FOR_LITTLE
-    _scan, _union = 2.5, 1.0  # nanoseconds for a label that is looked at, and for two clusters in a draw
+    _scan, _union = 2.5, 1.0  # nanoseconds for a label that is considered, and for two clusters in a draw
 
     def __init__(self, draws: PartitionDraws, loss: PartitionLoss, limits: Limits, stop: npt.NDArray[np.uint8]) -> None:
         self._draws = draws
@@ -195,7 +195,7 @@ class OnRatios(OnDraws):
         """Cuts of the tree of average linkage to search from.
 
         They lead to better local optima than allocation does. The tree is cut at three numbers of clusters: that of
-        least loss; twice that, because merging clusters that are too fine works better than splitting those that are
+        minimum loss; twice that, because merging clusters that are too fine works better than splitting those that are
         too coarse; and the median over the draws.
         """
         if not 1 < self._draws.n_items <= _MOST_IN_TREE:
@@ -219,7 +219,7 @@ class OnRatios(OnDraws):
     def explore(self, order: npt.NDArray[Any], random: npt.NDArray[np.float64], from_draw: bool) -> Found:
         """Search from a draw, or from an allocation of the items in this order, without using all draws.
 
-        Allocation minimises B + C - 2 A and reaches few local optima. Each run takes another sample of draws: with one
+        Allocation minimizes B + C - 2 A and reaches few local optima. Each run takes another sample of draws: with one
         sample for all, a local optimum whose loss is overestimated on it would never be found.
         """
         start = np.full(order.size, -1, np.int32)
@@ -238,7 +238,7 @@ class OnRatios(OnDraws):
         return self._settle(self._all, labels, np.arange(labels.size), effort=1, exactly=True)
 
     def restart(self, labels: Labels, order: npt.NDArray[Any], elite: list[Found]) -> Found:
-        """Search from a partition, without approximation only if it comes near the least expected loss."""
+        """Search from a partition, without approximation only if it comes near the minimum expected loss."""
         found = super().restart(labels, order, elite)
         least = elite[0].value
         return found if found.value > least + _NEAR * abs(least) else found.then(self.polish(found.labels))

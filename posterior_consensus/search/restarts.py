@@ -44,10 +44,10 @@ def changes(
     elite : sequence of int32 array of shape (n,)
         Read anew for each change.
     drawn : integer array of shape (m, n)
-        Some of the draws; none where there are no draws.
+        Some of the draws; none if there are no draws.
     companions : callable
         ``companions(i, u)`` are the items that item i is with in the draw at quantile u; or those whose similarity to
-        it is above u, where there are no draws.
+        it is above u, if there are no draws.
     n_clusters : int, optional
         If it is given, draws come with their clusters merged at random into so many.
     is_sum : bool
@@ -129,7 +129,7 @@ def _meet(labels: Codes, given: _Given) -> Codes:
 
 
 def _draw(labels: Codes, given: _Given) -> Codes:
-    """A draw instead, or a mixed partition where there are none."""
+    """A draw instead, or a mixed partition if there are none."""
     drawn, rng = given.drawn, given.rng
     if not len(drawn):
         return _at_sites(_mix)(labels, given)

@@ -47,12 +47,13 @@ PERTURBATION = "perturbation"
 
 @dataclass(frozen=True, kw_only=True)
 class SearchInfo(Info):
-    """What a greedy search tells.
+    """Record of a greedy search.
 
     Attributes
     ----------
     n_starts, n_starts_at_best : int
-        Runs, and how many of them ended at the least expected loss: where few did, more runs may find less.
+        Number of runs, and of runs that reached the minimum expected loss. If few did, more runs may find a smaller
+        loss.
     kinds : list of str
         What each run began with: "allocation" of the items in random order, "tree" (a cut of the tree of average
         linkage), "draw", "components" of the graph of pairs with a similarity above a half, "extremes" (one cluster,
@@ -61,11 +62,11 @@ class SearchInfo(Info):
     n_perturbations : int
         Searches from random changes of the best partitions.
     n_scans, n_moves, n_merges, n_chains, n_zealous_updates, n_splits : int
-        Times that all items were looked at, and moves of each kind that were made.
+        Number of scans over all items, and of moves of each kind.
     expected_losses : list of float
         That of each run; of the loss "pear", after each round.
     trace : list of float
-        The least so far after each run or round.
+        Smallest loss after each run or round.
     seconds : float
     pair_threshold : float or None
         Of the Binder loss that the last search for "pear" went by.
@@ -94,19 +95,19 @@ class SearchInfo(Info):
     stopped: str = ""
 
     def agreement(self) -> str:
-        """How many runs reached the least expected loss, from starts of how many kinds, in words."""
+        """Describe how many runs reached the minimum expected loss, from how many kinds of start."""
         kinds = [kind for kind in self.kinds if kind != PERTURBATION]
         reached = "reached this loss"
         runs = f"{len(kinds)} search{'es' * (len(kinds) != 1)}"
         if self.sample is not None:
             runs += f" among {self.sample[0]:,} items, chosen at random,"
-            reached = "ended at the clustering that was then extended to all"
+            reached = "ended at the partition that was then extended to all"
         elif len(set(kinds)) > 1:
             runs += f" (from starts of {len(set(kinds))} kinds)"
         if PERTURBATION in self.kinds:
-            return f"none of {runs} {reached}; {self.n_perturbations} perturbations of the best did"
+            return f"none of {runs} {reached}; {self.n_perturbations} perturbations of the best partitions did"
         words = f"{self.n_starts_at_best} of {runs} {reached}"
-        return words + (f"; {self.n_perturbations} perturbations found none lower" if self.n_perturbations else "")
+        return words + (f"; {self.n_perturbations} perturbations found no smaller loss" if self.n_perturbations else "")
 
 
 class Runs:
@@ -212,7 +213,7 @@ class Runs:
 
     @property
     def _for_little(self) -> float:
-        """How much work of a search nobody minds: much where there are few labels."""
+        """How much work of a search nobody minds: much if there are few labels."""
         return self._form.work_for_little * max(0.0, 1 - self._n_labels / _LABELS)
 
     @property
@@ -233,7 +234,7 @@ class Runs:
     def restart(self, rng: np.random.Generator, number: int | None) -> None:
         """Change the best partitions at random and search from there, so many times or as long as that takes little.
 
-        Where the loss is a sum over clusters, the best is then put together block by block.
+        If the loss is a sum over clusters, the best is then put together block by block.
         """
         before, began = self.best.value, self.work
         most = _RESTARTS_AN_ITEM * self._source.n_items if number is None else number
@@ -310,12 +311,12 @@ class Runs:
 
     @property
     def n_at_best(self) -> int:
-        """How many runs reached the least loss."""
+        """How many runs reached the minimum loss."""
         return len(self._at_best())
 
     @property
     def n_in_vain(self) -> int:
-        """How many runs came after the first that reached the least loss."""
+        """How many runs came after the first that reached the minimum loss."""
         return len(self.values) - 1 - self._at_best()[0]
 
     def _at_best(self) -> list[int]:

@@ -81,7 +81,7 @@ class _Terms(NamedTuple):
 
 
 def sample_of(source: PairSource, loss: Loss, limits: Limits, rng: np.random.Generator) -> Sample | None:
-    """Take items at random and draws that are evenly spaced by their weights, where there are many.
+    """Take items at random and draws that are evenly spaced by their weights, if there are many.
 
     The rule is one of sizes alone, which no machine changes. Sparse tables keep their own way, whose work is in
     proportion to their cells.

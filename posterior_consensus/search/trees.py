@@ -17,7 +17,7 @@ from posterior_consensus.losses.record import Loss
 
 
 def cluster_range(draws: PairSource, n_clusters: int | None, max_clusters: int | None) -> range:
-    """Numbers of clusters a method is to try: the one asked for, or 1 to the largest allowed or in any draw.
+    """Numbers of clusters a method is to try: the one requested, or 1 to the largest allowed or in any draw.
 
     A similarity matrix alone does not tell that of the draws: it is the number of items then.
     """

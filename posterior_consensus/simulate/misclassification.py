@@ -11,7 +11,7 @@ from posterior_consensus.evaluate.expectation import two_partitions
 
 
 def misclassification_distance(partition: Any, reference: Any) -> float:
-    """Least share of items labelled differently over all matchings of two partitions' clusters.
+    """Minimum share of items labelled differently over all matchings of two partitions' clusters.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ def misclassification_distance(partition: Any, reference: Any) -> float:
     Raises
     ------
     ValueError
-        If the two have different numbers of items, or labels are missing, negative or not whole numbers.
+        If the two have different numbers of items, or labels are missing, negative or not integers.
 
     References
     ----------

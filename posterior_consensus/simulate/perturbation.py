@@ -141,7 +141,7 @@ def random_perturbation(
     ValueError
         If an argument's value is not among those allowed.
     TypeError
-        If a number of items, clusters or draws is not a whole number, or another argument has no numbers.
+        If a number of items, clusters or draws is not an integer, or another argument has no numbers.
 
     Notes
     -----
@@ -174,7 +174,7 @@ def random_perturbation(
     elif isinstance(sizes, str):
         truths = _truths(truth, (shares.size, n_items), n_clusters)
     else:
-        raise ValueError("`sizes` must be left out where `truth` is given, which has the sizes already.")
+        raise ValueError("`sizes` must be omitted if `truth` is given, because `truth` determines them.")
     mode = rng.choice(shares.size, size=n_draws, p=shares)
     labels = np.empty((n_draws, n_items), smallest_dtype(n_clusters))
     for t in range(n_draws):  # draw by draw: all the random numbers at once would be many times the labels
@@ -225,5 +225,5 @@ def _truths(truth: npt.ArrayLike, shape: tuple[int, int], n_clusters: int) -> In
     if values.shape != shape:
         raise ValueError(f"`truth` must have shape {shape}, one row for each mode; got {values.shape}.")
     if not np.issubdtype(values.dtype, np.integer) or values.min() < 0 or values.max() >= n_clusters:
-        raise ValueError(f"`truth` must hold whole numbers from 0 to {n_clusters - 1}, `n_clusters` less one.")
+        raise ValueError(f"`truth` must have integers from 0 to {n_clusters - 1}, `n_clusters` minus one.")
     return values.astype(np.int64)

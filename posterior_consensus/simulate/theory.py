@@ -97,7 +97,7 @@ def bayes_error(n_clusters: int, noise: float, *, n_draws: int) -> float:
 
     Notes
     -----
-    The test takes the cluster of the two that more draws name, and either where they are equal. Of the N draws,
+    The test takes the cluster of the two that more draws name, and either if they are equal. Of the N draws,
     M ~ Bin(N, r) name one of the two, r = 1 - p + 2q, and of these B ~ Bin(M, q/r) the wrong one:
     P_N = E[P(B > M/2) + P(B = M/2)/2]. Figure 1 of Zhou, Dudeja and Amini (ICLR 2023) has -log(P_N)/N.
 
@@ -187,7 +187,7 @@ def _lost(own: int, others: int, n_wrong: int) -> float:
 
 
 def draws_needed(n_clusters: int, noise: float, *, error: float) -> int:
-    """Independent draws after which the oracle's error is below a wanted one.
+    """Number of independent draws needed for a given error of the oracle.
 
     Parameters
     ----------
@@ -216,12 +216,12 @@ def draws_needed(n_clusters: int, noise: float, *, error: float) -> int:
     """
     information = chernoff_information(n_clusters, _noise(noise))
     if information == 0.0:
-        raise ValueError("`noise` must be below 1, where draws know nothing of the truth; got 1.")
+        raise ValueError("`noise` must be below 1, because draws of noise 1 carry no information on the truth; got 1.")
     return max(1, math.ceil(math.log((n_clusters - 1) / check_between("error", error, 1)) / information))
 
 
 def similarity_moments(n_clusters: int, noise: float, *, n_draws: int = 1) -> SimilarityMoments:
-    """Mean and standard deviation of the share of draws in which two items are together.
+    """Mean and standard deviation of the share of draws that co-cluster two items.
 
     Parameters
     ----------
@@ -306,7 +306,7 @@ def basic_error_bound(sizes: npt.ArrayLike, noise: float, *, n_draws: int, const
     n_draws, constant = check_count("n_draws", n_draws), check_above("constant", constant, 0)
     xi = _noise(noise) * (2 - noise)
     if xi == 1.0:
-        raise ValueError("`noise` must be below 1, where draws know nothing of the truth; got 1.")
+        raise ValueError("`noise` must be below 1, because draws of noise 1 carry no information on the truth; got 1.")
     n_items, n_clusters = counts.sum(), counts.size
     beta = max(counts.max() * n_clusters / n_items, n_items / (n_clusters * counts.min()))
     terms = beta**2 / n_draws + xi * n_clusters / n_items

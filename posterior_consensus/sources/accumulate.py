@@ -24,7 +24,7 @@ from posterior_consensus.sources.stores import Part, are_large, in_memory, writt
 
 
 class PartitionAccumulator:
-    """Take draws from a sampler while it runs, and give those so far at any time.
+    """Collect draws from a running sampler; usable as the draws so far at any time.
 
     Every function that takes draws takes the accumulator, and sees the draws so far.
 
@@ -37,7 +37,7 @@ class PartitionAccumulator:
         Number of a chain's draws that are written at once. A process that is killed loses at most the draws after the
         last complete batch, fewer than this for each chain.
     items : array_like of shape (n_items,), optional
-        Names of the items, text or whole numbers. By default they have none, or those in the store.
+        Names of the items, text or integers. By default they have none, or those in the store.
     item_dim : str, optional
         Name of the items' dimension, by default "item" or that in the store.
 
@@ -129,7 +129,7 @@ class PartitionAccumulator:
         """
         self._check_open()
         if isinstance(chain, bool) or not isinstance(chain, (int, np.integer)) or chain < 0:
-            raise ValueError(f"`chain` must be a whole number from 0; got {chain!r}.")
+            raise ValueError(f"`chain` must be an integer from 0; got {chain!r}.")
         if isinstance(labels, (xr.DataArray, xr.Dataset, xr.DataTree)):
             raise TypeError(f"`labels` must be an array in the order of the items; got {type(labels).__name__}.")
         values = as_array(labels, "`labels`")
@@ -190,7 +190,7 @@ class PartitionAccumulator:
             self._write(chain, 1)
 
     def close(self) -> None:
-        """Write the rest and let go of the store; the draws can still be asked for."""
+        """Write the rest and let go of the store; the draws can still be requested."""
         if self._is_open:
             try:
                 self.flush()
@@ -284,7 +284,7 @@ def _as_names(items: Any) -> list[Any] | None:
         or not names.size
         or names.dtype.kind not in "iuUT" + "O" * all(isinstance(name, str) for name in names.flat)
     ):
-        raise ValueError(f"`items` must be names, text or whole numbers; got {items!r}.")
+        raise ValueError(f"`items` must be names, text or integers; got {items!r}.")
     if np.unique(names).size < names.size:
         raise ValueError("`items` must have a name of its own for each item.")
     return names.tolist()

@@ -79,7 +79,7 @@ class OnDisk(Batches):
     Attributes
     ----------
     about : dict
-        What is to be known of the store beside its labels; empty before there are any.
+        Metadata of the store; empty before there are labels.
     """
 
     def __init__(self, path: Path) -> None:
@@ -188,7 +188,7 @@ class OnDisk(Batches):
                 f"Zarr arrays in {self.path}, one for each batch."
             ) from error
         if about.pop("format", None) != _FORMAT:
-            raise ValueError(f"`store` must hold draws as this version writes them; {file} says otherwise.")
+            raise ValueError(f"`store` must have the format of this version; {file} has another.")
         return about
 
     def _count_all(self) -> None:

@@ -82,7 +82,7 @@ def open_tree(path: Path) -> xr.DataTree:
 
 
 def attach(data: Container, *results: HasDataset, group: str = "consensus") -> Container:
-    """Return the user's posterior with results added to it as a group.
+    """Add results to a posterior as a group.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def attach(data: Container, *results: HasDataset, group: str = "consensus") -> C
         dataset = xr.merge(datasets, join="exact", compat="identical", combine_attrs="drop_conflicts")
     except (xr.MergeError, ValueError) as error:
         raise ValueError(
-            f"`results` must agree where they store the same variable; attach them as separate groups. ({error})"
+            f"`results` store different values of one variable; attach them as separate groups. ({error})"
         ) from error
     return with_groups(data, {group: dataset})
 

@@ -1,4 +1,4 @@
-"""The door: data of any kind become the source that they hold, draws of labels or of soft assignments, or a matrix."""
+"""On input: any data become the source they hold, draws of labels, allocation probabilities, or a matrix."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from posterior_consensus.sources.variables import (
     probability_candidates,
 )
 
-_FAR = 6.0  # standard errors: labels that are further from the probabilities are not drawn from them
+_FAR = 6.0  # standard errors: labels that are further from the probabilities are not sampled from them
 _BY_NAME = "A function without `var_name` takes what as_partition_draws or as_allocation_probabilities makes of one."
 
 
@@ -39,14 +39,14 @@ class Source(NamedTuple):
 
 
 def as_source(data: Any, needs: Mapping[str, Need] | None = None) -> PairSource:
-    """Take the posterior that data hold: draws, with soft assignments where there are some, or a similarity matrix.
+    """Find the posterior that data hold: draws, with allocation probabilities if there are any, or a similarity matrix.
 
     Parameters
     ----------
     data : PairSimilarity, PartitionDraws or what as_partition_draws() or as_allocation_probabilities() takes
-        Where a posterior holds soft assignments, and labels that are drawn from them, the soft ones are taken.
+        If a posterior has allocation probabilities, and labels sampled from them, the probabilities are used.
     needs : mapping of str to {"pairs", "draws"}, optional
-        What is asked for, by what asks for it, such as ``{"loss 'vi'": "draws"}``.
+        What is requested, by what asks for it, such as ``{"loss 'vi'": "draws"}``.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def find_source(
     weights: Any = None,
     progressbar: bool = True,
 ) -> Source:
-    """Find what data hold that are opened already; arguments are those of :func:`summarize`."""
+    """Find the source in opened data; arguments are those of :func:`summarize`."""
     where: dict[str, Any] = {"group": group, "sample_dims": sample_dims, "item_dim": item_dim, "weights": weights}
     if model is not None:
         if item_dim is not None:
@@ -96,12 +96,12 @@ def find_source(
     elif is_dict and var_name is None and group == "posterior" and any(_is_soft(one, dims) for one in data.values()):
         dataset = dataset_of_dict(data, 1, 2)
     elif _is_soft(data.get(var_name) if is_dict else data, dims):
-        return Source(as_soft(data, var_name), "soft assignments")
+        return Source(as_soft(data, var_name), "allocation probabilities")
     else:
         return Source(as_labels(data, var_name), "labels")
     if var_name is not None:
         if var_name in dataset and len(other_dims(dataset[var_name], dims)) == 2:
-            return Source(as_soft(dataset, var_name), f"soft assignments `{var_name}`")
+            return Source(as_soft(dataset, var_name), f"allocation probabilities `{var_name}`")
         return Source(as_labels(dataset, var_name), f"labels `{var_name}`")
     hard = label_candidates(dataset, dims, item_dim)
     found = probability_candidates(dataset, dims, (item_dim, None))
@@ -109,7 +109,7 @@ def find_source(
         return _soft_source(as_soft(found[0]), str(found[0].name), hard, sample_dims)
     if found or len(hard) > 1:
         names = listing(v.name for v in (*found, *hard))
-        raise ValueError(f"`var_name` must say which variable to take; candidates: {names}. {_BY_NAME}")
+        raise ValueError(f"`var_name` must name the variable to take; candidates: {names}. {_BY_NAME}")
     draws = as_labels(hard[0] if hard else dataset)  # which says what is missing
     return Source(draws, f"labels `{hard[0].name}`")
 
@@ -123,15 +123,15 @@ def _is_soft(values: Any, dims: tuple[str, ...]) -> bool:
 
 
 def _soft_source(soft: PartitionDraws, name: str, hard: list[xr.DataArray], sample_dims: Any) -> Source:
-    """Take the soft assignments, unless there are labels that are not drawn from them."""
-    description = f"soft assignments `{name}`"
+    """Take the allocation probabilities, unless there are labels that are not sampled from them."""
+    description = f"allocation probabilities `{name}`"
     for labels in hard:
         if not _drawn_from(soft, labels, sample_dims):
             raise ValueError(
-                f"`var_name` must say which variable to take: the labels {labels.name!r} are not drawn from the soft "
-                f"assignments {name!r}. {_BY_NAME}"
+                f"`var_name` must name the variable to take: the labels {labels.name!r} are not sampled from the "
+                f"allocation probabilities {name!r}. {_BY_NAME}"
             )
-        description += f"; the labels `{labels.name}` are drawn from them"
+        description += f"; the labels `{labels.name}` are sampled from them"
     return Source(soft, description)
 
 

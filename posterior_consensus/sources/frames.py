@@ -29,7 +29,7 @@ def by_draw(table: pd.DataFrame, name: str, var_name: str | None = None, dims: S
     var_name : str, optional
         Columns to take: ``z`` for those that are named ``z[1]``, ``z[2]``, ...
     dims : sequence of str
-        The user's names for chain and draw, beside the usual ones.
+        The user's names for chain and draw, in addition to the usual ones.
 
     Returns
     -------
@@ -97,7 +97,7 @@ def _variable(table: pd.DataFrame, name: str, var_name: str | None, dims: Sequen
             )
         return table[[*(column for column in table.columns if says_draw(column, dims)), *families[var_name]]]
     if len(families) > 1:
-        raise ValueError(f"`var_name` must say which columns of {name} are labels: {listing(families)}.")
+        raise ValueError(f"`var_name` must name the label columns of {name}: {listing(families)}.")
     return table
 
 
@@ -113,7 +113,7 @@ def _ids(table: pd.DataFrame, name: str, dims: Sequence[str]) -> dict[str, pd.Se
     found += [table.iloc[:, k] for k, column in enumerate(table.columns) if says_draw(column, dims)]
     ids = {_key(column.name): column for column in found}
     if len(ids) < len(found):
-        raise ValueError(f"`data` must say chain and draw once; {name} has {listing(one.name for one in found)}.")
+        raise ValueError(f"`data` must give chain and draw only once; {name} has {listing(one.name for one in found)}.")
     return ids
 
 
@@ -130,7 +130,7 @@ def _warn_of_items_as_rows(items: pd.DataFrame, name: str) -> None:
 
 
 def _counted(names: pd.Index) -> str | None:
-    """What successive numbers follow in all names; None where they are no such names."""
+    """What successive numbers follow in all names; None if they are no such names."""
     found = [one for one in (re.fullmatch(r"(.*?)(\d+)", str(name)) for name in names) if one]
     if len(found) < len(names) or len({one[1] for one in found}) != 1:
         return None
@@ -153,7 +153,7 @@ def _refuse_repeated(items: pd.DataFrame, ids: Sequence[Hashable], name: str) ->
             )
     raise ValueError(
         f"`data` must have each draw of a chain once; {ids[-1]!r} of {name} repeats "
-        f"{items.index[items.index.duplicated()][0][1]}. Where there are several chains, add a column 'chain'."
+        f"{items.index[items.index.duplicated()][0][1]}. If there are several chains, add a column 'chain'."
     )
 
 

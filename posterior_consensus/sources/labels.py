@@ -35,24 +35,24 @@ def as_partition_draws(
     store: str | os.PathLike[str] | None = None,
     progressbar: bool = True,
 ) -> PartitionDraws:
-    """Take posterior draws of cluster labels from whatever holds them.
+    """Convert posterior draws of cluster labels from arrays, files, tables or posteriors.
 
     Parameters
     ----------
     data : InferenceData, DataTree, Dataset, DataArray, ndarray, list, DataFrame, dict, path or PartitionDraws
-        Labels may be integers from 0 or 1 or with gaps, strings, or floats that are whole numbers, and their names may
+        Labels may be integers from 0 or 1 or with gaps, strings, or integer-valued floats, and their names may
         switch from draw to draw. Arrays and lists are draws x items or chains x draws x items, a DataFrame has a row
         for each draw and a column for each item, a dict has arrays of chains x draws x items by name. A path leads
         to a NetCDF or Zarr file, a NumPy file or a table of text, see Notes; a list of tables has one for each chain.
-        PartitionDraws pass as they are, soft assignments as labels sampled from them. A PartitionAccumulator, or the
-        path of its store, gives its draws so far.
+        PartitionDraws pass as they are, allocation probabilities as labels sampled from them. A
+        PartitionAccumulator, or the path of its store, gives its draws so far.
     var_name : str, optional
         Name of the label variable. By default the only variable that can be one: it has the sample dimensions, one
         more, and labels. Of a table, the columns of that name: ``z`` for ``z[1]``, ``z[2]``, ...
     group : str
         Group of an InferenceData, DataTree or file; tables and arrays have none.
     sample_dims : str or sequence of str
-        Dimensions that run over draws. Where neither "chain" nor "draw" is there, ``"sample"``, as ``az.extract`` makes
+        Dimensions that run over draws. If neither "chain" nor "draw" is there, ``"sample"``, as ``az.extract`` makes
         it, is taken.
     item_dim : str, optional
         Dimension that runs over items; by default the one that is left.
@@ -72,7 +72,7 @@ def as_partition_draws(
     Raises
     ------
     ValueError
-        If labels are missing, negative or not whole numbers, a dimension or variable is missing or ambiguous, there are
+        If labels are missing, negative or not integers, a dimension or variable is missing or ambiguous, there are
         no draws or no items, or the weights do not fit. The message names the argument, what came and what is allowed.
     TypeError
         If `data` is of no kind listed above.

@@ -18,7 +18,7 @@ _TOLERANCE = 1e-6  # of a matrix's entries: what float32, sums in another order 
 
 
 def as_pair_similarity(matrix: Any, *, item_dim: str | None = None) -> PairSimilarity:
-    """Take a posterior similarity matrix where the draws are not at hand.
+    """Convert a posterior similarity matrix without its draws.
 
     Parameters
     ----------

@@ -178,13 +178,13 @@ def _check_first_line(table: pd.DataFrame, path: Path) -> None:
         name = table.index.inferred_type == "string" and np.unique(first).size == first.size
         if first.size > 1 and (counts or name):
             raise ValueError(
-                f"`data` must tell names from labels; the first line of {path.name!r}, {first[0]} to {first[-1]}, may "
-                f"number the items or be a draw of single items. {ways_out}"
+                f"`data`: cannot tell names from labels; the first line of {path.name!r}, {first[0]} to {first[-1]}, "
+                f"may number the items or be a draw of single items. {ways_out}"
             )
     elif len(table) and all(dtype.kind not in "iufb" for dtype in table.dtypes):
         values = set(map(str, pd.unique(table.to_numpy().ravel())))
         if all(name in values or name.rsplit(".", 1)[0] in values for name in names):  # pandas adds .1 to a second one
             raise ValueError(
-                f"`data` must tell names from labels; the first line of {path.name!r}, {names[0]!r} to {names[-1]!r}, "
-                f"holds values of the other lines. {ways_out}"
+                f"`data`: cannot tell names from labels; the first line of {path.name!r}, {names[0]!r} to "
+                f"{names[-1]!r}, has values of the other lines. {ways_out}"
             )

@@ -32,7 +32,7 @@ def as_allocation_probabilities(
     weights: Any = None,
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
 ) -> PartitionDraws:
-    """Take soft assignments that a posterior holds: P(z_i = k | theta_t, y_i) of every draw, or their logarithms.
+    """Convert stored allocation probabilities P(z_i = k | theta_t, y_i), or their logarithms.
 
     Parameters
     ----------
@@ -45,14 +45,14 @@ def as_allocation_probabilities(
         is or as logarithms) or has one of the usual names.
     log : bool, optional
         Whether the values are logarithms. By default they are where one is negative or where they sum to one as
-        logarithms. Neither probabilities nor logarithms need be normalised.
+        logarithms. Neither probabilities nor logarithms need be normalized.
     group : str
         Group of an InferenceData, DataTree or file.
     sample_dims : str or sequence of str
         Dimensions that run over draws.
     item_dim, component_dim : str, optional
         Dimensions that run over items and components. By default the components are along the dimension over which the
-        values are normalised, or the last one.
+        values are normalized, or the last one.
     weights : array_like, optional
         Weight of each draw, as for :func:`as_partition_draws`.
     random_seed : int, Generator, SeedSequence or None
@@ -124,8 +124,7 @@ def _normalised(values: npt.NDArray[Any], log: bool | None, name: str, place: Pl
     elif (values < 0).any():
         negative = values < 0
         raise ValueError(
-            f"{name} must not be negative where `log` is False; got {values[negative][0]} at "
-            f"{first_of(negative, place)}."
+            f"{name} must not be negative if `log` is False; got {values[negative][0]} at {first_of(negative, place)}."
         )
     total = values.sum(axis=-1, keepdims=True, dtype=np.float64)
     _check_possible(total > 0, "0", name, place)
@@ -148,5 +147,5 @@ def _are_logarithms(values: npt.NDArray[np.floating], name: str) -> bool:
     if not values.any():
         return True  # one component, of probability 1
     raise ValueError(
-        f"`log` must say whether {name} holds logarithms: the values are not normalised, nor is one below 0."
+        f"`log` must say whether {name} holds logarithms: the values are not normalized, and none is below 0."
     )

@@ -212,8 +212,8 @@ def _taken(path: Path) -> BaseFileLock:
     """Lock a directory to write a store in it."""
     if (path / _DRAWS / _ABOUT).exists():
         raise ValueError(
-            f"`store` must be a new or empty directory; {str(path)!r} holds draws already. Give its path as "
-            "`data` to take them, or remove it."
+            f"`store` must be a new or empty directory; {str(path)!r} already has draws. Pass its path as "
+            "`data` to read them, or remove it."
         )
     if path.exists() and not (path.is_dir() and {file.name for file in path.iterdir()} <= {LOCK, _UNFINISHED}):
         raise ValueError(f"`store` must be a new or empty directory; got {str(path)!r}.")
@@ -278,7 +278,7 @@ def _write_chunk(
 
 
 def _write_about(draws: PartitionDraws, drawn: StoredLabels, folder: Path) -> None:
-    """Write what makes up the draws beside their labels."""
+    """Write all parts of the draws but their labels."""
     layout, samples = drawn.layout, draws.samples
     about = xr.Dataset(
         {

@@ -26,7 +26,7 @@ from posterior_consensus.sources.plain_files import is_plain, read_plain
 _AXES = {1: "draws x items", 2: "draws x items x components"}
 _MANY_CHAINS = 16  # up to so many are usual, whatever their length
 ROUNDING = 1e-3  # of sums of probabilities: float32, and files that keep a few digits
-_ONE_PARTITION = " This is one partition: where a function takes draws and a partition, the draws come first."
+_ONE_PARTITION = " This is a single partition; if a function takes draws and a partition, pass the draws first."
 _SOFT_NAMES = re.compile(r"lp_|lps$|log_?(p|prob|theta|resp|lik|weight)|resp|gamma_z|p_z|prob_z", re.IGNORECASE)
 
 
@@ -66,7 +66,7 @@ def probability_array(
 ) -> tuple[xr.DataArray, tuple[str, ...], tuple[str, str]]:
     """Find allocation probabilities in `data`; return them with their sample dimensions, item and component dimension.
 
-    Where neither is named, the components are along the dimension over which the values sum to one, else the last one.
+    If neither is named, the components are along the dimension over which the values sum to one, else the last one.
     """
     dims = dim_names(sample_dims)
     _check_name("item_dim", item_dim)
@@ -93,7 +93,7 @@ def probability_array(
 
 
 def sums_to_one(values: xr.DataArray, dim: str) -> bool:
-    """Whether probabilities, or their logarithms, are normalised over a dimension."""
+    """Whether probabilities, or their logarithms, are normalized over a dimension."""
     axis = values.dims.index(dim)
     with np.errstate(over="ignore"):
         forms = [np.exp(values.values)] if bool((values < 0).any()) else [values.values, np.exp(values.values)]
@@ -122,7 +122,7 @@ def _read(data: Any, *where: Any) -> xr.DataArray:
 
 
 def client_of(variable: xr.DataArray) -> Any:
-    """The client whose workers take a variable that is a dask array; None where it is read here."""
+    """The client whose workers take a variable that is a dask array; None if it is read here."""
     return None if variable.chunks is None else client_for(variable.size)
 
 
@@ -139,7 +139,7 @@ def _find(
     rest: tuple[str | None, ...],
     choose: Callable[[xr.Dataset, tuple[str, ...], tuple[str | None, ...]], xr.DataArray],
 ) -> xr.DataArray:
-    """Take the variable of that name, or the one that is chosen; `rest` are the dimensions beside the draws'."""
+    """Take the variable of that name, or the one that is chosen; `rest` are the dimensions other than the draws'."""
     _check_name("var_name", var_name)
     has_groups = isinstance(data, (xr.Dataset, xr.DataTree)) or is_inference_data(data)
     if group != "posterior" and not has_groups and not isinstance(data, xr.DataArray):  # which may be of that group
@@ -193,14 +193,12 @@ def _labels_in(dataset: xr.Dataset, dims: tuple[str, ...], rest: tuple[str | Non
     if len(candidates) == 1:
         return candidates[0]
     if candidates:
-        raise ValueError(
-            f"`var_name` must say which variable holds the labels; candidates: {listing(v.name for v in candidates)}."
-        )
+        raise ValueError(f"`var_name` must name the label variable; candidates: {listing(v.name for v in candidates)}.")
     raise ValueError(
-        f"`data` holds no variable of labels, whole numbers over `sample_dims` {dims} and one dimension more"
+        f"`data` has no label variable (integers over `sample_dims` {dims} and one dimension more"
         f"{'' if rest[0] is None else f', `item_dim` {rest[0]!r}'}; present: {_shapes(dataset)}."
         f"{hint_at_dims(dataset.data_vars.values(), dims, rest)} "
-        "A marginalised mixture has none: use allocation_probabilities(model, idata) or summarize(idata, model=model). "
+        "A marginalized mixture has none: use allocation_probabilities(model, idata) or summarize(idata, model=model). "
         "Else store the logarithms of the allocation probabilities, as a Deterministic or a generated quantity, and "
         "take them by as_allocation_probabilities(idata)."
     )
@@ -250,12 +248,12 @@ def _probabilities_in(dataset: xr.Dataset, dims: tuple[str, ...], rest: tuple[st
         return candidates[0]
     if candidates:
         raise ValueError(
-            "`var_name` must say which variable holds allocation probabilities; candidates: "
+            "`var_name` must name the variable of allocation probabilities; candidates: "
             f"{listing(v.name for v in candidates)}."
         )
     raise ValueError(
         f"`data` holds no allocation probabilities, floats over `sample_dims` {dims}, items and components that sum to "
-        f"one over the components as they are or as logarithms; present: {_shapes(dataset)}. Name unnormalised ones by "
+        f"one over the components as they are or as logarithms; present: {_shapes(dataset)}. Name unnormalized ones by "
         "`var_name`."
     )
 
@@ -263,7 +261,7 @@ def _probabilities_in(dataset: xr.Dataset, dims: tuple[str, ...], rest: tuple[st
 def probability_candidates(
     dataset: xr.Dataset, dims: tuple[str, ...], rest: tuple[str | None, ...] = (None, None)
 ) -> list[xr.DataArray]:
-    """Variables that can be allocation probabilities: of a name usual for them, or normalised and no parameters.
+    """Variables that can be allocation probabilities: of a name usual for them, or normalized and no parameters.
 
     Square ones are transition matrices, and where a parameter runs over what would be the items, these are components:
     topics, say, with their words.
@@ -292,7 +290,7 @@ def _sample_dims(variable: xr.DataArray, dims: tuple[str, ...]) -> tuple[str, ..
 
 
 def other_dims(variable: xr.DataArray, dims: tuple[str, ...]) -> list[Hashable]:
-    """Dimensions beside the draws'."""
+    """Dimensions other than the draws'."""
     return [dim for dim in variable.dims if dim not in _sample_dims(variable, dims)]
 
 
@@ -308,7 +306,7 @@ def _shapes(dataset: xr.Dataset) -> str:
 
 
 def _is_whole(variable: xr.DataArray) -> bool:
-    """Whether all but the missing values are whole numbers; missing and negative ones are refused later."""
+    """Whether all but the missing values are integers; missing and negative ones are refused later."""
     present = variable.values[np.isfinite(variable.values)]
     return bool(np.all(present == np.floor(present)))
 
@@ -342,9 +340,7 @@ def _from_frame(frame: pd.DataFrame, var_name: str | None, dims: tuple[str, ...]
 
 def _from_array(data: Any, rest: tuple[str | None, ...]) -> xr.DataArray:
     if isinstance(data, (list, tuple)) and any(isinstance(row, (xr.DataArray, xr.Dataset, pd.Series)) for row in data):
-        raise TypeError(
-            "`data` must be plain rows where it is a list; join labelled ones by xarray.concat or pandas.concat."
-        )
+        raise TypeError("`data`, a list, must have plain rows; join labelled ones by xarray.concat or pandas.concat.")
     values = data if _is_dask(data) else _regular(data, "`data`", len(rest))
     dims = {1: ("sample",), 2: ("chain", "draw")}.get(values.ndim - len(rest))
     if dims is None:
@@ -427,17 +423,18 @@ def _orient(
     for argument, dim in zip(("item_dim", "component_dim"), rest, strict=False):
         if dim is not None and dim not in others:
             raise ValueError(
-                f"`{argument}` must be a dimension of {name} beside {dims}; got {dim!r}, present: {tuple(values.dims)}."
+                f"`{argument}` must be a dimension of {name} other than {dims}; got {dim!r}, present: "
+                f"{tuple(values.dims)}."
             )
     if len(others) != len(rest):
         if len(rest) == 2:
             raise ValueError(
-                f"`data` must have a dimension of items and one of components beside {dims}; {name} has "
+                f"`data` must have a dimension of items and one of components in addition to {dims}; {name} has "
                 f"{tuple(others)}."
             )
         advice = "select or stack the others, e.g. .stack(item=[...])" if others else "a partition needs one"
         raise ValueError(
-            f"`data` must have one dimension of items beside {dims}; {name} has {tuple(others)}: {advice}."
+            f"`data` must have one dimension of items in addition to {dims}; {name} has {tuple(others)}: {advice}."
         )
     free = iter(dim for dim in others if dim not in rest)
     ordered = tuple(next(free) if dim is None else dim for dim in rest)

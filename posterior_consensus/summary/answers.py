@@ -1,4 +1,4 @@
-"""What a summary says of further answers: partitions beside the consensus that a part of the posterior is nearer to."""
+"""Words of a summary on the modes of the posterior, each with the partition that its draws are nearest to."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ _MOST_CHANGES = 3
 
 
 def answers_in_short(summary: SummaryRecord) -> str:
-    """How many answers there are, with their weights."""
+    """Number of modes, with their weights."""
     answers = summary.answers
     if answers is None:
-        return "not looked for"
+        return "not searched for"
     if _too_few(summary):
-        return "a chain has too few draws to tell"
+        return "too few draws in a chain to find modes"
     if answers.status == "unknown":
-        return "too few effective draws to tell one from several"
+        return "too few effective draws to distinguish one mode from several"
     if answers.n_particles == 1:
         if summary.diagnosis.status == "disagree":
-            return "one or several: the chains disagree, so that this cannot be told"
+            return "one or several: undecided, because the chains disagree"
         n_draws = answers.assignment.size
-        few = "" if n_draws == summary.draws.n_draws else f", on {n_draws:,} of the draws"
+        few = "" if n_draws == summary.draws.n_draws else f" (searched on {n_draws:,} of the draws)"
         return f"no second mode found{few}"
     *weights, last = (f"{weight:.0%}" for weight in answers.weights.values)
-    chains = "; they belong to chains" if answers.status == "chains in different modes" else ""
-    return f"{answers.n_particles}, of {', '.join(weights)} and {last} of {_draws(summary)}{chains}"
+    chains = "; the chains do not mix between them" if answers.status == "chains in different modes" else ""
+    return f"{answers.n_particles}, with {', '.join(weights)} and {last} of {_draws(summary)}{chains}"
 
 
 def _too_few(summary: SummaryRecord) -> bool:
@@ -38,7 +38,7 @@ def _too_few(summary: SummaryRecord) -> bool:
 
 
 def further_answers(summary: SummaryRecord) -> list[str]:
-    """Which answers there are, what their weights are worth, and how they differ from the consensus."""
+    """The modes, their weights with errors, and how they differ from the consensus."""
     answers = summary.answers
     if answers is None:
         return []
@@ -48,7 +48,7 @@ def further_answers(summary: SummaryRecord) -> list[str]:
     names = cluster_names(summary.consensus, own)
     said = [answers.verdict]
     for k, weight in enumerate(answers.weights.values):
-        answer = f"the {display.ordinal(k)} answer ({weight:.0%} of {_draws(summary)})"
+        answer = f"the {display.ordinal(k)} mode ({weight:.0%} of {_draws(summary)})"
         changes = differences(own, answers.partitions.values[k], names)
         if changes:
             more = len(changes) - _MOST_CHANGES
@@ -57,7 +57,7 @@ def further_answers(summary: SummaryRecord) -> list[str]:
             )
             said.append(f"In {answer}, {'; '.join([*changes[:_MOST_CHANGES], *rest])}.")
         else:
-            said.append(f"{answer[0].upper()}{answer[1:]} is the clustering above.")
+            said.append(f"{answer[0].upper()}{answer[1:]} is the partition above.")
     return said
 
 
@@ -67,14 +67,14 @@ def _draws(summary: SummaryRecord) -> str:
 
 
 def answers_reported(summary: SummaryRecord) -> list[str]:
-    """The sentence for a section on methods, where every chain visits several answers."""
+    """The sentence for a section on methods, if every chain visits several modes."""
     answers = summary.answers
-    if answers is None or answers.status != "several answers":
+    if answers is None or answers.status != "several modes":
         return []
     weights = ", ".join(f"{weight:.2g}" for weight in answers.weights.values)
     unit = answers.loss.unit
     n_draws = answers.assignment.size
-    of_one = f" where one partition has {display.quantity(float(answers.path['distance'][0]), unit, 3)}"
+    of_one = f", compared with {display.quantity(float(answers.path['distance'][0]), unit, 3)} for one partition"
     few = "" if n_draws == summary.draws.n_draws else f", over {n_draws} of the draws,"
     ess = float(answers.weights_ess.min())
     rough = f", rough because of an effective sample size of {ess:.3g}" if display.is_rough(ess) else ""

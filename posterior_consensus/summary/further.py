@@ -1,4 +1,4 @@
-"""Further answers for a summary: a look of bounded work, on some of the draws and items."""
+"""Further modes for a summary: a search of bounded work, on some of the draws and items."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _EFFORT = Effort(most_labels=150_000, most_items=300, most_work=3e8, only_if_lik
 def look_for_answers(
     draws: PartitionDraws, consensus: ConsensusPartition, metric: str | PartitionLoss, **options: Any
 ) -> Particles:
-    """Look for a few answers on some of the draws and items; where there is one, it is the consensus."""
+    """Search for a few modes on some of the draws and items; a single one has the consensus as its partition."""
     one = draws.as_labels(consensus) if as_loss(metric) == consensus.loss else None
     asked: dict[str, Any] = {"max_particles": _MOST_ANSWERS, "n_starts": 1, "one": one, "effort": _EFFORT}
     return find_particles(_some(draws), "auto", metric, **asked, **options)
@@ -35,7 +35,7 @@ def _some(draws: PartitionDraws) -> PartitionDraws:
         rows, times = np.unique(draws.samples.at_quantiles(shares), return_counts=True)
         some = draws.take(rows)
         return replace(some, samples=some.samples.weighted(times.astype(np.float64)))
-    # Every chain keeps as many draws as tell anything, if it has them.
+    # Every chain keeps at least FEWEST_DRAWS draws, if it has them.
     shortest = min(rows.size for rows in draws.samples.chains)
     step = min(-(-draws.n_draws // _DRAWS_LOOKED_AT), max(1, shortest // FEWEST_DRAWS))
     return draws.isel(draw=slice(None, None, step))

@@ -24,7 +24,7 @@ from posterior_consensus.results.storage import as_dataset
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SummaryRecord(HasLabels):
-    """What :class:`Summary` holds; its attributes are described there."""
+    """Fields of :class:`Summary`, which describes them."""
 
     source: str = field(metadata=stored_as.attribute("source"))
     draws: PartitionDraws
@@ -52,13 +52,13 @@ class SummaryRecord(HasLabels):
 
     @property
     def lower_bound(self) -> float | None:
-        """The higher of the bounds that the search and the certificate give; None where neither gives one."""
+        """The higher of the bounds of the search and the certificate; None if there is neither."""
         certified = None if self.certificate is None else self.certificate.lower_bound
         return max((one for one in (self.consensus.lower_bound, certified) if one is not None), default=None)
 
     @property
     def gap(self) -> float | None:
-        """Share of the expected loss by which the least can be smaller; None without a lower bound."""
+        """Share of the expected loss by which the minimum can be smaller; None without a lower bound."""
         return None if self.lower_bound is None else relative_gap(self.consensus.expected_loss, self.lower_bound)
 
     def to_dataset(self) -> xr.Dataset:

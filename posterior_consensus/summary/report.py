@@ -45,7 +45,7 @@ def _page(summary: SummaryRecord) -> str:
         f'<h2>Findings</h2><ul>{listed}</ul><p class="verdict {summary.diagnosis.status}">{html.escape(verdict)}</p>',
         f"<h2>Clusters</h2>{_table(summary.to_dataframe())}{_members(summary)}",
         *(f"<h2>{html.escape(head)}</h2>{''.join(parts)}" for head, parts in _figures(summary).items()),
-        f"<h2>Least certain items</h2>{_table(_uncertain(summary))}",
+        f"<h2>Items with the smallest margin</h2>{_table(_uncertain(summary))}",
         f"<h2>Convergence</h2>{_table(summary.diagnosis.to_dataframe())}",
         f"<h2>For the section on methods</h2><pre>{html.escape(methods_text(summary))}</pre>",
         f"<h2>Time</h2>{_table(pd.DataFrame({'seconds': summary.seconds}))}",
@@ -68,27 +68,27 @@ def _figures(summary: SummaryRecord) -> dict[str, list[str]]:
     """Figures by heading."""
     draws, best = summary.draws, summary.consensus
     found = {
-        "How often two items are together": [
+        "Posterior similarity of pairs": [
             _figure(plots.plot_psm, draws, best, text="Posterior similarity matrix; the clusters are outlined."),
         ],
-        "How sure is the clustering": [
-            _figure(plots.plot_credible_ball, summary.ball, text="The clustering above the edge of its credible ball."),
+        "Uncertainty of the partition": [
+            _figure(plots.plot_credible_ball, summary.ball, text="The partition and the bounds of its credible ball."),
             _figure(plots.plot_n_clusters, draws, best, text="Number of clusters, by chain."),
             _figure(plots.plot_item_uncertainty, summary.items, text=_OF_ITEMS),
         ],
-        "Do the chains agree": [
-            _figure(plots.plot_traces, summary.diagnosis, text="Summaries of the partition along each chain."),
-            _figure(plots.plot_draws_map, draws, best, ball=summary.ball, text="Draws by their distances, on a plane."),
+        "Agreement of the chains": [
+            _figure(plots.plot_traces, summary.diagnosis, text="Scalar summaries of the partition along each chain."),
+            _figure(plots.plot_draws_map, draws, best, ball=summary.ball, text="Map of the draws by their distances."),
         ],
     }
     if 1 < len(draws.samples.chains) <= _MOST_CHAINS:
-        found["Do the chains agree"].insert(
+        found["Agreement of the chains"].insert(
             1, _figure(plots.plot_psm_by_chain, draws, best, text="The similarity matrix of each chain.")
         )
     if summary.answers is not None and summary.answers.n_particles > 1:
-        found["Further answers"] = [
+        found["Further modes"] = [
             _table(summary.answers.to_dataframe()),
-            _figure(plots.plot_particles, summary.answers, text="The answers, one under another, with their weights."),
+            _figure(plots.plot_particles, summary.answers, text="The partitions of the modes, with their weights."),
         ]
     if summary.observed is not None:
         values = summary.observed

@@ -1,4 +1,4 @@
-"""summarize(): everything to report of a posterior of partitions, in one call and one object."""
+"""summarize(): one call and one object with all results to report for a posterior of partitions."""
 
 from __future__ import annotations
 
@@ -43,36 +43,36 @@ _SEARCH, _REST = 0.5, 0.25  # shares of what is left of a time limit, for the se
 
 
 class Summary(SummaryRecord, display.Shown):
-    """What to report of a posterior of partitions; made by :func:`summarize`.
+    """Summary of a posterior of partitions; made by :func:`summarize`.
 
     Attributes
     ----------
     source : str
-        Which draws were taken.
+        The draws that were used.
     draws : PartitionDraws
     consensus : ConsensusPartition
     certificate : Certificate or None
-        How far the consensus can be from the least expected loss; None for a loss without a bound, where its matrices
-        of items x items would take more than the memory budget, of more than 500 million labels, and where no time was
-        left.
+        Bound of the distance between the consensus's expected loss and the minimum. None for a loss without a bound, if
+        its matrices of items x items would need more than the memory budget, for more than 500 million labels, and if
+        no time was left.
     ball : CredibleBall
-        Under the consensus's loss where that is a metric, else under VI.
+        Under the consensus's loss if it is a metric, else under VI.
     items : ItemUncertainty
     diagnosis : Diagnosis
     alternative : ConsensusPartition or None
-        The best partition found with the most probable number of clusters, where that of `consensus` has a posterior
-        probability below 5% and was not asked for, and time was left.
+        The best partition found with the most probable number of clusters, if the number of `consensus` has a posterior
+        probability below 5% and was not requested, and time was left.
     answers : Particles or None
-        Partitions that groups of draws are nearest to, under the ball's loss: one, or two or three where the posterior
-        has several modes. They are looked for on about 500 draws, evenly spaced in each chain, or of weighted ones at
-        even quantiles of the weights, and on some of the items where there are many; :func:`particles` looks longer,
-        on all draws. None if they were not asked for, or no time was left.
+        Partitions that groups of draws are nearest to, under the ball's loss: one, or two or three if the posterior has
+        several modes. They are searched for on about 500 draws, evenly spaced in each chain, or of weighted ones at
+        even quantiles of the weights, and on some of the items if there are many; :func:`particles` searches longer,
+        on all draws. None if they were not requested, or no time was left.
     observed : xarray.DataArray or None
-        Data of the items, of shape (n_items,) or (n_items, n_features), where the posterior came with some.
+        Data of the items, of shape (n_items,) or (n_items, n_features), if the posterior has them.
     seconds : dict of str to float
         Time that each step took.
     cut : tuple of str
-        Steps that the time limit left out or ended.
+        Steps that the time limit skipped or ended.
     no_certificate : str
         Why there is no certificate although the loss has a bound, as a sentence; else empty.
     """
@@ -90,15 +90,15 @@ class Summary(SummaryRecord, display.Shown):
         item_dim: str | None = None,
         weights: Any = None,
     ) -> Self:
-        """Restore the summary that :meth:`to_dataset` stored beside its posterior.
+        """Restore the summary that :meth:`to_dataset` stored with its posterior.
 
         Parameters
         ----------
         dataset : xarray.Dataset or xarray.DataTree
-            What :meth:`to_dataset` gave, or the group that :func:`attach` wrote.
+            The result of :meth:`to_dataset`, or the group that :func:`attach` wrote.
         idata : InferenceData, DataTree, Dataset, path, or any posterior that :func:`summarize` takes
-            The posterior. Draws and data of the items are taken from it, as :func:`summarize` took them. They are not
-            stored with the results, which are small.
+            The posterior. Draws and data of the items are read from it, as by :func:`summarize`. They are not stored
+            with the results, which are small.
         var_name, model, group, sample_dims, item_dim, weights
             As they were given to :func:`summarize`.
 
@@ -138,25 +138,25 @@ class Summary(SummaryRecord, display.Shown):
             return cls(draws=draws, observed=observed, **fields)
 
     def findings(self) -> list[str]:
-        """What the posterior says, in plain sentences."""
+        """Findings in plain sentences."""
         return findings(self)
 
     def left_out(self) -> list[str]:
-        """What was not computed of all items, or was left out or ended early, in plain sentences.
+        """Computations that were skipped, ended early or used some items only, in plain sentences.
 
-        None for 9,000 items or fewer, unless time was limited, the search interrupted, or answers not asked for.
+        None for 9,000 items or fewer, unless time was limited, the search interrupted, or ``answers=False``.
         """
         return left_out(self)
 
     def methods_text(self) -> str:
         """Sentences for a paper's section on methods, with these numbers, and their references.
 
-        Where the chains disagree it begins by saying that nothing of this must be reported.
+        If the chains disagree, it begins with the warning that these results must not be reported.
         """
         return methods_text(self)
 
     def bibtex(self) -> str:
-        """BibTeX entries, with their keys, of what :meth:`methods_text` cites."""
+        """BibTeX entries, with their keys, of the references that :meth:`methods_text` cites."""
         return bibtex(cited_keys(self.methods_text()))
 
     def to_html(self, path: str | Path) -> Path:
@@ -165,22 +165,22 @@ class Summary(SummaryRecord, display.Shown):
         Parameters
         ----------
         path : str or Path
-            A file that is there is replaced once the report is complete.
+            An existing file is replaced once the report is complete.
 
         Returns
         -------
         Path
-            Where the report is.
+            Path of the report.
 
         Raises
         ------
         OSError
-            If the report cannot be written; what was there stays as it was.
+            If the report cannot be written; an existing file stays as it was.
         """
         return write_report(self, Path(path))
 
     def plot(self, *, figsize: tuple[float, float] | None = None) -> npt.NDArray[np.object_]:
-        """Draw similarity matrix, number of clusters, credible ball and item uncertainty in four panels.
+        """Plot similarity matrix, number of clusters, credible ball and item uncertainty in four panels.
 
         Parameters
         ----------
@@ -190,7 +190,7 @@ class Summary(SummaryRecord, display.Shown):
         Returns
         -------
         ndarray of matplotlib.axes.Axes, of shape (2, 2)
-            ``summary.plot()[0, 0].figure`` is the figure, as for saving it.
+            ``summary.plot()[0, 0].figure`` is the figure, for example to save it.
         """
         return four_panels(self.draws, self.consensus, self.ball, self.items, figsize=figsize)
 
@@ -218,19 +218,19 @@ def summarize(
     progressbar: bool = True,
     **options: Any,
 ) -> Summary:
-    """Report one clustering of a posterior: which, how sure, how good, and whether the chains agree.
+    """Summarize a posterior of partitions: consensus, uncertainty, optimality and convergence.
 
     Parameters
     ----------
     idata : InferenceData, DataTree, Dataset, path, or what as_partition_draws() or as_allocation_probabilities() takes
-        What the sampler returned. Labels or soft assignments are found without a name; where there are both of the same
-        allocation, the soft ones are taken, and `source` says so.
+        What the sampler returned. Labels or allocation probabilities are found automatically; if both of one allocation
+        are present, the probabilities are used, and `source` reports it.
     var_name : str, optional
-        Name of the variable of labels or soft assignments; with `model`, of the mixture.
+        Name of the variable of labels or allocation probabilities; with `model`, of the mixture.
     model : pymc.Model, optional
-        For a posterior whose labels were marginalised out, see :func:`allocation_probabilities`.
+        For a posterior with marginalized labels, see :func:`allocation_probabilities`.
     loss : str or PartitionLoss, optional
-        Loss whose posterior expectation the consensus minimises; by default "vi".
+        Loss whose posterior expectation the consensus minimizes; by default "vi".
     prob : float in (0, 1)
         Probability of the credible ball.
     group : str
@@ -239,15 +239,15 @@ def summarize(
     weights : array_like, optional
         As for :func:`as_partition_draws`; no `item_dim` with a model, which names the items.
     answers : bool
-        Whether to look for further answers.
+        Whether to search for further modes.
     seconds : float, optional
-        Time for the whole call. The search has half of what reading the draws leaves, and each later step a part of
-        the rest. Steps that must end early do, the last ones are left out, and :meth:`Summary.left_out` says which.
-        Reading, one short search, the credible ball and the items' uncertainty are never left out: they take a few
-        passes over the labels. What is found depends on the machine.
+        Time limit of the whole call. The search has half of the time left after reading the draws, and each later step
+        a part of the rest. Steps end early or are skipped, and :meth:`Summary.left_out` lists them. Reading, one short
+        search, the credible ball and the items' uncertainty are never skipped: they need a few passes over the labels.
+        With a limit, results depend on the machine.
     random_seed : int, Generator, SeedSequence or None
     progressbar : bool
-        Whether to show progress where a step takes more than a second.
+        Whether to show progress if a step takes more than a second.
     **options
         Further arguments of :func:`consensus_partition`, such as ``method`` or ``n_clusters``.
 
@@ -258,8 +258,8 @@ def summarize(
     Raises
     ------
     ValueError
-        If there are neither labels nor soft assignments, or several; the message says what to pass. Also as the
-        functions that are called say, for their arguments.
+        If there are neither labels nor allocation probabilities, or several variables of them; the message names
+        the argument to pass. Also for invalid arguments of the functions that are called.
 
     Examples
     --------
@@ -318,16 +318,16 @@ def summarize(
 def _certificate(
     clock: Clock, draws: PartitionDraws, consensus: ConsensusPartition, progressbar: bool
 ) -> tuple[Certificate | None, str]:
-    """A certificate, or why there is none."""
+    """A certificate, or the reason why there is none."""
     options = {"seconds": clock.part(_REST), "progressbar": progressbar}
     found = clock.unless_over("certificate", quick_certificate, draws, consensus, consensus.loss, **options)
-    return found or (None, "No certificate was computed, as no time was left.")
+    return found or (None, "No certificate was computed, because no time was left.")
 
 
 def _alternative(
     clock: Clock, draws: PartitionDraws, consensus: ConsensusPartition, searched: dict[str, Any]
 ) -> ConsensusPartition | None:
-    """The best partition with the most probable number of clusters, where that of the consensus is improbable."""
+    """The best partition with the most probable number of clusters, if the number of the consensus is improbable."""
     if not improbable(draws, consensus):
         return None
     asked = {"n_clusters": int(number_probabilities(draws).argmax()), "n_starts": 3, "seconds": clock.part(_REST)}

@@ -1,4 +1,4 @@
-"""What a summary says in words: a few facts, plain findings, and the sentences for a paper."""
+"""Words of a summary: a few facts, plain findings, and the sentences for a paper."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from posterior_consensus.summary.references import REFERENCES, cited_keys, loss_
 _NAMES = {"vi": "variation of information", "binder": "Binder loss"}
 _GIVEN = "with the items' allocations given by their probabilities in each draw [gelfand1990]."
 _SAMPLED = (
-    "with the items' allocations sampled from their probabilities in each draw, and those of pairs being together "
-    "computed from the probabilities themselves [gelfand1990]."
+    "with the items' allocations sampled from their probabilities in each draw, and the co-clustering probabilities "
+    "of pairs computed from the probabilities themselves [gelfand1990]."
 )
 _HALF = 0.5  # mean similarity to the rest of its cluster below which an item is ambiguous
 _MOST_NAMED = 6
 _MOST_SIZES = 10
 _SAME = 0.0005  # relative difference of two losses that a tenth of a percent does not show
-_IMPROBABLE = 0.05  # posterior probability of a number of clusters that is to be told
+_IMPROBABLE = 0.05  # posterior probability below which a number of clusters is reported as improbable
 _DISAGREEMENT = (
-    "One cluster is the answer here because the draws disagree on the clusters, not because they have none. A "
-    "search for several answers looks for clusterings that groups of draws share, and Binder's loss with a calibrated "
-    "pair threshold for pairs that are together more often than most."
+    "The partition has one cluster because the draws disagree on the clusters, not because they have none. A "
+    "search for separate modes finds partitions that groups of draws share, and Binder's loss with a "
+    "calibrated pair threshold joins pairs that are co-clustered more often than most."
 )
 _LOOSE = 0.05  # gap from which a bound is too loose to report
 
@@ -50,10 +50,10 @@ def facts(summary: SummaryRecord) -> list[tuple[str, str]]:
         ("draws", f"{_draws(summary)}: {summary.source}"),
         (f"expected {best.loss.name}", display.with_error(expected, best.mcse, best.ess)),
         ("optimality", _optimality(summary)),
-        (f"{_percent(ball.prob)} ball", f"{_radius(summary)}, {_clusters(*_ball_clusters(summary))}"),
+        (f"{_percent(ball.prob)} ball", f"radius {_radius(summary)}, {_clusters(*_ball_clusters(summary))}"),
         ("clusters", f"{_between(low, high)} in 90% of the posterior{_reported(summary)}"),
         ("ambiguous", _ambiguous(summary)),
-        ("answers", answers_in_short(summary)),
+        ("modes", answers_in_short(summary)),
         ("chains", summary.diagnosis.verdict),
     ]
     if sentences := left_out(summary):
@@ -62,7 +62,7 @@ def facts(summary: SummaryRecord) -> list[tuple[str, str]]:
 
 
 def findings(summary: SummaryRecord) -> list[str]:
-    """What the posterior says, in plain sentences."""
+    """Findings in plain sentences."""
     low, high = _range_of_clusters(summary)
     sentences = [
         _sizes(summary.consensus.cluster_sizes.values),
@@ -70,6 +70,7 @@ def findings(summary: SummaryRecord) -> list[str]:
         *_improbable_number(summary),
         *further_answers(summary),
         _in_ball(summary),
+        _expected(summary.consensus),
         _proof(summary),
         *_rough(summary.consensus),
     ]
@@ -82,22 +83,22 @@ def findings(summary: SummaryRecord) -> list[str]:
     samples = summary.draws.samples
     if samples.is_weighted:
         sentences.append(
-            f"The {samples.n_draws:,} draws are weighted: they are worth {samples.effective_draws:.4g} draws of equal "
-            f"weight, and one of them has {samples.weights.max():.2%} of the weight."
+            f"The {samples.n_draws:,} draws are weighted: their effective sample size is {samples.effective_draws:.4g} "
+            f"and the largest weight is {samples.weights.max():.2%} of the total."
         )
     return [*sentences, *left_out(summary), summary.diagnosis.verdict]
 
 
 def left_out(summary: SummaryRecord) -> list[str]:
-    """What was not computed of all items, and why."""
+    """Computations that were skipped or used some items only, with reasons."""
     n, diagnosis, answers = summary.draws.n_items, summary.diagnosis, summary.answers
     certificate = summary.certificate
     of_bound = summary.no_certificate if certificate is None else certificate.left_out
     sentences = [*_ended_early(summary), *filter(None, [of_bound])]
     if n > MOST_OF_PAIRS:
         sentences.append(
-            f"The similarity matrix was not formed, as it would take {memory.in_words(8 * n**2)}: figures show that of "
-            f"{SOME_OF_PAIRS:,} items, chosen at random."
+            f"The similarity matrix was not formed, because it would need {memory.in_words(8 * n**2)}: figures show "
+            f"the matrix of {SOME_OF_PAIRS:,} items, chosen at random."
         )
     if n > MOST_IN_ROW:
         sentences.append(f"Figures of single items show {MOST_IN_ROW:,} of them.")
@@ -107,25 +108,26 @@ def left_out(summary: SummaryRecord) -> list[str]:
             "and distances of whole partitions."
         )
     if answers is not None and answers.n_searched < n:
-        sentences.append(f"Further answers were looked for on {answers.n_searched:,} items, chosen at random.")
+        sentences.append(f"Further modes were searched for on {answers.n_searched:,} random items.")
     return sentences
 
 
 def _ended_early(summary: SummaryRecord) -> list[str]:
-    """What time, Ctrl-C or the caller left out or ended."""
+    """Steps that the time limit, Ctrl-C or the caller ended or skipped."""
     info, answers, cut = summary.consensus.info, summary.answers, summary.cut
     sentences = []
     if isinstance(info, SearchInfo) and info.stopped:
         why = "by Ctrl-C" if info.stopped == "interrupted" else "by the time limit"
-        sentences.append(f"The search was ended {why}: a longer one may find a better clustering.")
+        sentences.append(f"The search was stopped {why}: a longer one may find a better partition.")
     if "alternative" in cut:
-        how = "not looked for, as no time was left" if summary.alternative is None else "looked for until time was over"
+        found = summary.alternative is not None
+        how = "searched for until the time limit" if found else "not searched for, because no time was left"
         sentences.append(f"The best partition with the most probable number of clusters was {how}.")
     if answers is None:
-        why = "as no time was left" if "answers" in cut else "as was asked"
-        sentences.append(f"Further answers were not looked for, {why}.")
+        why = "because no time was left" if "answers" in cut else "as requested"
+        sentences.append(f"No search for further modes was made, {why}.")
     elif "answers" in cut:
-        sentences.append("Further answers were looked for until time was over.")
+        sentences.append("The search for further modes ended at the time limit.")
     return sentences
 
 
@@ -143,8 +145,8 @@ def methods_text(summary: SummaryRecord) -> str:
     key = loss_key(summary.loss)
     loss, version = _NAMES.get(best.loss.name, best.loss.name), posterior_consensus.__version__
     second = (
-        f"{report} partition{_asked(best)} of least posterior expected {loss}{f' [{key}]' if key else ''} found {how} "
-        f"with posterior_consensus {version} [posterior_consensus]{has} {counted(best.n_clusters, 'cluster')}"
+        f"{report} partition{_asked(best)} of minimum posterior expected {loss}{f' [{key}]' if key else ''} found "
+        f"{how} with posterior_consensus {version} [posterior_consensus]{has} {counted(best.n_clusters, 'cluster')}"
         f"{_unlikely(summary)}{and_} an expected loss of "
         f"{display.quantity(best.expected_loss, best.loss.unit, 4)} (Monte Carlo standard error "
         f"{_figure(best.mcse, '.2g')}{_effective(best.ess)})"
@@ -175,7 +177,7 @@ def _probability_of_number(draws: PartitionDraws, best: ConsensusPartition) -> f
 
 
 def improbable(draws: PartitionDraws, best: ConsensusPartition) -> bool:
-    """Whether the number of clusters, if it was not asked for, has a small posterior probability."""
+    """Whether the number of clusters, if it was not requested, has a small posterior probability."""
     return best.cluster_limits == ClusterLimits() and _probability_of_number(draws, best) < _IMPROBABLE
 
 
@@ -191,14 +193,14 @@ def _chance(summary: SummaryRecord) -> str:
 
 
 def _unlikely(summary: SummaryRecord) -> str:
-    """The probability of the number of clusters, where it is small."""
+    """The probability of the number of clusters, if it is small."""
     if summary.alternative is None:
         return ""
     return f" (posterior probability of that number {_probability_of_number(summary.draws, summary.consensus):.2g})"
 
 
 def _improbable_number(summary: SummaryRecord) -> list[str]:
-    """What to know and to do where the posterior hardly has the number of clusters."""
+    """Comparison with the most probable number of clusters, if the one reported is improbable."""
     other, best = summary.alternative, summary.consensus
     if other is None:
         return []
@@ -207,7 +209,8 @@ def _improbable_number(summary: SummaryRecord) -> list[str]:
     loss = f"an expected loss that is {abs(change):.1%} {'larger' if change >= 0 else 'smaller'}"
     return [
         f"The number of clusters here, {best.n_clusters}, is {_chance(summary)}; the most probable number is {number} "
-        f"({share:.0%}). The best partition found with {number} has {loss if abs(change) >= _SAME else 'the same'}.",
+        f"({share:.0%}). The best partition found with {number} clusters "
+        f"has {loss if abs(change) >= _SAME else 'the same expected loss'}.",
         *([_DISAGREEMENT] if best.n_clusters == 1 else []),
     ]
 
@@ -222,11 +225,11 @@ def _convergence(summary: SummaryRecord) -> str:
     rhat, ess = _figure(diagnosis.worst_rhat, ".3f"), _figure(diagnosis.least_ess, ".0f")
     short = "; longer chains are needed" if diagnosis.status == "short" else ""
     return (
-        "Convergence was judged by rank-normalised split R-hat and effective sample sizes [vehtari2021] of the number "
-        "of clusters, the cluster sizes, distances to partitions and the partition itself: the largest R-hat was "
-        f"{rhat}, the smallest effective sample size {ess}, and the largest difference between two chains' "
-        f"probabilities of a pair being together {_figure(diagnosis.gap.size, '.2f')}"
-        f"{short}{'; R-hat and this difference do not count the weights' if summary.draws.samples.is_weighted else ''}."
+        "Convergence was assessed by rank-normalized split R-hat and effective sample sizes [vehtari2021] of the "
+        "number of clusters, the cluster sizes, distances to partitions and the partition itself: the largest R-hat "
+        f"was {rhat}, the smallest effective sample size {ess}, and the largest difference between two chains' "
+        f"co-clustering probabilities of a pair {_figure(diagnosis.gap.size, '.2f')}"
+        f"{short}{'; R-hat and this difference ignore the weights' if summary.draws.samples.is_weighted else ''}."
     )
 
 
@@ -237,7 +240,7 @@ def _sizes(sizes: npt.NDArray[np.integer[Any]]) -> str:
     if sizes.size == 1:
         return f"There is one cluster, of {items}."
     if most == 1:
-        return f"Each of the {items} is a cluster of its own."
+        return f"Each of the {items} is a singleton."
     if least == most:
         return f"The {items} fall into {clusters} of {most:,} items each."
     if sizes.size > _MOST_SIZES:
@@ -247,12 +250,18 @@ def _sizes(sizes: npt.NDArray[np.integer[Any]]) -> str:
 
 
 def _in_ball(summary: SummaryRecord) -> str:
-    """How far the posterior reaches from the clustering."""
+    """Distance within which a given share of the posterior lies."""
     ball, share = summary.ball, _percent(summary.ball.prob)
     if ball.radius == 0:
-        return f"At least {share} of the posterior is exactly this clustering."
+        return f"At least {share} of the posterior is exactly this partition."
     inside = f"the draws inside have {_clusters(*_ball_clusters(summary))}"
-    return f"{share} of the posterior lies within {_radius(summary)} of this clustering; {inside}."
+    return f"{share} of the posterior lies within {_radius(summary)} of this partition; {inside}."
+
+
+def _expected(best: ConsensusPartition) -> str:
+    """The expected loss, which the sentences on optimality and on its error refer to."""
+    value = display.quantity(best.expected_loss, best.loss.unit, 3)
+    return f"The posterior expected {_NAMES.get(best.loss.name, best.loss.name)} of this partition is {value}."
 
 
 def _rough(best: ConsensusPartition) -> list[str]:
@@ -261,8 +270,8 @@ def _rough(best: ConsensusPartition) -> list[str]:
         return []
     error = display.quantity(best.mcse, best.loss.unit, 2)
     return [
-        f"The Monte Carlo standard error of the expected loss, {error}, is rough, because it rests on {best.ess:.3g} "
-        "effective draws: the error can be much larger."
+        f"The Monte Carlo standard error of the expected loss, {error}, is rough, because its effective sample size "
+        f"is {best.ess:.3g}: the error can be much larger."
     ]
 
 
@@ -278,7 +287,7 @@ def _below_half(number: int) -> str:
 
 
 def _asked(best: ConsensusPartition) -> str:
-    """Numbers of clusters that the search was confined to."""
+    """Requested number of clusters."""
     if best.cluster_limits.n_clusters is not None:
         return f" into {counted(best.cluster_limits.n_clusters, 'cluster')}"
     most = best.cluster_limits.max_clusters
@@ -333,7 +342,7 @@ def _ball_clusters(summary: SummaryRecord) -> tuple[int, int]:
 
 
 def _ambiguous_items(summary: SummaryRecord) -> npt.NDArray[Any]:
-    """Names of the items whose mean similarity to the rest of their cluster is below a half, the least first."""
+    """Names of the items whose mean similarity to the rest of their cluster is below a half, the smallest first."""
     table = summary.items.to_dataframe().sort_values("probability", kind="stable")
     return table.index[table["probability"] < _HALF].to_numpy()
 
@@ -341,8 +350,8 @@ def _ambiguous_items(summary: SummaryRecord) -> npt.NDArray[Any]:
 def _ambiguous(summary: SummaryRecord) -> str:
     names = _ambiguous_items(summary)
     if not names.size:
-        return "no item has a mean similarity below 0.5 to the rest of its cluster"
-    return f"{counted(names.size, 'item')}: {_listed(names)}"
+        return _below_half(0)
+    return f"{_below_half(names.size)}: {_listed(names)}"
 
 
 def _listed(names: npt.NDArray[Any]) -> str:
@@ -356,8 +365,8 @@ def _optimality(summary: SummaryRecord) -> str:
     if status(gap) == "optimal":
         return "proven, no partition has a smaller expected loss"
     if gap > _LOOSE:
-        longer = ", `certify` spends longer on a bound" if _can_certify(summary) else ""
-        return "; ".join(filter(None, [agreement, f"not proven{longer}"]))
+        longer = ", `certify` can give a better bound" if _can_certify(summary) else ""
+        return "; ".join(filter(None, [agreement, f"not proven optimal{longer}"]))
     words = f"no partition's expected loss is more than {_at_most(gap)} smaller"
     return "; ".join(filter(None, [words, agreement]))
 
@@ -379,14 +388,14 @@ def _agreement(summary: SummaryRecord) -> str:
 def _proof(summary: SummaryRecord) -> str:
     gap, agreement = summary.gap, _agreement(summary)
     if gap is not None and status(gap) == "optimal":
-        return "It is proven that no other clustering has a smaller expected loss."
+        return "No other partition has a smaller expected loss (proven)."
     found = f"{agreement.capitalize()}." if agreement else ""
     if gap is None:
         return found or f"{_no_bound(summary).capitalize()}."
     if gap > _LOOSE:
         longer = "; a longer computation can give a proof" if _can_certify(summary) else ""
-        return f"{found} It is not proven that no other is much better{longer}.".strip()
-    return f"{found} No clustering has an expected loss more than {_at_most(gap)} smaller.".strip()
+        return f"{found} The expected loss is not proven to be near the minimum{longer}.".strip()
+    return f"{found} No partition's expected loss is more than {_at_most(gap)} smaller.".strip()
 
 
 def _bound(summary: SummaryRecord) -> str:
@@ -394,6 +403,6 @@ def _bound(summary: SummaryRecord) -> str:
     if bound is None or gap is None or gap > _LOOSE:
         return ""
     if status(gap) == "optimal":
-        return ", which is proven to be the least"
+        return ", which is proven to be the minimum"
     unit = summary.consensus.loss.unit
     return f"; a lower bound over all partitions is {display.quantity(bound, unit, 4)}"

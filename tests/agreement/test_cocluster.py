@@ -148,7 +148,7 @@ def test_digits_come_to_agree():
         ([[0, 0]], (1, 1), ValueError, "`table` must hold at least one number above 0; got none"),
         ([["a", "b"]], (1, 1), TypeError, "`table` must hold numbers"),
         ([[1, 2]], (2, 1), ValueError, "`n_row_clusters` must be at most 1, as many as are not of zeros; got 2"),
-        ([[1, 2]], (1, 1.5), TypeError, "`n_column_clusters` must be a whole number; got 1.5"),
+        ([[1, 2]], (1, 1.5), TypeError, "`n_column_clusters` must be an integer; got 1.5"),
         ([[1, 2]], (1, 1, 0), ValueError, "`n_clusterings` must be at least 1; got 0"),
     ],
 )

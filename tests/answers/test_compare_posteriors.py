@@ -89,7 +89,7 @@ def test_halves_that_differ_more_than_the_posteriors_are_a_finding(two, rng):
         and "does not show that the posteriors differ" in found.verdict
     )
     assert found.verdict[:60] in repr(found)
-    assert pc.compare_posteriors(*two, **QUIET).verdict.startswith("The two posteriors differ: by ")
+    assert pc.compare_posteriors(*two, **QUIET).verdict.startswith("The two posteriors differ by ")
     assert "too few draws" in pc.compare_posteriors(one[:1, :1], other, **QUIET).verdict
 
 
@@ -255,7 +255,7 @@ def test_the_plot(two):
         (GOOD, {"n_draws": 0}, ValueError, "`n_draws` must be at least 1; got 0"),
         (GOOD, {"n_particles": 0}, ValueError, "`n_particles` must be"),
         (pc.as_pair_similarity(np.eye(4)), {}, ValueError, "needs posterior draws; got a similarity matrix alone"),
-        (GOOD, {"random_seed": "a"}, TypeError, "`random_seed` must be a whole number from 0"),
+        (GOOD, {"random_seed": "a"}, TypeError, "`random_seed` must be an integer from 0"),
     ],
 )
 def test_bad_arguments(other, arguments, error, part):

@@ -23,9 +23,15 @@ BASE = [0] * 10 + [1] * 8 + [2] * 6
         ([0] * 18 + [2] * 6, ["clusters a and b are one"]),
         ([0] * 24, ["clusters a, b and c are one"]),
         ([0] * 9 + [1] * 9 + [2] * 6, ["1 item changes clusters"]),
-        ([0] * 5 + [1] * 9 + [0] * 4 + [2] * 6, ["clusters a and b are divided otherwise, into clusters of 9 and 9"]),
+        (
+            [0] * 5 + [1] * 9 + [0] * 4 + [2] * 6,
+            ["clusters a and b are partitioned differently, into clusters of 9 and 9"],
+        ),
         ([0] * 9 + [9] + BASE[10:], ["cluster a splits into clusters of 9 and 1"]),
-        ([0] * 16 + [4] * 2 + [2] * 3 + [3] * 3, ["clusters a and b are divided otherwise, into clusters of 16 and 2"]),
+        (
+            [0] * 16 + [4] * 2 + [2] * 3 + [3] * 3,
+            ["clusters a and b are partitioned differently, into clusters of 16 and 2"],
+        ),
         (list(range(20, 30)) + BASE[10:], ["cluster a splits into 10 clusters, the largest of 1 item"]),
     ],
 )

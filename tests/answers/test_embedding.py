@@ -163,7 +163,7 @@ def test_items_that_are_always_together_are_one_larger_point():
 def test_a_map_of_little_says_so():
     draws = np.random.default_rng(1).integers(8, size=(60, 40))
     ax = pc.plot_items_map(draws, draws[0])
-    assert "Items that are near on it can be far apart" in ax.get_title(loc="left")
+    assert "Items that are close on it can be dissimilar" in ax.get_title(loc="left")
     plt.close("all")
 
 

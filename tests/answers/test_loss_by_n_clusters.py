@@ -133,15 +133,15 @@ def test_the_plot(rng):
 @pytest.mark.parametrize(
     ("arguments", "error", "part"),
     [
-        ({"n_clusters": 3}, TypeError, "`n_clusters` must be several whole numbers, such as range(1, 10); got 3"),
-        ({"n_clusters": "all"}, TypeError, "`n_clusters` must be several whole numbers, such as range(1, 10); got"),
+        ({"n_clusters": 3}, TypeError, "`n_clusters` must be several integers, such as range(1, 10); got 3"),
+        ({"n_clusters": "all"}, TypeError, "`n_clusters` must be several integers, such as range(1, 10); got"),
         ({"n_clusters": []}, ValueError, "`n_clusters` must hold at least one number; got none"),
         ({"n_clusters": [1, 5]}, ValueError, "must lie between 1 and the number of items, 4; got 5"),
         ({"n_clusters": [0, 1]}, ValueError, "`n_clusters` must be at least 1; got 0"),
-        ({"n_clusters": [1.5]}, TypeError, "`n_clusters` must be a whole number; got 1.5"),
+        ({"n_clusters": [1.5]}, TypeError, "`n_clusters` must be an integer; got 1.5"),
         ({"loss": "zz"}, ValueError, "`loss` must be"),
         ({"n_starts": 0}, ValueError, "`n_starts` must be at least 1; got 0"),
-        ({"random_seed": "a"}, TypeError, "`random_seed` must be a whole number from 0"),
+        ({"random_seed": "a"}, TypeError, "`random_seed` must be an integer from 0"),
     ],
 )
 def test_bad_arguments(arguments, error, part):

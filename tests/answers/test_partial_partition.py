@@ -136,9 +136,9 @@ def test_words_stand_alone():
     draws = np.array([[0, 0, 1, 1, 1, 0]] * 9 + [[0, 0, 1, 1, 1, 1]] * 3)
     words = partial_of(draws, 0.8).in_words()
     assert words.startswith("With probability 1 (MCSE 0), 5 of 6 items (item) are clustered exactly as found, in 2 clu")
-    assert words.endswith("in 2 clusters of 3, 2; the other is open.")
+    assert words.endswith("in 2 clusters of 3, 2; the other is unassigned.")
     alone = partial_of(random_draws(np.random.default_rng(0), 60, 4, 4), 0.99).in_words()
-    assert alone == "No two of the 4 items (item) were found to be clustered alike with probability 0.99."
+    assert alone == "No two of the 4 items (item) were found whose joint clustering has probability 0.99."
 
 
 def test_signatures_enter_together():
@@ -251,11 +251,11 @@ def test_same_for_any_number_of_threads(monkeypatch):
         ({"prob": np.nan}, ValueError, "`prob` must lie between 0 and 1, both excluded; got nan"),
         ({"prob": "0.8"}, TypeError, "`prob` must be a number; got str"),
         ({"n_starts": 0}, ValueError, "`n_starts` must be at least 1; got 0"),
-        ({"n_starts": 2.5}, TypeError, "`n_starts` must be a whole number; got 2.5"),
+        ({"n_starts": 2.5}, TypeError, "`n_starts` must be an integer; got 2.5"),
         ({"seconds": 0}, ValueError, "`seconds` must be positive; got 0"),
         ({"complete": "pear"}, ValueError, "`complete` must be"),
         ({"complete": True}, TypeError, "`complete` must be a name or a PartitionLoss"),
-        ({"random_seed": -1}, ValueError, "`random_seed` must be a whole number from 0"),
+        ({"random_seed": -1}, ValueError, "`random_seed` must be an integer from 0"),
     ],
 )
 def test_arguments(arguments, error, part):

@@ -177,9 +177,9 @@ def test_at_or_below_wasabi_on_the_golden_posterior():
 
 def test_two_answers_that_every_chain_visits():
     found = particles(chains_of(0.6, 0.6, 0.6, 0.6))
-    assert found.n_particles == 2 and found.status == "several answers" and found.chains == ()
+    assert found.n_particles == 2 and found.status == "several modes" and found.chains == ()
     assert found.verdict.startswith(
-        "Two answers: every chain visits both; report them with their weights 0.59 (0.019) and 0.41"
+        "Two modes: every chain visits both; report them with their weights 0.59 (MCSE 0.019) and 0.41"
     )
     assert found.mode.values.tolist() == [0, 1]
 
@@ -187,7 +187,7 @@ def test_two_answers_that_every_chain_visits():
 def test_three_answers():
     labels = np.concatenate([chains_of(0.5, 0.5), chains_of(0, 0, length=100, answers=(ONE, THIRD))], axis=1)
     found = particles(labels)
-    assert found.n_particles == 3 and found.verdict.startswith("Three answers: every chain visits all of them")
+    assert found.n_particles == 3 and found.verdict.startswith("Three modes: every chain visits all of them")
 
 
 def test_answers_that_belong_to_chains_are_named():
@@ -195,12 +195,12 @@ def test_answers_that_belong_to_chains_are_named():
     found = particles(names)
     assert found.status == "chains in different modes" and found.chains == ("a", "b", "c")
     assert found.verdict == (
-        "Chains a and c stay in the first answer, chain b stays in the second answer: the sampler does not mix "
+        "Chains a and c stay in the first mode, chain b stays in the second mode: the sampler does not mix "
         "between modes, so the weights do not estimate probabilities."
     )
     found = particles(chains_of(0.5, 0.5, 0))
     assert found.chains == (2,)
-    assert found.verdict.startswith("Chain 2 stays in the first answer: the sampler does not mix")
+    assert found.verdict.startswith("Chain 2 stays in the first mode: the sampler does not mix")
 
 
 def test_a_chain_that_misses_one_of_three_answers_is_named():
@@ -208,26 +208,26 @@ def test_a_chain_that_misses_one_of_three_answers_is_named():
     labels[2, 200:] = chains_of(0.5, seed=2)
     found = particles(labels[:, np.random.default_rng(1).permutation(400)])
     assert found.n_particles == 3 and found.chains == (2,)
-    assert found.verdict.startswith("Chain 2 hardly ever visits the second answer")
+    assert found.verdict.startswith("Chain 2 hardly ever visits the second mode")
 
 
 def test_one_chain_has_several_answers_at_most():
     found = particles(chains_of(0.5))
-    assert found.status == "several answers"
+    assert found.status == "several modes"
     assert "in one chain" in found.verdict and "run at least four" in found.verdict
 
 
 def test_shares_that_differ_are_not_settled():
     found = particles(chains_of(0.3, 0.8, 0.6, length=300))
-    assert found.status == "several answers" and "Run longer chains" in found.verdict
+    assert found.status == "several modes" and "Run longer chains" in found.verdict
 
 
 def test_particles_of_one_mode_are_one_answer():
     found = particles(chains_of(1, 1, noise=0.1), 3)
-    assert found.status == "one answer" and found.n_particles == 3
-    assert found.verdict == "One answer: no valley lies between the 3 particles, which divide one mode."
+    assert found.status == "one mode" and found.n_particles == 3
+    assert found.verdict == "One mode: no valley lies between the 3 particles, which divide it."
     assert particles(chains_of(1, 1, noise=0.1)).n_particles == 1
-    assert "not looked at" in particles(chains_of(0.5, 0.5), 1).verdict
+    assert "not searched for" in particles(chains_of(0.5, 0.5), 1).verdict
 
 
 @pytest.fixture(scope="module")
@@ -249,14 +249,17 @@ def stuck():
 def test_few_effective_draws_cannot_tell_and_say_what_separates_them(stuck, number):
     found = particles(stuck, number)
     assert found.status == "unknown" and found.chains == (3,)
-    assert found.verdict.startswith("Cannot tell one answer from several: ")
-    assert re.search(r"(3\.9\d|4) bits apart", found.verdict) and "chain 3 stays in the second group" in found.verdict
+    assert found.verdict.startswith("Cannot tell one mode from several: ")
+    assert (
+        re.search(r"at a distance of .*(3\.9\d|4) bits, with", found.verdict)
+        and "chain 3 stays in the second group" in found.verdict
+    )
     assert pc.Particles.from_dataset(found.to_dataset()).chains == found.chains
 
 
 def test_more_particles_than_answers_divide_them():
     found = particles(chains_of(0.6, 0.6, noise=0.1), 4)
-    assert found.status == "several answers" and set(found.mode.values) == {0, 1}
+    assert found.status == "several modes" and set(found.mode.values) == {0, 1}
     assert found.verdict.endswith("The 4 particles divide them.")
 
 
@@ -291,9 +294,9 @@ def test_degenerate_draws(name):
 @pytest.mark.parametrize(
     ("argument", "value", "error", "part"),
     [
-        ("n_particles", "two", ValueError, "must be a whole number or 'auto'; got 'two'"),
+        ("n_particles", "two", ValueError, "must be an integer or 'auto'; got 'two'"),
         ("n_particles", 0, ValueError, "must be at least 1; got 0"),
-        ("n_particles", 2.0, TypeError, "must be a whole number; got 2.0"),
+        ("n_particles", 2.0, TypeError, "must be an integer; got 2.0"),
         ("max_particles", 0, ValueError, "must be at least 1; got 0"),
         ("n_starts", 0, ValueError, "must be at least 1; got 0"),
         ("seconds", 0, ValueError, "must be positive; got 0"),
@@ -351,6 +354,6 @@ def test_weights_that_rest_on_few_changes_are_rough():
     at_first = (np.cumsum(changes, axis=1) + np.array([[0], [1]])) % 2
     draws = np.where(at_first[..., np.newaxis], ONE, OTHER)
     found = particles(draws)
-    assert found.status == "several answers" and float(found.weights_ess.max()) < 100
-    assert "effective draws, so that they and their errors are rough" in found.verdict
+    assert found.status == "several modes" and float(found.weights_ess.max()) < 100
+    assert "so they and their errors are rough" in found.verdict
     assert "report them" not in found.verdict and ", rough: " in repr(particles(draws, 1))

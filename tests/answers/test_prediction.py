@@ -53,6 +53,6 @@ def test_bad_arguments(known, new):
     )
     labels = known.labels
     for name, of in (("new", (labels, known)), ("known", (new, labels))):
-        with pytest.raises(TypeError, match=f"`{name}` needs soft assignments"):
+        with pytest.raises(TypeError, match=f"`{name}` needs allocation probabilities"):
             pc.predict_allocation(*of, partition=PARTITION)
     check(lambda x: pc.predict_allocation(new, known, partition=x), [0, 1], ValueError, ["partition", "6", "2"])

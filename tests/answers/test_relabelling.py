@@ -121,7 +121,7 @@ def test_items_of_other_components_have_the_numbers_of_these():
     z = xr.DataArray([[[3, 3, 0, 0, 2], [1, 1, 3, 3, 3]]], dims=("chain", "draw", "obs"))
     mu = xr.DataArray([[[5.0, -1.0, 7.0, 1.0], [-1.0, 1.0, -2.0, 5.0]]], dims=("chain", "draw", "k"))
     tree = xr.DataTree.from_dict({"posterior": xr.Dataset({"z": z, "mu": mu})})
-    with pytest.warns(UserWarning, match="Components without a cluster hold 10% of the items on average"):
+    with pytest.warns(UserWarning, match="Components without a cluster have 10% of the items on average"):
         found = pc.relabel(tree, [0, 0, 1, 1, 1], component_dim="k")
     np.testing.assert_array_equal(found["posterior"]["mu"], [[[1.0, 5.0], [1.0, 5.0]]])
     np.testing.assert_array_equal(found["posterior"]["z"], [[[0, 0, 1, 1, 3], [0, 0, 1, 1, 1]]])
@@ -375,7 +375,7 @@ Z = ("chain", "draw", "obs")
         (bad(posterior=changed(z=(Z, NUMBERS.astype(str)))), TypeError, "'z' must be the numbers of components; got"),
         (bad(posterior=changed(z2=(Z, NUMBERS.astype(int)))), ValueError, "`var_name` must say .*'z', 'z2'"),
         (bad(posterior=changed(c=("component", np.arange(4)))), ValueError, "'c', with components, must have the dim"),
-        (bad(posterior=switched(truth_of(4)).drop_vars("z")), ValueError, "holds no variable of labels"),
+        (bad(posterior=switched(truth_of(4)).drop_vars("z")), ValueError, "has no label variable"),
         (bad(posterior="a.nc"), TypeError, "`idata` must be an InferenceData, DataTree or Dataset; got str. Open"),
         (bad(posterior=xr.DataTree()), ValueError, "`group` must name a group of the data; got 'posterior'"),
     ],
@@ -392,7 +392,7 @@ def test_probabilities_that_do_not_fit_are_refused():
     def relabelled(**arguments):
         return pc.relabel(posterior, TRUTH, **{"component_dim": BOTH, "allocations": soft} | arguments)
 
-    with pytest.raises(TypeError, match="`allocations` needs soft assignments; got draws of labels"):
+    with pytest.raises(TypeError, match="`allocations` needs allocation probabilities; got draws of labels"):
         relabelled(allocations=soft.labels)
     with pytest.raises(ValueError, match="`allocations` must be of the 4 components of 'component'; got .* of 6"):
         relabelled(allocations=soft_of(switched(truth_of(6))))
@@ -402,10 +402,10 @@ def test_probabilities_that_do_not_fit_are_refused():
         relabelled(allocations=soft_of(posterior.isel(draw=slice(None, None, -1))))
     with pytest.raises(ValueError, match="`sample_dims` must be dimensions of the posterior; got \\('step',\\)"):
         relabelled(sample_dims="step")
-    with pytest.raises(ValueError, match="`var_name` must name a variable of whole numbers over"):
+    with pytest.raises(ValueError, match="`var_name` must name a variable of integers over"):
         relabelled(var_name="mu")
     posterior["z2"] = posterior["z"]
-    with pytest.raises(ValueError, match="`var_name` must say which variable holds the labels; candidates: 'z', 'z2'"):
+    with pytest.raises(ValueError, match="`var_name` must name the label variable; candidates: 'z', 'z2'"):
         relabelled()
     assert (relabelled(var_name="z2")["z2"] == TRUTH).all()
 

@@ -43,10 +43,10 @@ def test_every_chain_goes_back_and_forth(draws):
 
 def test_answers_of_the_tutorial(tree, draws):
     found = pc.particles(draws, **QUIET)
-    assert found.status == "several answers" and found.n_particles == 2
+    assert found.status == "several modes" and found.n_particles == 2
     np.testing.assert_allclose(found.weights, [0.6, 0.4], atol=0.03)
     best = pc.consensus_partition(draws, **QUIET)
-    ball = pc.credible_ball(draws, best)  # around one answer, it holds the other
+    ball = pc.credible_ball(draws, best)  # around one mode, it holds the other
     assert pc.partition_loss(best, found.partitions[0]) < 0.4 < 0.8 < pc.partition_loss(best, found.partitions[1])
     assert pc.partition_loss(best, found.partitions[1]) < ball.radius
     comparison = pc.compare_posteriors(draws, pc.as_partition_draws(tree, group="four_species"), **QUIET)

@@ -128,7 +128,7 @@ def test_no_matrix_of_all_pairs():
         ({"p": np.nan}, ValueError, "`p` must be a finite number above 1; got nan"),
         ({"p": "2"}, TypeError, "`p` must be a number; got '2'"),
         ({"n_starts": 0}, ValueError, "`n_starts` must be at least 1; got 0"),
-        ({"n_starts": 2.0}, TypeError, "`n_starts` must be a whole number; got 2.0"),
+        ({"n_starts": 2.0}, TypeError, "`n_starts` must be an integer; got 2.0"),
     ],
 )
 def test_options(options, error, message):

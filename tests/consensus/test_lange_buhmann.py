@@ -99,7 +99,7 @@ def test_weights_are_repeated_draws():
     [
         ({"n_starts": 0}, ValueError, "`n_starts` must be at least 1; got 0"),
         ({"max_iter": 0}, ValueError, "`max_iter` must be at least 1; got 0"),
-        ({"max_iter": 1.5}, TypeError, "`max_iter` must be a whole number; got 1.5"),
+        ({"max_iter": 1.5}, TypeError, "`max_iter` must be an integer; got 1.5"),
         ({"tol": 0}, ValueError, "`tol` must be a finite number above 0; got 0"),
         ({"tol": None}, TypeError, "`tol` must be a number; got None"),
     ],

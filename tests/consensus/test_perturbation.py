@@ -311,10 +311,10 @@ def test_modes_have_clusters_of_their_own_and_are_stored():
     ("option", "value", "error", "part"),
     [
         ("n_clusters", 0, ValueError, "at least 1; got 0"),
-        ("max_clusters", 2.0, TypeError, "a whole number; got 2.0"),
+        ("max_clusters", 2.0, TypeError, "an integer; got 2.0"),
         ("noise", "both", ValueError, "one of 'shared', 'per_draw'; got 'both'"),
         ("n_starts", 0, ValueError, "at least 1; got 0"),
-        ("max_steps", "9", TypeError, "a whole number; got '9'"),
+        ("max_steps", "9", TypeError, "an integer; got '9'"),
     ],
 )
 def test_bad_arguments(option, value, error, part):
@@ -331,7 +331,7 @@ def test_more_clusters_than_the_most(function):
 
 
 def test_bad_numbers_of_modes():
-    with pytest.raises(ValueError, match="`n_modes` must be a whole number or 'auto'; got 'all'"):
+    with pytest.raises(ValueError, match="`n_modes` must be an integer or 'auto'; got 'all'"):
         pc.consensus.fit_modes([[0, 1], [0, 0]], "all")
     with pytest.raises(ValueError, match="`n_modes` must be at least 1; got 0"):
         pc.consensus.fit_modes([[0, 1], [0, 0]], 0)

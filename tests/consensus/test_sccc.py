@@ -83,7 +83,7 @@ def test_weights_and_many_draws_try_similarities(draws):
     [
         ({"gap": 3}, ValueError, "`gap` must lie between 0 and the number of draws, 2; got 3"),
         ({"gap": -1}, ValueError, "`gap` must lie between 0"),
-        ({"gap": 1.5}, TypeError, "`gap` must be a whole number; got 1.5"),
+        ({"gap": 1.5}, TypeError, "`gap` must be an integer; got 1.5"),
         ({"threshold": 1}, ValueError, "`threshold` must be at least 0 and below 1; got 1"),
         ({"threshold": "auto"}, TypeError, "`threshold` must be a number; got 'auto'"),
         ({"gap": 1, "threshold": 0.5}, ValueError, "`gap` or `threshold` must be None"),

@@ -89,7 +89,7 @@ def test_statistics_tell_how_far(rng):
     near = pc.diagnostics.near_independence(noisy_draws(rng, 200, 30, 3, 0.4))
     far = pc.diagnostics.near_independence(np.repeat(rng.integers(3, size=(200, 3)), 10, axis=1))
     assert near.p_value > 0.05 and far.p_value == 0.001
-    assert near.verdict.startswith("No sign") and "move together" in far.verdict
+    assert near.verdict.startswith("No evidence") and "move jointly" in far.verdict
     for found, apart in ((near, False), (far, True)):
         posterior, product = found.resampled.sel(compared_with=["posterior", "product of marginals"]).values
         assert abs(posterior.mean()) < 0.1 * posterior.std() + 0.002
@@ -157,9 +157,9 @@ def test_result_is_shown_and_stored(rng, tmp_path):
     ("arguments", "error", "message"),
     [
         ({"max_draws": 19}, ValueError, "`max_draws` must be at least 20; got 19"),
-        ({"max_draws": 50.0}, TypeError, "`max_draws` must be a whole number; got 50.0"),
+        ({"max_draws": 50.0}, TypeError, "`max_draws` must be an integer; got 50.0"),
         ({"n_permutations": 0}, ValueError, "`n_permutations` must be at least 1; got 0"),
-        ({"random_seed": "a"}, TypeError, "`random_seed` must be a whole number from 0"),
+        ({"random_seed": "a"}, TypeError, "`random_seed` must be an integer from 0"),
     ],
 )
 def test_bad_arguments(rng, arguments, error, message):

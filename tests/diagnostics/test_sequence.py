@@ -151,8 +151,8 @@ def test_stored_beside_the_posterior(posterior, tmp_path):
     ("lag", "error", "message"),
     [
         (0, ValueError, "`lag` must be at least 1; got 0"),
-        (True, TypeError, "`lag` must be a whole number; got True"),
-        (1.0, TypeError, "`lag` must be a whole number; got 1.0"),
+        (True, TypeError, "`lag` must be an integer; got True"),
+        (1.0, TypeError, "`lag` must be an integer; got 1.0"),
     ],
 )
 def test_bad_lag(lag, error, message):

@@ -215,7 +215,7 @@ NAN = np.array([[[0.5, np.nan]]])
     ("data", "error", "parts"),
     [
         (NAN, ValueError, ["`data`", "NaN"]),
-        (np.array([[[0.5, 2.0]]]), ValueError, ["`log`", "not normalised"]),
+        (np.array([[[0.5, 2.0]]]), ValueError, ["`log`", "not normalized"]),
         (np.array([[[-np.inf, -np.inf]]]), ValueError, ["component", "-inf"]),
         (np.ones((2, 3, 4), int), TypeError, ["floats", "int"]),
         (np.ones((2, 3)), ValueError, ["draws x items x components", "(2, 3)"]),

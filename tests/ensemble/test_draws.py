@@ -186,7 +186,7 @@ def test_var_name_takes_one_of_several(z, draws_name):
 
 def test_the_only_candidate_is_taken(z):
     dataset = z.to_dataset().assign(k=z.rename(obs="component") // 2, n=z.max("obs"), eta=z / 7)
-    with pytest.raises(ValueError, match=r"`var_name` must say which variable .*; candidates: 'z', 'k'"):
+    with pytest.raises(ValueError, match=r"`var_name` must name the .*; candidates: 'z', 'k'"):
         pc.as_partition_draws(dataset)
     assert_is(pc.as_partition_draws(dataset, item_dim="obs"), z)
     assert_is(pc.as_partition_draws(dataset.assign(z=z.astype(float)), "z"), z)

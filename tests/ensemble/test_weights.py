@@ -242,7 +242,7 @@ def test_a_draw_with_nearly_all_the_weight_is_not_certainty(rng, share, tmp_path
     draws = one_heavy(rng, share)
     summary = pc.summarize(draws, random_seed=1, progressbar=False)
     assert summary.diagnosis.status == "unknown" and summary.ball.radius == 0
-    assert "The weights leave too few draws" in summary.diagnosis.verdict
+    assert "The weights leave too few effective draws" in summary.diagnosis.verdict
     assert "Sample from the posterior itself" in summary.diagnosis.verdict
     assert summary.diagnosis.least_ess < 2 and summary.diagnosis.partition_ess < 2
     assert summary.diagnosis.effective_draws == draws.samples.effective_draws < 1.01
@@ -253,7 +253,7 @@ def test_a_draw_with_nearly_all_the_weight_is_not_certainty(rng, share, tmp_path
     )
     assert f"worth {draws.samples.effective_draws:.4g} of equal weight" in repr(summary.ball)
     report = summary.to_html(tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "The weights leave too few draws" in report
+    assert "The weights leave too few effective draws" in report
     losses = np.array([reference.vi(summary.consensus.labels, z) for z in draws.labels])
     others = np.delete(losses, draws.weights.argmax()).mean()
     assert summary.consensus.mcse == pytest.approx(others, rel=0.1)  # without that draw the mean would be theirs

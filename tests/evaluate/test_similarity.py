@@ -207,7 +207,7 @@ DRAWS = [[0, 0, 1], [0, 1, 1]]
         ({"items": "a"}, KeyError, "`items` must be positions below 3, or 3 booleans; got 'a'"),
         ({"nearest": 0}, ValueError, "`nearest` must be at least 1; got 0"),
         ({"nearest": 3}, ValueError, "`nearest` must be at most the number of other items, 2; got 3"),
-        ({"nearest": 1.5}, TypeError, "`nearest` must be a whole number; got 1.5"),
+        ({"nearest": 1.5}, TypeError, "`nearest` must be an integer; got 1.5"),
         ({"above": 1}, ValueError, "`above` must be a similarity from 0 and below 1; got 1"),
         ({"above": -0.1}, ValueError, "`above` must be a similarity from 0 and below 1; got -0.1"),
         ({"above": float("nan")}, ValueError, "`above` must be a similarity"),

@@ -63,7 +63,7 @@ def test_what_is_wrong_in_a_table_is_said(change, message):
 
 
 def test_what_cannot_be_asked_is_said():
-    with pytest.raises(ValueError, match="at least one statement; got none"):
+    with pytest.raises(ValueError, match="at least one constraint; got none"):
         pc.as_constraints(TABLE[:0])
     with pytest.raises(ValueError, match="must name items that exist, 0 to 2; got 7"):
         pc.as_constraints({"expert": [0], "i": [0], "j": [7], "kind": ["must"]}, 3)
@@ -85,7 +85,7 @@ def test_contradictions_are_counted():
     rows = [("Ann", 0, 1, "must"), ("Ann", 1, 0, "cannot"), ("Ann", 0, 2, "must"), ("Bo", 0, 1, "cannot")]
     said = pc.as_constraints(pd.DataFrame(rows, columns=TABLE.columns))
     assert said.counts()["contradictory"].values.tolist() == [1, 0]
-    assert "1 pair on which an expert says both" in repr(said)
+    assert "1 pair , by constraints of one expert" in repr(said)
 
 
 def test_a_partition_answers_as_it_is():
@@ -163,7 +163,7 @@ def test_a_table_without_a_column_is_not_taken_for_partitions(lost, kind):
 
 @pytest.mark.parametrize("wrong", ["abc", True, 2.5])
 def test_items_that_are_none_are_refused_by_name(wrong):
-    with pytest.raises(TypeError, match="`items` must be a whole number, names, or a table"):
+    with pytest.raises(TypeError, match="`items` must be an integer, names, or a table"):
         pc.as_constraints(TABLE, wrong)
 
 

@@ -88,7 +88,7 @@ def test_matrices_of_the_chains_have_one_order_and_one_scale():
         np.testing.assert_allclose(np.sort(shown, axis=None), np.sort(matrix, axis=None))
         assert order is None or np.array_equal(order, marks)
         order = marks
-    title = f"largest gap {gap.size:.2f}: obs {gap.items[0]} and {gap.items[1]}"
+    title = f"largest difference {gap.size:.2f}: obs {gap.items[0]} and {gap.items[1]}"
     assert axes[0].figure.get_suptitle().startswith(title)
 
 
@@ -203,7 +203,7 @@ def test_labels_below_the_histograms_do_not_touch(rng):
         (
             lambda: pc.plot_draws_map(draws_of(1, 5, 4), n_draws=1),
             ValueError,
-            "`n_draws` must be a whole number from 2; got 1",
+            "`n_draws` must be an integer from 2; got 1",
         ),
         (
             lambda: pc.plot_draws_map(draws_of(1, 5, 4), ball=3),

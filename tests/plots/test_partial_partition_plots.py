@@ -36,7 +36,7 @@ def test_curve_and_what_was_asked_for(partial):
     corners = filled.vertices
     area = abs(np.sum(corners[:-1, 0] * corners[1:, 1] - corners[1:, 0] * corners[:-1, 1])) / 2
     assert area / 8 == pytest.approx(partial.area)
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["asked for, 0.9", "5 items, 1"]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["requested, 0.9", "5 items, 1"]
     with pytest.raises(TypeError, match="`partial` must be what partial_partition\\(\\) returns; got list"):
         pc.plot_partial_partition([0, 1])
 
@@ -54,7 +54,7 @@ def test_open_items_are_pale_among_the_data(partial):
     for i, k in enumerate(SURE):
         assert shown[i] == ((COLOURS[k].lower(), 0.8) if k >= 0 else (OPEN.lower(), 0.5))
     texts = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert texts == ["0 (n = 2)", "1 (n = 3)", "open (n = 3)"]
+    assert texts == ["0 (n = 2)", "1 (n = 3)", "unassigned (n = 3)"]
     single = pc.plot_data(values[:, 0], partial)
     faces = [to_hex(patch.get_facecolor()[:3]) for patch in single.patches]
     assert faces == [COLOURS[0].lower(), COLOURS[1].lower(), OPEN.lower()]

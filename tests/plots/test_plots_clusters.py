@@ -117,7 +117,7 @@ def test_cells_are_standardised_means_and_spreads():
     assert shown.mask[:, 3].all()
     assert [tick.get_text() for tick in ax.get_xticklabels()] == list("abcd")
     assert [tick.get_text() for tick in ax.get_yticklabels()] == [f"{k} (n = 4)" for k in range(3)]
-    assert ax.images[0].colorbar.ax.get_ylabel() == "standardised mean"
+    assert ax.images[0].colorbar.ax.get_ylabel() == "standardized mean"
 
 
 def test_data_are_aligned_with_the_partition_by_the_names_of_the_items():

@@ -219,7 +219,7 @@ def test_names_that_the_user_gave_stay():
 def test_the_map_explains_hollow_points_and_axes_that_show_little():
     ax = pc.plot_draws_map(DRAWS, ball=pc.credible_ball(DRAWS, LABELS, prob=0.5))
     assert "outside of the 50% ball" in [text.get_text() for text in ax.get_legend().get_texts()]
-    assert "Draws that are near on it can be far apart." in ax.get_title(loc="left")
+    assert "Draws that are close on it can be at a large distance." in ax.get_title(loc="left")
     assert "of the variation" in ax.get_xlabel()
     few = pc.plot_draws_map([[0, 0, 0, 0], [0, 0, 1, 1], [0, 1, 0, 1]])
     assert not few.get_title(loc="left")

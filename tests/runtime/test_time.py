@@ -41,13 +41,13 @@ def test_no_time_leaves_out_what_can_be_and_says_so(tmp_path):
     said = " ".join(summary.left_out())
     for part in (
         "The search was ended by the time limit",
-        "No certificate was computed, as no time was left.",
-        "Further answers were not looked for, as no time was left.",
+        "No certificate was computed, because no time was left.",
+        "No search for further modes was made, because no time was left.",
         f"pairs of {summary.diagnosis.n_compared} items",
     ):
         assert (part in said and part in str(summary).replace("\n", " ")) or part in said
     assert all(sentence in summary.methods_text() for sentence in summary.left_out())
-    assert "Further answers were not looked for" in summary.to_html(tmp_path / "report.html").read_text()
+    assert "No search for further modes was made" in summary.to_html(tmp_path / "report.html").read_text()
     again = pc.Summary.from_dataset(summary.to_dataset(), summary.draws)
     assert again.cut == summary.cut and again.answers is None and again.findings() == summary.findings()
     assert json.loads(json.dumps(as_json(summary)))["answers"] is None
@@ -62,8 +62,8 @@ def test_time_enough_changes_nothing():
 def test_answers_are_left_out_if_that_is_asked():
     summary = pc.summarize(two_modes(), answers=False, **QUIET)
     assert summary.answers is None and summary.cut == () and "answers" not in summary.seconds
-    assert summary.left_out() == ["Further answers were not looked for, as was asked."]
-    assert "not looked for" in str(summary)
+    assert summary.left_out() == ["No search for further modes was made, as requested."]
+    assert "not searched for" in str(summary)
     assert pc.Summary.from_dataset(summary.to_dataset(), summary.draws).answers is None
 
 
@@ -105,7 +105,7 @@ def test_where_no_valley_lies_no_further_answer_is_looked_for(monkeypatch):
     monkeypatch.delattr(ParticleSearch, "one_more")
     summary = pc.summarize(noisy(), **QUIET)
     np.testing.assert_array_equal(summary.answers.partitions[0], summary.consensus.labels)
-    assert summary.answers.n_particles == 1 and summary.answers.status == "one answer"
+    assert summary.answers.n_particles == 1 and summary.answers.status == "one mode"
 
 
 @pytest.mark.parametrize("n_items", [200, 3000])

@@ -205,7 +205,7 @@ def test_an_interrupt_of_the_bound_leaves_the_partition(monkeypatch):
     whole = find(draws, "binder")
     assert whole.info.stopped == "" and whole.lower_bound is not None
     monkeypatch.setattr(partition, "quick_bound", interrupted)
-    with pytest.warns(UserWarning, match="The lower bound was interrupted"):
+    with pytest.warns(UserWarning, match="The computation of the lower bound was interrupted"):
         result = find(draws, "binder")
     np.testing.assert_array_equal(result.labels, whole.labels)
     assert result.lower_bound is None

@@ -64,7 +64,10 @@ def test_perturbations_find_what_no_start_reached_and_say_so():
     draws = splits(0)
     few, many = (find(draws, "id", n_perturbations=number) for number in (0, 120))
     assert many.expected_loss < few.expected_loss and many.info.n_perturbations == 120
-    assert many.info.kinds[-1] == "perturbation" and "120 perturbations of the best did" in many.info.agreement()
+    assert (
+        many.info.kinds[-1] == "perturbation"
+        and "120 perturbations of the best partitions did" in many.info.agreement()
+    )
     assert few.info.n_perturbations == 0 and "perturbation" not in few.info.agreement()
 
 
@@ -84,9 +87,14 @@ def test_there_are_perturbations_where_starts_differ_and_they_take_little():
             ["allocation", "tree"],
             1,
             8,
-            "1 of 2 searches (from starts of 2 kinds) reached this loss; 8 perturbations found none lower",
+            "1 of 2 searches (from starts of 2 kinds) reached this loss; 8 perturbations found no smaller loss",
         ),
-        (["allocation", "perturbation"], 1, 8, "none of 1 search reached this loss; 8 perturbations of the best did"),
+        (
+            ["allocation", "perturbation"],
+            1,
+            8,
+            "none of 1 search reached this loss; 8 perturbations of the best partitions did",
+        ),
     ],
 )
 def test_agreement_tells_the_kinds_of_start(kinds, at_best, n_perturbations, words):

@@ -140,8 +140,8 @@ def test_two_processes_cannot_write_one_store(tmp_path):
     pytest.importorskip("zarr")
     kept = pc.PartitionAccumulator(tmp_path / "draws")
     done = subprocess.run([sys.executable, "-c", OTHER, str(tmp_path / "draws")], capture_output=True, text=True)
-    assert "is open elsewhere, and one process at a time can write" in done.stdout, done.stderr
-    with pytest.raises(BlockingIOError, match="is open elsewhere"):
+    assert "is in use by another process, and only one process at a time can write" in done.stdout, done.stderr
+    with pytest.raises(BlockingIOError, match="is in use by another process"):
         pc.PartitionAccumulator(tmp_path / "draws")
     kept.close()
     pc.PartitionAccumulator(tmp_path / "draws").close()
@@ -273,8 +273,8 @@ def test_a_directory_of_something_else_is_left_alone(tmp_path):
         ([0, -1], 0, ValueError, "`labels` must not be negative"),
         ([0, np.nan], 0, ValueError, "`labels` must not be missing"),
         ([0, 1, 2], 0, ValueError, "`labels` must label all 2 items; got 3 labels"),
-        ([0, 1], -1, ValueError, "`chain` must be a whole number from 0; got -1"),
-        ([0, 1], "a", ValueError, "`chain` must be a whole number from 0; got 'a'"),
+        ([0, 1], -1, ValueError, "`chain` must be an integer from 0; got -1"),
+        ([0, 1], "a", ValueError, "`chain` must be an integer from 0; got 'a'"),
         (pc.posterior_similarity_matrix([[0, 1]]), 0, TypeError, "must be an array in the order of the items"),
     ],
 )

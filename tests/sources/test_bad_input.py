@@ -28,7 +28,7 @@ class MultiTrace:
 
 MISSING = (ValueError, ["must not be missing; got", "NaN", "Drop those items or draws"])
 NEGATIVE = (ValueError, ["must not be negative; got -1", "drop those items or draws"])
-PROBABILITY = (ValueError, ["must be whole numbers; got 0.25", "allocation probabilities, which are not labels"])
+PROBABILITY = (ValueError, ["must be integers; got 0.25", "allocation probabilities, which are not labels"])
 FEW = (ValueError, ["must hold at least one draw of one item; got"])
 OTHER_TYPE = (
     TypeError,
@@ -46,15 +46,15 @@ BAD = {
     "negative floats": (GOOD - 1.0, *NEGATIVE),
     "negative in a Dataset": (dataset(GOOD - 1), *NEGATIVE),
     "negative floats in a Dataset": (dataset(GOOD - 1.0), *NEGATIVE),
-    "not whole": (GOOD + 0.5, ValueError, ["must be whole numbers; got 0.5"]),
-    "infinite": (np.where(GOOD == 2, np.inf, GOOD), ValueError, ["must be finite whole numbers", "got inf"]),
+    "not whole": (GOOD + 0.5, ValueError, ["must be integers; got 0.5"]),
+    "infinite": (np.where(GOOD == 2, np.inf, GOOD), ValueError, ["must be finite integers", "got inf"]),
     "probability": (GOOD / 4, *PROBABILITY),
     "probability in a DataArray": (array(GOOD[np.newaxis] / 4, ("chain", "draw", "obs")), *PROBABILITY),
     "probability in a Dataset": (
         dataset(GOOD / 4),
         ValueError,
         [
-            "`data` holds no variable of labels",
+            "`data` has no label variable",
             "z ('chain', 'draw', 'obs') float64",
             "allocation_probabilities(model, idata)",
         ],
@@ -63,7 +63,7 @@ BAD = {
     "no item": (
         array(GOOD, ("chain", "draw")),
         ValueError,
-        ["`data` must have one dimension of items beside ('chain', 'draw'); 'z' has ()"],
+        ["`data` must have one dimension of items in addition to ('chain', 'draw'); 'z' has ()"],
     ),
     "components": (
         array(GOOD[np.newaxis, np.newaxis], ("chain", "draw", "obs", "component")),
@@ -75,13 +75,17 @@ BAD = {
     "draws of different items": ([[0, 1], [0, 1, 2]], ValueError, ["`data` must give every draw the same items"]),
     "chains of different items": ([[[0, 1]], [[0, 1, 2]]], ValueError, ["`data` must give every draw the same items"]),
     "chains of other items": (other_items(), *MISSING),
-    "labelled rows": ([array(GOOD[0], ("obs",))] * 2, TypeError, ["`data` must be plain rows", "xarray.concat"]),
+    "labelled rows": (
+        [array(GOOD[0], ("obs",))] * 2,
+        TypeError,
+        ["`data`, a list, must have plain rows", "xarray.concat"],
+    ),
     "no draws": (GOOD[:0], *FEW),
     "no items": (GOOD[:, :0], *FEW),
     "no chains": (GOOD[np.newaxis][:0], *FEW),
     "an empty list": ([], ValueError, ["`data` must be an array of draws x items", "got shape (0,)"]),
     "an empty frame": (pd.DataFrame(), *FEW),
-    "an empty Dataset": (xr.Dataset(), ValueError, ["`data` holds no variable of labels", "present: none"]),
+    "an empty Dataset": (xr.Dataset(), ValueError, ["`data` has no label variable", "present: none"]),
     "an empty posterior": (xr.DataTree.from_dict({"posterior": xr.Dataset()}), ValueError, ["present: none"]),
     "an empty tree": (xr.DataTree(), ValueError, ["`group` must name a group", "got 'posterior', present: none"]),
     "no posterior": (

@@ -157,10 +157,10 @@ def test_results_must_be_storable(tree, best, result):
 def test_results_must_be_there_and_agree(tree, z, best):
     with pytest.raises(ValueError, match="`results` must hold at least one result; got none"):
         pc.attach(tree)
-    with pytest.raises(ValueError, match=r"`results` must agree .*; attach them as separate groups"):
+    with pytest.raises(ValueError, match=r"`results` store different values .*; attach them as separate groups"):
         pc.attach(tree, best, pc.consensus_partition(z, n_clusters=4, random_seed=1, n_starts=1))
     fewer = pc.item_uncertainty(z[..., :3], [0, 0, 1])
-    with pytest.raises(ValueError, match="`results` must agree"):
+    with pytest.raises(ValueError, match="`results` store different values"):
         pc.attach(tree, best, fewer)
 
 

@@ -153,7 +153,7 @@ def test_a_summary_of_very_many_items_says_what_it_leaves_out(monkeypatch, tmp_p
     assert len(summary.left_out()) == 5
     for text in (str(summary), " ".join(summary.findings()), summary.methods_text()):
         words = " ".join(text.split())
-        assert "pairs of 30 items" in words and "Further answers were looked for on 30" in words
+        assert "pairs of 30 items" in words and "Further modes were searched for on 30" in words
     page = summary.to_html(tmp_path / "report.html").read_text()
     assert "The first" in page and "certify" not in page
     assert sum("of 70, at random" in ax.get_xlabel() for ax in summary.plot().ravel()) == 3
@@ -201,7 +201,7 @@ def test_particles_of_very_many_items_are_those_of_a_sample_extended(monkeypatch
     monkeypatch.setattr(sizes, "ITEMS_OF_ALL_PAIRS", 40)
     monkeypatch.setattr("posterior_consensus.answers.particles._LONG", Effort(most_labels=1000))
     found = pc.particles(draws, random_seed=1, progressbar=False)
-    assert found.n_searched == 40 and "looked for on 40 of 90" in str(found)
+    assert found.n_searched == 40 and "searched on 40 of 90" in str(found)
     np.testing.assert_array_equal(found.partitions, whole.partitions)
     assert found.distance == whole.distance and found.verdict == whole.verdict
     away = elsewhere(draws)

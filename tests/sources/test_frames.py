@@ -60,7 +60,10 @@ BAD = {
         ["row for each 'item' of each draw", ".pivot(index=['draw'], columns='item', values='z')"],
     ),
     "draws twice": (lambda z: z.droplevel("chain"), ["'draw' of the DataFrame repeats 5", "add a column 'chain'"]),
-    "chain and draw twice": (lambda z: z.reset_index().set_index("draw", drop=False), ["say chain and draw once"]),
+    "chain and draw twice": (
+        lambda z: z.reset_index().set_index("draw", drop=False),
+        ["give chain and draw only once"],
+    ),
     "no chain": (lambda z: z.reset_index().replace({"chain": {2: np.nan}}), ["every draw its chain", "'chain'"]),
     "a counter in each chain": (
         lambda z: z.reset_index("draw").rename(columns={"draw": "sweep"}),

@@ -82,13 +82,13 @@ PARTITIONS = {
 @pytest.mark.parametrize("name", DRAWS_FIRST)
 def test_draws_come_before_a_partition(name, kind):
     partition, error = PARTITIONS[kind]
-    check(lambda one: DRAWS_FIRST[name](one, pc.as_partition_draws(GOOD)), partition, error, ["the draws come first"])
+    check(lambda one: DRAWS_FIRST[name](one, pc.as_partition_draws(GOOD)), partition, error, ["pass the draws first"])
 
 
 @pytest.mark.parametrize(
     ("function", "part"),
     [
-        (lambda: pc.compare_partitions({"a": CENTER, "b": CENTER}, GOOD), "the draws come first"),
+        (lambda: pc.compare_partitions({"a": CENTER, "b": CENTER}, GOOD), "pass the draws first"),
         (lambda: pc.expected_loss([CENTER, CENTER], pc.as_partition_draws(GOOD)), "one partition second"),
         (lambda: pc.partition_loss(GOOD, CENTER), "one partition second"),
         (lambda: pc.plot_data(BEST, np.eye(4)), "one partition second"),
@@ -129,8 +129,8 @@ AT = {
 WRONG = {
     "negative": (-3, "negative; got -3 at "),
     "missing": (np.nan, "missing; got 1 NaN at "),
-    "not whole": (1.5, "whole numbers; got 1.5 at "),
-    "infinite": (np.inf, "whole numbers below 2**53; got inf at "),
+    "not whole": (1.5, "integers; got 1.5 at "),
+    "infinite": (np.inf, "integers below 2**53; got inf at "),
     "None": (None, "missing; got 1 NaN at "),
     "text": ("x", "got int, str, such as 'x' at "),
 }
@@ -254,7 +254,12 @@ def test_an_accumulator_is_read_from_its_path(tmp_path):
     pytest.importorskip("zarr")
     with pc.PartitionAccumulator(tmp_path / "kept", batch_size=3, items=NAMES, item_dim="county") as kept:
         kept.add(GOOD)
-        check(pc.as_partition_draws, tmp_path / "kept", BlockingIOError, ["is open elsewhere", "close the accumulator"])
+        check(
+            pc.as_partition_draws,
+            tmp_path / "kept",
+            BlockingIOError,
+            ["is in use by another process", "close the accumulator"],
+        )
     for path in (tmp_path / "kept", str(tmp_path / "kept")):
         draws = pc.as_partition_draws(path)
         np.testing.assert_array_equal(draws.labels, pc.as_partition_draws(GOOD).labels)
@@ -329,7 +334,7 @@ PLAIN = pc.as_partition_draws(GOOD)
         (lambda: pc.as_partition_draws(GOOD, item_dim=3), TypeError, "`item_dim` must be a name; got 3"),
         (lambda: pc.summarize(PLAIN, "z"), ValueError, "`var_name` and `item_dim` must be None for PartitionDraws"),
         (lambda: PLAIN.isel(draw="a"), TypeError, "`draw` must lie among 0 to 3; got 'a'"),
-        (lambda: BEST.with_names(first="a"), TypeError, "`first` must be a whole number; got 'a'"),
+        (lambda: BEST.with_names(first="a"), TypeError, "`first` must be an integer; got 'a'"),
         (lambda: pc.posterior_similarity_matrix(GOOD, items=[True]), IndexError, "positions below 4, or 4 booleans"),
         (
             lambda: pc.experts.normalised_cut(pc.as_constraints(GOOD[np.newaxis]), n_clusters=9),

@@ -360,7 +360,7 @@ def zero_inflated(pm, rng):
 def test_inflated_and_hurdle_only_when_named(pm, rng):
     model, idata, inflated = zero_inflated(pm, rng)
     with pytest.raises(
-        ValueError, match=r"'counts', 'amount' only tells zeros from the rest.*where `var_name` names it"
+        ValueError, match=r"'counts', 'amount' only separates zeros from the rest; name it by `var_name`"
     ):
         pc.allocation_probabilities(model, idata)
     soft = pc.allocation_probabilities(model, idata, var_name="counts")

@@ -41,7 +41,7 @@ def test_two_mixtures(pm, rng):  # noqa: F811
         pm.NormalMixture("second", w=[0.5, 0.5], mu=mu, sigma=1.0, observed=np.zeros(4))
     idata = posterior(mu=normals(rng, 2))
     with pytest.raises(
-        ValueError, match=r"`var_name` must say which mixture; .* 'first', 'second', whose .* independent"
+        ValueError, match=r"`var_name` must name the mixture; .* 'first', 'second', whose .* independent"
     ):
         pc.allocation_probabilities(model, idata)
     with pytest.raises(ValueError, match="`var_name` must name a mixture of the model; got 'mu', present: 'first'"):
@@ -93,8 +93,8 @@ def test_posterior_that_does_not_fit(normal_mixture):  # noqa: F811
         ({"observed": {"y": ["a"]}}, TypeError, "`observed` must be an array of numbers; got list of <U1"),
         ({"observed": {"y": [np.nan]}}, ValueError, "`observed` must be finite; got NaN"),
         ({"group": 3}, ValueError, "`group` must name a group of the data; got 3"),
-        ({"random_seed": "a"}, TypeError, "`random_seed` must be a whole number from 0, .*; got 'a'"),
-        ({"random_seed": -1}, ValueError, "`random_seed` must be a whole number from 0, .*; got -1"),
+        ({"random_seed": "a"}, TypeError, "`random_seed` must be an integer from 0, .*; got 'a'"),
+        ({"random_seed": -1}, ValueError, "`random_seed` must be an integer from 0, .*; got -1"),
     ],
 )
 def test_mistyped_arguments(normal_mixture, arguments, error, message):  # noqa: F811
@@ -116,7 +116,7 @@ def test_new_counts_are_whole(pm, rng):  # noqa: F811
         rate = pm.Exponential("rate", 1.0, shape=2)
         pm.Mixture("y", w=[0.5, 0.5], comp_dists=pm.Poisson.dist(rate, shape=2), observed=np.arange(N))
     idata = posterior(rate=np.exp(normals(rng, 2)))
-    with pytest.raises(ValueError, match="`observed` must be whole numbers, as 'y' is discrete; got 0.5"):
+    with pytest.raises(ValueError, match="`observed` must be integers, as 'y' is discrete; got 0.5"):
         pc.allocation_probabilities(model, idata, observed={"y": [1.0, 0.5]})
     assert pc.allocation_probabilities(model, idata, observed={"y": [1.0, 2.0]}).n_items == 2
 

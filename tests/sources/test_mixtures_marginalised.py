@@ -1,4 +1,4 @@
-"""Labels that pymc-extras has marginalised, shared by several observed variables."""
+"""Labels that pymc-extras has marginalized, shared by several observed variables."""
 
 import warnings
 
@@ -52,7 +52,7 @@ def test_label_shared_by_two_variables(pm, rng, named, monkeypatch):
     assert_array_equal(soft.samples.draw, [10, 20, 30] * 2)
     with pytest.raises(ValueError, match="`idata` must hold draws of 'rate'"):
         pc.allocation_probabilities(marginal, idata.drop_vars("rate"))
-    with pytest.raises(ValueError, match="`observed` must be None for labels that pymc-extras has marginalised"):
+    with pytest.raises(ValueError, match="`observed` must be None for labels that pymc-extras has marginalized"):
         pc.allocation_probabilities(marginal, idata, observed={"y": y})
     monkeypatch.setenv("POSTERIOR_CONSENSUS_MEMORY", "100")
     with pytest.raises(MemoryError, match="probabilities .* would take .* the budget is 100 B"):
@@ -79,7 +79,7 @@ def test_several_labels(pm, rng):
     marginal = marginalised(model, "a", "b")
     values = normals(rng, 2)
     idata = posterior(mu=values)
-    with pytest.raises(ValueError, match="`var_name` must say which marginalised label; the model has 'a', 'b'"):
+    with pytest.raises(ValueError, match="`var_name` must name the marginalized label; the model has 'a', 'b'"):
         pc.allocation_probabilities(marginal, idata)
     soft = pc.allocation_probabilities(marginal, idata, var_name="b")
     log_density = stats.norm.logpdf(np.array([[0.3], [0.9], [2.0]]), 2 * over_items(values), 1.0)

@@ -117,7 +117,9 @@ def test_one_variable_of_many(tmp_path):
         draws.samples.chain
     ) == {1}
     assert pc.summarize(tmp_path / "z.csv", "z", random_seed=1, progressbar=False).draws.n_items == 4
-    check(pc.as_partition_draws, tmp_path / "z.csv", ValueError, ["`var_name` must say which columns", "'mu', 'z'"])
+    check(
+        pc.as_partition_draws, tmp_path / "z.csv", ValueError, ["`var_name` must name the label columns", "'mu', 'z'"]
+    )
     check(
         lambda path: pc.as_partition_draws(path, "y"), tmp_path / "z.csv", ValueError, ["got 'y', present: 'mu', 'z'"]
     )
@@ -165,10 +167,13 @@ BAD = {
     "names alone": (table("z.csv", "a,b,c", []), ["at least one draw"]),
     "rows of other lengths": (table("z.csv", None, ["1,2", "1,2,3"]), ["cannot be read as one", "line 2"]),
     "a missing label": (table("z.csv", None, ["1,1", "1,NA"]), ["must not be missing; got 1", "NaN"]),
-    "probabilities": (table("z.csv", None, ["0.5,0.5", "0.1,0.9"]), ["must be whole numbers", "not labels"]),
-    "numbers of items": (table("z.csv", "0,1,2,3"), ["must tell names from labels", "0 to 3", '"item1"']),
-    "numbers of items from 1": (table("z.csv", "1,2,3,4"), ["must tell names from labels", "1 to 4"]),
-    "words without names": (table("z.csv", None, ["a,b,a", "b,b,a"]), ["must tell names from labels", "'a' to 'a.1'"]),
+    "probabilities": (table("z.csv", None, ["0.5,0.5", "0.1,0.9"]), ["must be integers", "not labels"]),
+    "numbers of items": (table("z.csv", "0,1,2,3"), ["cannot tell names from labels", "0 to 3", '"item1"']),
+    "numbers of items from 1": (table("z.csv", "1,2,3,4"), ["cannot tell names from labels", "1 to 4"]),
+    "words without names": (
+        table("z.csv", None, ["a,b,a", "b,b,a"]),
+        ["cannot tell names from labels", "'a' to 'a.1'"],
+    ),
     "rows counted": (
         table("z.csv", "X,a,b", [f"{k},1,2" for k in range(1, 9)]),
         ["'X' of", "counts the rows", "'draw'"],
@@ -183,7 +188,7 @@ BAD = {
     ),
     "a name and numbers that may be names": (
         table("z.csv", None, ["name,5,7,9", "d1,1,1,1", "d2,1,1,2"]),
-        ["must tell names from labels", "5 to 9"],
+        ["cannot tell names from labels", "5 to 9"],
     ),
     "a long table": (
         table("z.csv", "draw,item,z", [f"{k // 3},{'abc'[k % 3]},{k % 2}" for k in range(24)]),

@@ -410,11 +410,11 @@ def test_two_processes_cannot_write_one_store(tmp_path):
     store = tmp_path / "store"
     store.mkdir()
     lock = stores.locked(store)
-    with pytest.raises(BlockingIOError, match="is open elsewhere, and one process at a time can write"):
+    with pytest.raises(BlockingIOError, match="is in use by another process, and only one process at a time can write"):
         pc.as_partition_draws(LABELS, store=store)
     lock.release()
     pc.as_partition_draws(LABELS, store=store)
-    with pytest.raises(ValueError, match="holds draws already. Give its path as `data`"):
+    with pytest.raises(ValueError, match="already has draws. Pass its path as `data`"):
         pc.as_partition_draws(LABELS, store=store)
 
 

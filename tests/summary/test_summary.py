@@ -33,32 +33,32 @@ def summary(posterior_tree):
 
 def test_soft_assignments_are_preferred_to_labels_drawn_from_them(posterior_tree, summary):
     assert isinstance(summary.draws.soft, pc.AllocationProbabilities)
-    assert summary.source == "soft assignments `lp_z`; the labels `z` are drawn from them"
+    assert summary.source == "allocation probabilities `lp_z`; the labels `z` are sampled from them"
     labels = pc.summarize(posterior_tree, "z", random_seed=1)
     assert labels.source == "labels `z`" and labels.draws.soft is None
     named = pc.summarize(posterior_tree, "lp_z", random_seed=1)
-    assert named.source == "soft assignments `lp_z`"
+    assert named.source == "allocation probabilities `lp_z`"
     assert pc.summarize(without(posterior_tree, "lp_z"), random_seed=1).source == "labels `z`"
 
 
 def test_labels_from_one_are_drawn_from_the_probabilities_too(posterior_tree):
     changed = posterior_tree.copy()
     changed["posterior"] = xr.DataTree(posterior_tree["posterior"].to_dataset().assign(z=lambda d: d["z"] + 1))
-    assert "drawn from them" in pc.summarize(changed, random_seed=1).source
+    assert "sampled from them" in pc.summarize(changed, random_seed=1).source
 
 
 def test_labels_of_something_else_are_not_passed_over(posterior_tree, rng):
     other = posterior_tree["posterior"].to_dataset().assign(z=lambda d: d["z"].copy(data=rng.permuted(d["z"], axis=-1)))
     changed = posterior_tree.copy()
     changed["posterior"] = xr.DataTree(other)
-    with pytest.raises(ValueError, match="`var_name` must say which variable to take: the labels 'z' are not"):
+    with pytest.raises(ValueError, match="`var_name` must name the variable to take: the labels 'z' are not"):
         pc.summarize(changed)
     assert pc.summarize(changed, "z", random_seed=1).source == "labels `z`"
 
 
 def test_nothing_to_summarise_says_how_to_go_on(posterior_tree):
     parts = [
-        "holds no variable of labels",
+        "has no label variable",
         "summarize(idata, model=model)",
         "mu ('chain', 'draw', 'component')",
     ]
@@ -98,7 +98,7 @@ def test_it_prints_on_one_screen(summary):
     for part in (
         "20 items (obs)",
         f"{summary.consensus.n_clusters} clusters",
-        "soft assignments",
+        "allocation probabilities",
         "95% ball",
         summary.diagnosis.verdict[:30],
     ):
@@ -160,10 +160,10 @@ def test_report_stands_alone(summary, tmp_path):
         "co-clustering|similarity matrix",
         "credible ball",
         "Number of clusters",
-        "Summaries",
+        "Scalar summaries",
         "matrix of each chain",
     ]
-    order += ["Draws by their distances", "^Observed y, and each item", "^Observed y, cluster by cluster"]
+    order += ["Map of the draws by their distances", "^Observed y, and each item", "^Observed y, cluster by cluster"]
     found = [next(k for k, one in enumerate(captions) if re.search(part, one)) for part in order]
     assert found == sorted(set(found)), captions
     text = " ".join(page.text)
@@ -225,7 +225,7 @@ def test_further_answers_honour_weights(rng):
     heavy = np.where(np.arange(400) % 4 == 0, 6.0, rng.random((4, 400)))
     summary = pc.summarize(draws, weights=heavy, random_seed=1)
     answers = summary.answers
-    assert "% of the weight) is the clustering above" in " ".join(summary.findings())
+    assert "% of the weight) is the partition above" in " ".join(summary.findings())
     assert "of the draws" not in " ".join(summary.findings())
     assert_array_equal(answers.partitions, [one, other])
     assert answers.weights[0] == pytest.approx(heavy[:, ::4].sum() / heavy.sum(), abs=0.01)
@@ -233,7 +233,7 @@ def test_further_answers_honour_weights(rng):
 
 def test_few_draws_cannot_tell_of_further_answers():
     facts = dict(pc.summarize([[0, 0, 1, 1, 1], [0, 1, 0, 1, 0]], random_seed=1)._parts()[1])
-    assert facts["answers"] == "a chain has too few draws to tell"
+    assert facts["modes"] == "too few draws in a chain to find modes"
 
 
 @pytest.mark.parametrize("lengths", [(10,) * 200, (1500, 12)])
@@ -314,7 +314,7 @@ def test_topics_are_no_items(rng):
     topics = rng.dirichlet(np.ones(5), size=(2, 20, 3))
     weights = rng.dirichlet(np.ones(3), size=(2, 20))
     posterior = xr.Dataset({"topics": (("chain", "draw", "k", "word"), topics), "w": (("chain", "draw", "k"), weights)})
-    check(pc.summarize, posterior, ValueError, ["holds no variable of labels", "topics"])
+    check(pc.summarize, posterior, ValueError, ["has no label variable", "topics"])
     assert pc.summarize(posterior, "topics", random_seed=1).draws.n_items == 3
 
 
@@ -355,7 +355,7 @@ def test_a_loose_bound_is_not_told(summary):
     assert re.search(r"more than 4\.0\d% smaller", repr(tight))
     assert "a lower bound over all partitions is" in tight.methods_text()
     for text, longer in ((repr(loose), "`certify`"), (" ".join(loose.findings()), "a longer computation")):
-        assert "50.00%" not in text and "smaller" not in text and longer in text
+        assert "50.00%" not in text and "% smaller" not in text and longer in text
     assert "lower bound" not in loose.methods_text()
 
 
@@ -364,7 +364,7 @@ def test_a_certificate_left_out_by_its_limit_is_told(posterior_tree, monkeypatch
     monkeypatch.setattr("posterior_consensus.runtime.sizes.LABELS_TO_BOUND", 100)
     summary = pc.summarize(posterior_tree, loss=loss, random_seed=1)
     assert summary.certificate is None
-    assert summary.left_out() == ["No certificate was computed, as there are more than 100 labels."]
+    assert summary.left_out() == ["No certificate was computed, because there are more than 100 labels."]
     again = pc.Summary.from_dataset(summary.to_dataset(), summary.draws)
     assert again.left_out() == summary.left_out()
 
@@ -380,8 +380,8 @@ def test_a_search_that_proves_its_answer_is_told_so(rng, monkeypatch, limit):
     summary = pc.summarize(draws, loss="binder", random_seed=1)
     assert summary.certificate is None and summary.consensus.gap == 0 and len(summary.left_out()) == 1
     assert "proven, no partition has a smaller expected loss" in repr(summary) and "searches" not in repr(summary)
-    assert "It is proven that no other clustering has a smaller expected loss." in summary.findings()
-    assert "which is proven to be the least" in summary.methods_text()
+    assert "No other partition has a smaller expected loss (proven)." in summary.findings()
+    assert "which is proven to be the minimum" in summary.methods_text()
 
 
 def out_of_memory(*_, **__):
@@ -431,7 +431,7 @@ def test_one_chain_is_said_to_be_one(rng):
 SAID = {
     "one item": (
         [[0]],
-        ["There is one cluster, of 1 item.", "is exactly this clustering"],
+        ["There is one cluster, of 1 item.", "is exactly this partition"],
         ["vertical bounds of 1 cluster each"],
     ),
     "one cluster": (
@@ -441,7 +441,7 @@ SAID = {
     ),
     "all alone": (
         [[0, 1, 2]],
-        ["Each of the 3 items is a cluster of its own."],
+        ["Each of the 3 items is a singleton."],
         ["no item has a mean posterior similarity"],
     ),
     "equal": (
@@ -481,7 +481,7 @@ def test_an_error_that_rests_on_few_changes_of_mode_is_called_rough():
     ess = float(pc.expected_loss(draws, summary)["ess"])
     assert ess == summary.consensus.ess < 20
     assert f"rough: {ess:.3g} effective draws" in repr(summary) and f"rough: {ess:.3g}" in repr(summary.consensus)
-    assert any("is rough, because it rests on" in sentence for sentence in summary.findings())
+    assert any("is rough, because its effective sample size" in sentence for sentence in summary.findings())
     assert f"rough because of an effective sample size of {ess:.3g}" in summary.methods_text()
     for found in (pc.compare_partitions(draws, [draws[0], draws[-1]]), pc.cluster_merges(draws, draws[0])):
         assert "rough: as few as" in repr(found)

@@ -51,7 +51,7 @@ def table(drawn: DrawnLabels, memberships: Floats) -> Floats:
 
 
 def expectation(drawn: DrawnLabels, weights: Floats, matches: Floats, logits: Floats) -> tuple[Floats, Floats, Floats]:
-    """Memberships (n, K) by the votes of the draws and these logits (K,), their normalisers (n,) and their table."""
+    """Memberships (n, K) by the votes of the draws and these logits (K,), their normalizers (n,) and their table."""
     memberships, totals = np.empty((drawn.n_items, logits.size)), np.empty(drawn.n_items)
     total = np.zeros(matches.shape)
     arguments = drawn.starts, _grid(drawn.n_items), weights, matches, logits

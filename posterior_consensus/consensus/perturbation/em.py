@@ -1,4 +1,4 @@
-"""Expectation and maximisation for the random perturbation model, on plain arrays."""
+"""Expectation and maximization for the random perturbation model, on plain arrays."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Draws(NamedTuple):
         return n_items
 
     def in_blocks(self) -> DrawnLabels | None:
-        """The labels where they are read in blocks; None where they are an array."""
+        """The labels if they are read in blocks; None if they are an array."""
         return self.labels if isinstance(self.labels, DrawnLabels) else None
 
 

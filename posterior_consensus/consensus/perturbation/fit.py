@@ -133,7 +133,7 @@ def random_perturbation_em(
         Number of clusters, at most the largest number in any draw; clusters without items are left out. By default it
         is found: clusters are left out, the smallest first, as long as that raises the log-likelihood.
     max_clusters : int, optional
-        Largest number of clusters where it is found.
+        Largest number of clusters if the number is estimated.
     noise : {"shared", "per_draw"}
         Whether all draws are equally noisy, or each has a noise of its own, which tells good draws from bad.
     n_starts : int
@@ -141,7 +141,7 @@ def random_perturbation_em(
     max_steps : int
         Largest number of steps from the best of them.
     random_seed : int, Generator, SeedSequence or None
-        The same seed gives the same answer.
+        The same seed gives the same result.
     progressbar : bool
         Whether to show progress where the work takes more than a second.
 
@@ -211,7 +211,7 @@ def fit(
     rng: np.random.Generator,
     progressbar: bool,
 ) -> Search:
-    """Fit the model with as many clusters as are asked for, or as the draws support."""
+    """Fit the model with as many clusters as are requested, or as the draws support."""
     if noise not in NOISES:
         raise ValueError(f"`noise` must be one of {', '.join(map(repr, NOISES))}; got {noise!r}.")
     used = draws.without_zero_weights()
@@ -231,7 +231,7 @@ def fit(
 def model_draws(draws: PartitionDraws, n_clusters: int | None, noise: Noise, by_blocks: bool = False) -> Draws:
     """The draws as the model sees them; those of weight 0 take no part.
 
-    Weighted draws count as 1 / sum(weights^2) equal ones (Kish). A draw has as many labels as clusters are asked for,
+    Weighted draws count as 1 / sum(weights^2) equal ones (Kish). A draw has as many labels as clusters are requested,
     by default as many as the median draw. Some of them may have no item by chance: otherwise a draw of one cluster
     would not be evidence of little noise.
     """

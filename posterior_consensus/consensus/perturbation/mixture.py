@@ -68,7 +68,7 @@ def mixture(
     most_steps: int,
     rng: np.random.Generator,
 ) -> Mixture:
-    """Climb from several groupings of the draws, on a sample of the items where there are many; then from the best."""
+    """Climb from several groupings of the draws, on a sample of the items if there are many; then from the best."""
     sample = some_items(draws, sample_of_items(draws, np.arange(draws.counts.size), rng))
     tried = []
     for groups in _groupings(sample, n_modes, n_starts, rng):

@@ -22,7 +22,7 @@ from posterior_consensus.sources.door import as_draws
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PartitionModes(Stored):
-    """Partitions around which the draws are; made by :func:`fit_modes`. Modes are in the order of their shares.
+    """Partitions fitted by :func:`fit_modes`, in the order of their shares.
 
     Attributes
     ----------
@@ -112,7 +112,7 @@ def fit_modes(
         Number of clusters of each partition; those that lose all their items are left out. By default it is found,
         up to the largest number in any draw.
     max_clusters : int, optional
-        Largest number of clusters where it is found.
+        Largest number of clusters if the number is estimated.
     max_modes : int
         Largest number of modes that "auto" tries.
     n_starts : int
@@ -120,7 +120,7 @@ def fit_modes(
     max_steps : int
         Largest number of steps from the best of them.
     random_seed : int, Generator, SeedSequence or None
-        The same seed gives the same answer.
+        The same seed gives the same result.
     progressbar : bool
         Whether to show progress where the work takes more than a second.
 
@@ -148,7 +148,7 @@ def fit_modes(
     near others of their mode. The evidence is the bound less BIC's penalty [2]_: half the logarithm of the number of
     items for each cluster's share, and of the number of draws for each mode's share and noise.
 
-    A mode is a group of draws that differ from a partition by noise that hits all items alike. Where some items are
+    A mode is a group of draws that differ from a partition by noise that hits all items alike. If some items are
     noisier than others, or the errors of draws are correlated, too many modes may fit better.
 
     References
@@ -176,7 +176,7 @@ def fit_modes(
     distinct = distinct_rows(used.labels).size
     if isinstance(n_modes, str):
         if n_modes != "auto":
-            raise ValueError(f"`n_modes` must be a whole number or 'auto'; got {n_modes!r}.")
+            raise ValueError(f"`n_modes` must be an integer or 'auto'; got {n_modes!r}.")
         numbers = range(1, min(max_modes, distinct) + 1)
     else:
         most = min(check_count("n_modes", n_modes), distinct)

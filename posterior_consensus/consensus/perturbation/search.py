@@ -41,7 +41,7 @@ class Search(NamedTuple):
 def search(
     draws: Draws, n_clusters: int, *, fewer: bool, n_starts: int, most_steps: int, rng: np.random.Generator
 ) -> Search:
-    """Climb from several draws, on a sample of the items and of the draws where there are many; then from the best.
+    """Climb from several draws, on a sample of the items and of the draws if there are many; then from the best.
 
     With `fewer`, clusters are left out as long as that raises the log-likelihood; else those that have no items.
     """

@@ -37,18 +37,18 @@ def allocation_probabilities(
     ----------
     model : pymc.Model
         With a ``pm.Mixture`` of any family, observed, partly observed or latent; or a model from which pymc-extras has
-        marginalised a categorical label, which several observed variables may share.
+        marginalized a categorical label, which several observed variables may share.
     idata : InferenceData, DataTree, Dataset or path
         Draws of the model's free variables, over ``chain`` and ``draw``. Those that the allocation does not depend on
         may be missing, so may deterministic variables.
     var_name : str, optional
-        Name of the mixture, or of the marginalised label. By default the only one. Zero-inflated and hurdle
+        Name of the mixture, or of the marginalized label. By default the only one. Zero-inflated and hurdle
         distributions, which are mixtures of zeros and the rest, are taken only when named.
     group : str
         Group of an InferenceData, DataTree or file.
     observed : dict, optional
         New observations of the mixture, ``{"y": values}``, to be allocated by the same posterior in place of the
-        model's own; any number of them. A DataArray gives the items its dimension and coordinates. Where the parameters
+        model's own; any number of them. A DataArray gives the items its dimension and coordinates. If the parameters
         have a value for each item, as in mixtures of regressions, put the new covariates into the model first, with
         ``pm.set_data``.
     random_seed : int, Generator, SeedSequence or None
@@ -84,7 +84,7 @@ def allocation_probabilities(
     Given the parameters, P(z_i = k | theta_t, y_i) is w_k f_k(y_i | theta_t) over its sum over k [1]_. The densities
     f_k are PyMC's own. Missing observations have the values that the posterior holds of them. A ``pm.Potential`` does
     not matter: it multiplies the joint density by a factor that is the same for every allocation. Draws that
-    repeat one another, as Metropolis samplers make them, are computed once. Where two copies in double precision are
+    repeat one another, as Metropolis samplers make them, are computed once. If two copies in double precision are
     more than the memory budget holds, probabilities are in single precision.
 
     References
@@ -153,7 +153,7 @@ def _probabilities(
     if labels and (var_name is None or var_name in labels):
         if observed is not None:
             raise ValueError(
-                "`observed` must be None for labels that pymc-extras has marginalised; put the new data into the model "
+                "`observed` must be None for labels that pymc-extras has marginalized; put the new data into the model "
                 "with pm.set_data."
             )
         return conditional_probabilities(model, dataset, choice(labels, var_name), group, progressbar)

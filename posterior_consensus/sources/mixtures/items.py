@@ -56,7 +56,7 @@ def as_data(core: Any, observed: Any) -> npt.NDArray[Any]:
     converted = values.astype(core.type.dtype)
     if np.any(converted != values) and core.type.dtype.startswith("int"):
         raise ValueError(
-            f"`observed` must be whole numbers, as {core.name!r} is discrete; got {values[converted != values][0]!s}."
+            f"`observed` must be integers, as {core.name!r} is discrete; got {values[converted != values][0]!s}."
         )
     return converted
 

@@ -1,4 +1,4 @@
-"""Labels that pymc-extras has marginalised from a model: their probabilities given parameters and data."""
+"""Labels that pymc-extras has marginalized from a model: their probabilities given parameters and data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from posterior_consensus.sources.mixtures.posterior import Density, dtype_that_f
 
 
 def marginalised_names(model: Any) -> list[str]:
-    """Names of the labels that pymc-extras has marginalised from a model."""
+    """Names of the labels that pymc-extras has marginalized from a model."""
     kinds = {cls.__name__ for rv in model.basic_RVs for cls in type(rv.owner.op).__mro__}
     if "MarginalRV" not in kinds:
         return []
@@ -26,7 +26,7 @@ def marginalised_names(model: Any) -> list[str]:
 def conditional_probabilities(
     model: Any, dataset: xr.Dataset, name: str, group: str, progressbar: bool
 ) -> xr.DataArray:
-    """Probabilities over the sample dimensions, items and values of the marginalised label `name`."""
+    """Probabilities over the sample dimensions, items and values of the marginalized label `name`."""
     if find_spec("pymc_extras.marginal") is None:
         return _recovered(model, dataset, name, group)
     from pymc_extras.marginal import conditional
@@ -47,7 +47,7 @@ def conditional_probabilities(
 
 
 def choice(labels: list[str], var_name: str | None) -> str:
-    """Return the label asked for, or the only one.
+    """Return the label requested, or the only one.
 
     Raises
     ------
@@ -55,7 +55,7 @@ def choice(labels: list[str], var_name: str | None) -> str:
         If there are several.
     """
     if var_name is None and len(labels) > 1:
-        raise ValueError(f"`var_name` must say which marginalised label; the model has {listing(sorted(labels))}.")
+        raise ValueError(f"`var_name` must name the marginalized label; the model has {listing(sorted(labels))}.")
     return labels[0] if var_name is None else var_name
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 WAYS_OUT = (
     "Either store the logarithms of the allocation probabilities in the model, as a pm.Deterministic 'log_prob_z' over "
     "items and components, and use as_allocation_probabilities; or write the labels as a pm.Categorical, or recover "
-    "those that pymc-extras has marginalised, and use as_partition_draws."
+    "those that pymc-extras has marginalized, and use as_partition_draws."
 )
 
 
@@ -28,7 +28,7 @@ def ancestors(variables: Iterable[Any], blockers: Iterable[Any] = ()) -> Iterato
 
 
 def find_mixture(model: Any, var_name: str | None) -> Any:
-    """Return the random variable of the mixture that is asked for, or of the only one.
+    """Return the random variable of the mixture that is requested, or of the only one.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def find_mixture(model: Any, var_name: str | None) -> Any:
         )
     if chosen:
         raise ValueError(
-            f"`var_name` must say which mixture; the model has {listing(chosen)}, whose allocations are independent of "
+            f"`var_name` must name the mixture; the model has {listing(chosen)}, whose allocations are independent of "
             "each other. Variables that share one label are a model with a pm.Categorical, which pymc-extras can "
             "marginalise."
         )
@@ -92,18 +92,18 @@ def _nothing(model: Any, found: dict[str, Any]) -> str:
     why = "`model` must have a pm.Mixture"
     if found:
         return (
-            f"{why}; {listing(found)} only tells zeros from the rest, which is taken for a clustering where `var_name` "
-            "names it."
+            f"{why}; {listing(found)} only separates zeros from the rest; name it by `var_name` to use it as a "
+            "partition."
         )
     labels = [rv.name for rv in model.free_RVs if isinstance(rv.owner.op, CategoricalRV)]
     if labels:
         return (
-            f"{why}; it has explicit labels, {listing(labels)}. Where the posterior holds them, it needs no model: "
+            f"{why}; it has explicit labels, {listing(labels)}. If the posterior holds them, it needs no model: "
             f"use as_partition_draws. Else: {WAYS_OUT[0].lower()}{WAYS_OUT[1:]}"
         )
     if model.potentials:
         names = listing(potential.name for potential in model.potentials)
-        return f"{why}; its likelihood is in a pm.Potential, {names}, which does not tell its components. {WAYS_OUT}"
+        return f"{why}; its likelihood is in a pm.Potential, {names}, which hides its components. {WAYS_OUT}"
     return f"{why}; got the variables {listing(rv.name for rv in model.basic_RVs)}. {WAYS_OUT}"
 
 
@@ -159,7 +159,7 @@ def python_mode() -> Any:
 
 
 def dims_of(model: Any, name: str) -> tuple[str, ...]:
-    """Named dimensions of a variable, () where it has none."""
+    """Named dimensions of a variable, () if it has none."""
     return tuple(str(dim) for dim in model.named_vars_to_dims.get(name, ()) or ())
 
 

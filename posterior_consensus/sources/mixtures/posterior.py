@@ -34,7 +34,7 @@ class ParameterDraws:
     Attributes
     ----------
     values : list of ndarray of shape (n_draws, ...)
-        In the order of the variables asked for.
+        In the order of the variables requested.
     sample_dims : tuple of str
     shape : tuple of int
         Lengths of the sample dimensions.
