@@ -136,7 +136,7 @@ def particles(
     array([[0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2],
            [0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1]], dtype=int32)
     >>> found.verdict
-    'Two answers: every chain visits both; report them with their weights 0.60 (0.019) and 0.40 (0.019).'
+    'Two modes: every chain visits both; report them with their weights 0.60 (MCSE 0.019) and 0.40 (MCSE 0.019).'
     >>> found.meet().values
     array([0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 3, 3], dtype=int32)
     """

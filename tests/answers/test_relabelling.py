@@ -373,7 +373,7 @@ Z = ("chain", "draw", "obs")
         (bad(posterior=changed(z=(Z, NUMBERS + 10**6))), ValueError, "numbers of the 4 components"),
         (bad(posterior=changed(z=(Z, NUMBERS - 1))), ValueError, "must not be negative"),
         (bad(posterior=changed(z=(Z, NUMBERS.astype(str)))), TypeError, "'z' must be the numbers of components; got"),
-        (bad(posterior=changed(z2=(Z, NUMBERS.astype(int)))), ValueError, "`var_name` must say .*'z', 'z2'"),
+        (bad(posterior=changed(z2=(Z, NUMBERS.astype(int)))), ValueError, "`var_name` must name .*'z', 'z2'"),
         (bad(posterior=changed(c=("component", np.arange(4)))), ValueError, "'c', with components, must have the dim"),
         (bad(posterior=switched(truth_of(4)).drop_vars("z")), ValueError, "has no label variable"),
         (bad(posterior="a.nc"), TypeError, "`idata` must be an InferenceData, DataTree or Dataset; got str. Open"),
