@@ -66,7 +66,7 @@ def test_chains_in_two_modes_stay_apart_until_a_price_near_1():
     assert path.status == "different modes" and path.groups == [[0, 1, 2], [3, 4, 5]]
     early = path.labels.sel(price=EARLY).values
     assert mean_ari(early[:3], truths[0]) > 0.95 and mean_ari(early[3:], truths[1]) > 0.95
-    assert path.verdict.startswith("Chains in different modes, 0, 1, 2 against 3, 4, 5: a price of 0.25 changes")
+    assert path.verdict.startswith("Chains in different modes, 0, 1, 2 against 3, 4, 5: a penalty weight of 0.25 changes")
 
 
 @pytest.mark.parametrize("loss", ["vi", "binder"])

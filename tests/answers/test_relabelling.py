@@ -423,7 +423,7 @@ def divided(share, soft):
 @pytest.mark.parametrize("soft", [False, True], ids=["labels", "probabilities"])
 def test_a_divided_cluster_is_told_though_it_is_always_matched(soft):
     tree, arguments = divided(0.5, soft)
-    message = "hold 12% of the items on average.*do not sum to one. The components hold only 75% of cluster 1: "
+    message = "have 12% of the items on average.*do not sum to one. The components hold only 75% of cluster 1: "
     with pytest.warns(UserWarning, match=message) as warned:
         found = pc.relabel(tree, np.repeat([0, 1], 6), **arguments)
     assert len(warned) == 1 and Path(warned[0].filename) == Path(__file__)
