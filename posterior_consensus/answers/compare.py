@@ -159,7 +159,7 @@ def compare_posteriors(
     random_seed : int, Generator, SeedSequence or None
         Seed of the search for particles.
     progressbar : bool
-        Whether to show progress where the work takes more than a second.
+        Whether to show progress if the work takes more than a second.
 
     Returns
     -------
