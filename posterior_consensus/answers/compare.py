@@ -99,7 +99,7 @@ class PosteriorComparison(Stored):
             )
         wide = {name: display.quantity(value, unit, 3) for name, value in within.items() if value > between}
         if wide:
-            halves = " and ".join(f"the distance between the halves of {name} is {far}" for name, far in wide.items())
+            halves = " and ".join(f"the distance between the halves of {name} is {own}" for name, own in wide.items())
             return (
                 f"{halves[0].upper()}{halves[1:]}, more than the distance between the two posteriors, {far}: this does "
                 "not show that the posteriors differ. Run longer chains, and see whether they agree."
@@ -159,7 +159,7 @@ def compare_posteriors(
     random_seed : int, Generator, SeedSequence or None
         Seed of the search for particles.
     progressbar : bool
-        Whether to show progress where the work takes more than a second.
+        Whether to show progress if the work takes more than a second.
 
     Returns
     -------

@@ -211,7 +211,7 @@ def partition_density(
     random_seed : int, Generator, SeedSequence or None
         For the search of the most typical partition and the modes. Scores and p-values do not depend on it.
     progressbar : bool
-        Whether to show progress where the work takes more than a second.
+        Whether to show progress if the work takes more than a second.
 
     Returns
     -------

@@ -130,7 +130,7 @@ def loss_path(
     random_seed : int, Generator, SeedSequence or None
         The same seed gives the same path.
     progressbar : bool
-        Whether to show progress where the work takes more than a second.
+        Whether to show progress if the work takes more than a second.
     **options
         Further arguments of :func:`consensus_partition`, such as ``method`` and ``max_clusters``.
 

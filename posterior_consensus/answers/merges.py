@@ -91,7 +91,7 @@ def cluster_merges(
         A name in LOSSES or PAIR_LOSSES or a record such as ``binder(a=0.5)``. By default the one that the partition was
         found under, if it is a result, else "vi".
     progressbar : bool
-        Whether to show progress where the work takes more than a second.
+        Whether to show progress if the work takes more than a second.
 
     Returns
     -------

@@ -156,7 +156,7 @@ def partial_partition(
         Time limit, after which the best so far is returned. The result then depends on the machine.
     random_seed : int, Generator or None
     progressbar : bool
-        Whether to show progress where the work takes more than a second.
+        Whether to show progress if the work takes more than a second.
 
     Returns
     -------

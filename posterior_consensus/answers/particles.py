@@ -61,20 +61,20 @@ def particles(
     draws : PartitionDraws or any posterior that :func:`summarize` takes
     n_particles : int or "auto"
         Number of partitions; "auto" for the number of separated modes of the posterior. The verdict, `status` and
-        `mode` rest on the same modes whatever the number, but for 1, which looks for no others.
+        `mode` rest on the same modes whatever the number, but for 1, which searches for no others.
     loss : str or PartitionLoss, optional
-        By default "vi". Any loss between partitions is taken; the distance is one of Wasserstein's if it is a metric.
+        By default "vi". Any loss between partitions; if it is a metric, the distance is a Wasserstein distance.
     max_particles : int
         Largest number that is tried to find the modes.
     n_starts : int
         Number of runs from draws at random for each number of particles, and of changes of the best particles in
         vain after which the search ends.
     seconds : float, optional
-        Time after which the best so far is taken. What is found then depends on the machine.
+        Time limit, after which the best so far is returned. The result then depends on the machine.
     random_seed : int, Generator, SeedSequence or None
         The same seed gives the same result, for any number of threads.
     progressbar : bool
-        Whether to show progress where the work takes more than a second.
+        Whether to show progress if the work takes more than a second.
 
     Returns
     -------
@@ -136,7 +136,7 @@ def particles(
     array([[0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2],
            [0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1]], dtype=int32)
     >>> found.verdict
-    'Two answers: every chain visits both; report them with their weights 0.60 (0.019) and 0.40 (0.019).'
+    'Two modes: every chain visits both; report them with their weights 0.60 (MCSE 0.019) and 0.40 (MCSE 0.019).'
     >>> found.meet().values
     array([0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 3, 3], dtype=int32)
     """

@@ -131,10 +131,10 @@ def certify(
         partition's number of clusters. By default the one that the partition was found under, if it is a result, else
         "vi". A similarity matrix alone takes Binder's losses and "within_variance".
     seconds : float, optional
-        Time limit. The bound that is reached by then depends on the machine. By default a fixed amount of work is done,
-        about a minute's, or less where the optimum is proven before.
+        Time limit. With a limit, the bound depends on the machine. By default a fixed amount of work is done,
+        about a minute's, or less if the optimum is proven before.
     progressbar : bool
-        Whether to show progress where the work takes more than a second.
+        Whether to show progress if the work takes more than a second.
 
     Returns
     -------

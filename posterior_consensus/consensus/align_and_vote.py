@@ -48,9 +48,10 @@ def align_and_vote(
     in [2]_ for other distances. No round raises the expected distance; rounds end when no item moves. If a draw has
     more clusters than z, those without a match do not vote; an item stays where another label has no more votes.
 
-    The answer has at most as many clusters as the draw that it started from, or exactly `n_clusters`: a cluster that no
-    item votes for then takes the item that loses the fewest votes by it. The smallest clusters of a draw with too many
-    join its largest one. `objective` is the expected distance. A round costs n_items x n_draws, and the assignments.
+    The partition has at most as many clusters as the draw that it started from, or exactly `n_clusters`: a cluster that
+    no item votes for then takes the item that loses the fewest votes by it. The smallest clusters of a draw with too
+    many join its largest one. `objective` is the expected distance. A round costs n_items x n_draws, and the
+    assignments.
 
     References
     ----------

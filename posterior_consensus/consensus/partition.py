@@ -49,16 +49,16 @@ def consensus_partition(
     draws : PairSimilarity, PartitionDraws or any posterior that :func:`summarize` takes
         With a similarity matrix alone (:func:`as_pair_similarity`), losses and methods that need pairs only.
     loss : str, PartitionLoss or PairLoss, optional
-        Loss whose posterior expectation is to be small: a name in LOSSES or a record such as ``binder(a=0.5)``. Or one
+        Loss whose posterior expectation is minimized: a name in LOSSES or a record such as ``binder(a=0.5)``. Or one
         that the posterior similarity matrix gives, by its name in PAIR_LOSSES: "vi_lower_bound", "pear", and
         "within_variance", which needs `n_clusters` or `max_clusters`. By default "vi".
     method : str or callable
         A name in METHODS, or a function of the same signature. "greedy" searches for the minimum expected loss;
         "hierarchical", "basic", "spectral", "kcc", "sdp", "impurity", "lange_buhmann", "cspa", "mcla", "hbgf" and
         "nmf" choose the number of clusters by it; "cc_pivot", "boem", "sccc" and "align_and_vote" find that number
-        themselves, by criteria of their own; "rpm_em" takes the partition around which the draws are noise, whatever
-        the loss; "best_draw" takes a draw; "enumeration" tries every partition of at most ten items; "exact" proves its
-        answer, for Binder's loss.
+        themselves, by criteria of their own; "rpm_em" fits the random perturbation model, whatever the loss;
+        "best_draw" takes a draw; "enumeration" tries every partition of at most ten items; "exact" proves its result
+        optimal, for Binder's loss.
     n_clusters : int, optional
         Number of clusters of the partition. By default it is chosen by the expected loss.
     max_clusters : int or "draws", optional
@@ -67,17 +67,17 @@ def consensus_partition(
         up to the largest number in any draw.
     tau : float in (0, 1), "auto" or None
         Pair threshold of Binder's loss, ``binder(tau=...)``, with loss="binder" only; "auto" calibrates it as
-        :func:`pair_threshold` does. The answer's `threshold` then has ``tau`` and the mean similarities ``within`` and
+        :func:`pair_threshold` does. The result's `threshold` then has ``tau`` and the mean similarities ``within`` and
         ``between`` its clusters.
     refine : {None, "jacobi", "gauss-seidel"}
-        Local refinement of what the method found, see :func:`refine_partition`: every item joins the cluster to whose
+        Local refinement of the method's result, see :func:`refine_partition`: every item joins the cluster to whose
         members it has the largest mean similarity. It does not minimize `loss`, and can raise the expected loss.
     passes : int or None
         Passes of the refinement; None goes on until nothing changes.
     random_seed : int, Generator, SeedSequence or None
         The same seed gives the same result.
     progressbar : bool
-        Whether to show progress where the work takes more than a second.
+        Whether to show progress if the work takes more than a second.
     **options
         Further arguments of the method, which ``help(METHODS["greedy"].function)`` describes:
 

@@ -112,7 +112,7 @@ def pair_threshold(
     random_seed : int, Generator, SeedSequence or None
         The same seed gives the same threshold.
     progressbar : bool
-        Whether to show progress where the work takes more than a second.
+        Whether to show progress if the work takes more than a second.
 
     Returns
     -------

@@ -108,7 +108,7 @@ def near_independence(
     random_seed : int, Generator, SeedSequence or None
         Halves, shuffles and permutes the draws; None does so in the same way each time.
     progressbar : bool
-        Whether to show progress where the work takes more than a second.
+        Whether to show progress if the work takes more than a second.
 
     Returns
     -------

@@ -42,10 +42,10 @@ def posterior_similarity_matrix(
     ----------
     draws : PairSimilarity, PartitionDraws or any posterior that :func:`summarize` takes
     items : array_like or slice, optional
-        The pairs of these items only: names, as xarray's ``sel`` takes them, where the items have a coordinate, and
+        The pairs of these items only: names, as in xarray's ``sel``, if the items have a coordinate, and
         else positions, as ``isel`` takes them. Booleans, one for each item, are positions in both cases.
     nearest : int, optional
-        For each item its most similar others, so many.
+        Number of most similar other items to keep for each item.
     above : float, optional
         The pairs of two different items whose similarity is larger than this, from 0 and below 1. 0 gives all that
         are ever co-clustered.
@@ -64,7 +64,7 @@ def posterior_similarity_matrix(
     Raises
     ------
     MemoryError
-        If what is requested takes more than the memory budget, 4 GB or what the environment variable
+        If the result needs more than the memory budget, 4 GB or what the environment variable
         POSTERIOR_CONSENSUS_MEMORY says.
     ValueError
         If more than one of `items`, `nearest` and `above` is given, one of them is out of its range, and as

@@ -153,7 +153,7 @@ class Constraints(display.Shown):
         facts = [
             ("items", f"{self.items.n_items:,} ({self.items.dim}), {named:,} of them named"),
             ("pairs", f"{len(self.statements.pairs):,}"),
-            ("contradictory", f"{display.counted(both, 'pair')}, by constraints of one expert" if both else "none"),
+            ("contradictory", f"{display.counted(both, 'pair')} with both kinds by one expert" if both else "none"),
         ]
         return title, facts, counts.to_dataframe()
 

@@ -53,7 +53,7 @@ def itml_k_means(
         Most passes over the constraints.
     random_seed : int, Generator, SeedSequence or None
     progressbar : bool
-        Whether to show progress where the work takes more than a second.
+        Whether to show progress if the work takes more than a second.
 
     Returns
     -------

@@ -63,7 +63,7 @@ def mpck_means(
         counts.
     random_seed : int, Generator, SeedSequence or None
     progressbar : bool
-        Whether to show progress where the work takes more than a second.
+        Whether to show progress if the work takes more than a second.
 
     Returns
     -------

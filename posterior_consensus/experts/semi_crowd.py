@@ -44,7 +44,7 @@ def semi_crowd(
         Above 0; added to the covariance of the standardized features.
     random_seed : int, Generator, SeedSequence or None
     progressbar : bool
-        Whether to show progress where the work takes more than a second.
+        Whether to show progress if the work takes more than a second.
 
     Returns
     -------

@@ -48,7 +48,7 @@ def expert_views(
     random_seed : int, Generator, SeedSequence or None
         The same seed gives the same result, for any number of threads.
     progressbar : bool
-        Whether to show progress where the work takes more than a second.
+        Whether to show progress if the work takes more than a second.
 
     Returns
     -------

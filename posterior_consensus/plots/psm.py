@@ -120,7 +120,7 @@ def plot_psm(
             Rectangle((end - size - 0.5, end - size - 0.5), size, size, fill=False, edgecolor=MARK, linewidth=width)
         )
     if not named:
-        names = [*range(n_sure), "open"] if n_sure is not None else cluster_names(partition, given)
+        names = [*range(n_sure), "unassigned"] if n_sure is not None else cluster_names(partition, given)
         label_clusters(ax, "xy", sizes, list(map(str, names))[: sizes.size])
     return ax
 

@@ -108,7 +108,7 @@ def left_out(summary: SummaryRecord) -> list[str]:
             "and distances of whole partitions."
         )
     if answers is not None and answers.n_searched < n:
-        sentences.append(f"Further modes were searched for on {answers.n_searched:,} random items.")
+        sentences.append(f"Further modes were searched for on {answers.n_searched:,} items, chosen at random.")
     return sentences
 
 

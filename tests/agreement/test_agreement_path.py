@@ -54,7 +54,7 @@ def test_search_noise_goes_early():
     assert mean_ari(path.labels.sel(price=0).values, truth) < 0.85
     assert mean_ari(path.labels.sel(price=0.5).values, truth) > 0.95
     assert path.status == "search noise" and path.groups == [list(range(6))]
-    assert path.verdict.startswith("Search noise or few effective draws: a price of 0.25 raises")
+    assert path.verdict.startswith("Search noise or few effective draws: a penalty weight of 0.25 raises")
 
 
 def test_chains_in_two_modes_stay_apart_until_a_price_near_1():
@@ -66,7 +66,9 @@ def test_chains_in_two_modes_stay_apart_until_a_price_near_1():
     assert path.status == "different modes" and path.groups == [[0, 1, 2], [3, 4, 5]]
     early = path.labels.sel(price=EARLY).values
     assert mean_ari(early[:3], truths[0]) > 0.95 and mean_ari(early[3:], truths[1]) > 0.95
-    assert path.verdict.startswith("Chains in different modes, 0, 1, 2 against 3, 4, 5: a price of 0.25 changes")
+    assert path.verdict.startswith(
+        "Chains in different modes, 0, 1, 2 against 3, 4, 5: a penalty weight of 0.25 changes"
+    )
 
 
 @pytest.mark.parametrize("loss", ["vi", "binder"])

@@ -85,7 +85,7 @@ def test_halves_that_differ_more_than_the_posteriors_are_a_finding(two, rng):
     found = pc.compare_posteriors(one, other, **QUIET)
     assert found.within.min() > found.distances["value"].sel(measure="draws")
     assert (
-        found.verdict.startswith("The halves of a are 3.")
+        found.verdict.startswith("The distance between the halves of a is 3.")
         and "does not show that the posteriors differ" in found.verdict
     )
     assert found.verdict[:60] in repr(found)

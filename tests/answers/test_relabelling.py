@@ -373,7 +373,7 @@ Z = ("chain", "draw", "obs")
         (bad(posterior=changed(z=(Z, NUMBERS + 10**6))), ValueError, "numbers of the 4 components"),
         (bad(posterior=changed(z=(Z, NUMBERS - 1))), ValueError, "must not be negative"),
         (bad(posterior=changed(z=(Z, NUMBERS.astype(str)))), TypeError, "'z' must be the numbers of components; got"),
-        (bad(posterior=changed(z2=(Z, NUMBERS.astype(int)))), ValueError, "`var_name` must say .*'z', 'z2'"),
+        (bad(posterior=changed(z2=(Z, NUMBERS.astype(int)))), ValueError, "`var_name` must name .*'z', 'z2'"),
         (bad(posterior=changed(c=("component", np.arange(4)))), ValueError, "'c', with components, must have the dim"),
         (bad(posterior=switched(truth_of(4)).drop_vars("z")), ValueError, "has no label variable"),
         (bad(posterior="a.nc"), TypeError, "`idata` must be an InferenceData, DataTree or Dataset; got str. Open"),
@@ -423,7 +423,7 @@ def divided(share, soft):
 @pytest.mark.parametrize("soft", [False, True], ids=["labels", "probabilities"])
 def test_a_divided_cluster_is_told_though_it_is_always_matched(soft):
     tree, arguments = divided(0.5, soft)
-    message = "hold 12% of the items on average.*do not sum to one. The components hold only 75% of cluster 1: "
+    message = "have 12% of the items on average.*do not sum to one. The components hold only 75% of cluster 1: "
     with pytest.warns(UserWarning, match=message) as warned:
         found = pc.relabel(tree, np.repeat([0, 1], 6), **arguments)
     assert len(warned) == 1 and Path(warned[0].filename) == Path(__file__)

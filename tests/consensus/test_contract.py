@@ -23,7 +23,7 @@ PAIRS = [(m, loss) for m in SEARCH_BY_LOSS for loss in LOSSES]
 PAIRS += [(m, loss) for m in ANY_LOSS if m not in SEARCH_BY_LOSS for loss in ("binder", "nid")] + [("exact", "binder")]
 K_MEANS = ["basic", "spectral", "kcc", "sdp", "cspa", "hbgf"]  # which find fewer where fewer items differ
 
-pytestmark = pytest.mark.filterwarnings("ignore:The answer has:UserWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:The partition has:UserWarning")
 
 
 def find(draws, loss="vi", method="greedy", **options):
@@ -182,5 +182,5 @@ def test_a_generator_is_a_seed(draws):
 def test_fewer_clusters_than_asked_for_is_said():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(UserWarning, match="The answer has 1 clusters, not 3"):
+        with pytest.raises(UserWarning, match="The partition has 1 clusters, not 3"):
             find(np.zeros((4, 6), int), method="basic", n_clusters=3)

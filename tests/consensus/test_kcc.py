@@ -102,7 +102,7 @@ def test_weights_are_repeated_draws():
 
 
 def test_fewer_distinct_items_than_clusters():
-    with pytest.warns(UserWarning, match="The answer has 2 clusters, not 3"):
+    with pytest.warns(UserWarning, match="The partition has 2 clusters, not 3"):
         best = find([[0, 0, 1, 1], [1, 1, 0, 0]], n_clusters=3)
     assert best.labels.values.tolist() == [0, 0, 1, 1]
 

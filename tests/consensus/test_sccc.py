@@ -38,7 +38,7 @@ def draws(request):
 def test_a_gap_gives_what_the_definition_says(draws, gap, n_clusters):
     expected, n_seeds = by_definition(draws, gap, n_clusters or 40)
     if n_clusters is not None and n_seeds < n_clusters:
-        with pytest.warns(UserWarning, match="The answer has"):
+        with pytest.warns(UserWarning, match="The partition has"):
             found = find(draws, gap=gap, n_clusters=n_clusters)
     else:
         found = find(draws, gap=gap, n_clusters=n_clusters)

@@ -51,7 +51,7 @@ def degenerate_partitions(n_ensembles):
     return found
 
 
-@pytest.mark.filterwarnings("ignore:The answer has:UserWarning")
+@pytest.mark.filterwarnings("ignore:The partition has:UserWarning")
 def test_equal_eigenvalues_leave_nothing_to_chance():
     found = degenerate_partitions(30)
     for n_threads in (1, 3):

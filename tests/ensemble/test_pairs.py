@@ -19,7 +19,7 @@ NEEDS_DRAWS = [name for name, method in pc.METHODS.items() if method.needs == "d
 PAIR_LOSSES = {"vi_lower_bound": reference.vi_lower_bound, "pear": reference.one_minus_pear}
 GOOD = np.array([[1.0, 0.9, 0.2], [0.9, 1.0, 0.3], [0.2, 0.3, 1.0]])
 
-pytestmark = pytest.mark.filterwarnings("ignore:The answer has:UserWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:The partition has:UserWarning")
 
 
 def find(draws, loss="binder", method="greedy", **options):

@@ -53,7 +53,7 @@ def test_arrays_booleans_and_positions_are_taken():
     [
         ({"i": ["fern", "elm", "moss"]}, "there is no 'elm' among 4 items"),
         ({"j": ["moss", "oak", "oak"]}, "row 1 has 'oak' twice"),
-        ({"kind": ["must", "may", "must"]}, "must say 'must' or 'cannot' in column 'kind'; got 'may'"),
+        ({"kind": ["must", "may", "must"]}, "Column 'kind' of `data` must be 'must' or 'cannot'; got 'may'"),
         ({"expert": ["Ann", None, "Bo"]}, "no missing values; column 'expert' has 1"),
     ],
 )
@@ -85,7 +85,7 @@ def test_contradictions_are_counted():
     rows = [("Ann", 0, 1, "must"), ("Ann", 1, 0, "cannot"), ("Ann", 0, 2, "must"), ("Bo", 0, 1, "cannot")]
     said = pc.as_constraints(pd.DataFrame(rows, columns=TABLE.columns))
     assert said.counts()["contradictory"].values.tolist() == [1, 0]
-    assert "1 pair , by constraints of one expert" in repr(said)
+    assert "1 pair with both kinds by one expert" in repr(said)
 
 
 def test_a_partition_answers_as_it_is():

@@ -92,5 +92,5 @@ def test_open_is_named_where_items_are_not():
     partial = pc.partial_partition(draws, 0.9, random_seed=1)
     assert partial.n_items >= 60
     ax = pc.plot_psm(draws, partial)
-    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["0", "1", "open"]
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["0", "1", "unassigned"]
     plt.close("all")

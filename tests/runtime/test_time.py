@@ -40,7 +40,7 @@ def test_no_time_leaves_out_what_can_be_and_says_so(tmp_path):
     assert summary.diagnosis.n_compared < 200
     said = " ".join(summary.left_out())
     for part in (
-        "The search was ended by the time limit",
+        "The search was stopped by the time limit",
         "No certificate was computed, because no time was left.",
         "No search for further modes was made, because no time was left.",
         f"pairs of {summary.diagnosis.n_compared} items",

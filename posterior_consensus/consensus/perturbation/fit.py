@@ -143,7 +143,7 @@ def random_perturbation_em(
     random_seed : int, Generator, SeedSequence or None
         The same seed gives the same result.
     progressbar : bool
-        Whether to show progress where the work takes more than a second.
+        Whether to show progress if the work takes more than a second.
 
     Returns
     -------
