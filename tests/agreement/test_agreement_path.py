@@ -172,7 +172,9 @@ def test_chains_of_a_posterior_and_those_without_weight():
 
 def test_one_cluster_is_no_agreement_to_be_proud_of():
     path = pc.agreement_path(np.zeros((2, 4, 5), int), **QUIET)
-    assert path.verdict.startswith("The chains agree on one cluster of all items, which says nothing of modes")
+    assert path.verdict.startswith(
+        "The chains agree on one cluster of all items, which carries no information about modes"
+    )
     assert pc.agreement_path(np.zeros((2, 4, 1), int), **QUIET).status == "agreement"
 
 

@@ -249,9 +249,9 @@ def test_a_draw_with_nearly_all_the_weight_is_not_certainty(rng, share, tmp_path
     known = f"Kish's effective number {draws.samples.effective_draws:.4g}, largest weight {share:.2%}"
     assert known in repr(summary) and known in summary.methods_text()
     assert any(
-        f"worth {draws.samples.effective_draws:.4g} draws of equal weight" in text for text in summary.findings()
+        f"their effective sample size is {draws.samples.effective_draws:.4g} and" in text for text in summary.findings()
     )
-    assert f"worth {draws.samples.effective_draws:.4g} of equal weight" in repr(summary.ball)
+    assert f"effective sample size {draws.samples.effective_draws:.4g}" in repr(summary.ball)
     report = summary.to_html(tmp_path / "report.html").read_text(encoding="utf-8")
     assert "The weights leave too few effective draws" in report
     losses = np.array([reference.vi(summary.consensus.labels, z) for z in draws.labels])
