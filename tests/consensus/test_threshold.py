@@ -150,7 +150,7 @@ def test_a_partition_against_the_draws_has_no_consistent_threshold():
         return pc.consensus.Candidate(np.array([0, 1, 0, 1]))
 
     found = pc.consensus_partition([[0, 0, 1, 1]] * 3, loss="binder", method=crossed, tau=0.3)
-    assert "tau 0.3 (consistent: none, as pairs apart" in repr(found)
+    assert "tau 0.3 (consistent: none: pairs of different clusters" in repr(found)
 
 
 def test_the_same_seed_gives_the_same_threshold_and_it_can_be_stored(tmp_path):

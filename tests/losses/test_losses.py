@@ -169,7 +169,7 @@ def test_misclassification_distance_is_a_metric():
         (([0, 1], [0, 1, 1]), "2 and 3"),
         (([0, -1], [0, 1]), "negative"),
         (([0, np.nan], [0, 1]), "NaN"),
-        (([0, 0.5], [0, 1]), "whole"),
+        (([0, 0.5], [0, 1]), "integers"),
         (([], []), "vector"),
         (([[0, 1]], [0, 1]), "vector"),
     ],
