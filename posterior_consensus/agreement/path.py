@@ -188,14 +188,7 @@ class _Chain:
     def _search(
         source: PairSource, loss: PartitionLoss, rng: np.random.Generator, starts: list[Labels], n_starts: int | None
     ) -> Labels:
-        found = search(
-            source,
-            loss,
-            rng=rng,
-            n_starts=n_starts,
-            starts=starts,
-        )
-        return source.as_labels(found.labels)
+        return source.as_labels(search(source, loss, rng=rng, n_starts=n_starts, starts=starts).labels)
 
 
 def _settle(chains: list[_Chain], estimates: list[Labels], price: float, rng: np.random.Generator) -> None:

@@ -77,7 +77,8 @@ def search(
     asked: dict[str, Any] = {"n_clusters": n_clusters, "max_clusters": max_clusters, "rng": rng}
     if isinstance(loss, PairLoss):
         if loss.pair_threshold is not None:
-            own = {"n_starts": n_starts, "n_agree": n_agree, "seconds": seconds, "n_jobs": n_jobs}
+            own: dict[str, Any] = {"n_starts": n_starts, "n_agree": n_agree, "n_perturbations": n_perturbations}
+            own |= {"seconds": seconds, "n_jobs": n_jobs}
             return _along_thresholds(draws, loss, loss.pair_threshold, starts, own, progressbar=progressbar, **asked)
         starts = [partial(_best_cut, loss, n_clusters, max_clusters), *starts]
     n_labels = draws.n_items * (draws.n_draws or 1)

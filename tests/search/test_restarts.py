@@ -166,3 +166,10 @@ def test_a_budget_that_may_cost_clusters_is_said(monkeypatch):
     monkeypatch.setenv("POSTERIOR_CONSENSUS_MEMORY", "90kB")
     with pytest.warns(UserWarning, match="memory budget of 90 KB has room for a search among at most 7[0-9] clusters"):
         find(draws, "nmi", n_starts=1)
+
+
+def test_a_loss_along_thresholds_takes_as_many_perturbations_as_asked_for():
+    draws = noisy_draws(np.random.default_rng(2), 20, 12, 3, 0.4)
+    for number in (0, 5):
+        best = pc.consensus_partition(draws, loss="pear", n_perturbations=number, random_seed=1, progressbar=False)
+        assert best.info.n_perturbations == number
