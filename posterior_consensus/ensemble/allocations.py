@@ -1,4 +1,4 @@
-"""Soft assignments: the probabilities from which the labels of each draw are allocated, given its parameters."""
+"""Allocation probabilities: from which the labels of each draw are sampled, given its parameters."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from posterior_consensus.runtime.arguments import as_generator
 
 @dataclass(frozen=True, eq=False)
 class AllocationProbabilities:
-    """Soft assignments of the items in each draw, the part `soft` of :class:`PartitionDraws` that have them.
+    """Allocation probabilities of the items in each draw, the part `soft` of :class:`PartitionDraws` that have them.
 
     The draws' `labels` are one sample from them. Similarities and expected Binder losses are computed from the
     probabilities themselves, which removes the noise of the sampled labels (Rao-Blackwellisation).

@@ -40,7 +40,7 @@ class PartitionDraws(PairSource):
     drawn : DrawnLabels
         What `labels` and `n_clusters` are read from.
     soft : AllocationProbabilities or None
-        Soft assignments that the labels are sampled from, where the posterior has some.
+        Allocation probabilities that the labels are sampled from, if the posterior has them.
     labels : ndarray of shape (n_draws, n_items), smallest unsigned dtype
         Cluster of each item in each draw, from 0 in order of first appearance.
     n_clusters : ndarray of shape (n_draws,), dtype int64
