@@ -262,31 +262,6 @@ widened = either(Dense, _widened_dense, _widened_sparse, "The same tables with a
 rename = either(
     Dense, _rename_dense, _rename_sparse, "Give the clusters new names, none above their own; equal ones merge."
 )
-nth_row = either(Dense, _row_dense, _row_sparse, "The row of cluster `row` of all draws' clusters, draw below draw.")
-count = either(Dense, _count_dense, _count_sparse, "Count of a cell, by row and column.")
-add = either(Dense, _add_dense, _add_sparse, "Add a number to the count of a cell; return what it is then.")
-widened = either(Dense, _widened_dense, _widened_sparse, "The same tables with at least so many columns.")
-rename = either(
-    Dense, _rename_dense, _rename_sparse, "Give the clusters new names, none above their own; equal ones merge."
-)
-count = either(Dense, _count_dense, _count_sparse, "Count of a cell, by row and column.")
-add = either(Dense, _add_dense, _add_sparse, "Add a number to the count of a cell; return what it is then.")
-widened = either(Dense, _widened_dense, _widened_sparse, "The same tables with at least so many columns.")
-rename = either(
-    Dense, _rename_dense, _rename_sparse, "Give the clusters new names, none above their own; equal ones merge."
-)
-add = either(Dense, _add_dense, _add_sparse, "Add a number to the count of a cell; return what it is then.")
-widened = either(Dense, _widened_dense, _widened_sparse, "The same tables with at least so many columns.")
-rename = either(
-    Dense, _rename_dense, _rename_sparse, "Give the clusters new names, none above their own; equal ones merge."
-)
-widened = either(Dense, _widened_dense, _widened_sparse, "The same tables with at least so many columns.")
-rename = either(
-    Dense, _rename_dense, _rename_sparse, "Give the clusters new names, none above their own; equal ones merge."
-)
-rename = either(
-    Dense, _rename_dense, _rename_sparse, "Give the clusters new names, none above their own; equal ones merge."
-)
 row_sums = either(
     Dense, _row_sums_dense, _row_sums_sparse, "Sum of h over the cells of a row, and the number of its items."
 )
