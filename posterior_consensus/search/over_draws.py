@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.kernels import cells, records, search, tables
+from posterior_consensus.kernels import ahead, cells, records, search, tables
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.runtime import memory
 from posterior_consensus.search.forms import (
@@ -58,6 +58,11 @@ class OnDraws:
         sparse = loss.is_linear and limits.fewest == 1 and is_sparse(draws)
         self._kind = cells.sparse_draws if sparse else cells.Draws
         self.limits = limits
+        self.kernels: tuple[Any, ...] = ((ahead.search_over_draws, sparse, loss.is_linear),)
+        if sparse:
+            self.kernels += ((ahead.similarities, draws.drawn.dtype.name),)
+        if limits.fewest > 1:
+            self.kernels += ((ahead.clusters_opened,),)
         self.work_a_label = WORK_A_LABEL * (1 + draws.n_clusters.mean() / _COLUMNS if sparse else 1.0)
         if not sparse:
             check_memory(self, limits.fewest)
@@ -183,6 +188,7 @@ class OnRatios(OnDraws):
     def __init__(self, draws: PartitionDraws, loss: PartitionLoss, limits: Limits, stop: npt.NDArray[np.uint8]) -> None:
         super().__init__(draws, loss, limits, stop)
         self.work_a_label = _HARDER[1] * WORK_A_LABEL
+        self.kernels += ((ahead.search_over_draws, False, True),)  # for `along_sizes`
 
     @property
     def sums(self) -> None:
