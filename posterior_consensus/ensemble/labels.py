@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.ensemble.partitions import canonical_rows
+from posterior_consensus.ensemble.partitions import canonical_rows, smallest_dtype
 from posterior_consensus.kernels import coclustering, ensemble
 from posterior_consensus.runtime import memory, sizes
 from posterior_consensus.runtime.executor import in_order
@@ -192,6 +192,12 @@ class LabelsInMemory(DrawnLabels):
 
     array: npt.NDArray[Any]
     n_clusters: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, labels: npt.NDArray[Any]) -> LabelsInMemory:
+        """Take canonical labels (n_draws, n_items)."""
+        n_clusters = labels.max(axis=1).astype(np.int64) + 1
+        return cls(labels.astype(smallest_dtype(int(n_clusters.max())), copy=False), n_clusters)
 
     def held(self) -> npt.NDArray[Any]:
         """The array."""

@@ -15,9 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.ensemble.labels import DrawnLabels, LabelsInMemory, Result, block_width
-from posterior_consensus.ensemble.partitions import canonical_rows
+from posterior_consensus.ensemble.partitions import canonical_rows, smallest_dtype
 from posterior_consensus.runtime import memory, sizes
 from posterior_consensus.runtime.executor import in_order
+from posterior_consensus.runtime.files import sign, signed
 from posterior_consensus.runtime.progress import track
 
 
@@ -34,11 +35,15 @@ class Reads:
             self.n_bytes += n_bytes
 
 
+_ARRAY, _ATTRIBUTES = ".zarray", ".zattrs"  # as Zarr calls them
+
+
 @dataclass(frozen=True, eq=False)
 class Layout:
     """How labels lie in a folder: a Zarr array of format 2, whose chunks hold some items in all draws, uncompressed.
 
-    Draws that were written at once are a run of rows, with a checksum in each chunk.
+    Draws that were written at once are a run of rows, with a checksum in each chunk. The array's attributes hold the
+    runs, their checksums and each draw's number of clusters.
 
     Attributes
     ----------
@@ -69,9 +74,9 @@ class Layout:
         """Bytes of a chunk."""
         return self.shape[0] * self.width * self.dtype.itemsize
 
-    def metadata(self) -> str:
-        """What Zarr is to know of the array."""
-        about = {
+    def describe(self, folder: Path, n_clusters: npt.NDArray[np.int64]) -> None:
+        """Write what Zarr is to know of the array, and its attributes."""
+        array = {
             "zarr_format": 2,
             "shape": list(self.shape),
             "chunks": [self.shape[0], self.width],
@@ -82,7 +87,14 @@ class Layout:
             "filters": None,
             "dimension_separator": ".",
         }
-        return json.dumps(about, indent=1)
+        attributes = {
+            "runs": self.runs.tolist(),
+            "checksums": self.checksums.tolist(),
+            "n_clusters": n_clusters.tolist(),
+        }
+        for name, about in ((_ARRAY, array), (_ATTRIBUTES, attributes)):
+            (folder / name).write_text(json.dumps(about, indent=1), encoding="utf-8")
+            sign(folder / name)
 
 
 def chunk_file(folder: Path, number: int) -> Path:
@@ -122,6 +134,27 @@ class StoredLabels(DrawnLabels):
     progressbar: bool = False
     owner: Any = None
     reads: Reads = field(default_factory=Reads)
+
+    @classmethod
+    def opened(cls, folder: Path, *, progressbar: bool = False, owner: Any = None) -> StoredLabels:
+        """Open the labels in a folder.
+
+        Raises
+        ------
+        ValueError
+            If what describes them is missing or damaged.
+        """
+        array, attributes = (json.loads(signed(folder / name)) for name in (_ARRAY, _ATTRIBUTES))
+        layout = Layout(
+            tuple(array["shape"]),
+            array["chunks"][1],
+            np.dtype(array["dtype"]),
+            np.array(attributes["runs"], np.int64),
+            np.array(attributes["checksums"], np.uint32),
+        )
+        n_clusters = np.array(attributes["n_clusters"], np.int64)
+        dtype = smallest_dtype(int(n_clusters.max()))
+        return cls(folder, layout, dtype, n_clusters, progressbar=progressbar, owner=owner)
 
     def __getstate__(self) -> dict[str, Any]:
         kept = {each.name: getattr(self, each.name) for each in fields(self)}
