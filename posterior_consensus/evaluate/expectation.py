@@ -119,9 +119,10 @@ def draw_losses(partitions: npt.NDArray[Any], draws: PartitionDraws, loss: Parti
 
 def mean_loss(source: PairSource, partitions: npt.NDArray[Any], loss: Loss) -> Floats:
     """Return the expected loss (P,) of every partition (P, n)."""
-    if isinstance(loss, PartitionLoss) and (hard_draws(source) is not None or loss.needs == "draws"):
+    by_draw = loss.by_draw()
+    if by_draw is not None and (hard_draws(source) is not None or loss.needs == "draws"):
         draws = draws_of(source, f"loss {loss.name!r}")
-        return draws.samples.mean(loss_matrix(partitions, draws, loss))
+        return draws.samples.mean(loss_matrix(partitions, draws, by_draw))
     return loss_of_pairs(source.shared_similarity, partitions, loss)
 
 
@@ -190,10 +191,8 @@ def compared_losses(
 
 def _losses_by_draw(source: PairSource, partitions: npt.NDArray[Any], loss: Loss) -> Floats | None:
     """:func:`draw_losses`, or None where the loss is no mean over draws, or there are none."""
-    draws = draws_if_any(source)
-    if draws is None or not isinstance(loss, PartitionLoss):
-        return None
-    return draw_losses(partitions, draws, loss)
+    draws, by_draw = draws_if_any(source), loss.by_draw()
+    return None if draws is None or by_draw is None else draw_losses(partitions, draws, by_draw)
 
 
 def loss_of_pairs(similarity: Floats, partitions: npt.NDArray[Any], loss: Loss) -> Floats:

@@ -54,18 +54,30 @@ def write_fields(record: Any, parts: Parts) -> None:
 
 
 def read_fields(kind: type, dataset: xr.Dataset) -> dict[str, Any]:
-    """Read the declared fields of a record; of those that may be None, the missing ones are."""
+    """Read the declared fields of a record; of those that may be None, the missing ones are.
+
+    Raises
+    ------
+    KeyError
+        If nothing of the record is there.
+    ValueError
+        If a part of it is.
+    """
     found: dict[str, Any] = {}
-    for field in dataclasses.fields(kind):
-        if _KEY not in field.metadata:
-            continue
+    without: list[str] = []
+    missing: list[str] = []
+    for field in (one for one in dataclasses.fields(kind) if _KEY in one.metadata):
         try:
             found[field.name] = field.metadata[_KEY].read(dataset, field.name)
         except KeyError:
-            if "None" not in str(field.type):
-                raise
-            found[field.name] = None
-    return found
+            (without if "None" in str(field.type) else missing).append(field.name)
+    if missing and found:
+        raise ValueError(
+            f"`dataset` must hold a {kind.__name__} as its to_dataset() gives it; missing: {', '.join(missing)}."
+        )
+    if missing:
+        raise KeyError(kind.__name__)
+    return found | dict.fromkeys(without)
 
 
 @dataclass(frozen=True)
