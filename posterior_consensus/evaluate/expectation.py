@@ -12,6 +12,7 @@ import xarray as xr
 from posterior_consensus.ensemble import counting
 from posterior_consensus.ensemble.draws import PartitionDraws, check_needs, draws_if_any, draws_of, hard_draws
 from posterior_consensus.ensemble.items import Items, aligned, labelled
+from posterior_consensus.ensemble.labels import slices
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels, smallest_dtype
 from posterior_consensus.kernels import contingency
@@ -84,7 +85,7 @@ def all_losses(draws: PartitionDraws, loss: PartitionLoss) -> Floats:
     arrays = loss.arrays(draws.n_items)
     losses = counting.all_joint_sums(draws.drawn, arrays.h)
     own = counting.size_sums(draws.drawn, arrays.h)
-    for rows in (slice(first, first + _AT_ONCE) for first in range(0, draws.n_draws, _AT_ONCE)):
+    for rows in slices(draws.n_draws, _AT_ONCE):
         losses[rows] = loss_kernels.combine(arrays, losses[rows], own[rows], own)
     losses *= loss.scale(draws.n_items)
     if loss.is_symmetric:

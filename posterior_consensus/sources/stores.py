@@ -23,7 +23,6 @@ from filelock import BaseFileLock
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.labels import LabelsInMemory, block_width
-from posterior_consensus.ensemble.partitions import smallest_dtype
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.ensemble.stored import Layout, StoredLabels, chunk_file
 from posterior_consensus.results.plain import restored_levels, storable
@@ -50,13 +49,13 @@ def are_large(shape: tuple[int, int], dtype: np.dtype[Any]) -> bool:
 
 def in_memory(parts: Sequence[Part], shape: tuple[int, int], dtype: np.dtype[Any]) -> LabelsInMemory:
     """Put the labels of all draws in one array."""
-    labels, n_clusters = np.empty(shape, dtype), np.empty(shape[0], np.int64)
-    for (rows, _), found in zip(parts, in_order(_fill, ((*part, labels) for part in parts)), strict=True):
-        n_clusters[rows] = found
-    return LabelsInMemory(labels.astype(smallest_dtype(int(n_clusters.max())), copy=False), n_clusters)
+    labels = np.empty(shape, dtype)
+    for _ in in_order(_fill, ((*part, labels) for part in parts)):
+        pass
+    return LabelsInMemory.of(labels)
 
 
-def _fill(rows: npt.NDArray[np.int64], give: Any, labels: Labels) -> npt.NDArray[np.int64]:
+def _fill(rows: npt.NDArray[np.int64], give: Any, labels: Labels) -> None:
     n_put, runs = 0, list(_successive(rows))
 
     def put(block: Labels) -> None:
@@ -65,7 +64,7 @@ def _fill(rows: npt.NDArray[np.int64], give: Any, labels: Labels) -> npt.NDArray
             labels[run, n_put : n_put + block.shape[1]] = block[at]
         n_put += block.shape[1]
 
-    return np.asarray(give(put))
+    give(put)
 
 
 def written(
