@@ -189,7 +189,8 @@ def _summary(options: argparse.Namespace) -> Summary:
 
 def _weights(options: argparse.Namespace, data: Any) -> Any:
     """Weights of a file, or a variable of the posterior's group."""
-    from posterior_consensus.sources.containers import group_dataset, listing
+    from posterior_consensus.sources.containers import group_dataset
+    from posterior_consensus.sources.places import listing
     from posterior_consensus.sources.plain_files import is_plain, read_numbers
 
     if is_plain(options.weights):

@@ -22,8 +22,9 @@ from posterior_consensus.ensemble.switching import (
     most_in_common,
     with_the_rest,
 )
-from posterior_consensus.sources.containers import group_dataset, is_inference_data, listing, with_groups
+from posterior_consensus.sources.containers import group_dataset, is_inference_data, with_groups
 from posterior_consensus.sources.door import as_draws, find_source
+from posterior_consensus.sources.places import listing
 from posterior_consensus.sources.samples import samples_of
 from posterior_consensus.sources.variables import (
     dim_names,

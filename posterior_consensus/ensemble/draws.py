@@ -313,13 +313,12 @@ class PartitionDraws(PairSource):
         packed = [(len(block), coclustering.pack_bit_planes(block, self.drawn.n_planes)) for _, block in counted]
         for part in memory.parts(-(-n // n_rows), 8 * n * n_rows):
             first, last = n_rows * part.start, min(n, n_rows * part.stop)
+            rows = np.empty((last - first, n))
             if packed:
-                rows = np.empty((last - first, n))
                 for number, (n_draws, planes) in enumerate(packed, 1):
                     divisor = float(self.n_draws) if number == len(packed) else 1.0
                     coclustering.add_row_counts(planes, n_draws, first, rows, number == 1, divisor)
             else:
-                rows = np.empty((last - first, n))
                 chosen = self.drawn.columns(slice(first, last))
                 for items, found in self.drawn.map_blocks(on_blocks.similarity_rows, addends, chosen):
                     rows[:, items] = found

@@ -49,11 +49,6 @@ class Layout:
     checksums: npt.NDArray[np.uint32]
 
     @property
-    def n_chunks(self) -> int:
-        """Number of chunks."""
-        return -(-self.shape[1] // self.width)
-
-    @property
     def chunk_bytes(self) -> int:
         """Bytes of a chunk."""
         return self.shape[0] * self.width * self.dtype.itemsize

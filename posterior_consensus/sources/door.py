@@ -14,9 +14,10 @@ from posterior_consensus.ensemble.draws import PartitionDraws, check_needs, draw
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.losses.record import Need
 from posterior_consensus.sources.accumulate import PartitionAccumulator
-from posterior_consensus.sources.containers import group_dataset, is_inference_data, listing, opened
+from posterior_consensus.sources.containers import group_dataset, is_inference_data, opened
 from posterior_consensus.sources.labels import as_partition_draws, from_store
 from posterior_consensus.sources.mixtures import allocation_probabilities
+from posterior_consensus.sources.places import listing
 from posterior_consensus.sources.plain_files import is_plain, read_plain
 from posterior_consensus.sources.probabilities import as_allocation_probabilities
 from posterior_consensus.sources.samples import made_already
