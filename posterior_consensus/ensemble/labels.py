@@ -271,10 +271,7 @@ def _joint_counts(
     partition: npt.NDArray[np.int32],
     n_clusters: int,
 ) -> npt.NDArray[np.int32]:
-    counts: npt.NDArray[np.int32] = ensemble.joint_counts(
-        np.ascontiguousarray(labels), starts, partition[items], n_clusters
-    )
-    return counts
+    return ensemble.joint_counts(np.ascontiguousarray(labels), starts, partition[items], n_clusters)
 
 
 def _whole(labels: npt.NDArray[Any], items: slice) -> npt.NDArray[Any]:

@@ -170,8 +170,7 @@ class PairSimilarity(PairSource):
 
     def product(self, columns: Floats) -> Floats:
         """Product (n, c) of the matrix with `columns` (n, c)."""
-        product: Floats = self.values @ columns
-        return product
+        return self.values @ columns
 
     def links(self, labels: npt.NDArray[Any]) -> tuple[Floats, float]:
         """Sums (n, K) of every item's similarities to the other members of each cluster, and 1."""

@@ -65,8 +65,7 @@ def unscaled_losses(
         partitions = partitions.astype(labels.dtype)
     joint, drawn = contingency.joint_sums(partitions, sizes, labels, n_clusters, arrays.h)
     own = contingency.size_sums(partitions, sizes, arrays.h)
-    losses: Floats = loss_kernels.combine(arrays, joint, own, drawn)
-    return losses
+    return loss_kernels.combine(arrays, joint, own, drawn)
 
 
 def paired_losses(

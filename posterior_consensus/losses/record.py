@@ -132,8 +132,7 @@ class PartitionLoss(Loss):
     def arrays(self, n_items: int) -> LinearLoss | GeneralLoss:
         """Return the loss for `n_items` items as kernels take it."""
         numerator, denominator = _coefficients(self.numerator), _coefficients(self.denominator)
-        taken: LinearLoss | GeneralLoss = as_kernels_take_it(self.h(n_items), numerator, denominator)
-        return taken
+        return as_kernels_take_it(self.h(n_items), numerator, denominator)
 
     @property
     def is_linear(self) -> bool:
