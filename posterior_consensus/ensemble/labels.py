@@ -68,9 +68,12 @@ class DrawnLabels(ABC):
         what = f"All labels of {self.n_draws:,} draws of {self.n_items:,} items{self.place}"
         memory.check(self.n_draws * self.n_items * self.dtype.itemsize, what, "Take fewer draws or items.")
         values = np.empty((self.n_draws, self.n_items), self.dtype)
+        self._read_into(values)
+        return values
+
+    def _read_into(self, values: npt.NDArray[Any]) -> None:
         for items, block in self.map_blocks(_whole):
             values[:, items] = block
-        return values
 
     def held(self) -> npt.NDArray[Any] | None:
         """The labels if they are in memory already, None if `values` would read them."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -132,9 +132,8 @@ class StoredLabels(DrawnLabels):
         dtype = smallest_dtype(int(n_clusters.max()))
         return cls(folder, layout, dtype, n_clusters, progressbar=progressbar, owner=owner)
 
-    def __getstate__(self) -> dict[str, Any]:
-        kept = {each.name: getattr(self, each.name) for each in fields(self)}
-        return kept | {"owner": None, "progressbar": False}
+    def __reduce__(self) -> tuple[Any, ...]:
+        return StoredLabels, (self.folder, self.layout, self.label_dtype, self.n_clusters, self.rows)
 
     @property
     def n_items(self) -> int:
@@ -150,6 +149,10 @@ class StoredLabels(DrawnLabels):
     def place(self) -> str:
         """Where they lie, for people."""
         return f" in {self.folder.parents[1]}"
+
+    def _read_into(self, values: npt.NDArray[Any]) -> None:
+        for _ in self._pass(_write, values):  # by the threads that read
+            pass
 
     @property
     def item_blocks(self) -> list[slice]:
@@ -228,20 +231,14 @@ class StoredLabels(DrawnLabels):
     def _read(self, number: int, first: int, last: int) -> npt.NDArray[Any]:
         """What is in a chunk of the runs from `first` to `last`."""
         layout, file = self.layout, chunk_file(self.folder, number)
-        begin = layout.runs[first]
-        labels = np.empty((int(layout.runs[last] - begin), layout.width), layout.dtype)
+        begin, width = int(layout.runs[first]), layout.width
+        size = (int(layout.runs[last]) - begin) * width
         try:
-            with file.open("rb", buffering=0) as opened:
-                is_whole = opened.seek(0, 2) == layout.chunk_bytes
-                opened.seek(int(begin) * layout.width * layout.dtype.itemsize)
-                unread = labels.data.cast("B")
-                while is_whole and len(unread):
-                    n_bytes = opened.readinto(unread)
-                    is_whole = n_bytes > 0
-                    unread = unread[n_bytes:]
+            labels = np.fromfile(file, layout.dtype, size, offset=begin * width * layout.dtype.itemsize)
+            is_whole = labels.size == size and file.stat().st_size == layout.chunk_bytes
         except FileNotFoundError:
             is_whole = False
-        ends = layout.runs[first : last + 1] - begin
+        ends = (layout.runs[first : last + 1] - begin) * width
         if not is_whole or any(
             zlib.crc32(labels[ends[k] : ends[k + 1]].data) != layout.checksums[first + k, number]
             for k in range(last - first)
@@ -251,8 +248,12 @@ class StoredLabels(DrawnLabels):
                 f"The store of labels is damaged: the chunk {file} {what}. Restore it, or remove the store and make "
                 "it again from the draws."
             )
-        return labels
+        return labels.reshape(-1, width)
 
 
 def _on_block(drawn: StoredLabels, function: Callable[..., Result], items: slice, arguments: tuple[Any, ...]) -> Result:
     return function(drawn.block(items), items, *arguments)
+
+
+def _write(labels: npt.NDArray[Any], items: slice, values: npt.NDArray[Any]) -> None:
+    values[:, items] = labels
