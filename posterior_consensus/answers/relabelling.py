@@ -158,7 +158,7 @@ def relabel(
     others, soft = posterior.drop_dims(names), draws.soft
     if soft is None:
         labels: xr.DataArray | None
-        labels, dims, _ = label_array(others, var_name, "posterior", sample_dims, None)
+        labels, dims, _ = label_array(others, var_name, sample_dims)
     else:
         dims = _dims_of_draws(posterior, sample_dims)
         _check_same_draws(posterior, draws, dims)

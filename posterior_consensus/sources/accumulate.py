@@ -24,7 +24,7 @@ from posterior_consensus.sources.batches import Batches, OnDisk, give
 from posterior_consensus.sources.stores import Part, are_large, in_memory, written
 
 
-class PartitionAccumulator:
+class PartitionAccumulator(display.Shown):
     """Collect draws from a running sampler; usable as the draws so far at any time.
 
     Every function that takes draws takes the accumulator, and sees the draws so far.
@@ -168,7 +168,7 @@ class PartitionAccumulator:
         draw = np.concatenate([np.arange(length) for length in lengths.values()])
         samples = Samples(chain, draw, np.full(chain.size, 1 / chain.size))
         kept: list[Any] = [*self._batches.kept.values(), *self._rest.values()]
-        parts, dtype = list(self._parts()), np.result_type(*(one.dtype for labels in kept for one in labels))
+        parts, dtype = list(self._by_batch()), np.result_type(*(one.dtype for labels in kept for one in labels))
         shape = chain.size, self._items.n_items
         if self.store is not None and are_large(shape, dtype):
             return written(parts, shape, dtype, self._items, samples, store=None, beside=self.store)
@@ -228,7 +228,7 @@ class PartitionAccumulator:
         }
         return {chain: length for chain, length in lengths.items() if length}
 
-    def _parts(self) -> Iterator[Part]:
+    def _by_batch(self) -> Iterator[Part]:
         """All draws, chain after chain, batch by batch."""
         first = 0
         for chain in self._lengths():
@@ -250,19 +250,14 @@ class PartitionAccumulator:
         finally:
             self._rest[chain] = [labels[first:]]
 
-    def __repr__(self) -> str:
-        return display.as_text(type(self).__name__, self._facts())
-
-    def _repr_html_(self) -> str:
-        return display.as_html(type(self).__name__, self._facts())
-
-    def _facts(self) -> list[tuple[str, str]]:
+    def _parts(self) -> display.Parts:
         lengths = self._lengths()
-        return [
+        facts = [
             ("draws", f"{self.n_draws} of chains {', '.join(map(str, lengths))}" if lengths else "none yet"),
             ("items", "not known yet" if self._items is None else str(self._items.n_items)),
             ("kept", "in memory" if self.store is None else f"in {self.store}, {self.batch_size} draws at a time"),
         ]
+        return type(self).__name__, facts, None
 
 
 def is_accumulated(path: Any) -> bool:

@@ -162,7 +162,7 @@ def _drawn_from(draws: PartitionDraws, labels: xr.DataArray, sample_dims: Any) -
     The probability of a component drawn from p has the mean sum p^2 and the variance sum p^3 - (sum p^2)^2, and those
     of different items and draws are independent given the probabilities.
     """
-    values = label_array(labels, None, "posterior", sample_dims, None)[0].values.reshape(draws.n_draws, -1)
+    values = label_array(labels, None, sample_dims)[0].values.reshape(draws.n_draws, -1)
     if values.shape != draws.labels.shape or values.dtype.kind not in "iuf":
         return False
     soft = draws.as_soft("This")

@@ -31,11 +31,9 @@ _ONE_PARTITION = " This is a single partition; if a function takes draws and a p
 _SOFT_NAMES = re.compile(r"lp_|lps$|log_?(p|prob|theta|resp|lik|weight)|resp|gamma_z|p_z|prob_z", re.IGNORECASE)
 
 
-def label_array(
-    data: Any, var_name: str | None, group: str, sample_dims: Any, item_dim: str | None
-) -> tuple[xr.DataArray, tuple[str, ...], str]:
+def label_array(data: Any, var_name: str | None, sample_dims: Any) -> tuple[xr.DataArray, tuple[str, ...], str]:
     """Find the labels in `data`; return them with the names of their sample dimensions and of their item dimension."""
-    with found_labels(data, var_name, group, sample_dims, item_dim) as (labels, dims, item):
+    with found_labels(data, var_name, "posterior", sample_dims, None) as (labels, dims, item):
         return _in_memory(labels), dims, item
 
 
