@@ -11,7 +11,7 @@ import xarray as xr
 
 from posterior_consensus.ensemble import counting
 from posterior_consensus.ensemble.draws import PartitionDraws, check_needs, draws_if_any, draws_of, hard_draws
-from posterior_consensus.ensemble.items import Items, aligned, labelled
+from posterior_consensus.ensemble.items import Items, labelled
 from posterior_consensus.ensemble.labels import slices
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels, smallest_dtype
@@ -258,8 +258,8 @@ def two_partitions(one: Any, other: Any) -> tuple[Labels, Labels]:
     values = getattr(one, "labels", one), getattr(other, "labels", other)
     dim = next((str(v.dims[0]) for v in values if isinstance(v, xr.DataArray) and v.ndim == 1), "item")
     one, other = labelled(one, dim), labelled(other, dim)
-    if isinstance(one, xr.DataArray) and isinstance(other, xr.DataArray):
-        other = aligned(other, dim, one.coords, "other partition")
+    if isinstance(one, xr.DataArray) and one.dims == (dim,):
+        other = Items.along(one, dim).in_order(other, "other partition")
     ours, theirs = canonical_labels(one), canonical_labels(other)
     if ours.size != theirs.size:
         raise ValueError(f"Two partitions must have the same items; got {ours.size} and {theirs.size} labels.")
