@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
-from posterior_consensus.consensus.selection import Candidate, filled
+from posterior_consensus.consensus.selection import Candidate, Task, filled
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.kernels import ensemble
@@ -23,16 +23,7 @@ _MOST_ROUNDS = 100
 _TINY = 1e-12
 
 
-def align_and_vote(
-    draws: PartitionDraws,
-    loss: Loss,
-    *,
-    n_clusters: int | None,
-    max_clusters: int | None,
-    rng: np.random.Generator,
-    progressbar: bool,
-    n_starts: int = 10,
-) -> Candidate:
+def align_and_vote(draws: PartitionDraws, loss: Loss, task: Task, *, n_starts: int = 10) -> Candidate:
     """Find the partition of minimum expected misclassification distance by matching clusters and voting in turn.
 
     Parameters
@@ -61,8 +52,8 @@ def align_and_vote(
     """
     check_count("n_starts", n_starts)
     runs = [
-        _settled(draws, start, n_clusters)
-        for start in track(_starts(draws, n_starts, n_clusters or max_clusters, rng), "Votes", progressbar=progressbar)
+        _settled(draws, start, task.n_clusters)
+        for start in track(_starts(draws, n_starts, task.most, task.rng), "Votes", progressbar=task.progressbar)
     ]
     best = min(runs, key=lambda run: round(run.trace[-1], 12))  # the first of those that differ by rounding only
     info = FitInfo(

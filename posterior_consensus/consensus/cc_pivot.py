@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.consensus.selection import Candidate
+from posterior_consensus.consensus.selection import Candidate, Task
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.evaluate.expectation import least_loss
@@ -32,17 +32,7 @@ class PivotInfo(Info):
     expected_losses: list[float]
 
 
-def cc_pivot(
-    draws: PairSource,
-    loss: Loss,
-    *,
-    n_clusters: int | None,
-    max_clusters: int | None,
-    rng: np.random.Generator,
-    progressbar: bool,
-    threshold: float = 0.25,
-    n_starts: int = 10,
-) -> Candidate:
+def cc_pivot(draws: PairSource, loss: Loss, task: Task, *, threshold: float = 0.25, n_starts: int = 10) -> Candidate:
     """Take items in random order: each one without a cluster founds one, with all similar items that are left.
 
     Parameters
@@ -74,12 +64,11 @@ def cc_pivot(
     """
     check_between("threshold", threshold, 1)
     check_count("n_starts", n_starts)
-    fewest = 1 if n_clusters is None else n_clusters
-    most = n_clusters or max_clusters or draws.n_items
+    fewest, most = task.n_clusters or 1, task.most or draws.n_items
     row = _rows(draws)
     found = [
-        canonical_labels(_pivoted(row, rng.permutation(draws.n_items), threshold, fewest, most))
-        for _ in track(range(n_starts), "Pivoting", progressbar=progressbar)
+        canonical_labels(_pivoted(row, task.rng.permutation(draws.n_items), threshold, fewest, most))
+        for _ in track(range(n_starts), "Pivoting", progressbar=task.progressbar)
     ]
     best, losses = least_loss(draws, loss, [np.stack(found)])
     return Candidate(best, PivotInfo(threshold=float(threshold), expected_losses=losses))

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.consensus.kcc import kcc
-from posterior_consensus.consensus.selection import Candidate, best_number, effort, filled
+from posterior_consensus.consensus.selection import Candidate, Task, best_number, filled
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.kernels import ensemble
@@ -17,7 +17,6 @@ from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import FitInfo
 from posterior_consensus.runtime.arguments import check_count, check_flag
 from posterior_consensus.runtime.executor import thread_pools
-from posterior_consensus.search.trees import cluster_range
 from posterior_consensus.sources.door import as_draws
 
 Floats = npt.NDArray[np.float64]
@@ -87,17 +86,7 @@ def summed_impurity(draws: Any, partition: Any, *, weighted: bool = False) -> fl
     return float(_State(source, labels, int(labels.max()) + 1, weighted).costs.sum())
 
 
-def impurity(
-    draws: PartitionDraws,
-    loss: Loss,
-    *,
-    n_clusters: int | None,
-    max_clusters: int | None,
-    rng: np.random.Generator,
-    progressbar: bool,
-    weighted: bool = False,
-    n_starts: int = 10,
-) -> Candidate:
+def impurity(draws: PartitionDraws, loss: Loss, task: Task, *, weighted: bool = False, n_starts: int = 10) -> Candidate:
     """Minimise the summed impurity of a number of clusters by moves of single items.
 
     Parameters
@@ -121,13 +110,13 @@ def impurity(
     signature = source.signatures()
     small = source.n_items <= _ENUMERATED
     groups = np.arange(source.n_items) if small else signature
-    numbers = cluster_range(draws, n_clusters, max_clusters)
+    rng = task.rng
     unions = _BestUnions(_subset_costs(source, groups, weighted)) if groups.max() < _ENUMERATED else None
 
     def fit(k: int) -> Candidate:
-        by_k_means = kcc(draws, loss, n_clusters=k, max_clusters=None, rng=rng, progressbar=False, n_starts=1)
+        by_k_means = kcc(draws, loss, Task(rng, n_clusters=k), n_starts=1)
         starts = [canonical_labels(by_k_means.labels)]
-        for number in range(1, n_starts if n_clusters else effort(n_starts, k)):
+        for number in range(1, task.effort(n_starts, k)):
             if number % 3 == 1:
                 drawn = source.labels[rng.integers(source.n_draws)].astype(np.int32)
                 starts.append(np.minimum(drawn, k - 1))
@@ -153,7 +142,7 @@ def impurity(
         )
         return Candidate(canonical_labels(best.labels), info)
 
-    return best_number(draws, loss, numbers, fit, title="Least impurity", progressbar=progressbar)
+    return best_number(draws, loss, task, fit, title="Least impurity")
 
 
 class _Run(NamedTuple):

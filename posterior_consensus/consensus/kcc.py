@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.consensus.selection import Candidate, best_number, effort
+from posterior_consensus.consensus.selection import Candidate, Task, best_number
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.kernels import ensemble
@@ -19,7 +19,6 @@ from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import FitInfo
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import check_above, check_count
-from posterior_consensus.search.trees import cluster_range
 
 Floats = npt.NDArray[np.float64]
 Utility = Literal["category", "entropy", "cosine", "lp"]
@@ -41,16 +40,7 @@ class KMeansInfo(FitInfo):
 
 
 def kcc(
-    draws: PartitionDraws,
-    loss: Loss,
-    *,
-    n_clusters: int | None,
-    max_clusters: int | None,
-    rng: np.random.Generator,
-    progressbar: bool,
-    utility: Utility = "category",
-    p: float = 5.0,
-    n_starts: int = 10,
+    draws: PartitionDraws, loss: Loss, task: Task, *, utility: Utility = "category", p: float = 5.0, n_starts: int = 10
 ) -> Candidate:
     """Find the partition of greatest mean utility against the draws by k-means on their one-hot matrix.
 
@@ -86,12 +76,12 @@ def kcc(
     tangent = _tangent(utility, p)
     check_count("n_starts", n_starts)
     table = Draws(draws.labels, draws.starts, draws.weights)
-    numbers = cluster_range(draws, n_clusters, max_clusters)
-    size = _BYTES_AN_ITEM * draws.n_items * numbers[-1]
-    memory.check(size, f"K-means of {draws.n_items} items in {numbers[-1]} clusters", "Set `max_clusters` to fewer.")
+    most = task.numbers(draws)[-1]
+    size = _BYTES_AN_ITEM * draws.n_items * most
+    memory.check(size, f"K-means of {draws.n_items} items in {most} clusters", "Set `max_clusters` to fewer.")
 
     def fit(k: int) -> Candidate:
-        run = _best_run(table, k, n_starts if n_clusters else effort(n_starts, k), tangent, rng)
+        run = _best_run(table, k, task.effort(n_starts, k), tangent, task.rng)
         info = KMeansInfo(
             utility=utility,
             objective=run.trace[-1],
@@ -101,7 +91,7 @@ def kcc(
         )
         return Candidate(canonical_labels(run.labels), info)
 
-    return best_number(draws, loss, numbers, fit, title="K-means consensus clustering", progressbar=progressbar)
+    return best_number(draws, loss, task, fit, title="K-means consensus clustering")
 
 
 class _Run(NamedTuple):

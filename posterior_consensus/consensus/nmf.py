@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.consensus.selection import Candidate, best_number, effort, filled
+from posterior_consensus.consensus.selection import Candidate, Task, best_number, cut, filled
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.losses.record import Loss
@@ -16,8 +16,6 @@ from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import check_above, check_count
 from posterior_consensus.runtime.executor import thread_pools
 from posterior_consensus.search.eigenvectors import leading_eigenvectors
-from posterior_consensus.search.k_means import k_means
-from posterior_consensus.search.trees import cluster_range
 
 Floats = npt.NDArray[np.float64]
 
@@ -28,16 +26,7 @@ _LEAST = np.finfo(float).tiny
 
 
 def nmf(
-    draws: PairSource,
-    loss: Loss,
-    *,
-    n_clusters: int | None,
-    max_clusters: int | None,
-    rng: np.random.Generator,
-    progressbar: bool,
-    max_iter: int = 100,
-    tol: float = 1e-4,
-    n_starts: int = 10,
+    draws: PairSource, loss: Loss, task: Task, *, max_iter: int = 100, tol: float = 1e-4, n_starts: int = 10
 ) -> Candidate:
     """Factorise the similarity matrix as Q S Q' with nonnegative factors, and read the clusters off Q.
 
@@ -71,23 +60,19 @@ def nmf(
     check_count("max_iter", max_iter)
     check_above("tol", tol, 0)
     check_count("n_starts", n_starts)
-    numbers = cluster_range(draws, n_clusters, max_clusters)
     product, squares = _products(draws)
     with thread_pools().limit(limits=1):  # the sums must not depend on the number of threads
-        leading = leading_eigenvectors(draws, numbers[-1])
+        leading = leading_eigenvectors(draws, task.numbers(draws)[-1])
 
     def fit(k: int) -> Candidate:
-        points = leading.vectors[:, : leading.widths[k - 1]]
-        start = k_means(points, k, n_starts if n_clusters else effort(n_starts, k), rng)
+        start = cut(leading, k, n_starts, task)
         with thread_pools().limit(limits=1):
-            memberships, info = _factorised(
-                product, squares, start, k, max_iter if n_clusters else effort(max_iter, k), tol
-            )
+            memberships, info = _factorised(product, squares, start, k, task.effort(max_iter, k), tol)
         largest = memberships.max(axis=1, keepdims=True)
         labels: Labels = (memberships >= (1 - _SAME) * largest).argmax(axis=1).astype(np.int32)
-        return Candidate(canonical_labels(filled(memberships, labels) if n_clusters else labels), info)
+        return Candidate(canonical_labels(filled(memberships, labels) if task.n_clusters else labels), info)
 
-    return best_number(draws, loss, numbers, fit, title="Nonnegative factors", progressbar=progressbar)
+    return best_number(draws, loss, task, fit, title="Nonnegative factors")
 
 
 def _products(draws: PairSource) -> tuple[Callable[[Floats], Floats], float]:

@@ -14,7 +14,7 @@ from posterior_consensus.bounds.methods import quick_bound
 from posterior_consensus.consensus.methods import as_method, check_no_method, own_options
 from posterior_consensus.consensus.record import ConsensusPartition
 from posterior_consensus.consensus.refinement import ORDERS, Order, check_refinement, refined_labels
-from posterior_consensus.consensus.selection import Candidate
+from posterior_consensus.consensus.selection import Candidate, Task
 from posterior_consensus.consensus.threshold import Threshold, pair_means, threshold_of
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
@@ -183,12 +183,13 @@ def consensus_partition(
     _check_items("n_clusters", n_clusters, source.n_items)
     _check_items("max_clusters", max_clusters, source.n_items)
     check_refinement(ORDERS[0] if refine is None else refine, passes, "refine")
+    given_limits = (("n_clusters", n_clusters), ("max_clusters", max_clusters))
+    limits: dict[str, Any] = {name: int(number) for name, number in given_limits if number is not None}
     rng = as_generator(random_seed)
     tau = threshold_of(source, given, tau, rng, progressbar)
     record = given if tau is None else binder(tau=tau)
-    limits = {"n_clusters": n_clusters, "max_clusters": max_clusters}
     began = time.monotonic()
-    candidate = function(source, record, **limits, rng=rng, progressbar=progressbar, **options)
+    candidate = function(source, record, Task(rng, progressbar=progressbar, **limits), **options)
     if not isinstance(candidate, Candidate):
         raise TypeError(f"method {name!r} must return a consensus.Candidate; got {type(candidate).__name__}.")
     labels = source.as_labels(candidate.labels, "method's labels")
@@ -219,7 +220,7 @@ def consensus_partition(
         n_draws=source.n_draws,
         lower_bound=None if lower_bound is None else min(lower_bound, expected),
         info=candidate.info,
-        cluster_limits=ClusterLimits(**{name: int(number) for name, number in limits.items() if number is not None}),
+        cluster_limits=ClusterLimits(**limits),
         threshold=threshold,
     )
 

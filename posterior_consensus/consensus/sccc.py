@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.consensus.selection import Candidate, filled
+from posterior_consensus.consensus.selection import Candidate, Task, filled
 from posterior_consensus.ensemble.draws import draws_of
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
@@ -67,15 +67,7 @@ class SeedsInfo(Info):
 
 
 def sccc(
-    draws: PairSource,
-    loss: Loss,
-    *,
-    n_clusters: int | None,
-    max_clusters: int | None,
-    rng: np.random.Generator,
-    progressbar: bool,
-    gap: int | None = None,
-    threshold: float | None = None,
+    draws: PairSource, loss: Loss, task: Task, *, gap: int | None = None, threshold: float | None = None
 ) -> Candidate:
     """Take the largest components that are far from each other as seeds, and put every other one with the nearest.
 
@@ -115,18 +107,18 @@ def sccc(
     order = np.argsort(-sizes, kind="stable")
     first = np.unique(components, return_index=True)[1][order]
     similarity = np.round(draws.of_items(first).shared_similarity, _DIGITS)
-    seeding = _Seeding(similarity, n_clusters or max_clusters or draws.n_items)
+    seeding = _Seeding(similarity, task.most or draws.n_items)
     thresholds = _thresholds(draws, similarity, gap, threshold)
-    found = [seeding.labels(one) for one in track(thresholds, "Seeding", progressbar=progressbar)]
-    fewest = 1 if n_clusters is None else min(n_clusters, first.size)
+    found = [seeding.labels(one) for one in track(thresholds, "Seeding", progressbar=task.progressbar)]
+    fewest = min(task.n_clusters or 1, first.size)
     feasible = [at for at, labels in enumerate(found) if labels.max() + 1 >= fewest]
     if not feasible:
         feasible = list(range(len(found)))
     rank = np.empty(first.size, np.intp)
     rank[order] = np.arange(first.size)
     partitions = np.stack([canonical_labels(found[at][rank[components]]) for at in feasible])
-    if n_clusters is not None and n_clusters > first.size:
-        partitions = np.stack([filled(np.zeros((draws.n_items, n_clusters)), labels) for labels in partitions])
+    if task.n_clusters is not None and task.n_clusters > first.size:
+        partitions = np.stack([filled(np.zeros((draws.n_items, task.n_clusters)), labels) for labels in partitions])
     best, losses = least_loss(draws, loss, [partitions])
     info = SeedsInfo(
         threshold=thresholds[feasible[int(np.argmin(losses))]],
