@@ -202,8 +202,9 @@ def test_one_item_per_cluster_keeps_its_sparse_tables(rng, monkeypatch):
 
 
 @pytest.mark.parametrize("noise", ["shared", "per_draw"])
-def test_perturbation_model_in_blocks_gives_what_it_gives_of_all(noise, rng, lowered, monkeypatch):
-    draws = pc.as_partition_draws(noisy_draws(rng, 40, 700, 5, 0.6))
+@pytest.mark.parametrize("n_items", [200, 700])  # all of few items are in the sample
+def test_perturbation_model_in_blocks_gives_what_it_gives_of_all(n_items, noise, rng, lowered, monkeypatch):
+    draws = pc.as_partition_draws(noisy_draws(rng, 40, n_items, 5, 0.6))
     ordinary = pc.consensus.random_perturbation_em(draws, noise=noise, random_seed=1)
     results = []
     for n_threads in (1, 2):

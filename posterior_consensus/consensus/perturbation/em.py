@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
-from scipy.special import gammaln, logsumexp, softmax
+from scipy.special import gammaln, softmax
 
 from posterior_consensus.consensus.perturbation import blocks
 from posterior_consensus.ensemble.labels import DrawnLabels
-from posterior_consensus.kernels import ensemble, perturbation
+from posterior_consensus.kernels import perturbation
 from posterior_consensus.runtime import memory
 
 Floats = npt.NDArray[np.float64]
@@ -34,13 +34,7 @@ class Draws(NamedTuple):
     @property
     def n_items(self) -> int:
         """Number of items."""
-        drawn = self.in_blocks()
-        n_items: int = self.labels.shape[1] if drawn is None else drawn.n_items
-        return n_items
-
-    def in_blocks(self) -> DrawnLabels | None:
-        """The labels if they are read in blocks; None if they are an array."""
-        return self.labels if isinstance(self.labels, DrawnLabels) else None
+        return self.labels.n_items if isinstance(self.labels, DrawnLabels) else int(self.labels.shape[1])
 
 
 class Parameters(NamedTuple):
@@ -82,11 +76,7 @@ def maximise(draws: Draws, memberships: Floats, noise: Floats | None, table: Flo
     size = _BYTES_A_CELL * int(draws.starts[-1]) * n_clusters
     memory.check(size, f"The perturbation model of {n_clusters} clusters", "Thin the draws, or ask for fewer clusters.")
     if table is None:
-        drawn = draws.in_blocks()
-        if drawn is None:
-            table = ensemble.scatter(draws.labels, draws.starts, memberships)
-        else:
-            table = blocks.table(drawn, memberships)
+        table = blocks.table(draws.labels, draws.starts, memberships)
     matches, entropies, agreement = _matches(draws, table, noise)
     n_labels = np.maximum(draws.n_labels, n_clusters)
     noise = _noise(draws, np.minimum(agreement, n_items), n_labels, n_items)
@@ -100,14 +90,7 @@ def expect(draws: Draws, parameters: Parameters) -> State:
     n_items = draws.n_items
     n_labels = np.maximum(draws.n_labels, shares.size)
     weights = draws.counts * agreement_gain(noise, n_labels)
-    table = None
-    if (drawn := draws.in_blocks()) is not None:
-        memberships, totals, table = blocks.expectation(drawn, weights, matches, np.log(shares))
-    else:
-        votes = ensemble.gather(draws.labels, draws.starts, weights, matches)
-        votes += np.log(shares)
-        totals = logsumexp(votes, axis=1, keepdims=True)
-        memberships = np.exp(votes - totals)
+    memberships, totals, table = blocks.expectation(draws.labels, draws.starts, weights, matches, np.log(shares))
     log_likelihood = float(totals.sum() + draws.counts @ (n_items * np.log(noise / n_labels) + entropies))
     objective = log_likelihood + float(0.5 * np.log(shares).sum() + log_prior(draws, noise))
     return State(memberships, parameters, log_likelihood, objective, table)
@@ -139,12 +122,8 @@ def held_out_memberships(draws: Draws, state: State) -> Floats:
     """
     parameters = maximise(draws, state.memberships, state.parameters.noise, state.table)
     gains = agreement_gain(parameters.noise, np.maximum(draws.n_labels, parameters.shares.size))
-    arguments = draws.counts, gains, parameters.matches, state.memberships
-    if (drawn := draws.in_blocks()) is not None:
-        votes = blocks.held_out_votes(drawn, *arguments)
-    else:
-        votes = perturbation.held_out_votes(draws.labels, draws.starts, *arguments)
-    logits = votes + np.log(parameters.shares)
+    arguments = draws.starts, draws.counts, gains, parameters.matches, state.memberships
+    logits = blocks.held_out_votes(draws.labels, *arguments) + np.log(parameters.shares)
     clusters, first = np.unique(logits.argmax(axis=1), return_index=True)
     return softmax(logits[:, clusters[np.argsort(first)]], axis=1)
 
