@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.consensus.kcc import kcc
-from posterior_consensus.consensus.selection import Candidate, Task, best_number, filled
+from posterior_consensus.consensus.selection import Candidate, Run, Task, best_number, filled
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.kernels import ensemble
@@ -132,23 +132,14 @@ def impurity(draws: PartitionDraws, loss: Loss, task: Task, *, weighted: bool = 
             runs = [_moved(source, start, k, weighted) for start in starts]
         best = min(runs, key=lambda run: round(run.trace[-1], _DIGITS))
         info = ImpurityInfo(
-            objective=best.trace[-1],
-            n_iter=len(best.trace) - 1,
-            converged=best.converged,
-            trace=best.trace,
             objectives=[run.trace[-1] for run in runs],
             weighted=weighted,
             enumerated=enumerated and (small or weighted),
+            **best.work() | {"n_iter": len(best.trace) - 1},
         )
         return Candidate(canonical_labels(best.labels), info)
 
     return best_number(draws, loss, task, fit, title="Least impurity")
-
-
-class _Run(NamedTuple):
-    labels: Labels
-    trace: list[float]  # objective before and after each pass over the items
-    converged: bool
 
 
 class _State:
@@ -159,10 +150,16 @@ class _State:
         self._n = labels.size
         self._counts = ensemble.joint_counts(draws.labels, draws.starts, labels, n_clusters)
         self.sizes = np.bincount(labels, minlength=n_clusters)
-        self._top = np.maximum.reduceat(self._counts, self._starts[:-1])  # (N, K)
-        self._n_top = np.add.reduceat(
-            (self._counts == np.repeat(self._top, np.diff(self._starts), axis=0)).astype(np.int64), self._starts[:-1]
-        )
+        shape = draws.n_draws, n_clusters
+        self._top, self._n_top = np.empty(shape, self._counts.dtype), np.empty(shape, np.int64)
+        self._look(list(range(n_clusters)))
+
+    def _look(self, clusters: list[int]) -> None:
+        """Find the most frequent drawn clusters of some clusters in each draw, how many there are, and the costs."""
+        counts = self._counts[:, clusters]
+        self._top[:, clusters] = np.maximum.reduceat(counts, self._starts[:-1])
+        at_top = counts == np.repeat(self._top[:, clusters], np.diff(self._starts), axis=0)
+        self._n_top[:, clusters] = np.add.reduceat(at_top.astype(np.int64), self._starts[:-1])
         self.costs = self._cost(self._weights @ self._top, self.sizes)
 
     def _cost(self, top: Floats, sizes: npt.NDArray[np.int64]) -> Floats:
@@ -187,15 +184,14 @@ class _State:
         self._counts[rows, new] += 1
         self.sizes[old] -= 1
         self.sizes[new] += 1
-        for k in (old, new):
-            self._top[:, k] = np.maximum.reduceat(self._counts[:, k], self._starts[:-1])
-            at_top = self._counts[:, k] == np.repeat(self._top[:, k], np.diff(self._starts))
-            self._n_top[:, k] = np.add.reduceat(at_top.astype(np.int64), self._starts[:-1])
-        self.costs = self._cost(self._weights @ self._top, self.sizes)
+        self._look([old, new])
 
 
-def _moved(draws: PartitionDraws, labels: Labels, n_clusters: int, weighted: bool) -> _Run:
-    """Move item after item to where it is best, and never the last of a cluster, until none moves."""
+def _moved(draws: PartitionDraws, labels: Labels, n_clusters: int, weighted: bool) -> Run:
+    """Move item after item to where it is best, and never the last of a cluster, until none moves.
+
+    The trace has the objective before and after each pass over the items.
+    """
     labels = labels.astype(np.int32)
     state = _State(draws, labels, n_clusters, weighted)
     trace = [float(state.costs.sum())]
@@ -213,8 +209,8 @@ def _moved(draws: PartitionDraws, labels: Labels, n_clusters: int, weighted: boo
                 any_moved = True
         trace.append(float(state.costs.sum()))
         if not any_moved:
-            return _Run(labels, trace, True)
-    return _Run(labels, trace, False)
+            return Run(labels, trace, True)
+    return Run(labels, trace, False)
 
 
 def _subset_costs(draws: PartitionDraws, groups: npt.NDArray[np.intp], weighted: bool) -> Floats:
@@ -224,10 +220,9 @@ def _subset_costs(draws: PartitionDraws, groups: npt.NDArray[np.intp], weighted:
     sizes = np.bincount(groups, minlength=n_groups)
     members = inside @ sizes
     top = np.zeros(2**n_groups)
-    first = np.unique(groups, return_index=True)[1] if n_groups < groups.size else None
+    first = np.unique(groups, return_index=True)[1]
     for labels, weight in zip(draws.labels, draws.weights, strict=True):
-        drawn = labels if first is None else labels[first]
-        counts = inside @ (np.eye(int(labels.max()) + 1, dtype=np.int64)[drawn] * sizes[:, np.newaxis])
+        counts = inside @ (np.eye(int(labels.max()) + 1, dtype=np.int64)[labels[first]] * sizes[:, np.newaxis])
         top += weight * counts.max(axis=1)
     costs = 1.0 - top / np.maximum(members, 1)
     if weighted:

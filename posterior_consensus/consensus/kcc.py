@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.consensus.selection import Candidate, Task, best_number
+from posterior_consensus.consensus.selection import Candidate, Run, Task, best_number
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.kernels import ensemble
@@ -82,22 +82,9 @@ def kcc(
 
     def fit(k: int) -> Candidate:
         run = _best_run(table, k, task.effort(n_starts, k), tangent, task.rng)
-        info = KMeansInfo(
-            utility=utility,
-            objective=run.trace[-1],
-            n_iter=len(run.trace),
-            converged=run.converged,
-            trace=run.trace,
-        )
-        return Candidate(canonical_labels(run.labels), info)
+        return Candidate(canonical_labels(run.labels), KMeansInfo(utility=utility, **run.work()))
 
     return best_number(draws, loss, task, fit, title="K-means consensus clustering")
-
-
-class _Run(NamedTuple):
-    labels: Labels
-    trace: list[float]  # utility before each iteration
-    converged: bool
 
 
 class _Norm(NamedTuple):
@@ -114,11 +101,8 @@ def _tangent(utility: Any, p: Any) -> Tangent:
     if utility not in UTILITIES:
         raise ValueError(f"`utility` must be one of {', '.join(map(repr, UTILITIES))}; got {utility!r}.")
     order = check_above("p", p, 1)
-    if utility == "category":
-        return _squares
-    if utility == "entropy":
-        return _information
-    return partial(_norms, order=2.0 if utility == "cosine" else order)
+    norms = {"cosine": partial(_norms, order=2.0), "lp": partial(_norms, order=order)}
+    return ({"category": _squares, "entropy": _information} | norms)[utility]
 
 
 def _squares(shares: Floats, starts: npt.NDArray[np.int64]) -> _Norm:
@@ -141,7 +125,7 @@ def _norms(shares: Floats, starts: npt.NDArray[np.int64], order: float) -> _Norm
     return _Norm(value, scaled ** (order - 1))
 
 
-def _best_run(draws: Draws, n_clusters: int, n_starts: int, tangent: Tangent, rng: np.random.Generator) -> _Run:
+def _best_run(draws: Draws, n_clusters: int, n_starts: int, tangent: Tangent, rng: np.random.Generator) -> Run:
     n_items = draws.labels.shape[1]
     sample = draws
     if n_items > _ITEMS_AT_START:
@@ -181,8 +165,8 @@ def _of(draws: Draws, items: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
     return np.ascontiguousarray(draws.labels[:, items].T)
 
 
-def _lloyd(draws: Draws, labels: Labels, tangent: Tangent) -> _Run:
-    """Lloyd's iterations until no item moves."""
+def _lloyd(draws: Draws, labels: Labels, tangent: Tangent) -> Run:
+    """Lloyd's iterations until no item moves, with the utility before each of them."""
     n_clusters, n_items = int(labels.max()) + 1, labels.size
     all_shares = ensemble.joint_counts(draws.labels, draws.starts, np.zeros_like(labels), 1) / n_items
     least = float(draws.weights @ tangent(all_shares, draws.starts).value[:, 0])
@@ -192,9 +176,9 @@ def _lloyd(draws: Draws, labels: Labels, tangent: Tangent) -> _Run:
         trace.append(value / n_items - least)
         moved = _nearest(closeness, labels)
         if np.array_equal(moved, labels):
-            return _Run(labels, trace, True)
+            return Run(labels, trace, True)
         labels = moved
-    return _Run(labels, trace, False)
+    return Run(labels, trace, False)
 
 
 def _to_centroids(

@@ -107,9 +107,9 @@ def sccc(
     order = np.argsort(-sizes, kind="stable")
     first = np.unique(components, return_index=True)[1][order]
     similarity = np.round(draws.of_items(first).shared_similarity, _DIGITS)
-    seeding = _Seeding(similarity, task.most or draws.n_items)
+    most = task.most or draws.n_items
     thresholds = _thresholds(draws, similarity, gap, threshold)
-    found = [seeding.labels(one) for one in track(thresholds, "Seeding", progressbar=task.progressbar)]
+    found = [_seeded(similarity, most, one) for one in track(thresholds, "Seeding", progressbar=task.progressbar)]
     fewest = min(task.n_clusters or 1, first.size)
     feasible = [at for at, labels in enumerate(found) if labels.max() + 1 >= fewest]
     if not feasible:
@@ -132,28 +132,22 @@ def sccc(
     return Candidate(best, info)
 
 
-class _Seeding:
-    """Components, the largest first, and what becomes of them with a threshold."""
-
-    def __init__(self, similarity: Floats, most: int) -> None:
-        self._similarity, self._most = similarity, most
-
-    def labels(self, threshold: float) -> Labels:
-        """Cluster of each component."""
-        nearest = np.full(len(self._similarity), -np.inf)  # similarity to the nearest seed
-        labels = np.zeros(len(self._similarity), np.int32)
-        at, n_seeds = 0, 0
-        while n_seeds < self._most:
-            free = np.flatnonzero(nearest[at:] <= threshold)
-            if not free.size:
-                break
-            at += int(free[0])
-            closer = self._similarity[at] > nearest
-            closer[at] = True
-            labels[closer], nearest[closer] = n_seeds, self._similarity[at, closer]
-            nearest[at] = np.inf  # a seed joins no other
-            n_seeds, at = n_seeds + 1, at + 1
-        return labels
+def _seeded(similarity: Floats, most: int, threshold: float) -> Labels:
+    """Cluster of each component, the largest first, with at most so many seeds no more similar than the threshold."""
+    nearest = np.full(len(similarity), -np.inf)  # similarity to the nearest seed
+    labels = np.zeros(len(similarity), np.int32)
+    at, n_seeds = 0, 0
+    while n_seeds < most:
+        free = np.flatnonzero(nearest[at:] <= threshold)
+        if not free.size:
+            break
+        at += int(free[0])
+        closer = similarity[at] > nearest
+        closer[at] = True
+        labels[closer], nearest[closer] = n_seeds, similarity[at, closer]
+        nearest[at] = np.inf  # a seed joins no other
+        n_seeds, at = n_seeds + 1, at + 1
+    return labels
 
 
 def _thresholds(draws: PairSource, similarity: Floats, gap: int | None, threshold: float | None) -> list[float]:

@@ -83,6 +83,23 @@ class Candidate:
             raise TypeError(f"`info` must be a consensus.Info or None; got {type(self.info).__name__}.")
 
 
+class Run(NamedTuple):
+    """Where steps from one start ended."""
+
+    labels: Labels
+    trace: list[float]  # objective of the steps, the last one that of the labels
+    converged: bool
+
+    def work(self) -> dict[str, Any]:
+        """What a :class:`FitInfo` says of it."""
+        return {
+            "objective": self.trace[-1],
+            "n_iter": len(self.trace),
+            "converged": self.converged,
+            "trace": self.trace,
+        }
+
+
 def best_number(draws: PairSource, loss: Loss, task: Task, fit: Callable[[int], Candidate], *, title: str) -> Candidate:
     """Fit numbers of clusters, and return the candidate of minimum expected loss with what was tried.
 

@@ -178,7 +178,7 @@ def _rounds(draws: PartitionDraws, rng: np.random.Generator) -> Iterator[PairThr
     tau = _first_threshold(_similarities(draws, rng))
     found: list[Labels] = []
     for n_rounds in range(1, _MOST_ROUNDS + 1):
-        found = [_search(draws, tau, found, rng)]
+        found = [search(draws, binder(tau=tau), rng=rng, starts=found).labels]  # none is worse than that before
         within, between = pair_means(draws, found[0])
         before, defined = tau, np.isfinite(within) and np.isfinite(between)
         if defined:
@@ -187,11 +187,6 @@ def _rounds(draws: PartitionDraws, rng: np.random.Generator) -> Iterator[PairThr
         yield PairThreshold(tau, within, between, draws.items.array(found[0], "labels"), n_rounds, settled)
         if settled or not defined:
             return
-
-
-def _search(draws: PartitionDraws, tau: float, found: list[Labels], rng: np.random.Generator) -> Labels:
-    """The best partition at tau, none worse than those found before."""
-    return search(draws, binder(tau=tau), rng=rng, starts=found).labels
 
 
 def _similarities(draws: PartitionDraws, rng: np.random.Generator) -> Floats:

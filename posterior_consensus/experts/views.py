@@ -12,8 +12,8 @@ from posterior_consensus.ensemble.partitions import canonical_labels
 from posterior_consensus.experts.constraints import Constraints, names_coordinate
 from posterior_consensus.experts.door import as_constraints
 from posterior_consensus.experts.features import Features, as_features
-from posterior_consensus.experts.inference import Fit, Inference, Priors
-from posterior_consensus.experts.memberships import FeatureMemberships, Floats, FreeMemberships
+from posterior_consensus.experts.inference import Fit, Inference
+from posterior_consensus.experts.memberships import FeatureMemberships, Floats, FreeMemberships, Memberships
 from posterior_consensus.experts.record import ExpertViews, by_expert
 from posterior_consensus.runtime.arguments import as_generator, check_count
 from posterior_consensus.runtime.executor import Executor, n_threads, thread_pools
@@ -108,12 +108,12 @@ def expert_views(
         max_views = min(said.n_experts, max(2, (said.n_experts + 1) // 2))
     n_views = min(check_count("max_views", max_views), said.n_experts)
     rng = as_generator(random_seed)
-    memberships: FeatureMemberships | FreeMemberships
+    memberships: Memberships
     if given is None:
         memberships = FreeMemberships(said.items.n_items, n_clusters)
     else:
         memberships = FeatureMemberships(given.standardised()[0], n_clusters)
-    inference = Inference(said.statements, memberships, n_views, Priors())
+    inference = Inference(said.statements, memberships, n_views)
     fits: list[Fit] = []
     with Executor(-1, None) as executor, thread_pools().limit(limits=1):
         # Free memberships of several experts' views at once settle into a mixture of them more often.
@@ -140,7 +140,7 @@ def with_features(constraints: Any, features: Any) -> tuple[Constraints, Feature
 def _as_views(
     said: Constraints,
     given: Features | None,
-    memberships: FeatureMemberships | FreeMemberships,
+    memberships: Memberships,
     fit: Fit,
     start_bounds: Floats,
 ) -> ExpertViews:

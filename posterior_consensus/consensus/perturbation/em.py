@@ -145,8 +145,7 @@ def _matches(draws: Draws, table: Floats, noise: Floats | None) -> tuple[Floats,
         rows, columns = linear_sum_assignment(table[first:last], maximize=True)
         matches[first + rows, columns] = 1.0
     entropies = gammaln(most - least + 1.0) - gammaln(most + 1.0)
-    averaged = np.flatnonzero(most <= _WIDEST) if noise is not None else np.empty(0, np.intp)
-    if noise is not None and averaged.size:
+    if noise is not None and (averaged := np.flatnonzero(most <= _WIDEST)).size:
         gains = agreement_gain(noise, most)
         logs = perturbation.average_matchings(table, draws.starts, most, gains, averaged, matches)
         agreement = np.add.reduceat((matches * table).sum(axis=1), draws.starts[:-1])
