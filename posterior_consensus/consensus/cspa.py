@@ -138,8 +138,6 @@ class _Moves:
             k = int(before[k])
             path.append(k)
         sizes[k] -= 1
-        steps = [(one, other, self.items[one, other]) for other, one in pairwise(path)]
-        for _, other, item in steps:
-            self.labels[item] = other
+        self.labels[[self.items[one, other] for other, one in pairwise(path)]] = path[:-1]
         for k in path:
             self._look(k)

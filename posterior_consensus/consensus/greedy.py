@@ -15,11 +15,7 @@ from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.search.engine import Start, search
 
-STARTS: dict[str, Callable[..., Candidate]] = {
-    "best_draw": best_draw,
-    "hierarchical": hierarchical,
-    "spectral": spectral,
-}
+STARTS: dict[str, Callable[..., Candidate]] = {one.__name__: one for one in (best_draw, hierarchical, spectral)}
 """Methods whose partitions a search can start from."""
 
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse.linalg import LinearOperator
 
 from posterior_consensus.consensus.selection import Candidate, Task, best_number, cut
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.runtime.arguments import check_count
 from posterior_consensus.runtime.executor import thread_pools
 from posterior_consensus.search.eigenvectors import leading_of
-
-Floats = npt.NDArray[np.float64]
 
 
 def hbgf(draws: PartitionDraws, loss: Loss, task: Task, *, n_starts: int = 10) -> Candidate:

@@ -235,8 +235,8 @@ class _BestUnions:
     """The partitions of groups into a number of unions of minimum cost, by dynamic programming over sets of groups."""
 
     def __init__(self, costs: Floats) -> None:
-        self._costs = costs
-        self._least, self._taken = [costs], [np.arange(costs.size)]  # for each number of unions, by set
+        self._costs, self._sets = costs, np.arange(costs.size)
+        self._least, self._taken = [costs], [self._sets]  # for each number of unions, by set
 
     def labels(self, n_clusters: int) -> Labels:
         """Labels of the groups."""
@@ -254,19 +254,9 @@ class _BestUnions:
         least, taken = np.full(self._costs.size, np.inf), np.zeros(self._costs.size, np.int64)
         for whole in range(1, self._costs.size):
             low = whole & -whole  # of each partition one cluster has the lowest bit: that one is split off
-            clusters = _subsets(whole ^ low) | low
+            clusters = self._sets[(self._sets & ~whole == 0) & (self._sets & low > 0)]
             values = self._costs[clusters] + self._least[-1][whole ^ clusters]
             at = int(values.argmin())
             least[whole], taken[whole] = values[at], clusters[at]
         self._least.append(least)
         self._taken.append(taken)
-
-
-def _subsets(whole: int) -> npt.NDArray[np.int64]:
-    """All subsets of a set of bits, the empty one first."""
-    subsets = np.zeros(1, np.int64)
-    while whole:
-        bit = whole & -whole
-        subsets = np.concatenate([subsets, subsets | bit])
-        whole ^= bit
-    return subsets

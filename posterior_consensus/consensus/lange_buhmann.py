@@ -5,18 +5,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import xlogy
 
 from posterior_consensus.consensus.selection import Candidate, Task, best_number, filled
+from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import FitInfo
 from posterior_consensus.runtime.arguments import check_above, check_count
 from posterior_consensus.runtime.executor import thread_pools
-
-Floats = npt.NDArray[np.float64]
 
 _AT_ONCE = 10  # iterations between two looks at the likelihood, which costs as much as one
 _TINY = np.finfo(np.float64).tiny

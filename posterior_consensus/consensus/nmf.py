@@ -5,21 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
-from posterior_consensus.consensus.selection import Candidate, Task, best_number, cut, filled
+from posterior_consensus.consensus.selection import Candidate, Task, best_number, cut, filled, small_matrix
+from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import FitInfo
-from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import check_above, check_count
 from posterior_consensus.runtime.executor import thread_pools
 from posterior_consensus.search.eigenvectors import leading_eigenvectors
 
-Floats = npt.NDArray[np.float64]
-
-_ITEMS_IN_MATRIX = 4000  # of which products with the matrix take less time than those with the draws
 _LIFT = 0.2  # above zero, from which multiplication cannot leave
 _SAME = 1e-9  # relative difference below which two memberships are equal
 _LEAST = np.finfo(float).tiny
@@ -77,8 +73,7 @@ def nmf(
 
 def _products(draws: PairSource) -> tuple[Callable[[Floats], Floats], float]:
     """What multiplies the similarity matrix with columns (n, c), and the sum of its squares."""
-    if draws.n_items <= _ITEMS_IN_MATRIX and memory.fits(8 * draws.n_items**2):
-        matrix = draws.shared_similarity
+    if (matrix := small_matrix(draws)) is not None:
         return matrix.__matmul__, float(np.square(matrix).sum())
     return draws.product, float(sum(np.square(rows).sum() for _, rows in draws.row_blocks()))
 

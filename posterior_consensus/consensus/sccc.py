@@ -7,10 +7,10 @@ from statistics import fmean, pstdev
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from posterior_consensus.consensus.selection import Candidate, Task, filled
 from posterior_consensus.ensemble.draws import draws_of
+from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.evaluate.expectation import least_loss, mean_between
@@ -18,8 +18,6 @@ from posterior_consensus.losses.partition_losses import jaccard
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import Info
 from posterior_consensus.runtime.progress import track
-
-Floats = npt.NDArray[np.float64]
 
 _MOST_TRIED = 100  # gaps or thresholds
 _DIGITS = 12  # of a similarity; what differs beyond them is rounding

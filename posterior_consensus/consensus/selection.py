@@ -15,6 +15,7 @@ from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.evaluate.expectation import mean_loss
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import Info, NumbersInfo
+from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.search.eigenvectors import Leading
 from posterior_consensus.search.k_means import k_means
@@ -22,6 +23,7 @@ from posterior_consensus.search.trees import cluster_range
 
 Floats = npt.NDArray[np.float64]
 
+_ITEMS_IN_MATRIX = 4000  # of which all similarities take less time than those of the draws again and again
 _ALL_TRIED = 30  # numbers of clusters of which every one is tried
 _NEXT_TRIED = 8, 2**0.5  # of more: all up to here, then each so many times the one before
 
@@ -139,6 +141,12 @@ def _beside_best(losses: dict[int, float]) -> list[int]:
     around = tried[max(at - 1, 0) : at + 2]
     longest = max(1, tried[at] // _ALL_TRIED)
     return [(low + high) // 2 for low, high in pairwise(around) if high - low > longest]
+
+
+def small_matrix(draws: PairSource) -> Floats | None:
+    """The similarity matrix if products with it take less time than products with the draws, else None."""
+    is_small = draws.n_items <= _ITEMS_IN_MATRIX and memory.fits(8 * draws.n_items**2)
+    return draws.shared_similarity if is_small else None
 
 
 def cut(leading: Leading, n_clusters: int, n_starts: int, task: Task) -> Labels:

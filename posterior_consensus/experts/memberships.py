@@ -6,16 +6,14 @@ Given the experts, the evidence lower bound is a sum over views, so that each is
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import Bounds, minimize
 from scipy.sparse import csr_array
 from scipy.special import digamma, gammaln, logsumexp, softmax
 
+from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.kernels import pair_moves, pair_search
 from posterior_consensus.kernels.memberships import settle_memberships
 from posterior_consensus.runtime import memory
-
-Floats = npt.NDArray[np.float64]
 
 _NARROW = 1e-3  # standard deviation of a coefficient at the start
 _LOG_SD = (-15.0, 0.0)  # the bound falls in a standard deviation beyond that of the prior, 1

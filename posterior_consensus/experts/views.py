@@ -101,7 +101,8 @@ def expert_views(
     >>> bool(np.all(found.labels[0] == one))
     True
     """
-    said, given = with_features(constraints, features)
+    given = None if features is None else as_features(features)
+    said = as_constraints(constraints, None if given is None else given.items)
     check_count("n_clusters", n_clusters)
     check_count("n_starts", n_starts)
     if max_views is None:
@@ -127,14 +128,6 @@ def expert_views(
         best = max(fits, key=lambda fit: fit.bound)
         (best,) = executor.results(inference.joined, [(best, rng, executor.stop)])
     return _as_views(said, given, memberships, best, np.array([fit.bound for fit in fits]))
-
-
-def with_features(constraints: Any, features: Any) -> tuple[Constraints, Features | None]:
-    """Statements, and features of the items that they are about."""
-    if features is None:
-        return as_constraints(constraints), None
-    given = as_features(features)
-    return as_constraints(constraints, given.items), given
 
 
 def _as_views(
