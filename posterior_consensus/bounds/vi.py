@@ -225,20 +225,17 @@ class _Ascent:
     @property
     def seconds_to_use(self) -> float:
         """Approximate time that :meth:`use` took."""
-        return self._seconds_of_tangents(self.upper.size)
+        return _SECONDS_A_ROW * self._n_rows(self.upper.size)
 
     @property
     def seconds_a_step(self) -> float:
         """About how long the next step takes."""
         seconds = _seconds_a_step(self._problem.n)
         if self._is_refresh_due:
-            seconds += self._seconds_of_tangents(1)
+            seconds += _SECONDS_A_ROW * self._n_rows(1)
         if self._is_separation_due:
             seconds += 1e-8 * self._problem.n**3
         return seconds
-
-    def _seconds_of_tangents(self, n_points: int) -> float:
-        return _SECONDS_A_ROW * self._n_rows(n_points)
 
     def _n_rows(self, n_points: int) -> float:
         """Memberships of items in draws that are visited to compute tangents at so many points of every item."""

@@ -110,18 +110,15 @@ class Inference:
 
     def joined(self, fit: Fit, rng: np.random.Generator, stop: npt.NDArray[np.uint8]) -> Fit:
         """Put the experts of two views into one, wherever this raises the bound."""
-        found = True
-        while found and not stop[0]:
-            found = False
-            for one, other in combinations(np.unique(fit.view.argmax(axis=1)), 2):
-                view = fit.view.copy()
-                view[:, one] += view[:, other]
-                view[:, other] = 0.0
-                tried = replace(fit, view=view, parameters=list(fit.parameters), trace=[])
-                tried = self._settled(tried, rng, stop)
-                if tried.bound > fit.bound + _SETTLED * abs(fit.bound):
-                    fit, found = tried, True
-                    break
+        if stop[0]:
+            return fit
+        for one, other in combinations(np.unique(fit.view.argmax(axis=1)), 2):
+            view = fit.view.copy()
+            view[:, one] += view[:, other]
+            view[:, other] = 0.0
+            tried = self._settled(replace(fit, view=view, parameters=list(fit.parameters), trace=[]), rng, stop)
+            if tried.bound > fit.bound + _SETTLED * abs(fit.bound):
+                return self.joined(tried, rng, stop)
         return fit
 
     def _settled(self, fit: Fit, rng: np.random.Generator, stop: npt.NDArray[np.uint8]) -> Fit:
@@ -135,9 +132,7 @@ class Inference:
             moved = bool(np.abs(fit.view - before).max() > _MOVED)
             fit.bound = self._bound(fit, together)
             fit.trace.append(fit.bound)
-            if len(fit.trace) > 1 and fit.bound - fit.trace[-2] < _SETTLED * abs(fit.bound):
-                break
-            if stop[0]:
+            if stop[0] or (len(fit.trace) > 1 and fit.bound - fit.trace[-2] < _SETTLED * abs(fit.bound)):
                 break
         return fit
 
