@@ -152,9 +152,7 @@ def adjusted_rand_indices(s: int, noise: float, replication: int) -> list[dict]:
 def answer(row: Row, draws: pc.PartitionDraws, rng: np.random.Generator) -> np.ndarray:
     """What a method finds; not by consensus_partition(), whose lower bounds nobody would read here."""
     method = pc.METHODS[row.method].function
-    found = method(
-        draws, pc.binder(), n_clusters=row.n_clusters, max_clusters=None, rng=rng, progressbar=False, **row.options
-    )
+    found = method(draws, pc.binder(), pc.consensus.Task(rng, row.n_clusters), **row.options)
     return draws.as_labels(found.labels)
 
 

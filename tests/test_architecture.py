@@ -98,7 +98,7 @@ def test_a_call_goes_down_to_the_kernels_through_few_files_and_through_none_twic
         assert len(set(way)) == len(way), way
 
 
-def halves(draws, loss, *, n_clusters, max_clusters, rng, progressbar, turn=0):
+def halves(draws, loss, task, *, turn=0):
     """Put one half of the items into each of two clusters."""
     return pc.consensus.Candidate(np.roll(np.arange(draws.n_items) * 2 // draws.n_items, turn))
 

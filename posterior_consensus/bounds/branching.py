@@ -78,14 +78,9 @@ class Search:
             return min(self._best, self._closed, least)
         return self._best if np.isinf(least) else min(self._best, self._step * np.ceil(least / self._step - 0.0005))
 
-    @property
-    def gap(self) -> float:
-        """What the best partition costs above the bound."""
-        return max(0.0, self._best - self.bound)
-
     def relax(self, budget: Budget) -> None:
         """Bound the whole problem by semidefinite relaxation too, if a gap is left and the budget has room."""
-        if self.gap <= _SAME * self._best:
+        if self._best - self.bound <= _SAME * self._best:
             return
         relaxation = PairRelaxation(self._root, self.labels, budget)
         for value in relaxation.bounds():

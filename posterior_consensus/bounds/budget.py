@@ -3,34 +3,10 @@
 from __future__ import annotations
 
 import time
-from typing import Protocol
 
 
 class OutOfBudget(Exception):
     """The next piece of work would take more than is left."""
-
-
-class Budget(Protocol):
-    """Seconds to spend on work whose time can be estimated."""
-
-    @property
-    def left(self) -> float:
-        """Seconds that are left."""
-
-    def spend(self, seconds: float) -> None:
-        """Ask for work that will take about so many seconds."""
-
-    def note(self, seconds: float) -> None:
-        """Count work that was done in any case."""
-
-    def limits(self, seconds_a_piece: float) -> tuple[float, float]:
-        """Seconds on the clock, and pieces of work, after which a solver is to stop."""
-
-    def part(self, share: float) -> Budget:
-        """Set a share of what is left aside."""
-
-    def extra(self, share: float) -> Budget:
-        """As much as a share of what is left, beyond it where it is no promise."""
 
 
 class Deadline:
@@ -53,7 +29,7 @@ class Deadline:
         """Nothing is to be done: the clock runs by itself."""
 
     def limits(self, seconds_a_piece: float) -> tuple[float, float]:
-        """Leave it to the clock."""
+        """Seconds on the clock, and no number of pieces of work, after which a solver is to stop."""
         return self.left, float("inf")
 
     def part(self, share: float) -> Deadline:
@@ -89,7 +65,7 @@ class WorkBudget:
         self._left -= seconds
 
     def limits(self, seconds_a_piece: float) -> tuple[float, float]:
-        """Leave it to the number of pieces."""
+        """No time on the clock, and the pieces of work after which a solver is to stop."""
         return float("inf"), self.left / seconds_a_piece
 
     def part(self, share: float) -> WorkBudget:
@@ -101,3 +77,7 @@ class WorkBudget:
     def extra(self, share: float) -> WorkBudget:
         """As much as a share of what is left, beyond it."""
         return WorkBudget(share * self.left)
+
+
+Budget = Deadline | WorkBudget
+"""Seconds to spend on work whose time can be estimated."""

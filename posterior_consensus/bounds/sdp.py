@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -10,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import eigh
 
+from posterior_consensus.bounds.alternating import SETTLED, STEPS, over_relaxed, rebalanced, seconds_to_next_bound
 from posterior_consensus.bounds.bound import Bound, relative_gap
 from posterior_consensus.bounds.budget import Budget, OutOfBudget
 from posterior_consensus.bounds.sdp_cuts import Cuts
@@ -26,15 +28,10 @@ Floats = npt.NDArray[np.float64]
 _ROUNDING = 1e-12  # of a share of the sum of squares; far above the rounding of a sum of eigenvalues
 _PROVEN = 1e-9
 _SHARES_OF_PRICE = 1.0, 0.7
-_STEPS = 25  # between two bounds
-_SECONDS_A_CUBE = 3e-10  # of a step, times the number of signatures to the third power
 _SECONDS_A_SQUARE = 1.5e-8
-_SECONDS_A_STEP = 2e-4
 _STEPS_BEFORE_CUTS = 100
 _STEP_OF_PRICES = 0.01  # times the penalty: of twice as long steps some do not settle
-_RELAXATION = 1.6  # over-relaxation, between 1 and 2
-_RESIDUALS = 3.0, 1.5  # ratio of the two at which the penalty changes, and by what factor
-_SETTLED = 1e-7
+_FACTOR = 1.5  # by which the penalty changes
 _PATIENCE, _WORTH_WAITING = 16, 0.01  # bounds in a row that close less than this share of the gap
 _BYTES_A_PAIR = 120
 
@@ -194,8 +191,7 @@ class Relaxation:
 
     def _alternate(self, multipliers: Floats) -> Iterator[None]:
         """Alternating direction method of multipliers with over-relaxation, from the best partition."""
-        u = self._roots.size
-        seconds = _STEPS * (_SECONDS_A_STEP + _SECONDS_A_SQUARE * u**2 + _SECONDS_A_CUBE * u**3)
+        seconds = seconds_to_next_bound(self._roots.size, _SECONDS_A_SQUARE)
         penalty = float(np.linalg.norm(self._matrix)) / np.sqrt(self._k)
         positive = np.where(self.labels[:, np.newaxis] == self.labels, np.multiply.outer(self._unit, self._unit), 0.0)
         positive /= np.bincount(self.labels, self._unit**2)[self.labels]
@@ -207,15 +203,15 @@ class Relaxation:
                 self._budget.spend(seconds)
             except OutOfBudget:
                 return
-            for _ in range(_STEPS):
+            for _ in range(STEPS):
                 values, vectors = self._project(positive - scaled + (self._matrix + priced) / penalty)
                 before, spread = positive, (vectors * values) @ vectors.T
-                target = _RELAXATION * spread + (1 - _RELAXATION) * before + scaled
+                target = over_relaxed(spread, before, scaled)
                 positive, scaled = np.maximum(target, 0.0), np.minimum(target, 0.0)
                 if len(cuts.rows):
                     cuts.reprice(spread, _STEP_OF_PRICES * penalty)
                     priced = cuts.matrix()
-            self._n_iter += _STEPS
+            self._n_iter += STEPS
             method = "semidefinite relaxation" + " with triangle inequalities" * bool(cuts.prices.any())
             self._raise_bound(priced - penalty * scaled, method)
             leading = np.argsort(-values, kind="stable")[: self._k]
@@ -223,19 +219,13 @@ class Relaxation:
             yield
             is_closer = self.lower_bound - last > _WORTH_WAITING * (self.objective - last)
             last, n_in_vain = (self.lower_bound, 0) if is_closer else (last, n_in_vain + 1)
-            primal = float(np.linalg.norm(spread - positive))
-            dual = float(np.linalg.norm(positive - before))
-            settled = max(primal, dual) < _SETTLED * np.sqrt(self._k)
+            penalty, scaled, residual = rebalanced(penalty, scaled, spread, positive, before, _FACTOR)
+            settled = residual < SETTLED * np.sqrt(self._k)
             if settled or self._n_iter >= _STEPS_BEFORE_CUTS:
                 n_new = cuts.separate(spread)
                 priced = cuts.matrix()
             if settled and n_new == 0:
                 return
-            ratio, factor = _RESIDUALS
-            if primal > ratio * dual:
-                penalty, scaled = penalty * factor, scaled / factor
-            elif dual > ratio * primal:
-                penalty, scaled = penalty / factor, scaled * factor
 
     def _project(self, matrix: Floats) -> tuple[Floats, Floats]:
         """Nearest Z with 0 <= Z <= I, Z e = e and trace k: its eigenvalues above 0 and their vectors."""
@@ -301,16 +291,11 @@ def capped_simplex(values: Floats, total: int) -> Floats:
         return np.ones_like(values)
     # The sum of clip(values - t, 0, 1) falls from piece to piece of t, between the values and the values less 1.
     breaks = np.sort(np.concatenate([values - 1.0, values]))
-    low, high = 0, breaks.size - 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        if np.clip(values - breaks[middle], 0.0, 1.0).sum() >= total:
-            low = middle
-        else:
-            high = middle
-    sums = [float(np.clip(values - breaks[at], 0.0, 1.0).sum()) for at in (low, high)]
+    high = bisect_right(breaks, -total, 1, breaks.size - 1, key=lambda at: -np.clip(values - at, 0.0, 1.0).sum())
+    low, high = breaks[high - 1], breaks[high]
+    sums = [float(np.clip(values - at, 0.0, 1.0).sum()) for at in (low, high)]
     share = (sums[0] - total) / (sums[0] - sums[1]) if sums[0] > sums[1] else 0.0
-    shift = breaks[low] + share * (breaks[high] - breaks[low])
+    shift = low + share * (high - low)
     nearest: Floats = np.clip(values - shift, 0.0, 1.0)
     return nearest
 

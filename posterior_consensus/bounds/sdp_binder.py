@@ -8,17 +8,13 @@ from contextlib import suppress
 import numpy as np
 import numpy.typing as npt
 
+from posterior_consensus.bounds.alternating import SETTLED, STEPS, over_relaxed, rebalanced, seconds_to_next_bound
 from posterior_consensus.bounds.budget import Budget, OutOfBudget
 from posterior_consensus.bounds.instance import Floats, Instance
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.executor import thread_pools
 
-_STEPS = 25  # between two bounds
-_SECONDS_A_CUBE = 3e-10  # of a step, times the number of groups to the third power
-_SECONDS_A_STEP = 2e-4
-_RELAXATION = 1.6  # over-relaxation, between 1 and 2
-_RESIDUALS = 3.0, 1.4  # ratio of the two at which the penalty changes, and by what factor
-_SETTLED = 1e-7
+_FACTOR = 1.4  # by which the penalty changes
 _ROUNDING = 1e-12  # relative to the sum of all weights
 _BYTES_A_PAIR = 100
 
@@ -44,7 +40,7 @@ class PairRelaxation:
     def bounds(self) -> Iterator[float]:
         """Yield bounds until they settle or the budget is spent."""
         n = len(self._weights)
-        seconds = _STEPS * (_SECONDS_A_STEP + _SECONDS_A_CUBE * n**3)
+        seconds = seconds_to_next_bound(n)
         if seconds > self._budget.left or not memory.fits(_BYTES_A_PAIR * n**2):
             return
         with suppress(OutOfBudget), thread_pools().limit(limits=1):  # the sums must not depend on their number
@@ -52,25 +48,20 @@ class PairRelaxation:
             allowed, scaled = self._start, np.zeros_like(self._start)
             while True:
                 self._budget.spend(seconds)
-                for _ in range(_STEPS):
+                for _ in range(STEPS):
                     values, vectors = np.linalg.eigh(allowed - scaled)
                     kept = values > 0
                     spread = (vectors[:, kept] * values[kept]) @ vectors[:, kept].T
                     before = allowed
-                    target = _RELAXATION * spread + (1 - _RELAXATION) * before + scaled
+                    target = over_relaxed(spread, before, scaled)
                     allowed = np.maximum(target + self._weights / penalty, 0.0)
                     np.fill_diagonal(allowed, 1.0)
                     scaled = target - allowed
-                self.n_iter += _STEPS
+                self.n_iter += STEPS
                 yield self._bound(penalty * scaled)
-                primal, dual = float(np.linalg.norm(spread - allowed)), float(np.linalg.norm(allowed - before))
-                if max(primal, dual) < _SETTLED * np.sqrt(n):
+                penalty, scaled, residual = rebalanced(penalty, scaled, spread, allowed, before, _FACTOR)
+                if residual < SETTLED * np.sqrt(n):
                     return
-                ratio, factor = _RESIDUALS
-                if primal > ratio * dual:
-                    penalty, scaled = penalty * factor, scaled / factor
-                elif dual > ratio * primal:
-                    penalty, scaled = penalty / factor, scaled * factor
 
     def _bound(self, slack: Floats) -> float:
         """The bound of multipliers such that W + V - diag(d) is nearly minus this matrix."""

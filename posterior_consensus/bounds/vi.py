@@ -117,18 +117,13 @@ def vi_bound(draws: PartitionDraws, incumbent: Labels, *, budget: Budget, progre
     ascent = _Ascent(problem)
     goal = float(mean_loss(draws, np.asarray(incumbent, np.int32)[np.newaxis], vi())[0])
     stride = problem.pilot_stride()
-    if stride > 1:
-        part = budget.part(_PILOT_SHARE)
-        ascent.use(problem.blocks(stride))
-        for _ in track(_affordable(ascent, part), "Bounding VI, some draws", progressbar=progressbar):
+    pilot = [(stride, budget.part(_PILOT_SHARE), "Bounding VI, some draws")] if stride > 1 else []
+    for every, part, title in [*pilot, (1, budget, "Bounding VI")]:
+        ascent.use(problem.blocks(every))
+        for _ in track(_affordable(ascent, part), title, progressbar=progressbar):
             ascent.step()
-            if ascent.has_stalled:
+            if ascent.has_stalled or (every == 1 and problem.entropy + ascent.best >= goal - _ROUNDING):
                 break
-    ascent.use(problem.blocks(1))
-    for _ in track(_affordable(ascent, budget), "Bounding VI", progressbar=progressbar):
-        ascent.step()
-        if ascent.has_stalled or problem.entropy + ascent.best >= goal - _ROUNDING:
-            break
     value = problem.entropy + ascent.best - _ROUNDING * (1 + np.log2(draws.n_items))
     info = VIBoundInfo(
         n_merged_items=problem.n,
@@ -232,20 +227,17 @@ class _Ascent:
     @property
     def seconds_to_use(self) -> float:
         """Approximate time that :meth:`use` took."""
-        return self._seconds_of_tangents(self.upper.size)
+        return _SECONDS_A_ROW * self._n_rows(self.upper.size)
 
     @property
     def seconds_a_step(self) -> float:
         """About how long the next step takes."""
         seconds = _seconds_a_step(self._problem.n)
         if self._is_refresh_due:
-            seconds += self._seconds_of_tangents(1)
+            seconds += _SECONDS_A_ROW * self._n_rows(1)
         if self._is_separation_due:
             seconds += 1e-8 * self._problem.n**3
         return seconds
-
-    def _seconds_of_tangents(self, n_points: int) -> float:
-        return _SECONDS_A_ROW * self._n_rows(n_points)
 
     def _n_rows(self, n_points: int) -> float:
         """Memberships of items in draws that are visited to compute tangents at so many points of every item."""

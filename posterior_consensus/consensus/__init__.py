@@ -17,7 +17,7 @@ from posterior_consensus.consensus.record import ConsensusPartition
 from posterior_consensus.consensus.refinement import refine_partition
 from posterior_consensus.consensus.rpm_em import PerturbationInfo
 from posterior_consensus.consensus.sccc import SeedsInfo
-from posterior_consensus.consensus.selection import Candidate
+from posterior_consensus.consensus.selection import Candidate, Task
 from posterior_consensus.consensus.threshold import PairThreshold, Threshold, pair_threshold
 from posterior_consensus.results.work import CandidatesInfo, ClusterLimits, FitInfo, Info, NumbersInfo
 from posterior_consensus.search.runs import SearchInfo
@@ -44,6 +44,7 @@ __all__ = [
     "RelaxationInfo",
     "SearchInfo",
     "SeedsInfo",
+    "Task",
     "Threshold",
     "VIBoundInfo",
     "a_strings",

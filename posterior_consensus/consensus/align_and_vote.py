@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
-from posterior_consensus.consensus.selection import Candidate, filled
+from posterior_consensus.consensus.selection import Candidate, Run, Task, filled
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.kernels import ensemble
@@ -23,16 +21,7 @@ _MOST_ROUNDS = 100
 _TINY = 1e-12
 
 
-def align_and_vote(
-    draws: PartitionDraws,
-    loss: Loss,
-    *,
-    n_clusters: int | None,
-    max_clusters: int | None,
-    rng: np.random.Generator,
-    progressbar: bool,
-    n_starts: int = 10,
-) -> Candidate:
+def align_and_vote(draws: PartitionDraws, loss: Loss, task: Task, *, n_starts: int = 10) -> Candidate:
     """Find the partition of minimum expected misclassification distance by matching clusters and voting in turn.
 
     Parameters
@@ -61,24 +50,11 @@ def align_and_vote(
     """
     check_count("n_starts", n_starts)
     runs = [
-        _settled(draws, start, n_clusters)
-        for start in track(_starts(draws, n_starts, n_clusters or max_clusters, rng), "Votes", progressbar=progressbar)
+        _settled(draws, start, task.n_clusters)
+        for start in track(_starts(draws, n_starts, task.most, task.rng), "Votes", progressbar=task.progressbar)
     ]
     best = min(runs, key=lambda run: round(run.trace[-1], 12))  # the first of those that differ by rounding only
-    info = FitInfo(
-        objective=best.trace[-1],
-        n_iter=len(best.trace),
-        converged=best.converged,
-        trace=best.trace,
-        objectives=[run.trace[-1] for run in runs],
-    )
-    return Candidate(best.labels, info)
-
-
-class _Run(NamedTuple):
-    labels: Labels
-    trace: list[float]  # expected distance before each round
-    converged: bool
+    return Candidate(best.labels, FitInfo(objectives=[run.trace[-1] for run in runs], **best.work()))
 
 
 def _starts(draws: PartitionDraws, n_starts: int, most: int | None, rng: np.random.Generator) -> list[Labels]:
@@ -95,7 +71,8 @@ def _starts(draws: PartitionDraws, n_starts: int, most: int | None, rng: np.rand
     return list(starts.values())
 
 
-def _settled(draws: PartitionDraws, labels: Labels, n_clusters: int | None) -> _Run:
+def _settled(draws: PartitionDraws, labels: Labels, n_clusters: int | None) -> Run:
+    """Vote until nothing changes; the trace has the expected distance before each round."""
     width = n_clusters or int(labels.max()) + 1
     if width > labels.max() + 1:
         labels = filled(_votes(draws, labels, width)[0], labels)
@@ -103,14 +80,14 @@ def _settled(draws: PartitionDraws, labels: Labels, n_clusters: int | None) -> _
     for _ in range(_MOST_ROUNDS):
         votes, value = _votes(draws, labels, width)
         if trace and value >= trace[-1] - _TINY:  # filled clusters cost more than the vote won
-            return _Run(previous, trace, True)
+            return Run(previous, trace, True)
         trace.append(value)
         previous, labels = labels, _elected(votes, labels)
         if n_clusters is not None:
             labels = filled(votes, labels)
         if np.array_equal(labels, previous):
-            return _Run(labels, trace, True)
-    return _Run(previous, trace, False)
+            return Run(labels, trace, True)
+    return Run(previous, trace, False)
 
 
 def _votes(draws: PartitionDraws, labels: Labels, width: int) -> tuple[Floats, float]:

@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from posterior_consensus.consensus.selection import Candidate, best_number, effort
+from posterior_consensus.consensus.selection import Candidate, Task, best_number
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.runtime.arguments import check_count
 from posterior_consensus.search.k_means import k_means
-from posterior_consensus.search.trees import cluster_range
 
 
-def basic(
-    draws: PairSource,
-    loss: Loss,
-    *,
-    n_clusters: int | None,
-    max_clusters: int | None,
-    rng: np.random.Generator,
-    progressbar: bool,
-    n_starts: int = 10,
-) -> Candidate:
+def basic(draws: PairSource, loss: Loss, task: Task, *, n_starts: int = 10) -> Candidate:
     """Cluster the rows of the posterior similarity matrix, unit diagonal included, by k-means.
 
     Parameters
@@ -38,7 +26,6 @@ def basic(
     rows = draws.shared_similarity
 
     def fit(k: int) -> Candidate:
-        return Candidate(k_means(rows, k, n_starts if n_clusters else effort(n_starts, k), rng))
+        return Candidate(k_means(rows, k, task.effort(n_starts, k), task.rng))
 
-    numbers = cluster_range(draws, n_clusters, max_clusters)
-    return best_number(draws, loss, numbers, fit, title="Basic aggregation", progressbar=progressbar)
+    return best_number(draws, loss, task, fit, title="Basic aggregation")

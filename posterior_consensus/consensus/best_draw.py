@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from posterior_consensus.consensus.selection import Candidate, allowed
+from posterior_consensus.consensus.selection import Candidate, Task, allowed
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import distinct_rows
 from posterior_consensus.evaluate.expectation import least_loss
@@ -15,24 +13,16 @@ from posterior_consensus.runtime.progress import track
 _CANDIDATES_AT_ONCE = 64
 
 
-def best_draw(
-    draws: PartitionDraws,
-    loss: Loss,
-    *,
-    n_clusters: int | None,
-    max_clusters: int | None,
-    rng: np.random.Generator,
-    progressbar: bool,
-) -> Candidate:
+def best_draw(draws: PartitionDraws, loss: Loss, task: Task) -> Candidate:
     """Take the draw whose expected loss against all draws is least; equal draws are evaluated once."""
     labels = draws.labels[draws.weights > 0]
-    candidates = allowed(labels[distinct_rows(labels)], n_clusters, max_clusters)
+    candidates = allowed(labels[distinct_rows(labels)], task)
     if len(candidates) == 0:
-        wanted = f"{n_clusters}" if n_clusters is not None else f"at most {max_clusters}"
+        wanted = f"at most {task.max_clusters}" if task.n_clusters is None else f"{task.n_clusters}"
         clusters = draws.n_clusters[draws.weights > 0]
         counts = f"{clusters.min()} to {clusters.max()}"
         raise ValueError(f"method 'best_draw' needs a draw with {wanted} clusters; the draws have {counts}.")
     starts = range(0, len(candidates), _CANDIDATES_AT_ONCE)
-    blocks = (candidates[i : i + _CANDIDATES_AT_ONCE] for i in track(starts, "Best draw", progressbar=progressbar))
+    blocks = (candidates[i : i + _CANDIDATES_AT_ONCE] for i in track(starts, "Best draw", progressbar=task.progressbar))
     best, losses = least_loss(draws, loss, blocks)
     return Candidate(best, CandidatesInfo(n_candidates=len(losses)))

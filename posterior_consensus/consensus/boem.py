@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from posterior_consensus.consensus.best_draw import best_draw
 from posterior_consensus.consensus.hierarchical import hierarchical
-from posterior_consensus.consensus.selection import Candidate, allowed
+from posterior_consensus.consensus.selection import Candidate, Task, allowed
 from posterior_consensus.ensemble.draws import draws_if_any
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
@@ -29,15 +28,7 @@ class MovesInfo(FitInfo):
     threshold: float
 
 
-def boem(
-    draws: PairSource,
-    loss: Loss,
-    *,
-    n_clusters: int | None,
-    max_clusters: int | None,
-    rng: np.random.Generator,
-    progressbar: bool,
-) -> Candidate:
+def boem(draws: PairSource, loss: Loss, task: Task) -> Candidate:
     """From the best draw on, make the move of one item that lowers Binder's loss most, until none lowers it.
 
     Notes
@@ -61,11 +52,11 @@ def boem(
        https://doi.org/10.1137/1.9781611972887.11
     """
     record = loss.as_binder() or binder()
-    partition = _start(draws, record, n_clusters, max_clusters, rng, progressbar)
+    partition = _start(draws, record, task)
     similarity = draws.similarity()
     np.fill_diagonal(similarity, 0.0)
     costs = pair_moves.Costs(record.numerator["A"], record.numerator["B"])
-    fewest, most = n_clusters or 1, n_clusters or max_clusters or draws.n_items
+    fewest, most = task.n_clusters or 1, task.most or draws.n_items
     changes, buffer = np.empty(0), np.empty(_MOVES_AT_ONCE)
     n_moves = buffer.size
     while n_moves == buffer.size:
@@ -84,19 +75,9 @@ def boem(
     return Candidate(labels, info)
 
 
-def _start(
-    draws: PairSource,
-    loss: Loss,
-    n_clusters: int | None,
-    max_clusters: int | None,
-    rng: np.random.Generator,
-    progressbar: bool,
-) -> Labels:
-    method: Callable[..., Candidate] = best_draw
-    drawn = draws_if_any(draws)
-    if drawn is None:
-        method = hierarchical
-    elif len(allowed(drawn.labels, n_clusters, max_clusters)) == 0:
-        n_clusters = max_clusters = None
-    best = method(draws, loss, n_clusters=n_clusters, max_clusters=max_clusters, rng=rng, progressbar=progressbar)
-    return best.labels.astype(np.int32)
+def _start(draws: PairSource, loss: Loss, task: Task) -> Labels:
+    if (drawn := draws_if_any(draws)) is None:
+        return hierarchical(draws, loss, task).labels.astype(np.int32)
+    if len(allowed(drawn.labels, task)) == 0:
+        task = task._replace(n_clusters=None, max_clusters=None)
+    return best_draw(drawn, loss, task).labels.astype(np.int32)

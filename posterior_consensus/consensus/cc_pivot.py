@@ -8,19 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.consensus.selection import Candidate
+from posterior_consensus.consensus.selection import Candidate, Task, small_matrix
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.evaluate.expectation import least_loss
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import Info
-from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import check_between, check_count
 from posterior_consensus.runtime.progress import track
 
 Floats = npt.NDArray[np.float64]
 
-_ITEMS_IN_MATRIX = 4000  # of which all similarities take less time than those of many pivots
 _TINY = 1e-12  # what is no more than this above the threshold is rounding
 
 
@@ -32,17 +30,7 @@ class PivotInfo(Info):
     expected_losses: list[float]
 
 
-def cc_pivot(
-    draws: PairSource,
-    loss: Loss,
-    *,
-    n_clusters: int | None,
-    max_clusters: int | None,
-    rng: np.random.Generator,
-    progressbar: bool,
-    threshold: float = 0.25,
-    n_starts: int = 10,
-) -> Candidate:
+def cc_pivot(draws: PairSource, loss: Loss, task: Task, *, threshold: float = 0.25, n_starts: int = 10) -> Candidate:
     """Take items in random order: each one without a cluster founds one, with all similar items that are left.
 
     Parameters
@@ -74,22 +62,15 @@ def cc_pivot(
     """
     check_between("threshold", threshold, 1)
     check_count("n_starts", n_starts)
-    fewest = 1 if n_clusters is None else n_clusters
-    most = n_clusters or max_clusters or draws.n_items
-    row = _rows(draws)
+    fewest, most = task.n_clusters or 1, task.most or draws.n_items
+    matrix = small_matrix(draws)
+    row = draws.row if matrix is None else matrix.__getitem__
     found = [
-        canonical_labels(_pivoted(row, rng.permutation(draws.n_items), threshold, fewest, most))
-        for _ in track(range(n_starts), "Pivoting", progressbar=progressbar)
+        canonical_labels(_pivoted(row, task.rng.permutation(draws.n_items), threshold, fewest, most))
+        for _ in track(range(n_starts), "Pivoting", progressbar=task.progressbar)
     ]
     best, losses = least_loss(draws, loss, [np.stack(found)])
     return Candidate(best, PivotInfo(threshold=float(threshold), expected_losses=losses))
-
-
-def _rows(draws: PairSource) -> Callable[[int], Floats]:
-    """What gives the similarities of an item to all."""
-    if draws.n_items <= _ITEMS_IN_MATRIX and memory.fits(8 * draws.n_items**2):
-        return draws.shared_similarity.__getitem__
-    return draws.row
 
 
 def _pivoted(

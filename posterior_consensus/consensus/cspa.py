@@ -7,15 +7,13 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.consensus.selection import Candidate, best_number, effort
+from posterior_consensus.consensus.selection import Candidate, Task, best_number, cut
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.runtime.arguments import check_count, check_flag
 from posterior_consensus.runtime.executor import thread_pools
 from posterior_consensus.search.eigenvectors import random_walk_vectors
-from posterior_consensus.search.k_means import k_means
-from posterior_consensus.search.trees import cluster_range
 
 Floats = npt.NDArray[np.float64]
 
@@ -23,17 +21,7 @@ _MOST_ROUNDS = 50
 _TINY = 1e-12
 
 
-def cspa(
-    draws: PairSource,
-    loss: Loss,
-    *,
-    n_clusters: int | None,
-    max_clusters: int | None,
-    rng: np.random.Generator,
-    progressbar: bool,
-    balanced: bool = False,
-    n_starts: int = 10,
-) -> Candidate:
+def cspa(draws: PairSource, loss: Loss, task: Task, *, balanced: bool = False, n_starts: int = 10) -> Candidate:
     """Cut the graph whose vertices are the items and whose weights are their similarities.
 
     Parameters
@@ -61,16 +49,16 @@ def cspa(
     """
     check_flag("balanced", balanced)
     check_count("n_starts", n_starts)
-    numbers = cluster_range(draws, n_clusters, max_clusters)
     with thread_pools().limit(limits=1):  # the sums must not depend on the number of threads
-        leading = random_walk_vectors(draws, numbers[-1], "association", 1.0)
+        leading = random_walk_vectors(draws, task.numbers(draws)[-1], "association", 1.0)
 
     def fit(k: int) -> Candidate:
-        points = leading.vectors[:, : leading.widths[k - 1]]
-        labels = k_means(points, k, n_starts if n_clusters else effort(n_starts, k), rng)
-        return Candidate(canonical_labels(balanced_labels(points, labels, k)) if balanced else labels)
+        labels = cut(leading, k, n_starts, task)
+        if balanced:
+            labels = canonical_labels(balanced_labels(leading.vectors[:, : leading.widths[k - 1]], labels, k))
+        return Candidate(labels)
 
-    return best_number(draws, loss, numbers, fit, title="Cuts of the items' graph", progressbar=progressbar)
+    return best_number(draws, loss, task, fit, title="Cuts of the items' graph")
 
 
 def balanced_labels(points: Floats, labels: Labels, n_clusters: int) -> Labels:
@@ -150,8 +138,6 @@ class _Moves:
             k = int(before[k])
             path.append(k)
         sizes[k] -= 1
-        steps = [(one, other, self.items[one, other]) for other, one in pairwise(path)]
-        for _, other, item in steps:
-            self.labels[item] = other
+        self.labels[[self.items[one, other] for other, one in pairwise(path)]] = path[:-1]
         for k in path:
             self._look(k)

@@ -6,7 +6,7 @@ import numpy as np
 
 from posterior_consensus.bounds.binder import binder_bound
 from posterior_consensus.bounds.budget import Deadline, WorkBudget
-from posterior_consensus.consensus.selection import Candidate
+from posterior_consensus.consensus.selection import Candidate, Task
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.evaluate.expectation import mean_loss
 from posterior_consensus.losses.record import Loss
@@ -16,16 +16,7 @@ from posterior_consensus.search.engine import search
 _SECONDS = 60.0  # estimated time of the work
 
 
-def exact(
-    draws: PairSource,
-    loss: Loss,
-    *,
-    n_clusters: int | None,
-    max_clusters: int | None,
-    rng: np.random.Generator,
-    progressbar: bool,
-    seconds: float | None = None,
-) -> Candidate:
+def exact(draws: PairSource, loss: Loss, task: Task, *, seconds: float | None = None) -> Candidate:
     """Search greedily, then bound and branch until the best partition is proven; for Binder's loss with any costs.
 
     Parameters
@@ -40,14 +31,14 @@ def exact(
             f"method 'exact' takes Binder's loss only; got {loss.name!r}. "
             "Use 'enumeration' for at most ten items, else 'greedy', and bound its result by certify."
         )
-    if n_clusters is not None or max_clusters is not None:
+    if task.most is not None:
         raise ValueError("method 'exact' takes neither `n_clusters` nor `max_clusters`. Use 'greedy'.")
     if seconds is not None:
         check_seconds(seconds)
-    found = search(draws, loss, rng=rng, progressbar=progressbar)
+    found = search(draws, loss, rng=task.rng, progressbar=task.progressbar)
     start = draws.as_labels(found.labels)
     budget = WorkBudget(_SECONDS) if seconds is None else Deadline(float(seconds))
-    bound = binder_bound(draws, record, start, budget=budget, progressbar=progressbar)
+    bound = binder_bound(draws, record, start, budget=budget, progressbar=task.progressbar)
     candidates = np.stack([start, start if bound.partition is None else bound.partition])
     losses = mean_loss(draws, candidates, loss)
     best = int(losses.argmin())

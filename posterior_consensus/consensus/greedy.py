@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from posterior_consensus.consensus.best_draw import best_draw
 from posterior_consensus.consensus.hierarchical import hierarchical
-from posterior_consensus.consensus.selection import Candidate
+from posterior_consensus.consensus.selection import Candidate, Task
 from posterior_consensus.consensus.spectral import spectral
 from posterior_consensus.ensemble.draws import draws_of
 from posterior_consensus.ensemble.pairs import PairSource
@@ -17,22 +15,15 @@ from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.search.engine import Start, search
 
-STARTS: dict[str, Callable[..., Candidate]] = {
-    "best_draw": best_draw,
-    "hierarchical": hierarchical,
-    "spectral": spectral,
-}
+STARTS: dict[str, Callable[..., Candidate]] = {one.__name__: one for one in (best_draw, hierarchical, spectral)}
 """Methods whose partitions a search can start from."""
 
 
 def greedy(
     draws: PairSource,
     loss: Loss,
+    task: Task,
     *,
-    n_clusters: int | None,
-    max_clusters: int | None,
-    rng: np.random.Generator,
-    progressbar: bool,
     n_starts: int | None = None,
     n_agree: int = 3,
     n_perturbations: int | None = None,
@@ -82,7 +73,6 @@ def greedy(
     """
     if isinstance(starts, str):
         raise TypeError(f"`starts` must be a list of partitions or names; got {starts!r}.")
-    asked: dict[str, Any] = {"n_clusters": n_clusters, "max_clusters": max_clusters, "rng": rng}
 
     def by_name(name: str) -> Callable[[PairSource], Labels]:
         if name not in STARTS:
@@ -91,7 +81,7 @@ def greedy(
 
         def found(source: PairSource) -> Labels:
             draws = draws_of(source) if method is best_draw else source
-            return source.as_labels(method(draws, loss, progressbar=False, **asked).labels)
+            return source.as_labels(method(draws, loss, task._replace(progressbar=False)).labels)
 
         return found
 
@@ -99,8 +89,7 @@ def greedy(
     labels, info = search(
         draws,
         loss,
-        **asked,
-        progressbar=progressbar,
+        **task._asdict(),
         n_starts=n_starts,
         n_agree=n_agree,
         n_perturbations=n_perturbations,

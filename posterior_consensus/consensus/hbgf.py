@@ -3,32 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse.linalg import LinearOperator
 
-from posterior_consensus.consensus.selection import Candidate, best_number, effort
+from posterior_consensus.consensus.selection import Candidate, Task, best_number, cut
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.runtime.arguments import check_count
 from posterior_consensus.runtime.executor import thread_pools
 from posterior_consensus.search.eigenvectors import leading_of
-from posterior_consensus.search.k_means import k_means
-from posterior_consensus.search.trees import cluster_range
-
-Floats = npt.NDArray[np.float64]
 
 
-def hbgf(
-    draws: PartitionDraws,
-    loss: Loss,
-    *,
-    n_clusters: int | None,
-    max_clusters: int | None,
-    rng: np.random.Generator,
-    progressbar: bool,
-    n_starts: int = 10,
-) -> Candidate:
+def hbgf(draws: PartitionDraws, loss: Loss, task: Task, *, n_starts: int = 10) -> Candidate:
     """Cut the bipartite graph of the items and the clusters of all draws.
 
     Parameters
@@ -57,15 +44,13 @@ def hbgf(
     .. [2] Dhillon (2001), Proceedings of the 7th ACM SIGKDD Conference, 269-274. https://doi.org/10.1145/502512.502550
     """
     check_count("n_starts", n_starts)
-    numbers = cluster_range(draws, n_clusters, max_clusters)
     with thread_pools().limit(limits=1):  # the sums must not depend on the number of threads
-        leading = leading_of(_walk(draws), numbers[-1])
+        leading = leading_of(_walk(draws), task.numbers(draws)[-1])
 
     def fit(k: int) -> Candidate:
-        points = leading.vectors[:, : leading.widths[k - 1]]
-        return Candidate(k_means(points, k, n_starts if n_clusters else effort(n_starts, k), rng))
+        return Candidate(cut(leading, k, n_starts, task))
 
-    return best_number(draws, loss, numbers, fit, title="Cuts of the bipartite graph", progressbar=progressbar)
+    return best_number(draws, loss, task, fit, title="Cuts of the bipartite graph")
 
 
 def _walk(draws: PartitionDraws) -> LinearOperator:

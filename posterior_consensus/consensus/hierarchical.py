@@ -4,26 +4,17 @@ from __future__ import annotations
 
 from typing import Literal
 
-import numpy as np
-
-from posterior_consensus.consensus.selection import Candidate
+from posterior_consensus.consensus.selection import Candidate, Task
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import NumbersInfo
-from posterior_consensus.search.trees import best_cut, cluster_range
+from posterior_consensus.search.trees import best_cut
 
 LINKAGES = ("average", "complete")
 
 
 def hierarchical(
-    draws: PairSource,
-    loss: Loss,
-    *,
-    n_clusters: int | None,
-    max_clusters: int | None,
-    rng: np.random.Generator,
-    progressbar: bool,
-    linkage: Literal["average", "complete"] = "average",
+    draws: PairSource, loss: Loss, task: Task, *, linkage: Literal["average", "complete"] = "average"
 ) -> Candidate:
     """Cut the tree of the distances 1 - PSM where the expected loss is least.
 
@@ -38,6 +29,6 @@ def hierarchical(
     """
     if linkage not in LINKAGES:
         raise ValueError(f"`linkage` must be one of {', '.join(map(repr, LINKAGES))}; got {linkage!r}.")
-    numbers = cluster_range(draws, n_clusters, max_clusters)
+    numbers = task.numbers(draws)
     best, losses = best_cut(draws, loss, numbers, linkage)
     return Candidate(best, NumbersInfo(linkage=linkage, n_clusters_tried=list(numbers), expected_losses=losses))

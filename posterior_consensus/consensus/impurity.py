@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.consensus.kcc import kcc
-from posterior_consensus.consensus.selection import Candidate, best_number, effort, filled
+from posterior_consensus.consensus.selection import Candidate, Run, Task, best_number, filled
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.kernels import ensemble
@@ -17,7 +17,6 @@ from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import FitInfo
 from posterior_consensus.runtime.arguments import check_count, check_flag
 from posterior_consensus.runtime.executor import thread_pools
-from posterior_consensus.search.trees import cluster_range
 from posterior_consensus.sources.door import as_draws
 
 Floats = npt.NDArray[np.float64]
@@ -87,17 +86,7 @@ def summed_impurity(draws: Any, partition: Any, *, weighted: bool = False) -> fl
     return float(_State(source, labels, int(labels.max()) + 1, weighted).costs.sum())
 
 
-def impurity(
-    draws: PartitionDraws,
-    loss: Loss,
-    *,
-    n_clusters: int | None,
-    max_clusters: int | None,
-    rng: np.random.Generator,
-    progressbar: bool,
-    weighted: bool = False,
-    n_starts: int = 10,
-) -> Candidate:
+def impurity(draws: PartitionDraws, loss: Loss, task: Task, *, weighted: bool = False, n_starts: int = 10) -> Candidate:
     """Minimise the summed impurity of a number of clusters by moves of single items.
 
     Parameters
@@ -121,13 +110,13 @@ def impurity(
     signature = source.signatures()
     small = source.n_items <= _ENUMERATED
     groups = np.arange(source.n_items) if small else signature
-    numbers = cluster_range(draws, n_clusters, max_clusters)
+    rng = task.rng
     unions = _BestUnions(_subset_costs(source, groups, weighted)) if groups.max() < _ENUMERATED else None
 
     def fit(k: int) -> Candidate:
-        by_k_means = kcc(draws, loss, n_clusters=k, max_clusters=None, rng=rng, progressbar=False, n_starts=1)
+        by_k_means = kcc(draws, loss, Task(rng, n_clusters=k), n_starts=1)
         starts = [canonical_labels(by_k_means.labels)]
-        for number in range(1, n_starts if n_clusters else effort(n_starts, k)):
+        for number in range(1, task.effort(n_starts, k)):
             if number % 3 == 1:
                 drawn = source.labels[rng.integers(source.n_draws)].astype(np.int32)
                 starts.append(np.minimum(drawn, k - 1))
@@ -143,23 +132,14 @@ def impurity(
             runs = [_moved(source, start, k, weighted) for start in starts]
         best = min(runs, key=lambda run: round(run.trace[-1], _DIGITS))
         info = ImpurityInfo(
-            objective=best.trace[-1],
-            n_iter=len(best.trace) - 1,
-            converged=best.converged,
-            trace=best.trace,
             objectives=[run.trace[-1] for run in runs],
             weighted=weighted,
             enumerated=enumerated and (small or weighted),
+            **best.work() | {"n_iter": len(best.trace) - 1},
         )
         return Candidate(canonical_labels(best.labels), info)
 
-    return best_number(draws, loss, numbers, fit, title="Least impurity", progressbar=progressbar)
-
-
-class _Run(NamedTuple):
-    labels: Labels
-    trace: list[float]  # objective before and after each pass over the items
-    converged: bool
+    return best_number(draws, loss, task, fit, title="Least impurity")
 
 
 class _State:
@@ -170,10 +150,16 @@ class _State:
         self._n = labels.size
         self._counts = ensemble.joint_counts(draws.labels, draws.starts, labels, n_clusters)
         self.sizes = np.bincount(labels, minlength=n_clusters)
-        self._top = np.maximum.reduceat(self._counts, self._starts[:-1])  # (N, K)
-        self._n_top = np.add.reduceat(
-            (self._counts == np.repeat(self._top, np.diff(self._starts), axis=0)).astype(np.int64), self._starts[:-1]
-        )
+        shape = draws.n_draws, n_clusters
+        self._top, self._n_top = np.empty(shape, self._counts.dtype), np.empty(shape, np.int64)
+        self._look(list(range(n_clusters)))
+
+    def _look(self, clusters: list[int]) -> None:
+        """Find the most frequent drawn clusters of some clusters in each draw, how many there are, and the costs."""
+        counts = self._counts[:, clusters]
+        self._top[:, clusters] = np.maximum.reduceat(counts, self._starts[:-1])
+        at_top = counts == np.repeat(self._top[:, clusters], np.diff(self._starts), axis=0)
+        self._n_top[:, clusters] = np.add.reduceat(at_top.astype(np.int64), self._starts[:-1])
         self.costs = self._cost(self._weights @ self._top, self.sizes)
 
     def _cost(self, top: Floats, sizes: npt.NDArray[np.int64]) -> Floats:
@@ -198,15 +184,14 @@ class _State:
         self._counts[rows, new] += 1
         self.sizes[old] -= 1
         self.sizes[new] += 1
-        for k in (old, new):
-            self._top[:, k] = np.maximum.reduceat(self._counts[:, k], self._starts[:-1])
-            at_top = self._counts[:, k] == np.repeat(self._top[:, k], np.diff(self._starts))
-            self._n_top[:, k] = np.add.reduceat(at_top.astype(np.int64), self._starts[:-1])
-        self.costs = self._cost(self._weights @ self._top, self.sizes)
+        self._look([old, new])
 
 
-def _moved(draws: PartitionDraws, labels: Labels, n_clusters: int, weighted: bool) -> _Run:
-    """Move item after item to where it is best, and never the last of a cluster, until none moves."""
+def _moved(draws: PartitionDraws, labels: Labels, n_clusters: int, weighted: bool) -> Run:
+    """Move item after item to where it is best, and never the last of a cluster, until none moves.
+
+    The trace has the objective before and after each pass over the items.
+    """
     labels = labels.astype(np.int32)
     state = _State(draws, labels, n_clusters, weighted)
     trace = [float(state.costs.sum())]
@@ -224,8 +209,8 @@ def _moved(draws: PartitionDraws, labels: Labels, n_clusters: int, weighted: boo
                 any_moved = True
         trace.append(float(state.costs.sum()))
         if not any_moved:
-            return _Run(labels, trace, True)
-    return _Run(labels, trace, False)
+            return Run(labels, trace, True)
+    return Run(labels, trace, False)
 
 
 def _subset_costs(draws: PartitionDraws, groups: npt.NDArray[np.intp], weighted: bool) -> Floats:
@@ -235,10 +220,9 @@ def _subset_costs(draws: PartitionDraws, groups: npt.NDArray[np.intp], weighted:
     sizes = np.bincount(groups, minlength=n_groups)
     members = inside @ sizes
     top = np.zeros(2**n_groups)
-    first = np.unique(groups, return_index=True)[1] if n_groups < groups.size else None
+    first = np.unique(groups, return_index=True)[1]
     for labels, weight in zip(draws.labels, draws.weights, strict=True):
-        drawn = labels if first is None else labels[first]
-        counts = inside @ (np.eye(int(labels.max()) + 1, dtype=np.int64)[drawn] * sizes[:, np.newaxis])
+        counts = inside @ (np.eye(int(labels.max()) + 1, dtype=np.int64)[labels[first]] * sizes[:, np.newaxis])
         top += weight * counts.max(axis=1)
     costs = 1.0 - top / np.maximum(members, 1)
     if weighted:
@@ -251,8 +235,8 @@ class _BestUnions:
     """The partitions of groups into a number of unions of minimum cost, by dynamic programming over sets of groups."""
 
     def __init__(self, costs: Floats) -> None:
-        self._costs = costs
-        self._least, self._taken = [costs], [np.arange(costs.size)]  # for each number of unions, by set
+        self._costs, self._sets = costs, np.arange(costs.size)
+        self._least, self._taken = [costs], [self._sets]  # for each number of unions, by set
 
     def labels(self, n_clusters: int) -> Labels:
         """Labels of the groups."""
@@ -270,19 +254,9 @@ class _BestUnions:
         least, taken = np.full(self._costs.size, np.inf), np.zeros(self._costs.size, np.int64)
         for whole in range(1, self._costs.size):
             low = whole & -whole  # of each partition one cluster has the lowest bit: that one is split off
-            clusters = _subsets(whole ^ low) | low
+            clusters = self._sets[(self._sets & ~whole == 0) & (self._sets & low > 0)]
             values = self._costs[clusters] + self._least[-1][whole ^ clusters]
             at = int(values.argmin())
             least[whole], taken[whole] = values[at], clusters[at]
         self._least.append(least)
         self._taken.append(taken)
-
-
-def _subsets(whole: int) -> npt.NDArray[np.int64]:
-    """All subsets of a set of bits, the empty one first."""
-    subsets = np.zeros(1, np.int64)
-    while whole:
-        bit = whole & -whole
-        subsets = np.concatenate([subsets, subsets | bit])
-        whole ^= bit
-    return subsets

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.consensus.selection import Candidate, best_number, effort
+from posterior_consensus.consensus.selection import Candidate, Run, Task, best_number
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.kernels import ensemble
@@ -19,7 +19,6 @@ from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import FitInfo
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import check_above, check_count
-from posterior_consensus.search.trees import cluster_range
 
 Floats = npt.NDArray[np.float64]
 Utility = Literal["category", "entropy", "cosine", "lp"]
@@ -41,16 +40,7 @@ class KMeansInfo(FitInfo):
 
 
 def kcc(
-    draws: PartitionDraws,
-    loss: Loss,
-    *,
-    n_clusters: int | None,
-    max_clusters: int | None,
-    rng: np.random.Generator,
-    progressbar: bool,
-    utility: Utility = "category",
-    p: float = 5.0,
-    n_starts: int = 10,
+    draws: PartitionDraws, loss: Loss, task: Task, *, utility: Utility = "category", p: float = 5.0, n_starts: int = 10
 ) -> Candidate:
     """Find the partition of greatest mean utility against the draws by k-means on their one-hot matrix.
 
@@ -86,28 +76,15 @@ def kcc(
     tangent = _tangent(utility, p)
     check_count("n_starts", n_starts)
     table = Draws(draws.labels, draws.starts, draws.weights)
-    numbers = cluster_range(draws, n_clusters, max_clusters)
-    size = _BYTES_AN_ITEM * draws.n_items * numbers[-1]
-    memory.check(size, f"K-means of {draws.n_items} items in {numbers[-1]} clusters", "Set `max_clusters` to fewer.")
+    most = task.numbers(draws)[-1]
+    size = _BYTES_AN_ITEM * draws.n_items * most
+    memory.check(size, f"K-means of {draws.n_items} items in {most} clusters", "Set `max_clusters` to fewer.")
 
     def fit(k: int) -> Candidate:
-        run = _best_run(table, k, n_starts if n_clusters else effort(n_starts, k), tangent, rng)
-        info = KMeansInfo(
-            utility=utility,
-            objective=run.trace[-1],
-            n_iter=len(run.trace),
-            converged=run.converged,
-            trace=run.trace,
-        )
-        return Candidate(canonical_labels(run.labels), info)
+        run = _best_run(table, k, task.effort(n_starts, k), tangent, task.rng)
+        return Candidate(canonical_labels(run.labels), KMeansInfo(utility=utility, **run.work()))
 
-    return best_number(draws, loss, numbers, fit, title="K-means consensus clustering", progressbar=progressbar)
-
-
-class _Run(NamedTuple):
-    labels: Labels
-    trace: list[float]  # utility before each iteration
-    converged: bool
+    return best_number(draws, loss, task, fit, title="K-means consensus clustering")
 
 
 class _Norm(NamedTuple):
@@ -124,11 +101,8 @@ def _tangent(utility: Any, p: Any) -> Tangent:
     if utility not in UTILITIES:
         raise ValueError(f"`utility` must be one of {', '.join(map(repr, UTILITIES))}; got {utility!r}.")
     order = check_above("p", p, 1)
-    if utility == "category":
-        return _squares
-    if utility == "entropy":
-        return _information
-    return partial(_norms, order=2.0 if utility == "cosine" else order)
+    norms = {"cosine": partial(_norms, order=2.0), "lp": partial(_norms, order=order)}
+    return ({"category": _squares, "entropy": _information} | norms)[utility]
 
 
 def _squares(shares: Floats, starts: npt.NDArray[np.int64]) -> _Norm:
@@ -151,7 +125,7 @@ def _norms(shares: Floats, starts: npt.NDArray[np.int64], order: float) -> _Norm
     return _Norm(value, scaled ** (order - 1))
 
 
-def _best_run(draws: Draws, n_clusters: int, n_starts: int, tangent: Tangent, rng: np.random.Generator) -> _Run:
+def _best_run(draws: Draws, n_clusters: int, n_starts: int, tangent: Tangent, rng: np.random.Generator) -> Run:
     n_items = draws.labels.shape[1]
     sample = draws
     if n_items > _ITEMS_AT_START:
@@ -191,8 +165,8 @@ def _of(draws: Draws, items: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
     return np.ascontiguousarray(draws.labels[:, items].T)
 
 
-def _lloyd(draws: Draws, labels: Labels, tangent: Tangent) -> _Run:
-    """Lloyd's iterations until no item moves."""
+def _lloyd(draws: Draws, labels: Labels, tangent: Tangent) -> Run:
+    """Lloyd's iterations until no item moves, with the utility before each of them."""
     n_clusters, n_items = int(labels.max()) + 1, labels.size
     all_shares = ensemble.joint_counts(draws.labels, draws.starts, np.zeros_like(labels), 1) / n_items
     least = float(draws.weights @ tangent(all_shares, draws.starts).value[:, 0])
@@ -202,9 +176,9 @@ def _lloyd(draws: Draws, labels: Labels, tangent: Tangent) -> _Run:
         trace.append(value / n_items - least)
         moved = _nearest(closeness, labels)
         if np.array_equal(moved, labels):
-            return _Run(labels, trace, True)
+            return Run(labels, trace, True)
         labels = moved
-    return _Run(labels, trace, False)
+    return Run(labels, trace, False)
 
 
 def _to_centroids(

@@ -5,35 +5,23 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import xlogy
 
-from posterior_consensus.consensus.selection import Candidate, best_number, effort, filled
+from posterior_consensus.consensus.selection import Candidate, Task, best_number, filled
+from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import FitInfo
 from posterior_consensus.runtime.arguments import check_above, check_count
 from posterior_consensus.runtime.executor import thread_pools
-from posterior_consensus.search.trees import cluster_range
-
-Floats = npt.NDArray[np.float64]
 
 _AT_ONCE = 10  # iterations between two looks at the likelihood, which costs as much as one
 _TINY = np.finfo(np.float64).tiny
 
 
 def lange_buhmann(
-    draws: PairSource,
-    loss: Loss,
-    *,
-    n_clusters: int | None,
-    max_clusters: int | None,
-    rng: np.random.Generator,
-    progressbar: bool,
-    n_starts: int = 3,
-    max_iter: int = 300,
-    tol: float = 1e-7,
+    draws: PairSource, loss: Loss, task: Task, *, n_starts: int = 3, max_iter: int = 300, tol: float = 1e-7
 ) -> Candidate:
     """Fit the similarities of all pairs by a mixture of independent draws of two items, and take the likeliest labels.
 
@@ -70,15 +58,14 @@ def lange_buhmann(
     pairs /= pairs.sum()
 
     def fit(k: int) -> Candidate:
-        restarts, n_steps = (n_starts, max_iter) if n_clusters else (effort(n_starts, k), effort(max_iter, k))
-        starts = [rng.random((draws.n_items, k)) + 0.5 for _ in range(restarts)]
+        n_steps = task.effort(max_iter, k)
+        starts = [task.rng.random((draws.n_items, k)) + 0.5 for _ in range(task.effort(n_starts, k))]
         with thread_pools().limit(limits=1):  # the sums must not depend on the number of threads
             best = max((_fit(pairs, start, n_steps, tol) for start in starts), key=lambda run: run.trace[-1])
         info = FitInfo(objective=best.trace[-1], n_iter=best.n_iter, converged=best.converged, trace=best.trace)
-        return Candidate(canonical_labels(_likeliest(best.joint, n_clusters is not None)), info)
+        return Candidate(canonical_labels(_likeliest(best.joint, task.n_clusters is not None)), info)
 
-    numbers = cluster_range(draws, n_clusters, max_clusters)
-    return best_number(draws, loss, numbers, fit, title="Label aggregation", progressbar=progressbar)
+    return best_number(draws, loss, task, fit, title="Label aggregation")
 
 
 class _Fit(NamedTuple):

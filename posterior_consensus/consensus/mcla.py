@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse.linalg import aslinearoperator
 
-from posterior_consensus.consensus.selection import Candidate, best_number, effort, filled
+from posterior_consensus.consensus.selection import Candidate, Task, best_number, filled
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.kernels import ensemble
@@ -18,7 +18,6 @@ from posterior_consensus.runtime.arguments import check_count
 from posterior_consensus.runtime.executor import thread_pools
 from posterior_consensus.search.eigenvectors import leading_of
 from posterior_consensus.search.k_means import k_means
-from posterior_consensus.search.trees import cluster_range
 
 Floats = npt.NDArray[np.float64]
 
@@ -28,16 +27,7 @@ _TINY = 1e-12  # difference of votes that is rounding
 _SMALL = 1e-6  # difference of mean similarities, in single precision, that is rounding
 
 
-def mcla(
-    draws: PartitionDraws,
-    loss: Loss,
-    *,
-    n_clusters: int | None,
-    max_clusters: int | None,
-    rng: np.random.Generator,
-    progressbar: bool,
-    n_starts: int = 10,
-) -> Candidate:
+def mcla(draws: PartitionDraws, loss: Loss, task: Task, *, n_starts: int = 10) -> Candidate:
     """Cluster the clusters of all draws by the items that they share, and let the items vote.
 
     Parameters
@@ -69,24 +59,24 @@ def mcla(
     """
     check_count("n_starts", n_starts)
     draws = draws.without_zero_weights()
-    numbers = cluster_range(draws, n_clusters, max_clusters)
+    most = task.numbers(draws)[-1]
     graph = _graph(draws)
     degrees = graph.similarity[graph.vertices].astype(np.float64) @ graph.counts
     scale = np.sqrt(graph.counts / degrees)
     walk = graph.similarity[graph.vertices] * scale * scale[:, np.newaxis]
     with thread_pools().limit(limits=1):  # the sums must not depend on the number of threads
-        leading = leading_of(aslinearoperator(walk), min(numbers[-1], scale.size))
+        leading = leading_of(aslinearoperator(walk), min(most, scale.size))
     places = np.round(leading.vectors / np.sqrt(graph.counts * degrees)[:, np.newaxis], _DIGITS)
 
     def fit(k: int) -> Candidate:
         several = min(k, scale.size)
         points = places[:, : leading.widths[several - 1]]
-        meta = k_means(points, several, n_starts if n_clusters else effort(n_starts, k), rng, graph.counts)
+        meta = k_means(points, several, task.effort(n_starts, k), task.rng, graph.counts)
         votes = ensemble.votes(draws.labels, draws.starts, draws.weights, _joined(graph, meta)[graph.number], k)
         labels: Labels = (votes >= votes.max(axis=1, keepdims=True) - _TINY).argmax(axis=1).astype(np.int32)
-        return Candidate(canonical_labels(filled(votes, labels) if n_clusters else labels))
+        return Candidate(canonical_labels(filled(votes, labels) if task.n_clusters else labels))
 
-    return best_number(draws, loss, numbers, fit, title="Clusters of clusters", progressbar=progressbar)
+    return best_number(draws, loss, task, fit, title="Clusters of clusters")
 
 
 class _Graph(NamedTuple):

@@ -32,13 +32,11 @@ from posterior_consensus.losses.record import Need
 
 
 class Method(NamedTuple):
-    """A method and what it needs, whatever the loss: ``function(draws, loss, *, n_clusters, ...) -> Candidate``."""
+    """A method and what it needs, whatever the loss: ``function(draws, loss, task, *, ...) -> Candidate``."""
 
     function: Callable[..., Candidate]
     needs: Need
 
-
-_SHARED = {"n_clusters", "max_clusters", "rng", "progressbar"}  # what every method takes
 
 METHODS: dict[str, Method] = {
     "greedy": Method(greedy, "pairs"),
@@ -62,7 +60,7 @@ METHODS: dict[str, Method] = {
     "enumeration": Method(enumeration, "pairs"),
     "exact": Method(exact, "pairs"),
 }
-"""Methods by name; their functions take ``draws, loss, *, n_clusters, max_clusters, rng, progressbar, ...``."""
+"""Methods by name; their functions take ``draws, loss, task, *, ...``."""
 
 
 def as_method(method: Any) -> tuple[Callable[..., Candidate], str, Need]:
@@ -89,7 +87,7 @@ def own_options(function: Callable[..., Candidate]) -> list[str] | None:
     parameters = inspect.signature(function).parameters.values()
     if any(p.kind is p.VAR_KEYWORD for p in parameters):
         return None
-    return [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in _SHARED]
+    return [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
 
 
 def check_no_method(loss: Any) -> None:

@@ -5,39 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
-from posterior_consensus.consensus.selection import Candidate, best_number, effort, filled
+from posterior_consensus.consensus.selection import Candidate, Task, best_number, cut, filled, small_matrix
+from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import FitInfo
-from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import check_above, check_count
 from posterior_consensus.runtime.executor import thread_pools
 from posterior_consensus.search.eigenvectors import leading_eigenvectors
-from posterior_consensus.search.k_means import k_means
-from posterior_consensus.search.trees import cluster_range
 
-Floats = npt.NDArray[np.float64]
-
-_ITEMS_IN_MATRIX = 4000  # of which products with the matrix take less time than those with the draws
 _LIFT = 0.2  # above zero, from which multiplication cannot leave
 _SAME = 1e-9  # relative difference below which two memberships are equal
 _LEAST = np.finfo(float).tiny
 
 
 def nmf(
-    draws: PairSource,
-    loss: Loss,
-    *,
-    n_clusters: int | None,
-    max_clusters: int | None,
-    rng: np.random.Generator,
-    progressbar: bool,
-    max_iter: int = 100,
-    tol: float = 1e-4,
-    n_starts: int = 10,
+    draws: PairSource, loss: Loss, task: Task, *, max_iter: int = 100, tol: float = 1e-4, n_starts: int = 10
 ) -> Candidate:
     """Factorise the similarity matrix as Q S Q' with nonnegative factors, and read the clusters off Q.
 
@@ -71,29 +56,24 @@ def nmf(
     check_count("max_iter", max_iter)
     check_above("tol", tol, 0)
     check_count("n_starts", n_starts)
-    numbers = cluster_range(draws, n_clusters, max_clusters)
     product, squares = _products(draws)
     with thread_pools().limit(limits=1):  # the sums must not depend on the number of threads
-        leading = leading_eigenvectors(draws, numbers[-1])
+        leading = leading_eigenvectors(draws, task.numbers(draws)[-1])
 
     def fit(k: int) -> Candidate:
-        points = leading.vectors[:, : leading.widths[k - 1]]
-        start = k_means(points, k, n_starts if n_clusters else effort(n_starts, k), rng)
+        start = cut(leading, k, n_starts, task)
         with thread_pools().limit(limits=1):
-            memberships, info = _factorised(
-                product, squares, start, k, max_iter if n_clusters else effort(max_iter, k), tol
-            )
+            memberships, info = _factorised(product, squares, start, k, task.effort(max_iter, k), tol)
         largest = memberships.max(axis=1, keepdims=True)
         labels: Labels = (memberships >= (1 - _SAME) * largest).argmax(axis=1).astype(np.int32)
-        return Candidate(canonical_labels(filled(memberships, labels) if n_clusters else labels), info)
+        return Candidate(canonical_labels(filled(memberships, labels) if task.n_clusters else labels), info)
 
-    return best_number(draws, loss, numbers, fit, title="Nonnegative factors", progressbar=progressbar)
+    return best_number(draws, loss, task, fit, title="Nonnegative factors")
 
 
 def _products(draws: PairSource) -> tuple[Callable[[Floats], Floats], float]:
     """What multiplies the similarity matrix with columns (n, c), and the sum of its squares."""
-    if draws.n_items <= _ITEMS_IN_MATRIX and memory.fits(8 * draws.n_items**2):
-        matrix = draws.shared_similarity
+    if (matrix := small_matrix(draws)) is not None:
         return matrix.__matmul__, float(np.square(matrix).sum())
     return draws.product, float(sum(np.square(rows).sum() for _, rows in draws.row_blocks()))
 

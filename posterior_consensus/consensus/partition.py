@@ -14,7 +14,7 @@ from posterior_consensus.bounds.methods import quick_bound
 from posterior_consensus.consensus.methods import as_method, check_no_method, own_options
 from posterior_consensus.consensus.record import ConsensusPartition
 from posterior_consensus.consensus.refinement import ORDERS, Order, check_refinement, refined_labels
-from posterior_consensus.consensus.selection import Candidate
+from posterior_consensus.consensus.selection import Candidate, Task
 from posterior_consensus.consensus.threshold import Threshold, pair_means, threshold_of
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
@@ -176,19 +176,13 @@ def consensus_partition(
         if isinstance(value, str)
     }
     source = as_source(draws, needs)
-    if isinstance(max_clusters, str):
-        max_clusters = _in_any_draw(max_clusters, source)
-    check_clusters(n_clusters, max_clusters)
-    _check_number(given, n_clusters, max_clusters)
-    _check_items("n_clusters", n_clusters, source.n_items)
-    _check_items("max_clusters", max_clusters, source.n_items)
+    limits = _limits(source, given, n_clusters, max_clusters)
     check_refinement(ORDERS[0] if refine is None else refine, passes, "refine")
     rng = as_generator(random_seed)
     tau = threshold_of(source, given, tau, rng, progressbar)
     record = given if tau is None else binder(tau=tau)
-    limits = {"n_clusters": n_clusters, "max_clusters": max_clusters}
     began = time.monotonic()
-    candidate = function(source, record, **limits, rng=rng, progressbar=progressbar, **options)
+    candidate = function(source, record, Task(rng, progressbar=progressbar, **limits), **options)
     if not isinstance(candidate, Candidate):
         raise TypeError(f"method {name!r} must return a consensus.Candidate; got {type(candidate).__name__}.")
     labels = source.as_labels(candidate.labels, "method's labels")
@@ -219,7 +213,7 @@ def consensus_partition(
         n_draws=source.n_draws,
         lower_bound=None if lower_bound is None else min(lower_bound, expected),
         info=candidate.info,
-        cluster_limits=ClusterLimits(**{name: int(number) for name, number in limits.items() if number is not None}),
+        cluster_limits=ClusterLimits(**limits),
         threshold=threshold,
     )
 
@@ -245,20 +239,21 @@ def _bound_after(source: PairSource, loss: Loss, labels: Labels, info: Info | No
         return None
 
 
-def _in_any_draw(max_clusters: str, source: PairSource) -> int:
-    if max_clusters != "draws":
-        raise ValueError(f"`max_clusters` must be an integer, 'draws' or None; got {max_clusters!r}.")
-    return source.most_clusters
-
-
-def _check_number(loss: Loss, *numbers: int | None) -> None:
-    if loss.falls_with_clusters and numbers == (None, None):
+def _limits(source: PairSource, loss: Loss, n_clusters: Any, max_clusters: Any) -> dict[str, Any]:
+    """Those numbers of clusters that are given, checked."""
+    if isinstance(max_clusters, str):
+        if max_clusters != "draws":
+            raise ValueError(f"`max_clusters` must be an integer, 'draws' or None; got {max_clusters!r}.")
+        max_clusters = source.most_clusters
+    check_clusters(n_clusters, max_clusters)
+    given = (("n_clusters", n_clusters), ("max_clusters", max_clusters))
+    limits = {name: int(number) for name, number in given if number is not None}
+    if loss.falls_with_clusters and not limits:
         raise ValueError(
             f"loss {loss.name!r} needs `n_clusters` or `max_clusters`: it falls with every further cluster, to 0 where "
             "each item is one."
         )
-
-
-def _check_items(name: str, value: int | None, n_items: int) -> None:
-    if value is not None and value > n_items:
-        raise ValueError(f"`{name}` must lie between 1 and the number of items, {n_items}; got {value}.")
+    for name, number in limits.items():
+        if number > source.n_items:
+            raise ValueError(f"`{name}` must lie between 1 and the number of items, {source.n_items}; got {number}.")
+    return limits

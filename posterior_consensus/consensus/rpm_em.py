@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from posterior_consensus.consensus.perturbation.fit import Noise, as_fit, fit
-from posterior_consensus.consensus.selection import Candidate
+from posterior_consensus.consensus.selection import Candidate, Task
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import FitInfo
@@ -23,16 +21,7 @@ class PerturbationInfo(FitInfo):
 
 
 def rpm_em(
-    draws: PartitionDraws,
-    loss: Loss,
-    *,
-    n_clusters: int | None,
-    max_clusters: int | None,
-    rng: np.random.Generator,
-    progressbar: bool,
-    noise: Noise = "shared",
-    n_starts: int = 10,
-    max_steps: int = 300,
+    draws: PartitionDraws, loss: Loss, task: Task, *, noise: Noise = "shared", n_starts: int = 10, max_steps: int = 300
 ) -> Candidate:
     """Take the most probable clusters of the random perturbation model, whatever the loss.
 
@@ -50,7 +39,7 @@ def rpm_em(
     :func:`random_perturbation_em` returns all results of the model; `objective` and `trace` are those of its climb.
     Clusters without items are omitted, so that the result may have fewer than `n_clusters`.
     """
-    found = as_fit(draws, fit(draws, n_clusters, max_clusters, noise, n_starts, max_steps, rng, progressbar))
+    found = as_fit(draws, fit(draws, task, noise, n_starts, max_steps))
     info = PerturbationInfo(
         noise=found.noise,
         error_rate=found.error_rate,

@@ -7,10 +7,10 @@ from statistics import fmean, pstdev
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from posterior_consensus.consensus.selection import Candidate, filled
+from posterior_consensus.consensus.selection import Candidate, Task, filled
 from posterior_consensus.ensemble.draws import draws_of
+from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.evaluate.expectation import least_loss, mean_between
@@ -18,8 +18,6 @@ from posterior_consensus.losses.partition_losses import jaccard
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import Info
 from posterior_consensus.runtime.progress import track
-
-Floats = npt.NDArray[np.float64]
 
 _MOST_TRIED = 100  # gaps or thresholds
 _DIGITS = 12  # of a similarity; what differs beyond them is rounding
@@ -67,15 +65,7 @@ class SeedsInfo(Info):
 
 
 def sccc(
-    draws: PairSource,
-    loss: Loss,
-    *,
-    n_clusters: int | None,
-    max_clusters: int | None,
-    rng: np.random.Generator,
-    progressbar: bool,
-    gap: int | None = None,
-    threshold: float | None = None,
+    draws: PairSource, loss: Loss, task: Task, *, gap: int | None = None, threshold: float | None = None
 ) -> Candidate:
     """Take the largest components that are far from each other as seeds, and put every other one with the nearest.
 
@@ -115,18 +105,18 @@ def sccc(
     order = np.argsort(-sizes, kind="stable")
     first = np.unique(components, return_index=True)[1][order]
     similarity = np.round(draws.of_items(first).shared_similarity, _DIGITS)
-    seeding = _Seeding(similarity, n_clusters or max_clusters or draws.n_items)
+    most = task.most or draws.n_items
     thresholds = _thresholds(draws, similarity, gap, threshold)
-    found = [seeding.labels(one) for one in track(thresholds, "Seeding", progressbar=progressbar)]
-    fewest = 1 if n_clusters is None else min(n_clusters, first.size)
+    found = [_seeded(similarity, most, one) for one in track(thresholds, "Seeding", progressbar=task.progressbar)]
+    fewest = min(task.n_clusters or 1, first.size)
     feasible = [at for at, labels in enumerate(found) if labels.max() + 1 >= fewest]
     if not feasible:
         feasible = list(range(len(found)))
     rank = np.empty(first.size, np.intp)
     rank[order] = np.arange(first.size)
     partitions = np.stack([canonical_labels(found[at][rank[components]]) for at in feasible])
-    if n_clusters is not None and n_clusters > first.size:
-        partitions = np.stack([filled(np.zeros((draws.n_items, n_clusters)), labels) for labels in partitions])
+    if task.n_clusters is not None and task.n_clusters > first.size:
+        partitions = np.stack([filled(np.zeros((draws.n_items, task.n_clusters)), labels) for labels in partitions])
     best, losses = least_loss(draws, loss, [partitions])
     info = SeedsInfo(
         threshold=thresholds[feasible[int(np.argmin(losses))]],
@@ -140,28 +130,22 @@ def sccc(
     return Candidate(best, info)
 
 
-class _Seeding:
-    """Components, the largest first, and what becomes of them with a threshold."""
-
-    def __init__(self, similarity: Floats, most: int) -> None:
-        self._similarity, self._most = similarity, most
-
-    def labels(self, threshold: float) -> Labels:
-        """Cluster of each component."""
-        nearest = np.full(len(self._similarity), -np.inf)  # similarity to the nearest seed
-        labels = np.zeros(len(self._similarity), np.int32)
-        at, n_seeds = 0, 0
-        while n_seeds < self._most:
-            free = np.flatnonzero(nearest[at:] <= threshold)
-            if not free.size:
-                break
-            at += int(free[0])
-            closer = self._similarity[at] > nearest
-            closer[at] = True
-            labels[closer], nearest[closer] = n_seeds, self._similarity[at, closer]
-            nearest[at] = np.inf  # a seed joins no other
-            n_seeds, at = n_seeds + 1, at + 1
-        return labels
+def _seeded(similarity: Floats, most: int, threshold: float) -> Labels:
+    """Cluster of each component, the largest first, with at most so many seeds no more similar than the threshold."""
+    nearest = np.full(len(similarity), -np.inf)  # similarity to the nearest seed
+    labels = np.zeros(len(similarity), np.int32)
+    at, n_seeds = 0, 0
+    while n_seeds < most:
+        free = np.flatnonzero(nearest[at:] <= threshold)
+        if not free.size:
+            break
+        at += int(free[0])
+        closer = similarity[at] > nearest
+        closer[at] = True
+        labels[closer], nearest[closer] = n_seeds, similarity[at, closer]
+        nearest[at] = np.inf  # a seed joins no other
+        n_seeds, at = n_seeds + 1, at + 1
+    return labels
 
 
 def _thresholds(draws: PairSource, similarity: Floats, gap: int | None, threshold: float | None) -> list[float]:

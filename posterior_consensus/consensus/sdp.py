@@ -4,32 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from posterior_consensus.bounds.budget import Deadline, WorkBudget
 from posterior_consensus.bounds.sdp import Relaxation, RelaxationInfo, merge
-from posterior_consensus.consensus.selection import Candidate, best_number
+from posterior_consensus.consensus.selection import Candidate, Task, best_number
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import canonical_labels
 from posterior_consensus.losses.pair_losses import within_variance
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.runtime.arguments import check_seconds
-from posterior_consensus.search.trees import cluster_range
 
 _SECONDS = 5.0  # estimated time of the work
 _MOST_SHARES = 30  # numbers of clusters that have a share of the time of their own
 
 
-def sdp(
-    draws: PairSource,
-    loss: Loss,
-    *,
-    n_clusters: int | None,
-    max_clusters: int | None,
-    rng: np.random.Generator,
-    progressbar: bool,
-    seconds: float | None = None,
-) -> Candidate:
+def sdp(draws: PairSource, loss: Loss, task: Task, *, seconds: float | None = None) -> Candidate:
     """Minimize "within_variance" by semidefinite relaxation, rounding and moves, with a lower bound.
 
     Parameters
@@ -57,8 +45,7 @@ def sdp(
     if seconds is not None:
         check_seconds(seconds)
     merged = merge(draws)
-    numbers = cluster_range(draws, n_clusters, max_clusters)
-    share = 1 / min(len(numbers), _MOST_SHARES)
+    share = 1 / min(len(task.numbers(draws)), _MOST_SHARES)
     solved: dict[int, tuple[float, float]] = {}
 
     def fit(k: int) -> Candidate:
@@ -68,11 +55,11 @@ def sdp(
             return Candidate(canonical_labels(merged.signature), info)
         budget = WorkBudget(share * _SECONDS) if seconds is None else Deadline(share * float(seconds))
         search = Relaxation(merged, k, budget)
-        search.run("Semidefinite relaxation", progressbar=progressbar and n_clusters is not None)
+        search.run("Semidefinite relaxation", progressbar=task.progressbar and task.n_clusters is not None)
         solved[k] = search.objective, search.lower_bound
         return Candidate(search.partition, search.info)
 
-    best = best_number(draws, loss, numbers, fit, title="Semidefinite relaxation", progressbar=progressbar)
+    best = best_number(draws, loss, task, fit, title="Semidefinite relaxation")
     assert isinstance(best.info, RelaxationInfo)
     objectives, bounds = zip(*(solved[k] for k in sorted(solved)), strict=True)
     info = replace(best.info, objectives=list(objectives), lower_bounds=list(bounds))

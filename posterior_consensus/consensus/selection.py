@@ -1,11 +1,11 @@
-"""What a method returns, and how one of several partitions is chosen by its expected loss."""
+"""What a method is asked for and returns, and how one of several partitions is chosen by its expected loss."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,12 +15,50 @@ from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.evaluate.expectation import mean_loss
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import Info, NumbersInfo
+from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.progress import track
+from posterior_consensus.search.eigenvectors import Leading
+from posterior_consensus.search.k_means import k_means
+from posterior_consensus.search.trees import cluster_range
 
 Floats = npt.NDArray[np.float64]
 
+_ITEMS_IN_MATRIX = 4000  # of which all similarities take less time than those of the draws again and again
 _ALL_TRIED = 30  # numbers of clusters of which every one is tried
 _NEXT_TRIED = 8, 2**0.5  # of more: all up to here, then each so many times the one before
+
+
+class Task(NamedTuple):
+    """What :func:`consensus_partition` asks of a method, whichever it is.
+
+    Attributes
+    ----------
+    rng : Generator
+        Source of all random numbers.
+    n_clusters : int or None
+        Number of clusters; None if the method is to find it.
+    max_clusters : int or None
+        Largest number of clusters; None if there is no limit.
+    progressbar : bool
+    """
+
+    rng: np.random.Generator
+    n_clusters: int | None = None
+    max_clusters: int | None = None
+    progressbar: bool = False
+
+    @property
+    def most(self) -> int | None:
+        """Largest number of clusters, or the only one."""
+        return self.n_clusters or self.max_clusters
+
+    def numbers(self, draws: PairSource) -> range:
+        """Numbers of clusters to try: the one requested, or 1 to the largest allowed or in any draw."""
+        return cluster_range(draws, self.n_clusters, self.max_clusters)
+
+    def effort(self, count: int, n_clusters: int) -> int:
+        """`count` starts or iterations; beyond 30 clusters fewer, in proportion, unless their number is given."""
+        return count if self.n_clusters else max(1, count * _ALL_TRIED // max(n_clusters, _ALL_TRIED))
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,20 +85,24 @@ class Candidate:
             raise TypeError(f"`info` must be a consensus.Info or None; got {type(self.info).__name__}.")
 
 
-def effort(count: int, n_clusters: int) -> int:
-    """`count` starts or iterations for up to 30 clusters; beyond, fewer in proportion, as each costs the more."""
-    return max(1, count * _ALL_TRIED // max(n_clusters, _ALL_TRIED))
+class Run(NamedTuple):
+    """Where steps from one start ended."""
+
+    labels: Labels
+    trace: list[float]  # objective of the steps, the last one that of the labels
+    converged: bool
+
+    def work(self) -> dict[str, Any]:
+        """What a :class:`FitInfo` says of it."""
+        return {
+            "objective": self.trace[-1],
+            "n_iter": len(self.trace),
+            "converged": self.converged,
+            "trace": self.trace,
+        }
 
 
-def best_number(
-    draws: PairSource,
-    loss: Loss,
-    numbers: range,
-    fit: Callable[[int], Candidate],
-    *,
-    title: str,
-    progressbar: bool,
-) -> Candidate:
+def best_number(draws: PairSource, loss: Loss, task: Task, fit: Callable[[int], Candidate], *, title: str) -> Candidate:
     """Fit numbers of clusters, and return the candidate of minimum expected loss with what was tried.
 
     Of more than 30 numbers, a grid is fitted that grows by the root of 2 from 8 on; then the gaps on both sides of the
@@ -69,9 +111,9 @@ def best_number(
     """
     fitted: dict[int, Candidate] = {}
     losses: dict[int, float] = {}
-    fitting = _coarse(numbers)
+    fitting = _coarse(task.numbers(draws))
     while fitting:
-        fitted |= {k: fit(k) for k in track(fitting, title, progressbar=progressbar)}
+        fitted |= {k: fit(k) for k in track(fitting, title, progressbar=task.progressbar)}
         expected = mean_loss(draws, np.stack([fitted[k].labels for k in fitting]), loss)
         losses |= zip(fitting, expected.tolist(), strict=True)
         fitting = _beside_best(losses)
@@ -101,12 +143,24 @@ def _beside_best(losses: dict[int, float]) -> list[int]:
     return [(low + high) // 2 for low, high in pairwise(around) if high - low > longest]
 
 
-def allowed(partitions: npt.NDArray[Any], n_clusters: int | None, max_clusters: int | None) -> npt.NDArray[Any]:
+def small_matrix(draws: PairSource) -> Floats | None:
+    """The similarity matrix if products with it take less time than products with the draws, else None."""
+    is_small = draws.n_items <= _ITEMS_IN_MATRIX and memory.fits(8 * draws.n_items**2)
+    return draws.shared_similarity if is_small else None
+
+
+def cut(leading: Leading, n_clusters: int, n_starts: int, task: Task) -> Labels:
+    """Cluster the items by k-means on their coordinates in leading eigenvectors."""
+    points = leading.vectors[:, : leading.widths[n_clusters - 1]]
+    return k_means(points, n_clusters, task.effort(n_starts, n_clusters), task.rng)
+
+
+def allowed(partitions: npt.NDArray[Any], task: Task) -> npt.NDArray[Any]:
     """Keep the canonical partitions (P, n) with as many clusters as requested."""
     counts = partitions.max(axis=1).astype(np.int64) + 1
-    if n_clusters is not None:
-        return partitions[counts == n_clusters]
-    return partitions if max_clusters is None else partitions[counts <= max_clusters]
+    if task.n_clusters is not None:
+        return partitions[counts == task.n_clusters]
+    return partitions if task.max_clusters is None else partitions[counts <= task.max_clusters]
 
 
 def filled(scores: Floats, labels: Labels) -> Labels:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from posterior_consensus.consensus.selection import Candidate, best_number, effort
+from posterior_consensus.consensus.selection import Candidate, Task, best_number, cut
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.runtime.arguments import check_above, check_count
 from posterior_consensus.runtime.executor import thread_pools
 from posterior_consensus.search.eigenvectors import Affinity, leading_eigenvectors, random_walk_vectors
-from posterior_consensus.search.k_means import k_means
-from posterior_consensus.search.trees import cluster_range
 
 AFFINITIES = ("association", "rbf")
 
@@ -19,11 +15,8 @@ AFFINITIES = ("association", "rbf")
 def spectral(
     draws: PairSource,
     loss: Loss,
+    task: Task,
     *,
-    n_clusters: int | None,
-    max_clusters: int | None,
-    rng: np.random.Generator,
-    progressbar: bool,
     affinity: Affinity | None = None,
     gamma: float = 1.0,
     n_starts: int = 10,
@@ -61,15 +54,14 @@ def spectral(
         raise ValueError(f"`affinity` must be None or one of {', '.join(map(repr, AFFINITIES))}; got {affinity!r}.")
     check_above("gamma", gamma, 0)
     check_count("n_starts", n_starts)
-    numbers = cluster_range(draws, n_clusters, max_clusters)
+    most = task.numbers(draws)[-1]
     with thread_pools().limit(limits=1):  # the sums must not depend on the number of threads
         if affinity is None:
-            leading = leading_eigenvectors(draws, numbers[-1])
+            leading = leading_eigenvectors(draws, most)
         else:
-            leading = random_walk_vectors(draws, numbers[-1], affinity, gamma)
+            leading = random_walk_vectors(draws, most, affinity, gamma)
 
     def fit(k: int) -> Candidate:
-        points = leading.vectors[:, : leading.widths[k - 1]]
-        return Candidate(k_means(points, k, n_starts if n_clusters else effort(n_starts, k), rng))
+        return Candidate(cut(leading, k, n_starts, task))
 
-    return best_number(draws, loss, numbers, fit, title="Spectral aggregation", progressbar=progressbar)
+    return best_number(draws, loss, task, fit, title="Spectral aggregation")

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
 from posterior_consensus.ensemble import counting
 from posterior_consensus.ensemble.draws import PartitionDraws, hard_draws
+from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import HasLabels, Labels
 from posterior_consensus.losses.partition_losses import binder, pairs
@@ -24,8 +24,6 @@ from posterior_consensus.runtime.arguments import as_generator, check_between
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.search.engine import search
 from posterior_consensus.sources.door import as_draws
-
-Floats = npt.NDArray[np.float64]
 
 _MOST_ROUNDS = 20
 _SAME = 1e-4  # of tau, below which another round would find the same partition
@@ -178,7 +176,7 @@ def _rounds(draws: PartitionDraws, rng: np.random.Generator) -> Iterator[PairThr
     tau = _first_threshold(_similarities(draws, rng))
     found: list[Labels] = []
     for n_rounds in range(1, _MOST_ROUNDS + 1):
-        found = [_search(draws, tau, found, rng)]
+        found = [search(draws, binder(tau=tau), rng=rng, starts=found).labels]  # none is worse than that before
         within, between = pair_means(draws, found[0])
         before, defined = tau, np.isfinite(within) and np.isfinite(between)
         if defined:
@@ -187,11 +185,6 @@ def _rounds(draws: PartitionDraws, rng: np.random.Generator) -> Iterator[PairThr
         yield PairThreshold(tau, within, between, draws.items.array(found[0], "labels"), n_rounds, settled)
         if settled or not defined:
             return
-
-
-def _search(draws: PartitionDraws, tau: float, found: list[Labels], rng: np.random.Generator) -> Labels:
-    """The best partition at tau, none worse than those found before."""
-    return search(draws, binder(tau=tau), rng=rng, starts=found).labels
 
 
 def _similarities(draws: PartitionDraws, rng: np.random.Generator) -> Floats:

@@ -124,7 +124,8 @@ class Constraints(display.Shown):
         lost = mine[used[at[used] < 0]]
         if len(lost):
             raise ValueError(f"`features` must have a row for each item that is named; none for {lost[0]!r}.")
-        return Constraints(items, self.experts, self.expert, *_sorted_pairs(at[self.i], at[self.j]), self.must)
+        i, j = at[self.i], at[self.j]
+        return Constraints(items, self.experts, self.expert, np.minimum(i, j), np.maximum(i, j), self.must)
 
     def __add__(self, other: Constraints) -> Constraints:
         if not isinstance(other, Constraints):
@@ -162,7 +163,3 @@ def names_coordinate(names: tuple[Hashable, ...]) -> list[Hashable]:
     """Names as a coordinate: as they are if they are of one kind, else as text."""
     kinds = {type(name) for name in names}
     return list(names) if len(kinds) == 1 and kinds <= {str, int, float, bool} else [str(name) for name in names]
-
-
-def _sorted_pairs(first: Positions, second: Positions) -> tuple[Positions, Positions]:
-    return np.minimum(first, second), np.maximum(first, second)

@@ -234,8 +234,7 @@ def _pairs(n_items: int, number: int, rng: np.random.Generator) -> tuple[Positio
     """Different pairs at random, the smaller position first; all if they are no more than requested."""
     total = n_items * (n_items - 1) // 2
     keys: npt.NDArray[np.intp] = np.sort(rng.choice(total, min(number, total), replace=False, shuffle=False))
-    # Key k is in the row of the larger item j with j (j - 1) / 2 <= k.
-    j = ((1 + np.sqrt(1 + 8.0 * keys)) / 2).astype(np.intp)
-    j -= j * (j - 1) // 2 > keys
-    j += (j + 1) * j // 2 <= keys
-    return keys - j * (j - 1) // 2, j
+    larger = np.arange(n_items)
+    first = larger * (larger - 1) // 2  # key of the pair of item 0 and the larger item
+    j = np.searchsorted(first, keys, side="right") - 1
+    return keys - first[j], j

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
 from posterior_consensus.ensemble.items import Floats, Items
-from posterior_consensus.experts.door import as_items
+from posterior_consensus.experts.door import as_constraints, as_items
 from posterior_consensus.runtime.arguments import as_numbers, check_count
 
 
@@ -65,9 +66,12 @@ def as_features(data: Any) -> Features:
     return Features(as_items(data if named else len(values), "features"), tuple(names), values)
 
 
-def checked_features(data: Any, n_clusters: int) -> Features:
-    """Take features of at least as many items as there are to be clusters."""
-    given = as_features(data)
+def average_votes(
+    constraints: Any, features: Any, n_clusters: int
+) -> tuple[Items, Floats, npt.NDArray[np.intp], Floats]:
+    """Items with their standardized features (n, D), and constrained pairs (P, 2) with their share of must-links."""
+    given = as_features(features)
     if check_count("n_clusters", n_clusters) > given.items.n_items:
         raise ValueError(f"`n_clusters` must be at most the number of items, {given.items.n_items}; got {n_clusters}.")
-    return given
+    said = as_constraints(constraints, given.items)
+    return said.items, given.standardised()[0], *said.average_vote()

@@ -13,6 +13,8 @@ from scipy.special import betaln, digamma, softmax
 
 from posterior_consensus.experts.memberships import Floats, Memberships
 
+_RELIABILITY = 10.0, 1.0  # prior of sensitivity and specificity, each a beta distribution
+_CONCENTRATION = 1.0  # of the views
 _ROUNDS = 200
 _SETTLED = 1e-6  # relative rise of the bound at which a run ends
 _MOVED = 0.01  # change of an expert's probability of a view, after which views are searched for far away
@@ -35,13 +37,6 @@ class Statements(NamedTuple):
     must: csr_array
     cannot: csr_array
     n_items: int
-
-
-class Priors(NamedTuple):
-    """Prior of sensitivity and specificity, each a beta distribution, and concentration of the views."""
-
-    reliability: tuple[float, float] = (10.0, 1.0)
-    concentration: float = 1.0
 
 
 @dataclass
@@ -82,18 +77,10 @@ class Inference:
     memberships : Memberships
     n_views : int
         Most views.
-    priors : Priors
     """
 
-    def __init__(
-        self,
-        statements: Statements,
-        memberships: Memberships,
-        n_views: int,
-        priors: Priors,
-    ) -> None:
-        self._statements, self._memberships = statements, memberships
-        self._n_views, self._priors = n_views, priors
+    def __init__(self, statements: Statements, memberships: Memberships, n_views: int) -> None:
+        self._statements, self._memberships, self._n_views = statements, memberships, n_views
         self._n_must = np.asarray(statements.must.sum(axis=1), np.float64)
         self._n_cannot = np.asarray(statements.cannot.sum(axis=1), np.float64)
         n, (first, second) = statements.n_items, statements.pairs.T
@@ -113,8 +100,8 @@ class Inference:
             view[:] = 1 / n_views
             view[rng.permutation(n_experts)[:n_views]] = np.eye(n_views)
         fit = Fit(
-            sensitivity=np.tile([10.0, 1.0], (n_experts, 1)),
-            specificity=np.tile([10.0, 1.0], (n_experts, 1)),
+            sensitivity=np.tile(_RELIABILITY, (n_experts, 1)),
+            specificity=np.tile(_RELIABILITY, (n_experts, 1)),
             view=view,
             sticks=np.ones((n_views, 2)),
             parameters=[self._memberships.start(rng) for _ in range(n_views)],
@@ -123,18 +110,15 @@ class Inference:
 
     def joined(self, fit: Fit, rng: np.random.Generator, stop: npt.NDArray[np.uint8]) -> Fit:
         """Put the experts of two views into one, wherever this raises the bound."""
-        found = True
-        while found and not stop[0]:
-            found = False
-            for one, other in combinations(np.unique(fit.view.argmax(axis=1)), 2):
-                view = fit.view.copy()
-                view[:, one] += view[:, other]
-                view[:, other] = 0.0
-                tried = replace(fit, view=view, parameters=list(fit.parameters), trace=[])
-                tried = self._settled(tried, rng, stop)
-                if tried.bound > fit.bound + _SETTLED * abs(fit.bound):
-                    fit, found = tried, True
-                    break
+        if stop[0]:
+            return fit
+        for one, other in combinations(np.unique(fit.view.argmax(axis=1)), 2):
+            view = fit.view.copy()
+            view[:, one] += view[:, other]
+            view[:, other] = 0.0
+            tried = self._settled(replace(fit, view=view, parameters=list(fit.parameters), trace=[]), rng, stop)
+            if tried.bound > fit.bound + _SETTLED * abs(fit.bound):
+                return self.joined(tried, rng, stop)
         return fit
 
     def _settled(self, fit: Fit, rng: np.random.Generator, stop: npt.NDArray[np.uint8]) -> Fit:
@@ -148,9 +132,7 @@ class Inference:
             moved = bool(np.abs(fit.view - before).max() > _MOVED)
             fit.bound = self._bound(fit, together)
             fit.trace.append(fit.bound)
-            if len(fit.trace) > 1 and fit.bound - fit.trace[-2] < _SETTLED * abs(fit.bound):
-                break
-            if stop[0]:
+            if stop[0] or (len(fit.trace) > 1 and fit.bound - fit.trace[-2] < _SETTLED * abs(fit.bound)):
                 break
         return fit
 
@@ -190,14 +172,15 @@ class Inference:
     def _update(self, fit: Fit, together: Floats) -> None:
         """Closed forms for the experts and the sticks, in turn until they settle."""
         must, cannot = self.counts(fit, together)
-        hit, miss = self._priors.reliability
+        hit, miss = _RELIABILITY
         for _ in range(_INNER):
             before = fit.view
             kept, lost = (fit.view * must).sum(axis=1), (fit.view * cannot).sum(axis=1)
             fit.sensitivity = np.column_stack([hit + kept, miss + lost])
             fit.specificity = np.column_stack([hit + self._n_cannot - lost, miss + self._n_must - kept])
             sizes = fit.view.sum(axis=0)
-            fit.sticks = np.column_stack([1 + sizes, self._priors.concentration + _after(sizes)])
+            behind = sizes[::-1].cumsum()[::-1] - sizes
+            fit.sticks = np.column_stack([1 + sizes, _CONCENTRATION + behind])
             in_must, in_cannot = weights_of(fit)
             fit.view = softmax(in_must * must + in_cannot * cannot + expected_log_shares(fit.sticks), axis=-1)
             if np.abs(fit.view - before).max() < 1e-8:
@@ -210,9 +193,8 @@ class Inference:
         right, wrong = expected_logs(fit.specificity)
         said = (fit.view * (in_must * must + in_cannot * cannot)).sum()
         said += self._n_must @ wrong + self._n_cannot @ right
-        divergence = beta_divergence(fit.sensitivity, self._priors.reliability)
-        divergence += beta_divergence(fit.specificity, self._priors.reliability)
-        divergence += beta_divergence(fit.sticks, (1.0, self._priors.concentration))
+        divergence = beta_divergence(fit.sensitivity, _RELIABILITY) + beta_divergence(fit.specificity, _RELIABILITY)
+        divergence += beta_divergence(fit.sticks, (1.0, _CONCENTRATION))
         log_view = np.log(np.maximum(fit.view, np.finfo(float).tiny))
         chosen = (fit.view * (expected_log_shares(fit.sticks) - log_view)).sum()
         within = sum(self._memberships.own_terms(parameters) for parameters in fit.parameters)
@@ -224,12 +206,6 @@ def _largest_first(fit: Fit) -> None:
     order = np.argsort(-fit.view.sum(axis=0), kind="stable")
     fit.view = fit.view[:, order]
     fit.parameters = [fit.parameters[view] for view in order]
-
-
-def _after(sizes: Floats) -> Floats:
-    """What is behind each entry, the sum of all later ones."""
-    behind: Floats = sizes[::-1].cumsum()[::-1] - sizes
-    return behind
 
 
 def expected_logs(parameters: Floats) -> tuple[Floats, Floats]:

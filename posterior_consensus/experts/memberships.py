@@ -5,52 +5,21 @@ Given the experts, the evidence lower bound is a sum over views, so that each is
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import Bounds, minimize
 from scipy.sparse import csr_array
 from scipy.special import digamma, gammaln, logsumexp, softmax
 
+from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.kernels import pair_moves, pair_search
 from posterior_consensus.kernels.memberships import settle_memberships
 from posterior_consensus.runtime import memory
-
-Floats = npt.NDArray[np.float64]
 
 _NARROW = 1e-3  # standard deviation of a coefficient at the start
 _LOG_SD = (-15.0, 0.0)  # the bound falls in a standard deviation beyond that of the prior, 1
 _COSTS = pair_moves.Costs(-1.0, 0.0)  # the weight of the constraints that a partition keeps, to be large
 _STEPS = 15  # of L-BFGS-B in a climb
 _TURNS, _PASSES, _STILL = 20, 20, 1e-5  # of free memberships: passes over the items, and the change at which they end
-
-
-class Memberships(Protocol):
-    """What is known of the clusters of one view, as an array of parameters of its own kind."""
-
-    def start(self, rng: np.random.Generator) -> Floats:
-        """Parameters to begin with."""
-        ...
-
-    def soft(self, parameters: Floats) -> Floats:
-        """Probabilities (n, K) of the clusters."""
-        ...
-
-    def climbed(self, parameters: Floats, links: csr_array) -> Floats:
-        """Parameters that raise the bound, or the same.
-
-        `links` (n, n) is symmetric: the weight of the constraints of all experts that two items belong together.
-        """
-        ...
-
-    def proposed(self, links: csr_array, rng: np.random.Generator) -> Floats | None:
-        """Parameters far from those so far that may be better, if there is a way to find some."""
-        ...
-
-    def own_terms(self, parameters: Floats) -> float:
-        """Terms of the bound that no constraint is in."""
-        ...
 
 
 def _normal_terms(means: Floats, log_sd: Floats) -> tuple[float, Floats, Floats]:
@@ -191,3 +160,7 @@ class FreeMemberships:
 
     def _with_shares(self, soft: Floats) -> Floats:
         return np.vstack([soft, self._prior + soft.sum(axis=0)])
+
+
+Memberships = FeatureMemberships | FreeMemberships
+"""What is known of the clusters of one view, as an array of parameters of its own kind."""

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus.ensemble.items import Floats
-from posterior_consensus.experts.door import as_constraints
-from posterior_consensus.experts.features import checked_features
+from posterior_consensus.experts.features import average_votes
 from posterior_consensus.runtime.arguments import as_generator, check_above, check_count
 from posterior_consensus.runtime.executor import thread_pools
 from posterior_consensus.runtime.progress import waiting
@@ -20,14 +19,6 @@ _PAIRS_FOR_LIMITS = 20_000  # of which the quantiles of the distances are taken
 _QUANTILES = (5, 95)
 _N_STARTS = 10  # of k-means
 _TINY = 1e-10
-
-
-class Metric(NamedTuple):
-    """A learnt metric, and whether its passes ended before their limit."""
-
-    matrix: Floats  # (D, D)
-    n_passes: int
-    settled: bool
 
 
 def itml_k_means(
@@ -84,21 +75,18 @@ def itml_k_means(
     >>> pc.experts.itml_k_means(said, x, n_clusters=3, random_seed=1).values[::5]
     array([0, 0, 1, 1, 2, 2], dtype=int32)
     """
-    given = checked_features(features, n_clusters)
+    items, values, pairs, votes = average_votes(constraints, features, n_clusters)
     check_above("slack", slack, 0)
     check_count("max_passes", max_passes)
-    said = as_constraints(constraints, given.items)
     rng = as_generator(random_seed)
-    values = given.standardised()[0]
-    pairs, votes = said.average_vote()
     first, second = rng.integers(len(values), size=(2, _PAIRS_FOR_LIMITS))
     near, far = np.percentile(((values[first] - values[second]) ** 2).sum(axis=1)[first != second], _QUANTILES)
     with thread_pools().limit(limits=1), waiting("Learnt metric", progressbar=progressbar):
         metric = information_theoretic_metric(
             values[pairs[:, 0]] - values[pairs[:, 1]], votes > 0.5, (near, far), slack, max_passes
         )
-        points = values @ np.linalg.cholesky(metric.matrix + _TINY * np.eye(len(metric.matrix)))
-    return said.items.array(k_means(points, n_clusters, _N_STARTS, rng), "labels")
+        points = values @ np.linalg.cholesky(metric + _TINY * np.eye(len(metric)))
+    return items.array(k_means(points, n_clusters, _N_STARTS, rng), "labels")
 
 
 def information_theoretic_metric(
@@ -108,7 +96,7 @@ def information_theoretic_metric(
     slack: float = 1.0,
     max_passes: int = 100,
     enough: float = 1e-3,
-) -> Metric:
+) -> Floats:
     """The metric nearest to the Euclidean that bounds the squared lengths of some differences (P, D).
 
     Parameters
@@ -130,7 +118,7 @@ def information_theoretic_metric(
     share = slack / (slack + 1)
     multipliers = np.zeros(apart.size)
     matrix = np.eye(differences.shape[1])
-    for done in range(max_passes):
+    for _ in range(max_passes):
         before = multipliers.copy()
         for c, (x, kind) in enumerate(zip(differences, kinds, strict=True)):
             moved = matrix @ x
@@ -141,5 +129,5 @@ def information_theoretic_metric(
             matrix += step / (1 - step * length) * np.outer(moved, moved)
         size = np.linalg.norm(multipliers) + np.linalg.norm(before)
         if size == 0 or np.linalg.norm(multipliers - before) < enough * size:
-            return Metric(matrix, done + 1, True)
-    return Metric(matrix, max_passes, False)
+            break
+    return matrix

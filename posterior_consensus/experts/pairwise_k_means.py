@@ -12,8 +12,7 @@ from scipy.sparse.csgraph import connected_components
 
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
-from posterior_consensus.experts.door import as_constraints
-from posterior_consensus.experts.features import checked_features
+from posterior_consensus.experts.features import average_votes
 from posterior_consensus.runtime.arguments import as_generator, check_above, check_count
 from posterior_consensus.runtime.progress import track
 
@@ -100,16 +99,14 @@ def mpck_means(
     >>> pc.experts.mpck_means(said, x, n_clusters=3, random_seed=1).values[::5]
     array([0, 0, 1, 1, 2, 2], dtype=int32)
     """
-    given = checked_features(features, n_clusters)
+    items, values, pairs, votes = average_votes(constraints, features, n_clusters)
     check_above("penalty", penalty, 0)
     check_count("n_starts", n_starts)
-    said = as_constraints(constraints, given.items)
-    pairs, votes = said.average_vote()
-    problem = PairwiseKMeans(given.standardised()[0], pairs, votes > 0.5, penalty)
+    problem = PairwiseKMeans(values, pairs, votes > 0.5, penalty)
     starts = track(as_generator(random_seed).spawn(n_starts), "Pairwise k-means", progressbar=progressbar)
     runs = [problem.run(n_clusters, rng) for rng in starts]
     best = min(runs, key=lambda run: run.trace[-1])
-    return said.items.array(canonical_labels(best.labels), "labels")
+    return items.array(canonical_labels(best.labels), "labels")
 
 
 def neighbourhoods(

@@ -111,11 +111,9 @@ class ExpertViews(Stored):
         check_between("prob", prob, 1)
         coords = {"expert": self.reliability["expert"], "end": ["lower", "upper"]}
         ends = np.array([(1 - prob) / 2, (1 + prob) / 2])
-        found = {}
-        for measure in _MEASURES:
-            a, b = self.reliability.sel(measure=measure).values.T
-            found[measure] = (("expert", "end"), beta.ppf(ends, a[:, np.newaxis], b[:, np.newaxis]))
-        return xr.Dataset(found, coords)
+        first, second = self.reliability.values.T[..., np.newaxis]  # (measure, expert, 1)
+        found = beta.ppf(ends, first, second)
+        return xr.Dataset({name: (("expert", "end"), found[at]) for at, name in enumerate(_MEASURES)}, coords)
 
     @property
     def expert_weight(self) -> xr.DataArray:

@@ -9,8 +9,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus.ensemble.items import Floats
-from posterior_consensus.experts.door import as_constraints
-from posterior_consensus.experts.features import checked_features
+from posterior_consensus.experts.features import average_votes
 from posterior_consensus.runtime.arguments import as_generator, as_numbers, check_above
 from posterior_consensus.runtime.executor import thread_pools
 from posterior_consensus.runtime.progress import waiting
@@ -75,14 +74,12 @@ def semi_crowd(
     >>> pc.experts.semi_crowd(said, x, n_clusters=3, random_seed=1).values[::5]
     array([0, 0, 1, 1, 2, 2], dtype=int32)
     """
-    given = checked_features(features, n_clusters)
-    said = as_constraints(constraints, given.items)
+    items, values, pairs, votes = average_votes(constraints, features, n_clusters)
     shares = as_numbers("certain", certain)
     if shares.shape != (2,) or not 0 <= shares[0] <= shares[1] <= 1:
         raise ValueError(f"`certain` must be two shares in order, between 0 and 1; got {certain!r}.")
     low, high = shares
     check_above("ridge", ridge, 0.0)
-    pairs, votes = said.average_vote()
     clear = (votes <= low) | (votes >= high)
     if not clear.any():
         raise ValueError("`certain` must leave at least one pair; experts disagree about all.")
@@ -91,7 +88,6 @@ def semi_crowd(
     known, seen = np.eye(named.size), np.eye(named.size, dtype=bool)
     known[first, second] = known[second, first] = votes[clear] >= high
     seen[first, second] = seen[second, first] = True
-    values = given.standardised()[0]
     with thread_pools().limit(limits=1), waiting("Completed matrix", progressbar=progressbar):
         completed = complete_matrix(known, seen)
         own = values[named]
@@ -99,10 +95,10 @@ def semi_crowd(
         metric = inverse @ own.T @ completed @ own @ inverse / len(own) ** 2
         strengths, directions = np.linalg.eigh((metric + metric.T) / 2)
         points = values @ (directions * np.sqrt(np.maximum(strengths, 0.0)))
-    return said.items.array(k_means(points, n_clusters, _N_STARTS, as_generator(random_seed)), "labels")
+    return items.array(k_means(points, n_clusters, _N_STARTS, as_generator(random_seed)), "labels")
 
 
-def complete_matrix(known: Floats, seen: npt.NDArray[np.bool_], sparsity: float | None = None) -> Floats:
+def complete_matrix(known: Floats, seen: npt.NDArray[np.bool_]) -> Floats:
     """Complete a symmetric matrix of low rank of which some entries are known, and a few of those wrong.
 
     Parameters
@@ -110,8 +106,6 @@ def complete_matrix(known: Floats, seen: npt.NDArray[np.bool_], sparsity: float 
     known : float array of shape (n, n)
     seen : bool array of shape (n, n)
         Which entries are known.
-    sparsity : float, optional
-        Price of an error; by default one over the root of the mean number of known entries of a row.
 
     Returns
     -------
@@ -120,7 +114,7 @@ def complete_matrix(known: Floats, seen: npt.NDArray[np.bool_], sparsity: float 
     Notes
     -----
     Minimizes the trace norm of F plus the price times the sum of absolute errors E, where F + E is what is known, by
-    the method of multipliers [1]_.
+    the method of multipliers [1]_. The price is one over the root of the mean number of known entries of a row.
 
     References
     ----------
@@ -128,7 +122,7 @@ def complete_matrix(known: Floats, seen: npt.NDArray[np.bool_], sparsity: float 
        matrices. https://doi.org/10.48550/arXiv.1009.5055
     """
     wanted = np.where(seen, known, 0.0)
-    price = sparsity or 1 / np.sqrt(max(seen.sum() / len(seen), 1.0))
+    price = 1 / np.sqrt(max(seen.sum() / len(seen), 1.0))
     scale = np.linalg.norm(wanted) or 1.0
     largest = max(np.abs(np.linalg.eigvalsh(wanted)).max(), 1e-12)
     penalty = 1.25 / largest

@@ -12,8 +12,8 @@ from posterior_consensus.ensemble.partitions import canonical_labels
 from posterior_consensus.experts.constraints import Constraints, names_coordinate
 from posterior_consensus.experts.door import as_constraints
 from posterior_consensus.experts.features import Features, as_features
-from posterior_consensus.experts.inference import Fit, Inference, Priors
-from posterior_consensus.experts.memberships import FeatureMemberships, Floats, FreeMemberships
+from posterior_consensus.experts.inference import Fit, Inference
+from posterior_consensus.experts.memberships import FeatureMemberships, Floats, FreeMemberships, Memberships
 from posterior_consensus.experts.record import ExpertViews, by_expert
 from posterior_consensus.runtime.arguments import as_generator, check_count
 from posterior_consensus.runtime.executor import Executor, n_threads, thread_pools
@@ -101,19 +101,20 @@ def expert_views(
     >>> bool(np.all(found.labels[0] == one))
     True
     """
-    said, given = with_features(constraints, features)
+    given = None if features is None else as_features(features)
+    said = as_constraints(constraints, None if given is None else given.items)
     check_count("n_clusters", n_clusters)
     check_count("n_starts", n_starts)
     if max_views is None:
         max_views = min(said.n_experts, max(2, (said.n_experts + 1) // 2))
     n_views = min(check_count("max_views", max_views), said.n_experts)
     rng = as_generator(random_seed)
-    memberships: FeatureMemberships | FreeMemberships
+    memberships: Memberships
     if given is None:
         memberships = FreeMemberships(said.items.n_items, n_clusters)
     else:
         memberships = FeatureMemberships(given.standardised()[0], n_clusters)
-    inference = Inference(said.statements, memberships, n_views, Priors())
+    inference = Inference(said.statements, memberships, n_views)
     fits: list[Fit] = []
     with Executor(-1, None) as executor, thread_pools().limit(limits=1):
         # Free memberships of several experts' views at once settle into a mixture of them more often.
@@ -129,18 +130,10 @@ def expert_views(
     return _as_views(said, given, memberships, best, np.array([fit.bound for fit in fits]))
 
 
-def with_features(constraints: Any, features: Any) -> tuple[Constraints, Features | None]:
-    """Statements, and features of the items that they are about."""
-    if features is None:
-        return as_constraints(constraints), None
-    given = as_features(features)
-    return as_constraints(constraints, given.items), given
-
-
 def _as_views(
     said: Constraints,
     given: Features | None,
-    memberships: FeatureMemberships | FreeMemberships,
+    memberships: Memberships,
     fit: Fit,
     start_bounds: Floats,
 ) -> ExpertViews:

@@ -73,8 +73,8 @@ def test_path_is_consistent_though_searches_miss_the_optimum(loss):
     draws = noisy_draws(np.random.default_rng(2), 30, 40, 6, 0.5)
     found = []
 
-    def careless(draws, loss, *, rng, **_):
-        found.append(draws.labels[rng.integers(draws.n_draws)] % rng.integers(1, 7))
+    def careless(draws, loss, task):
+        found.append(draws.labels[task.rng.integers(draws.n_draws)] % task.rng.integers(1, 7))
         return pc.consensus.Candidate(found[-1])
 
     path = find(draws, loss, np.repeat(GRID[loss], 4) + np.tile([0, 0.01, 0.02, 0.03], 5), method=careless)
@@ -102,7 +102,7 @@ def test_number_of_clusters_can_fall_as_the_threshold_rises():
 def test_a_partition_of_its_own_value_is_kept_where_another_is_as_good():
     draws = DEGENERATE["one cluster or singletons"]  # at tau = 1/2 all partitions are equally good
     path = find(
-        draws, "binder", [0.4, 0.5, 0.6], method=lambda d, loss, **_: pc.consensus.Candidate(BY_NAME[loss.name])
+        draws, "binder", [0.4, 0.5, 0.6], method=lambda d, loss, task: pc.consensus.Candidate(BY_NAME[loss.name])
     )
     np.testing.assert_array_equal(path.table["n_clusters"], [1, 2, 4])
 

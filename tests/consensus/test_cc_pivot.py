@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 
 import posterior_consensus as pc
-from posterior_consensus.consensus import cc_pivot as implementation
+from posterior_consensus.consensus import selection
 from tests import reference
 from tests.ensembles import noisy_draws
 
@@ -28,7 +28,7 @@ def pivoted(similarities, order, threshold):
 @pytest.fixture(params=["with a matrix", "row by row"])
 def form(request, monkeypatch):
     if request.param == "row by row":
-        monkeypatch.setattr(implementation, "_ITEMS_IN_MATRIX", 0)
+        monkeypatch.setattr(selection, "_ITEMS_IN_MATRIX", 0)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -85,7 +85,7 @@ def test_probabilities_row_by_row_as_with_their_matrix(monkeypatch):
     p = np.random.default_rng(2).dirichlet([0.3] * 3, size=(2, 10, 12))
     soft = pc.as_allocation_probabilities(xr.DataArray(p, dims=("chain", "draw", "obs", "component")))
     one = find(soft, threshold=0.35, n_starts=1)
-    monkeypatch.setattr(implementation, "_ITEMS_IN_MATRIX", 0)
+    monkeypatch.setattr(selection, "_ITEMS_IN_MATRIX", 0)
     np.testing.assert_array_equal(one.labels, find(soft, threshold=0.35, n_starts=1).labels)
     assert 1 < one.n_clusters < 12
 

@@ -9,7 +9,7 @@ from scipy.optimize import linear_sum_assignment
 from threadpoolctl import threadpool_limits
 
 import posterior_consensus as pc
-from posterior_consensus.consensus import hbgf, mcla, nmf
+from posterior_consensus.consensus import hbgf, mcla, selection
 from posterior_consensus.consensus.cspa import balanced_labels, transported
 from posterior_consensus.runtime import executor
 from posterior_consensus.sources.labels import as_partition_draws
@@ -197,7 +197,7 @@ def test_nmf_objective_falls_and_ends():
 def test_nmf_with_and_without_the_matrix():
     draws = weighted_draws(8)
     formed = find(draws, "nmf", n_clusters=4)
-    with patch.object(nmf, "_ITEMS_IN_MATRIX", 0):
+    with patch.object(selection, "_ITEMS_IN_MATRIX", 0):
         products = find(draws, "nmf", n_clusters=4)
     np.testing.assert_array_equal(formed.labels, products.labels)
     assert formed.info.objective == pytest.approx(products.info.objective, rel=1e-9)

@@ -165,7 +165,7 @@ def test_no_draws_break_a_method(method, draws):
 
 
 def test_a_function_is_a_method_too(draws):
-    def alternate(draws, loss, *, n_clusters, max_clusters, rng, progressbar, step=2):
+    def alternate(draws, loss, task, *, step=2):
         return pc.consensus.Candidate(np.array(["b", "a"] * draws.n_items)[: draws.n_items][::step].repeat(step)[:7])
 
     result = find(draws, "vi", alternate, step=1)

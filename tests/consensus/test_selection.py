@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 import posterior_consensus as pc
-from posterior_consensus.consensus.selection import Candidate, best_number, effort
+from posterior_consensus.consensus.selection import Candidate, Task, best_number
 from posterior_consensus.losses import vi
 from posterior_consensus.results.work import NumbersInfo
 from posterior_consensus.sources.labels import as_partition_draws
 from tests.ensembles import noisy_draws
 
+RNG = np.random.default_rng(1)
 TRYING = ["basic", "spectral", "kcc", "lange_buhmann"]
 
 
@@ -34,7 +35,7 @@ def search(truth, most, loss=None):
         return Candidate(first_items_alone(k), Told(k=k))
 
     draws = as_partition_draws([first_items_alone(truth)])
-    return best_number(draws, loss or vi(), range(1, most + 1), fit, title="", progressbar=False), fitted
+    return best_number(draws, loss or vi(), Task(RNG, max_clusters=most), fit, title=""), fitted
 
 
 @pytest.mark.parametrize("most", [1, 2, 29, 30])
@@ -61,12 +62,13 @@ def test_the_smaller_of_equally_good_numbers_wins():
     def fit(k):
         return Candidate(np.zeros(50, np.int32), Told(k=k))
 
-    found = best_number(draws, vi(), range(1, 51), fit, title="", progressbar=False)
+    found = best_number(draws, vi(), Task(RNG, max_clusters=50), fit, title="")
     assert found.info.k == 1
 
 
 def test_starts_are_fewer_where_each_takes_longer():
-    assert [effort(10, k) for k in (1, 30, 31, 60, 100, 500)] == [10, 10, 9, 5, 3, 1]
+    assert [Task(RNG).effort(10, k) for k in (1, 30, 31, 60, 100, 500)] == [10, 10, 9, 5, 3, 1]
+    assert Task(RNG, n_clusters=100).effort(10, 100) == 10
 
 
 @pytest.mark.parametrize("method", TRYING)

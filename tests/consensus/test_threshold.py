@@ -146,7 +146,7 @@ def test_threshold_of_consensus_is_that_of_the_loss(tau):
 
 
 def test_a_partition_against_the_draws_has_no_consistent_threshold():
-    def crossed(draws, loss, **_):
+    def crossed(draws, loss, task):
         return pc.consensus.Candidate(np.array([0, 1, 0, 1]))
 
     found = pc.consensus_partition([[0, 0, 1, 1]] * 3, loss="binder", method=crossed, tau=0.3)

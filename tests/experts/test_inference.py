@@ -10,7 +10,7 @@ from scipy.special import betaln, digamma, gammaln, logsumexp
 from scipy.stats import beta, norm
 
 import posterior_consensus as pc
-from posterior_consensus.experts.inference import Inference, Priors
+from posterior_consensus.experts.inference import Inference
 from posterior_consensus.experts.memberships import FeatureMemberships, FreeMemberships
 from tests.experts.study import ACCURACY, features, statements
 
@@ -84,7 +84,7 @@ def test_the_bound_is_its_definition_with_features():
     rng = np.random.default_rng(1)
     said, values = some_statements(rng), rng.normal(size=(7, 2))
     memberships = FeatureMemberships(values, 3)
-    fit = Inference(said.statements, memberships, 2, Priors()).run(rng, STOP, False)
+    fit = Inference(said.statements, memberships, 2).run(rng, STOP, False)
     within = sum(terms_of_features(values, memberships, parameters) for parameters in fit.parameters)
     soft = [memberships.soft(parameters) for parameters in fit.parameters]
     assert fit.bound == pytest.approx(slow_bound(said, fit, soft, within), abs=1e-5)
@@ -103,7 +103,7 @@ def test_the_bound_is_its_definition_without_features():
     rng = np.random.default_rng(2)
     said = some_statements(rng)
     memberships = FreeMemberships(7, 3)
-    fit = Inference(said.statements, memberships, 2, Priors()).run(rng, STOP, True)
+    fit = Inference(said.statements, memberships, 2).run(rng, STOP, True)
     soft = [memberships.soft(parameters) for parameters in fit.parameters]
     within = sum(terms_of_shares(p[:-1], p[-1], np.full(3, 1 / 3)) for p in fit.parameters)
     assert fit.bound == pytest.approx(slow_bound(said, fit, soft, within), abs=1e-5)
@@ -136,7 +136,7 @@ def test_the_bound_is_below_the_evidence_and_near_it(seed):
     truth = np.array([0, 0, 0, 1, 1, 1])
     said = pc.as_constraints({"a": truth, "b": truth, "c": rng.integers(2, size=6)}, n_pairs=12, random_seed=seed)
     exact = log_evidence(said, 2)
-    inference = Inference(said.statements, FreeMemberships(6, 2), 1, Priors())
+    inference = Inference(said.statements, FreeMemberships(6, 2), 1)
     found = max(inference.run(np.random.default_rng(k), STOP, False).bound for k in range(5))
     assert exact - 1.5 - np.log(2) < found < exact  # two names of the clusters are one answer
 
@@ -147,7 +147,7 @@ def test_the_bound_never_falls(with_features):
     values, one, other = features(rng, 60)
     said = pc.as_constraints(statements([one] * 3 + [other] * 3, ACCURACY[:3] * 2, 200, rng), 60)
     memberships = FeatureMemberships(values, 4) if with_features else FreeMemberships(60, 4)
-    inference = Inference(said.statements, memberships, 3, Priors())
+    inference = Inference(said.statements, memberships, 3)
     for seed in range(6):
         fit = inference.run(np.random.default_rng(seed), STOP, seed % 2 == 1)
         assert 2 < len(fit.trace) < 200

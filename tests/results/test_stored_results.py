@@ -402,7 +402,7 @@ def test_what_methods_tell_is_plain(method):
 
 
 def test_what_a_method_of_the_user_tells_comes_back_once_its_kind_is_known():
-    def alone(draws, loss, *, told, **_):
+    def alone(draws, loss, task, *, told):
         return pc.consensus.Candidate(np.arange(draws.n_items), told)
 
     @dataclasses.dataclass(frozen=True)

@@ -8,6 +8,7 @@ import pytest
 
 import posterior_consensus as pc
 from posterior_consensus.consensus.greedy import greedy
+from posterior_consensus.consensus.selection import Task
 from posterior_consensus.ensemble import labels as labels_module
 from posterior_consensus.ensemble.labels import LabelsInMemory
 from posterior_consensus.losses import LOSSES
@@ -108,10 +109,9 @@ def test_labels_are_read_in_blocks_and_few_times(rng, lowered, monkeypatch):
         return in_memory(self, *arguments, **options)
 
     monkeypatch.setattr(LabelsInMemory, "map_blocks", counted)
-    free = {"n_clusters": None, "max_clusters": None, "progressbar": False}
-    one = greedy(draws, as_loss("vi"), rng=np.random.default_rng(1), **free)
+    one = greedy(draws, as_loss("vi"), Task(np.random.default_rng(1)))
     assert n_reads <= 6
-    assert np.array_equal(one.labels, greedy(labels, as_loss("vi"), rng=np.random.default_rng(1), **free).labels)
+    assert np.array_equal(one.labels, greedy(labels, as_loss("vi"), Task(np.random.default_rng(1))).labels)
 
 
 @pytest.mark.parametrize("limits", [{"n_clusters": 3}, {"n_clusters": 8}, {"max_clusters": 2}, {"max_clusters": 9}])
@@ -202,8 +202,9 @@ def test_one_item_per_cluster_keeps_its_sparse_tables(rng, monkeypatch):
 
 
 @pytest.mark.parametrize("noise", ["shared", "per_draw"])
-def test_perturbation_model_in_blocks_gives_what_it_gives_of_all(noise, rng, lowered, monkeypatch):
-    draws = pc.as_partition_draws(noisy_draws(rng, 40, 700, 5, 0.6))
+@pytest.mark.parametrize("n_items", [200, 700])  # all of few items are in the sample
+def test_perturbation_model_in_blocks_gives_what_it_gives_of_all(n_items, noise, rng, lowered, monkeypatch):
+    draws = pc.as_partition_draws(noisy_draws(rng, 40, n_items, 5, 0.6))
     ordinary = pc.consensus.random_perturbation_em(draws, noise=noise, random_seed=1)
     results = []
     for n_threads in (1, 2):

@@ -1,11 +1,12 @@
-"""Products with the labels of all draws in blocks of items: what the steps of the model read labels for.
+"""Products with the labels of all draws: what the steps of the model read labels for.
 
-Sums over items are exact, and so the same for blocks of any size: values between 0 and 1 are rounded to a grid on which
-a sum over all items needs no more bits than a float has.
+Labels are an array, or they are read in blocks of items. Sums over blocks are exact, and so the same for blocks of any
+size: values between 0 and 1 are rounded to a grid on which a sum over all items needs no more bits than a float has.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from posterior_consensus.runtime import memory, sizes
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.intp]
+Labels = npt.NDArray[Any] | DrawnLabels
 
 _BITS = 53  # of a float
 
@@ -34,40 +36,57 @@ def differ(drawn: DrawnLabels) -> bool:
     return any(result for _, result in drawn.map_blocks(_differ))
 
 
-def rarity(drawn: DrawnLabels, rows: Rows, counts: Floats) -> Floats:
+def rarity(labels: Labels, n_clusters: Integers, rows: Rows, counts: Floats) -> Floats:
     """Sum (n,) over some draws of the reciprocal sizes of an item's clusters."""
-    starts = np.concatenate([[0], np.cumsum(drawn.n_clusters[rows])])
-    sizes = sum(part for _, part in drawn.map_blocks(_sizes, rows, starts))
-    parts = [part for _, part in drawn.map_blocks(_gathered, rows, starts, counts, 1 / sizes)]
+    starts = np.concatenate([[0], np.cumsum(n_clusters[rows])])
+    sizes = sum(part for _, part in _mapped(labels, _sizes, rows, starts))
+    parts = [part for _, part in _mapped(labels, _gathered, rows, starts, counts, 1 / sizes)]
     return np.concatenate(parts).ravel()
 
 
-def table(drawn: DrawnLabels, memberships: Floats) -> Floats:
+def table(labels: Labels, starts: Integers, memberships: Floats) -> Floats:
     """Sums (R, K) of the memberships over the clusters of each draw."""
-    total = np.zeros((int(drawn.starts[-1]), memberships.shape[1]))
-    for _, part in drawn.map_blocks(_scattered, drawn.starts, _grid(drawn.n_items), memberships):
-        total += part
+    total: Floats = sum(part for _, part in _mapped(labels, _scattered, starts, _grid(labels), memberships))
     return total
 
 
-def expectation(drawn: DrawnLabels, weights: Floats, matches: Floats, logits: Floats) -> tuple[Floats, Floats, Floats]:
-    """Memberships (n, K) by the votes of the draws and these logits (K,), their normalizers (n,) and their table."""
-    memberships, totals = np.empty((drawn.n_items, logits.size)), np.empty(drawn.n_items)
-    total = np.zeros(matches.shape)
-    arguments = drawn.starts, _grid(drawn.n_items), weights, matches, logits
-    for items, (own, normalisers, part) in drawn.map_blocks(_expected, *arguments):
-        memberships[items], totals[items] = own, normalisers
-        total += part
-    return memberships, totals, total
+def expectation(
+    labels: Labels, starts: Integers, weights: Floats, matches: Floats, logits: Floats
+) -> tuple[Floats, Floats, Floats | None]:
+    """Memberships (n, K) by the votes of the draws and these logits (K,), their normalizers (n,) and their table.
+
+    Of an array there is no table, as it costs as much later, if it is needed at all.
+    """
+    arguments = starts, _grid(labels), weights, matches, logits
+    own, totals, tables = zip(*(part for _, part in _mapped(labels, _expected, *arguments)), strict=True)
+    return np.concatenate(own), np.concatenate(totals), None if tables[0] is None else sum(tables)
 
 
-def held_out_votes(drawn: DrawnLabels, *arguments: Any) -> Floats:
+def held_out_votes(labels: Labels, *arguments: Any) -> Floats:
     """Do what `perturbation.held_out_votes` does."""
-    return np.concatenate([votes for _, votes in drawn.map_blocks(_held_out, drawn.starts, *arguments)])
+    return np.concatenate([votes for _, votes in _mapped(labels, _held_out, *arguments)])
 
 
-def _grid(n_items: int) -> float:
-    return 2.0 ** (_BITS - n_items.bit_length())
+def is_in_blocks(labels: Labels) -> bool:
+    """Whether labels are read in blocks of items, and not held as an array."""
+    return isinstance(labels, DrawnLabels)
+
+
+def _mapped(labels: Any, function: Callable[..., Any], *arguments: Any) -> Iterable[tuple[slice, Any]]:
+    """The function's results by blocks of items; an array is one block."""
+    if is_in_blocks(labels):
+        return labels.map_blocks(function, *arguments)
+    items = slice(0, labels.shape[1])
+    return [(items, function(labels, items, *arguments))]
+
+
+def _grid(labels: Any) -> float:
+    """Number of steps of the grid from 0 to 1; 0 for no grid, as of an array there is a single sum."""
+    return 2.0 ** (_BITS - labels.n_items.bit_length()) if is_in_blocks(labels) else 0.0
+
+
+def _rounded(values: Floats, grid: float) -> Floats:
+    return np.round(values * grid) / grid if grid else values
 
 
 def _differ(labels: npt.NDArray[Any], items: slice) -> bool:
@@ -87,7 +106,7 @@ def _gathered(
 
 
 def _scattered(labels: npt.NDArray[Any], items: slice, starts: Integers, grid: float, memberships: Floats) -> Floats:
-    values = np.round(memberships[items] * grid) / grid
+    values = _rounded(memberships[items], grid)
     scattered: Floats = ensemble.scatter(np.ascontiguousarray(labels), starts, values)
     return scattered
 
@@ -100,12 +119,13 @@ def _expected(
     weights: Floats,
     matches: Floats,
     logits: Floats,
-) -> tuple[Floats, Floats, Floats]:
+) -> tuple[Floats, Floats, Floats | None]:
     labels = np.ascontiguousarray(labels)
     votes = ensemble.gather(labels, starts, weights, matches) + logits
     totals = logsumexp(votes, axis=1, keepdims=True)
     memberships = np.exp(votes - totals)
-    return memberships, totals[:, 0], ensemble.scatter(labels, starts, np.round(memberships * grid) / grid)
+    table = ensemble.scatter(labels, starts, _rounded(memberships, grid)) if grid else None
+    return memberships, totals[:, 0], table
 
 
 def _held_out(

@@ -7,11 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
-from scipy.special import gammaln, logsumexp, softmax
+from scipy.special import gammaln, softmax
 
 from posterior_consensus.consensus.perturbation import blocks
-from posterior_consensus.ensemble.labels import DrawnLabels
-from posterior_consensus.kernels import ensemble, perturbation
+from posterior_consensus.kernels import perturbation
 from posterior_consensus.runtime import memory
 
 Floats = npt.NDArray[np.float64]
@@ -24,19 +23,17 @@ _HALVINGS = 60  # of the interval of the noise, down to rounding
 class Draws(NamedTuple):
     """What the model sees of the draws."""
 
-    labels: Any  # (N, n), None where they are read in blocks
+    labels: Any  # (N, n), as an array, or DrawnLabels to be read in blocks
     starts: npt.NDArray[np.int64]  # (N + 1,)
     n_clusters: npt.NDArray[np.int64]  # (N,)
     n_labels: npt.NDArray[np.int64]  # (N,), at least as many as it has clusters: some may have had no item by chance
     counts: Floats  # (N,), as how many independent draws each one counts
     per_draw: bool  # whether each draw has a noise of its own
-    in_blocks: DrawnLabels | None = None  # labels that are read in blocks
 
     @property
     def n_items(self) -> int:
         """Number of items."""
-        n_items: int = self.labels.shape[1] if self.in_blocks is None else self.in_blocks.n_items
-        return n_items
+        return self.labels.n_items if blocks.is_in_blocks(self.labels) else int(self.labels.shape[1])
 
 
 class Parameters(NamedTuple):
@@ -78,10 +75,7 @@ def maximise(draws: Draws, memberships: Floats, noise: Floats | None, table: Flo
     size = _BYTES_A_CELL * int(draws.starts[-1]) * n_clusters
     memory.check(size, f"The perturbation model of {n_clusters} clusters", "Thin the draws, or ask for fewer clusters.")
     if table is None:
-        if draws.in_blocks is None:
-            table = ensemble.scatter(draws.labels, draws.starts, memberships)
-        else:
-            table = blocks.table(draws.in_blocks, memberships)
+        table = blocks.table(draws.labels, draws.starts, memberships)
     matches, entropies, agreement = _matches(draws, table, noise)
     n_labels = np.maximum(draws.n_labels, n_clusters)
     noise = _noise(draws, np.minimum(agreement, n_items), n_labels, n_items)
@@ -95,14 +89,7 @@ def expect(draws: Draws, parameters: Parameters) -> State:
     n_items = draws.n_items
     n_labels = np.maximum(draws.n_labels, shares.size)
     weights = draws.counts * agreement_gain(noise, n_labels)
-    table = None
-    if (drawn := draws.in_blocks) is not None:
-        memberships, totals, table = blocks.expectation(drawn, weights, matches, np.log(shares))
-    else:
-        votes = ensemble.gather(draws.labels, draws.starts, weights, matches)
-        votes += np.log(shares)
-        totals = logsumexp(votes, axis=1, keepdims=True)
-        memberships = np.exp(votes - totals)
+    memberships, totals, table = blocks.expectation(draws.labels, draws.starts, weights, matches, np.log(shares))
     log_likelihood = float(totals.sum() + draws.counts @ (n_items * np.log(noise / n_labels) + entropies))
     objective = log_likelihood + float(0.5 * np.log(shares).sum() + log_prior(draws, noise))
     return State(memberships, parameters, log_likelihood, objective, table)
@@ -134,12 +121,8 @@ def held_out_memberships(draws: Draws, state: State) -> Floats:
     """
     parameters = maximise(draws, state.memberships, state.parameters.noise, state.table)
     gains = agreement_gain(parameters.noise, np.maximum(draws.n_labels, parameters.shares.size))
-    arguments = draws.counts, gains, parameters.matches, state.memberships
-    if (drawn := draws.in_blocks) is not None:
-        votes = blocks.held_out_votes(drawn, *arguments)
-    else:
-        votes = perturbation.held_out_votes(draws.labels, draws.starts, *arguments)
-    logits = votes + np.log(parameters.shares)
+    arguments = draws.starts, draws.counts, gains, parameters.matches, state.memberships
+    logits = blocks.held_out_votes(draws.labels, *arguments) + np.log(parameters.shares)
     clusters, first = np.unique(logits.argmax(axis=1), return_index=True)
     return softmax(logits[:, clusters[np.argsort(first)]], axis=1)
 
@@ -161,8 +144,7 @@ def _matches(draws: Draws, table: Floats, noise: Floats | None) -> tuple[Floats,
         rows, columns = linear_sum_assignment(table[first:last], maximize=True)
         matches[first + rows, columns] = 1.0
     entropies = gammaln(most - least + 1.0) - gammaln(most + 1.0)
-    averaged = np.flatnonzero(most <= _WIDEST) if noise is not None else np.empty(0, np.intp)
-    if noise is not None and averaged.size:
+    if noise is not None and (averaged := np.flatnonzero(most <= _WIDEST)).size:
         gains = agreement_gain(noise, most)
         logs = perturbation.average_matchings(table, draws.starts, most, gains, averaged, matches)
         agreement = np.add.reduceat((matches * table).sum(axis=1), draws.starts[:-1])

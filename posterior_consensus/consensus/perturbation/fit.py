@@ -12,6 +12,7 @@ import xarray as xr
 from posterior_consensus.consensus.perturbation import blocks
 from posterior_consensus.consensus.perturbation.em import Draws
 from posterior_consensus.consensus.perturbation.search import Search, search
+from posterior_consensus.consensus.selection import Task
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import HasLabels
 from posterior_consensus.results import display, stored_as
@@ -198,33 +199,25 @@ def random_perturbation_em(
     draws = as_draws(draws)
     check_clusters(n_clusters, max_clusters)
     rng = as_generator(random_seed)
-    return as_fit(draws, fit(draws, n_clusters, max_clusters, noise, n_starts, max_steps, rng, progressbar))
+    task = Task(rng, n_clusters, max_clusters, progressbar)
+    return as_fit(draws, fit(draws, task, noise, n_starts, max_steps))
 
 
-def fit(
-    draws: PartitionDraws,
-    n_clusters: int | None,
-    max_clusters: int | None,
-    noise: Noise,
-    n_starts: int,
-    max_steps: int,
-    rng: np.random.Generator,
-    progressbar: bool,
-) -> Search:
+def fit(draws: PartitionDraws, task: Task, noise: Noise, n_starts: int, max_steps: int) -> Search:
     """Fit the model with as many clusters as are requested, or as the draws support."""
     if noise not in NOISES:
         raise ValueError(f"`noise` must be one of {', '.join(map(repr, NOISES))}; got {noise!r}.")
     used = draws.without_zero_weights()
     most = int(used.n_clusters.max())
-    most = min(n_clusters or max_clusters or most, most)
-    with waiting("Random perturbation model", progressbar=progressbar):
+    most = min(task.most or most, most)
+    with waiting("Random perturbation model", progressbar=task.progressbar):
         return search(
-            model_draws(used, n_clusters, noise, by_blocks=blocks.is_large(used.drawn, most)),
+            model_draws(used, task.n_clusters, noise, by_blocks=blocks.is_large(used.drawn, most)),
             most,
-            fewer=n_clusters is None and blocks.differ(used.drawn),  # equal draws show no noise
+            fewer=task.n_clusters is None and blocks.differ(used.drawn),  # equal draws show no noise
             n_starts=check_count("n_starts", n_starts),
             most_steps=check_count("max_steps", max_steps),
-            rng=rng,
+            rng=task.rng,
         )
 
 
@@ -243,8 +236,8 @@ def model_draws(draws: PartitionDraws, n_clusters: int | None, noise: Noise, by_
         median = np.median(used.n_clusters)
     typical = min(n_clusters or int(median), int(used.n_clusters.max()))
     n_labels = np.maximum(used.n_clusters, typical)
-    labels, in_blocks = (None, used.drawn) if by_blocks else (used.labels, None)
-    return Draws(labels, used.starts, used.n_clusters, n_labels, counts, noise == "per_draw", in_blocks)
+    labels = used.drawn if by_blocks else used.labels
+    return Draws(labels, used.starts, used.n_clusters, n_labels, counts, noise == "per_draw")
 
 
 def as_fit(draws: PartitionDraws, found: Search) -> PerturbationFit:

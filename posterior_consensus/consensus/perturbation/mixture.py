@@ -51,11 +51,9 @@ class Mixture(NamedTuple):
     @property
     def evidence(self) -> float:
         """The log-likelihood less BIC's cost of all shares and of the noise of each mode."""
-        n_modes = self.shares.size
-        of_items = sum(state.parameters.shares.size - 1 for state in self.states) * np.log(
-            len(self.states[0].memberships)
-        )
-        return self.log_likelihood - 0.5 * float(of_items + (2 * n_modes - 1) * np.log(self.n_draws))
+        n_shares, n_items = sum(s.parameters.shares.size - 1 for s in self.states), len(self.states[0].memberships)
+        of_items, of_draws = n_shares * np.log(n_items), (2 * self.shares.size - 1) * np.log(self.n_draws)
+        return self.log_likelihood - 0.5 * float(of_items + of_draws)
 
 
 def mixture(
