@@ -130,7 +130,8 @@ def reach_of_tests(folder: Path, processes: int) -> dict[str, Reach]:
 def rounds(mutant: Mutant, reach: dict[str, Reach]) -> Iterator[list[str]]:
     """The tests that a mutant meets: those of its own room, then those elsewhere."""
     room = f"tests/{mutant.file.relative_to(PACKAGE).parts[0]}/"
-    met = sorted((name for name in reach if reach[name].meets(mutant)), key=lambda name: reach[name].seconds)
+    met = [name for name in reach if reach[name].meets(mutant)] or [name for name in reach if name.startswith(room)]
+    met.sort(key=lambda name: reach[name].seconds)
     for here in (True, False):
         names = [name for name in met if name.startswith(room) is here]
         ends = accumulate(reach[name].seconds for name in names)
