@@ -3,7 +3,7 @@
 A mutant is an operator, a comparison or a small constant changed outside the kernels. First all tests run once, to see
 which lines each of them reaches. Then each mutant meets the tests that reach it, those of its own room before the
 others and the fastest first, until one fails or their time is spent. On two cores, ``python -m tests.mutations
-lines --number 200`` takes an hour, and half an hour more if the folder ``lines`` is new. It needs Python 3.12.
+lines --number 200`` takes an hour or two, and 20 minutes more if the folder ``lines`` is new. It needs Python 3.12.
 """
 
 from __future__ import annotations
