@@ -1,5 +1,6 @@
 """Two posteriors: distances that are 0 for equals, are found where they were put, and have honest errors."""
 
+import re
 from itertools import permutations
 
 import numpy as np
@@ -76,7 +77,9 @@ def test_items_that_moved_are_at_the_top(two):
             float(found.distances[name].sel(measure=measure)) for name in ("value", "mcse", "by_chance")
         )
         assert value - chance > 4 * error
-    assert "by chance" in repr(found) and "18 items (obs)" in repr(found)
+    chances = found.distances["by_chance"].dropna("measure")
+    assert re.findall("by chance ([0-9.]+)", repr(found)) == [f"{chance:.4g}" for chance in chances.values]
+    assert "18 items (obs)" in repr(found)
 
 
 def test_halves_that_differ_more_than_the_posteriors_are_a_finding(two, rng):
@@ -114,6 +117,12 @@ def test_two_points_are_at_the_distance_of_their_partitions():
         np.testing.assert_array_equal(found.distances["mcse"], 0.0)
         np.testing.assert_array_equal(found.within, 0.0)
         assert found.n_matched == 10 and float(found.transport[0, 0]) == pytest.approx(1.0)
+
+
+def test_halves_of_one_chain_are_its_first_and_second_half():
+    halves = np.array([[0, 0, 1, 1], [0, 1, 0, 1]])
+    found = pc.compare_posteriors(halves.repeat(20, axis=0), GOOD, n_particles=1, **QUIET)
+    assert float(found.within[0]) == pytest.approx(pc.partition_loss(*halves, loss="vi"))
 
 
 def test_draws_are_matched_at_the_least_cost(rng):

@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 
 import posterior_consensus as pc
-from posterior_consensus.consensus.perturbation import em
+from posterior_consensus.consensus.perturbation import blocks, em
 from posterior_consensus.consensus.perturbation.search import search
 from tests import reference
 from tests.ensembles import DEGENERATE, noisy_draws
@@ -68,6 +68,7 @@ def test_the_bound_is_below_the_likelihood_and_near(per_draw):
         logs.append(np.log(shares[list(z)]).sum() + log_probabilities(draws, np.array(z), noise, 2).sum())
     exact = np.logaddexp.reduce(logs)
     assert exact - 1 < found.state.log_likelihood <= exact + 1e-9
+    assert shares.sum() == pytest.approx(1)
 
 
 @pytest.mark.parametrize("noise", ["shared", "per_draw"])
@@ -91,6 +92,12 @@ def test_a_fixed_point_stays():
     found = search(model(draws), 4, fewer=False, n_starts=3, most_steps=500, rng=np.random.default_rng(1))
     state = em.expect(model(draws), em.maximise(model(draws), found.state.memberships, found.state.parameters.noise))
     np.testing.assert_allclose(state.memberships, found.state.memberships, atol=2e-6)
+
+
+def test_tables_in_blocks_are_sums_of_memberships_over_clusters(rng):
+    draws, memberships = pc.as_partition_draws(noisy_draws(rng, 6, 30, 4, 0.5)), rng.dirichlet(np.ones(3), 30)
+    expected = [memberships[row == k].sum(axis=0) for row in draws.labels for k in range(row.max() + 1)]
+    np.testing.assert_allclose(blocks.table(draws.drawn, memberships), expected, atol=1e-9)
 
 
 def test_counts_are_repeated_draws():

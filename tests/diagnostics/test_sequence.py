@@ -67,6 +67,10 @@ def test_rule_is_the_least_standard_error(rng, length, transient):
     assert end_of_burn_in(trace) == expected
 
 
+def test_less_than_a_tenth_of_a_chain_is_not_all_that_is_kept(rng):
+    assert end_of_burn_in(np.append(rng.normal(size=940), np.zeros(60)))[1]
+
+
 @pytest.mark.parametrize("transient", [40, 150])
 def test_burn_in_that_was_put_in_is_found(rng, transient):
     stationary = noisy_draws(rng, 800 - transient, 40, 4, 0.5)

@@ -45,6 +45,7 @@ def test_traces_are_drawn_by_chain_and_ranks_compared():
     draws = draws_of(3, 60, 8)
     found = pc.diagnose(draws)
     axes = pc.plot_traces(found)
+    assert [text.get_text() for text in axes[0, 1].get_legend().get_texts()] == ["0", "1", "2"]
     for row, name in zip(axes, found.traces["summary"].values, strict=True):
         values = found.traces.sel(summary=name).values.reshape(3, 60)
         np.testing.assert_array_equal([line.get_ydata() for line in row[0].lines], values)

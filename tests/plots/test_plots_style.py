@@ -12,6 +12,7 @@ from matplotlib.colors import to_hex
 from matplotlib.text import Text
 
 import posterior_consensus as pc
+from posterior_consensus.plots.axes import cluster_entries
 from posterior_consensus.plots.colours import COLOURS, MARK, chain_colour, chain_line
 from posterior_consensus.plots.four_panels import four_panels
 from tests.plots.test_plots import draws_of
@@ -185,6 +186,12 @@ def test_names_of_clusters_do_not_touch():
     assert len(boxes) > 10
     assert all(before.x1 < after.x0 for before, after in pairwise(boxes))
     plt.close("all")
+
+
+@pytest.mark.parametrize(("number", "last"), [(12, "11 (n = 1)"), (13, "and 1 smaller ones")])
+def test_a_legend_counts_the_clusters_that_it_does_not_name(number, last):
+    labels = np.arange(number)
+    assert cluster_entries(labels, labels)[-1].get_label() == last
 
 
 def test_long_names_of_features_leave_room_for_the_cells():

@@ -85,6 +85,14 @@ def test_functions_take_the_draws_so_far(where):
         np.testing.assert_array_equal(pc.posterior_similarity_matrix(kept), reference.similarity(LABELS))
 
 
+def test_a_process_killed_before_its_first_batch_leaves_a_directory_that_can_be_used(tmp_path):
+    (tmp_path / "draws" / "unfinished").mkdir(parents=True)
+    (tmp_path / "draws" / "lock").touch()
+    with pc.PartitionAccumulator(tmp_path / "draws") as kept:
+        kept.add(LABELS)
+        np.testing.assert_array_equal(kept.draws().labels, EXPECTED)
+
+
 KILLED = """
 import os, signal, sys
 import numpy as np

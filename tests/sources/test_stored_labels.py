@@ -26,6 +26,13 @@ from tests.stores import BUDGET, LABELS, assert_same_draws, large_file, narrow, 
 EXPECTED = np.array([reference.canonical(row) for row in LABELS.reshape(60, 700)])
 
 
+@pytest.fixture
+def wide(tmp_path, monkeypatch):
+    """Labels of two bytes each."""
+    narrow(monkeypatch, 256)
+    return pc.as_partition_draws(np.tile(np.arange(700), (60, 1)), store=tmp_path / "wide")
+
+
 def test_labels_on_disk_give_what_labels_in_memory_give(stored):
     drawn, expected = stored.drawn, pc.as_partition_draws(LABELS).drawn
     assert isinstance(drawn, StoredLabels) and isinstance(expected, LabelsInMemory)
@@ -78,8 +85,10 @@ def test_each_call_reads_the_labels_once_at_most(stored, monkeypatch):
             assert sum(sizes) == n_bytes
 
 
-def test_labels_that_memory_does_not_hold_are_refused_in_words(stored, monkeypatch):
+def test_labels_that_memory_does_not_hold_are_refused_in_words(stored, wide, monkeypatch):
     monkeypatch.setenv(BUDGET, "30KB")
+    with pytest.raises(MemoryError, match="All labels of 60 draws of 700 items in .*wide would take 84 KB"):
+        _ = wide.labels
     with pytest.raises(MemoryError, match="All labels of 60 draws of 700 items in .*store would take 42 KB"):
         _ = stored.labels
     assert isinstance(stored.drawn.take(np.arange(50)), StoredLabels)
@@ -265,7 +274,7 @@ def test_large_draws_of_an_accumulator_stay_on_disk(tmp_path, monkeypatch):
         }
 
 
-def test_a_bar_counts_bytes(stored, monkeypatch):
+def test_a_bar_counts_bytes(wide, monkeypatch):
     from rich import progress as shown
 
     bars = []
@@ -278,9 +287,9 @@ def test_a_bar_counts_bytes(stored, monkeypatch):
     monkeypatch.setattr(shown, "Progress", Bar)
     monkeypatch.setattr(progress, "Timer", Impatient)
     monkeypatch.setattr(progress, "_can_be_seen", lambda: True)
-    for _ in dataclasses.replace(stored.drawn, progressbar=True).map_blocks(total, blocks=[slice(0, 256)] * 3):
+    for _ in dataclasses.replace(wide.drawn, progressbar=True).map_blocks(total, blocks=[slice(0, 256)] * 3):
         pass
-    assert bars == [(3 * 60 * 256, blocks * 60 * 256) for blocks in (1, 2, 3)]
+    assert bars == [(3 * 60 * 256 * 2, blocks * 60 * 256 * 2) for blocks in (1, 2, 3)]
     assert not progress._screen.locked()
 
 
