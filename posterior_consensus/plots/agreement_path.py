@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.agreement.record import EARLY, AgreementPath
-from posterior_consensus.plots.axes import grid_axes
+from posterior_consensus.plots.axes import check_result, grid_axes
 from posterior_consensus.plots.colours import MARK, MOST_CHAINS, NEUTRAL, chain_line, ink
 
 
@@ -51,8 +51,7 @@ def plot_agreement_path(
     >>> axes[0].lines[0].get_ydata().round(2)
     array([0.5, 0.5, 0.5, 1. ])
     """
-    if not isinstance(path, AgreementPath):
-        raise TypeError(f"`path` must be what agreement_path() returns; got {type(path).__name__}.")
+    check_result("path", path, AgreementPath, "agreement_path")
     grid = grid_axes(axes, figsize, 2, 1, 5.6, 5.0, height_ratios=(1.0, 1.0)).ravel()
     table, prices = path.table, path.table["price"].values
     grid[0].plot(
@@ -72,7 +71,6 @@ def plot_agreement_path(
     grid[1].set_xlabel("penalty weight on disagreement")
     for ax in grid:
         ax.axvline(EARLY, color=MARK, linewidth=1.0, linestyle="--", zorder=0.5)
-        ax.spines[["top", "right"]].set_visible(False)
         ax.set_xlim(prices[0], prices[-1])
     if n_chains <= MOST_CHAINS:
         grid[1].legend(frameon=False, fontsize="small", loc="best", ncols=2 if n_chains > 4 else 1)

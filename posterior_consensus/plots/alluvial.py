@@ -14,11 +14,10 @@ from posterior_consensus.answers.credible import CredibleBall
 from posterior_consensus.answers.particle_record import Particles
 from posterior_consensus.ensemble.items import Items, cluster_names
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels, contingency_table
-from posterior_consensus.plots.axes import extent, matched, new_axes, shortened
+from posterior_consensus.plots.axes import Axes, extent, matched, new_axes, shortened
 from posterior_consensus.plots.colours import colours_of, ink_on, is_patterned, patch_style, repeats
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.path import Path as MatplotlibPath
 
 Counts = npt.NDArray[np.int64]

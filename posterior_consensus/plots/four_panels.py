@@ -25,7 +25,7 @@ def four_panels(
     figsize: tuple[float, float] | None = None,
 ) -> npt.NDArray[np.object_]:
     """Draw similarity matrix, number of clusters, credible ball and item uncertainty, lettered."""
-    axes = grid_axes(None, figsize, 2, 2, 11.0, 8.2, height_ratios=(1.25, 1.0))
+    axes = grid_axes(None, figsize, 2, 2, 11.0, 8.2, height_ratios=(1.25, 1.0), framed=True)
     plot_psm(draws, partition, ax=axes[0, 0])
     plot_n_clusters(draws, partition, ax=axes[0, 1])
     plot_credible_ball(ball, ax=axes[1, 0])

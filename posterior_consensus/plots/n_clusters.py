@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from posterior_consensus.plots.axes import new_axes
+from posterior_consensus.plots.axes import Axes, add_legend, new_axes, tick_integers
 from posterior_consensus.plots.colours import MARK, MOST_CHAINS, chain_colour, chain_marker
 from posterior_consensus.results.display import counted
 from posterior_consensus.sources.door import as_draws
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 def plot_n_clusters(
@@ -50,8 +47,6 @@ def plot_n_clusters(
     >>> [float(bar.get_height()) for bar in ax.patches]
     [0.75, 0.25]
     """
-    from matplotlib.ticker import MaxNLocator
-
     draws = as_draws(draws)
     fewest, most = int(draws.n_clusters.min()), int(draws.n_clusters.max())
     numbers = np.arange(fewest, most + 1)
@@ -75,9 +70,8 @@ def plot_n_clusters(
         ax.set_title(f"Every draw has {counted(most, 'cluster')}.", fontsize="medium")
     low, high = ax.get_xlim()
     ax.set_xlim(min(low, fewest - 1), max(high, most + 1))  # integers need room to be ticks
-    ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
+    tick_integers(ax.xaxis)
     ax.set(xlabel="number of clusters", ylabel="posterior probability")
-    ax.spines[["top", "right"]].set_visible(False)
     if len(ax.get_legend_handles_labels()[0]) > 1:
-        ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        add_legend(ax)
     return ax

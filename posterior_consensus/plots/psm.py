@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,20 +18,20 @@ from posterior_consensus.evaluate.similarity import posterior_similarity_matrix
 from posterior_consensus.plots.axes import (
     MOST_OF_PAIRS,
     SOME_OF_PAIRS,
+    Axes,
+    add_colour_bar,
     label_clusters,
     label_items,
     new_axes,
     some_of,
     with_share,
 )
-from posterior_consensus.plots.colours import MARK, as_cmap
+from posterior_consensus.plots.colours import MARK, as_cmap, ink_on
 from posterior_consensus.sources.door import as_source
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _PALE = 0.35  # opacity of unassigned items
 _MOST_CLUSTERS = 50  # outlined boldly
+_MOST_PARTED = 30  # clusters; the lines between more would cover the matrix
 _MOST_FOR_OPTIMAL_ORDER = 1000  # items; its cubic time would be felt beyond
 
 
@@ -94,15 +94,13 @@ def plot_psm(
     labels = given if given is None or is_partial else canonical_labels(given)
     n_sure = partition.n_clusters if is_partial else None  # clusters to outline
     order = item_order(values, np.zeros(len(values), np.int32) if labels is None else labels)
-    ax = new_axes(ax, figsize, 5.6, 4.8)
+    ax = new_axes(ax, figsize, 5.6, 4.8, framed=True)
     image = ax.imshow(values[np.ix_(order, order)], cmap=as_cmap(cmap), vmin=0.0, vmax=1.0, interpolation="nearest")
     if labels is not None and n_sure is not None:
         sure = labels[order] < n_sure
         ax.set_facecolor(image.cmap(0.0))  # pale is towards no similarity, whatever Matplotlib's style
         image.set_alpha(np.where(np.logical_and.outer(sure, sure), 1.0, _PALE))
-    colour_bar = ax.figure.colorbar(image, ax=ax, fraction=0.046, pad=0.03)
-    colour_bar.set_label("posterior probability of the same cluster")
-    colour_bar.outline.set_visible(False)
+    add_colour_bar(ax, image, "posterior probability of the same cluster")
     named = label_items(ax, "xy", items.named(at[order]))
     ax.set_xlabel(with_share(dim, at.size, items.n_items))
     ax.set_ylabel(dim)
@@ -116,9 +114,8 @@ def plot_psm(
     ends = np.cumsum(sizes)
     width = 1.3 if sizes.size <= _MOST_CLUSTERS else 0.5
     for size, end in list(zip(sizes, ends, strict=True))[:n_sure]:
-        ax.add_patch(
-            Rectangle((end - size - 0.5, end - size - 0.5), size, size, fill=False, edgecolor=MARK, linewidth=width)
-        )
+        corner = (end - size - 0.5, end - size - 0.5)
+        ax.add_patch(Rectangle(corner, size, size, fill=False, edgecolor=MARK, linewidth=width))
     if not named:
         names = [*range(n_sure), "unassigned"] if n_sure is not None else cluster_names(partition, given)
         label_clusters(ax, "xy", sizes, list(map(str, names))[: sizes.size])
@@ -157,6 +154,19 @@ def _labels(partition: Any, items: Items) -> npt.NDArray[Any]:
         partition = partition.labels.where(partition.labels >= 0, partition.n_clusters)
     items.as_labels(partition)  # complains of what is none
     return np.asarray(items.in_order(partition))
+
+
+def draw_parted(
+    ax: Axes, values: npt.NDArray[np.float64], labels: npt.NDArray[np.int32], cmap: Any, low: float, high: float
+) -> Any:
+    """Draw a matrix of pairs of items, with lines between clusters of items, and return the image."""
+    image = ax.imshow(values, cmap=cmap, vmin=low, vmax=high, interpolation="nearest")
+    edges = np.flatnonzero(np.diff(labels)) + 0.5
+    (colour,) = ink_on(cmap(image.norm(np.zeros(1))))
+    for edge in edges if edges.size < _MOST_PARTED else ():
+        ax.axhline(edge, color=colour, linewidth=0.4)
+        ax.axvline(edge, color=colour, linewidth=0.4)
+    return image
 
 
 def item_order(values: npt.NDArray[np.float64], labels: npt.NDArray[np.int32]) -> npt.NDArray[np.intp]:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.diagnostics import SequentialDistances
-from posterior_consensus.plots.axes import grid_axes
+from posterior_consensus.plots.axes import add_legend, check_result, grid_axes
 from posterior_consensus.plots.colours import MOST_CHAINS, chain_colour, chain_line
 
 _PANEL = 2.3, 7.6  # inches: height of a row, width of the figure
@@ -56,10 +56,7 @@ def plot_sequence(
     >>> axes.shape
     (2,)
     """
-    if not isinstance(sequence, SequentialDistances):
-        raise TypeError(
-            f"`sequence` must be what diagnostics.sequential_distances() returns; got {type(sequence).__name__}."
-        )
+    check_result("sequence", sequence, SequentialDistances, "diagnostics.sequential_distances")
     axes = grid_axes(axes, figsize, 2, 1, _PANEL[1], 2 * _PANEL[0])[:, 0]
     chain = sequence.steps["chain"].values
     burn_in, n_chains = sequence.burn_in, sequence.burn_in.sizes["chain"]
@@ -78,9 +75,8 @@ def plot_sequence(
         ax.set_xlim(0, int(burn_in["n_draws"].max()) - 1 or 1)
         ax.set_ylim(0, None)
         ax.tick_params(labelsize="small")
-        ax.spines[["top", "right"]].set_visible(False)
     axes[0].tick_params(labelbottom=False)
     axes[1].set_xlabel("draw of the chain; the line ends the burn-in", fontsize="small")
     if axes[0].get_legend_handles_labels()[0]:
-        axes[0].legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        add_legend(axes[0])
     return axes
