@@ -80,7 +80,7 @@ def _draw_steps(
     from matplotlib.collections import LineCollection
     from matplotlib.colors import LinearSegmentedColormap, Normalize
 
-    strong, faint = ("#DCE6F0", "#08306B") if on_dark() else ("#08306B", "#DCE6F0")
+    strong, faint = ("#DCE6F0", "#2171B5") if on_dark() else ("#08306B", "#DCE6F0")
     fading = LinearSegmentedColormap.from_list("near to far", [strong, "#6BAED6", faint])
     middle = (x[:-1] + x[1:]) / 2
     corners = [(x[:-1], clusters[:-1]), (middle, clusters[:-1]), (middle, clusters[1:]), (x[1:], clusters[1:])]
