@@ -114,9 +114,7 @@ class PosteriorComparison(Stored):
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each item, those whose co-members differ most first."""
-        dim = str(self.items["difference"].dims[0])
-        index = self.items.indexes[dim] if dim in self.items.indexes else pd.RangeIndex(self.items.sizes[dim], name=dim)
-        table = pd.DataFrame({name: self.items[name].values for name in _OF_ITEMS}, index=index)
+        table = self.items.to_dataframe()[list(_OF_ITEMS)]
         return table.sort_values("difference", ascending=False, kind="stable")
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:

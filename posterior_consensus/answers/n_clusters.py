@@ -15,7 +15,7 @@ import xarray as xr
 from posterior_consensus.ensemble.draws import draws_if_any
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.evaluate.expectation import compared_losses, mean_loss
+from posterior_consensus.evaluate.expectation import ComparedLosses, compared_losses, mean_loss
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results import display, stored_as
@@ -27,8 +27,7 @@ from posterior_consensus.sources.door import as_source
 
 Floats = npt.NDArray[np.float64]
 
-_DIM = "number_of_clusters"  # where it is stored
-_COLUMNS = ("expected_loss", "mcse", "difference", "difference_mcse", "ess", "probability", "probability_mcse")
+_COLUMNS = (*ComparedLosses._fields, "probability", "probability_mcse")
 _HELD = 0.01  # probability from which a number of clusters is among those of the posterior
 _BESIDE = 5  # numbers on either side of the best if there are no draws to tell which are of interest
 _PAIRS = 20  # of clusters, those most often together, whose unions are considered
@@ -179,9 +178,8 @@ def loss_by_n_clusters(
     numbers = _default_numbers(source, search) if n_clusters is None else _checked(n_clusters, source.n_items)
     search.along(numbers, progressbar)
     partitions = np.stack([search.found[k] for k in numbers])
-    columns = dict(
-        zip(_COLUMNS, (*compared_losses(source, partitions, record), *_probabilities(source, numbers)), strict=True)
-    )
+    values = (*compared_losses(source, partitions, record), *_probabilities(source, numbers))
+    columns = dict(zip(_COLUMNS, values, strict=True))
     coords = {"n_clusters": np.array(numbers, np.int64)}
     return LossByNClusters(
         partitions=source.items.partition_array(partitions, "n_clusters", "partitions").assign_coords(coords),
