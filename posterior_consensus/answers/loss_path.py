@@ -15,7 +15,7 @@ import xarray as xr
 from posterior_consensus.consensus import consensus_partition
 from posterior_consensus.consensus.methods import check_no_method
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.evaluate.expectation import draw_losses, mean_loss, partition_loss
+from posterior_consensus.evaluate.expectation import Floats, draw_losses, mean_loss, partition_loss
 from posterior_consensus.losses.lookup import loss_attrs, loss_from
 from posterior_consensus.losses.partition_losses import binder, vi
 from posterior_consensus.losses.record import PartitionLoss
@@ -24,8 +24,6 @@ from posterior_consensus.results.storage import Stored, reading, stored
 from posterior_consensus.runtime.arguments import as_generator, check_between
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.sources.door import as_draws
-
-Floats = npt.NDArray[np.float64]
 
 _DIM = "value_on_path"  # where it is stored
 _COLUMNS = (

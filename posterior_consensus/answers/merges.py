@@ -22,8 +22,6 @@ from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.sources.door import as_source
 
-Floats = npt.NDArray[np.float64]
-
 _NUMBERS = ("first", "second")
 _AT_ONCE = 256  # partitions whose losses are computed together
 _SAME = 1e-12  # difference of losses that is rounding

@@ -8,14 +8,13 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
 from posterior_consensus.ensemble.draws import draws_if_any
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.evaluate.expectation import ComparedLosses, compared_losses, mean_loss
+from posterior_consensus.evaluate.expectation import ComparedLosses, Floats, compared_losses, mean_loss
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results import display, stored_as
@@ -24,8 +23,6 @@ from posterior_consensus.runtime.arguments import as_generator, check_count
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.search.engine import search
 from posterior_consensus.sources.door import as_source
-
-Floats = npt.NDArray[np.float64]
 
 _COLUMNS = (*ComparedLosses._fields, "probability", "probability_mcse")
 _HELD = 0.01  # probability from which a number of clusters is among those of the posterior

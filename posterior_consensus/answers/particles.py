@@ -277,8 +277,8 @@ def _as_particles(
     mode = ((at_each * draws.weights) @ at_modes.T).argmax(axis=1)
     status, chains, verdict = _judged(draws, at_modes, seen, searched, loss, number)
     measure = {"loss": loss.name, "unit": loss.unit}
+    path = {"distance": ("n_particles", distances, measure), "mcse": ("n_particles", errors, measure)}
     within = np.divide(draws.samples.mean(losses * at_each), weights, out=np.zeros_like(weights), where=weights > 0)
-    coords = draws.samples.coords | {"weight": ("sample", draws.weights)}
     by_chain = visits(draws, at_each)
     return Particles(
         partitions=draws.items.partition_array(partitions, "particle", "partitions"),
@@ -290,12 +290,9 @@ def _as_particles(
         distance_mcse=float(draws.samples.mcse(least)),
         distance_ess=float(draws.samples.ess(least)),
         expected_loss=xr.DataArray(within, dims="particle", name="expected_loss", attrs=measure),
-        assignment=xr.DataArray(nearest.astype(np.int32), coords, "sample", "assignment"),
+        assignment=draws.samples.array(nearest.astype(np.int32), "assignment"),
         by_chain=xr.DataArray(by_chain.shares, {"chain": by_chain.names}, ("chain", "particle"), "by_chain"),
-        path=xr.Dataset(
-            {"distance": ("n_particles", distances, measure), "mcse": ("n_particles", errors, measure)},
-            {"n_particles": np.arange(1, len(near) + 1)},
-        ),
+        path=xr.Dataset(path, {"n_particles": np.arange(1, len(near) + 1)}),
         loss=loss,
         status=status,
         chains=chains,
@@ -327,13 +324,10 @@ def _judged(
     """The status, the chains that belong to modes, and what to report."""
     n_modes, n_supposed = len(at_modes), len(seen.supposed.partitions)
     if min(rows.size for rows in draws.samples.chains) < _FEWEST:
-        few = "A chain has fewer than four draws, too few to find modes: run longer chains."
-        return "unknown", (), few
+        return "unknown", (), "A chain has fewer than four draws, too few to find modes: run longer chains."
     if number == 1:
-        one = "One particle was requested, the consensus partition; modes were not searched for."
-        return "unknown", (), one
-    doubt = ""
-    apart: tuple[object, ...] = ()
+        return "unknown", (), "One particle was requested, the consensus partition; modes were not searched for."
+    doubt, apart = "", tuple[object, ...]()
     if n_supposed > n_modes:
         between = losses_between(seen.supposed.partitions, loss)[np.triu_indices(n_supposed, 1)]
         found = visits(draws, _nearest(seen.supposed.partitions, searched, loss))

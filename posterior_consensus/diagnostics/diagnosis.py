@@ -122,25 +122,19 @@ class Diagnosis(Stored):
         return self.summaries.reset_coords(drop=True).to_dataframe()
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
-        facts = [("verdict", self.verdict)]
+        partition = f"R-hat {self.partition_rhat:.3f}, ESS {self.partition_ess:.0f} of {self.n_draws} draws"
+        facts = [("verdict", self.verdict), ("partition", partition)]
         if self.n_compared < self.items.size:
-            facts.append(("pairs", f"of {self.n_compared:,} of the {self.items.size:,} items, chosen at random"))
-        facts.append(
-            ("partition", f"R-hat {self.partition_rhat:.3f}, ESS {self.partition_ess:.0f} of {self.n_draws} draws")
-        )
+            facts.insert(1, ("pairs", f"of {self.n_compared:,} of the {self.items.size:,} items, chosen at random"))
         if not np.isnan(self.gap.size):
             (low, high), (least, most) = self.gap.chains, self.gap.shares
-            facts.append(
-                (
-                    "largest difference",
-                    f"{display.with_error(f'{self.gap.size:.3f}', self.gap.mcse)}: items "
-                    f"{' and '.join(self.gap_items)}, co-clustered with probability {least:.2f} in chain {low}, "
-                    f"{most:.2f} in chain {high}",
-                )
-            )
+            pair = f"items {' and '.join(self.gap_items)}, co-clustered with probability"
+            size = display.with_error(f"{self.gap.size:.3f}", self.gap.mcse)
+            where = f"{size}: {pair} {least:.2f} in chain {low}, {most:.2f} in chain {high}"
+            facts.append(("largest difference", where))
         if self.pairs.sizes["pair"]:
             facts.append((f"{self.pairs.sizes['pair']} pairs", self._worst_pairs()))
-        chains = f"{self.n_chains} chain{'s' * (self.n_chains > 1)}"
+        chains = display.counted(self.n_chains, "chain")
         return f"Diagnosis: {chains}, {self.status}", facts, self.to_dataframe()
 
     def _worst_pairs(self) -> str:
@@ -336,13 +330,9 @@ def _distances(
 
 
 def _trace_array(draws: PartitionDraws, followed: dict[str, tuple[Floats, str]]) -> xr.DataArray:
-    coords = {
-        "summary": list(followed),
-        "unit": ("summary", [unit for _, unit in followed.values()]),
-        **draws.samples.coords,
-    }
-    values = np.stack([values for values, _ in followed.values()])
-    return xr.DataArray(values, dims=("summary", "sample"), coords=coords, name="trace")
+    values, units = zip(*followed.values(), strict=True)
+    coords = {"summary": list(followed), "unit": ("summary", list(units)), **draws.samples.coords}
+    return xr.DataArray(np.stack(values), dims=("summary", "sample"), coords=coords, name="trace")
 
 
 def _statistics(draws: PartitionDraws, dim: str, coords: Any, values: Floats, **more: Floats) -> xr.Dataset:

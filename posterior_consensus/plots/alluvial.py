@@ -12,7 +12,7 @@ import xarray as xr
 
 from posterior_consensus.answers.credible import CredibleBall
 from posterior_consensus.answers.particle_record import Particles
-from posterior_consensus.ensemble.items import Items, cluster_names
+from posterior_consensus.ensemble.items import Floats, Items, cluster_names
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels, contingency_table
 from posterior_consensus.plots.axes import Axes, extent, matched, new_axes, shortened
 from posterior_consensus.plots.colours import colours_of, ink_on, is_patterned, patch_style, repeats
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.path import Path as MatplotlibPath
 
 Counts = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 _BLOCK = 0.09  # width of a cluster, where columns are 1 apart
 _SHORT = 3  # characters of a name that fits into a column

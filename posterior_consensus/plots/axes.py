@@ -122,8 +122,24 @@ def extent(ax: Axes) -> tuple[float, float]:
     return 72 * box.width, 72 * box.height
 
 
+def label_row(
+    ax: Axes, sides: str, names: npt.NDArray[Any], clusters: tuple[npt.NDArray[np.intp], list[str]] | None = None
+) -> None:
+    """Name the items along all `sides`, of "x" and "y", if there is room, else their clusters of these sizes and names.
+
+    The axes' labels are to be there, and say so.
+    """
+    if label_items(ax, sides, names):
+        return
+    if clusters is not None:
+        label_clusters(ax, sides, *clusters)
+        return
+    for side in sides:
+        ax.set(**{f"{side}ticks": []})
+
+
 def label_items(ax: Axes, sides: str, names: npt.NDArray[Any]) -> bool:
-    """Write the items' names along all `sides`, of "x" and "y", if they can be read there; whether they could."""
+    """Write the items' names if they can be read there; whether they could."""
     size = dict(zip("xy", extent(ax), strict=True))
     font = min(9.0, *(size[side] / len(names) / 1.1 for side in sides))
     longest = 0.6 * font * max(len(name) for name in names)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from posterior_consensus.answers.item_uncertainty import ItemUncertainty
 from posterior_consensus.answers.partial_partition import PartialPartition
-from posterior_consensus.ensemble.items import aligned
+from posterior_consensus.ensemble.items import Floats, aligned
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.plots.axes import (
     Axes,
@@ -33,8 +33,6 @@ from posterior_consensus.plots.colours import (
     patterns_of,
 )
 from posterior_consensus.plots.observed import Observed, observed_table
-
-Floats = npt.NDArray[np.float64]
 
 _MOST_BINS = 60
 _PALE = 0.5  # opacity of unassigned items

@@ -11,8 +11,7 @@ from posterior_consensus.plots.axes import (
     Axes,
     check_result,
     extent,
-    label_clusters,
-    label_items,
+    label_row,
     new_axes,
     point,
     scatter_clusters,
@@ -85,8 +84,7 @@ def plot_item_uncertainty(
     ax.set(xlim=(-0.5, order.size - 0.5), ylim=(0, 1.02), ylabel="mean posterior similarity")
     ax.set_xlabel(with_share(dim, order.size, n_items))
     ax.tick_params(axis="x", length=0)
-    if not label_items(ax, "x", Items.along(items.cluster, dim).named(order)):
-        label_clusters(ax, "x", sizes, [str(name) for name in items.names])
+    label_row(ax, "x", Items.along(items.cluster, dim).named(order), (sizes, [str(name) for name in items.names]))
     ax.set_xlabel(ax.get_xlabel() + repeats(sizes.size, patterned))
     _add_legend(ax)
     return ax

@@ -14,8 +14,7 @@ from posterior_consensus.plots.axes import (
     add_colour_bar,
     check_result,
     grid_axes,
-    label_clusters,
-    label_items,
+    label_row,
     shortened,
 )
 from posterior_consensus.plots.colours import NEUTRAL, as_cmap, ink
@@ -88,13 +87,11 @@ def plot_posterior_comparison(
     grid = grid_axes(axes, figsize, 1, 2, 9.6, 4.4, width_ratios=(1.25, 1.0), framed=True).ravel()
     order = item_order(comparison.similarity.mean("posterior").values, labels)
     _draw_matrix(grid[0], difference.values[np.ix_(order, order)], labels[order], colours)
-    named = label_items(grid[0], "xy", items.names[order])
     grid[0].set(xlabel=items.dim, ylabel=items.dim)
-    if partition is not None and not named:
-        names = cluster_names(partition, items.in_order(partition))
-        label_clusters(grid[0], "xy", np.bincount(labels), list(map(str, names)))
-    elif not named:
-        grid[0].set(xticks=[], yticks=[])
+    clusters = None
+    if partition is not None:
+        clusters = np.bincount(labels), [str(name) for name in cluster_names(partition, items.in_order(partition))]
+    label_row(grid[0], "xy", items.names[order], clusters)
     grid[0].tick_params(length=0)
     _draw_items(grid[1], comparison, n_items)
     return grid

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.plots.axes import Axes, add_colour_bar, extent, new_axes, scatter_clusters, shortened
 from posterior_consensus.plots.colours import as_cmap, ink, ink_on
@@ -16,7 +16,6 @@ from posterior_consensus.plots.observed import observed_table
 if TYPE_CHECKING:
     from matplotlib.colors import Colormap
 
-Floats = npt.NDArray[np.float64]
 
 _FARTHEST = 2.0  # standard deviations at which colours end
 _LONGEST = 24  # characters of a name

@@ -20,8 +20,7 @@ from posterior_consensus.plots.axes import (
     SOME_OF_PAIRS,
     Axes,
     add_colour_bar,
-    label_clusters,
-    label_items,
+    label_row,
     new_axes,
     some_of,
     with_share,
@@ -101,24 +100,19 @@ def plot_psm(
         ax.set_facecolor(image.cmap(0.0))  # pale is towards no similarity, whatever Matplotlib's style
         image.set_alpha(np.where(np.logical_and.outer(sure, sure), 1.0, _PALE))
     add_colour_bar(ax, image, "posterior probability of the same cluster")
-    named = label_items(ax, "xy", items.named(at[order]))
-    ax.set_xlabel(with_share(dim, at.size, items.n_items))
-    ax.set_ylabel(dim)
+    ax.set(xlabel=with_share(dim, at.size, items.n_items), ylabel=dim)
     ax.tick_params(length=0)
-    if labels is None:
-        if not named:
-            ax.set_xticks([])
-            ax.set_yticks([])
-        return ax
-    sizes = np.bincount(labels)
-    ends = np.cumsum(sizes)
-    width = 1.3 if sizes.size <= _MOST_CLUSTERS else 0.5
-    for size, end in list(zip(sizes, ends, strict=True))[:n_sure]:
-        corner = (end - size - 0.5, end - size - 0.5)
-        ax.add_patch(Rectangle(corner, size, size, fill=False, edgecolor=MARK, linewidth=width))
-    if not named:
+    clusters = None
+    if labels is not None:
+        sizes = np.bincount(labels)
+        ends = np.cumsum(sizes)
+        width = 1.3 if sizes.size <= _MOST_CLUSTERS else 0.5
+        for size, end in list(zip(sizes, ends, strict=True))[:n_sure]:
+            corner = (end - size - 0.5, end - size - 0.5)
+            ax.add_patch(Rectangle(corner, size, size, fill=False, edgecolor=MARK, linewidth=width))
         names = [*range(n_sure), "unassigned"] if n_sure is not None else cluster_names(partition, given)
-        label_clusters(ax, "xy", sizes, list(map(str, names))[: sizes.size])
+        clusters = sizes, list(map(str, names))[: sizes.size]
+    label_row(ax, "xy", items.named(at[order]), clusters)
     return ax
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus.ensemble.items import Items
-from posterior_consensus.plots.axes import MOST_IN_ROW, Axes, extent, label_items, matched, some_of, with_share
+from posterior_consensus.plots.axes import MOST_IN_ROW, Axes, extent, label_row, matched, some_of, with_share
 from posterior_consensus.plots.colours import colours_of, ink, is_patterned, patch_style, patterns_of, repeats
 
 HEIGHT = 0.36  # of half a strip, where strips are 1 apart
@@ -52,8 +52,7 @@ def draw_strips(ax: Axes, partitions: Sequence[xr.DataArray], captions: Sequence
     ax.set(xlim=(-0.5, order.size - 0.5), ylim=(n_rows - 0.5, -0.5))
     ax.set_xlabel(f"{with_share(items.dim, order.size, first.size)}, by cluster of the {by}{more}")
     ax.set_yticks(range(n_rows), captions)
-    if not label_items(ax, "x", items.named(order)):
-        ax.set_xticks([])
+    label_row(ax, "x", items.named(order))
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
     return order
