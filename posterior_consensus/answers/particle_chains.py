@@ -41,18 +41,17 @@ class Visits(NamedTuple):
     @property
     def staying(self) -> list[tuple[int, list[object]]]:
         """The modes in which chains stay, with the names of these chains."""
-        where = self.shares > 1 - NEARLY_NONE
-        return [(k, self._named(where[:, k])) for k in range(where.shape[1]) if where[:, k].any()]
+        return self._by_mode(self.shares > 1 - NEARLY_NONE)
 
     @property
     def missing(self) -> list[tuple[int, list[object]]]:
         """The modes that chains hardly visit, though they stay in no single other one."""
         free = ~(self.shares > 1 - NEARLY_NONE).any(axis=1, keepdims=True)
-        where = free & self.apart
-        return [(k, self._named(where[:, k])) for k in range(where.shape[1]) if where[:, k].any()]
+        return self._by_mode(free & self.apart)
 
-    def _named(self, chains: npt.NDArray[np.bool_]) -> list[object]:
-        return [self.names[c] for c in np.flatnonzero(chains)]
+    def _by_mode(self, where: npt.NDArray[np.bool_]) -> list[tuple[int, list[object]]]:
+        modes = np.flatnonzero(where.any(axis=0)).tolist()
+        return [(k, [self.names[c] for c in np.flatnonzero(where[:, k])]) for k in modes]
 
 
 def visits(draws: PartitionDraws, indicators: Floats) -> Visits:

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from posterior_consensus.agreement.record import EARLY, AgreementPath
-from posterior_consensus.plots.axes import check_result, grid_axes
+from posterior_consensus.plots.axes import Grid, Size, check_result, grid_axes
 from posterior_consensus.plots.colours import MARK, MOST_CHAINS, NEUTRAL, chain_line, ink
 
 
-def plot_agreement_path(
-    path: AgreementPath, *, figsize: tuple[float, float] | None = None, axes: Any = None
-) -> npt.NDArray[np.object_]:
+def plot_agreement_path(path: AgreementPath, *, figsize: Size = None, axes: Any = None) -> Grid:
     """Plot the averaged Jaccard index against the penalty weight, and the loss of each chain's estimate.
 
     Parameters

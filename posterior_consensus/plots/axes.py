@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 else:
     Axes = Line2D = Any  # Matplotlib is optional, and loaded when something is drawn
 
+Size = tuple[float, float] | None
+Grid = npt.NDArray[np.object_]  # of axes
+
 MOST_NAMED = 12  # clusters in a legend
 _SMALLEST_FONT = 5.0  # points; smaller is not read
 MOST_OF_PAIRS = 10_000  # items of which every pair is drawn; of more, some
@@ -83,7 +86,7 @@ def grid_axes(
     width_ratios: tuple[float, ...] | None = None,
     height_ratios: tuple[float, ...] | None = None,
     framed: bool = False,
-) -> npt.NDArray[np.object_]:
+) -> Grid:
     """The user's array of axes, or new ones in a figure of `figsize`, by default of this width and height in inches."""
     from matplotlib.axes import Axes
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from posterior_consensus.answers.credible import BOUNDS, CredibleBall
-from posterior_consensus.plots.axes import Axes, check_result, new_axes
+from posterior_consensus.plots.axes import Axes, Size, check_result, new_axes
 from posterior_consensus.plots.strips import draw_strips
 from posterior_consensus.results.display import counted, quantity
 
 
-def plot_credible_ball(
-    ball: CredibleBall, *, figsize: tuple[float, float] | None = None, ax: Axes | None = None
-) -> Axes:
+def plot_credible_ball(ball: CredibleBall, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
     """Plot the centre of a credible ball and its bounds as strips of items coloured by cluster.
 
     Parameters

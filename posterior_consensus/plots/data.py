@@ -15,6 +15,7 @@ from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.plots.axes import (
     Axes,
     Line2D,
+    Size,
     add_legend,
     check_result,
     cluster_entries,
@@ -45,7 +46,7 @@ def plot_data(
     *,
     items: ItemUncertainty | None = None,
     features: Sequence[Any] | None = None,
-    figsize: tuple[float, float] | None = None,
+    figsize: Size = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Plot the observed data, coloured by cluster and sized by mean similarity to it.

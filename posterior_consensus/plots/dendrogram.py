@@ -6,15 +6,13 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.answers.merges import ClusterMerges
-from posterior_consensus.plots.axes import MOST_NAMED, Axes, check_result, label_items, new_axes, shortened
+from posterior_consensus.plots.axes import MOST_NAMED, Axes, Size, check_result, label_items, new_axes, shortened
 from posterior_consensus.plots.colours import MARKERS, colours_of, ink, patterns_of
 
 Floats = npt.NDArray[np.float64]
 
 
-def plot_dendrogram(
-    merges: ClusterMerges, *, figsize: tuple[float, float] | None = None, ax: Axes | None = None
-) -> Axes:
+def plot_dendrogram(merges: ClusterMerges, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
     r"""Plot the merges of a partition's clusters as a dendrogram of expected losses.
 
     Parameters

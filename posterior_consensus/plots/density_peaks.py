@@ -7,15 +7,13 @@ import numpy as np
 from posterior_consensus.answers.density import PartitionDensity
 from posterior_consensus.answers.density_search import to_higher
 from posterior_consensus.answers.distances import pairwise_losses
-from posterior_consensus.plots.axes import Axes, check_result, new_axes
+from posterior_consensus.plots.axes import Axes, Size, check_result, new_axes
 from posterior_consensus.plots.colours import COLOURS, MARK, ink
 
 _PROBS = (0.95, 0.5)
 
 
-def plot_density_peaks(
-    density: PartitionDensity, *, figsize: tuple[float, float] | None = None, ax: Axes | None = None
-) -> Axes:
+def plot_density_peaks(density: PartitionDensity, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
     """Plot the score of each calibration draw against its loss to the nearest draw of higher score.
 
     Parameters

@@ -14,7 +14,7 @@ from posterior_consensus.ensemble.partitions import canonical_labels
 from posterior_consensus.evaluate.expectation import loss_matrix, losses_of_draws
 from posterior_consensus.losses.partition_losses import vi
 from posterior_consensus.losses.record import PartitionLoss
-from posterior_consensus.plots.axes import Axes, add_legend, as_map, check_result, new_axes
+from posterior_consensus.plots.axes import Axes, Size, add_legend, as_map, check_result, new_axes
 from posterior_consensus.plots.colours import (
     MARK,
     MARKERS,
@@ -38,7 +38,7 @@ def plot_draws_map(
     ball: CredibleBall | None = None,
     particles: Particles | None = None,
     n_draws: int = 400,
-    figsize: tuple[float, float] | None = None,
+    figsize: Size = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Plot a map of the draws by their distances, with the estimate and its credible ball.

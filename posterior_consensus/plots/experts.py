@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from posterior_consensus.experts import ExpertViews
-from posterior_consensus.plots.axes import Axes, add_legend, check_result, new_axes, point, shortened
+from posterior_consensus.plots.axes import Axes, Size, add_legend, check_result, new_axes, point, shortened
 from posterior_consensus.plots.colours import NEUTRAL, chain_colour, ink
 from posterior_consensus.plots.strips import HEIGHT, draw_strips
 from posterior_consensus.results.display import counted
@@ -16,9 +16,7 @@ _LONGEST = 24  # characters of an expert's name
 _MEASURES = {"sensitivity": ("o", -0.14), "specificity": ("D", 0.14)}  # marker, and place beside the expert's line
 
 
-def plot_experts(
-    views: ExpertViews, *, prob: float = 0.95, figsize: tuple[float, float] | None = None, ax: Axes | None = None
-) -> Axes:
+def plot_experts(views: ExpertViews, *, prob: float = 0.95, figsize: Size = None, ax: Axes | None = None) -> Axes:
     """Plot the reliability of each expert by view: sensitivity and specificity with posterior intervals.
 
     Parameters
@@ -88,9 +86,7 @@ def _explain(ax: Axes, views: ExpertViews, sure: Any) -> None:
     add_legend(ax, shown)
 
 
-def plot_expert_views(
-    views: ExpertViews, *, figsize: tuple[float, float] | None = None, ax: Axes | None = None
-) -> Axes:
+def plot_expert_views(views: ExpertViews, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
     """Plot the partition of each view as a strip of items, with the items' uncertainty.
 
     Parameters

@@ -9,6 +9,7 @@ from posterior_consensus.ensemble.items import Items
 from posterior_consensus.plots.axes import (
     MOST_IN_ROW,
     Axes,
+    Size,
     check_result,
     extent,
     label_row,
@@ -23,9 +24,7 @@ from posterior_consensus.plots.colours import NEUTRAL, ink, is_patterned, patch_
 _MOST_CLUSTERS = 50  # parted by lines; the lines of more would cover the bars
 
 
-def plot_item_uncertainty(
-    items: ItemUncertainty, *, figsize: tuple[float, float] | None = None, ax: Axes | None = None
-) -> Axes:
+def plot_item_uncertainty(items: ItemUncertainty, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
     """Plot the mean posterior similarity of each item to the rest of its cluster, and to the nearest other cluster.
 
     Parameters

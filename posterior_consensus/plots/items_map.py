@@ -11,6 +11,7 @@ from posterior_consensus.answers.embedding import item_embedding
 from posterior_consensus.answers.item_uncertainty import item_uncertainty
 from posterior_consensus.plots.axes import (
     Axes,
+    Size,
     add_legend,
     as_map,
     cluster_entries,
@@ -36,7 +37,7 @@ def plot_items_map(
     partition: Any,
     *,
     center: bool = True,
-    figsize: tuple[float, float] | None = None,
+    figsize: Size = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Plot a map of the items by similarity, with each cluster's exemplar named.

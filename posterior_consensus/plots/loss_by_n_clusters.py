@@ -5,18 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from posterior_consensus.answers.n_clusters import LossByNClusters
-from posterior_consensus.plots.axes import check_result, grid_axes, tick_integers
+from posterior_consensus.plots.axes import Grid, Size, check_result, grid_axes, tick_integers
 from posterior_consensus.plots.colours import MARK, NEUTRAL, ink
 
 _ERRORS = 2.0  # standard errors that a bar reaches to either side
 
 
-def plot_loss_by_n_clusters(
-    losses: LossByNClusters, *, figsize: tuple[float, float] | None = None, axes: Any = None
-) -> npt.NDArray[np.object_]:
+def plot_loss_by_n_clusters(losses: LossByNClusters, *, figsize: Size = None, axes: Any = None) -> Grid:
     """Plot the minimum expected loss and the posterior probability against the number of clusters.
 
     Parameters

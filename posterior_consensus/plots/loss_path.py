@@ -8,15 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.answers.loss_path import LossPath
-from posterior_consensus.plots.axes import Axes, add_colour_bar, check_result, new_axes, tick_integers
+from posterior_consensus.plots.axes import Axes, Size, add_colour_bar, check_result, new_axes, tick_integers
 from posterior_consensus.plots.colours import MARK, as_cmap, ink, on_dark
 
 _MUCH = 10  # times as many clusters at one end as at the other: then the axis is logarithmic
 
 
-def plot_loss_path(
-    path: LossPath, *, cmap: Any = None, figsize: tuple[float, float] | None = None, ax: Axes | None = None
-) -> Axes:
+def plot_loss_path(path: LossPath, *, cmap: Any = None, figsize: Size = None, ax: Axes | None = None) -> Axes:
     """Plot the number of clusters against the loss's parameter, with plateaus of the partition.
 
     Parameters

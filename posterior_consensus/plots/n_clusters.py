@@ -6,15 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from posterior_consensus.plots.axes import Axes, add_legend, new_axes, tick_integers
+from posterior_consensus.plots.axes import Axes, Size, add_legend, new_axes, tick_integers
 from posterior_consensus.plots.colours import MARK, MOST_CHAINS, chain_colour, chain_marker
 from posterior_consensus.results.display import counted
 from posterior_consensus.sources.door import as_draws
 
 
-def plot_n_clusters(
-    draws: Any, partition: Any = None, *, figsize: tuple[float, float] | None = None, ax: Axes | None = None
-) -> Axes:
+def plot_n_clusters(draws: Any, partition: Any = None, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
     """Plot the posterior distribution of the number of clusters, over all draws and by chain.
 
     Parameters
@@ -51,9 +49,8 @@ def plot_n_clusters(
     fewest, most = int(draws.n_clusters.min()), int(draws.n_clusters.max())
     numbers = np.arange(fewest, most + 1)
     ax = new_axes(ax, figsize, 5.6, 3.4)
-    ax.bar(
-        numbers, np.bincount(draws.n_clusters - fewest, draws.weights), width=0.8, color="#C9D3DF", label="all chains"
-    )
+    shares = np.bincount(draws.n_clusters - fewest, draws.weights)
+    ax.bar(numbers, shares, width=0.8, color="#C9D3DF", label="all chains")
     spread = 0.6 * (np.arange(len(draws.samples.chains)) + 0.5) / len(draws.samples.chains) - 0.3
     few = len(draws.samples.chains) <= MOST_CHAINS
     for k, rows in enumerate(draws.samples.chains if len(draws.samples.chains) > 1 and fewest < most else []):

@@ -5,16 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from posterior_consensus.diagnostics import NearIndependence
-from posterior_consensus.plots.axes import Axes, check_result, new_axes
+from posterior_consensus.plots.axes import Axes, Size, check_result, new_axes
 from posterior_consensus.plots.colours import COLOURS, ink
 
 _BINS = 40
 _NAMES = {"posterior": "posterior, other draws", "product of marginals": "product of marginals"}
 
 
-def plot_near_independence(
-    independence: NearIndependence, *, figsize: tuple[float, float] | None = None, ax: Axes | None = None
-) -> Axes:
+def plot_near_independence(independence: NearIndependence, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
     """Plot histograms of the distances within the posterior and to the product of its marginals.
 
     Parameters

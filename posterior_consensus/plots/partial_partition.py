@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from posterior_consensus.answers.partial_partition import PartialPartition
-from posterior_consensus.plots.axes import Axes, check_result, new_axes, tick_integers
+from posterior_consensus.plots.axes import Axes, Size, check_result, new_axes, tick_integers
 from posterior_consensus.plots.colours import MARK, OPEN, ink
 
 
-def plot_partial_partition(
-    partial: PartialPartition, *, figsize: tuple[float, float] | None = None, ax: Axes | None = None
-) -> Axes:
+def plot_partial_partition(partial: PartialPartition, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
     """Plot the largest posterior probability found against the number of assigned items.
 
     Parameters

@@ -9,13 +9,13 @@ import numpy.typing as npt
 
 from posterior_consensus.answers.particle_record import Particles
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.plots.axes import Axes, check_result, new_axes
+from posterior_consensus.plots.axes import Axes, Size, check_result, new_axes
 from posterior_consensus.plots.colours import ink
 from posterior_consensus.plots.strips import HEIGHT, draw_strips
 from posterior_consensus.results.display import counted, quantity
 
 
-def plot_particles(particles: Particles, *, figsize: tuple[float, float] | None = None, ax: Axes | None = None) -> Axes:
+def plot_particles(particles: Particles, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
     """Plot the particles as strips of items, with their weights and differences.
 
     Parameters

@@ -11,6 +11,8 @@ from posterior_consensus.answers.compare import PosteriorComparison
 from posterior_consensus.ensemble.items import Items, cluster_names
 from posterior_consensus.plots.axes import (
     Axes,
+    Grid,
+    Size,
     add_colour_bar,
     check_result,
     grid_axes,
@@ -32,9 +34,9 @@ def plot_posterior_comparison(
     *,
     n_items: int = 12,
     cmap: Any = "RdBu_r",
-    figsize: tuple[float, float] | None = None,
+    figsize: Size = None,
     axes: Any = None,
-) -> npt.NDArray[np.object_]:
+) -> Grid:
     """Plot the difference between two similarity matrices, and the items whose co-members differ most.
 
     Parameters

@@ -9,7 +9,7 @@ import pandas as pd
 
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.plots.axes import Axes, add_colour_bar, extent, new_axes, scatter_clusters, shortened
+from posterior_consensus.plots.axes import Axes, Size, add_colour_bar, extent, new_axes, scatter_clusters, shortened
 from posterior_consensus.plots.colours import as_cmap, ink, ink_on
 from posterior_consensus.plots.observed import observed_table
 
@@ -27,7 +27,7 @@ def plot_cluster_profiles(
     partition: Any,
     *,
     cmap: Any = "RdBu_r",
-    figsize: tuple[float, float] | None = None,
+    figsize: Size = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Plot the observed data by cluster: the values of one feature, or means and spreads of several.

@@ -19,6 +19,7 @@ from posterior_consensus.plots.axes import (
     MOST_OF_PAIRS,
     SOME_OF_PAIRS,
     Axes,
+    Size,
     add_colour_bar,
     label_row,
     new_axes,
@@ -39,7 +40,7 @@ def plot_psm(
     partition: Any = None,
     *,
     cmap: Any = "Blues",
-    figsize: tuple[float, float] | None = None,
+    figsize: Size = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Plot the posterior similarity matrix, ordered by a partition with its clusters outlined.

@@ -5,12 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from posterior_consensus.diagnostics.agreement import largest_gap
 from posterior_consensus.diagnostics.traces import as_sampled
 from posterior_consensus.ensemble.partitions import canonical_labels
-from posterior_consensus.plots.axes import MOST_OF_PAIRS, SOME_OF_PAIRS, add_colour_bar, grid_axes, some_of, with_share
+from posterior_consensus.plots.axes import (
+    MOST_OF_PAIRS,
+    SOME_OF_PAIRS,
+    Grid,
+    Size,
+    add_colour_bar,
+    grid_axes,
+    some_of,
+    with_share,
+)
 from posterior_consensus.plots.colours import MARK, as_cmap
 from posterior_consensus.plots.psm import draw_parted, item_order
 from posterior_consensus.sources.door import as_draws
@@ -24,9 +32,9 @@ def plot_psm_by_chain(
     partition: Any = None,
     *,
     cmap: Any = "Blues",
-    figsize: tuple[float, float] | None = None,
+    figsize: Size = None,
     axes: Any = None,
-) -> npt.NDArray[np.object_]:
+) -> Grid:
     """Plot the posterior similarity matrix of every chain, in one order and on one scale.
 
     Parameters

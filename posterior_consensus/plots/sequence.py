@@ -5,18 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from posterior_consensus.diagnostics import SequentialDistances
-from posterior_consensus.plots.axes import add_legend, check_result, grid_axes
+from posterior_consensus.plots.axes import Grid, Size, add_legend, check_result, grid_axes
 from posterior_consensus.plots.colours import MOST_CHAINS, chain_colour, chain_line
 
 _PANEL = 2.3, 7.6  # inches: height of a row, width of the figure
 
 
-def plot_sequence(
-    sequence: SequentialDistances, *, figsize: tuple[float, float] | None = None, axes: Any = None
-) -> npt.NDArray[np.object_]:
+def plot_sequence(sequence: SequentialDistances, *, figsize: Size = None, axes: Any = None) -> Grid:
     """Plot the distances between successive draws, and from the second half of the chain.
 
     Parameters

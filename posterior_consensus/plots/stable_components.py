@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from posterior_consensus.answers.stable import StableComponents
-from posterior_consensus.plots.axes import Axes, check_result, new_axes, tick_integers
+from posterior_consensus.plots.axes import Axes, Size, check_result, new_axes, tick_integers
 from posterior_consensus.plots.colours import MARK, ink
 
 
-def plot_stable_components(
-    components: StableComponents, *, figsize: tuple[float, float] | None = None, ax: Any = None
-) -> Axes:
+def plot_stable_components(components: StableComponents, *, figsize: Size = None, ax: Any = None) -> Axes:
     """Plot the number of stable components against the level.
 
     Parameters

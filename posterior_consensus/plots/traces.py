@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.diagnostics import Diagnosis
-from posterior_consensus.plots.axes import Axes, check_result, grid_axes
+from posterior_consensus.plots.axes import Axes, Grid, Size, check_result, grid_axes
 from posterior_consensus.plots.colours import MOST_CHAINS, chain_line, ink
 
 _BINS = 20  # of the ranks
@@ -16,9 +16,7 @@ _MOST_IN_ROW = 4  # entries of the legend, one below the other, beside the first
 _PANEL = 1.25, 7.6  # inches: height of a row, width of the figure
 
 
-def plot_traces(
-    diagnosis: Diagnosis, *, figsize: tuple[float, float] | None = None, axes: Any = None
-) -> npt.NDArray[np.object_]:
+def plot_traces(diagnosis: Diagnosis, *, figsize: Size = None, axes: Any = None) -> Grid:
     """Plot the trace of every scalar summary, and the ranks of its values by chain.
 
     Parameters
