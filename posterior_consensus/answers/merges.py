@@ -22,6 +22,7 @@ from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.sources.door import as_source
 
+_DIMS = {"n_clusters": "merged_to"}  # where they are stored
 _NUMBERS = ("first", "second")
 _AT_ONCE = 256  # partitions whose losses are computed together
 _SAME = 1e-12  # difference of losses that is rounding
@@ -48,12 +49,8 @@ class ClusterMerges(Stored):
         None where a similarity matrix alone was given.
     """
 
-    partitions: xr.DataArray = field(
-        metadata=stored_as.array("merged_labels", {"n_clusters": "merged_to"}, of_items=True)
-    )
-    table: xr.Dataset = field(
-        metadata=stored_as.table("merged_{}", (*_NUMBERS, *ComparedLosses._fields), {"n_clusters": "merged_to"})
-    )
+    partitions: xr.DataArray = field(metadata=stored_as.array("merged_labels", _DIMS, of_items=True))
+    table: xr.Dataset = field(metadata=stored_as.table("merged_{}", (*_NUMBERS, *ComparedLosses._fields), _DIMS))
     loss: Loss = field(metadata=stored_as.loss("merged_"))
     names: tuple[Hashable, ...] = field(metadata=stored_as.names("merged_names"))
     n_draws: int | None = field(metadata=stored_as.attribute("merged_draws"))

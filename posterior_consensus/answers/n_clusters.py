@@ -24,6 +24,7 @@ from posterior_consensus.runtime.progress import track
 from posterior_consensus.search.engine import search
 from posterior_consensus.sources.door import as_source
 
+_DIMS = {"n_clusters": "number_of_clusters"}  # where they are stored
 _COLUMNS = (*ComparedLosses._fields, "probability", "probability_mcse")
 _HELD = 0.01  # probability from which a number of clusters is among those of the posterior
 _BESIDE = 5  # numbers on either side of the best if there are no draws to tell which are of interest
@@ -51,12 +52,8 @@ class LossByNClusters(Stored):
         None where a similarity matrix alone was given.
     """
 
-    partitions: xr.DataArray = field(
-        metadata=stored_as.array("labels_by_n_clusters", {"n_clusters": "number_of_clusters"}, of_items=True)
-    )
-    table: xr.Dataset = field(
-        metadata=stored_as.table("{}_by_n_clusters", _COLUMNS, {"n_clusters": "number_of_clusters"})
-    )
+    partitions: xr.DataArray = field(metadata=stored_as.array("labels_by_n_clusters", _DIMS, of_items=True))
+    table: xr.Dataset = field(metadata=stored_as.table("{}_by_n_clusters", _COLUMNS, _DIMS))
     loss: Loss = field(metadata=stored_as.loss("by_n_clusters_"))
     n_draws: int | None = field(metadata=stored_as.attribute("by_n_clusters_draws"))
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.results.display import is_rough, ordinal
+from posterior_consensus.results.display import is_rough, joined, ordinal
 
 Floats = npt.NDArray[np.float64]
 
@@ -122,7 +122,7 @@ def judged(found: Visits, weights: Floats, errors: Floats, sizes: Floats) -> tup
         f"{weight:.2f}" if np.isnan(error) else f"{weight:.2f} (MCSE {error:.2g})"
         for weight, error in zip(weights, errors, strict=True)
     ]
-    weighted = f"{', '.join(known[:-1])} and {known[-1]}"
+    weighted = joined(known)
     absent = np.argwhere(found.shares == 0)
     visited = f"{answers}: every chain visits {'both' if number == 2 else 'all of them'}"
     least = float(sizes.min())
@@ -186,9 +186,7 @@ def _word(number: int) -> str:
 
 
 def _chains(names: Sequence[object]) -> str:
-    listed = [str(name) for name in names]
-    text = listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} and {listed[-1]}"
-    return f"chain{'s' * (len(listed) > 1)} {text}"
+    return f"chain{'s' * (len(names) > 1)} {joined(names)}"
 
 
 def _verb(names: Sequence[object], verb: str) -> str:

@@ -18,6 +18,7 @@ from posterior_consensus.results.storage import Stored
 from posterior_consensus.sources.door import as_draws
 
 _CLEAR = 2.0  # standard errors
+_DIMS = {"partition": "compared_partition"}  # where they are stored
 _COLUMNS = ("n_clusters", *ComparedLosses._fields, "clear")
 
 
@@ -37,10 +38,8 @@ class PartitionComparison(Stored):
     n_draws : int
     """
 
-    labels: xr.DataArray = field(
-        metadata=stored_as.array("compared_labels", {"partition": "compared_partition"}, of_items=True)
-    )
-    table: xr.Dataset = field(metadata=stored_as.table("compared_{}", _COLUMNS, {"partition": "compared_partition"}))
+    labels: xr.DataArray = field(metadata=stored_as.array("compared_labels", _DIMS, of_items=True))
+    table: xr.Dataset = field(metadata=stored_as.table("compared_{}", _COLUMNS, _DIMS))
     loss: PartitionLoss = field(metadata=stored_as.loss("comparison_"))
     n_draws: int = field(metadata=stored_as.attribute("comparison_draws"))
 

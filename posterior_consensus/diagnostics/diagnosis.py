@@ -109,13 +109,13 @@ class Diagnosis(Stored):
     @property
     def worst_rhat(self) -> float:
         """Largest R-hat of any summary and of the partition; NaN if there is none."""
-        return _extreme(np.fmax, [*self.summaries["rhat"].values, self.partition_rhat])
+        return float(np.fmax.reduce([*self.summaries["rhat"].values, self.partition_rhat]))
 
     @property
     def least_ess(self) -> float:
         """Smallest effective sample size, bulk or tail, of any summary and the partition; NaN if there is none."""
         bulk, tail = self.summaries["ess_bulk"].values, self.summaries["ess_tail"].values
-        return _extreme(np.fmin, [*bulk, *tail, self.partition_ess])
+        return float(np.fmin.reduce([*bulk, *tail, self.partition_ess]))
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each scalar summary."""
@@ -148,10 +148,6 @@ class Diagnosis(Stored):
                 at = self.pairs.isel(pair=int(worst(values)))
                 parts.append(f"{text.format(float(at[name]))} ({at['pair_first'].item()}, {at['pair_second'].item()})")
         return ", ".join(parts) or "too few draws"
-
-
-def _extreme(extreme: np.ufunc, values: list[float]) -> float:
-    return float(extreme.reduce(np.array(values, np.float64)))
 
 
 def diagnose(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from posterior_consensus.agreement.record import EARLY, AgreementPath
-from posterior_consensus.plots.axes import Grid, Size, check_result, grid_axes
+from posterior_consensus.plots.axes import Grid, Size, check_result, grid_axes, with_unit
 from posterior_consensus.plots.colours import MARK, MOST_CHAINS, NEUTRAL, chain_line, ink
 
 
@@ -61,8 +61,7 @@ def plot_agreement_path(path: AgreementPath, *, figsize: Size = None, axes: Any 
         label = f"{what[0]} {name}" if path.of_chains or isinstance(name, int) else str(name)
         line = {"marker": "o", "markersize": 3, "linewidth": 1.2, "clip_on": False}
         grid[1].plot(prices, own[:, at] - own[0, at], label=label, **line, **style)
-    unit = f" ({path.loss.unit})" if path.loss.unit else ""
-    grid[1].set_ylabel(f"rise of own\nexpected {path.loss.name}{unit}")
+    grid[1].set_ylabel(with_unit(f"rise of own\nexpected {path.loss.name}", path.loss.unit))
     grid[1].set_xlabel("penalty weight on disagreement")
     for ax in grid:
         ax.axvline(EARLY, color=MARK, linewidth=1.0, linestyle="--", zorder=0.5)

@@ -119,6 +119,11 @@ def with_share(name: str, shown: int, n_items: int) -> str:
     return name if shown == n_items else f"{name} ({shown:,} of {n_items:,}, at random)"
 
 
+def with_unit(name: str, unit: str) -> str:
+    """What an axis measures, and in which unit if it has one."""
+    return f"{name} ({unit})" if unit else name
+
+
 def extent(ax: Axes) -> tuple[float, float]:
     """Width and height of the axes in points."""
     box = ax.get_window_extent().transformed(ax.figure.dpi_scale_trans.inverted())

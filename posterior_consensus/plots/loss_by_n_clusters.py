@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from posterior_consensus.answers.n_clusters import LossByNClusters
-from posterior_consensus.plots.axes import Grid, Size, check_result, grid_axes, tick_integers
+from posterior_consensus.plots.axes import Grid, Size, check_result, grid_axes, tick_integers, with_unit
 from posterior_consensus.plots.colours import MARK, NEUTRAL, ink
 
 _ERRORS = 2.0  # standard errors that a bar reaches to either side
@@ -59,7 +59,7 @@ def plot_loss_by_n_clusters(losses: LossByNClusters, *, figsize: Size = None, ax
     grid[0].errorbar(
         numbers, table["expected_loss"].values, errors, color=ink(), marker="o", markersize=4, linewidth=1.0, capsize=2
     )
-    grid[0].set_ylabel(f"expected {losses.loss.name}{f' ({losses.loss.unit})' if losses.loss.unit else ''}")
+    grid[0].set_ylabel(with_unit(f"expected {losses.loss.name}", losses.loss.unit))
     if drawn:
         height, error = table["probability"].values, _ERRORS * table["probability_mcse"].fillna(0.0).values
         style = {"ecolor": NEUTRAL, "capsize": 2, "error_kw": {"linewidth": 1.0}}

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from posterior_consensus.diagnostics import SequentialDistances
-from posterior_consensus.plots.axes import Grid, Size, add_legend, check_result, grid_axes
+from posterior_consensus.plots.axes import Grid, Size, add_legend, check_result, grid_axes, with_unit
 from posterior_consensus.plots.colours import MOST_CHAINS, chain_colour, chain_line
 
 _PANEL = 2.3, 7.6  # inches: height of a row, width of the figure
@@ -65,10 +65,10 @@ def plot_sequence(sequence: SequentialDistances, *, figsize: Size = None, axes: 
             ax.plot(np.arange(rows.size), values[rows], linewidth=0.8, alpha=0.8, label=name, **chain_line(k, n_chains))
             line = "--" if one["settled"] else ":"
             ax.axvline(int(one["burn_in"]), linewidth=1.0, linestyle=line, color=chain_colour(k, n_chains))
-    unit = f" ({sequence.loss.unit})" if sequence.loss.unit else ""
     before = "the draw before" if sequence.lag == 1 else f"the draw {sequence.lag} before"
     for ax, name in zip(axes, (before, "the second half, mean"), strict=True):
-        ax.set_title(f"{sequence.loss.name} distance from {name}{unit}", loc="left", fontsize="small")
+        title = with_unit(f"{sequence.loss.name} distance from {name}", sequence.loss.unit)
+        ax.set_title(title, loc="left", fontsize="small")
         ax.set_xlim(0, int(burn_in["n_draws"].max()) - 1 or 1)
         ax.set_ylim(0, None)
         ax.tick_params(labelsize="small")

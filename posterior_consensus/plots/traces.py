@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.diagnostics import Diagnosis
-from posterior_consensus.plots.axes import Axes, Grid, Size, check_result, grid_axes
+from posterior_consensus.plots.axes import Axes, Grid, Size, check_result, grid_axes, with_unit
 from posterior_consensus.plots.colours import MOST_CHAINS, chain_line, ink
 
 _BINS = 20  # of the ranks
@@ -70,8 +70,7 @@ def plot_traces(diagnosis: Diagnosis, *, figsize: Size = None, axes: Any = None)
         one = traces.sel(summary=name)
         _draw_row(left, right, one.values, chains)
         rhat = float(diagnosis.summaries["rhat"].sel(summary=name))
-        unit = f" ({one['unit'].item()})" if one["unit"].item() else ""
-        left.set_title(f"{name}{unit}", loc="left", fontsize="small")
+        left.set_title(with_unit(name, one["unit"].item()), loc="left", fontsize="small")
         if not np.isnan(rhat):
             right.set_title(f"R-hat {rhat:.3f}", loc="right", fontsize="small")
     for ax in axes.ravel():
