@@ -28,6 +28,7 @@ from posterior_consensus.plots.axes import (
 )
 from posterior_consensus.plots.colours import MARK, as_cmap, ink_on
 from posterior_consensus.sources.door import as_source
+from posterior_consensus.sources.matrices import as_pair_similarity
 
 _PALE = 0.35  # opacity of unassigned items
 _MOST_CLUSTERS = 50  # outlined boldly
@@ -67,15 +68,15 @@ def plot_psm(
     Raises
     ------
     ValueError
-        If the matrix is not one of probabilities with the same items in rows and columns, the partition does not label
-        these, or draws, `cmap` or `figsize` are invalid.
+        If the matrix is not one that :func:`as_pair_similarity` takes, the partition does not label its items, or
+        draws, `cmap` or `figsize` are invalid.
 
     Notes
     -----
     Clusters stand in the order of their labels, items within a cluster in that of an average linkage tree of 1 - PSM.
     Items are named where their names can be read at the size of the axes. Else clusters have a tick each, and their
-    names, as the user gave them, if there is room. Of draws of more than 10,000 items 2,000 are drawn, at random,
-    and the axis says so.
+    names, as the user gave them, if there is room. Of more than 10,000 items 2,000 are drawn, at random, and the
+    axis says so.
 
     Examples
     --------
@@ -87,8 +88,10 @@ def plot_psm(
     """
     from matplotlib.patches import Rectangle
 
-    matrix, items, at = _as_given(psm) if _is_matrix(psm) else _some_similarities(as_source(psm))
-    values, dim = matrix.values, str(matrix.dims[0])
+    source = _as_source(psm)
+    items, at = source.items, some_of(source.n_items, MOST_OF_PAIRS, SOME_OF_PAIRS)
+    shown = source if at.size == source.n_items else source.of_items(at)
+    values = posterior_similarity_matrix(shown).values
     given = None if partition is None else _labels(partition, items)[at]
     is_partial = isinstance(partition, PartialPartition)
     labels = given if given is None or is_partial else canonical_labels(given)
@@ -101,7 +104,7 @@ def plot_psm(
         ax.set_facecolor(image.cmap(0.0))  # pale is towards no similarity, whatever Matplotlib's style
         image.set_alpha(np.where(np.logical_and.outer(sure, sure), 1.0, _PALE))
     add_colour_bar(ax, image, "posterior probability of the same cluster")
-    ax.set(xlabel=with_share(dim, at.size, items.n_items), ylabel=dim)
+    ax.set(xlabel=with_share(items.dim, at.size, items.n_items), ylabel=items.dim)
     ax.tick_params(length=0)
     clusters = None
     if labels is not None:
@@ -117,30 +120,14 @@ def plot_psm(
     return ax
 
 
-_Shown = tuple[xr.DataArray, Items, npt.NDArray[np.intp]]  # similarities, all items, positions of those shown
-
-
-def _is_matrix(psm: Any) -> bool:
-    return isinstance(psm, xr.DataArray) and any(str(dim).endswith("_bis") for dim in psm.dims)
-
-
-def _some_similarities(source: PairSource) -> _Shown:
-    at = some_of(source.n_items, MOST_OF_PAIRS, SOME_OF_PAIRS)
-    shown = source if at.size == source.n_items else source.of_items(at)
-    return posterior_similarity_matrix(shown), source.items, at
-
-
-def _as_given(psm: xr.DataArray) -> _Shown:
-    dim = str(psm.dims[0])
-    square = psm.dims == (dim, f"{dim}_bis") and psm.shape[0] == psm.shape[1]
-    coords = [psm[name].values if name in psm.coords else np.arange(len(psm)) for name in psm.dims]
-    if not square or not np.array_equal(coords[0], coords[1]):
-        raise ValueError(
-            f"`psm` must have the same items in rows and columns, over {dim!r} and '{dim}_bis'; got {dict(psm.sizes)}."
-        )
-    if not (np.all(psm.values >= 0) and np.all(psm.values <= 1) and np.allclose(psm.values, psm.values.T)):
-        raise ValueError("`psm` must be a symmetric matrix of probabilities; got other values.")
-    return psm, Items.along(psm, dim), np.arange(len(psm))
+def _as_source(psm: Any) -> PairSource:
+    """Take a matrix, which can be told by its dimensions, or draws."""
+    if not (isinstance(psm, xr.DataArray) and any(str(dim).endswith("_bis") for dim in psm.dims)):
+        return as_source(psm)
+    try:
+        return as_pair_similarity(psm)
+    except (TypeError, ValueError) as error:
+        raise type(error)(str(error).replace("`matrix`", "`psm`")) from None
 
 
 def _labels(partition: Any, items: Items) -> npt.NDArray[Any]:
