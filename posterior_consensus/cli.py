@@ -34,11 +34,14 @@ column for each item, as R's write.csv makes them, in which columns 'chain' and 
 exit codes: 0 the summary was made; 1 it was made, but an output could not be written; 2 an argument, the file or its
 contents are invalid; 130 interrupted; 141 the output was not read to its end.
 
+posterior-consensus compile compiles all kernels for this machine beforehand, for example in the image of a container.
+
 A posterior with marginalized labels needs its PyMC model: use summarize(idata, model=model) in Python.
 """
 _OPTIONS = {"var_name": "--var", "data": "the file", "idata": "the file"}  # by another name
 _OUTPUT = "write a table of the items (.csv), or the posterior with the results in a group 'consensus' (.nc)"
 _FIGURES = (".pdf", ".png", ".svg")
+_COMPILE = "compile"  # in place of files
 _OUTPUTS = ("report", "figure", "output")
 _UNWRITTEN = 1
 _TINY = 1e-9
@@ -47,9 +50,10 @@ _BROKEN_PIPE = 141  # as shells report a program that SIGPIPE ended
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
+    given = sys.argv[1:] if arguments is None else arguments
     try:
         try:
-            return _run(_parser().parse_args(arguments))
+            return _compile() if list(given) == [_COMPILE] else _run(_parser().parse_args(given))
         finally:
             print(end="", flush=True)  # also where standard output is closed, and sys.stdout None
     except OSError as error:  # of standard output: _run tells of all others
@@ -60,14 +64,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _UNWRITTEN
 
 
+def _compile() -> int:
+    """Compile all kernels."""
+    from posterior_consensus.kernels import ahead
+
+    began = time.monotonic()
+    try:
+        ahead.compile_all(progressbar=True)
+    except KeyboardInterrupt:
+        return _interrupted()
+    print(f"All kernels are compiled, after {time.monotonic() - began:.0f} s.")
+    return 0
+
+
+def _interrupted() -> int:
+    print("interrupted", file=sys.stderr)
+    return 130
+
+
 def _run(options: argparse.Namespace) -> int:
     try:
         _check_files(options)
         summary = _summary(options)
         wrote = [_wrote(name, options, summary) for name in _OUTPUTS if getattr(options, name) is not None]
     except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return 130
+        return _interrupted()
     except BrokenPipeError:
         raise
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:

@@ -13,7 +13,7 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels, canonical_rows, contingency_table
 from posterior_consensus.kernels import coclustering, partial
-from posterior_consensus.kernels.cells import Draws
+from posterior_consensus.kernels.cells import Draws, searched
 from posterior_consensus.kernels.completion import settle_some
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.runtime import memory
@@ -178,7 +178,7 @@ def completed(
     partition = _agreeing(free, labels)
     most = max(draws.most_clusters, int(partition.max()) + 1)
     memory.check(4.0 * int(draws.starts[-1]) * most, f"A search among {most} clusters", "Thin the draws.")
-    ensemble = Draws(draws.labels, draws.starts, draws.weights)
+    ensemble = Draws(searched(draws.labels), draws.starts, draws.weights)
     with waiting("Open items", progressbar=progressbar):
         settle_some(ensemble, loss.arrays(labels.size), partition, np.flatnonzero(labels < 0), most)
     return canonical_labels(partition)

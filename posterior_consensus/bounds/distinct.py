@@ -40,7 +40,7 @@ class DistinctDraws:
 
     def blocks(self, stride: int) -> Blocks:
         """One draw in `stride` in the form that kernels read, their weights summing to 1."""
-        labels = self.labels[stride // 2 :: stride].astype(np.int32)  # one type: compiled once
+        labels = self.labels[stride // 2 :: stride].astype(np.int32, order="C")  # one type: compiled once
         weights = self.weights[stride // 2 :: stride]
         starts = np.concatenate([[0], np.cumsum(labels.max(axis=1).astype(np.int64) + 1)])
         order = np.argsort(labels, axis=1, kind="stable").astype(np.int32).ravel()

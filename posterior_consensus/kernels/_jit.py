@@ -3,6 +3,7 @@
 import hashlib
 import logging
 import time
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from threading import Lock, Timer
@@ -53,8 +54,23 @@ _PATIENCE = 1.0  # seconds of compilation after which a user wants to know
 _PACKAGE = __name__.partition(".")[0]
 
 
+def announce(kernel):
+    """Say that kernels are being compiled, once for each cache of kernels."""
+    with suppress(OSError, TypeError):  # a cache that cannot be written to, or none
+        marker = Path(kernel._cache.cache_path) / f"{_PACKAGE}-{_SOURCES[:16]}.announced"
+        if marker.exists():
+            return
+        marker.parent.mkdir(parents=True, exist_ok=True)
+        marker.touch()
+    logging.getLogger(_PACKAGE).warning(
+        "%s compiles its kernels for this machine, each when it is first needed, and keeps them on disk. The command "
+        "posterior-consensus compile does it for all of them.",
+        _PACKAGE,
+    )
+
+
 class _Announcement(event.Listener):
-    """Says once a process that this package's kernels are being compiled, if that takes more than a second in all."""
+    """Announces compilation in this process that takes more than a second in all."""
 
     def __init__(self):
         self._lock = Lock()
@@ -66,9 +82,10 @@ class _Announcement(event.Listener):
         """Start to wait for the end of the outermost compilation."""
         with self._lock:
             self._depth += 1
-            if self._depth == 1 and self._spent < _PATIENCE and self._is_ours(compilation):
+            kernel = compilation.data["dispatcher"]
+            if self._depth == 1 and self._spent < _PATIENCE and kernel.py_func.__module__.startswith(_PACKAGE):
                 self._began = time.monotonic()
-                self._timer = Timer(_PATIENCE - self._spent, self._say)
+                self._timer = Timer(_PATIENCE - self._spent, self._say, [kernel])
                 self._timer.daemon = True
                 self._timer.start()
 
@@ -81,16 +98,9 @@ class _Announcement(event.Listener):
                 self._timer = None
                 self._spent += time.monotonic() - self._began
 
-    @staticmethod
-    def _is_ours(compilation):
-        return compilation.data["dispatcher"].py_func.__module__.startswith(_PACKAGE)
-
-    def _say(self):
+    def _say(self, kernel):
         self._spent = _PATIENCE
-        logging.getLogger(_PACKAGE).warning(
-            "%s compiles its kernels for this machine. That takes up to a minute, once: the result is kept on disk.",
-            _PACKAGE,
-        )
+        announce(kernel)
 
 
 event.register("numba:compile", _Announcement())

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from posterior_consensus.kernels._jit import inner
+from posterior_consensus.kernels._jit import inner, jit
 from posterior_consensus.kernels.cells import widened
 from posterior_consensus.kernels.columns import compact, in_order, smallest, up_to
 from posterior_consensus.kernels.loss import is_linear
@@ -34,42 +34,58 @@ def best_cluster(search, state, i, n_met, may_open):
     return best
 
 
-@inner
 def allocate(search, state, order):
     """Put the items of `order` that have no cluster where B + C - 2 A of the items so far grows least.
 
     Every loss here grows with this difference of the two partitions; those that are linear in A and B are taken as
-    they are.
+    they are. Returns the state, which may have more columns.
     """
-    draws, slopes, out, most = search.draws, search.slopes, search.out, search.most
-    for t in range(draws.weights.size):
-        slopes.a[t] = -2.0 * draws.weights[t]
-    slopes.b[0] = 1.0
+    draws, slopes = search.draws, search.slopes
     if is_linear(search.loss):
         set_slopes(search.loss, draws, state, slopes)
-    n_clusters = compact(state)
-    for i in order:
+    else:
+        slopes.a[:] = -2.0 * draws.weights
+        slopes.b[0] = 1.0
+    at, n_clusters = 0, compact(draws, state)
+    while at < order.size:
+        state = widened(state, n_clusters + 1)
+        at, n_clusters = _allocate(search, state, order, at, n_clusters)
+    return state
+
+
+@jit
+def _allocate(search, state, order, at, n_clusters):
+    """Go on from the item `order[at]`, until all columns are taken; return where, and the number of clusters."""
+    draws, slopes, out, most = search.draws, search.slopes, search.out, search.most
+    for place in range(at, order.size):
+        i = order[place]
         if state.partition[i] >= 0:
             continue
         n_met = score_item(state, draws, slopes, i, out)
         k = best_cluster(search, state, i, n_met, n_clusters < most)
         if k < 0 and n_clusters < most:
-            state = widened(state, n_clusters + 1)
+            if n_clusters == state.sizes.size:
+                return place, n_clusters
             k = n_clusters
             n_clusters += 1
         elif k < 0:  # it shares no draw's cluster with any of the clusters
             k = smallest(state)
         move(draws, state, slopes, i, k)
+    return order.size, n_clusters
+
+
+def open_clusters(search, state, margins):
+    """Give the items that lose least by it clusters of their own until there are as many as there must be."""
+    n_clusters = compact(search.draws, state)
+    state = widened(state, search.fewest)
+    set_slopes(search.loss, search.draws, state, search.slopes)
+    _open(search, state, margins, n_clusters)
     return state
 
 
-@inner
-def open_clusters(search, state, margins):
-    """Give the items that lose least by it clusters of their own until there are as many as there must be."""
+@jit
+def _open(search, state, margins, n_clusters):
     draws, slopes, out = search.draws, search.slopes, search.out
-    n_clusters = compact(state)
-    state = widened(state, search.fewest)
-    set_slopes(search.loss, draws, state, slopes)
     for i in range(margins.size):
         margins[i] = 0.0
         if out.stop[0] == 0:
@@ -79,4 +95,3 @@ def open_clusters(search, state, margins):
         if n_clusters < search.fewest and state.sizes[state.partition[i]] > 1:
             move(draws, state, slopes, i, n_clusters)
             n_clusters += 1
-    return state

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from posterior_consensus.kernels._jit import either, inner
+from posterior_consensus.kernels._jit import either, inner, jit
 
 
 class Draws(NamedTuple):
@@ -22,11 +22,26 @@ class Draws(NamedTuple):
 
 
 class SparseDraws(NamedTuple):
-    """The same, of which a search keeps sparse tables."""
+    """The same, of which a search keeps sparse tables, and where their rows begin."""
 
     labels: np.ndarray
     starts: np.ndarray
     weights: np.ndarray
+    rows: np.ndarray  # (R,), the places in Sparse.cells
+    row_of: np.ndarray  # (n, N), those of each item in each draw
+
+
+def searched(labels):
+    """Labels as a search takes them: what is compiled for few clusters then serves many."""
+    return labels.astype(np.promote_types(labels.dtype, np.uint16), copy=False)
+
+
+def sparse_draws(labels, starts, weights):
+    """The draws, with a row for each of their clusters that has room for as many cells as the cluster has items."""
+    clusters = np.ascontiguousarray(labels.T + starts[:-1])
+    lengths = 1 + 2 * np.bincount(clusters.ravel(), minlength=starts[-1])
+    rows = np.cumsum(lengths) - lengths
+    return SparseDraws(labels, starts, weights, rows, rows[clusters])
 
 
 class Dense(NamedTuple):
@@ -50,26 +65,25 @@ class Sparse(NamedTuple):
     sizes: np.ndarray
     joint: np.ndarray
     drawn: np.ndarray
-    rows: np.ndarray  # (R,)
-    row_of: np.ndarray  # (n, N), of each item in each draw
     cells: np.ndarray  # (R + 2 N n,)
 
 
-@inner
-def _sizes(partition, width):
-    for k in partition:
-        width = max(width, k + 1)
-    sizes = np.zeros(width, np.int64)
-    for k in partition:
-        if k >= 0:
-            sizes[k] += 1
-    return sizes
+def tables_of(draws, partition, width):
+    """Tables of a partition with at least `width` columns, of the draws' kind; the sums `joint` and `drawn` are 0."""
+    sizes = np.bincount(partition[partition >= 0], minlength=width)
+    n_draws, n_rows = draws.weights.size, draws.starts[-1]
+    sums = np.zeros(n_draws), np.zeros(n_draws)
+    if isinstance(draws, SparseDraws):
+        state = Sparse(partition, sizes, *sums, np.zeros(n_rows + 2 * draws.labels.size, np.int32))
+    else:
+        state = Dense(partition, sizes, *sums, np.zeros((n_rows, sizes.size), np.int32))
+    _fill(state, draws)
+    return state
 
 
-def _dense(draws, partition, width):
+def _fill_dense(state, draws):
     labels, starts, weights = draws
-    sizes = _sizes(partition, width)
-    counts = np.zeros((starts[-1], sizes.size), np.int32)
+    partition, counts = state.partition, state.counts
     n_draws = weights.size
     for t in range(0, n_draws, 4):  # four at once: a count waits for the last one in the same place
         t1, t2, t3 = min(t + 1, n_draws - 1), min(t + 2, n_draws - 1), min(t + 3, n_draws - 1)
@@ -81,32 +95,13 @@ def _dense(draws, partition, width):
                 counts[starts[t1] + labels[t1, i], k] += one
                 counts[starts[t2] + labels[t2, i], k] += two
                 counts[starts[t3] + labels[t3, i], k] += three
-    return Dense(partition, sizes, np.zeros(n_draws), np.zeros(n_draws), counts)
 
 
-def _sparse(draws, partition, width):
-    labels, starts, _ = draws
-    n_draws, n_items = labels.shape
-    rows = np.zeros(starts[-1], np.int64)
-    for t in range(n_draws):
-        for i in range(n_items):
-            rows[starts[t] + labels[t, i]] += 1
-    end = 0
-    for row in range(rows.size):
-        size = rows[row]
-        rows[row] = end
-        end += 1 + 2 * size
-    row_of = np.empty((n_items, n_draws), np.int64)
-    for t in range(n_draws):
-        for i in range(n_items):
-            row_of[i, t] = rows[starts[t] + labels[t, i]]
-    sizes = _sizes(partition, width)
-    state = Sparse(partition, sizes, np.zeros(n_draws), np.zeros(n_draws), rows, row_of, np.zeros(end, np.int32))
-    for i in range(n_items):
-        if partition[i] >= 0:
-            for t in range(n_draws):
-                _add_sparse(state, row_of[i, t], partition[i], 1)
-    return state
+def _fill_sparse(state, draws):
+    for i in range(state.partition.size):
+        if state.partition[i] >= 0:
+            for t in range(draws.weights.size):
+                _add_sparse(state, draws.row_of[i, t], state.partition[i], 1)
 
 
 def _row_of_dense(state, draws, i, t):
@@ -114,15 +109,15 @@ def _row_of_dense(state, draws, i, t):
 
 
 def _row_of_sparse(state, draws, i, t):
-    return state.row_of[i, t]
+    return draws.row_of[i, t]
 
 
-def _row_dense(state, row):
+def _row_dense(state, draws, row):
     return row
 
 
-def _row_sparse(state, row):
-    return state.rows[row]
+def _row_sparse(state, draws, row):
+    return draws.rows[row]
 
 
 def _count_dense(state, row, k):
@@ -162,62 +157,38 @@ def _add_sparse(state, row, k, change):
     return np.int32(change)
 
 
-@inner
-def _wider(sizes, width):
-    double = 2 * sizes.size
+def widened(state, width):
+    """The same tables with at least so many columns."""
+    before = double = state.sizes.size
     while double < width:
         double *= 2
-    out = np.zeros(double, np.int64)
-    for k in range(sizes.size):
-        out[k] = sizes[k]
-    return out
-
-
-def _widened_dense(state, width):
-    n_rows, before = state.counts.shape
-    if before >= width:
+    if double == before:
         return state
-    sizes = _wider(state.sizes, width)
-    counts = np.zeros((n_rows, sizes.size), np.int32)
-    for row in range(n_rows):
-        for k in range(before):
-            counts[row, k] = state.counts[row, k]
-    return Dense(state.partition, sizes, state.joint, state.drawn, counts)
+    state = state._replace(sizes=np.pad(state.sizes, (0, double - before)))
+    if isinstance(state, Dense):
+        state = state._replace(counts=np.pad(state.counts, ((0, 0), (0, double - before))))
+    return state
 
 
-def _widened_sparse(state, width):
-    if state.sizes.size >= width:
-        return state
-    return Sparse(
-        state.partition, _wider(state.sizes, width), state.joint, state.drawn, state.rows, state.row_of, state.cells
-    )
+def rename(draws, state, names):
+    """Give the clusters new names, none above their own; equal ones merge."""
+    sizes, partition = state.sizes, state.partition
+    renamed = np.flatnonzero((names != np.arange(names.size)) & (sizes > 0))
+    if isinstance(state, Dense):
+        for k in renamed:
+            state.counts[:, names[k]] += state.counts[:, k]
+            state.counts[:, k] = 0
+    else:
+        _rename_cells(state.cells, draws.rows, names)
+    for k in renamed:
+        sizes[names[k]] += sizes[k]
+        sizes[k] = 0
+    partition[:] = np.where(partition >= 0, names[partition], partition)
 
 
-@inner
-def _rename_sizes(state, names):
-    sizes = state.sizes
-    for k in range(sizes.size):
-        size = sizes[k]
-        if size > 0 and names[k] != k:
-            sizes[k] = 0
-            sizes[names[k]] += size
-    for i in range(state.partition.size):
-        if state.partition[i] >= 0:
-            state.partition[i] = names[state.partition[i]]
-
-
-def _rename_dense(state, names):
-    for k in range(names.size):
-        if names[k] != k and state.sizes[k] > 0:
-            for row in state.counts:
-                row[names[k]] += row[k]
-                row[k] = 0
-    _rename_sizes(state, names)
-
-
-def _rename_sparse(state, names):
-    cells = state.cells
-    for row in state.rows:
+@jit
+def _rename_cells(cells, rows, names):
+    for row in rows:
         end = row + 1
         for at in range(row + 1, row + 1 + 2 * cells[row], 2):
             k, count = names[cells[at]], cells[at + 1]
@@ -229,7 +200,6 @@ def _rename_sparse(state, names):
                 cells[end], cells[end + 1] = k, count
                 end += 2
         cells[row] = (end - row) // 2
-    _rename_sizes(state, names)
 
 
 def _row_sums_dense(state, row, h):
@@ -248,20 +218,18 @@ def _row_sums_sparse(state, row, h):
     return joint, total
 
 
-tables_of = either(
-    Draws,
-    _dense,
-    _sparse,
-    "Tables of a partition with at least `width` columns, of the draws' kind; refresh_sums fills `joint` and `drawn`.",
-)
+_fill_either = either(Dense, _fill_dense, _fill_sparse, "Count the items of a partition in tables that hold zeros.")
+
+
+@jit
+def _fill(state, draws):
+    _fill_either(state, draws)
+
+
 row_of = either(Dense, _row_of_dense, _row_of_sparse, "The row of an item in a draw.")
 nth_row = either(Dense, _row_dense, _row_sparse, "The row of cluster `row` of all draws' clusters, draw below draw.")
 count = either(Dense, _count_dense, _count_sparse, "Count of a cell, by row and column.")
 add = either(Dense, _add_dense, _add_sparse, "Add a number to the count of a cell; return what it is then.")
-widened = either(Dense, _widened_dense, _widened_sparse, "The same tables with at least so many columns.")
-rename = either(
-    Dense, _rename_dense, _rename_sparse, "Give the clusters new names, none above their own; equal ones merge."
-)
 row_sums = either(
     Dense, _row_sums_dense, _row_sums_sparse, "Sum of h over the cells of a row, and the number of its items."
 )

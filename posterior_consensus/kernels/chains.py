@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from posterior_consensus.kernels._jit import inner
+from posterior_consensus.kernels._jit import inner, jit
 from posterior_consensus.kernels.columns import in_order, n_clusters, up_to
 from posterior_consensus.kernels.loss import is_linear
 from posterior_consensus.kernels.scores import score_item
@@ -32,7 +32,7 @@ def _sharpen(search, state, margins, targets, order):
     return in_order(margins, order)
 
 
-@inner
+@jit
 def move_chain(search, state, margins, targets):
     """Move an item although that costs something, and those after it that then gain; whether it pays in all.
 

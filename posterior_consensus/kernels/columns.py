@@ -26,19 +26,12 @@ def n_clusters(state):
     return number
 
 
-@inner
-def compact(state):
+def compact(draws, state):
     """Move the clusters to the first columns; return how many there are."""
-    names = np.empty(state.sizes.size, np.int64)
-    n_clusters = 0
-    in_place = True
-    for k in range(names.size):
-        names[k] = n_clusters
-        if state.sizes[k] > 0:
-            in_place &= n_clusters == k
-            n_clusters += 1
-    if not in_place:
-        rename(state, names)
+    used = state.sizes > 0
+    n_clusters = np.count_nonzero(used)
+    if not used[:n_clusters].all():
+        rename(draws, state, np.cumsum(used) - used)
     return n_clusters
 
 

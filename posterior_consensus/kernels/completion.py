@@ -2,16 +2,13 @@
 
 import numpy as np
 
-from posterior_consensus.kernels._jit import jit
 from posterior_consensus.kernels.cells import tables_of
 from posterior_consensus.kernels.columns import WIDTH, compact
-from posterior_consensus.kernels.loss import is_linear
 from posterior_consensus.kernels.records import Scores, search_of, slopes_of
 from posterior_consensus.kernels.scan import Course, move_doubtful
-from posterior_consensus.kernels.tables import level, refresh_sums, set_slopes
+from posterior_consensus.kernels.tables import expected_losses, set_slopes
 
 
-@jit
 def settle_some(draws, loss, partition, items, most):
     """Move each of these items to where the expected loss is least, until none of them moves.
 
@@ -31,11 +28,9 @@ def settle_some(draws, loss, partition, items, most):
     search = search_of(draws, loss, slopes, state, (1, most), np.zeros(1, np.uint8))
     moved = True
     while moved:
-        if not is_linear(loss):
-            refresh_sums(loss, state, draws.starts)
-        set_slopes(loss, draws, state, slopes)
-        now = level(loss, draws, state)
-        course = Course(now, compact(state), state.sizes.size, 0)
+        expected_losses(draws, loss, state)  # whose sums the moves change
+        now = set_slopes(loss, draws, state, slopes)
+        course = Course(now, compact(draws, state), state.sizes.size, 0)
         for at in range(items.size):
             scores = Scores(np.zeros(1), np.full(1, -np.inf), np.zeros(1, np.int64), np.zeros((1, state.sizes.size)))
             state, course = move_doubtful(search, state, items[at : at + 1], scores, 0.0, course)

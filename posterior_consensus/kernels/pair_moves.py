@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from posterior_consensus.kernels._jit import inner
+from posterior_consensus.kernels._jit import inner, jit
 from posterior_consensus.kernels.columns import first_free, n_clusters, up_to
 from posterior_consensus.kernels.records import SPLITS, ZEALOUS
 
@@ -134,13 +134,13 @@ def place_pairs(search, state, items, margins, targets):
     return state, moved
 
 
-@inner
+@jit
 def scan_pairs(search, state, margins, targets, doubt):
     """Put every item where the expected loss is least; return the state and how many moved. None is in doubt."""
     return place_pairs(search, state, up_to(state.partition.size), margins, targets)
 
 
-@inner
+@jit
 def open_pairs(search, state, margins):
     """Give the items that lose least by it clusters of their own until there are as many as there must be."""
     similarity, costs, fewest = search.similarity, search.costs, search.fewest
@@ -155,7 +155,7 @@ def open_pairs(search, state, margins):
     return state
 
 
-@inner
+@jit
 def merge_pairs(search, state):
     """Merge the two clusters whose union lowers the expected loss most; return how many merges there were, 0 or 1.
 
@@ -188,7 +188,7 @@ def merge_pairs(search, state):
     return 1
 
 
-@inner
+@jit
 def chain_pairs(search, state, margins, targets):
     """Move an item although that costs something, and those after it that then gain; whether it pays in all."""
     similarity, costs = search.similarity, search.costs
@@ -283,7 +283,7 @@ def _add(similarity, items, at, links):
         links[other] += row[items[other]]
 
 
-@inner
+@jit
 def rearrange_pairs(search, state, order, margins, tally):
     """Dissolve or split every cluster for which that pays; return the state and whether there was one."""
     any_paid = False

@@ -4,7 +4,7 @@ import numpy as np
 
 from posterior_consensus.kernels._jit import inner, jit
 from posterior_consensus.kernels.columns import first_free, n_clusters
-from posterior_consensus.kernels.descent import descent
+from posterior_consensus.kernels.descent import Steps, descend
 from posterior_consensus.kernels.pair_moves import (
     TINY,
     PairSearch,
@@ -21,10 +21,19 @@ from posterior_consensus.kernels.pair_moves import (
     widened_links,
 )
 
-_descend = descent(open_pairs, scan_pairs, merge_pairs, chain_pairs, rearrange_pairs)
+_STEPS = Steps(open_pairs, scan_pairs, merge_pairs, chain_pairs, rearrange_pairs)
 
 
 @jit
+def _begin(similarity, costs, partition, order, most):
+    unplaced = order[partition[order] < 0]
+    state = links_of(similarity, partition)
+    margins, targets = np.empty(partition.size), np.empty(partition.size, np.int64)
+    allocation = PairSearch(similarity, costs, TINY * partition.size, 1, most, np.zeros(1, np.uint8))
+    state, _ = place_pairs(allocation, state, unplaced, margins, targets)
+    return state
+
+
 def settle_pairs(similarity, costs, partition, order, fewest, most, stop):
     """Complete a partition and change it until no move of its kinds lowers the expected loss.
 
@@ -44,17 +53,12 @@ def settle_pairs(similarity, costs, partition, order, fewest, most, stop):
         How many scans, moves, merges, chains of moves, zealous updates and splits there were.
     """
     search = PairSearch(similarity, costs, TINY * partition.size, fewest, most, stop)
-    state = links_of(similarity, partition)
-    margins, targets = np.empty(partition.size), np.empty(partition.size, np.int64)
-    unplaced = order[state.partition[order] < 0]
-    allocation = PairSearch(similarity, costs, search.rounding, np.int64(1), most, np.zeros(1, np.uint8))
-    state, _ = place_pairs(allocation, state, unplaced, margins, targets)
-    state, tally = _descend(search, state, order, 0.0, 2, stop)
+    state = _begin(similarity, costs, partition, order, most)
+    state, tally = descend(_STEPS, search, state, order, 0.0, 2, stop)
     partition[:] = state.partition
-    value = 0.0
-    for i in range(partition.size):
-        value += 0.5 * score_of(costs, state, i, partition[i])
-    return value, tally
+    links = state.links[state.partition, np.arange(partition.size)]
+    scores = costs.a * links + costs.b * (state.sizes[state.partition] - 1)
+    return 0.5 * np.cumsum(scores)[-1], tally  # added one by one, in the order of the items
 
 
 @inner

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from posterior_consensus.kernels._jit import inner
+from posterior_consensus.kernels._jit import inner, jit
 from posterior_consensus.kernels.allocation import best_cluster
 from posterior_consensus.kernels.cells import widened
 from posterior_consensus.kernels.columns import compact, smallest
@@ -17,17 +17,17 @@ _NOWHERE = np.int64(-1)
 
 @inner
 def _rearrange(search, state, items, n_clusters, margins, apart):
-    """Dissolve the cluster of these items and allocate them again; return the state and whether that paid.
+    """Dissolve the cluster of these items and allocate them again; return whether that paid.
 
-    The clusters are in the first `n_clusters` columns. If `apart`, the items go into two clusters of their own, begun
-    by those that are least and most at home, else into any. Where it does not pay, everything is as before.
+    The clusters are in the first `n_clusters` columns, and there are as many more as items. If `apart`, the items go
+    into two clusters of their own, begun by those that are least and most at home, else into any. Where it does not
+    pay, everything is as before.
     """
     if apart and items.size == 1:
-        return state, False
+        return False
     draws, loss, slopes, out = search.draws, search.loss, search.slopes, search.out
     before = level(loss, draws, state)
     top = n_clusters  # columns from here on are free
-    state = widened(state, top + items.size)
     old = np.int64(state.partition[items[0]])
     gain = 0.0
     for i in items:
@@ -83,27 +83,34 @@ def _rearrange(search, state, items, n_clusters, margins, apart):
         if not is_linear(loss):
             gain = level(loss, draws, state) - before
         if gain < -10.0 * search.rounding:
-            return state, True
+            return True
     for i in items:
         if state.partition[i] != old:
             move(draws, state, slopes, i, old)
-    return state, False
+    return False
 
 
-@inner
+@jit
+def _first_that_pays(search, state, members, margins, apart):
+    """Dissolve or split the first cluster for which that pays; return whether there was one."""
+    items, ends = members
+    for k in range(ends.size):
+        if search.out.stop[0] != 0:
+            break
+        own = items[ends[k - 1] if k > 0 else 0 : ends[k]]
+        if _rearrange(search, state, own, ends.size, margins, apart):
+            return True
+    return False
+
+
 def rearrange_one(search, state, order, margins, tally):
     """Dissolve or split the first cluster for which that pays; return the state and whether there was one."""
     for apart in (False, True):
-        n_clusters = compact(state)
+        n_clusters = compact(search.draws, state)
         if apart and n_clusters >= search.most:
             break
-        members, ends = members_of(state, order, n_clusters)
-        for k in range(n_clusters):
-            if search.out.stop[0] != 0:
-                return state, False
-            items = members[ends[k - 1] if k > 0 else 0 : ends[k]]
-            state, paid = _rearrange(search, state, items, n_clusters, margins, apart)
-            if paid:
-                tally[SPLITS if apart else ZEALOUS] += 1
-                return state, True
+        state = widened(state, n_clusters + state.sizes.max())
+        if _first_that_pays(search, state, members_of(state, order, n_clusters), margins, apart):
+            tally[SPLITS if apart else ZEALOUS] += 1
+            return state, True
     return state, False

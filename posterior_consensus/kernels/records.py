@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from posterior_consensus.kernels._jit import inner
 from posterior_consensus.kernels.cells import Draws, SparseDraws
 from posterior_consensus.kernels.loss import GeneralLoss, LinearLoss, has_denominator, is_linear
 
@@ -51,25 +50,15 @@ class Search(NamedTuple):
     out: Scratch
 
 
-@inner
 def slopes_of(loss, n_draws):
     """Slopes whose steps are those of h, and whose rest is to be set."""
-    n_items = loss.h.size - 1
-    steps = np.zeros(n_items + 2)
-    for x in range(n_items):
-        steps[x + 1] = loss.h[x + 1] - loss.h[x]
-    return Slopes(np.empty(n_draws), np.empty(1), steps)
+    return Slopes(np.empty(n_draws), np.empty(1), np.concatenate([[0.0], np.diff(loss.h), [0.0]]))
 
 
-@inner
 def search_of(draws, loss, slopes, state, limits, stop):
     """A search from these tables."""
     rounding = _TINY * (slopes.steps[-2] if is_linear(loss) else 1.0 if has_denominator(loss) else loss.h[-1])
     width = 2 * (state.sizes.size + state.partition.size)  # of tables, whose columns double when all are taken
-    most_of_draw = np.int64(0)
-    for t in range(draws.weights.size):
-        most_of_draw = max(most_of_draw, draws.starts[t + 1] - draws.starts[t])
-    out = Scratch(
-        np.empty(width), np.empty(width, np.int32), np.zeros(width, np.bool_), np.empty(most_of_draw, np.int64), stop
-    )
-    return Search(draws, loss, slopes, rounding, limits[0], limits[1], out)
+    seen = np.empty(np.diff(draws.starts).max(), np.int64)
+    out = Scratch(np.empty(width), np.empty(width, np.int32), np.zeros(width, np.bool_), seen, stop)
+    return Search(draws, loss, slopes, rounding, *limits, out)

@@ -4,14 +4,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from posterior_consensus.kernels._jit import either, inner
+from posterior_consensus.kernels._jit import either, jit
 from posterior_consensus.kernels.allocation import best_cluster
 from posterior_consensus.kernels.cells import widened
-from posterior_consensus.kernels.columns import compact, first_free, up_to
+from posterior_consensus.kernels.columns import compact, first_free
 from posterior_consensus.kernels.loss import LinearLoss, is_linear
 from posterior_consensus.kernels.records import Scores
 from posterior_consensus.kernels.scores import score_block, score_item
-from posterior_consensus.kernels.tables import expected_after, level, move, set_slopes
+from posterior_consensus.kernels.tables import expected_after, move, set_slopes
 
 _BLOCK = 256  # items scored against the same tables
 
@@ -60,18 +60,29 @@ _best_move = either(
 )
 
 
-@inner
 def move_doubtful(search, state, items, scores, doubt, course):
     """Let those of these items that look better elsewhere, or nearly so, move to where the expected loss is least.
 
     They look so by their scores, which may be approximate or out of date, where another cluster is worse by no more
     than the share `doubt` of what their own adds. They are scored again without approximation before they move. An
-    item that must not move gets an infinite margin. Once it is to stop, items stay where they are.
+    item that must not move gets an infinite margin. Once it is to stop, items stay where they are. Returns the state,
+    which may have more columns, and the course.
     """
+    at = 0
+    while True:
+        at, course = _move_doubtful(search, state, items, scores, doubt, at, course)
+        if at == items.size:
+            return state, course
+        state = widened(state, course.n_clusters + 1)
+
+
+@jit
+def _move_doubtful(search, state, items, scores, doubt, begin, course):
+    """Go on with the item `items[begin]`, until one may want a cluster of its own and all columns are taken."""
     draws, slopes, stop = search.draws, search.slopes, search.out.stop
     staying, margins, targets, entering = scores
     now, n_clusters, top, moved = course
-    for at in range(items.size):
+    for at in range(begin, items.size):
         if stop[0] != 0:
             break
         i = items[at]
@@ -86,7 +97,7 @@ def move_doubtful(search, state, items, scores, doubt, course):
         if min(margins[at], -stay if may_open else np.inf) > doubtful:
             continue
         if may_open and n_clusters == state.sizes.size:
-            state = widened(state, n_clusters + 1)
+            return at, Course(now, n_clusters, top, moved)
         free = top if top < state.sizes.size else first_free(state)
         others = entering[0 if is_linear(search.loss) else at]
         k, now = _best_move(search, state, i, others, stay + doubtful, may_open, free, now)
@@ -95,10 +106,9 @@ def move_doubtful(search, state, items, scores, doubt, course):
             top = max(top, k + 1)
             move(draws, state, slopes, i, k)
             moved += 1
-    return state, Course(now, n_clusters, top, moved)
+    return items.size, Course(now, n_clusters, top, moved)
 
 
-@inner
 def scan(search, state, margins, targets, doubt):
     """Let every item move once to where the expected loss is least; return the state and how many moved.
 
@@ -106,18 +116,16 @@ def scan(search, state, margins, targets, doubt):
     in A and B, to first order; then those in doubt move. `margins` and `targets` receive the scores of all items.
     """
     draws, loss, slopes, out = search.draws, search.loss, search.slopes, search.out
-    set_slopes(loss, draws, state, slopes)
-    now = level(loss, draws, state)
-    n_clusters = compact(state)
+    now = set_slopes(loss, draws, state, slopes)
+    n_clusters = compact(draws, state)
     course = Course(now, n_clusters, n_clusters, 0)
-    items = up_to(state.partition.size)
+    items = np.arange(state.partition.size)
     all_staying = np.empty(min(_BLOCK, items.size))
     entering = np.empty((1, 0))
     for first in range(0, items.size, _BLOCK):
         last = min(first + _BLOCK, items.size)
         if not is_linear(loss):
-            entering = np.empty((last - first, state.sizes.size))
-            entering[:] = np.inf
+            entering = np.full((last - first, state.sizes.size), np.inf)
         scores = Scores(all_staying[: last - first], margins[first:last], targets[first:last], entering)
         score_block(state, draws, slopes, first, scores, out)
         state, course = move_doubtful(search, state, items[first:last], scores, doubt, course)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from posterior_consensus.kernels._jit import either, inner
+from posterior_consensus.kernels._jit import either, inner, jit
 from posterior_consensus.kernels._simd import LANES, ROWS, add_rows
 from posterior_consensus.kernels.cells import Dense
 
@@ -46,7 +46,7 @@ def _score_item_sparse(state, draws, slopes, i, out):
     old = state.partition[i]
     n_met = 0
     for t in range(slopes.a.size):
-        row = state.row_of[i, t]
+        row = draws.row_of[i, t]
         slope = slopes.a[t]
         for at in range(row + 1, row + 1 + 2 * cells[row], 2):
             k = cells[at]
@@ -167,21 +167,27 @@ def _score_block_sparse(state, draws, slopes, first_item, scores, out):
         margins[b] -= staying[b]
 
 
-score_item = either(
-    Dense,
-    _score_item_dense,
-    _score_item_sparse,
-    """What item i, out of its cluster if it is in one, adds in each cluster to a loss with these slopes.
+_item_of_either = either(Dense, _score_item_dense, _score_item_sparse, "Score an item against tables of either kind.")
+
+
+@inner  # without which each caller would compile its own
+def score_item(state, draws, slopes, i, out):
+    """Write what item i, out of its cluster if it is in one, adds in each cluster to a loss with these slopes.
 
     Returns how many clusters `out.met` holds: those that share a draw's cluster with the item, or all.
-    """,
+    """
+    return _item_of_either(state, draws, slopes, i, out)
+
+
+_block_of_either = either(
+    Dense, _score_block_dense, _score_block_sparse, "Score a block against tables of either kind."
 )
-score_block = either(
-    Dense,
-    _score_block_dense,
-    _score_block_sparse,
+
+
+@jit
+def score_block(state, draws, slopes, first_item, scores, out):
     """Write the scores of a block of items, all against the tables as they are; of dense tables in single precision.
 
     `entering` is left as it is by sparse tables. Once it is to stop, nothing it writes counts.
-    """,
-)
+    """
+    _block_of_either(state, draws, slopes, first_item, scores, out)

@@ -1,24 +1,22 @@
 """Search over draws for the partition of minimum expected loss."""
 
-from posterior_consensus.kernels._jit import jit
 from posterior_consensus.kernels.allocation import allocate, open_clusters
 from posterior_consensus.kernels.cells import tables_of
 from posterior_consensus.kernels.chains import move_chain
 from posterior_consensus.kernels.columns import WIDTH
-from posterior_consensus.kernels.descent import descent
+from posterior_consensus.kernels.descent import Steps, descend
 from posterior_consensus.kernels.loss import is_linear
 from posterior_consensus.kernels.rearrangement import rearrange_one
 from posterior_consensus.kernels.records import search_of, slopes_of
 from posterior_consensus.kernels.scan import scan
-from posterior_consensus.kernels.tables import expected, expected_in_one, refresh_sums
+from posterior_consensus.kernels.tables import expected_losses
 from posterior_consensus.kernels.unions import merge
 
 FIRST_ORDER = 8.0  # times 1 / n, of an item's score: bounds what the first order leaves out
 
-_descend = descent(open_clusters, scan, merge, move_chain, rearrange_one)
+_STEPS = Steps(open_clusters, scan, merge, move_chain, rearrange_one)
 
 
-@jit
 def settle(draws, loss, partition, order, fewest, most, exactly, effort, stop):
     """Complete a partition and change it until no move of its kinds lowers the expected loss.
 
@@ -50,13 +48,13 @@ def settle(draws, loss, partition, order, fewest, most, exactly, effort, stop):
     int64 array of shape (6,)
         How many scans, moves, merges, chains of moves, zealous updates and splits there were.
     """
-    linear = is_linear(loss)
     state = tables_of(draws, partition, WIDTH)
     search = search_of(draws, loss, slopes_of(loss, draws.weights.size), state, (fewest, most), stop)
-    state = allocate(search, state, order)
-    if not linear:
-        refresh_sums(loss, state, draws.starts)
-    most_doubt = FIRST_ORDER / partition.size if exactly and not linear else 0.0
-    state, tally = _descend(search, state, order, most_doubt, effort, stop)
-    value = expected(draws, loss, state)
-    return value, expected_in_one(draws, loss, state), tally
+    if (partition < 0).any():
+        state = allocate(search, state, order)
+    most_doubt = 0.0
+    if not is_linear(loss):
+        expected_losses(draws, loss, state)  # whose sums the steps change from here on
+        most_doubt = FIRST_ORDER / partition.size if exactly else 0.0
+    state, tally = descend(_STEPS, search, state, order, most_doubt, effort, stop)
+    return *expected_losses(draws, loss, state), tally

@@ -3,8 +3,8 @@
 import numpy as np
 
 from posterior_consensus.kernels._jit import either, inner, jit
-from posterior_consensus.kernels.cells import add, count, nth_row, row_of, row_sums, tables_of
-from posterior_consensus.kernels.loss import LinearLoss, has_denominator, loss_value
+from posterior_consensus.kernels.cells import add, count, nth_row, row_of, row_sums
+from posterior_consensus.kernels.loss import LinearLoss, has_denominator, is_linear, loss_value
 
 _STEP = 1e-6  # of the differences that stand for derivatives, relative to h(n)
 
@@ -18,33 +18,30 @@ def own_sum(loss, state):
     return own
 
 
-@inner
-def refresh_sums(loss, state, starts):
-    """Compute A and C of every draw anew, free of the rounding that moves leave behind."""
+@jit
+def expected_losses(draws, loss, state):
+    """Expected losses, but for the loss's scale, of a partition of all items and of that of one cluster.
+
+    Computes A and C of every draw anew, free of the rounding that moves leave behind.
+    """
     for t in range(state.joint.size):
         joint, drawn = 0.0, 0.0
-        for row in range(starts[t], starts[t + 1]):
-            sum_of_row, total = row_sums(state, nth_row(state, row), loss.h)
+        for row in range(draws.starts[t], draws.starts[t + 1]):
+            sum_of_row, total = row_sums(state, nth_row(state, draws, row), loss.h)
             joint += sum_of_row
             drawn += loss.h[total]
         state.joint[t], state.drawn[t] = joint, drawn
-
-
-@inner
-def expected(draws, loss, state):
-    """Expected loss of a partition of all items, but for the loss's scale."""
-    refresh_sums(loss, state, draws.starts)
-    return current(loss, draws, state)
-
-
-@jit
-def expected_loss(draws, loss, partition, width):
-    """The same of label vector `partition` with so many clusters."""
-    return expected(draws, loss, tables_of(draws, partition, width))
+    is_ratio = has_denominator(loss)
+    top = loss.h[-1]
+    in_one = 0.0  # its joint cells are the draws' clusters
+    for t in range(state.drawn.size):
+        c = state.drawn[t]
+        in_one += draws.weights[t] * loss_value(loss, is_ratio, top, c, top, c)
+    return current(loss, draws, state), in_one
 
 
 @jit
-def cluster_terms(draws, loss, partition, width):
+def cluster_terms(labels, weights, loss, partition, width):
     """What each of so many clusters adds to the expectation of a loss that is linear in A and B, but for its scale.
 
     Items with the label -1 are left out.
@@ -63,21 +60,21 @@ def cluster_terms(draws, loss, partition, width):
             members[ends[partition[i]]] = i
             ends[partition[i]] += 1
     met = np.zeros(partition.size, np.int64)
-    for t in range(draws.weights.size):
-        slope = loss.numerator[1] * draws.weights[t]
+    for t in range(weights.size):
+        slope = loss.numerator[1] * weights[t]
         for k in range(width):
             for i in members[sizes[k] : ends[k]]:
-                label = draws.labels[t, i]
+                label = labels[t, i]
                 met[label] += 1
                 terms[k] += slope * (loss.h[met[label]] - loss.h[met[label] - 1])
             for i in members[sizes[k] : ends[k]]:
-                met[draws.labels[t, i]] = 0
+                met[labels[t, i]] = 0
     return terms
 
 
-@inner
+@jit
 def current(loss, draws, state):
-    """The same, from the sums as they are kept."""
+    """Expected loss of a partition of all items, but for the loss's scale, from the sums as they are kept."""
     is_ratio = has_denominator(loss)
     own = own_sum(loss, state)
     total = 0.0
@@ -86,24 +83,20 @@ def current(loss, draws, state):
     return total
 
 
-@inner
-def expected_in_one(draws, loss, state):
-    """The same of all items in one cluster, whose joint cells are the draws' clusters; after `expected`."""
-    is_ratio = has_denominator(loss)
-    top = loss.h[-1]
-    total = 0.0
-    for t in range(state.drawn.size):
-        c = state.drawn[t]
-        total += draws.weights[t] * loss_value(loss, is_ratio, top, c, top, c)
-    return total
+def set_slopes(loss, draws, state, slopes):
+    """Set the slopes; return the level of the expected loss.
 
-
-def _set_own_slopes(loss, draws, state, slopes):
-    for t in range(draws.weights.size):
-        slopes.a[t] = loss.numerator[1] * draws.weights[t]
+    That is the expected loss, as the sums are kept, where what a move adds depends on it, else 0. The slopes of a loss
+    that is not linear are those at the state's sums as they are kept.
+    """
+    if not is_linear(loss):
+        return _set_slopes_here(loss, draws, state, slopes)
+    slopes.a[:] = loss.numerator[1] * draws.weights
     slopes.b[0] = loss.numerator[2]
+    return 0.0
 
 
+@jit
 def _set_slopes_here(loss, draws, state, slopes):
     is_ratio = has_denominator(loss)
     top = loss.h[-1]
@@ -118,14 +111,7 @@ def _set_slopes_here(loss, draws, state, slopes):
         more = loss_value(loss, is_ratio, top, a, own + step, c)
         less = loss_value(loss, is_ratio, top, a, own - step, c)
         slopes.b[0] += weight * (more - less)
-
-
-set_slopes = either(
-    LinearLoss,
-    _set_own_slopes,
-    _set_slopes_here,
-    "Derivatives of the expected loss; for a loss that is not linear, at the state's sums as they are kept.",
-)
+    return current(loss, draws, state)
 
 
 @inner

@@ -4,11 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from posterior_consensus.kernels._jit import either, inner
-from posterior_consensus.kernels.cells import Dense, _count_sparse, rename
-from posterior_consensus.kernels.columns import compact, in_order, up_to
+from posterior_consensus.kernels._jit import either, inner, jit
+from posterior_consensus.kernels.cells import Dense, Sparse, _count_sparse, rename
+from posterior_consensus.kernels.columns import compact
 from posterior_consensus.kernels.loss import has_denominator, is_linear, loss_value
-from posterior_consensus.kernels.tables import refresh_sums
+from posterior_consensus.kernels.tables import expected_losses
 
 _MERGE_ONE_IN = 64  # clusters that merge at once, in pairs, where the loss is linear
 
@@ -26,7 +26,7 @@ def _place(k, other):
     return other * (other - 1) // 2 + k
 
 
-def _best_unions_dense(state, search, members, gains, partners):
+def _unions_dense(state, search, members, gains, partners):
     draws, loss, slopes, stop = search.draws, search.loss, search.slopes, search.out.stop
     h, starts, n_clusters = loss.h, draws.starts, members.ends.size
     top = h[-1]
@@ -37,7 +37,6 @@ def _best_unions_dense(state, search, members, gains, partners):
     before = 0.0
     for k in range(n_clusters):
         before += h[state.sizes[k]]
-    gains[:] = np.inf
     for other in range(n_clusters):
         for k in range(other):
             x, y = state.sizes[k], state.sizes[other]
@@ -73,14 +72,13 @@ def _best_unions_dense(state, search, members, gains, partners):
                 gains[k], partners[k] = gain, other
 
 
-def _best_unions_sparse(state, search, members, gains, partners):
+def _unions_sparse(state, search, members, gains, partners):
     draws, slopes = search.draws, search.slopes
     h, cells = search.loss.h, state.cells
     items, ends = members
     scores, met, touched, seen, stop = search.out
     n_draws = draws.weights.size
     seen[:] = -1
-    gains[:] = np.inf
     for k in range(ends.size):
         if stop[0] != 0:
             gains[:] = np.inf
@@ -94,7 +92,7 @@ def _best_unions_sparse(state, search, members, gains, partners):
                 if seen[label] == k * n_draws + t:  # another member's row
                     continue
                 seen[label] = k * n_draws + t
-                row = state.row_of[items[m], t]
+                row = draws.row_of[items[m], t]
                 one = _count_sparse(state, row, k)
                 for at in range(row + 1, row + 1 + 2 * cells[row], 2):
                     other = cells[at]
@@ -115,59 +113,45 @@ def _best_unions_sparse(state, search, members, gains, partners):
                 gains[k], partners[k] = gain, other
 
 
-best_unions = either(
-    Dense,
-    _best_unions_dense,
-    _best_unions_sparse,
+_unions_of_either = either(Dense, _unions_dense, _unions_sparse, "The unions of clusters in tables of either kind.")
+
+
+@jit
+def _best_unions(state, search, members, gains, partners):
     """Write by how much the union of each cluster with the best of the later ones raises the expected loss, and which.
 
     The clusters are in the first columns. Sparse tables look at those that share a draw's cluster only, as the union of
     others lowers no loss, and linear ones. Once it is to stop, no union lowers it.
-    """,
-)
+    """
+    _unions_of_either(state, search, members, gains, partners)
 
 
-@inner
 def members_of(state, order, n_clusters):
     """The items of the clusters in the first columns, those of each in this order."""
-    ends = np.zeros(n_clusters, np.int64)
-    for k in range(1, n_clusters):
-        ends[k] = ends[k - 1] + state.sizes[k - 1]
-    items = np.empty(order.size, np.int64)
-    for i in order:
-        k = state.partition[i]
-        items[ends[k]] = i
-        ends[k] += 1
-    return Members(items, ends)
+    items = order[np.argsort(state.partition[order], kind="stable")]
+    return Members(items, np.cumsum(state.sizes[:n_clusters]))
 
 
-@inner
 def merge(search, state):
     """Merge the two clusters whose union lowers the expected loss most; return how many merges there were.
 
     If there are more than `most`, the two that raise it least will do. Of many clusters, several pairs merge at
     once: a linear loss falls by the sum of what they gain.
     """
-    loss, fewest, most = search.loss, search.fewest, search.most
-    n_clusters = compact(state)
+    draws, loss, fewest, most = search.draws, search.loss, search.fewest, search.most
+    n_clusters = compact(draws, state)
     if n_clusters <= fewest or n_clusters < 2:
         return 0
-    members = members_of(state, up_to(state.partition.size), n_clusters)
-    gains, partners = np.empty(n_clusters), np.zeros(n_clusters, np.int64)
-    best_unions(state, search, members, gains, partners)
-    order = in_order(gains, up_to(n_clusters))
-    names = up_to(state.sizes.size)
+    gains, partners = np.full(n_clusters, np.inf), np.zeros(n_clusters, np.int64)
+    items = np.arange(state.partition.size if isinstance(state, Sparse) else 0)  # dense tables do without them
+    _best_unions(state, search, members_of(state, items, n_clusters), gains, partners)
+    order = np.argsort(gains, kind="stable")
+    names = np.arange(state.sizes.size)
     if n_clusters > most and not np.isfinite(gains[order[0]]):  # no two share a draw's cluster, or it is to stop
         n_merges = n_clusters - most if search.out.stop[0] != 0 else 1
-        for k in range(n_clusters):
-            gains[k] = state.sizes[k]
-        smallest = in_order(gains, order)[: n_merges + 1]
-        kept = n_clusters
-        for k in smallest:
-            kept = min(kept, k)
-        for k in smallest:
-            names[k] = kept
-        rename(state, names)
+        smallest = np.argsort(state.sizes[:n_clusters], kind="stable")[: n_merges + 1]
+        names[smallest] = smallest.min()
+        rename(draws, state, names)
         return n_merges
     wanted = min(n_clusters - fewest, max(1, n_clusters // _MERGE_ONE_IN if is_linear(loss) else 1))
     wanted = max(1, min(wanted, n_clusters - most)) if n_clusters > most else wanted
@@ -182,7 +166,7 @@ def merge(search, state):
             names[other] = k
             n_merges += 1
     if n_merges > 0:
-        rename(state, names)
+        rename(draws, state, names)
         if not is_linear(loss):
-            refresh_sums(loss, state, search.draws.starts)
+            expected_losses(draws, loss, state)  # whose sums are now others
     return n_merges

@@ -16,6 +16,7 @@ from posterior_consensus.ensemble.draws import draws_of, hard_draws
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.evaluate.expectation import least_loss, mean_loss
+from posterior_consensus.kernels.ahead import prepare
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.partition_losses import binder
 from posterior_consensus.losses.record import Loss, PairLoss, PartitionLoss
@@ -94,6 +95,7 @@ def search(
     is_little = searched.n_items <= _LITTLE[0] and n_labels <= (_LITTLE[1] if loss.is_linear else _LITTLE_HARDER)
     with Executor(0 if is_little else n_jobs, seconds, n_labels) as executor:
         form = _form(searched, loss, limits, executor.stop)
+        prepare(*form.kernels, progressbar=progressbar)
         runs = Runs(form, executor, searched)
         runs.start_from(given if sample is None else [sample.part_of(labels) for labels in given], "given")
         runs.start_from_trees()

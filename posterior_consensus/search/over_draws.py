@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.kernels import cells, records, search, tables
+from posterior_consensus.kernels import ahead, cells, records, search, tables
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.runtime import memory
 from posterior_consensus.search.forms import (
@@ -56,8 +56,13 @@ class OnDraws:
         self._draws = draws
         self._given, self._loss = loss, loss.arrays(draws.n_items)
         sparse = loss.is_linear and limits.fewest == 1 and is_sparse(draws)
-        self._kind = cells.SparseDraws if sparse else cells.Draws
+        self._kind = cells.sparse_draws if sparse else cells.Draws
         self.limits = limits
+        self.kernels: tuple[Any, ...] = ((ahead.search_over_draws, sparse, loss.is_linear),)
+        if sparse:
+            self.kernels += ((ahead.similarities, draws.drawn.dtype.name),)
+        if limits.fewest > 1:
+            self.kernels += ((ahead.clusters_opened,),)
         self.work_a_label = WORK_A_LABEL * (1 + draws.n_clusters.mean() / _COLUMNS if sparse else 1.0)
         if not sparse:
             check_memory(self, limits.fewest)
@@ -65,7 +70,8 @@ class OnDraws:
             self.limits = limits._replace(most=min(limits.most, room))
             self.is_capped = room < min(limits.most, _FAR * draws.most_clusters if self.sums else limits.most)
         self._stop = stop
-        self._all = self._kind(draws.labels, draws.starts, draws.weights)
+        self._labels = cells.searched(draws.labels)
+        self._all = self._kind(self._labels, draws.starts, draws.weights)
 
     @property
     def sums(self) -> FormOfSums | None:
@@ -112,12 +118,14 @@ class OnDraws:
 
     def companions(self, i: int, quantile: float) -> npt.NDArray[np.bool_]:
         """The items that item i is with in the draw at this quantile of the weights."""
-        labels = self._draws.labels[self._draws.samples.at_quantiles(quantile)]
+        labels = self._labels[self._draws.samples.at_quantiles(quantile)]
         return np.asarray(labels == labels[i])
 
     def terms(self, labels: Labels) -> npt.NDArray[np.float64]:
         """What each cluster adds to the expected loss, but for its scale, of the items whose label is not -1."""
-        return np.asarray(tables.cluster_terms(self._all, self._loss, labels, int(labels.max()) + 1))
+        return np.asarray(
+            tables.cluster_terms(self._all.labels, self._all.weights, self._loss, labels, int(labels.max()) + 1)
+        )
 
     def polish_for(self, labels: Labels, rows: npt.NDArray[np.intp], weights: npt.NDArray[np.float64]) -> Labels:
         """Search from a partition, on some draws with weights of any sum.
@@ -150,7 +158,7 @@ class OnDraws:
 
     def _some(self, rows: npt.NDArray[np.intp], weights: npt.NDArray[np.float64]) -> AnyDraws:
         starts = np.concatenate([[0], np.cumsum(self._draws.n_clusters[rows])])
-        return self._kind(self._draws.labels[rows], starts, weights)
+        return self._kind(self._labels[rows], starts, weights)
 
     def _settle(
         self, draws: AnyDraws, labels: Labels, order: npt.NDArray[Any], effort: int, exactly: bool = False
@@ -180,6 +188,7 @@ class OnRatios(OnDraws):
     def __init__(self, draws: PartitionDraws, loss: PartitionLoss, limits: Limits, stop: npt.NDArray[np.uint8]) -> None:
         super().__init__(draws, loss, limits, stop)
         self.work_a_label = _HARDER[1] * WORK_A_LABEL
+        self.kernels += ((ahead.search_over_draws, False, True),)  # for `along_sizes`
 
     @property
     def sums(self) -> None:
@@ -225,7 +234,7 @@ class OnRatios(OnDraws):
         start = np.full(order.size, -1, np.int32)
         if from_draw:
             row = int(self._draws.samples.at_quantiles(random[-1]))
-            start = self._draws.labels[row].astype(np.int32)
+            start = self._labels[row].astype(np.int32)
         middle = self._sample((np.arange(_MIDDLE) + random[-2]) / _MIDDLE)
         return self._explore(start, order, random, middle)
 
@@ -254,8 +263,8 @@ class OnRatios(OnDraws):
         return problem.explore(order, random, from_draw=False)
 
     def _value(self, labels: Labels, draws: AnyDraws) -> float:
-        value: float = tables.expected_loss(draws, self._loss, labels, int(labels.max()) + 1)
-        return value
+        state = cells.tables_of(draws, labels, int(labels.max()) + 1)
+        return float(tables.expected_losses(draws, self._loss, state)[0])
 
 
 def is_sparse(draws: PartitionDraws) -> bool:

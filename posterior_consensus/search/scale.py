@@ -22,11 +22,17 @@ from posterior_consensus.ensemble.draws import PartitionDraws, hard_draws
 from posterior_consensus.ensemble.labels import DrawnLabels, LabelsInMemory
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_rows
-from posterior_consensus.kernels import ensemble, scale
-from posterior_consensus.kernels.cells import Dense, Draws
+from posterior_consensus.kernels import ensemble, tables
+from posterior_consensus.kernels.allocation import allocate
+from posterior_consensus.kernels.cells import Dense, Draws, searched
+from posterior_consensus.kernels.columns import compact
 from posterior_consensus.kernels.descent import MARGIN
-from posterior_consensus.kernels.records import MERGES, MOVES, SCANS, Scores, Slopes
+from posterior_consensus.kernels.loss import GeneralLoss, LinearLoss
+from posterior_consensus.kernels.records import MERGES, MOVES, SCANS, Scores, Scratch, Search, Slopes, search_of
+from posterior_consensus.kernels.scan import Course, move_doubtful
+from posterior_consensus.kernels.scores import score_block
 from posterior_consensus.kernels.search import FIRST_ORDER
+from posterior_consensus.kernels.unions import merge
 from posterior_consensus.losses.record import Loss, PartitionLoss
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.executor import Executor
@@ -39,6 +45,7 @@ Floats = npt.NDArray[np.float64]
 _ITEMS, _DRAWS = 2**16, 2**10  # of the sample
 _TIMES_THE_SAMPLE = 2  # as many items as it has, from which a sample is searched
 _SPARE = 8  # columns for clusters to come
+_AT_ONCE = 4096  # items for which the same tables are made ready, whose sums stay in the second cache
 
 
 class Sample(NamedTuple):
@@ -70,9 +77,16 @@ class _Terms(NamedTuple):
         """Scores for staying, margins and targets of a block; fills `entering` if it has columns."""
         nothing = np.zeros(self.weights.size)
         state = Dense(partition, self.sizes, nothing, nothing, self.counts)
-        staying, margins, targets = np.empty(partition.size), np.empty(partition.size), np.zeros(partition.size, int)
+        staying, margins, targets = np.zeros(partition.size), np.empty(partition.size), np.zeros(partition.size, int)
         draws = Draws(labels, self.starts, self.weights)
-        scale.score(draws, state, self.slopes, Scores(staying, margins, targets, entering))
+        none = np.empty(0, np.int64)
+        out = Scratch(np.empty(0), np.empty(0, np.int32), np.empty(0, np.bool_), none, np.zeros(1, np.uint8))
+        for first in range(0, partition.size, _AT_ONCE):
+            part = slice(first, first + _AT_ONCE)
+            columns = entering[part] if entering.size else entering
+            score_block(
+                state, draws, self.slopes, first, Scores(staying[part], margins[part], targets[part], columns), out
+            )
         return staying, margins, targets
 
     @property
@@ -161,10 +175,10 @@ class OnBlocks:
         n_draws = self._draws.n_draws
         state = _state(partition, counts, n_draws)
         slopes = Slopes(np.empty(n_draws), np.empty(1), self._steps)
-        no_labels = np.empty((n_draws, 0), self._draws.drawn.dtype)  # which merges do without
+        no_labels = searched(np.empty((n_draws, 0), self._draws.drawn.dtype))  # which merges do without
         draws = Draws(no_labels, self._draws.starts, self._draws.weights)
         while True:
-            value, in_one = scale.survey(draws, self._loss, state, slopes)
+            value, in_one = _survey(draws, self._loss, state, slopes)
             too_many = int(np.count_nonzero(state.sizes)) > self.limits.most
             if self._executor.is_over() and not too_many:
                 return value, in_one
@@ -172,7 +186,7 @@ class OnBlocks:
             if not too_many:
                 state, moved = self._scan(state, slopes)
             if moved == 0:
-                merges = scale.merge(draws, self._loss, state, slopes, tuple(self.limits))
+                merges = merge(self._search(draws, state, slopes), state)
                 self._tally[MERGES] += merges
                 if merges == 0:
                     return value, in_one
@@ -189,18 +203,15 @@ class OnBlocks:
             if at.size == 0:
                 continue
             partition = state.partition[items][at]
-            after, moves = scale.move_doubtful(
-                Draws(labels, draws.starts, draws.weights),
-                self._loss,
-                state._replace(partition=partition),
-                slopes,
-                Scores(staying, margins.copy(), np.zeros(at.size, int), entering),  # whose margins change
-                self._doubt,
-                tuple(self.limits),
-            )
+            few, some = Draws(searched(labels), draws.starts, draws.weights), state._replace(partition=partition)
+            scores = Scores(staying, margins.copy(), np.zeros(at.size, int), entering)  # whose margins change
+            now = 0.0 if self._linear else tables.current(self._loss, few, some)
+            course = Course(now, int(np.count_nonzero(state.sizes)), state.sizes.size, 0)
+            search = self._search(few, some, slopes)
+            after, course = move_doubtful(search, some, np.arange(at.size), scores, self._doubt, course)
             state.partition[items.start + at] = partition
             state = after._replace(partition=state.partition)
-            moved += moves
+            moved += course.moved
         self._tally[[SCANS, MOVES]] += 1, moved
         return state, moved
 
@@ -213,9 +224,9 @@ class OnBlocks:
         starts = np.concatenate([[0], np.cumsum(draws.n_clusters[rows])])
         width = int(of_sample.max()) + 1 + _SPARE
         state = _state(of_sample.copy(), ensemble.joint_counts(labels, starts, of_sample, width), rows.size)
-        few = Draws(labels, starts, self._sample.draws.weights)
+        few = Draws(searched(labels), starts, self._sample.draws.weights)
         slopes = Slopes(np.empty(rows.size), np.empty(1), self._steps)
-        scale.survey(few, self._sample.loss.arrays(of_sample.size), state, slopes)
+        _survey(few, self._sample.loss.arrays(of_sample.size), state, slopes)
         terms = self._terms(starts, few.weights, state, slopes)
         partition[:] = -1
         partition[self._sample.items] = of_sample
@@ -224,9 +235,10 @@ class OnBlocks:
         for items, (found, at, columns, counted) in self._tracked(blocks, "extension"):
             partition[items] = found
             if at.size:
-                few = few._replace(labels=columns[rows])
+                few = few._replace(labels=searched(columns[rows]))
                 state = state._replace(partition=np.full(at.size, -1, np.int32))
-                state = scale.place(few, self._loss, state, slopes, self.limits.most)
+                own = Slopes(np.empty(rows.size), np.empty(1), self._steps)  # those of blocks stay as they are
+                state = allocate(self._search(few, state, own), state, np.arange(at.size))
                 partition[items.start + at] = state.partition
                 counts = np.pad(counts, ((0, 0), (0, state.sizes.size - counts.shape[1])))
             if counted.dtype == counts.dtype:
@@ -248,12 +260,26 @@ class OnBlocks:
                 ensemble.add_joint_counts(counted, starts, partition[items], counts)
         return counts
 
+    def _search(self, draws: Draws, state: Dense, slopes: Slopes) -> Search:
+        return search_of(draws, self._loss, slopes, state, self.limits, np.zeros(1, np.uint8))
+
     def _terms(self, starts: npt.NDArray[np.int64], weights: Floats, state: Dense, slopes: Slopes) -> _Terms:
         sizes, counts = state.sizes.copy(), state.counts.copy()  # which stay while items move
         return _Terms(starts, weights, sizes, counts, slopes, self.limits.most)
 
     def _tracked(self, blocks: Iterator[Any], what: str) -> Iterator[Any]:
         return track(blocks, f"Greedy search, {what}", progressbar=self._progressbar)
+
+
+def _survey(draws: Draws, loss: LinearLoss | GeneralLoss, state: Dense, slopes: Slopes) -> tuple[float, float]:
+    """Move the clusters to the first columns, and compute the sums and slopes anew.
+
+    Returns the expected loss, but for its scale, and that of the partition of one cluster.
+    """
+    compact(draws, state)
+    value, in_one = tables.expected_losses(draws, loss, state)
+    tables.set_slopes(loss, draws, state, slopes)
+    return value, in_one
 
 
 def _some(

@@ -20,6 +20,7 @@ from posterior_consensus.consensus.methods import check_no_method, takes
 from posterior_consensus.consensus.partition import check_options
 from posterior_consensus.diagnostics.diagnosis import diagnose_within
 from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
+from posterior_consensus.kernels import ahead
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.plots.four_panels import four_panels
@@ -283,6 +284,7 @@ def summarize(
         source, description = clock("draws", find_source, data, var_name, model, **where, progressbar=progressbar)
         draws = draws_of(source)
         observed = observed_of(data, draws)
+    ahead.expect((ahead.summary_of_labels, draws.drawn.dtype.name))
     searched = {"random_seed": random_seed, "progressbar": progressbar}
     if seconds is not None and takes(options.get("method", "greedy"), "seconds"):
         options["seconds"] = clock.part(_SEARCH)

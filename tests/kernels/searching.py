@@ -25,11 +25,11 @@ def some_draws(n_draws=6):
     return cells.Draws(labels, np.concatenate([[0], np.cumsum(counts)]), rng.dirichlet(np.ones(n_draws)))
 
 
-KINDS = {"dense": cells.Draws, "sparse": cells.SparseDraws}
+KINDS = {"dense": cells.Draws, "sparse": cells.sparse_draws}
 
 
-def state_of(draws, kind, partition=PARTITION, width=8):
-    return compiled(cells.tables_of)(KINDS[kind](*draws), np.array(partition, np.int32), width)
+def state_of(draws, partition=PARTITION, width=8):
+    return cells.tables_of(draws, np.array(partition, np.int32), width)
 
 
 COUNT, NTH_ROW = compiled(cells.count), compiled(cells.nth_row)
@@ -37,15 +37,14 @@ COUNT, NTH_ROW = compiled(cells.count), compiled(cells.nth_row)
 
 def counts_of(draws, state):
     """All cells (R, width) of tables of either kind."""
-    return np.array(
-        [[COUNT(state, NTH_ROW(state, row), k) for k in range(state.sizes.size)] for row in range(draws.starts[-1])]
-    )
+    rows = [NTH_ROW(state, draws, row) for row in range(draws.starts[-1])]
+    return np.array([[COUNT(state, row, k) for k in range(state.sizes.size)] for row in rows])
 
 
 def search_from(draws, loss, state):
     """A search from these tables, whose slopes are not set yet."""
-    slopes = compiled(slopes_of)(loss, draws.weights.size)
-    return compiled(search_of)(draws, loss, slopes, state, (1, N_ITEMS), np.zeros(1, np.uint8))
+    slopes = slopes_of(loss, draws.weights.size)
+    return search_of(draws, loss, slopes, state, (1, N_ITEMS), np.zeros(1, np.uint8))
 
 
 def mean_loss(partition, draws, definition):

@@ -3,7 +3,7 @@ import pytest
 
 from posterior_consensus.ensemble.partitions import canonical_rows
 from posterior_consensus.kernels import search
-from posterior_consensus.kernels.cells import Draws, SparseDraws
+from posterior_consensus.kernels.cells import Draws, sparse_draws
 from posterior_consensus.kernels.records import CHAINS, SCANS
 from tests import reference
 from tests.kernels.searching import LINEAR, N_ITEMS, PARTITION, RECORDS, mean_loss, some_draws
@@ -90,7 +90,7 @@ def test_sparse_and_dense_tables_lead_through_the_same_moves_to_the_same_partiti
         loss, order = RECORDS[name][0].arrays(n_items), rng.permutation(n_items)
         start = np.full(n_items, -1, np.int32) if seed < 3 else noise[0].astype(np.int32)
         found = []
-        for kind in (Draws, SparseDraws):
+        for kind in (Draws, sparse_draws):
             partition = start.copy()
             value, in_one, tally = search.settle(
                 kind(*draws), loss, partition, order, 1, n_items, False, effort, np.zeros(1, np.uint8)

@@ -49,7 +49,7 @@ def settled(until, most):
         value, tally = pair_search.settle_pairs(similarity, costs, partition, order, 1, most, stop)
         value += record.numerator["C"] * similarity.sum() / 2
     else:
-        draws = {"dense": cells.Draws, "sparse": cells.SparseDraws}[kind](labels, starts, weights)
+        draws = {"dense": cells.Draws, "sparse": cells.sparse_draws}[kind](labels, starts, weights)
         value, _, tally = search.settle(draws, record.arrays(N), partition, order, 1, most, True, 2, stop)
     definition = reference.LOSSES[name]
     mean = reference.expected(partition, labels, definition, weights)

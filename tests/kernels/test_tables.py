@@ -22,11 +22,11 @@ WIDTH = 8
 
 def ready(name, kind="dense", n_draws=6):
     record, definition = RECORDS[name]
-    draws, loss = some_draws(n_draws), record.arrays(N_ITEMS)
-    state = state_of(draws, kind)
-    compiled(tables.refresh_sums)(loss, state, draws.starts)
+    draws, loss = KINDS[kind](*some_draws(n_draws)), record.arrays(N_ITEMS)
+    state = state_of(draws)
+    tables.expected_losses(draws, loss, state)
     search = search_from(draws, loss, state)
-    compiled(tables.set_slopes)(loss, draws, state, search.slopes)
+    tables.set_slopes(loss, draws, state, search.slopes)
     return search, state, definition, record.scale(N_ITEMS)
 
 
@@ -38,9 +38,9 @@ def test_tables_stay_those_of_their_partition(kind):
         _, (_, state, *_) = run(tables.move, draws, state, slopes, i, k)
         assert_tables_fit(draws, state)
     joint = state.joint.copy()
-    compiled(tables.refresh_sums)(loss, state, draws.starts)
+    tables.expected_losses(draws, loss, state)
     np.testing.assert_allclose(joint, state.joint, atol=1e-12)
-    wide = compiled(cells.widened)(state, WIDTH + 1)
+    wide = cells.widened(state, WIDTH + 1)
     assert wide.sizes.size == 2 * WIDTH
     assert_tables_fit(draws, wide)
     _, (_, state, *_) = run(tables.move, draws, state, slopes, 4, -1)
@@ -50,10 +50,10 @@ def test_tables_stay_those_of_their_partition(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_clusters_are_renamed_and_merged(kind):
-    draws = some_draws()
-    state = state_of(draws, kind, np.array(PARTITION) * 3)
+    draws = KINDS[kind](*some_draws())
+    state = state_of(draws, np.array(PARTITION) * 3)
     names = np.array([0, 0, 0, 1, 1, 1, 0, 0], np.int32)
-    compiled(cells.rename)(state, names)
+    cells.rename(draws, state, names)
     np.testing.assert_array_equal(state.partition, names[np.array(PARTITION) * 3])
     assert_tables_fit(draws, state)
 
@@ -63,9 +63,8 @@ def test_clusters_are_renamed_and_merged(kind):
 def test_scores_and_changes_are_differences_of_the_expected_loss(name, kind):
     search, state, definition, scale = ready(name, kind)
     draws, loss, slopes, out = search.draws, search.loss, search.slopes, search.out
-    total, _ = run(tables.expected, draws, loss, state)
+    (total, in_one), _ = run(tables.expected_losses, draws, loss, state)
     assert scale * total == pytest.approx(mean_loss(PARTITION, draws, definition), abs=1e-13)
-    in_one, _ = run(tables.expected_in_one, draws, loss, state)
     assert scale * in_one == pytest.approx(mean_loss([0] * N_ITEMS, draws, definition), abs=1e-13)
     for i in range(N_ITEMS):
         moved = [mean_loss(np.where(np.arange(N_ITEMS) == i, k, PARTITION), draws, definition) for k in range(4)]
@@ -105,7 +104,7 @@ def test_scores_of_a_block_are_those_of_its_items(name, n_draws, kind):
     staying, margins, targets = np.empty(5), np.empty(5), np.zeros(5, np.int64)
     entering = np.full((5 if kind == "dense" else 0, WIDTH), np.inf)
     block = records.Scores(staying, margins, targets, entering)
-    compiled(scores.score_block)(state, draws, slopes, 3, block, out)
+    scores.score_block(state, draws, slopes, 3, block, out)
     for b in range(5):
         n_met = compiled(scores.score_item)(state, draws, slopes, 3 + b, out)
         own = PARTITION[3 + b]
@@ -124,8 +123,8 @@ def test_gains_of_unions_are_differences_of_the_expected_loss(name, kind):
     search, state, definition, scale = ready(name, kind)
     draws = search.draws
     members = unions.Members(np.argsort(PARTITION, kind="stable"), np.array([3, 6, 9]))
-    gains, partners = np.empty(3), np.zeros(3, np.int64)
-    compiled(unions.best_unions)(state, search, members, gains, partners)
+    gains, partners = np.full(3, np.inf), np.zeros(3, np.int64)
+    unions._best_unions(state, search, members, gains, partners)
     before = mean_loss(PARTITION, draws, definition)
     for k in range(2):
         after = {
