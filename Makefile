@@ -45,7 +45,8 @@ demo-lowest: $(or $(UV),.venv/uv/bin/uv)  ## the same with the lowest versions t
 	$(MAKE) demo UV=$< VENV=$(VENV)-lowest CONSTRAIN='--upgrade --resolution lowest-direct'
 
 test: $(VENV)/test.stamp  ## all tests
-	@# A worker begins with half of the files, then takes from the other: kernels and fixtures are rarely made twice.
+	@# Kernels first, which both workers need; a worker begins with half of the files, then takes from the other.
+	$(VENV)/bin/posterior-consensus compile
 	$(PY) -m pytest tests -n auto --dist worksteal --durations 15
 
 check: $(VENV)/dev.stamp  ## style, types, layers and doctests

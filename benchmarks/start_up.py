@@ -1,57 +1,76 @@
-"""Seconds of whole processes: the import alone, and from start to a summary with a warm and with a cold kernel cache.
+"""Whole processes, from start to end: the first summaries in a fresh environment, and those that find all compiled.
 
-A cold start is timed to its first words on the screen as well.
+The unit is a process that imports what every such process imports, measured beside each: seconds of one machine differ
+from hour to hour.
 """
 
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-from benchmarks._timing import alternate, is_smallest, print_table, timed
+from benchmarks._timing import is_smallest, print_table
 
-POSTERIOR = Path(__file__).parents[1] / "examples" / "data" / "galaxies.nc"
-IMPORT = "import posterior_consensus"
-SUMMARY = f"""
+ROOT = Path(__file__).parents[1]
+UNIT = "import numpy, scipy.sparse, pandas, xarray, numba"
+SUMMARY = """
+import numpy as np
 import posterior_consensus as pc
-print(pc.summarize({str(POSTERIOR)!r}, random_seed=1, progressbar=False))
+rng = np.random.default_rng(1)
+{posterior}
+pc.summarize(posterior, random_seed=1, progressbar=False)
 """
+GALAXIES = f"posterior = {str(ROOT / 'examples' / 'data' / 'galaxies.nc')!r}"
+RECORDS = """
+truth = np.repeat(np.arange(800), rng.choice([1, 2, 3, 4], 800, p=[0.5, 0.3, 0.15, 0.05]))[:800]
+keep, alone = rng.beta(8, 1.5, 800), np.arange(800, 1600)
+posterior = np.array([np.where(rng.random(800) > keep, alone, truth) for _ in range(100)])
+"""
+WIDE = """
+truth = rng.permutation(np.arange(3000) % 300)
+posterior = np.array([np.where(rng.random(3000) < 0.1, rng.integers(300, size=3000), truth) for _ in range(60)])
+"""
+SOFT = """
+odds = np.exp(4.0 * np.eye(3)[rng.integers(3, size=60)] + rng.normal(size=(200, 60, 3)))
+posterior = pc.as_allocation_probabilities(odds / odds.sum(axis=-1, keepdims=True))
+"""
+COMPILE = "import sys; from posterior_consensus.cli import main; sys.exit(main(['compile']))"
+REPEATS = 3
 
 
 def main() -> None:
-    """Print one row per process."""
+    """Print a row for each process, in the order in which a user would meet them."""
     smallest = is_smallest()
+    kinds = {"galaxies": GALAXIES, "800 records": RECORDS, "3,000 items, 300 clusters": WIDE, "soft assignments": SOFT}
+    rows = []
     with tempfile.TemporaryDirectory() as folder:
-        programs = {"import alone": timed(lambda: _run(IMPORT, folder))}
+        rows.append(_row("import posterior_consensus", "import posterior_consensus", folder, REPEATS))
         if not smallest:
-            cold = iter(range(100))
-            programs["summarize, cold cache"] = timed(lambda: _run(SUMMARY, f"{folder}/{next(cold)}"))
-            programs["its first words"] = lambda: _until_first_words(SUMMARY, f"{folder}/{next(cold)}")
-            programs["summarize, warm cache"] = timed(lambda: _run(SUMMARY, folder))
-        for program in programs.values():
-            program()
-        seconds = alternate(programs, 1 if smallest else 3)
-    print_table(["process", "seconds"], list(seconds.items()))
+            for name, posterior in kinds.items():
+                code = SUMMARY.format(posterior=posterior)
+                rows.append(_row(f"{name}, first", code, folder, 1))
+                rows.append(_row(f"{name}, again", code, folder, REPEATS))
+            rows.append(_row("posterior-consensus compile, all", COMPILE, f"{folder}/empty", 1))
+    print_table(["process", "seconds", "units"], rows)
 
 
-def _run(code: str, cache: str) -> None:
+def _row(name, code, cache, repeats):
+    """Median seconds, and the same in units."""
+    seconds, units = [], []
+    for _ in range(repeats):
+        units.append(_seconds(UNIT, cache))
+        seconds.append(_seconds(code, cache))
+    return [name, statistics.median(seconds), statistics.median(seconds) / statistics.median(units)]
+
+
+def _seconds(code, cache):
     environment = os.environ | {"NUMBA_CACHE_DIR": cache}
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, env=environment)
-
-
-def _until_first_words(code: str, cache: str) -> float:
-    environment = os.environ | {"NUMBA_CACHE_DIR": cache, "PYTHONUNBUFFERED": "1"}
     began = time.perf_counter()
-    process = subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment
-    )
-    with process:
-        process.stdout.read(1)
-        seconds = time.perf_counter() - began
-        process.kill()
-    return seconds
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, env=environment)
+    return time.perf_counter() - began
 
 
 if __name__ == "__main__":

@@ -268,9 +268,8 @@ def side_by_side(missing, *, progressbar):
     finally:
         for child in children:
             child.kill()
-            child.wait()
-            child.stdin.close()
-            child.stdout.close()
+            with suppress(OSError):  # what it was sent and did not read
+                child.communicate()
 
 
 def _can_start():
