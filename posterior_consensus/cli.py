@@ -20,8 +20,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import posterior_consensus
+from posterior_consensus.bounds.bound import status
 from posterior_consensus.ensemble.draws import draws_of
+from posterior_consensus.runtime.arguments import check_count, check_seconds
 from posterior_consensus.runtime.files import written_whole
+from posterior_consensus.sources.containers import group_dataset, open_tree, opened
+from posterior_consensus.sources.door import find_source
+from posterior_consensus.sources.places import listing
+from posterior_consensus.sources.plain_files import is_plain, read_numbers
 
 if TYPE_CHECKING:
     from posterior_consensus.summary import Summary
@@ -144,10 +150,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _summary(options: argparse.Namespace) -> Summary:
-    from posterior_consensus.runtime.arguments import check_count, check_seconds
-    from posterior_consensus.sources.containers import opened
-    from posterior_consensus.sources.door import find_source
-    from posterior_consensus.summary.summary import observed_of
+    from posterior_consensus.summary.observed import observed_of  # which takes a second to load
 
     began = time.monotonic()
     thin = check_count("thin", options.thin)
@@ -189,9 +192,6 @@ def _summary(options: argparse.Namespace) -> Summary:
 
 def _weights(options: argparse.Namespace, data: Any) -> Any:
     """Weights of a file, or a variable of the posterior's group."""
-    from posterior_consensus.sources.containers import group_dataset, listing
-    from posterior_consensus.sources.plain_files import is_plain, read_numbers
-
     if is_plain(options.weights):
         return read_numbers(options.weights)
     if is_plain(options.posterior):
@@ -207,8 +207,6 @@ def _weights(options: argparse.Namespace, data: Any) -> Any:
 
 def _check_files(options: argparse.Namespace) -> None:
     """Refuse files that cannot be read or written before the work and not after it."""
-    from posterior_consensus.sources.plain_files import is_plain
-
     tables = is_plain(options.posterior)
     if len(options.posterior) > 1 and not tables:
         names = ", ".join(repr(str(path)) for path in options.posterior)
@@ -287,8 +285,6 @@ def _wrote(name: str, options: argparse.Namespace, summary: Summary) -> bool:
 
 
 def _write(name: str, path: Path, options: argparse.Namespace, summary: Summary) -> None:
-    from posterior_consensus.sources.containers import open_tree
-
     if name == "figure":
         summary.plot()[0, 0].figure.savefig(path, dpi=200)
     elif path.suffix == ".csv":
@@ -303,8 +299,6 @@ def _write(name: str, path: Path, options: argparse.Namespace, summary: Summary)
 
 def as_json(summary: Summary) -> dict[str, Any]:
     """What the summary found, as JSON holds it: NaN and infinity become null."""
-    from posterior_consensus.bounds.bound import status
-
     best, ball, diagnosis, answers = summary.consensus, summary.ball, summary.diagnosis, summary.answers
     dim = summary.draws.items.dim
     names = best.labels[dim].values.tolist() if dim in best.labels.coords else range(best.labels.size)

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import xarray as xr
 
 from posterior_consensus.agreement.record import EARLY, AgreementPath
@@ -25,9 +24,7 @@ from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import as_generator, as_numbers, check_count
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.search.engine import search
-from posterior_consensus.sources.accumulate import PartitionAccumulator
-from posterior_consensus.sources.containers import is_inference_data
-from posterior_consensus.sources.door import as_draws, as_source
+from posterior_consensus.sources.door import as_draws, as_source, several_posteriors
 
 _PRICES = (0.0, 0.05, 0.1, 0.15, 0.2, EARLY, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5, 2.0)
 _ROUNDS = 100  # at a penalty weight; each lowers the objective, so that there are few
@@ -121,7 +118,7 @@ def agreement_path(
     """
     record = as_loss(loss, kind=PartitionLoss)
     _plain(record)
-    several = _several(draws)
+    several = several_posteriors(draws)
     if several is None:
         chains_by_name = as_draws(draws).by_chain()
         given = _Given([one for _, one in chains_by_name], [name for name, _ in chains_by_name], of_chains=True)
@@ -226,27 +223,9 @@ class _Given(NamedTuple):
     of_chains: bool
 
 
-def _several(draws: Any) -> dict[Any, Any] | None:
-    """Several analyses by name; None where this is one set of draws."""
-    if isinstance(draws, dict) and (len(draws) > 1 or any(isinstance(one, PairSource) for one in draws.values())):
-        return draws
-    if isinstance(draws, (list, tuple)) and len(draws) > 0 and all(map(_is_set, draws)):
-        return dict(enumerate(draws))
-    return None
-
-
 def _in_order(source: PairSource, items: Items) -> PairSource:
     order = source.items.order_of(items, "draws")
     return source if np.array_equal(order, np.arange(items.n_items)) else source.of_items(order)
-
-
-def _is_set(one: Any) -> bool:
-    """Whether this is a set of draws, rather than a draw."""
-    if isinstance(one, (PairSource, PartitionAccumulator, xr.Dataset, xr.DataTree, pd.DataFrame)):
-        return True
-    if isinstance(one, (np.ndarray, xr.DataArray)):
-        return one.ndim > 1
-    return is_inference_data(one) or (isinstance(one, (list, tuple)) and len(one) > 0 and np.ndim(one[0]) > 0)
 
 
 def _checked(prices: Iterable[float] | None) -> list[float]:

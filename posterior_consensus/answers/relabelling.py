@@ -22,8 +22,9 @@ from posterior_consensus.ensemble.switching import (
     most_in_common,
     with_the_rest,
 )
-from posterior_consensus.sources.containers import group_dataset, is_inference_data, listing, with_groups
+from posterior_consensus.sources.containers import group_dataset, is_inference_data, with_groups
 from posterior_consensus.sources.door import as_draws, find_source
+from posterior_consensus.sources.places import listing
 from posterior_consensus.sources.samples import samples_of
 from posterior_consensus.sources.variables import (
     dim_names,
@@ -157,7 +158,7 @@ def relabel(
     others, soft = posterior.drop_dims(names), draws.soft
     if soft is None:
         labels: xr.DataArray | None
-        labels, dims, _ = label_array(others, var_name, "posterior", sample_dims, None)
+        labels, dims, _ = label_array(others, var_name, sample_dims)
     else:
         dims = _dims_of_draws(posterior, sample_dims)
         _check_same_draws(posterior, draws, dims)

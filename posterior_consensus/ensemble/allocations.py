@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.ensemble.items import Floats
-from posterior_consensus.ensemble.labels import LabelsInMemory
+from posterior_consensus.ensemble.labels import LabelsInMemory, slices
 from posterior_consensus.ensemble.partitions import Labels, canonical_rows
 from posterior_consensus.ensemble.switching import expected_common_items, is_matched, most_in_common
 from posterior_consensus.losses.partition_losses import pairs
@@ -147,9 +147,7 @@ class AllocationProbabilities:
     def _blocks(self, weights: Floats) -> Iterator[tuple[Floats, Floats]]:
         """Probabilities of a few draws at once, in double precision, with their weights."""
         n_draws, n_items, n_components = self.probabilities.shape
-        step = max(1, sizes.PROBABILITIES_AT_ONCE // (n_items * n_components))
-        for first in range(0, n_draws, step):
-            rows = slice(first, first + step)
+        for rows in slices(n_draws, max(1, sizes.PROBABILITIES_AT_ONCE // (n_items * n_components))):
             yield self.probabilities[rows].astype(np.float64), weights[rows]
 
     @property

@@ -18,8 +18,6 @@ from posterior_consensus.runtime import memory, sizes
 
 _SPARSE = 16  # cells for each item beyond which kernels go through the items of a table
 
-Partitions = npt.NDArray[Any] | npt.NDArray[np.intp]
-
 
 def joint_sums(drawn: DrawnLabels, partitions: npt.NDArray[Any], h: Floats) -> Floats:
     """Sums of h (P, N) over the tables of partitions (P, n) with all draws; several go through the blocks at once."""
@@ -29,7 +27,7 @@ def joint_sums(drawn: DrawnLabels, partitions: npt.NDArray[Any], h: Floats) -> F
     if len(partitions) == 1:
         counts = drawn.joint_counts(partitions[0].astype(np.int32))
         return np.asarray(contingency.sums_of_counts(counts, drawn.starts, np.array([0, sizes[0]]), h))
-    return _sums(drawn, sizes, partitions, _partition_counts, h)
+    return _sums(drawn, sizes, partitions, h)
 
 
 def joint_sums_of_draws(drawn: DrawnLabels, rows: npt.NDArray[np.intp], h: Floats) -> Floats:
@@ -37,7 +35,7 @@ def joint_sums_of_draws(drawn: DrawnLabels, rows: npt.NDArray[np.intp], h: Float
     sizes = drawn.n_clusters[rows]
     if _is_sparse(drawn, int(sizes.max())):
         return _sums_by_draws(drawn, drawn.of_draws(rows), sizes, h)
-    return _sums(drawn, sizes, rows, _draw_counts, h)
+    return _sums(drawn, sizes, rows, h)
 
 
 def paired_joint_sums(
@@ -86,11 +84,11 @@ def _is_sparse(drawn: DrawnLabels, most: int) -> bool:
     return most * widest > _SPARSE * drawn.n_items or most * all_clusters > 4 * sizes.CELLS_AT_ONCE
 
 
-def _sums(drawn: DrawnLabels, sizes: npt.NDArray[np.int64], estimates: Partitions, count: Any, h: Floats) -> Floats:
+def _sums(drawn: DrawnLabels, sizes: npt.NDArray[np.int64], estimates: npt.NDArray[Any], h: Floats) -> Floats:
     sums = np.empty((sizes.size, drawn.n_draws))
     for part in _parts(sizes * drawn.starts[-1]):
         offsets = np.concatenate([[0], np.cumsum(sizes[part])])
-        counts = drawn.sum_blocks(count, drawn.starts, estimates[part], offsets)
+        counts = drawn.sum_blocks(_counts, drawn.starts, estimates[part], offsets)
         drawn.keep_sizes(counts[:, : offsets[1]])
         sums[part] = contingency.sums_of_counts(counts, drawn.starts, offsets, h)
     return sums
@@ -121,37 +119,17 @@ def _sums_by_draws(drawn: DrawnLabels, partitions: npt.NDArray[Any], sizes: npt.
     return np.concatenate(parts, axis=1)
 
 
-def _partition_counts(
-    labels: npt.NDArray[Any],
-    items: slice,
-    starts: npt.NDArray[np.int64],
-    partitions: npt.NDArray[Any],
-    offsets: npt.NDArray[np.int64],
-) -> npt.NDArray[np.int32]:
-    return _counts(labels, starts, partitions[:, items], offsets)
-
-
-def _draw_counts(
-    labels: npt.NDArray[Any],
-    items: slice,
-    starts: npt.NDArray[np.int64],
-    rows: npt.NDArray[np.intp],
-    offsets: npt.NDArray[np.int64],
-) -> npt.NDArray[np.int32]:
-    return _counts(labels, starts, labels[rows], offsets)
-
-
 def _counts(
     labels: npt.NDArray[Any],
+    items: slice,
     starts: npt.NDArray[np.int64],
     estimates: npt.NDArray[Any],
     offsets: npt.NDArray[np.int64],
 ) -> npt.NDArray[np.int32]:
-    columns = estimates.astype(np.int32) + offsets[:-1, np.newaxis].astype(np.int32)
-    counts: npt.NDArray[np.int32] = contingency.stacked_counts(
-        np.ascontiguousarray(labels), starts, columns, int(offsets[-1])
-    )
-    return counts
+    """Count for partitions (P, n) or for draws, by row number (P,)."""
+    own = labels[estimates] if estimates.ndim == 1 else estimates[:, items]
+    columns = own.astype(np.int32) + offsets[:-1, np.newaxis].astype(np.int32)
+    return contingency.stacked_counts(np.ascontiguousarray(labels), starts, columns, int(offsets[-1]))
 
 
 def _pair_counts(
@@ -162,7 +140,4 @@ def _pair_counts(
     rows: npt.NDArray[np.intp],
     others: npt.NDArray[np.intp],
 ) -> npt.NDArray[np.int32]:
-    cells: npt.NDArray[np.int32] = contingency.paired_counts(
-        np.ascontiguousarray(labels), rows, others, widths, offsets
-    )
-    return cells
+    return contingency.paired_counts(np.ascontiguousarray(labels), rows, others, widths, offsets)

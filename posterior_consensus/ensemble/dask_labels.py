@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
 from operator import itemgetter
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy.typing as npt
 
 from posterior_consensus.ensemble.labels import ALIGNED, DrawnLabels, LabelsInMemory, Result
 from posterior_consensus.ensemble.partitions import as_codes, canonical_rows, place_in_array, smallest_dtype
-from posterior_consensus.runtime import memory, sizes
+from posterior_consensus.runtime import sizes
 from posterior_consensus.runtime.cluster import Workers
 
 _BLOCKS_A_THREAD = 4  # so that workers end at about the same time
@@ -61,15 +60,6 @@ class DaskLabels(DrawnLabels):
         """Items of each block."""
         return [slice(int(first), int(last)) for first, last in zip(self._bounds[:-1], self._bounds[1:], strict=True)]
 
-    @cached_property
-    def values(self) -> npt.NDArray[Any]:
-        """All labels, brought here."""
-        self._check_memory(self.n_items)
-        values = np.empty((self.n_draws, self.n_items), self.dtype)
-        for items, block in self.map_blocks(_whole):
-            values[:, items] = block
-        return values
-
     def map_blocks(
         self, function: Callable[..., Result], *arguments: Any, blocks: list[slice] | None = None
     ) -> Iterator[tuple[slice, Result]]:
@@ -83,24 +73,6 @@ class DaskLabels(DrawnLabels):
         """Add the tables that a function gives for blocks of items, as a tree: one table comes here."""
         calls = self._calls(self.item_blocks if blocks is None else blocks)
         return Workers(self._client).sum(function, calls, arguments)
-
-    def columns(self, items: slice | npt.NDArray[np.intp]) -> npt.NDArray[Any]:
-        """Labels (n_items, n_draws) of some items, those of each in one piece of memory."""
-        at = np.arange(self.n_items)[items] if isinstance(items, slice) else np.asarray(items)
-        self._check_memory(at.size)
-        block_of = np.searchsorted(self._bounds, at, side="right") - 1
-        columns = np.empty((at.size, self.n_draws), self.dtype)
-        numbers = np.unique(block_of)
-        places = [np.flatnonzero(block_of == number) for number in numbers]
-        calls = [(self._parts[k], at[place] - self._bounds[k]) for k, place in zip(numbers, places, strict=True)]
-        for place, found in zip(places, Workers(self._client).in_order(_columns, calls, ()), strict=True):
-            columns[place] = found
-        return columns
-
-    def of_items(self, at: npt.NDArray[np.intp]) -> LabelsInMemory:
-        """Keep some items, by position; they come into memory."""
-        columns = self.columns(np.arange(self.n_items)[at])
-        return LabelsInMemory(*canonical_rows(columns.T, int(self.n_clusters.max())))
 
     def take(self, rows: npt.NDArray[np.intp]) -> DaskLabels:
         """Keep some draws, by row number; they stay where they are."""
@@ -118,10 +90,6 @@ class DaskLabels(DrawnLabels):
             return self._parts[first]
         offset, parts = items.start - int(self._bounds[first]), self._parts[first:last]
         return self._client.submit(_joined, offset, items.stop - items.start, *parts, pure=False)
-
-    def _check_memory(self, n_items: int) -> None:
-        size = n_items * self.n_draws * self.dtype.itemsize
-        memory.check(size, f"Labels of {n_items} items in {self.n_draws} draws in one place", "Take some of the draws.")
 
 
 def canonical_blocks(array: Any, name: str, client: Any) -> DaskLabels:
@@ -172,16 +140,8 @@ def _labels(numbered: tuple[npt.NDArray[Any], npt.NDArray[np.int64]], dtype: np.
     return numbered[0].astype(dtype, copy=False)
 
 
-def _whole(labels: npt.NDArray[Any], items: slice) -> npt.NDArray[Any]:
-    return labels
-
-
 def _rows(labels: npt.NDArray[Any], rows: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
     return labels[rows]
-
-
-def _columns(labels: npt.NDArray[Any], at: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
-    return np.ascontiguousarray(labels[:, at].T)
 
 
 def _joined(first: int, n_items: int, *parts: npt.NDArray[Any]) -> npt.NDArray[Any]:

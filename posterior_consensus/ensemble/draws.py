@@ -16,7 +16,6 @@ from posterior_consensus.ensemble.allocations import AllocationProbabilities
 from posterior_consensus.ensemble.items import Floats, Items
 from posterior_consensus.ensemble.labels import DrawnLabels, LabelsInMemory
 from posterior_consensus.ensemble.pairs import PairSource, Result
-from posterior_consensus.ensemble.partitions import smallest_dtype
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.kernels import coclustering, ensemble
 from posterior_consensus.losses.record import Need, PartitionLoss
@@ -60,10 +59,8 @@ class PartitionDraws(PairSource):
     ) -> PartitionDraws:
         """Take canonical labels (n_draws, n_items), by default as draws of one chain of equal weight."""
         n_draws, n_items = labels.shape
-        n_clusters = labels.max(axis=1).astype(np.int64) + 1
-        drawn = LabelsInMemory(labels.astype(smallest_dtype(int(n_clusters.max())), copy=False), n_clusters)
         items = items or Items(n_items, "item", xr.Coordinates())
-        return PartitionDraws(items, samples or Samples.of_one_chain(n_draws), drawn)
+        return PartitionDraws(items, samples or Samples.of_one_chain(n_draws), LabelsInMemory.of(labels))
 
     @property
     def labels(self) -> npt.NDArray[Any]:
@@ -320,13 +317,12 @@ class PartitionDraws(PairSource):
         packed = [(len(block), coclustering.pack_bit_planes(block, self.drawn.n_planes)) for _, block in counted]
         for part in memory.parts(-(-n // n_rows), 8 * n * n_rows):
             first, last = n_rows * part.start, min(n, n_rows * part.stop)
+            rows = np.empty((last - first, n))
             if packed:
-                rows = np.empty((last - first, n))
                 for number, (n_draws, planes) in enumerate(packed, 1):
                     divisor = float(self.n_draws) if number == len(packed) else 1.0
                     coclustering.add_row_counts(planes, n_draws, first, rows, number == 1, divisor)
             else:
-                rows = np.empty((last - first, n))
                 chosen = self.drawn.columns(slice(first, last))
                 for items, found in self.drawn.map_blocks(on_blocks.similarity_rows, addends, chosen):
                     rows[:, items] = found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -108,7 +108,12 @@ class Items:
     def in_order(self, partition: Any, name: str = "partition") -> Any:
         """Take a partition's own labels in the order of these items; by position where a coordinate lacks."""
         values = labelled(partition, self.dim)
-        return aligned(values, self.dim, self.coords, name) if isinstance(values, xr.DataArray) else values
+        if not isinstance(values, xr.DataArray):
+            return values
+        if values.ndim != 1:
+            raise ValueError(f"`{name}` must have the one dimension {self.dim!r}; got {values.dims}.")
+        own = Items.along(values, str(values.dims[0]))
+        return values.values if own.n_items != self.n_items else values.values[own.order_of(self, name)]
 
     def order_of(self, others: Items, name: str) -> npt.NDArray[np.intp]:
         """Where among these items, those of `name`, each of the others is; by position where a coordinate lacks."""
@@ -119,7 +124,8 @@ class Items:
         wanted, found = others.coords[self.dim].to_index(), self.coords[self.dim].to_index()
         order = positions(wanted, found)
         if order is None:
-            raise _other_items(name, self.dim, wanted, found)
+            why = difference(wanted, found)
+            raise ValueError(f"`{name}` must label the same items; the coordinates of {self.dim!r} differ: {why}.")
         return order
 
     def as_labels(self, partition: Any, name: str = "partition") -> Labels:
@@ -163,19 +169,6 @@ def cluster_names(partition: Any, values: Any) -> tuple[Hashable, ...]:
     return tuple(int(name) if isinstance(name, float) else name for name in found)
 
 
-def aligned(labels: xr.DataArray, dim: str, coords: Mapping[Hashable, xr.DataArray], name: str) -> npt.NDArray[Any]:
-    """Labels of one partition in the order of the items' coordinates; by position where either side has none."""
-    if labels.ndim != 1:
-        raise ValueError(f"`{name}` must have the one dimension {dim!r}; got {labels.dims}.")
-    if labels.dims != (dim,) or dim not in labels.coords or dim not in coords or labels.size != coords[dim].size:
-        return labels.values
-    wanted, found = coords[dim].to_index(), labels.coords[dim].to_index()
-    order = positions(wanted, found)
-    if order is None:
-        raise _other_items(name, dim, wanted, found)
-    return labels.values[order]
-
-
 def positions(wanted: pd.Index, found: pd.Index) -> npt.NDArray[np.intp] | None:
     """Where in `found` each of `wanted` is; None if the two do not hold the same."""
     if wanted.equals(found):
@@ -192,11 +185,6 @@ def difference(wanted: pd.Index, found: pd.Index) -> str:
         return _doubled(found if wanted.is_unique else wanted)
     missing, other = wanted.difference(found, sort=False), found.difference(wanted, sort=False)
     return f"{missing[0]!r} is missing" if missing.size else f"got {other[0]!r}"
-
-
-def _other_items(name: str, dim: Hashable, wanted: pd.Index, found: pd.Index) -> ValueError:
-    why = difference(wanted, found)
-    return ValueError(f"`{name}` must label the same items; the coordinates of {dim!r} differ: {why}.")
 
 
 def _doubled(index: pd.Index) -> str:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.ensemble.partitions import canonical_rows
+from posterior_consensus.ensemble.partitions import canonical_rows, smallest_dtype
 from posterior_consensus.kernels import coclustering, ensemble
 from posterior_consensus.runtime import memory, sizes
 from posterior_consensus.runtime.executor import in_order
@@ -24,6 +24,11 @@ ALIGNED = 256  # items that a search scores against the same tables
 def block_width(n_draws: int) -> int:
     """Number of items whose labels in so many draws are worked on at once."""
     return max(1, sizes.LABELS_IN_BLOCK // (n_draws * ALIGNED)) * ALIGNED
+
+
+def slices(length: int, step: int) -> list[slice]:
+    """Cut a range of indices into slices of this length, of which the last may be shorter."""
+    return [slice(first, min(first + step, length)) for first in range(0, length, step)]
 
 
 class DrawnLabels(ABC):
@@ -57,10 +62,18 @@ class DrawnLabels(ABC):
         """Where they lie, for people, or nothing if that is memory."""
         return ""
 
-    @property
-    @abstractmethod
+    @cached_property
     def values(self) -> npt.NDArray[Any]:
         """Cluster (n_draws, n_items) of each item in each draw, from 0 in order of first appearance, in memory."""
+        what = f"All labels of {self.n_draws:,} draws of {self.n_items:,} items{self.place}"
+        memory.check(self.n_draws * self.n_items * self.dtype.itemsize, what, "Take fewer draws or items.")
+        values = np.empty((self.n_draws, self.n_items), self.dtype)
+        self._read_into(values)
+        return values
+
+    def _read_into(self, values: npt.NDArray[Any]) -> None:
+        for items, block in self.map_blocks(_whole):
+            values[:, items] = block
 
     def held(self) -> npt.NDArray[Any] | None:
         """The labels if they are in memory already, None if `values` would read them."""
@@ -80,8 +93,7 @@ class DrawnLabels(ABC):
     @property
     def item_blocks(self) -> list[slice]:
         """Items whose labels are worked on at once; of all draws they make up a small part of the memory."""
-        size = block_width(self.n_draws)
-        return [slice(first, min(first + size, self.n_items)) for first in range(0, self.n_items, size)]
+        return slices(self.n_items, block_width(self.n_draws))
 
     @abstractmethod
     def map_blocks(
@@ -106,8 +118,7 @@ class DrawnLabels(ABC):
 
     def blocks(self, n_draws: int) -> Iterator[tuple[slice, npt.NDArray[Any]]]:
         """Rows and labels of so many draws at a time, in their order."""
-        for first in range(0, self.n_draws, n_draws):
-            rows = slice(first, first + n_draws)
+        for rows in slices(self.n_draws, n_draws):
             yield rows, self.values[rows]
 
     def joint_counts(self, partition: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
@@ -146,7 +157,7 @@ class DrawnLabels(ABC):
                 return at, self
             return at, LabelsInMemory(self.of_draws(np.arange(self.n_draws)), self.n_clusters)
         at = np.sort(np.random.default_rng(0).choice(self.n_items, sizes.ITEMS_OF_ALL_PAIRS, replace=False))
-        return at, LabelsInMemory(*canonical_rows(self.columns(at).T, int(self.n_clusters.max())))
+        return at, self.of_items(at)
 
     def hand_on(self, taken: DrawnLabels, rows: npt.NDArray[np.intp]) -> None:
         """Give what was read of these draws to what `take` makes of them, which need not read it again."""
@@ -165,13 +176,25 @@ class DrawnLabels(ABC):
             labels[:, items] = found
         return labels
 
-    @abstractmethod
+    @property
+    def _read_together(self) -> list[slice]:
+        """Blocks of items of which none is read without the others of its block."""
+        return self.item_blocks
+
     def columns(self, items: slice | npt.NDArray[np.intp]) -> npt.NDArray[Any]:
         """Labels (n_items, n_draws) of some items, those of each in one piece of memory."""
+        at = np.arange(self.n_items)[items]
+        what = f"All labels of {at.size:,} items in {self.n_draws:,} draws"
+        memory.check(at.size * self.n_draws * self.dtype.itemsize, what, "Take some of the draws.")
+        columns = np.empty((at.size, self.n_draws), self.dtype)
+        blocks = [block for block in self._read_together if _within(at, block).any()]
+        for block, found in self.map_blocks(_columns, at, blocks=blocks):
+            columns[_within(at, block)] = found
+        return columns
 
-    @abstractmethod
-    def of_items(self, at: npt.NDArray[np.intp]) -> DrawnLabels:
-        """Keep some items, by position."""
+    def of_items(self, at: npt.NDArray[np.intp]) -> LabelsInMemory:
+        """Read the labels of some items, by position."""
+        return LabelsInMemory(*canonical_rows(self.columns(at).T, int(self.n_clusters.max())))
 
     @abstractmethod
     def take(self, rows: npt.NDArray[np.intp]) -> DrawnLabels:
@@ -192,6 +215,12 @@ class LabelsInMemory(DrawnLabels):
 
     array: npt.NDArray[Any]
     n_clusters: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, labels: npt.NDArray[Any]) -> LabelsInMemory:
+        """Take canonical labels (n_draws, n_items)."""
+        n_clusters = labels.max(axis=1).astype(np.int64) + 1
+        return cls(labels.astype(smallest_dtype(int(n_clusters.max())), copy=False), n_clusters)
 
     def held(self) -> npt.NDArray[Any]:
         """The array."""
@@ -245,10 +274,19 @@ def _joint_counts(
     partition: npt.NDArray[np.int32],
     n_clusters: int,
 ) -> npt.NDArray[np.int32]:
-    counts: npt.NDArray[np.int32] = ensemble.joint_counts(
-        np.ascontiguousarray(labels), starts, partition[items], n_clusters
-    )
-    return counts
+    return ensemble.joint_counts(np.ascontiguousarray(labels), starts, partition[items], n_clusters)
+
+
+def _whole(labels: npt.NDArray[Any], items: slice) -> npt.NDArray[Any]:
+    return labels
+
+
+def _within(at: npt.NDArray[np.intp], items: slice) -> npt.NDArray[np.bool_]:
+    return (at >= items.start) & (at < items.stop)
+
+
+def _columns(labels: npt.NDArray[Any], items: slice, at: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
+    return np.ascontiguousarray(labels[:, at[_within(at, items)] - items.start].T)
 
 
 def _rows(labels: npt.NDArray[Any], items: slice, rows: npt.NDArray[np.intp]) -> npt.NDArray[Any]:

@@ -20,16 +20,14 @@ def as_they_are(labels: npt.NDArray[Any], items: slice) -> npt.NDArray[Any]:
 
 def similarity_rows(labels: npt.NDArray[Any], items: slice, weights: Floats, chosen: npt.NDArray[Any]) -> Floats:
     """Similarities of chosen items to these, as sums of weights."""
-    rows: Floats = ensemble.similarity_rows(np.ascontiguousarray(labels), weights, chosen)
-    return rows
+    return ensemble.similarity_rows(np.ascontiguousarray(labels), weights, chosen)
 
 
 def gather(
     labels: npt.NDArray[Any], items: slice, starts: npt.NDArray[np.int64], weights: Floats, table: npt.NDArray[Any]
 ) -> Floats:
     """Sums over draws of the rows of a table that the items have."""
-    sums: Floats = ensemble.gather(np.ascontiguousarray(labels), starts, weights, table)
-    return sums
+    return ensemble.gather(np.ascontiguousarray(labels), starts, weights, table)
 
 
 def apply_to_links(

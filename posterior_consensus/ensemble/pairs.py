@@ -18,7 +18,7 @@ from posterior_consensus.runtime import memory
 Result = TypeVar("Result")
 
 
-class PairSource(ABC):
+class PairSource(ABC, display.Shown):
     """A source of the posterior similarity of every pair of items.
 
     Attributes
@@ -114,11 +114,8 @@ class PairSource(ABC):
     def _facts(self) -> list[tuple[str, str]]:
         """Names and values of what to show."""
 
-    def __repr__(self) -> str:
-        return display.as_text(type(self).__name__, self._facts())
-
-    def _repr_html_(self) -> str:
-        return display.as_html(type(self).__name__, self._facts())
+    def _parts(self) -> display.Parts:
+        return type(self).__name__, self._facts(), None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -170,8 +167,7 @@ class PairSimilarity(PairSource):
 
     def product(self, columns: Floats) -> Floats:
         """Product (n, c) of the matrix with `columns` (n, c)."""
-        product: Floats = self.values @ columns
-        return product
+        return self.values @ columns
 
     def links(self, labels: npt.NDArray[Any]) -> tuple[Floats, float]:
         """Sums (n, K) of every item's similarities to the other members of each cluster, and 1."""

@@ -90,8 +90,7 @@ class Samples:
             return values.mean(axis=-1)
         # Weights sum to 1 but for rounding: seen from one draw, a constant keeps its value and a share is at most 1.
         origin = values[..., int(self.weights.argmax())].astype(np.float64)
-        mean: Floats = origin + (values - origin[..., np.newaxis]) @ self.weights
-        return mean
+        return origin + (values - origin[..., np.newaxis]) @ self.weights
 
     def mcse(self, values: Floats) -> Floats:
         """Monte Carlo standard error of :meth:`mean`, from the chains' effective sample size and the weights.

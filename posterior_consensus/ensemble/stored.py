@@ -5,40 +5,29 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from posterior_consensus.ensemble.labels import DrawnLabels, LabelsInMemory, Result, block_width
-from posterior_consensus.ensemble.partitions import canonical_rows
+from posterior_consensus.ensemble.labels import DrawnLabels, LabelsInMemory, Result, block_width, slices
+from posterior_consensus.ensemble.partitions import smallest_dtype
 from posterior_consensus.runtime import memory, sizes
 from posterior_consensus.runtime.executor import in_order
+from posterior_consensus.runtime.files import sign, signed
 from posterior_consensus.runtime.progress import track
 
-
-class Reads:
-    """How many bytes of labels were read from a store."""
-
-    def __init__(self) -> None:
-        self.n_bytes = 0
-        self._lock = Lock()
-
-    def add(self, n_bytes: int) -> None:
-        """Count so many more."""
-        with self._lock:
-            self.n_bytes += n_bytes
+_ARRAY, _ATTRIBUTES = ".zarray", ".zattrs"  # as Zarr calls them
 
 
 @dataclass(frozen=True, eq=False)
 class Layout:
     """How labels lie in a folder: a Zarr array of format 2, whose chunks hold some items in all draws, uncompressed.
 
-    Draws that were written at once are a run of rows, with a checksum in each chunk.
+    Draws that were written at once are a run of rows, with a checksum in each chunk. The array's attributes hold the
+    runs, their checksums and each draw's number of clusters.
 
     Attributes
     ----------
@@ -60,18 +49,13 @@ class Layout:
     checksums: npt.NDArray[np.uint32]
 
     @property
-    def n_chunks(self) -> int:
-        """Number of chunks."""
-        return -(-self.shape[1] // self.width)
-
-    @property
     def chunk_bytes(self) -> int:
         """Bytes of a chunk."""
         return self.shape[0] * self.width * self.dtype.itemsize
 
-    def metadata(self) -> str:
-        """What Zarr is to know of the array."""
-        about = {
+    def describe(self, folder: Path, n_clusters: npt.NDArray[np.int64]) -> None:
+        """Write what Zarr is to know of the array, and its attributes."""
+        array = {
             "zarr_format": 2,
             "shape": list(self.shape),
             "chunks": [self.shape[0], self.width],
@@ -82,7 +66,14 @@ class Layout:
             "filters": None,
             "dimension_separator": ".",
         }
-        return json.dumps(about, indent=1)
+        attributes = {
+            "runs": self.runs.tolist(),
+            "checksums": self.checksums.tolist(),
+            "n_clusters": n_clusters.tolist(),
+        }
+        for name, about in ((_ARRAY, array), (_ATTRIBUTES, attributes)):
+            (folder / name).write_text(json.dumps(about, indent=1), encoding="utf-8")
+            sign(folder / name)
 
 
 def chunk_file(folder: Path, number: int) -> Path:
@@ -110,8 +101,6 @@ class StoredLabels(DrawnLabels):
         Whether a pass over the labels shows its bytes and the time left.
     owner : object
         What removes a temporary folder once nothing refers to it.
-    reads : Reads
-        What was read so far, also by what was made of these labels.
     """
 
     folder: Path
@@ -121,14 +110,30 @@ class StoredLabels(DrawnLabels):
     rows: npt.NDArray[np.int64] | None = None
     progressbar: bool = False
     owner: Any = None
-    reads: Reads = field(default_factory=Reads)
 
-    def __getstate__(self) -> dict[str, Any]:
-        kept = {each.name: getattr(self, each.name) for each in fields(self)}
-        return kept | {"owner": None, "reads": None, "progressbar": False}
+    @classmethod
+    def opened(cls, folder: Path, *, progressbar: bool = False, owner: Any = None) -> StoredLabels:
+        """Open the labels in a folder.
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state | {"reads": Reads()})
+        Raises
+        ------
+        ValueError
+            If what describes them is missing or damaged.
+        """
+        array, attributes = (json.loads(signed(folder / name)) for name in (_ARRAY, _ATTRIBUTES))
+        layout = Layout(
+            tuple(array["shape"]),
+            array["chunks"][1],
+            np.dtype(array["dtype"]),
+            np.array(attributes["runs"], np.int64),
+            np.array(attributes["checksums"], np.uint32),
+        )
+        n_clusters = np.array(attributes["n_clusters"], np.int64)
+        dtype = smallest_dtype(int(n_clusters.max()))
+        return cls(folder, layout, dtype, n_clusters, progressbar=progressbar, owner=owner)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return StoredLabels, (self.folder, self.layout, self.label_dtype, self.n_clusters, self.rows)
 
     @property
     def n_items(self) -> int:
@@ -145,24 +150,20 @@ class StoredLabels(DrawnLabels):
         """Where they lie, for people."""
         return f" in {self.folder.parents[1]}"
 
-    @cached_property
-    def values(self) -> npt.NDArray[Any]:
-        """All labels, which stay in memory."""
-        memory.check(
-            self.n_draws * self.n_items * self.dtype.itemsize,
-            f"All labels of {self.n_draws:,} draws of {self.n_items:,} items, which are on disk,",
-            "Take fewer draws or items.",
-        )
-        values = np.empty((self.n_draws, self.n_items), self.dtype)
-        for _ in self._pass(_write, values):
+    def _read_into(self, values: npt.NDArray[Any]) -> None:
+        for _ in self._pass(_write, values):  # by the threads that read
             pass
-        return values
 
     @property
     def item_blocks(self) -> list[slice]:
         """Items of one chunk, or of several where all draws of theirs take a small part of the memory."""
         size = max(1, block_width(self.n_draws) // self.layout.width) * self.layout.width
-        return [slice(first, min(first + size, self.n_items)) for first in range(0, self.n_items, size)]
+        return slices(self.n_items, size)
+
+    @property
+    def _read_together(self) -> list[slice]:
+        """Items of each chunk."""
+        return slices(self.n_items, self.layout.width)
 
     def map_blocks(
         self, function: Callable[..., Result], *arguments: Any, blocks: list[slice] | None = None
@@ -177,27 +178,8 @@ class StoredLabels(DrawnLabels):
         if n_draws >= self.n_draws or self._loaded is not None:
             yield from super().blocks(n_draws)
             return
-        for first in range(0, self.n_draws, n_draws):
-            rows = slice(first, first + n_draws)
+        for rows in slices(self.n_draws, n_draws):
             yield rows, self._of_rows(np.arange(self.n_draws)[rows]).values
-
-    def columns(self, items: slice | npt.NDArray[np.intp]) -> npt.NDArray[Any]:
-        """Labels (n_items, n_draws) of some items, those of each in one piece of memory."""
-        if self._loaded is not None:
-            return self._loaded.columns(items)
-        wanted = np.arange(self.n_items)[items]
-        memory.check(wanted.size * self.n_draws * self.dtype.itemsize, f"All labels of {wanted.size:,} items")
-        columns = np.empty((wanted.size, self.n_draws), self.dtype)
-        chunk_of = wanted // self.layout.width
-        calls = [(self, number, wanted, np.flatnonzero(chunk_of == number), columns) for number in np.unique(chunk_of)]
-        for _ in in_order(_write_columns, calls):
-            pass
-        return columns
-
-    def of_items(self, at: npt.NDArray[np.intp]) -> LabelsInMemory:
-        """Read the labels of some items, by position."""
-        codes = np.ascontiguousarray(self.columns(np.asarray(at)).T)
-        return LabelsInMemory(*canonical_rows(codes, int(self.n_clusters.max())))
 
     def take(self, rows: npt.NDArray[np.intp]) -> DrawnLabels:
         """Keep some draws, by row number; few ones are read."""
@@ -228,14 +210,9 @@ class StoredLabels(DrawnLabels):
         """Labels (n_draws, m) of successive items."""
         width = self.layout.width
         first, last = items.start // width, -(-items.stop // width)
-        if last - first == 1:
-            return self.chunk(first)[:, items.start - first * width : items.stop - first * width]
-        labels = np.empty((self.n_draws, items.stop - items.start), self.dtype)
-        for number in range(first, last):
-            begin, end = max(items.start, number * width), min(items.stop, (number + 1) * width)
-            found = self.chunk(number)[:, begin - number * width : end - number * width]
-            labels[:, begin - items.start : end - items.start] = found
-        return labels
+        chunks = [self.chunk(number) for number in range(first, last)]
+        labels = chunks[0] if len(chunks) == 1 else np.concatenate(chunks, axis=1)
+        return labels[:, items.start - first * width : items.stop - first * width]
 
     def chunk(self, number: int) -> npt.NDArray[Any]:
         """Labels (n_draws, width) of a chunk, checked."""
@@ -254,21 +231,14 @@ class StoredLabels(DrawnLabels):
     def _read(self, number: int, first: int, last: int) -> npt.NDArray[Any]:
         """What is in a chunk of the runs from `first` to `last`."""
         layout, file = self.layout, chunk_file(self.folder, number)
-        begin = layout.runs[first]
-        labels = np.empty((int(layout.runs[last] - begin), layout.width), layout.dtype)
+        begin, width = int(layout.runs[first]), layout.width
+        size = (int(layout.runs[last]) - begin) * width
         try:
-            with file.open("rb", buffering=0) as opened:
-                is_whole = opened.seek(0, 2) == layout.chunk_bytes
-                opened.seek(int(begin) * layout.width * layout.dtype.itemsize)
-                unread = labels.data.cast("B")
-                while is_whole and len(unread):
-                    n_bytes = opened.readinto(unread)
-                    is_whole = n_bytes > 0
-                    unread = unread[n_bytes:]
+            labels = np.fromfile(file, layout.dtype, size, offset=begin * width * layout.dtype.itemsize)
+            is_whole = labels.size == size and file.stat().st_size == layout.chunk_bytes
         except FileNotFoundError:
             is_whole = False
-        self.reads.add(labels.nbytes)
-        ends = layout.runs[first : last + 1] - begin
+        ends = (layout.runs[first : last + 1] - begin) * width
         if not is_whole or any(
             zlib.crc32(labels[ends[k] : ends[k + 1]].data) != layout.checksums[first + k, number]
             for k in range(last - first)
@@ -278,7 +248,7 @@ class StoredLabels(DrawnLabels):
                 f"The store of labels is damaged: the chunk {file} {what}. Restore it, or remove the store and make "
                 "it again from the draws."
             )
-        return labels
+        return labels.reshape(-1, width)
 
 
 def _on_block(drawn: StoredLabels, function: Callable[..., Result], items: slice, arguments: tuple[Any, ...]) -> Result:
@@ -287,13 +257,3 @@ def _on_block(drawn: StoredLabels, function: Callable[..., Result], items: slice
 
 def _write(labels: npt.NDArray[Any], items: slice, values: npt.NDArray[Any]) -> None:
     values[:, items] = labels
-
-
-def _write_columns(
-    drawn: StoredLabels,
-    number: int,
-    wanted: npt.NDArray[np.intp],
-    at: npt.NDArray[np.intp],
-    columns: npt.NDArray[Any],
-) -> None:
-    columns[at] = drawn.chunk(number)[:, wanted[at] - number * drawn.layout.width].T

@@ -11,7 +11,8 @@ import xarray as xr
 
 from posterior_consensus.ensemble import counting
 from posterior_consensus.ensemble.draws import PartitionDraws, check_needs, draws_if_any, draws_of, hard_draws
-from posterior_consensus.ensemble.items import Items, aligned, labelled
+from posterior_consensus.ensemble.items import Items, labelled
+from posterior_consensus.ensemble.labels import slices
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels, smallest_dtype
 from posterior_consensus.kernels import contingency
@@ -64,8 +65,7 @@ def unscaled_losses(
         partitions = partitions.astype(labels.dtype)
     joint, drawn = contingency.joint_sums(partitions, sizes, labels, n_clusters, arrays.h)
     own = contingency.size_sums(partitions, sizes, arrays.h)
-    losses: Floats = loss_kernels.combine(arrays, joint, own, drawn)
-    return losses
+    return loss_kernels.combine(arrays, joint, own, drawn)
 
 
 def paired_losses(
@@ -84,7 +84,7 @@ def all_losses(draws: PartitionDraws, loss: PartitionLoss) -> Floats:
     arrays = loss.arrays(draws.n_items)
     losses = counting.all_joint_sums(draws.drawn, arrays.h)
     own = counting.size_sums(draws.drawn, arrays.h)
-    for rows in (slice(first, first + _AT_ONCE) for first in range(0, draws.n_draws, _AT_ONCE)):
+    for rows in slices(draws.n_draws, _AT_ONCE):
         losses[rows] = loss_kernels.combine(arrays, losses[rows], own[rows], own)
     losses *= loss.scale(draws.n_items)
     if loss.is_symmetric:
@@ -119,9 +119,10 @@ def draw_losses(partitions: npt.NDArray[Any], draws: PartitionDraws, loss: Parti
 
 def mean_loss(source: PairSource, partitions: npt.NDArray[Any], loss: Loss) -> Floats:
     """Return the expected loss (P,) of every partition (P, n)."""
-    if isinstance(loss, PartitionLoss) and (hard_draws(source) is not None or loss.needs == "draws"):
+    by_draw = loss.by_draw()
+    if by_draw is not None and (hard_draws(source) is not None or loss.needs == "draws"):
         draws = draws_of(source, f"loss {loss.name!r}")
-        return draws.samples.mean(loss_matrix(partitions, draws, loss))
+        return draws.samples.mean(loss_matrix(partitions, draws, by_draw))
     return loss_of_pairs(source.shared_similarity, partitions, loss)
 
 
@@ -190,10 +191,8 @@ def compared_losses(
 
 def _losses_by_draw(source: PairSource, partitions: npt.NDArray[Any], loss: Loss) -> Floats | None:
     """:func:`draw_losses`, or None where the loss is no mean over draws, or there are none."""
-    draws = draws_if_any(source)
-    if draws is None or not isinstance(loss, PartitionLoss):
-        return None
-    return draw_losses(partitions, draws, loss)
+    draws, by_draw = draws_if_any(source), loss.by_draw()
+    return None if draws is None or by_draw is None else draw_losses(partitions, draws, by_draw)
 
 
 def loss_of_pairs(similarity: Floats, partitions: npt.NDArray[Any], loss: Loss) -> Floats:
@@ -259,8 +258,8 @@ def two_partitions(one: Any, other: Any) -> tuple[Labels, Labels]:
     values = getattr(one, "labels", one), getattr(other, "labels", other)
     dim = next((str(v.dims[0]) for v in values if isinstance(v, xr.DataArray) and v.ndim == 1), "item")
     one, other = labelled(one, dim), labelled(other, dim)
-    if isinstance(one, xr.DataArray) and isinstance(other, xr.DataArray):
-        other = aligned(other, dim, one.coords, "other partition")
+    if isinstance(one, xr.DataArray) and one.dims == (dim,):
+        other = Items.along(one, dim).in_order(other, "other partition")
     ours, theirs = canonical_labels(one), canonical_labels(other)
     if ours.size != theirs.size:
         raise ValueError(f"Two partitions must have the same items; got {ours.size} and {theirs.size} labels.")

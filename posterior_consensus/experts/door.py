@@ -12,7 +12,7 @@ import xarray as xr
 
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items, coords_of, labelled, positions
-from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.ensemble.partitions import is_partition
 from posterior_consensus.experts.constraints import Constraints, Positions
 from posterior_consensus.runtime.arguments import as_generator, check_count
 from posterior_consensus.sources.door import as_draws
@@ -224,9 +224,7 @@ def _sampled(
 
 def _as_one_draw(source: Any, items: Items | None) -> Any:
     """One partition as a single draw of it; posterior draws as they are."""
-    if isinstance(source, PairSource):
-        return source
-    values = labelled(source, "item" if items is None else items.dim)
+    values = labelled(source, "item" if items is None else items.dim) if is_partition(source) else source
     if np.ndim(values) != 1:
         return source
     return values.expand_dims(("chain", "draw")) if isinstance(values, xr.DataArray) else np.asarray(values)[np.newaxis]

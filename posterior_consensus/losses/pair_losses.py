@@ -130,23 +130,19 @@ def within_variance() -> PairLoss:
 
 
 def _sum_of_squares(sizes: Floats, links: Floats, sums: Floats) -> Floats:
-    mean: Floats = np.mean(_share_apart(sizes, links), axis=-1)
-    return mean
+    return np.mean(_share_apart(sizes, links), axis=-1)
 
 
 def _share_apart(sizes: Floats, links: Floats) -> Floats:
-    shares: Floats = 1.0 - links / sizes
-    return shares
+    return 1.0 - links / sizes
 
 
 def _vi_bound(sizes: Floats, links: Floats, sums: Floats) -> Floats:
-    bound: Floats = np.mean(_vi_bound_terms(sizes, links) + np.log2(sums), axis=-1)
-    return bound
+    return np.mean(_vi_bound_terms(sizes, links) + np.log2(sums), axis=-1)
 
 
 def _vi_bound_terms(sizes: Floats, links: Floats) -> Floats:
-    terms: Floats = np.log2(sizes) - 2 * np.log2(links)
-    return terms
+    return np.log2(sizes) - 2 * np.log2(links)
 
 
 def _threshold_of_pear(value: float, mean_similarity: float) -> float:
@@ -161,8 +157,7 @@ def _one_minus_pear(sizes: Floats, links: Floats, sums: Floats) -> Floats:
     by_chance = together * similar / of_pairs
     best = (together + similar) / 2 - by_chance
     is_trivial = best <= 1e-12 * of_pairs
-    loss: Floats = np.where(is_trivial, 0.0, 1.0 - (joint - by_chance) / np.where(is_trivial, 1.0, best))
-    return loss
+    return np.where(is_trivial, 0.0, 1.0 - (joint - by_chance) / np.where(is_trivial, 1.0, best))
 
 
 PAIR_LOSSES: dict[str, Callable[..., PairLoss]] = {

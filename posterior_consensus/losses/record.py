@@ -99,6 +99,10 @@ class Loss(ABC):
         """Return the loss if it is Binder's, with any costs of the two kinds of pairs, else None."""
         return None
 
+    def by_draw(self) -> PartitionLoss | None:
+        """Return the loss if its posterior expectation is the mean of losses against draws, else None."""
+        return None
+
     def __str__(self) -> str:
         return self.name
 
@@ -128,8 +132,7 @@ class PartitionLoss(Loss):
     def arrays(self, n_items: int) -> LinearLoss | GeneralLoss:
         """Return the loss for `n_items` items as kernels take it."""
         numerator, denominator = _coefficients(self.numerator), _coefficients(self.denominator)
-        taken: LinearLoss | GeneralLoss = as_kernels_take_it(self.h(n_items), numerator, denominator)
-        return taken
+        return as_kernels_take_it(self.h(n_items), numerator, denominator)
 
     @property
     def is_linear(self) -> bool:
@@ -140,6 +143,10 @@ class PartitionLoss(Loss):
     def is_symmetric(self) -> bool:
         """Whether estimate and draw count alike."""
         return all(terms.get("B") == terms.get("C") for terms in (self.numerator, self.denominator))
+
+    def by_draw(self) -> PartitionLoss:
+        """Return the loss."""
+        return self
 
     def as_binder(self) -> PartitionLoss | None:
         """Return the loss if it is b (B - A) + c (C - A) with h(x) = x (x - 1) / 2: a number of pairs of each kind."""

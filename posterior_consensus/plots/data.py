@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from posterior_consensus.answers.item_uncertainty import ItemUncertainty
 from posterior_consensus.answers.partial_partition import PartialPartition
-from posterior_consensus.ensemble.items import Floats, aligned
+from posterior_consensus.ensemble.items import Floats, Items
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 from posterior_consensus.plots.axes import (
     Axes,
@@ -129,8 +129,8 @@ def _similarity(items: Any, partition: Any, found: Observed) -> Floats:
     labels = getattr(partition, "labels", partition)
     cluster, similarity = items.cluster.values, items.probability.values
     if items.cluster.sizes and hasattr(labels, "coords"):
-        dim = str(labels.dims[0])
-        cluster, similarity = (aligned(a, dim, labels.coords, "items") for a in (items.cluster, items.probability))
+        own = Items.along(labels, str(labels.dims[0]))
+        cluster, similarity = (own.in_order(values, "items") for values in (items.cluster, items.probability))
     if cluster.size != found.labels.size or np.any(canonical_labels(cluster) != found.labels):
         raise ValueError(
             "`items` must be of this partition; got other clusters. Call item_uncertainty(draws, partition)."

@@ -90,46 +90,42 @@ def about_errors(sizes: npt.ArrayLike) -> list[tuple[str, str]]:
     return [("errors", f"rough: as few as {rough.min():.3g} effective draws")] if rough.size else []
 
 
-def as_text(title: str, facts: Sequence[tuple[str, str]], table: pd.DataFrame | None = None) -> str:
-    """Lay the parts out for a terminal."""
-    width = max(len(name) for name, _ in facts)
-    lines = [title]
-    for name, value in facts:
-        first, *rest = textwrap.wrap(value, _WIDTH, break_on_hyphens=False) or [""]
-        lines += [f"  {name:<{width}}  {first}", *(f"  {'':<{width}}  {line}" for line in rest)]
-    if table is None:
-        return "\n".join(lines)
-    body = table.head(_MOST_ROWS).to_string(float_format=number, index_names=False, na_rep="-")
-    lines += ["", *("  " + line for line in body.splitlines())]
-    if len(table) > _MOST_ROWS:
-        lines.append(f"  ... {len(table) - _MOST_ROWS} more rows in to_dataframe()")
-    return "\n".join(lines)
-
-
-def as_html(title: str, facts: Sequence[tuple[str, str]], table: pd.DataFrame | None = None) -> str:
-    """Lay the parts out for a notebook."""
-    left = "style='text-align:left'"
-    rows = "".join(
-        f"<tr><th {left}>{html.escape(name)}</th><td {left}>{html.escape(value)}</td></tr>" for name, value in facts
-    )
-    body = more = ""
-    if table is not None:
-        body = table.head(_MOST_ROWS).to_html(float_format=number, index_names=False, na_rep="-", border=0)
-        body = body.replace("<table", "<table style='margin-left:0'", 1)
-        if len(table) > _MOST_ROWS:
-            more = f"<p>{len(table) - _MOST_ROWS} more rows in <code>to_dataframe()</code></p>"
-    return f"<div><strong>{html.escape(title)}</strong><table style='margin-left:0'>{rows}</table>{body}{more}</div>"
+Parts = tuple[str, list[tuple[str, str]], pd.DataFrame | None]
 
 
 class Shown:
-    """A result that shows itself in a terminal and in a notebook."""
+    """What shows itself in a terminal and in a notebook."""
 
-    def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
+    def _parts(self) -> Parts:
         """Title, named values and table."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        return as_text(*self._parts())
+        title, facts, table = self._parts()
+        width = max(len(name) for name, _ in facts)
+        lines = [title]
+        for name, value in facts:
+            first, *rest = textwrap.wrap(value, _WIDTH, break_on_hyphens=False) or [""]
+            lines += [f"  {name:<{width}}  {first}", *(f"  {'':<{width}}  {line}" for line in rest)]
+        if table is None:
+            return "\n".join(lines)
+        body = table.head(_MOST_ROWS).to_string(float_format=number, index_names=False, na_rep="-")
+        lines += ["", *("  " + line for line in body.splitlines())]
+        if len(table) > _MOST_ROWS:
+            lines.append(f"  ... {len(table) - _MOST_ROWS} more rows in to_dataframe()")
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        return as_html(*self._parts())
+        title, facts, table = self._parts()
+        left = "style='text-align:left'"
+        rows = "".join(
+            f"<tr><th {left}>{html.escape(name)}</th><td {left}>{html.escape(value)}</td></tr>" for name, value in facts
+        )
+        body = more = ""
+        if table is not None:
+            body = table.head(_MOST_ROWS).to_html(float_format=number, index_names=False, na_rep="-", border=0)
+            body = body.replace("<table", "<table style='margin-left:0'", 1)
+            if len(table) > _MOST_ROWS:
+                more = f"<p>{len(table) - _MOST_ROWS} more rows in <code>to_dataframe()</code></p>"
+        head = f"<strong>{html.escape(title)}</strong><table style='margin-left:0'>{rows}</table>"
+        return f"<div>{head}{body}{more}</div>"

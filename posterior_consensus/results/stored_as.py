@@ -9,11 +9,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 import xarray as xr
 
 from posterior_consensus.losses.lookup import loss_attrs, loss_from
+from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.plain import as_json, from_json, names_from_json
 from posterior_consensus.results.work import Info
 
@@ -29,16 +30,19 @@ class Parts:
     items: xr.DataArray | None = None
 
 
-class Form(Protocol):
-    """How a value is stored, and where."""
+class Form(NamedTuple):
+    """How a value is stored, and where.
 
-    def write(self, value: Any, record: Any, parts: Parts) -> None:
-        """Add a value of a record to what is to be stored."""
-        ...
+    Attributes
+    ----------
+    write : callable
+        ``write(value, record, parts)`` adds a value of a record to what is to be stored.
+    read : callable
+        ``read(dataset, name)`` makes the value again of the field of that name, or raises KeyError.
+    """
 
-    def read(self, dataset: xr.Dataset, name: str) -> Any:
-        """Make the value again of the field of that name, or raise KeyError."""
-        ...
+    write: Callable[[Any, Any, Parts], None]
+    read: Callable[[xr.Dataset, str], Any]
 
 
 Declared = Mapping[str, Form]  # metadata of a field
@@ -54,55 +58,30 @@ def write_fields(record: Any, parts: Parts) -> None:
 
 
 def read_fields(kind: type, dataset: xr.Dataset) -> dict[str, Any]:
-    """Read the declared fields of a record; of those that may be None, the missing ones are."""
+    """Read the declared fields of a record; of those that may be None, the missing ones are.
+
+    Raises
+    ------
+    KeyError
+        If nothing of the record is there.
+    ValueError
+        If a part of it is.
+    """
     found: dict[str, Any] = {}
-    for field in dataclasses.fields(kind):
-        if _KEY not in field.metadata:
-            continue
+    without: list[str] = []
+    missing: list[str] = []
+    for field in (one for one in dataclasses.fields(kind) if _KEY in one.metadata):
         try:
             found[field.name] = field.metadata[_KEY].read(dataset, field.name)
         except KeyError:
-            if "None" not in str(field.type):
-                raise
-            found[field.name] = None
-    return found
-
-
-@dataclass(frozen=True)
-class _Array:
-    variable: str
-    rename: Mapping[str, str]
-    name: str | None
-    apart: Mapping[str, str]
-    in_words: Mapping[str, str]
-    without: tuple[str, ...]
-    of_items: bool
-
-    def write(self, value: xr.DataArray, record: Any, parts: Parts) -> None:
-        names = {old: new for old, new in self.rename.items() if old in value.dims or old in value.coords}
-        kept = value.drop_vars([*self.apart, *self.in_words], errors="ignore").rename(names)
-        parts.variables[self.variable] = kept
-        for coordinate, variable in self.apart.items():
-            dims = [names.get(str(dim), dim) for dim in value[coordinate].dims]
-            parts.variables[variable] = (dims, value[coordinate].values)
-        for dim, name in self.in_words.items():
-            if dim in value.dims:
-                parts.attrs[name] = as_json(value[dim].values.tolist())
-        if self.of_items:
-            parts.items = kept.isel(dict.fromkeys(kept.dims[:-1], 0), drop=True)
-
-    def read(self, dataset: xr.Dataset, name: str) -> xr.DataArray:
-        found = dataset[self.variable]
-        back = {new: old for old, new in self.rename.items() if new in found.dims or new in found.coords}
-        found = found.drop_vars([*back.values(), *self.without], errors="ignore").rename(back)
-        coords: dict[str, Any] = {}
-        for coordinate, variable in self.apart.items():
-            stored = dataset[variable]
-            coords[coordinate] = ([back.get(str(dim), dim) for dim in stored.dims], stored.values)
-        for dim, attr in self.in_words.items():
-            if dim in found.dims:
-                coords[dim] = list(names_from_json(dataset.attrs[attr]))
-        return found.assign_coords(coords).rename(name if self.name == "" else self.name)
+            (without if "None" in str(field.type) else missing).append(field.name)
+    if missing and found:
+        raise ValueError(
+            f"`dataset` must hold a {kind.__name__} as its to_dataset() gives it; missing: {', '.join(missing)}."
+        )
+    if missing:
+        raise KeyError(kind.__name__)
+    return found | dict.fromkeys(without)
 
 
 def array(
@@ -134,159 +113,153 @@ def array(
     of_items : bool
         Whether its last dimension is that of the items.
     """
-    return {_KEY: _Array(variable, rename or {}, name, apart or {}, in_words or {}, without, of_items)}
+    renamed, own_variables, words = rename or {}, apart or {}, in_words or {}
 
+    def write(value: xr.DataArray, record: Any, parts: Parts) -> None:
+        names = {old: new for old, new in renamed.items() if old in value.dims or old in value.coords}
+        kept = value.drop_vars([*own_variables, *words], errors="ignore").rename(names)
+        parts.variables[variable] = kept
+        for coordinate, own in own_variables.items():
+            dims = [names.get(str(dim), dim) for dim in value[coordinate].dims]
+            parts.variables[own] = (dims, value[coordinate].values)
+        for dim, attr in words.items():
+            if dim in value.dims:
+                parts.attrs[attr] = as_json(value[dim].values.tolist())
+        if of_items:
+            parts.items = kept.isel(dict.fromkeys(kept.dims[:-1], 0), drop=True)
 
-@dataclass(frozen=True)
-class _Table:
-    columns: Mapping[str, Form]
+    def read(dataset: xr.Dataset, field: str) -> xr.DataArray:
+        found = dataset[variable]
+        back = {new: old for old, new in renamed.items() if new in found.dims or new in found.coords}
+        found = found.drop_vars([*back.values(), *without], errors="ignore").rename(back)
+        coords: dict[str, Any] = {}
+        for coordinate, own in own_variables.items():
+            stored = dataset[own]
+            coords[coordinate] = ([back.get(str(dim), dim) for dim in stored.dims], stored.values)
+        for dim, attr in words.items():
+            if dim in found.dims:
+                coords[dim] = list(names_from_json(dataset.attrs[attr]))
+        return found.assign_coords(coords).rename(field if name == "" else name)
 
-    def write(self, value: xr.Dataset, record: Any, parts: Parts) -> None:
-        for name, column in self.columns.items():
-            column.write(value[name], record, parts)
-
-    def read(self, dataset: xr.Dataset, name: str) -> xr.Dataset:
-        return xr.Dataset({name: column.read(dataset, name) for name, column in self.columns.items()})
+    return {_KEY: Form(write, read)}
 
 
 def table(variables: str | Mapping[str, str], columns: Iterable[str] = (), *args: Any, **options: Any) -> Declared:
     """A Dataset: the variable of each column, or a pattern for all of them, and else what :func:`array` takes."""
     named = {name: variables.format(name) for name in columns} if isinstance(variables, str) else variables
-    return {_KEY: _Table({name: array(variable, *args, **options)[_KEY] for name, variable in named.items()})}
+    forms = {name: array(variable, *args, **options)[_KEY] for name, variable in named.items()}
 
+    def write(value: xr.Dataset, record: Any, parts: Parts) -> None:
+        for name, form in forms.items():
+            form.write(value[name], record, parts)
 
-@dataclass(frozen=True)
-class _Values:
-    variable: str
-    dims: tuple[str, ...] = ()
-    measured: bool = False
+    def read(dataset: xr.Dataset, field: str) -> xr.Dataset:
+        return xr.Dataset({name: form.read(dataset, name) for name, form in forms.items()})
 
-    def write(self, value: Any, record: Any, parts: Parts) -> None:
-        measured = self.measured and record.loss is not None
-        attrs = {"loss": record.loss.name, "unit": record.loss.unit} if measured else {}
-        parts.variables[self.variable] = (self.dims, value, attrs)
-
-    def read(self, dataset: xr.Dataset, name: str) -> Any:
-        found = dataset[self.variable].values
-        return found if self.dims else found.item()
+    return {_KEY: Form(write, read)}
 
 
 def number(variable: str, *, measured: bool = False) -> Declared:
     """A number that is a variable, perhaps one measured in the unit of the record's loss."""
-    return {_KEY: _Values(variable, measured=measured)}
+
+    def write(value: float, record: Any, parts: Parts) -> None:
+        own = record.loss if measured else None
+        parts.variables[variable] = ((), value, {} if own is None else {"loss": own.name, "unit": own.unit})
+
+    return {_KEY: Form(write, lambda dataset, field: dataset[variable].values.item())}
 
 
 def values(variable: str, dim: str) -> Declared:
     """An ndarray of one dimension."""
-    return {_KEY: _Values(variable, (dim,))}
 
+    def write(value: Any, record: Any, parts: Parts) -> None:
+        parts.variables[variable] = ((dim,), value)
 
-@dataclass(frozen=True)
-class _ByNumber:
-    variable: str
-    dim: str
-
-    def write(self, value: Mapping[int, float], record: Any, parts: Parts) -> None:
-        parts.variables[self.variable] = xr.DataArray(list(value.values()), {self.dim: list(value)}, self.dim)
-
-    def read(self, dataset: xr.Dataset, name: str) -> dict[int, float]:
-        found = dataset[self.variable]
-        return dict(zip(found[self.dim].values.tolist(), found.values.tolist(), strict=True))
+    return {_KEY: Form(write, lambda dataset, field: dataset[variable].values)}
 
 
 def by_number(variable: str, dim: str) -> Declared:
     """A dict of numbers by integers."""
-    return {_KEY: _ByNumber(variable, dim)}
+
+    def write(value: Mapping[int, float], record: Any, parts: Parts) -> None:
+        parts.variables[variable] = xr.DataArray(list(value.values()), {dim: list(value)}, dim)
+
+    def read(dataset: xr.Dataset, field: str) -> dict[int, float]:
+        found = dataset[variable]
+        return dict(zip(found[dim].values.tolist(), found.values.tolist(), strict=True))
+
+    return {_KEY: Form(write, read)}
 
 
-@dataclass(frozen=True)
-class _Attribute:
-    name: str
-    to_plain: Callable[[Any], Any]
-    from_plain: Callable[[Any], Any]
+def _attribute(name: str, to_plain: Callable[[Any], Any], from_plain: Callable[[Any], Any]) -> Declared:
+    def write(value: Any, record: Any, parts: Parts) -> None:
+        parts.attrs[name] = to_plain(value)
 
-    def write(self, value: Any, record: Any, parts: Parts) -> None:
-        parts.attrs[self.name] = self.to_plain(value)
-
-    def read(self, dataset: xr.Dataset, name: str) -> Any:
-        return self.from_plain(dataset.attrs[self.name])
+    return {_KEY: Form(write, lambda dataset, field: from_plain(dataset.attrs[name]))}
 
 
 def attribute(name: str) -> Declared:
     """A number or text that is an attribute."""
-    return {_KEY: _Attribute(name, lambda value: value, lambda value: getattr(value, "item", lambda: value)())}
+    return _attribute(name, lambda value: value, lambda value: getattr(value, "item", lambda: value)())
 
 
 def flag(name: str) -> Declared:
     """A bool."""
-    return {_KEY: _Attribute(name, int, bool)}
+    return _attribute(name, int, bool)
 
 
 def names(name: str) -> Declared:
     """A tuple of names or numbers."""
-    return {_KEY: _Attribute(name, as_json, names_from_json)}
+    return _attribute(name, as_json, names_from_json)
 
 
 def in_json(name: str) -> Declared:
     """Anything that JSON holds."""
-    return {_KEY: _Attribute(name, as_json, from_json)}
+    return _attribute(name, as_json, from_json)
 
 
 def work(name: str) -> Declared:
     """A record of work."""
-    return {_KEY: _Attribute(name, Info.to_json, Info.from_json)}
-
-
-@dataclass(frozen=True)
-class _Loss:
-    prefix: str
-
-    def write(self, value: Any, record: Any, parts: Parts) -> None:
-        parts.attrs |= loss_attrs(value, self.prefix)
-
-    def read(self, dataset: xr.Dataset, name: str) -> Any:
-        return loss_from(dataset.attrs, self.prefix)
+    return _attribute(name, Info.to_json, Info.from_json)
 
 
 def loss(prefix: str = "") -> Declared:
     """A loss, as attributes with a prefix."""
-    return {_KEY: _Loss(prefix)}
+
+    def write(value: Loss, record: Any, parts: Parts) -> None:
+        parts.attrs |= loss_attrs(value, prefix)
+
+    return {_KEY: Form(write, lambda dataset, field: loss_from(dataset.attrs, prefix))}
 
 
-@dataclass(frozen=True)
-class _Record:
-    kind: type
-    prefix: str
+def record(kind: type, prefix: str = "") -> Declared:
+    """A record whose fields declare how they are stored, perhaps under other names to leave room for another one."""
 
-    def write(self, value: Any, record: Any, parts: Parts) -> None:
-        if not self.prefix:
+    def write(value: Any, record: Any, parts: Parts) -> None:
+        if not prefix:
             write_fields(value, parts)
             return
         own = Parts()
         write_fields(value, own)
         of_items = () if own.items is None else own.items.dims
         for one, variable in own.variables.items():
-            parts.variables[f"{self.prefix}{one}"] = self._apart(variable, of_items)
-        parts.attrs |= {f"{self.prefix}{one}": attr for one, attr in own.attrs.items()}
+            parts.variables[f"{prefix}{one}"] = _apart(variable, prefix, of_items)
+        parts.attrs |= {f"{prefix}{one}": attr for one, attr in own.attrs.items()}
 
-    def _apart(self, variable: Any, of_items: tuple[Hashable, ...]) -> Any:
-        """A variable whose dimensions, but for those of the items, have names of their own."""
-        if isinstance(variable, xr.DataArray):
-            return variable.rename({dim: f"{self.prefix}{dim}" for dim in variable.dims if dim not in of_items})
-        if isinstance(variable, tuple):
-            dims, *rest = variable
-            return ([dim if dim in of_items else f"{self.prefix}{dim}" for dim in dims], *rest)
-        return variable
+    def read(dataset: xr.Dataset, field: str) -> Any:
+        if prefix:
+            own = [one for one in dataset.data_vars if str(one).startswith(prefix)]
+            attrs = {str(one): attr for one, attr in dataset.attrs.items() if str(one).startswith(prefix)}
+            dataset = dataset[own].rename({one: str(one).removeprefix(prefix) for one in own})
+            dataset.attrs = {one.removeprefix(prefix): attr for one, attr in attrs.items()}
+        return kind(**read_fields(kind, dataset))
 
-    def read(self, dataset: xr.Dataset, name: str) -> Any:
-        if self.prefix:
-            own = [one for one in dataset.data_vars if str(one).startswith(self.prefix)]
-            attrs = {str(one): attr for one, attr in dataset.attrs.items() if str(one).startswith(self.prefix)}
-            dataset = dataset[own].rename({one: str(one).removeprefix(self.prefix) for one in own})
-            dataset.attrs = {one.removeprefix(self.prefix): attr for one, attr in attrs.items()}
-        return self.kind(**read_fields(self.kind, dataset))
+    return {_KEY: Form(write, read)}
 
 
-def record(kind: type, prefix: str = "") -> Declared:
-    """A record whose fields declare how they are stored, perhaps under other names to leave room for another one."""
-    return {_KEY: _Record(kind, prefix)}
+def _apart(variable: Any, prefix: str, of_items: tuple[Hashable, ...]) -> Any:
+    """A variable whose dimensions, but for those of the items, have names of their own."""
+    if isinstance(variable, xr.DataArray):
+        return variable.rename({dim: f"{prefix}{dim}" for dim in variable.dims if dim not in of_items})
+    dims, *rest = variable
+    return ([dim if dim in of_items else f"{prefix}{dim}" for dim in dims], *rest)

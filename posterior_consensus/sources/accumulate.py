@@ -1,9 +1,9 @@
-"""Draws of a sampler that still runs: kept in memory or in a Zarr store, and to be had at any time."""
+"""Draws of a sampler that still runs: kept in memory or in a store, and to be had at any time."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -15,15 +15,16 @@ import xarray as xr
 
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items
+from posterior_consensus.ensemble.labels import LabelsInMemory
 from posterior_consensus.ensemble.partitions import as_array, as_codes, canonical_rows
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.results import display
 from posterior_consensus.runtime.arguments import as_path, check_count
-from posterior_consensus.sources.batches import InMemory, OnDisk
+from posterior_consensus.sources.batches import Batches, OnDisk, give
 from posterior_consensus.sources.stores import Part, are_large, in_memory, written
 
 
-class PartitionAccumulator:
+class PartitionAccumulator(display.Shown):
     """Collect draws from a running sampler; usable as the draws so far at any time.
 
     Every function that takes draws takes the accumulator, and sees the draws so far.
@@ -31,7 +32,7 @@ class PartitionAccumulator:
     Parameters
     ----------
     store : path, optional
-        Directory of a Zarr store for the draws. One that exists goes on from the draws that it has; one that does not
+        Directory for the draws. One that exists goes on from the draws that it has; one that does not
         is made. By default the draws are kept in memory.
     batch_size : int
         Number of a chain's draws that are written at once. A process that is killed loses at most the draws after the
@@ -54,13 +55,12 @@ class PartitionAccumulator:
         If `store` is no such store, its items are others, or a batch in it is damaged.
     BlockingIOError
         If another process, or another accumulator of this one, writes to the store.
-    ImportError
-        If `store` is given and the package zarr is missing.
 
     Notes
     -----
     :meth:`close`, or the end of a ``with`` block, writes what makes up no complete batch. A batch in a store is a Zarr
-    array of draws x items with a checksum. It gets its name when it is complete, so that a batch is there or it is not.
+    array of draws x items without compression, as in the store that :func:`as_partition_draws` makes, with checksums.
+    It gets its name when it is complete, so that a batch is there or it is not.
     The store is locked as long as the accumulator is open; the system ends the lock of a process that has died. Labels
     are numbered by first appearance before they are kept. The store must lie on a file system of this machine.
 
@@ -92,14 +92,15 @@ class PartitionAccumulator:
             raise ValueError(f"`item_dim` must be a name other than those of the draws' dimensions; got {item_dim!r}.")
         self.batch_size = check_count("batch_size", batch_size)
         self.store = None if store is None else as_path("store", store)
-        self._names, self._item_dim = _as_names(items), item_dim
-        self._n_items = None if self._names is None else len(self._names)
+        names = _as_names(items)
+        self._item_dim = item_dim
+        self._items = None if names is None else self._items_named(len(names), names)
         self._rest: dict[int, list[npt.NDArray[Any]]] = {}
         self._is_open = True
-        self._batches = InMemory() if self.store is None else OnDisk(self.store)
-        if isinstance(self._batches, OnDisk) and self._batches.about:
+        self._batches = Batches() if self.store is None else OnDisk(self.store)
+        if self._batches.items is not None:
             try:
-                self._go_on(**self._batches.about)
+                self._go_on(self._batches.items, names)
             except BaseException:
                 self._batches.close()
                 raise
@@ -138,11 +139,11 @@ class PartitionAccumulator:
                 f"`labels` must be of shape (n_items,) or (n_draws, n_items), and not empty; got {values.shape}."
             )
         values = np.atleast_2d(values)
-        if self._n_items not in (None, values.shape[1]):
-            raise ValueError(f"`labels` must label all {self._n_items} items; got {values.shape[1]} labels.")
+        items = self._items or self._items_named(values.shape[1])
+        if values.shape[1] != items.n_items:
+            raise ValueError(f"`labels` must label all {items.n_items} items; got {values.shape[1]} labels.")
         rows, _ = canonical_rows(*as_codes(values, "`labels`"))
-        if self._n_items is None:
-            self._n_items = values.shape[1]
+        self._items = items
         rest = self._rest.setdefault(int(chain), [])
         rest.append(rows)
         if sum(map(len, rest)) >= self.batch_size:
@@ -161,19 +162,17 @@ class PartitionAccumulator:
             If there are none yet, or a batch in the store is damaged.
         """
         lengths = self._lengths()
-        if self._n_items is None or not lengths:
+        if self._items is None or not lengths:
             raise ValueError("There must be at least one draw; the accumulator has none yet.")
         chain = np.repeat(list(lengths), list(lengths.values()))
         draw = np.concatenate([np.arange(length) for length in lengths.values()])
         samples = Samples(chain, draw, np.full(chain.size, 1 / chain.size))
-        dim = self._item_dim or "item"
-        items = Items(self._n_items, dim, xr.Dataset(coords={} if self._names is None else {dim: self._names}).coords)
-        parts, rest = list(self._parts()), [block for blocks in self._rest.values() for block in blocks]
-        dtype = np.result_type(self._batches.dtype, *(block.dtype for block in rest))
-        shape = chain.size, self._n_items
+        kept: list[Any] = [*self._batches.kept.values(), *self._rest.values()]
+        parts, dtype = list(self._by_batch()), np.result_type(*(one.dtype for labels in kept for one in labels))
+        shape = chain.size, self._items.n_items
         if self.store is not None and are_large(shape, dtype):
-            return written(parts, shape, dtype, items, samples, store=None, beside=self.store)
-        return PartitionDraws(items, samples, in_memory(parts, shape, dtype))
+            return written(parts, shape, dtype, self._items, samples, store=None, beside=self.store)
+        return PartitionDraws(self._items, samples, in_memory(parts, shape, dtype))
 
     def flush(self) -> None:
         """Write all draws so far to the store, also those that make up no complete batch.
@@ -196,8 +195,7 @@ class PartitionAccumulator:
                 self.flush()
             finally:
                 self._is_open = False
-                if isinstance(self._batches, OnDisk):
-                    self._batches.close()
+                self._batches.close()
 
     def __enter__(self) -> Self:
         return self
@@ -209,70 +207,62 @@ class PartitionAccumulator:
         if not self._is_open:
             raise ValueError("The accumulator is closed. To go on, make another one of the same store.")
 
-    def _go_on(self, n_items: int, names: list[Any] | None, item_dim: str) -> None:
+    def _items_named(self, n_items: int, names: list[Any] | None = None) -> Items:
+        dim = self._item_dim or "item"
+        return Items(n_items, dim, xr.Coordinates({} if names is None else {dim: names}))
+
+    def _go_on(self, items: Items, names: list[Any] | None) -> None:
         """Take over what the store says of the items, which must be the user's."""
-        if self._names not in (None, names):
+        if names not in (None, items.coords[items.dim].values.tolist() if items.dim in items.coords else None):
             raise ValueError("`items` must be those of the store, or None; they differ.")
-        if self._item_dim not in (None, item_dim):
-            raise ValueError(f"`item_dim` must be that of the store, {item_dim!r}, or None; got {self._item_dim!r}.")
-        self._n_items, self._names, self._item_dim = n_items, names, item_dim
+        if self._item_dim not in (None, items.dim):
+            raise ValueError(f"`item_dim` must be that of the store, {items.dim!r}, or None; got {self._item_dim!r}.")
+        self._items = items
 
     def _lengths(self) -> dict[int, int]:
         """Number of draws of each chain, in the order of the chains' numbers."""
-        rest = {chain: sum(map(len, blocks)) for chain, blocks in self._rest.items() if blocks}
-        written = self._batches.lengths
-        return {chain: written.get(chain, 0) + rest.get(chain, 0) for chain in sorted({*written, *rest})}
+        kept = self._batches.kept
+        lengths = {
+            chain: sum(one.n_draws for one in kept.get(chain, ())) + sum(map(len, self._rest.get(chain, ())))
+            for chain in sorted({*kept, *self._rest})
+        }
+        return {chain: length for chain, length in lengths.items() if length}
 
-    def _parts(self) -> Iterator[Part]:
+    def _by_batch(self) -> Iterator[Part]:
         """All draws, chain after chain, batch by batch."""
         first = 0
         for chain in self._lengths():
-            batches = [(size, partial(self._batches.read, chain, k)) for k, size in enumerate(self._sizes(chain))]
-            rest = [(len(block), partial(np.asarray, block)) for block in self._rest.get(chain, ()) if len(block)]
-            for size, read in batches + rest:
-                yield np.arange(first, first + size), partial(_give, read)
+            kept, rest = self._batches.kept.get(chain, ()), self._rest.get(chain, ())
+            sized = [(one.n_draws, partial(self._batches.give, chain, k)) for k, one in enumerate(kept)]
+            sized += [(len(rows), partial(give, LabelsInMemory.of(rows))) for rows in rest if len(rows)]
+            for size, give_them in sized:
+                yield np.arange(first, first + size), give_them
                 first += size
-
-    def _sizes(self, chain: int) -> list[int]:
-        return self._batches.sizes.get(chain, [])
 
     def _write(self, chain: int, least: int) -> None:
         """Write a chain's draws in batches, as long as at least so many are left."""
-        if isinstance(self._batches, OnDisk) and not self._batches.about:
-            about = {"n_items": self._n_items, "names": self._names, "item_dim": self._item_dim or "item"}
-            self._batches.describe(about)
+        assert self._items is not None
         labels, first = np.concatenate(self._rest[chain]), 0
         try:
             while len(labels) - first >= least:
-                self._batches.append(chain, labels[first : first + self.batch_size])
+                self._batches.append(chain, labels[first : first + self.batch_size], self._items)
                 first += self.batch_size
         finally:
             self._rest[chain] = [labels[first:]]
 
-    def __repr__(self) -> str:
-        return display.as_text(type(self).__name__, self._facts())
-
-    def _repr_html_(self) -> str:
-        return display.as_html(type(self).__name__, self._facts())
-
-    def _facts(self) -> list[tuple[str, str]]:
+    def _parts(self) -> display.Parts:
         lengths = self._lengths()
-        return [
+        facts = [
             ("draws", f"{self.n_draws} of chains {', '.join(map(str, lengths))}" if lengths else "none yet"),
-            ("items", "not known yet" if self._n_items is None else str(self._n_items)),
+            ("items", "not known yet" if self._items is None else str(self._items.n_items)),
             ("kept", "in memory" if self.store is None else f"in {self.store}, {self.batch_size} draws at a time"),
         ]
+        return type(self).__name__, facts, None
 
 
 def is_accumulated(path: Any) -> bool:
     """Whether a path leads to an accumulator's store that holds draws."""
     return isinstance(path, (str, Path)) and any(Path(path).glob("chain_*/batch_*"))
-
-
-def _give(read: Callable[[], npt.NDArray[Any]], put: Callable[[npt.NDArray[Any]], None]) -> npt.NDArray[np.int64]:
-    labels = read()
-    put(labels)
-    return labels.max(axis=1).astype(np.int64) + 1
 
 
 def _as_names(items: Any) -> list[Any] | None:

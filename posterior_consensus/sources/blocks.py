@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from posterior_consensus.ensemble.labels import slices
 from posterior_consensus.ensemble.partitions import Place, canonical_rows, is_text, plain_labels, smallest_dtype
 from posterior_consensus.kernels import canonical
 from posterior_consensus.runtime import memory, sizes
@@ -52,9 +53,9 @@ class LabelBlocks:
         """Draws whose blocks are worked on one after another; stripes are independent."""
         labels = self._most / self._labels.dtype.itemsize
         box = self._box(labels, self._most / (_BYTES_OF_NUMBER * self._codes.n_codes))
-        draws = itertools.product(*(_slices(size, step) for size, step in zip(self._shape, box[:-1], strict=True)))
+        draws = itertools.product(*(slices(size, step) for size, step in zip(self._shape, box[:-1], strict=True)))
         numbers = np.arange(self.n_draws).reshape(self._shape)
-        return [Stripe(at, numbers[at].ravel(), _slices(self.n_items, box[-1])) for at in draws]
+        return [Stripe(at, numbers[at].ravel(), slices(self.n_items, box[-1])) for at in draws]
 
     def canonical(self, stripe: Stripe, put: Put) -> npt.NDArray[np.int64]:
         """Give the canonical labels of a stripe to `put`, block by block; return its numbers of clusters."""
@@ -82,7 +83,7 @@ class LabelBlocks:
         table = max(2**16, 2 * self.n_items)
         box = self._box(self._most / self._labels.dtype.itemsize, np.inf)
         sizes = zip(self._labels.shape, box, strict=True)
-        calls = ((at, table) for at in itertools.product(*(_slices(size, step) for size, step in sizes)))
+        calls = ((at, table) for at in itertools.product(*(slices(size, step) for size, step in sizes)))
         highest, others = -1, None
         for highest_here, others_here in in_order(self._names_in, calls):
             highest = max(highest, highest_here)
@@ -171,7 +172,3 @@ def _grown(box: list[int], sizes: list[int], most: float) -> list[int]:
         if box[axis] < sizes[axis]:
             break
     return box
-
-
-def _slices(size: int, step: int) -> list[slice]:
-    return [slice(first, min(first + step, size)) for first in range(0, size, step)]

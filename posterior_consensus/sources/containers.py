@@ -6,7 +6,7 @@ told apart by what they are and never by a version number.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import xarray as xr
 
 from posterior_consensus.results.storage import HasDataset, storable
+from posterior_consensus.sources.places import listing
 from posterior_consensus.sources.plain_files import is_plain
 
 Container = TypeVar("Container")
@@ -149,8 +150,3 @@ def with_groups(data: Container, groups: Mapping[str, xr.Dataset]) -> Container:
     raise TypeError(
         f"`data` must be an InferenceData or a DataTree; got {type(data).__name__}. Use the result's to_dataset()."
     )
-
-
-def listing(names: Iterable[Hashable]) -> str:
-    """Names for a message."""
-    return ", ".join(repr(str(name)) for name in names) or "none"

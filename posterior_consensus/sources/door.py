@@ -7,14 +7,17 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 from posterior_consensus.ensemble.draws import PartitionDraws, check_needs, draws_of, hard_draws
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.losses.record import Need
-from posterior_consensus.sources.containers import group_dataset, is_inference_data, listing, opened
+from posterior_consensus.sources.accumulate import PartitionAccumulator
+from posterior_consensus.sources.containers import group_dataset, is_inference_data, opened
 from posterior_consensus.sources.labels import as_partition_draws, from_store
 from posterior_consensus.sources.mixtures import allocation_probabilities
+from posterior_consensus.sources.places import listing
 from posterior_consensus.sources.plain_files import is_plain, read_plain
 from posterior_consensus.sources.probabilities import as_allocation_probabilities
 from posterior_consensus.sources.samples import made_already
@@ -63,6 +66,24 @@ def as_source(data: Any, needs: Mapping[str, Need] | None = None) -> PairSource:
 def as_draws(data: Any) -> PartitionDraws:
     """Take the posterior as :func:`as_source` does, where draws are needed."""
     return draws_of(as_source(data))
+
+
+def several_posteriors(data: Any) -> dict[Any, Any] | None:
+    """Several posteriors by name, of a dict or a list of them; None where `data` are one posterior."""
+    if isinstance(data, dict) and (len(data) > 1 or any(isinstance(one, PairSource) for one in data.values())):
+        return data
+    if isinstance(data, (list, tuple)) and len(data) > 0 and all(map(_is_posterior, data)):
+        return dict(enumerate(data))
+    return None
+
+
+def _is_posterior(one: Any) -> bool:
+    """Whether this is a set of draws, rather than a draw."""
+    if isinstance(one, (PairSource, PartitionAccumulator, xr.Dataset, xr.DataTree, pd.DataFrame)):
+        return True
+    if isinstance(one, (np.ndarray, xr.DataArray)):
+        return one.ndim > 1
+    return is_inference_data(one) or (isinstance(one, (list, tuple)) and len(one) > 0 and np.ndim(one[0]) > 0)
 
 
 def find_source(
@@ -141,7 +162,7 @@ def _drawn_from(draws: PartitionDraws, labels: xr.DataArray, sample_dims: Any) -
     The probability of a component drawn from p has the mean sum p^2 and the variance sum p^3 - (sum p^2)^2, and those
     of different items and draws are independent given the probabilities.
     """
-    values = label_array(labels, None, "posterior", sample_dims, None)[0].values.reshape(draws.n_draws, -1)
+    values = label_array(labels, None, sample_dims)[0].values.reshape(draws.n_draws, -1)
     if values.shape != draws.labels.shape or values.dtype.kind not in "iuf":
         return False
     soft = draws.as_soft("This")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from itertools import pairwise
 from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
+
+from posterior_consensus.sources.places import listing
 
 _DIMS = ("chain", "draw")
 _DRAW = ("iteration", "iter", "draw")  # R's posterior has the first and the last, of which the first counts in chains
@@ -71,11 +73,6 @@ def by_draw(table: pd.DataFrame, name: str, var_name: str | None = None, dims: S
 def says_draw(name: object, dims: Sequence[str] = _DIMS) -> bool:
     """Whether a column, or a level of an index, of this name says chain or draw."""
     return _key(name) in ("chain", *_DRAW, *map(_key, dims))
-
-
-def listing(names: Iterable[Hashable]) -> str:
-    """Names for a message, as Python writes them."""
-    return ", ".join(map(repr, names)) or "none"
 
 
 def _key(name: object) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable
 from functools import partial
 from typing import Any
 
@@ -10,6 +11,11 @@ import xarray as xr
 from posterior_consensus.ensemble.partitions import Place, place_in_array
 
 _PLAIN = ("sample", "item"), ("item", "item_bis")  # dimensions that plain arrays get
+
+
+def listing(names: Iterable[Hashable]) -> str:
+    """Names for a message."""
+    return ", ".join(repr(str(name)) for name in names) or "none"
 
 
 def place_in(values: xr.DataArray) -> Place:

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from posterior_consensus.sources.frames import by_draw, listing, says_draw
+from posterior_consensus.sources.frames import by_draw, says_draw
+from posterior_consensus.sources.places import listing
 
 _TEXT = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 _NUMPY = (".npy", ".npz")

@@ -68,14 +68,8 @@ def _weighted(samples: Samples, weights: Any, shape: tuple[int, ...]) -> Samples
 def _sample_ids(labels: xr.DataArray, dims: tuple[str, ...], n_draws: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Chain and draw of every row; a single sample dimension may carry both as coordinates, else it is one chain."""
     if len(dims) == 1:
-        coords = labels.coords
-        chain = (
-            coords["chain"].values
-            if "chain" in coords and coords["chain"].dims == dims
-            else np.zeros(n_draws, np.int64)
-        )
-        draw = coords["draw"].values if "draw" in coords and coords["draw"].dims == dims else np.arange(n_draws)
-        return np.asarray(chain), np.asarray(draw)
+        along = {name: coord.values for name, coord in labels.coords.items() if coord.dims == dims}
+        return along.get("chain", np.zeros(n_draws, np.int64)), along.get("draw", np.arange(n_draws))
     sizes = [labels.sizes[dim] for dim in dims]
     known = {dim: index.to_numpy() for dim, index in labels.indexes.items() if index.is_unique}
     ids = [known.get(dim, np.arange(size)) for dim, size in zip(dims, sizes, strict=True)]

@@ -23,7 +23,6 @@ from filelock import BaseFileLock
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.labels import LabelsInMemory, block_width
-from posterior_consensus.ensemble.partitions import smallest_dtype
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.ensemble.stored import Layout, StoredLabels, chunk_file
 from posterior_consensus.results.plain import restored_levels, storable
@@ -33,12 +32,13 @@ from posterior_consensus.runtime.files import LOCK, checksum_of, locked, sign, s
 from posterior_consensus.runtime.progress import track
 
 Labels = npt.NDArray[Any]
+Put = Callable[[Labels], None]
 # Draws by number, and what gives their canonical labels to a function, some items after others, and their clusters.
-Part = tuple[npt.NDArray[np.int64], Callable[[Callable[[Labels], None]], npt.NDArray[np.int64]]]
+Part = tuple[npt.NDArray[np.int64], Callable[[Put], npt.NDArray[np.int64]]]
 
-_FORMAT = "posterior_consensus labels 2"
-_DRAWS, _UNFINISHED = "draws", "unfinished"  # in a store
-_LABELS, _ABOUT, _ITEMS = "labels", "about.nc", "items.nc"  # in its draws
+_FORMAT = "posterior_consensus labels 3"
+_DRAWS, UNFINISHED = "draws", "unfinished"  # in a store
+_LABELS, _ABOUT, ITEMS = "labels", "about.nc", "items.nc"  # in its draws
 _TEMPORARY, _MARK = "posterior_consensus_labels_", "temporary"  # how a temporary one begins, and a file in it
 
 
@@ -49,13 +49,13 @@ def are_large(shape: tuple[int, int], dtype: np.dtype[Any]) -> bool:
 
 def in_memory(parts: Sequence[Part], shape: tuple[int, int], dtype: np.dtype[Any]) -> LabelsInMemory:
     """Put the labels of all draws in one array."""
-    labels, n_clusters = np.empty(shape, dtype), np.empty(shape[0], np.int64)
-    for (rows, _), found in zip(parts, in_order(_fill, ((*part, labels) for part in parts)), strict=True):
-        n_clusters[rows] = found
-    return LabelsInMemory(labels.astype(smallest_dtype(int(n_clusters.max())), copy=False), n_clusters)
+    labels = np.empty(shape, dtype)
+    for _ in in_order(_fill, ((*part, labels) for part in parts)):
+        pass
+    return LabelsInMemory.of(labels)
 
 
-def _fill(rows: npt.NDArray[np.int64], give: Any, labels: Labels) -> npt.NDArray[np.int64]:
+def _fill(rows: npt.NDArray[np.int64], give: Any, labels: Labels) -> None:
     n_put, runs = 0, list(_successive(rows))
 
     def put(block: Labels) -> None:
@@ -64,7 +64,7 @@ def _fill(rows: npt.NDArray[np.int64], give: Any, labels: Labels) -> npt.NDArray
             labels[run, n_put : n_put + block.shape[1]] = block[at]
         n_put += block.shape[1]
 
-    return np.asarray(give(put))
+    give(put)
 
 
 def written(
@@ -93,17 +93,16 @@ def written(
     path = owner.path if owner is not None else store
     assert path is not None
     lock = None if owner is not None else _taken(path)
-    new = path / _UNFINISHED
+    new = path / UNFINISHED
     try:
         shutil.rmtree(new, ignore_errors=True)  # of a process that was killed
         new.mkdir()
-        layout, n_clusters = _write_labels(parts, shape, dtype, new / _LABELS, progressbar)
-        folder, label_dtype = path / _DRAWS / _LABELS, smallest_dtype(int(n_clusters.max()))
-        drawn = StoredLabels(folder, layout, label_dtype, n_clusters, progressbar=progressbar, owner=owner)
-        draws = PartitionDraws(items, samples, drawn)
+        write_labels(parts, shape, dtype, new / _LABELS, progressbar)
         if owner is None:
-            _write_about(draws, drawn, new)
+            _write_samples(samples, new)
+            write_items(items, new)
         new.rename(path / _DRAWS)
+        drawn = StoredLabels.opened(path / _DRAWS / _LABELS, progressbar=progressbar, owner=owner)
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise
@@ -116,7 +115,7 @@ def written(
         shutil.rmtree(new, ignore_errors=True)
         if lock is not None:
             lock.release()
-    return draws
+    return PartitionDraws(items, samples, drawn)
 
 
 def is_store(path: Any) -> bool:
@@ -124,7 +123,7 @@ def is_store(path: Any) -> bool:
     if not isinstance(path, (str, Path)):
         return False
     about = Path(path) / _DRAWS / _ABOUT
-    return about.exists() or checksum_of(about).exists() or (Path(path) / _UNFINISHED / _LABELS).exists()
+    return about.exists() or checksum_of(about).exists() or (Path(path) / UNFINISHED / _LABELS).exists()
 
 
 def stored_draws(path: Path, *, progressbar: bool) -> PartitionDraws:
@@ -142,29 +141,15 @@ def stored_draws(path: Path, *, progressbar: bool) -> PartitionDraws:
             "process was killed. In the latter case make it again: as_partition_draws(data, store=...)."
         )
     try:
-        about, items = (xr.load_dataset(BytesIO(signed(folder / name)), engine="h5netcdf") for name in (_ABOUT, _ITEMS))
-        if about.attrs["format"] != _FORMAT:
-            raise ValueError(f"its format is {about.attrs['format']!r}, and this version reads {_FORMAT!r}")
-        n_clusters = about["n_clusters"].values.astype(np.int64)
-        shape = n_clusters.size, int(about.attrs["n_items"])
-        layout = Layout(
-            shape,
-            int(about.attrs["width"]),
-            np.dtype(about.attrs["dtype"]),
-            np.append(about["run"].values, shape[0]).astype(np.int64),
-            about["checksum"].values.astype(np.uint32),
-        )
-        if (folder / _LABELS / ".zarray").read_text(encoding="utf-8") != layout.metadata():
-            raise ValueError("its array is of another type or shape than when it was written")
+        about, items = _read(folder / _ABOUT), read_items(folder)
+        drawn = StoredLabels.opened(folder / _LABELS, progressbar=progressbar)
     except (OSError, ValueError) as error:
         raise ValueError(
             f"The store {str(path)!r} is damaged: {error}. Restore it, or remove the store and make it again from the "
             "draws."
         ) from error
     samples = Samples(about["chain"].values, about["draw"].values, about["weight"].values)
-    label_dtype = smallest_dtype(int(n_clusters.max()))
-    drawn = StoredLabels(folder / _LABELS, layout, label_dtype, n_clusters, progressbar=progressbar)
-    return PartitionDraws(Items(shape[1], about.attrs["item_dim"], restored_levels(items).coords), samples, drawn)
+    return PartitionDraws(items, samples, drawn)
 
 
 class Temporary:
@@ -215,15 +200,16 @@ def _taken(path: Path) -> BaseFileLock:
             f"`store` must be a new or empty directory; {str(path)!r} already has draws. Pass its path as "
             "`data` to read them, or remove it."
         )
-    if path.exists() and not (path.is_dir() and {file.name for file in path.iterdir()} <= {LOCK, _UNFINISHED}):
+    if path.exists() and not (path.is_dir() and {file.name for file in path.iterdir()} <= {LOCK, UNFINISHED}):
         raise ValueError(f"`store` must be a new or empty directory; got {str(path)!r}.")
     path.mkdir(parents=True, exist_ok=True)
     return locked(path)
 
 
-def _write_labels(
-    parts: Sequence[Part], shape: tuple[int, int], dtype: np.dtype[Any], folder: Path, progressbar: bool
-) -> tuple[Layout, npt.NDArray[np.int64]]:
+def write_labels(
+    parts: Sequence[Part], shape: tuple[int, int], dtype: np.dtype[Any], folder: Path, progressbar: bool = False
+) -> None:
+    """Write the labels of all draws to a new folder, which `StoredLabels.opened` reads."""
     runs = sorted(run.start for rows, _ in parts for _, run in _successive(rows))
     width = min(block_width(shape[0]), shape[1])
     n_chunks = -(-shape[1] // width)
@@ -232,7 +218,6 @@ def _write_labels(
     if shutil.disk_usage(folder.parent).free < n_chunks * layout.chunk_bytes:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     folder.mkdir()
-    (folder / ".zarray").write_text(layout.metadata(), encoding="utf-8")
     for number in range(n_chunks):
         with chunk_file(folder, number).open("wb") as file:
             file.truncate(layout.chunk_bytes)
@@ -242,7 +227,7 @@ def _write_labels(
     done = zip(parts, found, strict=True)
     for (rows, _), numbers in track(done, "Labels to disk", progressbar=progressbar, n_bytes=sizes):
         n_clusters[rows] = numbers
-    return layout, n_clusters
+    layout.describe(folder, n_clusters)
 
 
 def _write_part(rows: npt.NDArray[np.int64], give: Any, folder: Path, layout: Layout) -> npt.NDArray[np.int64]:
@@ -277,29 +262,39 @@ def _write_chunk(
             file.write(piece.data)
 
 
-def _write_about(draws: PartitionDraws, drawn: StoredLabels, folder: Path) -> None:
-    """Write all parts of the draws but their labels."""
-    layout, samples = drawn.layout, draws.samples
-    about = xr.Dataset(
-        {
-            "chain": ("sample", samples.chain),
-            "draw": ("sample", samples.draw),
-            "weight": ("sample", samples.weights),
-            "n_clusters": ("sample", drawn.n_clusters),
-            "run": ("run", layout.runs[:-1]),
-            "checksum": (("run", "chunk"), layout.checksums),
-        },
-        attrs={
-            "format": _FORMAT,
-            "dtype": layout.dtype.str,
-            "width": layout.width,
-            "n_items": drawn.n_items,
-            "item_dim": draws.items.dim,
-        },
-    )
-    for name, dataset in ((_ABOUT, about), (_ITEMS, storable(xr.Dataset(coords=draws.items.coords)))):
-        dataset.to_netcdf(folder / name, engine="h5netcdf")
-        sign(folder / name)
+def _write_samples(samples: Samples, folder: Path) -> None:
+    about = {"chain": samples.chain, "draw": samples.draw, "weight": samples.weights}
+    _write(xr.Dataset({name: ("sample", values) for name, values in about.items()}), folder / _ABOUT)
+
+
+def write_items(items: Items, folder: Path) -> None:
+    """Write what the items are; :func:`read_items` reads it."""
+    attrs = {"format": _FORMAT, "n_items": items.n_items, "item_dim": items.dim}
+    _write(storable(xr.Dataset(coords=items.coords, attrs=attrs)), folder / ITEMS)
+
+
+def read_items(folder: Path) -> Items:
+    """Read the items of a store.
+
+    Raises
+    ------
+    ValueError
+        If they are missing or damaged, or of another format.
+    """
+    found = restored_levels(_read(folder / ITEMS))
+    about, found.attrs = found.attrs, {}
+    if about["format"] != _FORMAT:
+        raise ValueError(f"its format is {about['format']!r}, and this version reads {_FORMAT!r}")
+    return Items(int(about["n_items"]), about["item_dim"], found.coords)
+
+
+def _write(dataset: xr.Dataset, file: Path) -> None:
+    dataset.to_netcdf(file, engine="h5netcdf")
+    sign(file)
+
+
+def _read(file: Path) -> xr.Dataset:
+    return xr.load_dataset(BytesIO(signed(file)), engine="h5netcdf")
 
 
 def _successive(rows: npt.NDArray[np.int64]) -> list[tuple[slice, slice]]:

@@ -19,8 +19,9 @@ import xarray as xr
 from posterior_consensus.ensemble.partitions import as_array, is_partition, similarity_hint
 from posterior_consensus.runtime import memory, sizes
 from posterior_consensus.runtime.cluster import client_for
-from posterior_consensus.sources.containers import group_dataset, is_inference_data, listing, opened
+from posterior_consensus.sources.containers import group_dataset, is_inference_data, opened
 from posterior_consensus.sources.frames import by_draw
+from posterior_consensus.sources.places import listing
 from posterior_consensus.sources.plain_files import is_plain, read_plain
 
 _AXES = {1: "draws x items", 2: "draws x items x components"}
@@ -30,11 +31,9 @@ _ONE_PARTITION = " This is a single partition; if a function takes draws and a p
 _SOFT_NAMES = re.compile(r"lp_|lps$|log_?(p|prob|theta|resp|lik|weight)|resp|gamma_z|p_z|prob_z", re.IGNORECASE)
 
 
-def label_array(
-    data: Any, var_name: str | None, group: str, sample_dims: Any, item_dim: str | None
-) -> tuple[xr.DataArray, tuple[str, ...], str]:
+def label_array(data: Any, var_name: str | None, sample_dims: Any) -> tuple[xr.DataArray, tuple[str, ...], str]:
     """Find the labels in `data`; return them with the names of their sample dimensions and of their item dimension."""
-    with found_labels(data, var_name, group, sample_dims, item_dim) as (labels, dims, item):
+    with found_labels(data, var_name, "posterior", sample_dims, None) as (labels, dims, item):
         return _in_memory(labels), dims, item
 
 
@@ -74,7 +73,8 @@ def probability_array(
     if item_dim is not None and item_dim == component_dim:
         raise ValueError(f"`item_dim` and `component_dim` must differ; got {item_dim!r} for both.")
     rest = (item_dim, component_dim)
-    values = _read(data, var_name, group, dims, rest, _probabilities_in)
+    with opened(data) as container:
+        values = _in_memory(_find(container, var_name, group, dims, rest, _probabilities_in))
     if values.dtype.kind != "f":
         name = repr(values.name) if values.name is not None else "`data`"
         raise TypeError(f"Allocation probabilities must be floats; {name} holds {values.dtype}.")
@@ -113,12 +113,6 @@ def dim_names(sample_dims: Any) -> tuple[str, ...]:
 def _check_name(argument: str, name: Any) -> None:
     if name is not None and not isinstance(name, str):
         raise TypeError(f"`{argument}` must be a name; got {name!r}.")
-
-
-def _read(data: Any, *where: Any) -> xr.DataArray:
-    """Find a variable and read it once, and no other of a file."""
-    with opened(data) as container:
-        return _in_memory(_find(container, *where))
 
 
 def client_of(variable: xr.DataArray) -> Any:
@@ -190,18 +184,22 @@ def _hint_at_type(data: Any) -> str:
 
 def _labels_in(dataset: xr.Dataset, dims: tuple[str, ...], rest: tuple[str | None, ...]) -> xr.DataArray:
     candidates = label_candidates(dataset, dims, rest[0])
-    if len(candidates) == 1:
-        return candidates[0]
-    if candidates:
-        raise ValueError(f"`var_name` must name the label variable; candidates: {listing(v.name for v in candidates)}.")
-    raise ValueError(
-        f"`data` has no label variable (integers over `sample_dims` {dims} and one dimension more"
-        f"{'' if rest[0] is None else f', `item_dim` {rest[0]!r}'}; present: {_shapes(dataset)}."
-        f"{hint_at_dims(dataset.data_vars.values(), dims, rest)} "
-        "A marginalized mixture has none: use allocation_probabilities(model, idata) or summarize(idata, model=model). "
-        "Else store the logarithms of the allocation probabilities, as a Deterministic or a generated quantity, and "
-        "take them by as_allocation_probabilities(idata)."
-    )
+    if not candidates:
+        raise ValueError(
+            f"`data` has no label variable (integers over `sample_dims` {dims} and one dimension more"
+            f"{'' if rest[0] is None else f', `item_dim` {rest[0]!r}'}; present: {_shapes(dataset)}."
+            f"{hint_at_dims(dataset.data_vars.values(), dims, rest)} A marginalized mixture has none: use "
+            "allocation_probabilities(model, idata) or summarize(idata, model=model). Else store the logarithms of the "
+            "allocation probabilities, as a Deterministic or a generated quantity, and take them by "
+            "as_allocation_probabilities(idata)."
+        )
+    return _only(candidates, "label variable")
+
+
+def _only(candidates: list[xr.DataArray], what: str) -> xr.DataArray:
+    if len(candidates) > 1:
+        raise ValueError(f"`var_name` must name the {what}; candidates: {listing(v.name for v in candidates)}.")
+    return candidates[0]
 
 
 def hint_at_dims(variables: Iterable[xr.DataArray], dims: tuple[str, ...], rest: tuple[str | None, ...]) -> str:
@@ -244,18 +242,13 @@ def _read_where(
 
 def _probabilities_in(dataset: xr.Dataset, dims: tuple[str, ...], rest: tuple[str | None, ...]) -> xr.DataArray:
     candidates = probability_candidates(dataset, dims, rest)
-    if len(candidates) == 1:
-        return candidates[0]
-    if candidates:
+    if not candidates:
         raise ValueError(
-            "`var_name` must name the variable of allocation probabilities; candidates: "
-            f"{listing(v.name for v in candidates)}."
+            f"`data` holds no allocation probabilities, floats over `sample_dims` {dims}, items and components that "
+            f"sum to one over the components as they are or as logarithms; present: {_shapes(dataset)}. Name "
+            "unnormalized ones by `var_name`."
         )
-    raise ValueError(
-        f"`data` holds no allocation probabilities, floats over `sample_dims` {dims}, items and components that sum to "
-        f"one over the components as they are or as logarithms; present: {_shapes(dataset)}. Name unnormalized ones by "
-        "`var_name`."
-    )
+    return _only(candidates, "variable of allocation probabilities")
 
 
 def probability_candidates(

@@ -33,6 +33,11 @@ def answers_in_short(summary: SummaryRecord) -> str:
     return f"{answers.n_particles}, with {', '.join(weights)} and {last} of {_draws(summary)}{chains}"
 
 
+def rough_because(ess: float) -> str:
+    """The reason why a Monte Carlo standard error is rough, if it is."""
+    return f", rough because of an effective sample size of {ess:.3g}" if display.is_rough(ess) else ""
+
+
 def _too_few(summary: SummaryRecord) -> bool:
     return min(rows.size for rows in summary.draws.samples.chains) < FEWEST_DRAWS
 
@@ -76,8 +81,7 @@ def answers_reported(summary: SummaryRecord) -> list[str]:
     n_draws = answers.assignment.size
     of_one = f", compared with {display.quantity(float(answers.path['distance'][0]), unit, 3)} for one partition"
     few = "" if n_draws == summary.draws.n_draws else f", over {n_draws} of the draws,"
-    ess = float(answers.weights_ess.min())
-    rough = f", rough because of an effective sample size of {ess:.3g}" if display.is_rough(ess) else ""
+    rough = rough_because(float(answers.weights_ess.min()))
     return [
         f"The posterior has more than one mode: it was also represented{few} by {answers.n_particles} partitions, "
         f"nearest to it in Wasserstein distance [balocchi2025], of weights {weights} (Monte Carlo standard error at "

@@ -18,7 +18,7 @@ from posterior_consensus.results.display import counted
 from posterior_consensus.results.work import ClusterLimits
 from posterior_consensus.runtime import memory
 from posterior_consensus.search.runs import SearchInfo
-from posterior_consensus.summary.answers import answers_in_short, answers_reported, further_answers
+from posterior_consensus.summary.answers import answers_in_short, answers_reported, further_answers, rough_because
 from posterior_consensus.summary.record import SummaryRecord
 from posterior_consensus.summary.references import REFERENCES, cited_keys, loss_key
 
@@ -44,14 +44,13 @@ _LOOSE = 0.05  # gap from which a bound is too loose to report
 def facts(summary: SummaryRecord) -> list[tuple[str, str]]:
     """Named values for the head of the printed summary."""
     best, ball = summary.consensus, summary.ball
-    low, high = _range_of_clusters(summary)
     expected = display.quantity(best.expected_loss, best.loss.unit)
     rows = [
         ("draws", f"{_draws(summary)}: {summary.source}"),
         (f"expected {best.loss.name}", display.with_error(expected, best.mcse, best.ess)),
         ("optimality", _optimality(summary)),
-        (f"{_percent(ball.prob)} ball", f"radius {_radius(summary)}, {_clusters(*_ball_clusters(summary))}"),
-        ("clusters", f"{_between(low, high)} in 90% of the posterior{_reported(summary)}"),
+        (f"{_percent(ball.prob)} ball", f"radius {_radius(summary)}, {_clusters_inside(summary)}"),
+        ("clusters", f"{_range_of_clusters(summary)} in 90% of the posterior{_reported(summary)}"),
         ("ambiguous", _ambiguous(summary)),
         ("modes", answers_in_short(summary)),
         ("chains", summary.diagnosis.verdict),
@@ -63,10 +62,9 @@ def facts(summary: SummaryRecord) -> list[tuple[str, str]]:
 
 def findings(summary: SummaryRecord) -> list[str]:
     """Findings in plain sentences."""
-    low, high = _range_of_clusters(summary)
     sentences = [
         _sizes(summary.consensus.cluster_sizes.values),
-        f"In 90% of the posterior the number of clusters is {_between(low, high)}.",
+        f"In 90% of the posterior the number of clusters is {_range_of_clusters(summary)}.",
         *_improbable_number(summary),
         *further_answers(summary),
         _in_ball(summary),
@@ -149,7 +147,7 @@ def methods_text(summary: SummaryRecord) -> str:
         f"{how} with posterior_consensus {version} [posterior_consensus]{has} {counted(best.n_clusters, 'cluster')}"
         f"{_unlikely(summary)}{and_} an expected loss of "
         f"{display.quantity(best.expected_loss, best.loss.unit, 4)} (Monte Carlo standard error "
-        f"{_figure(best.mcse, '.2g')}{_effective(best.ess)})"
+        f"{_figure(best.mcse, '.2g')}{rough_because(best.ess)})"
         f"{_bound(summary)}."
     )
     least, most = _ball_clusters(summary)
@@ -182,9 +180,7 @@ def improbable(draws: PartitionDraws, best: ConsensusPartition) -> bool:
 
 
 def _reported(summary: SummaryRecord) -> str:
-    if summary.alternative is None:
-        return ""
-    return f"; {summary.consensus.n_clusters} {_chance(summary)}"
+    return "" if summary.alternative is None else f"; {summary.consensus.n_clusters} {_chance(summary)}"
 
 
 def _chance(summary: SummaryRecord) -> str:
@@ -254,8 +250,8 @@ def _in_ball(summary: SummaryRecord) -> str:
     ball, share = summary.ball, _percent(summary.ball.prob)
     if ball.radius == 0:
         return f"At least {share} of the posterior is exactly this partition."
-    inside = f"the draws inside have {_clusters(*_ball_clusters(summary))}"
-    return f"{share} of the posterior lies within {_radius(summary)} of this partition; {inside}."
+    inside = _clusters_inside(summary)
+    return f"{share} of the posterior lies within {_radius(summary)} of this partition; the draws inside have {inside}."
 
 
 def _expected(best: ConsensusPartition) -> str:
@@ -273,10 +269,6 @@ def _rough(best: ConsensusPartition) -> list[str]:
         f"The Monte Carlo standard error of the expected loss, {error}, is rough, because its effective sample size "
         f"is {best.ess:.3g}: the error can be much larger."
     ]
-
-
-def _effective(ess: float) -> str:
-    return f", rough because of an effective sample size of {ess:.3g}" if display.is_rough(ess) else ""
 
 
 def _below_half(number: int) -> str:
@@ -309,14 +301,6 @@ def _figure(value: float, form: str) -> str:
     return "infinite" if np.isinf(value) else format(value, form)
 
 
-def _clusters(low: int, high: int) -> str:
-    return f"{low} to {high} clusters" if low != high else counted(low, "cluster")
-
-
-def _between(low: int, high: int) -> str:
-    return str(low) if low == high else f"{low} to {high}"
-
-
 def _draws(summary: SummaryRecord) -> str:
     samples = summary.draws.samples
     kind = "weighted draw" if samples.is_weighted else "draw"
@@ -328,17 +312,22 @@ def _radius(summary: SummaryRecord) -> str:
     return f"{display.quantity(summary.ball.radius, summary.ball.loss.unit, 3)} ({summary.ball.loss.name})"
 
 
-def _range_of_clusters(summary: SummaryRecord) -> tuple[int, int]:
+def _range_of_clusters(summary: SummaryRecord) -> str:
     """Numbers of clusters between which 90% of the posterior lies."""
     draws = summary.draws
     low, high = np.quantile(draws.n_clusters, [0.05, 0.95], method="inverted_cdf", weights=draws.weights)
-    return int(low), int(high)
+    return str(low) if low == high else f"{low} to {high}"
 
 
 def _ball_clusters(summary: SummaryRecord) -> tuple[int, int]:
     bounds = summary.ball.upper_vertical, summary.ball.lower_vertical
     least, most = (int(bound[0].max()) + 1 for bound in bounds)
     return least, most
+
+
+def _clusters_inside(summary: SummaryRecord) -> str:
+    least, most = _ball_clusters(summary)
+    return f"{least} to {most} clusters" if least != most else counted(least, "cluster")
 
 
 def _ambiguous_items(summary: SummaryRecord) -> npt.NDArray[Any]:

@@ -314,6 +314,38 @@ def summaries():
     }
 
 
+PARTS = {
+    "certified_partition": ("Certificate", "partition"),
+    "certified_lower_bound": ("Certificate", "lower_bound"),
+    "certificate_loss": ("Certificate", "loss"),
+    "certificate_method": ("Certificate", "method"),
+    "particle_weight_of": ("Particles", "weights"),
+    "particle_status": ("Particles", "status"),
+    "ball_radius": ("CredibleBall", "radius"),
+    "summary_seconds": ("Summary", "seconds"),
+}
+
+
+@pytest.mark.parametrize("part", list(PARTS))
+def test_a_stored_summary_that_lacks_a_part_of_a_result_is_refused(part):
+    stored = pc.summarize(Z, random_seed=1, progressbar=False).to_dataset()
+    assert (part in stored) != (part in stored.attrs)
+    damaged = stored.drop_vars(part, errors="ignore")
+    damaged.attrs.pop(part, None)
+    kind, field = PARTS[part]
+    message = rf"`dataset` must hold a {kind} as its to_dataset\(\) gives it; missing: {field}\."
+    with pytest.raises(ValueError, match=message):
+        pc.Summary.from_dataset(damaged, Z)
+
+
+def test_a_stored_summary_without_a_certificate_has_none():
+    stored = pc.summarize(Z, random_seed=1, progressbar=False).to_dataset()
+    whole = stored.drop_vars([name for name in stored if str(name).startswith(("certified", "better"))])
+    whole.attrs = {name: value for name, value in whole.attrs.items() if not name.startswith("certificate")}
+    assert pc.Summary.from_dataset(stored, Z).certificate is not None
+    assert pc.Summary.from_dataset(whole, Z).certificate is None
+
+
 @pytest.mark.parametrize("kind", list(summaries()))
 @pytest.mark.parametrize("suffix", [".nc", ".zarr"])
 def test_a_summary_comes_back(kind, suffix, tmp_path):

@@ -117,7 +117,7 @@ def test_variables_of_dask_are_taken_where_they_are_large(client, labels, least,
 def test_labels_that_memory_does_not_hold_say_so(client, labels, monkeypatch):
     there = canonical_blocks(da.from_array(labels, chunks=(30, 256)), "`data`", client)
     monkeypatch.setenv("POSTERIOR_CONSENSUS_MEMORY", "10KB")
-    with pytest.raises(MemoryError, match="Labels of 700 items in 30 draws in one place would take 21 KB of memory"):
+    with pytest.raises(MemoryError, match="All labels of 30 draws of 700 items would take 21 KB of memory"):
         there.values  # noqa: B018
 
 

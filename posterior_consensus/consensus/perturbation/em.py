@@ -24,23 +24,19 @@ _HALVINGS = 60  # of the interval of the noise, down to rounding
 class Draws(NamedTuple):
     """What the model sees of the draws."""
 
-    labels: Any  # (N, n), as an array, or DrawnLabels to be read in blocks
+    labels: Any  # (N, n), None where they are read in blocks
     starts: npt.NDArray[np.int64]  # (N + 1,)
     n_clusters: npt.NDArray[np.int64]  # (N,)
     n_labels: npt.NDArray[np.int64]  # (N,), at least as many as it has clusters: some may have had no item by chance
     counts: Floats  # (N,), as how many independent draws each one counts
     per_draw: bool  # whether each draw has a noise of its own
+    in_blocks: DrawnLabels | None = None  # labels that are read in blocks
 
     @property
     def n_items(self) -> int:
         """Number of items."""
-        drawn = self.in_blocks()
-        n_items: int = self.labels.shape[1] if drawn is None else drawn.n_items
+        n_items: int = self.labels.shape[1] if self.in_blocks is None else self.in_blocks.n_items
         return n_items
-
-    def in_blocks(self) -> DrawnLabels | None:
-        """The labels if they are read in blocks; None if they are an array."""
-        return self.labels if isinstance(self.labels, DrawnLabels) else None
 
 
 class Parameters(NamedTuple):
@@ -82,11 +78,10 @@ def maximise(draws: Draws, memberships: Floats, noise: Floats | None, table: Flo
     size = _BYTES_A_CELL * int(draws.starts[-1]) * n_clusters
     memory.check(size, f"The perturbation model of {n_clusters} clusters", "Thin the draws, or ask for fewer clusters.")
     if table is None:
-        drawn = draws.in_blocks()
-        if drawn is None:
+        if draws.in_blocks is None:
             table = ensemble.scatter(draws.labels, draws.starts, memberships)
         else:
-            table = blocks.table(drawn, memberships)
+            table = blocks.table(draws.in_blocks, memberships)
     matches, entropies, agreement = _matches(draws, table, noise)
     n_labels = np.maximum(draws.n_labels, n_clusters)
     noise = _noise(draws, np.minimum(agreement, n_items), n_labels, n_items)
@@ -101,7 +96,7 @@ def expect(draws: Draws, parameters: Parameters) -> State:
     n_labels = np.maximum(draws.n_labels, shares.size)
     weights = draws.counts * agreement_gain(noise, n_labels)
     table = None
-    if (drawn := draws.in_blocks()) is not None:
+    if (drawn := draws.in_blocks) is not None:
         memberships, totals, table = blocks.expectation(drawn, weights, matches, np.log(shares))
     else:
         votes = ensemble.gather(draws.labels, draws.starts, weights, matches)
@@ -140,7 +135,7 @@ def held_out_memberships(draws: Draws, state: State) -> Floats:
     parameters = maximise(draws, state.memberships, state.parameters.noise, state.table)
     gains = agreement_gain(parameters.noise, np.maximum(draws.n_labels, parameters.shares.size))
     arguments = draws.counts, gains, parameters.matches, state.memberships
-    if (drawn := draws.in_blocks()) is not None:
+    if (drawn := draws.in_blocks) is not None:
         votes = blocks.held_out_votes(drawn, *arguments)
     else:
         votes = perturbation.held_out_votes(draws.labels, draws.starts, *arguments)

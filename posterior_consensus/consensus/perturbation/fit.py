@@ -243,8 +243,8 @@ def model_draws(draws: PartitionDraws, n_clusters: int | None, noise: Noise, by_
         median = np.median(used.n_clusters)
     typical = min(n_clusters or int(median), int(used.n_clusters.max()))
     n_labels = np.maximum(used.n_clusters, typical)
-    labels = used.drawn if by_blocks else used.labels
-    return Draws(labels, used.starts, used.n_clusters, n_labels, counts, noise == "per_draw")
+    labels, in_blocks = (None, used.drawn) if by_blocks else (used.labels, None)
+    return Draws(labels, used.starts, used.n_clusters, n_labels, counts, noise == "per_draw", in_blocks)
 
 
 def as_fit(draws: PartitionDraws, found: Search) -> PerturbationFit:

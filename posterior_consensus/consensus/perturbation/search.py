@@ -84,12 +84,12 @@ def sample_of_items(draws: Draws, rows: npt.NDArray[np.intp], rng: np.random.Gen
     """Some items, or all if there are few; those of small clusters in draws `rows` are more likely to be among them."""
     if draws.n_items <= _ITEMS:
         return np.arange(draws.n_items)
-    if (drawn := draws.in_blocks()) is not None:
+    if (drawn := draws.in_blocks) is not None:
         rarity = blocks.rarity(drawn, rows, draws.counts[rows])
     else:
-        labels, starts, _, _, counts, _ = some_draws(draws, rows)
-        sizes = ensemble.scatter(labels, starts, np.ones((draws.n_items, 1)))
-        rarity = ensemble.gather(labels, starts, counts, 1 / sizes).ravel()
+        some = some_draws(draws, rows)
+        sizes = ensemble.scatter(some.labels, some.starts, np.ones((draws.n_items, 1)))
+        rarity = ensemble.gather(some.labels, some.starts, some.counts, 1 / sizes).ravel()
     return np.sort(rng.choice(draws.n_items, _ITEMS, replace=False, p=rarity / rarity.sum()))
 
 
@@ -97,8 +97,8 @@ def some_items(draws: Draws, items: npt.NDArray[np.intp]) -> Draws:
     """Some items of all draws; clusters may be empty there."""
     if items.size == draws.n_items:
         return draws
-    if (drawn := draws.in_blocks()) is not None:
-        return draws._replace(labels=some_labels(drawn, items, np.arange(draws.counts.size)))
+    if (drawn := draws.in_blocks) is not None:
+        return draws._replace(labels=some_labels(drawn, items, np.arange(draws.counts.size)), in_blocks=None)
     return draws._replace(labels=np.ascontiguousarray(draws.labels[:, items]))
 
 
@@ -106,9 +106,9 @@ def some_draws(draws: Draws, rows: npt.NDArray[np.intp]) -> Draws:
     """Some draws of all items."""
     if rows.size == draws.counts.size:
         return draws
-    _, _, n_clusters, n_labels, counts, per_draw = draws
-    starts = np.concatenate([[0], np.cumsum(n_clusters[rows])])
-    return Draws(draws.labels[rows], starts, n_clusters[rows], n_labels[rows], counts[rows], per_draw)
+    n_clusters = draws.n_clusters[rows]
+    starts = np.concatenate([[0], np.cumsum(n_clusters)])
+    return Draws(draws.labels[rows], starts, n_clusters, draws.n_labels[rows], draws.counts[rows], draws.per_draw)
 
 
 def kept(state: State, clusters: npt.NDArray[np.intp]) -> Floats:

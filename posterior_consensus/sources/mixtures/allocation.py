@@ -149,6 +149,8 @@ def _probabilities(
     progressbar: bool,
 ) -> xr.DataArray:
     """Probabilities over the sample dimensions, items and components."""
+    from pymc.distributions.shape_utils import change_dist_size
+
     labels = marginalised_names(model)
     if labels and (var_name is None or var_name in labels):
         if observed is not None:
@@ -160,10 +162,16 @@ def _probabilities(
     core = find_mixture(model, var_name)
     new = None if observed is None else new_values(core, observed)
     value = value_of(model, core, None if new is None else as_data(core, new))
-    sized = core if new is None else _resized(core, value)
-    density = Density.of(model, _joint(sized, value, new), takes_a_solver_per_item(sized, value))
-    draws = parameter_draws(model, density.variables, dataset, group)
     item_shape = None if new is None else value.type.shape[: core.type.ndim - core.owner.op.ndim_supp]
+    try:  # PyMC fixes the number of items in the components
+        sized = core if item_shape is None else change_dist_size(core, item_shape)
+        joint = joint_log_density(sized, value)
+    except (ValueError, TypeError, AssertionError) as error:
+        if new is None:
+            raise
+        raise ValueError(per_item(value.type.shape)) from error
+    density = Density.of(model, joint, takes_a_solver_per_item(sized, value))
+    draws = parameter_draws(model, density.variables, dataset, group)
     result = over_draws(density, draws, item_shape, progressbar)
     _warn_of_elements(core, result.shape[1:-1])
     items = dims_of(model, core.name)
@@ -182,23 +190,3 @@ def _warn_of_elements(core: Any, shape: tuple[int, ...]) -> None:
             "'log_prob_z' for as_allocation_probabilities.",
             stacklevel=4,
         )
-
-
-def _resized(core: Any, value: Any) -> Any:
-    """The same mixture of as many items as there are new observations: PyMC fixes their number in the components."""
-    from pymc.distributions.shape_utils import change_dist_size
-
-    try:
-        return change_dist_size(core, value.type.shape[: core.type.ndim - core.owner.op.ndim_supp])
-    except (ValueError, TypeError, AssertionError) as error:
-        raise ValueError(per_item(value.type.shape)) from error
-
-
-def _joint(core: Any, value: Any, new: Any) -> Any:
-    """The joint log density, or where new observations do not go with the parameters, what to do."""
-    try:
-        return joint_log_density(core, value)
-    except ValueError as error:
-        if new is None:
-            raise
-        raise ValueError(per_item(value.type.shape)) from error

@@ -18,9 +18,9 @@ def joint_log_density(core: Any, value: Any) -> Any:
     if is_hurdle(core):
         densities = _hurdle(components, value)
     elif len(components) == 1:
-        densities = _batched(components[0], value)
+        densities = _of_component(components[0], value, batched=True)
     else:
-        densities = pt.stack([_single(component, value) for component in components], axis=-1)
+        densities = pt.stack([_of_component(one, value, batched=False) for one in components], axis=-1)
     return pt.log(weights) + densities
 
 
@@ -40,26 +40,17 @@ def _hurdle(components: Sequence[Any], value: Any) -> Any:
     return pt.stack([pt.switch(zero, 0.0, -np.inf), pt.switch(zero, -np.inf, other)], axis=-1)
 
 
-def _batched(component: Any, value: Any) -> Any:
-    """Log density (items, components) of components that are the last batch dimension of one variable."""
+def _of_component(component: Any, value: Any, batched: bool) -> Any:
+    """Log density (items,) of a component, or (items, components) of those in a variable's last batch dimension."""
     import pytensor.tensor as pt
     from pymc import logp
 
-    covariance = _shared_covariance(component, value, batched=True)
+    covariance = _shared_covariance(component, value, batched)
     if covariance is None:
-        return logp(component, pt.expand_dims(value, -component.owner.op.ndim_supp - 1))
+        return logp(component, pt.expand_dims(value, -component.owner.op.ndim_supp - 1) if batched else value)
     mean, _ = component.owner.op.dist_params(component.owner)
-    return _normal((pt.expand_dims(value, -2) - mean).transpose(1, 2, 0), covariance).T
-
-
-def _single(component: Any, value: Any) -> Any:
-    """Log density (items,) of one component."""
-    from pymc import logp
-
-    covariance = _shared_covariance(component, value, batched=False)
-    if covariance is None:
-        return logp(component, value)
-    mean, _ = component.owner.op.dist_params(component.owner)
+    if batched:
+        return _normal((pt.expand_dims(value, -2) - mean).transpose(1, 2, 0), covariance).T
     return _normal((value - mean).T, covariance)
 
 

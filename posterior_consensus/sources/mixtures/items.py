@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from posterior_consensus.sources.mixtures.model import listing
 from posterior_consensus.sources.mixtures.posterior import ParameterDraws
+from posterior_consensus.sources.places import listing
 
 
 def new_values(core: Any, observed: Any) -> Any:
@@ -83,29 +83,23 @@ def dressed(
     observed : DataArray or array_like, optional
         New observations, where these are the items.
     """
-    batch = probabilities.ndim - 2
+    batch, component = probabilities.ndim - 2, components or "component"
     items = [named[k] if k < len(named) else f"{name}_dim_{k}" for k in range(batch)]
-    coords = {dim: model.coords.get(dim) for dim in items}
+    given: dict[str, Any] = {}
     if isinstance(observed, xr.DataArray):
         items = [str(dim) for dim in observed.dims[:batch]]
-        coords = {str(k): v for k, v in observed.coords.items() if set(v.dims) <= set(items) and v.dims}
-    elif observed is not None:
-        coords = {}
-    component = components or "component"
-    coords = {dim: values for dim, values in coords.items() if values is not None}
-    if model.coords.get(component) is not None:
-        coords[component] = model.coords[component]
+        given = {str(k): v for k, v in observed.coords.items() if set(v.dims) <= set(items) and v.dims}
     array = xr.DataArray(
         probabilities.reshape(*draws.shape, *probabilities.shape[1:]),
         dims=(*draws.sample_dims, *items, component),
         coords=draws.coords,
         name=name,
     )
-    sizes = array.sizes
-    fitting = {d: v for d, v in coords.items() if isinstance(v, xr.DataArray) or len(v) == sizes[d]}
-    array = array.assign_coords(
-        {d: v if isinstance(v, xr.DataArray) else (d, np.asarray(v)) for d, v in fitting.items()}
-    )
+    for dim in (*(items if observed is None else ()), component):
+        values = model.coords.get(dim)
+        if values is not None and len(values) == array.sizes[dim]:
+            given[dim] = (dim, np.asarray(values))
+    array = array.assign_coords(given)
     if batch == 0:
         array = array.expand_dims({f"{name}_dim_0": 1}, axis=-2)
     if batch > 1:

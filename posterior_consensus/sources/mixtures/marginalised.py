@@ -10,8 +10,9 @@ import numpy as np
 import xarray as xr
 
 from posterior_consensus.sources.mixtures.items import dressed
-from posterior_consensus.sources.mixtures.model import dims_of, listing
+from posterior_consensus.sources.mixtures.model import dims_of
 from posterior_consensus.sources.mixtures.posterior import Density, dtype_that_fits, over_draws, parameter_draws
+from posterior_consensus.sources.places import listing
 
 
 def marginalised_names(model: Any) -> list[str]:
@@ -81,4 +82,4 @@ def _recovered(model: Any, dataset: xr.Dataset, name: str, group: str) -> xr.Dat
     logs = found[f"lp_{name}"].values
     dtype = dtype_that_fits((int(np.prod(draws.shape)), *logs.shape[2:]))
     result = np.exp(logs, dtype=np.float64).reshape(-1, *logs.shape[2:]).astype(dtype, copy=False)
-    return dressed(model, result, draws, name, _unmarginalised(model).named_vars_to_dims.get(name, ()), None)
+    return dressed(model, result, draws, name, dims_of(_unmarginalised(model), name), None)

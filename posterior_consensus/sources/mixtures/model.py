@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from posterior_consensus.sources.places import listing
+
 WAYS_OUT = (
     "Either store the logarithms of the allocation probabilities in the model, as a pm.Deterministic 'log_prob_z' over "
     "items and components, and use as_allocation_probabilities; or write the labels as a pm.Categorical, or recover "
@@ -182,8 +184,3 @@ def component_dim(model: Any, core: Any, n_components: int, item_dims: tuple[str
 def _registered_dims(model: Any, variable: Any) -> tuple[str, ...]:
     is_registered = variable.name is not None and model.named_vars.get(variable.name) is variable
     return dims_of(model, variable.name) if is_registered else ()
-
-
-def listing(names: Iterable[Any]) -> str:
-    """Names as an error shows them."""
-    return ", ".join(repr(str(name)) for name in names) or "none"

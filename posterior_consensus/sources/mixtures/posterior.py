@@ -19,9 +19,9 @@ from posterior_consensus.sources.mixtures.model import (
     data_of,
     dims_of,
     length_of,
-    listing,
     python_mode,
 )
+from posterior_consensus.sources.places import listing
 
 _COMPILED_FROM = 1_000_000  # values from which numba's ten seconds of compilation are earned back
 _SAME_MODEL = "Build the model as it was sampled from."

@@ -1,0 +1,76 @@
+"""Monte Carlo standard errors of means over draws."""
+
+import numpy as np
+import pytest
+import xarray as xr
+from arviz_stats.base import array_stats
+from numpy.testing import assert_allclose
+
+import posterior_consensus as pc
+
+
+def chains_of(lengths):
+    """Draws in chains of these lengths, their rows shuffled together but in order within a chain."""
+    chain = np.random.default_rng(3).permutation(np.repeat(np.arange(len(lengths)), lengths))
+    coords = {"chain": ("sample", chain)}
+    return pc.as_partition_draws(xr.DataArray(np.zeros((chain.size, 2), int), dims=("sample", "obs"), coords=coords))
+
+
+@pytest.mark.parametrize("shape", [(1, 50), (2, 30), (4, 25)])
+def test_mcse_is_arviz(rng, shape):
+    draws = pc.as_partition_draws(np.zeros((*shape, 3), int))
+    values = rng.normal(size=(3, *shape)).cumsum(-1) + 5
+    expected = array_stats.mcse(values, chain_axis=-2, draw_axis=-1, method="mean")
+    assert_allclose(draws.samples.mcse(values.reshape(3, -1)), expected, rtol=1e-10)
+    assert draws.samples.mcse(values[0].ravel()) == pytest.approx(expected[0], rel=1e-10)
+
+
+def test_equal_weights_give_the_unweighted_error(rng, small_draws):
+    values = rng.normal(size=12)
+    equal = pc.as_partition_draws(small_draws, weights=np.full(12, 0.7))
+    assert equal.samples.mcse(values) == small_draws.samples.mcse(values)
+    slow = pc.as_partition_draws(small_draws, weights=[1.0 + 1e-14, *np.ones(11)])  # the weighted formula
+    assert slow.samples.is_weighted
+    assert slow.samples.mean(values) == pytest.approx(small_draws.samples.mean(values), rel=1e-14)
+    assert slow.samples.mcse(values) == pytest.approx(small_draws.samples.mcse(values), rel=1e-12)
+
+
+def test_mcse_of_a_weighted_mean(rng):
+    weight, values = rng.exponential(size=200_000), rng.normal(size=200_000)
+    draws = pc.as_partition_draws(np.zeros((4, 50_000, 1), int), weights=weight)
+    share = weight / weight.sum()
+    independent = np.sqrt(np.sum(share**2 * (values - share @ values) ** 2))  # the delta method for independent draws
+    assert draws.samples.mcse(values) == pytest.approx(independent, rel=0.05)
+
+
+def test_mcse_of_chains_of_unequal_length(rng):
+    draws = chains_of([20, 35])
+    values = rng.normal(size=55)
+    short = np.stack([values[draws.samples.chain == k][:20] for k in (0, 1)])
+    size = array_stats.ess(short, chain_axis=0, draw_axis=1, method="mean") * 55 / 40
+    expected = values.std(ddof=1) / np.sqrt(size)
+    assert draws.samples.mcse(values) == pytest.approx(expected, rel=1e-10)
+
+
+@pytest.mark.parametrize("weight", [None, np.arange(1.0, 13.0)])
+def test_constant_has_no_error(z, weight):
+    draws = pc.as_partition_draws(z, weights=weight)
+    errors = draws.samples.mcse(np.stack([np.full(12, 0.1), np.arange(12.0)]))
+    assert errors[0] == 0
+    assert errors[1] > 0
+
+
+@pytest.mark.parametrize(("lengths", "known"), [([3], False), ([4], True), ([9, 3], False), ([5, 4], True)])
+def test_mcse_needs_four_draws_in_each_chain(rng, lengths, known):
+    draws = chains_of(lengths)
+    errors = draws.samples.mcse(rng.normal(size=(2, draws.n_draws)))
+    assert np.isfinite(errors).all() if known else np.isnan(errors).all()
+
+
+def test_error_is_unknown_where_a_function_varies_but_not_among_the_draws_compared(rng):
+    z = rng.integers(0, 2, (104, 20))
+    z[:8] = z[0]
+    chain = ("sample", [0] * 4 + [1] * 100)
+    draws = pc.as_partition_draws(xr.DataArray(z, dims=("sample", "item"), coords={"chain": chain}))
+    assert np.isnan(draws.samples.mcse(z.sum(axis=1).astype(float)))
+    assert draws.samples.mcse(np.ones(104)) == 0

@@ -1,0 +1,43 @@
+"""What tests of labels on disk have in common."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from posterior_consensus.sources import stores
+from tests.ensembles import noisy_draws
+
+BUDGET = "POSTERIOR_CONSENSUS_MEMORY"
+LABELS = noisy_draws(np.random.default_rng(1), 60, 700, 4, 0.3).reshape(3, 20, 700)
+
+
+def narrow(monkeypatch, items):
+    """Make chunks of so many items."""
+    monkeypatch.setattr(stores, "block_width", lambda n_draws: items)
+
+
+def assert_same_draws(found, expected):
+    np.testing.assert_array_equal(found.labels, expected.labels)
+    assert found.drawn.dtype == expected.drawn.dtype == found.labels.dtype
+    np.testing.assert_array_equal(found.n_clusters, expected.n_clusters)
+    for name in ("chain", "draw", "weights"):
+        np.testing.assert_array_equal(getattr(found.samples, name), getattr(expected.samples, name))
+    assert found.items.dim == expected.items.dim
+    assert found.items.coords.to_dataset().identical(expected.items.coords.to_dataset())
+
+
+def total(labels, items):
+    return items.start, labels.sum(axis=1, dtype=np.int64)
+
+
+def large_file(tmp_path, suffix, dtype=np.int64):
+    """A posterior in a file, and a memory budget that its labels do not fit."""
+    labels = xr.DataArray(LABELS.astype(dtype), dims=("chain", "draw", "obs"), name="z", coords={"obs": np.arange(700)})
+    path = tmp_path / f"posterior{suffix}"
+    dataset = xr.Dataset({"z": labels, "y": ("obs", np.zeros(700))})
+    if suffix == ".zarr":
+        pytest.importorskip("zarr")
+        xr.DataTree.from_dict({"posterior": dataset}).to_zarr(path, zarr_format=2)
+    else:
+        dataset.to_netcdf(path, group="posterior", engine="h5netcdf")
+    return path
