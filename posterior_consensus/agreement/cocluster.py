@@ -15,7 +15,7 @@ from posterior_consensus.agreement.table import Table, as_table
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.partitions import canonical_rows, smallest_dtype
-from posterior_consensus.evaluate.expectation import mean_between
+from posterior_consensus.evaluate.expectation import Floats, mean_between
 from posterior_consensus.kernels import mutual_information
 from posterior_consensus.losses.partition_losses import jaccard
 from posterior_consensus.results import display, stored_as
@@ -25,7 +25,6 @@ from posterior_consensus.runtime.arguments import as_generator, check_count
 from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.runtime.progress import track
 
-Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 _ALTERNATIONS = 10  # of rows and columns for each pair of clusterings by itself

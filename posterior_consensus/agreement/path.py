@@ -16,7 +16,7 @@ from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
 from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.ensemble.samples import Samples
-from posterior_consensus.evaluate.expectation import loss_and_error, mean_between, mean_loss
+from posterior_consensus.evaluate.expectation import Floats, loss_and_error, mean_between, mean_loss
 from posterior_consensus.losses.lookup import as_loss, with_parameters
 from posterior_consensus.losses.partition_losses import jaccard
 from posterior_consensus.losses.record import PartitionLoss
@@ -25,8 +25,6 @@ from posterior_consensus.runtime.arguments import as_generator, as_numbers, chec
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.search.engine import search
 from posterior_consensus.sources.door import as_draws, as_source, several_posteriors
-
-Floats = npt.NDArray[np.float64]
 
 _PRICES = (0.0, 0.05, 0.1, 0.15, 0.2, EARLY, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5, 2.0)
 _ROUNDS = 100  # at a penalty weight; each lowers the objective, so that there are few
@@ -251,16 +249,14 @@ def _record(
         "expected_loss": own.mean(axis=1),
         "disagreement": disagreement,
         "objective": own.mean(axis=1) + np.array(prices) / 2 * disagreement,
+        "own_loss": own,
+        "own_mcse": errors,
     }
     items = given.sources[0].items
-    coords = {"price": np.array(prices), "chain": np.asarray(given.names)}
-    table = {name: (("price",), column) for name, column in columns.items()}
-    by_chain = {"own_loss": (("price", "chain"), own), "own_mcse": (("price", "chain"), errors)}
+    dims, coords = ("price", "chain"), {"price": np.array(prices), "chain": np.asarray(given.names)}
     return AgreementPath(
-        labels=xr.DataArray(
-            labels, dims=("price", "chain", items.dim), coords=dict(items.coords) | coords, name="labels"
-        ),
-        table=xr.Dataset({**table, **by_chain}, coords),
+        labels=xr.DataArray(labels, dict(items.coords) | coords, (*dims, items.dim), "labels"),
+        table=xr.Dataset({name: (dims[: column.ndim], column) for name, column in columns.items()}, coords),
         loss=loss,
         of_chains=given.of_chains,
     )

@@ -8,18 +8,16 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 from scipy.sparse.csgraph import connected_components
 
-from posterior_consensus.evaluate.expectation import losses_between
+from posterior_consensus.evaluate.expectation import Floats, losses_between
 from posterior_consensus.losses.partition_losses import jaccard
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
 
-Floats = npt.NDArray[np.float64]
 Status = Literal["agreement", "search noise", "different modes"]
 
 EARLY = 0.25  # penalty weight at which search noise is gone by more than half

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -13,8 +12,6 @@ import xarray as xr
 from scipy import sparse
 
 from posterior_consensus.ensemble.items import Items
-
-_Maker = Callable[[int], Items]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,29 +64,25 @@ def as_table(table: Any) -> Table:
     values.data /= values.data.sum()
     full_rows, full_columns = (np.flatnonzero(values.sum(axis=axis) > 0) for axis in (1, 0))
     shares = sparse.csr_array(values[full_rows][:, full_columns])
-    return Table(shares, rows(values.shape[0]), columns(values.shape[1]), full_rows, full_columns)
+    rows = rows or Items(values.shape[0], "row", xr.Coordinates())
+    columns = columns or Items(values.shape[1], "column", xr.Coordinates())
+    return Table(shares, rows, columns, full_rows, full_columns)
 
 
-def _with_names(table: Any) -> tuple[Any, _Maker, _Maker]:
-    """Values, and what makes the rows and the columns when their number is known."""
+def _with_names(table: Any) -> tuple[Any, Items | None, Items | None]:
+    """Values, and the rows and the columns if something names them."""
     if isinstance(table, xr.DataArray) and table.ndim == 2:
-        row, column = map(str, table.dims)
-        return table.values, lambda _: Items.along(table, row), lambda _: Items.along(table, column)
+        rows, columns = (Items.along(table, str(dim)) for dim in table.dims)
+        return table.values, rows, columns
     if isinstance(table, pd.DataFrame):
         row, column = str(table.index.name or "row"), str(table.columns.name or "column")
         column = f"{column}_bis" if column == row else column
         is_sparse = table.shape[1] > 0 and all(isinstance(kind, pd.SparseDtype) for kind in table.dtypes)
         values: Any = cast(Any, table).sparse.to_coo() if is_sparse else table.to_numpy()
-        return values, lambda n: _named(n, row, table.index), lambda n: _named(n, column, table.columns)
-    values = table if sparse.issparse(table) else np.asarray(table)
-    return values, lambda n: _plain(n, "row"), lambda n: _plain(n, "column")
+        return values, _named(row, table.index), _named(column, table.columns)
+    return table if sparse.issparse(table) else np.asarray(table), None, None
 
 
-def _plain(number: int, dim: str) -> Items:
-    return Items(number, dim, xr.Coordinates())
-
-
-def _named(number: int, dim: str, index: pd.Index) -> Items:
-    if isinstance(index, pd.RangeIndex):
-        return _plain(number, dim)
-    return Items.along(xr.DataArray(np.zeros(number), {dim: index.to_numpy()}, (dim,)), dim)
+def _named(dim: str, index: pd.Index) -> Items:
+    coords = {} if isinstance(index, pd.RangeIndex) else {dim: index.to_numpy()}
+    return Items(len(index), dim, xr.Coordinates(coords))

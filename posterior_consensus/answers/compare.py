@@ -16,8 +16,7 @@ from posterior_consensus.answers.particle_record import Particles
 from posterior_consensus.answers.particles import particles
 from posterior_consensus.answers.transport import matched, transported
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.samples import Samples
-from posterior_consensus.evaluate.expectation import loss_matrix
+from posterior_consensus.evaluate.expectation import Floats, loss_matrix
 from posterior_consensus.evaluate.similarity import batch_shifts, similarity_errors
 from posterior_consensus.losses.lookup import as_loss, as_metric
 from posterior_consensus.losses.record import PartitionLoss
@@ -27,7 +26,6 @@ from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import as_generator, check_count
 from posterior_consensus.sources.door import as_draws
 
-Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.intp]
 
 _MEASURES = ("draws", "particles", "mean similarity", "rms similarity")
@@ -82,9 +80,8 @@ class PosteriorComparison(Stored):
     @property
     def difference(self) -> xr.DataArray:
         """Similarity matrix of b less that of a."""
-        return (self.similarity.sel(posterior="b", drop=True) - self.similarity.sel(posterior="a", drop=True)).rename(
-            "difference"
-        )
+        a, b = (self.similarity.sel(posterior=name, drop=True) for name in _NAMES)
+        return (b - a).rename("difference")
 
     @property
     def verdict(self) -> str:
@@ -114,9 +111,7 @@ class PosteriorComparison(Stored):
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each item, those whose co-members differ most first."""
-        dim = str(self.items["difference"].dims[0])
-        index = self.items.indexes[dim] if dim in self.items.indexes else pd.RangeIndex(self.items.sizes[dim], name=dim)
-        table = pd.DataFrame({name: self.items[name].values for name in _OF_ITEMS}, index=index)
+        table = self.items.to_dataframe()[list(_OF_ITEMS)]
         return table.sort_values("difference", ascending=False, kind="stable")
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
@@ -223,25 +218,22 @@ def compare_posteriors(
     between = _distance(_evenly(plain[0], n_matched), _evenly(plain[1], n_matched), metric)
     within = np.array([_within(draws, n_matched, metric) for draws in plain])
     seen = [particles(draws, n_particles, loss=metric, random_seed=seed, progressbar=progressbar) for draws in plain]
-    moved = _between_particles(plain, seen, metric)
+    moved, plan = _between_particles(plain, seen, metric)
     pairs = _similarities(a, b, order)
     measured = {
-        "value": [between.value, moved.distance.value, *pairs.values],
-        "mcse": [between.mcse, moved.distance.mcse, *pairs.errors],
-        "ess": [between.ess, moved.distance.ess, np.nan, np.nan],
+        "value": [between.value, moved.value, *pairs.values],
+        "mcse": [between.mcse, moved.mcse, *pairs.errors],
+        "ess": [between.ess, moved.ess, np.nan, np.nan],
         "by_chance": [within.mean(), np.nan, *pairs.by_chance],
     }
-    sides = {"posterior": list(_NAMES)}
+    sides, matrices = {"posterior": list(_NAMES)}, [a.items.pair_array(one, "similarity") for one in pairs.both]
+    columns = {name: ("measure", np.array(column)) for name, column in measured.items()}
     return PosteriorComparison(
-        distances=xr.Dataset(
-            {name: ("measure", np.array(column)) for name, column in measured.items()}, {"measure": list(_MEASURES)}
-        ),
+        distances=xr.Dataset(columns, {"measure": list(_MEASURES)}),
         within=xr.DataArray(within, sides, ("posterior",), "within"),
         items=xr.Dataset({name: a.items.array(column, name) for name, column in pairs.items.items()}),
-        similarity=xr.concat([a.items.pair_array(x, "similarity") for x in pairs.both], "posterior").assign_coords(
-            sides
-        ),
-        transport=xr.DataArray(moved.plan, dims=("particle_a", "particle_b"), name="transport"),
+        similarity=xr.concat(matrices, "posterior").assign_coords(sides),
+        transport=xr.DataArray(plan, dims=("particle_a", "particle_b"), name="transport"),
         particles_a=_dressed(a, seen[0], "a"),
         particles_b=_dressed(a, seen[1], "b"),
         loss=metric,
@@ -268,17 +260,17 @@ class _Distance(NamedTuple):
     ess: float
 
 
-def _with_error(value: float, potentials: Sequence[tuple[Samples, Floats]]) -> _Distance:
+def _with_error(value: float, both: Sequence[PartitionDraws], potentials: Sequence[Floats]) -> _Distance:
     """A distance with the error of the mean potentials of the dual problem, one for each posterior."""
-    errors = [samples.mcse(potential) for samples, potential in potentials]
-    sizes = [samples.ess(potential) for samples, potential in potentials]
+    errors = [draws.samples.mcse(potential) for draws, potential in zip(both, potentials, strict=True)]
+    sizes = [draws.samples.ess(potential) for draws, potential in zip(both, potentials, strict=True)]
     return _Distance(value, float(np.hypot(*errors)), float(np.fmin(*sizes)))
 
 
 def _distance(one: PartitionDraws, other: PartitionDraws, metric: PartitionLoss) -> _Distance:
     """Wasserstein distance between equally many draws of the same weight."""
-    value, of_one, of_other = matched(loss_matrix(one.labels, other, metric))
-    return _with_error(value, [(one.samples, of_one), (other.samples, of_other)])
+    value, *potentials = matched(loss_matrix(one.labels, other, metric))
+    return _with_error(value, (one, other), potentials)
 
 
 def _within(draws: PartitionDraws, n_draws: int, metric: PartitionLoss) -> float:
@@ -294,23 +286,15 @@ def _within(draws: PartitionDraws, n_draws: int, metric: PartitionLoss) -> float
     return matched(loss_matrix(first.labels, second, metric))[0]
 
 
-class _Moved(NamedTuple):
-    distance: _Distance
-    plan: Floats
-
-
 def _between_particles(
     plain: tuple[PartitionDraws, PartitionDraws], seen: list[Particles], metric: PartitionLoss
-) -> _Moved:
+) -> tuple[_Distance, Floats]:
     """Wasserstein distance between two sets of particles, its error from those of the weights, and the plan."""
     arrival = PartitionDraws.of(seen[1].partitions.values)
     costs = loss_matrix(seen[0].partitions.values, arrival, metric)
     value, plan, *potentials = transported(costs, seen[0].weights.values, seen[1].weights.values)
-    of_draws = [
-        (draws.samples, potential[one.assignment.values])
-        for draws, one, potential in zip(plain, seen, potentials, strict=True)
-    ]
-    return _Moved(_with_error(value, of_draws), plan)
+    of_draws = [potential[one.assignment.values] for one, potential in zip(seen, potentials, strict=True)]
+    return _with_error(value, plain, of_draws), plan
 
 
 class _Pairs(NamedTuple):

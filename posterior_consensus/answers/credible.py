@@ -146,7 +146,7 @@ def credible_ball(
         prob=prob,
         coverage=float(draws.samples.mean(inside.astype(np.float64))),
         **_bounds(draws, distances, {name: _farthest(distances, rows, tie) for name, rows in among.items()}),
-        distances=_distance_array(draws, distances, metric),
+        distances=draws.samples.array(distances, "distance", loss=metric.name, unit=metric.unit),
         loss=metric,
     )
 
@@ -180,13 +180,3 @@ def _bounds(
         array = draws.items.partition_array(tied[distinct].astype(np.int32), dim, name)
         bounds[name] = array.assign_coords(distance=(dim, distances[ties[distinct]]))
     return bounds
-
-
-def _distance_array(draws: PartitionDraws, distances: npt.NDArray[np.float64], metric: PartitionLoss) -> xr.DataArray:
-    return xr.DataArray(
-        distances,
-        dims="sample",
-        coords=draws.samples.coords | {"weight": ("sample", draws.weights)},
-        name="distance",
-        attrs={"loss": metric.name, "unit": metric.unit},
-    )

@@ -297,14 +297,13 @@ def partition_density(
     separations = to_higher(scores, among)
     peaks = held_out.labels[np.argsort(-scores * separations, kind="stable")[:_PEAKS]]
     labels, modes = _modes(all_draws, training, [training.labels[best], *peaks], record, h, rng, progressbar)
+    used = all_draws.items.partition_array(training.labels, "sample", "training")
     return PartitionDensity(
         labels=all_draws.items.array(labels, "labels"),
         modes=modes,
-        scores=_over_samples(scores, held_out.samples, "score", ""),
-        to_higher=_over_samples(separations, held_out.samples, "to_higher", record.unit),
-        training=all_draws.items.partition_array(training.labels, "sample", "training").assign_coords(
-            _sample_coords(training.samples)
-        ),
+        scores=held_out.samples.array(scores, "score", unit=""),
+        to_higher=held_out.samples.array(separations, "to_higher", unit=record.unit),
+        training=used.assign_coords(training.samples.coords_and_weights),
         bandwidth=h,
         sensitivity=_sensitivity(labels, training, held_out, to_training, record, h),
         step=step,
@@ -374,11 +373,3 @@ def _as_draws(training: xr.DataArray) -> PartitionDraws:
 
 def _samples(values: xr.DataArray) -> Samples:
     return Samples(values["chain"].values, values["draw"].values, values["weight"].values)
-
-
-def _sample_coords(samples: Samples) -> dict[str, Any]:
-    return samples.coords | {"weight": ("sample", samples.weights)}
-
-
-def _over_samples(values: Floats, samples: Samples, name: str, unit: str) -> xr.DataArray:
-    return xr.DataArray(values, dims="sample", coords=_sample_coords(samples), name=name, attrs={"unit": unit})

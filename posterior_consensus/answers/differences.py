@@ -11,7 +11,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from posterior_consensus.ensemble.partitions import Labels, contingency_table
-from posterior_consensus.results.display import counted
+from posterior_consensus.results.display import counted, joined
 
 _SHARE = 0.25  # of the smaller of two clusters: what they share beyond makes them parts of one change
 _MOST_LISTED = 4
@@ -74,4 +74,4 @@ def _joined(values: Sequence[Hashable]) -> str:
     words = [str(value) for value in values[:_MOST_LISTED]]
     if len(values) > _MOST_LISTED:
         words.append(f"{len(values) - _MOST_LISTED} more")
-    return f"{', '.join(words[:-1])} and {words[-1]}"
+    return joined(words)

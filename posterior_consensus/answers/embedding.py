@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import xarray as xr
 from scipy.sparse.linalg import LinearOperator
 
+from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.evaluate.similarity import similarity_operator
 from posterior_consensus.runtime.arguments import check_count, check_flag
 from posterior_consensus.runtime.executor import thread_pools
 from posterior_consensus.search.eigenvectors import leading_of
 from posterior_consensus.sources.door import as_source
-
-Floats = npt.NDArray[np.float64]
 
 _TINY = 1e-12  # share of the variation that is rounding
 

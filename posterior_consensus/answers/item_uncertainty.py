@@ -61,10 +61,9 @@ class ItemUncertainty(Stored):
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each item, in the order of the data, with the clusters' names."""
-        dim = str(self.cluster.dims[0])
-        index = self.cluster.indexes[dim] if dim in self.cluster.indexes else pd.RangeIndex(self.cluster.size, name=dim)
         columns = (self.cluster, self.probability, self.nearest, self.nearest_probability, self.margin)
-        table = pd.DataFrame({str(column.name): column.values for column in columns}, index=index)
+        named = {str(column.name): column for column in columns}
+        table = xr.Dataset(named).to_dataframe()[list(named)]
         if self.names != tuple(range(len(self.names))):
             table["cluster"] = [self.names[k] for k in self.cluster.values]
             table["nearest"] = [self.names[k] if k >= 0 else None for k in self.nearest.values]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Literal, Self
 
@@ -15,17 +15,14 @@ import xarray as xr
 from posterior_consensus.consensus import consensus_partition
 from posterior_consensus.consensus.methods import check_no_method
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.evaluate.expectation import draw_losses, mean_loss, partition_loss
-from posterior_consensus.losses.lookup import loss_attrs, loss_from
+from posterior_consensus.evaluate.expectation import Floats, draw_losses, mean_loss, partition_loss
 from posterior_consensus.losses.partition_losses import binder, vi
 from posterior_consensus.losses.record import PartitionLoss
-from posterior_consensus.results import display
-from posterior_consensus.results.storage import Stored, reading, stored
+from posterior_consensus.results import display, stored_as
+from posterior_consensus.results.storage import Stored, as_dataset, stored
 from posterior_consensus.runtime.arguments import as_generator, check_between
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.sources.door import as_draws
-
-Floats = npt.NDArray[np.float64]
 
 _DIM = "value_on_path"  # where it is stored
 _COLUMNS = (
@@ -59,10 +56,10 @@ class LossPath(Stored):
     n_draws : int
     """
 
-    partitions: xr.DataArray
-    table: xr.Dataset
-    loss: PartitionLoss
-    n_draws: int
+    partitions: xr.DataArray = field(metadata=stored_as.array("labels_on_path", of_items=True))
+    table: xr.Dataset = field(metadata=stored_as.table("{}_on_path", _COLUMNS))
+    loss: PartitionLoss = field(metadata=stored_as.loss("path_"))
+    n_draws: int = field(metadata=stored_as.attribute("path_draws"))
 
     @property
     def parameter(self) -> str:
@@ -71,24 +68,19 @@ class LossPath(Stored):
 
     def to_dataset(self) -> xr.Dataset:
         """Partitions and table as a Dataset that any file format holds."""
-        renamed = {self.parameter: _DIM}
-        table = self.table.rename(renamed).drop_vars("a", errors="ignore")
-        variables: dict[str, Any] = {"labels_on_path": self.partitions.rename(renamed).drop_vars("a", errors="ignore")}
-        variables |= {f"{name}_on_path": table[name] for name in _COLUMNS}
-        attrs: dict[str, Any] = loss_attrs(self.loss, "path_") | {"path_draws": self.n_draws}
-        return stored(self.partitions[0].drop_vars([self.parameter, "a"]), variables, attrs)
+        own = {self.parameter: _DIM}
+        partitions = self.partitions.rename(own).drop_vars("a", errors="ignore")
+        table = self.table.rename(own).drop_vars("a", errors="ignore")
+        return as_dataset(replace(self, partitions=partitions, table=table))
 
     @classmethod
     def from_dataset(cls, dataset: xr.Dataset | xr.DataTree) -> Self:
         """Make the result again that :meth:`to_dataset` stored, as other results do."""
-        with reading(dataset, cls.__name__) as read:
-            loss = loss_from(read.attrs, "path_")
-            dim, _ = _family(loss.name)
-            partitions = read["labels_on_path"].rename({_DIM: dim}).rename("partitions")
-            columns = {name: read[f"{name}_on_path"].rename({_DIM: dim}) for name in _COLUMNS}
-            costs = {"a": (dim, _costs(dim, partitions[dim].values))}
-            table, n_draws = xr.Dataset(columns).assign_coords(costs), int(read.attrs["path_draws"])
-            return cls(partitions=partitions.assign_coords(costs), table=table, loss=loss, n_draws=n_draws)
+        read = super().from_dataset(dataset)
+        dim, _ = _family(read.loss.name)
+        costs = {"a": (dim, _costs(dim, read.table[_DIM].values))}
+        partitions = read.partitions.rename({_DIM: dim}).assign_coords(costs)
+        return replace(read, partitions=partitions, table=read.table.rename({_DIM: dim}).assign_coords(costs))
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each value."""

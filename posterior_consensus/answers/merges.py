@@ -14,7 +14,7 @@ import xarray as xr
 from posterior_consensus.ensemble.items import cluster_names
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.evaluate.expectation import compared_losses, mean_loss
+from posterior_consensus.evaluate.expectation import ComparedLosses, compared_losses, mean_loss
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results import display, stored_as
@@ -22,11 +22,8 @@ from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.sources.door import as_source
 
-Floats = npt.NDArray[np.float64]
-
-_DIM = "merged_to"  # where it is stored
+_DIMS = {"n_clusters": "merged_to"}  # where they are stored
 _NUMBERS = ("first", "second")
-_COLUMNS = ("expected_loss", "mcse", "difference", "difference_mcse", "ess")
 _AT_ONCE = 256  # partitions whose losses are computed together
 _SAME = 1e-12  # difference of losses that is rounding
 
@@ -52,12 +49,8 @@ class ClusterMerges(Stored):
         None where a similarity matrix alone was given.
     """
 
-    partitions: xr.DataArray = field(
-        metadata=stored_as.array("merged_labels", {"n_clusters": "merged_to"}, of_items=True)
-    )
-    table: xr.Dataset = field(
-        metadata=stored_as.table("merged_{}", (*_NUMBERS, *_COLUMNS), {"n_clusters": "merged_to"})
-    )
+    partitions: xr.DataArray = field(metadata=stored_as.array("merged_labels", _DIMS, of_items=True))
+    table: xr.Dataset = field(metadata=stored_as.table("merged_{}", (*_NUMBERS, *ComparedLosses._fields), _DIMS))
     loss: Loss = field(metadata=stored_as.loss("merged_"))
     names: tuple[Hashable, ...] = field(metadata=stored_as.names("merged_names"))
     n_draws: int | None = field(metadata=stored_as.attribute("merged_draws"))
@@ -133,8 +126,7 @@ def cluster_merges(
     given = source.items.in_order(partition)
     partitions, merged = _merged(source, labels, record, progressbar)
     coords = {"n_clusters": np.arange(len(partitions), 0, -1)}
-    columns = dict(zip(_NUMBERS, merged.T, strict=True))
-    columns |= dict(zip(_COLUMNS, compared_losses(source, partitions, record, 0), strict=True))
+    columns = dict(zip(_NUMBERS, merged.T, strict=True)) | compared_losses(source, partitions, record, 0)._asdict()
     return ClusterMerges(
         partitions=source.items.partition_array(partitions, "n_clusters", "partitions").assign_coords(coords),
         table=xr.Dataset({name: ("n_clusters", column) for name, column in columns.items()}, coords),

@@ -8,14 +8,13 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
 from posterior_consensus.ensemble.draws import draws_if_any
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.evaluate.expectation import compared_losses, mean_loss
+from posterior_consensus.evaluate.expectation import ComparedLosses, Floats, compared_losses, mean_loss
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results import display, stored_as
@@ -25,10 +24,8 @@ from posterior_consensus.runtime.progress import track
 from posterior_consensus.search.engine import search
 from posterior_consensus.sources.door import as_source
 
-Floats = npt.NDArray[np.float64]
-
-_DIM = "number_of_clusters"  # where it is stored
-_COLUMNS = ("expected_loss", "mcse", "difference", "difference_mcse", "ess", "probability", "probability_mcse")
+_DIMS = {"n_clusters": "number_of_clusters"}  # where they are stored
+_COLUMNS = (*ComparedLosses._fields, "probability", "probability_mcse")
 _HELD = 0.01  # probability from which a number of clusters is among those of the posterior
 _BESIDE = 5  # numbers on either side of the best if there are no draws to tell which are of interest
 _PAIRS = 20  # of clusters, those most often together, whose unions are considered
@@ -55,12 +52,8 @@ class LossByNClusters(Stored):
         None where a similarity matrix alone was given.
     """
 
-    partitions: xr.DataArray = field(
-        metadata=stored_as.array("labels_by_n_clusters", {"n_clusters": "number_of_clusters"}, of_items=True)
-    )
-    table: xr.Dataset = field(
-        metadata=stored_as.table("{}_by_n_clusters", _COLUMNS, {"n_clusters": "number_of_clusters"})
-    )
+    partitions: xr.DataArray = field(metadata=stored_as.array("labels_by_n_clusters", _DIMS, of_items=True))
+    table: xr.Dataset = field(metadata=stored_as.table("{}_by_n_clusters", _COLUMNS, _DIMS))
     loss: Loss = field(metadata=stored_as.loss("by_n_clusters_"))
     n_draws: int | None = field(metadata=stored_as.attribute("by_n_clusters_draws"))
 
@@ -179,9 +172,8 @@ def loss_by_n_clusters(
     numbers = _default_numbers(source, search) if n_clusters is None else _checked(n_clusters, source.n_items)
     search.along(numbers, progressbar)
     partitions = np.stack([search.found[k] for k in numbers])
-    columns = dict(
-        zip(_COLUMNS, (*compared_losses(source, partitions, record), *_probabilities(source, numbers)), strict=True)
-    )
+    values = (*compared_losses(source, partitions, record), *_probabilities(source, numbers))
+    columns = dict(zip(_COLUMNS, values, strict=True))
     coords = {"n_clusters": np.array(numbers, np.int64)}
     return LossByNClusters(
         partitions=source.items.partition_array(partitions, "n_clusters", "partitions").assign_coords(coords),

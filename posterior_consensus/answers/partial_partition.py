@@ -11,7 +11,7 @@ import xarray as xr
 
 from posterior_consensus.answers.partial_search import completed, search
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.items import Floats
+from posterior_consensus.ensemble.items import Floats, members_of
 from posterior_consensus.ensemble.partitions import HasLabels, Labels, canonical_rows
 from posterior_consensus.evaluate.expectation import loss_and_error
 from posterior_consensus.losses.lookup import as_loss
@@ -98,23 +98,13 @@ class PartialPartition(Stored, HasLabels):
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each cluster of assigned items: their number, and the first few of them."""
-        dim = str(self.labels.dims[0])
-        names = self.labels[dim].values if dim in self.labels.coords else np.arange(self.labels.size)
-        members = [names[self.labels.values == k] for k in range(self.n_clusters)]
-        return pd.DataFrame(
-            {
-                "size": [len(m) for m in members],
-                dim: [", ".join(map(str, m[:4])) + (", ..." if len(m) > 4 else "") for m in members],
-            },
-            index=pd.RangeIndex(len(members), name="cluster"),
-        )
+        members, numbers = members_of(self.labels), pd.RangeIndex(self.n_clusters, name="cluster")
+        table = display.table_of_members(members, self.labels.size, str(self.labels.dims[0]), numbers)
+        return table.drop(columns="share")
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
-        bound = (
-            "no larger one has this probability"
-            if self.n_items_bound == self.n_items
-            else f"at most {self.n_items_bound} can have it"
-        )
+        proven = self.n_items_bound == self.n_items
+        bound = "no larger one has this probability" if proven else f"at most {self.n_items_bound} can have it"
         facts = [
             ("in words", self.in_words()),
             ("criterion", f"largest set with probability at least {self.prob:g}; {bound}"),
@@ -230,7 +220,7 @@ def partial_partition(
         ess=float(draws.samples.ess(agrees)),
         prob=prob,
         n_items_bound=bound,
-        curve=_curve(curve),
+        curve=xr.DataArray(curve, {"n_items": np.arange(curve.size)}, ("n_items",), "probability"),
         completion=completion,
         loss=loss,
         expected_loss=expected,
@@ -251,8 +241,3 @@ def _agreement(draws: PartitionDraws, labels: Labels) -> Floats:
     sure = np.flatnonzero(labels >= 0)
     restricted, _ = canonical_rows(draws.labels[:, sure], int(draws.n_clusters.max()))
     return np.all(restricted == labels[sure], axis=1).astype(np.float64)
-
-
-def _curve(probabilities: Floats) -> xr.DataArray:
-    sizes = {"n_items": np.arange(probabilities.size)}
-    return xr.DataArray(probabilities, dims="n_items", coords=sizes, name="probability")

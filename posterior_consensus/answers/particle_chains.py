@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.results.display import is_rough, ordinal
+from posterior_consensus.results.display import is_rough, joined, ordinal
 
 Floats = npt.NDArray[np.float64]
 
@@ -41,18 +41,17 @@ class Visits(NamedTuple):
     @property
     def staying(self) -> list[tuple[int, list[object]]]:
         """The modes in which chains stay, with the names of these chains."""
-        where = self.shares > 1 - NEARLY_NONE
-        return [(k, self._named(where[:, k])) for k in range(where.shape[1]) if where[:, k].any()]
+        return self._by_mode(self.shares > 1 - NEARLY_NONE)
 
     @property
     def missing(self) -> list[tuple[int, list[object]]]:
         """The modes that chains hardly visit, though they stay in no single other one."""
         free = ~(self.shares > 1 - NEARLY_NONE).any(axis=1, keepdims=True)
-        where = free & self.apart
-        return [(k, self._named(where[:, k])) for k in range(where.shape[1]) if where[:, k].any()]
+        return self._by_mode(free & self.apart)
 
-    def _named(self, chains: npt.NDArray[np.bool_]) -> list[object]:
-        return [self.names[c] for c in np.flatnonzero(chains)]
+    def _by_mode(self, where: npt.NDArray[np.bool_]) -> list[tuple[int, list[object]]]:
+        modes = np.flatnonzero(where.any(axis=0)).tolist()
+        return [(k, [self.names[c] for c in np.flatnonzero(where[:, k])]) for k in modes]
 
 
 def visits(draws: PartitionDraws, indicators: Floats) -> Visits:
@@ -123,7 +122,7 @@ def judged(found: Visits, weights: Floats, errors: Floats, sizes: Floats) -> tup
         f"{weight:.2f}" if np.isnan(error) else f"{weight:.2f} (MCSE {error:.2g})"
         for weight, error in zip(weights, errors, strict=True)
     ]
-    weighted = f"{', '.join(known[:-1])} and {known[-1]}"
+    weighted = joined(known)
     absent = np.argwhere(found.shares == 0)
     visited = f"{answers}: every chain visits {'both' if number == 2 else 'all of them'}"
     least = float(sizes.min())
@@ -187,9 +186,7 @@ def _word(number: int) -> str:
 
 
 def _chains(names: Sequence[object]) -> str:
-    listed = [str(name) for name in names]
-    text = listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} and {listed[-1]}"
-    return f"chain{'s' * (len(listed) > 1)} {text}"
+    return f"chain{'s' * (len(names) > 1)} {joined(names)}"
 
 
 def _verb(names: Sequence[object], verb: str) -> str:

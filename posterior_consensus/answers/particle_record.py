@@ -11,7 +11,7 @@ import xarray as xr
 
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import canonical_labels
-from posterior_consensus.evaluate.expectation import Floats, loss_matrix
+from posterior_consensus.evaluate.expectation import loss_matrix
 from posterior_consensus.evaluate.similarity import posterior_similarity_matrix
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
@@ -219,8 +219,3 @@ class Particles(Stored):
             ("together", f"{int(self.meet().max()) + 1} sets of items that all particles keep"),
         ]
         return f"Particles: {display.counted(self.n_particles, 'particle')}, {self.status}", facts, self.to_dataframe()
-
-
-def chain_shares(shares: Floats, names: list[Any]) -> xr.DataArray:
-    """Dress each chain's shares of the particles, shape (C, L)."""
-    return xr.DataArray(shares, {"chain": names}, ("chain", "particle"), "by_chain")

@@ -13,7 +13,7 @@ import xarray as xr
 from posterior_consensus.answers.likely import may_have_more
 from posterior_consensus.answers.modes import FURTHER, Modes, separated_modes
 from posterior_consensus.answers.particle_chains import judged, undecided, visits
-from posterior_consensus.answers.particle_record import Particles, chain_shares
+from posterior_consensus.answers.particle_record import Particles
 from posterior_consensus.answers.particle_search import ParticleSearch, Placed, extended
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
@@ -196,11 +196,7 @@ def _looked_at(draws: PartitionDraws, effort: Effort) -> tuple[npt.NDArray[np.in
     """Positions of all items, or of some by a fixed rule if there are many labels, and the draws of their labels."""
     if draws.n_items * draws.n_draws <= effort.most_labels:
         return np.arange(draws.n_items), draws
-    at, some = draws.of_some_items()
-    if at.size <= effort.most_items:
-        return at, some
-    chosen = np.sort(np.random.default_rng(0).choice(at.size, effort.most_items, replace=False))
-    return at[chosen], some.of_items(chosen)
+    return draws.of_some_items(effort.most_items)
 
 
 def _check_number(n_particles: Any) -> int:
@@ -230,6 +226,21 @@ def _search(
     progressbar: bool,
 ) -> _Seen:
     """Look beyond the most modes found, whatever `number` is requested: how many modes there are is one question."""
+
+    def modes_of(placed: Placed, independent: bool) -> Modes:
+        losses = loss_matrix(placed.partitions, draws, loss)
+        return separated_modes(placed.partitions, losses, draws.samples, loss, independent=independent)
+
+    def at_modes(found: Placed, independent: bool) -> Placed:
+        """Particles of as many modes as the last of the path shows, if those are more than `found` has."""
+        modes = modes_of(path[-1], independent)
+        if modes.n_modes <= len(found.partitions):
+            return found
+        one_each = path[modes.n_modes - 1]
+        if modes.n_modes == len(path) or modes_of(one_each, independent).n_modes == modes.n_modes:
+            return one_each
+        return particle_search.from_groups(path[-1], modes.mode)
+
     path = [particle_search.one(consensus)]
     modes = supposed = path[0]
     asked = number or 1
@@ -240,32 +251,8 @@ def _search(
         ):
             break
         path.append(particle_search.one_more(path[-1], n_starts, rng, effort.most_work))
-        modes = _at_modes(particle_search, path, modes, draws, loss)
-        supposed = _at_modes(particle_search, path, supposed, draws, loss, independent=True)
+        modes, supposed = at_modes(modes, False), at_modes(supposed, True)
     return _Seen(path, modes, supposed)
-
-
-def _at_modes(
-    particle_search: ParticleSearch,
-    path: list[Placed],
-    found: Placed,
-    draws: PartitionDraws,
-    loss: PartitionLoss,
-    independent: bool = False,
-) -> Placed:
-    """Particles of as many modes as the last of a path shows, if those are more than `found` has."""
-
-    def modes_of(placed: Placed) -> Modes:
-        losses = loss_matrix(placed.partitions, draws, loss)
-        return separated_modes(placed.partitions, losses, draws.samples, loss, independent=independent)
-
-    modes = modes_of(path[-1])
-    if modes.n_modes <= len(found.partitions):
-        return found
-    one_each = path[modes.n_modes - 1]
-    if modes.n_modes == len(path) or modes_of(one_each).n_modes == modes.n_modes:
-        return one_each
-    return particle_search.from_groups(path[-1], modes.mode)
 
 
 def _as_particles(
@@ -290,8 +277,8 @@ def _as_particles(
     mode = ((at_each * draws.weights) @ at_modes.T).argmax(axis=1)
     status, chains, verdict = _judged(draws, at_modes, seen, searched, loss, number)
     measure = {"loss": loss.name, "unit": loss.unit}
+    path = {"distance": ("n_particles", distances, measure), "mcse": ("n_particles", errors, measure)}
     within = np.divide(draws.samples.mean(losses * at_each), weights, out=np.zeros_like(weights), where=weights > 0)
-    coords = draws.samples.coords | {"weight": ("sample", draws.weights)}
     by_chain = visits(draws, at_each)
     return Particles(
         partitions=draws.items.partition_array(partitions, "particle", "partitions"),
@@ -303,12 +290,9 @@ def _as_particles(
         distance_mcse=float(draws.samples.mcse(least)),
         distance_ess=float(draws.samples.ess(least)),
         expected_loss=xr.DataArray(within, dims="particle", name="expected_loss", attrs=measure),
-        assignment=xr.DataArray(nearest.astype(np.int32), coords, "sample", "assignment"),
-        by_chain=chain_shares(by_chain.shares, by_chain.names),
-        path=xr.Dataset(
-            {"distance": ("n_particles", distances, measure), "mcse": ("n_particles", errors, measure)},
-            {"n_particles": np.arange(1, len(near) + 1)},
-        ),
+        assignment=draws.samples.array(nearest.astype(np.int32), "assignment"),
+        by_chain=xr.DataArray(by_chain.shares, {"chain": by_chain.names}, ("chain", "particle"), "by_chain"),
+        path=xr.Dataset(path, {"n_particles": np.arange(1, len(near) + 1)}),
         loss=loss,
         status=status,
         chains=chains,
@@ -340,13 +324,10 @@ def _judged(
     """The status, the chains that belong to modes, and what to report."""
     n_modes, n_supposed = len(at_modes), len(seen.supposed.partitions)
     if min(rows.size for rows in draws.samples.chains) < _FEWEST:
-        few = "A chain has fewer than four draws, too few to find modes: run longer chains."
-        return "unknown", (), few
+        return "unknown", (), "A chain has fewer than four draws, too few to find modes: run longer chains."
     if number == 1:
-        one = "One particle was requested, the consensus partition; modes were not searched for."
-        return "unknown", (), one
-    doubt = ""
-    apart: tuple[object, ...] = ()
+        return "unknown", (), "One particle was requested, the consensus partition; modes were not searched for."
+    doubt, apart = "", tuple[object, ...]()
     if n_supposed > n_modes:
         between = losses_between(seen.supposed.partitions, loss)[np.triu_indices(n_supposed, 1)]
         found = visits(draws, _nearest(seen.supposed.partitions, searched, loss))

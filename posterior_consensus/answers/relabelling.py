@@ -173,10 +173,10 @@ def relabel(
         )
     if soft is None:
         common = common_items(numbers, reference, n_components)
-        order = with_the_rest(most_in_common(common), n_components)
     else:
         common = expected_common_items(soft.probabilities, reference)
-        order = with_the_rest(most_in_common(common), n_components)
+    order = with_the_rest(most_in_common(common), n_components)
+    if soft is not None:
         order = least_divergence(soft.probabilities, draws.weights, order)
     result = _reordered(posterior, names, dims, order[:, :n_clusters], 0)
     if labels is not None:
@@ -371,26 +371,17 @@ def _record(
     shared = np.take_along_axis(common, assigned[:, np.newaxis], axis=1)[:, 0]
     matched = is_matched(shared)
     match_share = draws.samples.mean(matched.T.astype(np.float64))
-    pure = np.divide(shared, component_sizes, out=np.zeros_like(shared), where=matched)
+    pure = draws.samples.mean(np.divide(shared, component_sizes, out=np.zeros_like(shared), where=matched).T)
+    unknown, left_out = np.full_like(match_share, np.nan), 1.0 - component_sizes.sum(axis=1) / cluster_sizes.sum()
     return xr.Dataset(
         {
             "permutation": (dims, assigned.reshape(shape)),
             "matched": (dims, matched.reshape(shape)),
             "match_share": (dims[-1:], match_share),
             "cluster_agreement": (dims[-1:], draws.samples.mean((shared / cluster_sizes).T)),
-            "component_agreement": (
-                dims[-1:],
-                np.divide(
-                    draws.samples.mean(pure.T),
-                    match_share,
-                    out=np.full_like(match_share, np.nan),
-                    where=match_share > 0,
-                ),
-            ),
+            "component_agreement": (dims[-1:], np.divide(pure, match_share, out=unknown, where=match_share > 0)),
             "agreement": float(draws.samples.mean(shared.sum(axis=1) / cluster_sizes.sum())),
-            "left_out": float(
-                draws.samples.mean(np.maximum(1.0 - component_sizes.sum(axis=1) / cluster_sizes.sum(), 0.0))
-            ),
+            "left_out": float(draws.samples.mean(np.maximum(left_out, 0.0))),
         },
         coords=_coords_over(posterior, dims),
     )

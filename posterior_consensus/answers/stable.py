@@ -11,6 +11,7 @@ import pandas as pd
 import xarray as xr
 
 from posterior_consensus.ensemble.draws import hard_draws
+from posterior_consensus.ensemble.items import members_of
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import HasLabels, Labels
 from posterior_consensus.results import display, stored_as
@@ -20,7 +21,6 @@ from posterior_consensus.search.trees import cut, tree
 from posterior_consensus.sources.door import as_source
 
 LINKAGES = ("single", "complete")
-_DIM = "stable_level"  # where the curve is stored
 _LEVELS = np.arange(1, 101) / 100
 _MOST_IN_CURVE = 5000  # signatures of which all similarities are computed although the level does not ask for them
 _TINY = 1e-12  # what a similarity misses the level by, if no more, is rounding
@@ -65,22 +65,12 @@ class StableComponents(HasLabels, Stored):
     @property
     def components(self) -> list[list[Any]]:
         """Items of each component, as their coordinate names them; without one, their positions."""
-        dim = str(self.labels.dims[0])
-        items = self.labels.indexes[dim] if dim in self.labels.indexes else pd.RangeIndex(self.labels.size)
-        order = np.argsort(self.labels.values, kind="stable")
-        return [items[rows].tolist() for rows in np.split(order, np.cumsum(self.sizes.values)[:-1])]
+        return members_of(self.labels)
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each component: its size, its share of the items, and the first few of them."""
-        dim, components = str(self.labels.dims[0]), self.components
-        return pd.DataFrame(
-            {
-                "size": [len(items) for items in components],
-                "share": [len(items) / self.labels.size for items in components],
-                dim: [", ".join(map(str, items[:4])) + (", ..." if len(items) > 4 else "") for items in components],
-            },
-            index=pd.RangeIndex(len(components), name="component"),
-        )
+        numbers = pd.RangeIndex(self.n_components, name="component")
+        return display.table_of_members(self.components, self.labels.size, str(self.labels.dims[0]), numbers)
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         alone = int(np.sum(self.sizes.values == 1))

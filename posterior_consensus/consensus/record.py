@@ -12,6 +12,7 @@ import xarray as xr
 
 from posterior_consensus.bounds.bound import relative_gap, status
 from posterior_consensus.consensus.threshold import Threshold, consistent_interval
+from posterior_consensus.ensemble.items import members_of
 from posterior_consensus.ensemble.partitions import HasLabels
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results import display, stored_as
@@ -149,9 +150,7 @@ class ConsensusPartition(HasLabels, Stored):
     @property
     def clusters(self) -> dict[Hashable, list[Any]]:
         """Items of each cluster by its name, as their coordinate names them; without one, their positions."""
-        dim = str(self.labels.dims[0])
-        items = self.labels.indexes[dim] if dim in self.labels.indexes else pd.RangeIndex(self.labels.size)
-        return {name: items[self.labels.values == k].tolist() for k, name in enumerate(self.names)}
+        return dict(zip(self.names, members_of(self.labels), strict=True))
 
     def members(self, k: int) -> list[Any]:
         """Items of one cluster, as their coordinate names them; without one, their positions.
@@ -189,15 +188,8 @@ class ConsensusPartition(HasLabels, Stored):
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each cluster: its size, its share of the items, and the first few of them."""
-        dim, members = str(self.labels.dims[0]), list(self.clusters.values())
-        return pd.DataFrame(
-            {
-                "size": [len(m) for m in members],
-                "share": [len(m) / self.labels.size for m in members],
-                dim: [", ".join(map(str, m[:4])) + (", ..." if len(m) > 4 else "") for m in members],
-            },
-            index=pd.Index(self.names, name="cluster"),
-        )
+        dim, names = str(self.labels.dims[0]), pd.Index(self.names, name="cluster")
+        return display.table_of_members(list(self.clusters.values()), self.labels.size, dim, names)
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         dim = self.labels.dims[0]

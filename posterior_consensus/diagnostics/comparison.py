@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +9,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus.evaluate.expectation import draw_losses
+from posterior_consensus.ensemble.partitions import by_name
+from posterior_consensus.evaluate.expectation import ComparedLosses, compared_losses
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import display, stored_as
@@ -18,8 +18,8 @@ from posterior_consensus.results.storage import Stored
 from posterior_consensus.sources.door import as_draws
 
 _CLEAR = 2.0  # standard errors
-_DIM = "compared_partition"  # where it is stored
-_COLUMNS = ("n_clusters", "expected_loss", "mcse", "difference", "difference_mcse", "ess", "clear")
+_DIMS = {"partition": "compared_partition"}  # where they are stored
+_COLUMNS = ("n_clusters", *ComparedLosses._fields, "clear")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -38,10 +38,8 @@ class PartitionComparison(Stored):
     n_draws : int
     """
 
-    labels: xr.DataArray = field(
-        metadata=stored_as.array("compared_labels", {"partition": "compared_partition"}, of_items=True)
-    )
-    table: xr.Dataset = field(metadata=stored_as.table("compared_{}", _COLUMNS, {"partition": "compared_partition"}))
+    labels: xr.DataArray = field(metadata=stored_as.array("compared_labels", _DIMS, of_items=True))
+    table: xr.Dataset = field(metadata=stored_as.table("compared_{}", _COLUMNS, _DIMS))
     loss: PartitionLoss = field(metadata=stored_as.loss("comparison_"))
     n_draws: int = field(metadata=stored_as.attribute("comparison_draws"))
 
@@ -116,23 +114,16 @@ def compare_partitions(draws: Any, partitions: Any, *, loss: str | PartitionLoss
     one    0.375
     Name: difference, dtype: float64
     """
-    draws, named = as_draws(draws), _named(partitions)
+    draws, named = as_draws(draws), by_name(partitions, "partitions")
+    if not named:
+        raise ValueError("`partitions` must hold at least one partition; got none.")
     record = as_loss(loss, *named.values(), kind=PartitionLoss)
     labels = np.stack([draws.as_labels(partition, "partitions") for partition in named.values()])
-    losses = draw_losses(labels, draws, record)
-    order = np.argsort(draws.samples.mean(losses), kind="stable")
-    labels, losses = labels[order], losses[order]
-    more = losses - losses[0]
-    difference, error = draws.samples.mean(more), draws.samples.mcse(more)
-    columns = {
-        "n_clusters": labels.max(axis=1).astype(np.int64) + 1,
-        "expected_loss": draws.samples.mean(losses),
-        "mcse": draws.samples.mcse(losses),
-        "difference": difference,
-        "difference_mcse": error,
-        "ess": np.fmin(draws.samples.ess(losses), draws.samples.ess(more)),
-        "clear": difference > _CLEAR * error,
-    }
+    losses = compared_losses(draws, labels, record)
+    order = np.argsort(losses.expected_loss, kind="stable")
+    labels, losses = labels[order], ComparedLosses(*(column[order] for column in losses))
+    clear = losses.difference > _CLEAR * losses.difference_mcse
+    columns = dict(zip(_COLUMNS, (labels.max(axis=1).astype(np.int64) + 1, *losses, clear), strict=True))
     names = np.array(list(named))[order]
     return PartitionComparison(
         labels=draws.items.partition_array(labels, "partition", "labels").assign_coords(partition=names),
@@ -140,18 +131,3 @@ def compare_partitions(draws: Any, partitions: Any, *, loss: str | PartitionLoss
         loss=record,
         n_draws=draws.n_draws,
     )
-
-
-def _named(partitions: Any) -> dict[Any, Any]:
-    named: dict[Any, Any]
-    if isinstance(partitions, Mapping):
-        named = {str(name): partition for name, partition in partitions.items()}
-        if len(named) < len(partitions):
-            raise ValueError(f"`partitions` must have names that differ as text; got {list(partitions)}.")
-    elif isinstance(partitions, (list, tuple)) or getattr(partitions, "ndim", 0) == 2:
-        named = dict(enumerate(partitions))
-    else:
-        raise TypeError(f"`partitions` must be a dict or a list of partitions; got {type(partitions).__name__}.")
-    if not named:
-        raise ValueError("`partitions` must hold at least one partition; got none.")
-    return named

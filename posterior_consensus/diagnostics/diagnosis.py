@@ -32,6 +32,7 @@ from posterior_consensus.diagnostics.traces import (
 )
 from posterior_consensus.diagnostics.verdict import Evidence, judge
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.partitions import by_name
 from posterior_consensus.evaluate.expectation import loss_matrix
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
@@ -41,6 +42,7 @@ from posterior_consensus.runtime.arguments import as_generator, check_count
 from posterior_consensus.sources.door import as_draws
 
 _STORED_SAMPLE = {"sample": "trace_sample", "chain": "trace_chain", "draw": "trace_draw"}
+_OF_PAIR = ("first", "second")
 _OF_CHAINS = ("rhat", "ess_bulk", "ess_tail")
 _FEWEST_COMPARED = 100  # items, whatever the time
 _SECONDS_A_PAIR, _DRAWS_A_PAIR = 2e-8, 500  # a high estimate, and for how many draws it doubles
@@ -107,38 +109,32 @@ class Diagnosis(Stored):
     @property
     def worst_rhat(self) -> float:
         """Largest R-hat of any summary and of the partition; NaN if there is none."""
-        return _extreme(np.fmax, [*self.summaries["rhat"].values, self.partition_rhat])
+        return float(np.fmax.reduce([*self.summaries["rhat"].values, self.partition_rhat]))
 
     @property
     def least_ess(self) -> float:
         """Smallest effective sample size, bulk or tail, of any summary and the partition; NaN if there is none."""
         bulk, tail = self.summaries["ess_bulk"].values, self.summaries["ess_tail"].values
-        return _extreme(np.fmin, [*bulk, *tail, self.partition_ess])
+        return float(np.fmin.reduce([*bulk, *tail, self.partition_ess]))
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each scalar summary."""
         return self.summaries.reset_coords(drop=True).to_dataframe()
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
-        facts = [("verdict", self.verdict)]
+        partition = f"R-hat {self.partition_rhat:.3f}, ESS {self.partition_ess:.0f} of {self.n_draws} draws"
+        facts = [("verdict", self.verdict), ("partition", partition)]
         if self.n_compared < self.items.size:
-            facts.append(("pairs", f"of {self.n_compared:,} of the {self.items.size:,} items, chosen at random"))
-        facts.append(
-            ("partition", f"R-hat {self.partition_rhat:.3f}, ESS {self.partition_ess:.0f} of {self.n_draws} draws")
-        )
+            facts.insert(1, ("pairs", f"of {self.n_compared:,} of the {self.items.size:,} items, chosen at random"))
         if not np.isnan(self.gap.size):
             (low, high), (least, most) = self.gap.chains, self.gap.shares
-            facts.append(
-                (
-                    "largest difference",
-                    f"{display.with_error(f'{self.gap.size:.3f}', self.gap.mcse)}: items "
-                    f"{' and '.join(self.gap_items)}, co-clustered with probability {least:.2f} in chain {low}, "
-                    f"{most:.2f} in chain {high}",
-                )
-            )
+            pair = f"items {' and '.join(self.gap_items)}, co-clustered with probability"
+            size = display.with_error(f"{self.gap.size:.3f}", self.gap.mcse)
+            where = f"{size}: {pair} {least:.2f} in chain {low}, {most:.2f} in chain {high}"
+            facts.append(("largest difference", where))
         if self.pairs.sizes["pair"]:
             facts.append((f"{self.pairs.sizes['pair']} pairs", self._worst_pairs()))
-        chains = f"{self.n_chains} chain{'s' * (self.n_chains > 1)}"
+        chains = display.counted(self.n_chains, "chain")
         return f"Diagnosis: {chains}, {self.status}", facts, self.to_dataframe()
 
     def _worst_pairs(self) -> str:
@@ -152,10 +148,6 @@ class Diagnosis(Stored):
                 at = self.pairs.isel(pair=int(worst(values)))
                 parts.append(f"{text.format(float(at[name]))} ({at['pair_first'].item()}, {at['pair_second'].item()})")
         return ", ".join(parts) or "too few draws"
-
-
-def _extreme(extreme: np.ufunc, values: list[float]) -> float:
-    return float(extreme.reduce(np.array(values, np.float64)))
 
 
 def diagnose(
@@ -261,8 +253,10 @@ def diagnose_within(
     distances = _distances(plain, {name: center} | _references(draws, references), record, references is None)
     traces = _trace_array(draws, followed | distances)
     chosen = uncertain_pairs(some, n_pairs, rng)
-    summaries = _statistics(draws, traces)
-    pairs = _pair_statistics(draws, at[chosen], together_trace(some, chosen))
+    named = {"summary": traces["summary"], "unit": traces["unit"]}
+    summaries = _statistics(draws, "summary", named, traces.values, mcse=draws.samples.mcse(traces.values))
+    of_pairs = {f"pair_{name}": ("pair", draws.items.named(at[chosen[:, k]])) for k, name in enumerate(_OF_PAIR)}
+    pairs = _statistics(draws, "pair", of_pairs, together_trace(some, chosen))
     variance = partition_variance(some, together)
     ess = partition_ess(some, together, variance) * draws.samples.effective_draws / draws.n_draws
     gap = largest_gap(some)
@@ -307,26 +301,16 @@ def diagnose_within(
 
 def _compared(draws: PartitionDraws, seconds: float | None) -> tuple[npt.NDArray[np.intp], PartitionDraws]:
     """Positions and draws of the items whose pairs are gone over."""
-    at, some = draws.of_some_items()
     if seconds is None:
-        return at, some
-    most = max(_FEWEST_COMPARED, int(np.sqrt(seconds / (_SECONDS_A_PAIR * (1 + draws.n_draws / _DRAWS_A_PAIR)))))
-    if some.n_items <= most:
-        return at, some
-    chosen = np.sort(np.random.default_rng(0).choice(some.n_items, most, replace=False))
-    return at[chosen], some.of_items(chosen)
+        return draws.of_some_items()
+    most = int(np.sqrt(seconds / (_SECONDS_A_PAIR * (1 + draws.n_draws / _DRAWS_A_PAIR))))
+    return draws.of_some_items(max(_FEWEST_COMPARED, most))
 
 
 def _references(draws: PartitionDraws, references: Any) -> dict[str, npt.NDArray[np.int32]]:
-    if references is None:
-        return {}
-    if isinstance(references, Mapping):
-        given = {f"distance to {name}": partition for name, partition in references.items()}
-    elif isinstance(references, Sequence) and not isinstance(references, str):
-        given = {f"distance to reference {k}": partition for k, partition in enumerate(references)}
-    else:
-        raise TypeError(f"`references` must be a dict or a list of partitions; got {type(references).__name__}.")
-    return {name: draws.as_labels(partition, "references") for name, partition in given.items()}
+    given = {} if references is None else by_name(references, "references")
+    what = "distance to" if isinstance(references, Mapping) else "distance to reference"
+    return {f"{what} {name}": draws.as_labels(partition, "references") for name, partition in given.items()}
 
 
 def _distances(
@@ -342,28 +326,11 @@ def _distances(
 
 
 def _trace_array(draws: PartitionDraws, followed: dict[str, tuple[Floats, str]]) -> xr.DataArray:
-    coords = {
-        "summary": list(followed),
-        "unit": ("summary", [unit for _, unit in followed.values()]),
-        **draws.samples.coords,
-    }
-    values = np.stack([values for values, _ in followed.values()])
-    return xr.DataArray(values, dims=("summary", "sample"), coords=coords, name="trace")
+    values, units = zip(*followed.values(), strict=True)
+    coords = {"summary": list(followed), "unit": ("summary", list(units)), **draws.samples.coords}
+    return xr.DataArray(np.stack(values), dims=("summary", "sample"), coords=coords, name="trace")
 
 
-def _statistics(draws: PartitionDraws, traces: xr.DataArray) -> xr.Dataset:
-    values = traces.values
-    columns = {
-        "mean": draws.samples.mean(values),
-        "mcse": draws.samples.mcse(values),
-        **arviz_statistics(draws, values),
-    }
-    coords = {"summary": traces["summary"], "unit": traces["unit"]}
-    return xr.Dataset({name: ("summary", column) for name, column in columns.items()}, coords)
-
-
-def _pair_statistics(draws: PartitionDraws, chosen: npt.NDArray[np.intp], values: Floats) -> xr.Dataset:
-    columns = {"mean": draws.samples.mean(values), **arviz_statistics(draws, values)}
-    first, second = (draws.items.named(items) for items in chosen.T)
-    coords = {"pair_first": ("pair", first), "pair_second": ("pair", second)}
-    return xr.Dataset({name: ("pair", column) for name, column in columns.items()}, coords)
+def _statistics(draws: PartitionDraws, dim: str, coords: Any, values: Floats, **more: Floats) -> xr.Dataset:
+    columns = {"mean": draws.samples.mean(values)} | more | arviz_statistics(draws, values)
+    return xr.Dataset({name: (dim, column) for name, column in columns.items()}, coords)

@@ -13,7 +13,7 @@ import xarray as xr
 from posterior_consensus.diagnostics.agreement import partition_ess, partition_variance
 from posterior_consensus.diagnostics.discrepancy import gaussian_kernel, squared_discrepancies
 from posterior_consensus.diagnostics.matching import matched_labels
-from posterior_consensus.diagnostics.traces import as_sampled, pairs_together
+from posterior_consensus.diagnostics.traces import Floats, as_sampled, pairs_together
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import canonical_rows
 from posterior_consensus.results import display, stored_as
@@ -21,8 +21,6 @@ from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime.arguments import as_generator, check_count
 from posterior_consensus.runtime.progress import waiting
 from posterior_consensus.sources.door import as_draws
-
-Floats = npt.NDArray[np.float64]
 
 _FEWEST = 20  # draws
 _UNCORRELATED = 0.01  # a correlation

@@ -16,19 +16,14 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.evaluate.expectation import losses_of_draws, paired_losses
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
-from posterior_consensus.results import stored_as
+from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime.arguments import check_count
 from posterior_consensus.sources.door import as_draws
 
 _STORED_SAMPLE = {"sample": "sequence_sample", "chain": "sequence_chain", "draw": "sequence_draw"}
-_STORED_COLUMNS = {
-    "n_draws": "burn_in_n_draws",
-    "burn_in": "burn_in",
-    "settled": "burn_in_settled",
-    "first_draw": "burn_in_first_draw",
-    "step": "burn_in_step",
-}
+_COLUMNS = ("n_draws", "burn_in", "settled", "first_draw", "step")
+_STORED_COLUMNS = {name: f"burn_in_{name}" for name in _COLUMNS} | {"burn_in": "burn_in"}
 _REFERENCES = 100  # draws that represent a second half
 
 
@@ -79,14 +74,10 @@ class SequentialDistances(Stored):
         if not self.settled:
             settled = self.burn_in["settled"].values
             names = ", ".join(str(name) for name in self.burn_in["chain"].values[~settled])
-            facts.append(
-                (
-                    "not settled",
-                    f"chain{'s' * int(np.sum(~settled) > 1)} {names}: not yet settled in the second half, or fewer "
-                    f"than {FEWEST_DRAWS} draws. Run longer chains.",
-                )
-            )
-        chains = f"{self.burn_in.sizes['chain']} chain{'s' * (self.burn_in.sizes['chain'] > 1)}"
+            chains = f"chain{'s' * int(np.sum(~settled) > 1)} {names}"
+            why = f"not yet settled in the second half, or fewer than {FEWEST_DRAWS} draws. Run longer chains."
+            facts.append(("not settled", f"{chains}: {why}"))
+        chains = display.counted(self.burn_in.sizes["chain"], "chain")
         state = "settled" if self.settled else "not settled"
         return f"SequentialDistances: {chains}, {state}", facts, self.to_dataframe()
 
@@ -158,7 +149,7 @@ def sequential_distances(draws: Any, *, loss: str | PartitionLoss | None = None,
     """
     draws, record, lag = as_sampled(as_draws(draws)), as_loss(loss, kind=PartitionLoss), check_count("lag", lag)
     steps, to_half = np.full(draws.n_draws, np.nan), np.empty(draws.n_draws)
-    columns: dict[str, list[Any]] = {name: [] for name in ("n_draws", "burn_in", "settled", "first_draw", "step")}
+    columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
     kept = []
     for rows in draws.samples.chains:
         if rows.size > lag:

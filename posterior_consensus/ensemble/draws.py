@@ -118,10 +118,14 @@ class PartitionDraws(PairSource):
         soft = None if self.soft is None else self.soft.take(rows)
         return replace(self, samples=self.samples.take(rows), drawn=drawn, soft=soft)
 
-    def of_some_items(self) -> tuple[npt.NDArray[np.intp], PartitionDraws]:
-        """Positions of all items, or of 10,000 by a fixed rule, and the draws of their labels."""
-        at, some = self.drawn.some_items
-        return at, self if some is self.drawn else PartitionDraws(self.items.take(at), self.samples, some)
+    def of_some_items(self, most: int | None = None) -> tuple[npt.NDArray[np.intp], PartitionDraws]:
+        """Positions of all items, or of 10,000 or fewer by a fixed rule, and the draws of their labels."""
+        at, drawn = self.drawn.some_items
+        some = self if drawn is self.drawn else PartitionDraws(self.items.take(at), self.samples, drawn)
+        if most is None or at.size <= most:
+            return at, some
+        chosen = np.sort(np.random.default_rng(0).choice(at.size, most, replace=False))
+        return at[chosen], some.of_items(chosen)
 
     def by_chain(self) -> list[tuple[Any, Self]]:
         """The draws of each chain that has weight, with its name."""

@@ -151,6 +151,14 @@ def labelled(partition: Any, dim: str) -> Any:
     return values
 
 
+def members_of(labels: xr.DataArray) -> list[list[Any]]:
+    """Items of each cluster from 0 on, as their coordinate names them; without one, their positions."""
+    dim = str(labels.dims[0])
+    items = labels.indexes[dim] if dim in labels.indexes else pd.RangeIndex(labels.size)
+    order, sizes = np.argsort(labels.values, kind="stable"), np.bincount(labels.values[labels.values >= 0])
+    return [items[rows].tolist() for rows in np.split(order[labels.size - sizes.sum() :], np.cumsum(sizes)[:-1])]
+
+
 def cluster_names(partition: Any, values: Any) -> tuple[Hashable, ...]:
     """Names that the user gave the clusters, in the order of first appearance in their labels `values`."""
     values = np.asarray(values)

@@ -1,6 +1,6 @@
 """Partitions as label vectors: canonical form, contingency, enumeration."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,18 @@ class HasLabels:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
         """Labels of the items, so that ``np.asarray(result)`` gives them."""
         return np.array(self.labels.values, dtype=dtype, copy=copy)
+
+
+def by_name(partitions: Any, name: str) -> dict[Any, Any]:
+    """Partitions by the names that a dict gives them, or by their numbers."""
+    if isinstance(partitions, Mapping):
+        named = {str(key): partition for key, partition in partitions.items()}
+        if len(named) < len(partitions):
+            raise ValueError(f"`{name}` must have names that differ as text; got {list(partitions)}.")
+        return named
+    if (isinstance(partitions, Sequence) and not isinstance(partitions, str)) or getattr(partitions, "ndim", 0) == 2:
+        return dict(enumerate(partitions))
+    raise TypeError(f"`{name}` must be a dict or a list of partitions; got {type(partitions).__name__}.")
 
 
 def is_partition(data: Any) -> bool:

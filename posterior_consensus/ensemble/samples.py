@@ -50,6 +50,15 @@ class Samples:
         """Chain and draw as coordinates of the dimension "sample", which runs over all draws."""
         return {"chain": ("sample", self.chain), "draw": ("sample", self.draw)}
 
+    @property
+    def coords_and_weights(self) -> dict[str, tuple[str, npt.NDArray[Any]]]:
+        """These coordinates and ``weight``."""
+        return self.coords | {"weight": ("sample", self.weights)}
+
+    def array(self, values: npt.NDArray[Any], name: str, **attrs: str) -> xr.DataArray:
+        """Dress one value per draw, shape (n_draws,), in the draws' coordinates and weights."""
+        return xr.DataArray(values, self.coords_and_weights, ("sample",), name, attrs)
+
     @cached_property
     def chains(self) -> list[npt.NDArray[np.intp]]:
         """Row numbers of each chain's draws, in the order in which the chains appear."""

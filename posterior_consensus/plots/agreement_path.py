@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from posterior_consensus.agreement.record import EARLY, AgreementPath
-from posterior_consensus.plots.axes import grid_axes
+from posterior_consensus.plots.axes import Grid, Size, check_result, grid_axes, with_unit
 from posterior_consensus.plots.colours import MARK, MOST_CHAINS, NEUTRAL, chain_line, ink
 
 
-def plot_agreement_path(
-    path: AgreementPath, *, figsize: tuple[float, float] | None = None, axes: Any = None
-) -> npt.NDArray[np.object_]:
+def plot_agreement_path(path: AgreementPath, *, figsize: Size = None, axes: Any = None) -> Grid:
     """Plot the averaged Jaccard index against the penalty weight, and the loss of each chain's estimate.
 
     Parameters
@@ -51,8 +46,7 @@ def plot_agreement_path(
     >>> axes[0].lines[0].get_ydata().round(2)
     array([0.5, 0.5, 0.5, 1. ])
     """
-    if not isinstance(path, AgreementPath):
-        raise TypeError(f"`path` must be what agreement_path() returns; got {type(path).__name__}.")
+    check_result("path", path, AgreementPath, "agreement_path")
     grid = grid_axes(axes, figsize, 2, 1, 5.6, 5.0, height_ratios=(1.0, 1.0)).ravel()
     table, prices = path.table, path.table["price"].values
     grid[0].plot(
@@ -67,12 +61,10 @@ def plot_agreement_path(
         label = f"{what[0]} {name}" if path.of_chains or isinstance(name, int) else str(name)
         line = {"marker": "o", "markersize": 3, "linewidth": 1.2, "clip_on": False}
         grid[1].plot(prices, own[:, at] - own[0, at], label=label, **line, **style)
-    unit = f" ({path.loss.unit})" if path.loss.unit else ""
-    grid[1].set_ylabel(f"rise of own\nexpected {path.loss.name}{unit}")
+    grid[1].set_ylabel(with_unit(f"rise of own\nexpected {path.loss.name}", path.loss.unit))
     grid[1].set_xlabel("penalty weight on disagreement")
     for ax in grid:
         ax.axvline(EARLY, color=MARK, linewidth=1.0, linestyle="--", zorder=0.5)
-        ax.spines[["top", "right"]].set_visible(False)
         ax.set_xlim(prices[0], prices[-1])
     if n_chains <= MOST_CHAINS:
         grid[1].legend(frameon=False, fontsize="small", loc="best", ncols=2 if n_chains > 4 else 1)

@@ -12,24 +12,22 @@ import xarray as xr
 
 from posterior_consensus.answers.credible import CredibleBall
 from posterior_consensus.answers.particle_record import Particles
-from posterior_consensus.ensemble.items import Items, cluster_names
+from posterior_consensus.ensemble.items import Floats, Items, cluster_names
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels, contingency_table
-from posterior_consensus.plots.axes import extent, matched, new_axes, shortened
+from posterior_consensus.plots.axes import Axes, Size, extent, matched, new_axes, shortened
 from posterior_consensus.plots.colours import colours_of, ink_on, is_patterned, patch_style, repeats
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.path import Path as MatplotlibPath
 
 Counts = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 _BLOCK = 0.09  # width of a cluster, where columns are 1 apart
 _SHORT = 3  # characters of a name that fits into a column
 _SWEEPS = 20
 
 
-def plot_alluvial(partitions: Any, *, figsize: tuple[float, float] | None = None, ax: Axes | None = None) -> Axes:
+def plot_alluvial(partitions: Any, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
     r"""Plot partitions as columns of clusters, joined by bands as wide as the number of common items.
 
     Parameters

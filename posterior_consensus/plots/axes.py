@@ -11,21 +11,33 @@ import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
 from posterior_consensus.ensemble.partitions import Labels, contingency_table
-from posterior_consensus.plots.colours import COLOURS, MARKERS, ink, patterns_of
+from posterior_consensus.plots.colours import COLOURS, MARKERS, colours_of, ink, patterns_of
 from posterior_consensus.runtime.arguments import as_numbers
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.lines import Line2D
+    from matplotlib.axes import Axes as Axes
+    from matplotlib.lines import Line2D as Line2D
+else:
+    Axes = Line2D = Any  # Matplotlib is optional, and loaded when something is drawn
+
+Size = tuple[float, float] | None
+Grid = npt.NDArray[np.object_]  # of axes
 
 MOST_NAMED = 12  # clusters in a legend
 _SMALLEST_FONT = 5.0  # points; smaller is not read
 MOST_OF_PAIRS = 10_000  # items of which every pair is drawn; of more, some
 SOME_OF_PAIRS = 2_000
 MOST_IN_ROW = 20_000  # items that stand in a row; of more, so many
+_LITTLE = 0.5  # of the variation: where two axes show less, a map says what that means
 
 
-def new_axes(ax: Any, figsize: Any, width: float, height: float) -> Axes:
+def check_result(name: str, value: Any, kind: type, maker: str) -> None:
+    """Refuse what is no result of the function that a plot is of."""
+    if not isinstance(value, kind):
+        raise TypeError(f"`{name}` must be what {maker}() returns; got {type(value).__name__}.")
+
+
+def new_axes(ax: Any, figsize: Any, width: float, height: float, *, framed: bool = False) -> Axes:
     """The user's axes, or new ones in a figure of `figsize`, by default of this width and height in inches."""
     from matplotlib.axes import Axes
 
@@ -33,9 +45,11 @@ def new_axes(ax: Any, figsize: Any, width: float, height: float) -> Axes:
     if ax is None:
         import matplotlib.pyplot as plt
 
-        return plt.subplots(figsize=size, layout="constrained")[1]
+        ax = plt.subplots(figsize=size, layout="constrained")[1]
     if not isinstance(ax, Axes):
         raise TypeError(f"`ax` must be a matplotlib Axes or None; got {type(ax).__name__}.")
+    if not framed:
+        ax.spines[["top", "right"]].set_visible(False)
     return ax
 
 
@@ -71,7 +85,8 @@ def grid_axes(
     *,
     width_ratios: tuple[float, ...] | None = None,
     height_ratios: tuple[float, ...] | None = None,
-) -> npt.NDArray[np.object_]:
+    framed: bool = False,
+) -> Grid:
     """The user's array of axes, or new ones in a figure of `figsize`, by default of this width and height in inches."""
     from matplotlib.axes import Axes
 
@@ -80,13 +95,15 @@ def grid_axes(
         import matplotlib.pyplot as plt
 
         figure = plt.figure(figsize=size, layout="constrained")
-        return figure.subplots(n_rows, n_columns, squeeze=False, width_ratios=width_ratios, height_ratios=height_ratios)
+        axes = figure.subplots(n_rows, n_columns, squeeze=False, width_ratios=width_ratios, height_ratios=height_ratios)
     grid = np.asarray(axes, dtype=object)
     for ax in grid.flat:
         if not isinstance(ax, Axes):
             raise TypeError(f"`axes` must hold matplotlib Axes; got {type(ax).__name__}.")
     if grid.size != n_rows * n_columns:
         raise ValueError(f"`axes` must hold {n_rows * n_columns} matplotlib Axes; got {grid.size}.")
+    for ax in () if framed else grid.flat:
+        ax.spines[["top", "right"]].set_visible(False)
     return grid.reshape(n_rows, n_columns)
 
 
@@ -102,14 +119,35 @@ def with_share(name: str, shown: int, n_items: int) -> str:
     return name if shown == n_items else f"{name} ({shown:,} of {n_items:,}, at random)"
 
 
+def with_unit(name: str, unit: str) -> str:
+    """What an axis measures, and in which unit if it has one."""
+    return f"{name} ({unit})" if unit else name
+
+
 def extent(ax: Axes) -> tuple[float, float]:
     """Width and height of the axes in points."""
     box = ax.get_window_extent().transformed(ax.figure.dpi_scale_trans.inverted())
     return 72 * box.width, 72 * box.height
 
 
+def label_row(
+    ax: Axes, sides: str, names: npt.NDArray[Any], clusters: tuple[npt.NDArray[np.intp], list[str]] | None = None
+) -> None:
+    """Name the items along all `sides`, of "x" and "y", if there is room, else their clusters of these sizes and names.
+
+    The axes' labels are to be there, and say so.
+    """
+    if label_items(ax, sides, names):
+        return
+    if clusters is not None:
+        label_clusters(ax, sides, *clusters)
+        return
+    for side in sides:
+        ax.set(**{f"{side}ticks": []})
+
+
 def label_items(ax: Axes, sides: str, names: npt.NDArray[Any]) -> bool:
-    """Write the items' names along all `sides`, of "x" and "y", if they can be read there; whether they could."""
+    """Write the items' names if they can be read there; whether they could."""
     size = dict(zip("xy", extent(ax), strict=True))
     font = min(9.0, *(size[side] / len(names) / 1.1 for side in sides))
     longest = 0.6 * font * max(len(name) for name in names)
@@ -138,6 +176,45 @@ def label_clusters(ax: Axes, sides: str, sizes: npt.NDArray[np.intp], names: lis
         axis.set_ticks(centers[named], [shown[k] for k in named], fontsize=9.0)
         axis.set_ticks(centers, minor=True)
         axis.set_label_text(f"{axis.get_label_text()}, by cluster")
+
+
+def tick_integers(axis: Any) -> None:
+    """Ticks at integers only."""
+    from matplotlib.ticker import MaxNLocator
+
+    axis.set_major_locator(MaxNLocator("auto", integer=True))
+
+
+def as_map(ax: Axes, shares: npt.NDArray[np.float64], caution: str) -> None:
+    """Make distances on two axes the same, and say so where they show little of the variation."""
+    from matplotlib.ticker import MaxNLocator
+
+    if 0 < shares.sum() < _LITTLE:
+        ax.set_title(f"The map shows {shares.sum():.0%} of the variation.\n{caution}", loc="left", fontsize="small")
+    ax.set_aspect("equal", adjustable="datalim")
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_locator(MaxNLocator(5))
+
+
+def scatter_clusters(ax: Axes, x: Any, y: Any, clusters: npt.NDArray[np.integer], **style: Any) -> None:
+    """Points that look like their clusters; what each has of its own in `style` is an array."""
+    colours, patterns = np.array(colours_of(clusters)), patterns_of(clusters)
+    for pattern in np.unique(patterns):
+        at = patterns == pattern
+        own = {name: value[at] if isinstance(value, np.ndarray) else value for name, value in style.items()}
+        ax.scatter(x[at], y[at], c=colours[at], marker=MARKERS[pattern], **own)
+
+
+def add_colour_bar(ax: Any, shown: Any, label: str, *, pad: float = 0.03, **style: Any) -> None:
+    """What the colours of an image or of lines mean, beside one or several axes."""
+    bar = shown.figure.colorbar(shown, ax=ax, fraction=0.046, pad=pad, **style)
+    bar.set_label(label)
+    bar.outline.set_visible(False)
+
+
+def add_legend(ax: Axes, handles: Sequence[Any] | None = None) -> None:
+    """A legend beside the axes."""
+    ax.legend(handles=handles, frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
 def point(label: str, marker: str, colour: Any, **style: Any) -> Line2D:

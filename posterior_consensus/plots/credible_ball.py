@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
-
 from posterior_consensus.answers.credible import BOUNDS, CredibleBall
-from posterior_consensus.ensemble.items import Items
-from posterior_consensus.plots.axes import matched, new_axes
+from posterior_consensus.plots.axes import Axes, Size, check_result, new_axes
 from posterior_consensus.plots.strips import draw_strips
-from posterior_consensus.results.display import quantity
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from posterior_consensus.results.display import counted, quantity
 
 
-def plot_credible_ball(
-    ball: CredibleBall, *, figsize: tuple[float, float] | None = None, ax: Axes | None = None
-) -> Axes:
+def plot_credible_ball(ball: CredibleBall, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
     """Plot the centre of a credible ball and its bounds as strips of items coloured by cluster.
 
     Parameters
@@ -52,25 +42,17 @@ def plot_credible_ball(
     >>> len(ax.images)
     4
     """
-    if not isinstance(ball, CredibleBall):
-        raise TypeError(f"`ball` must be what credible_ball() returns; got {type(ball).__name__}.")
-    center, dim = ball.center.values, str(ball.center.dims[0])
-    strips = [("center", center, 0.0, 1)]
+    check_result("ball", ball, CredibleBall, "credible_ball")
+    partitions, captions = [ball.center], [f"center\n{counted(int(ball.center.max()) + 1, 'cluster')}"]
     for name in BOUNDS:
         bound = getattr(ball, name)
-        labels = matched(bound.values[0], center)
-        strips.append((name.replace("_", " "), labels, float(bound["distance"][0]), bound.shape[0]))
+        partitions.append(bound[0])
+        distance = quantity(float(bound["distance"][0]), ball.loss.unit, 3)
+        ties = f" ({len(bound)} tie)" if len(bound) > 1 else ""
+        clusters = counted(int(bound[0].max()) + 1, "cluster")
+        captions.append(f"{name.replace('_', ' ')}\n{clusters}, at {distance}{ties}")
     ax = new_axes(ax, figsize, 7.2, 2.9)
-    captions = [_caption(*strip, unit=ball.loss.unit) for strip in strips]
-    draw_strips(ax, [labels for _, labels, _, _ in strips], captions, Items.along(ball.center, dim), "center", 4)
+    draw_strips(ax, partitions, captions, "center")
     radius = quantity(ball.radius, ball.loss.unit, 3)
     ax.set_title(f"{ball.prob:.0%} credible ball under {ball.loss.name}, radius {radius}", fontsize="medium")
     return ax
-
-
-def _caption(name: str, labels: Any, distance: float, ties: int, *, unit: str) -> str:
-    clusters = len(np.unique(labels))
-    text = f"{name}\n{clusters} cluster{'s' * (clusters > 1)}"
-    if name != "center":
-        text += f", at {quantity(distance, unit, 3)}"
-    return text + (f" ({ties} tie)" if ties > 1 else "")

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.answers.item_uncertainty import ItemUncertainty
 from posterior_consensus.answers.partial_partition import PartialPartition
-from posterior_consensus.ensemble.items import Items
+from posterior_consensus.ensemble.items import Floats, Items
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
-from posterior_consensus.plots.axes import cluster_entries, extent, new_axes, point
+from posterior_consensus.plots.axes import (
+    Axes,
+    Line2D,
+    Size,
+    add_legend,
+    check_result,
+    cluster_entries,
+    extent,
+    new_axes,
+    point,
+)
 from posterior_consensus.plots.colours import (
     MARKERS,
     NEUTRAL,
@@ -25,12 +35,6 @@ from posterior_consensus.plots.colours import (
 )
 from posterior_consensus.plots.observed import Observed, observed_table
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.lines import Line2D
-
-Floats = npt.NDArray[np.float64]
-
 _MOST_BINS = 60
 _PALE = 0.5  # opacity of unassigned items
 _SMALLEST, _LARGEST = 14.0, 44.0  # areas of points, in square points, from similarity 0 to 1
@@ -42,7 +46,7 @@ def plot_data(
     *,
     items: ItemUncertainty | None = None,
     features: Sequence[Any] | None = None,
-    figsize: tuple[float, float] | None = None,
+    figsize: Size = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Plot the observed data, coloured by cluster and sized by mean similarity to it.
@@ -108,14 +112,7 @@ def plot_data(
     ax.set_ylabel("items" if single else titles[1], wrap=True)
     if not present.all():
         ax.set_title(f"{np.sum(~present)} of {present.size} items have missing values", loc="left", fontsize="small")
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(
-        handles=_entries(found, similarity[present], items is not None),
-        frameon=False,
-        fontsize="small",
-        loc="upper left",
-        bbox_to_anchor=(1.0, 1.0),
-    )
+    add_legend(ax, _entries(found, similarity[present], items is not None))
     return ax
 
 
@@ -128,8 +125,7 @@ def _partial_table(data: Any, partial: PartialPartition) -> Observed:
 
 def _similarity(items: Any, partition: Any, found: Observed) -> Floats:
     """Each item's mean similarity to the rest of its cluster, in the order of the data."""
-    if not isinstance(items, ItemUncertainty):
-        raise TypeError(f"`items` must be what item_uncertainty() returns; got {type(items).__name__}.")
+    check_result("items", items, ItemUncertainty, "item_uncertainty")
     labels = getattr(partition, "labels", partition)
     cluster, similarity = items.cluster.values, items.probability.values
     if items.cluster.sizes and hasattr(labels, "coords"):
@@ -225,15 +221,8 @@ def _entries(found: Observed, similarity: Floats, with_items: bool) -> list[Line
         return entries
     entries.append(point("mean similarity\nto its cluster", "", ink()))
     for level in (1.0, 0.75, 0.25):
-        entries.append(
-            point(
-                f"{level:g}" + ("\n(hollow below 0.5)" if level < 0.5 else ""),
-                "o",
-                NEUTRAL,
-                markersize=np.sqrt(_area(level)),
-                fillstyle="full" if level >= 0.5 else "none",
-            )
-        )
+        name, fill = (f"{level:g}", "full") if level >= 0.5 else (f"{level:g}\n(hollow below 0.5)", "none")
+        entries.append(point(name, "o", NEUTRAL, markersize=np.sqrt(_area(level)), fillstyle=fill))
     if np.isnan(similarity).any():
         entries.append(point("on its own", "x", NEUTRAL))
     return entries

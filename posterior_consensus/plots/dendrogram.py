@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.answers.merges import ClusterMerges
-from posterior_consensus.plots.axes import MOST_NAMED, label_items, new_axes, shortened
+from posterior_consensus.plots.axes import MOST_NAMED, Axes, Size, check_result, label_items, new_axes, shortened
 from posterior_consensus.plots.colours import MARKERS, colours_of, ink, patterns_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 Floats = npt.NDArray[np.float64]
 
 
-def plot_dendrogram(
-    merges: ClusterMerges, *, figsize: tuple[float, float] | None = None, ax: Axes | None = None
-) -> Axes:
+def plot_dendrogram(merges: ClusterMerges, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
     r"""Plot the merges of a partition's clusters as a dendrogram of expected losses.
 
     Parameters
@@ -58,8 +51,7 @@ def plot_dendrogram(
     from matplotlib.collections import LineCollection
     from matplotlib.ticker import NullLocator
 
-    if not isinstance(merges, ClusterMerges):
-        raise TypeError(f"`merges` must be what cluster_merges() returns; got {type(merges).__name__}.")
+    check_result("merges", merges, ClusterMerges, "cluster_merges")
     joined = merges.table[["first", "second"]].to_array().values.T[1:]
     losses = merges.table["expected_loss"].values
     leaves = _leaves(joined)
@@ -72,7 +64,7 @@ def plot_dendrogram(
     ax.set_xlim(-0.7, leaves.size - 0.3)
     ax.set_ylabel(f"expected {merges.loss.name}{f' ({merges.loss.unit})' if merges.loss.unit else ''}")
     ax.set_xlabel("clusters")
-    ax.spines[["top", "right", "bottom"]].set_visible(False)
+    ax.spines["bottom"].set_visible(False)
     sizes = np.bincount(merges.partitions[0].values)
     if leaves.size <= MOST_NAMED:
         names = [f"{shortened(str(merges.names[k]), 12)}\n(n = {sizes[k]})" for k in leaves]

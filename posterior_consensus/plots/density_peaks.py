@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from posterior_consensus.answers.density import PartitionDensity
 from posterior_consensus.answers.density_search import to_higher
 from posterior_consensus.answers.distances import pairwise_losses
-from posterior_consensus.plots.axes import new_axes
+from posterior_consensus.plots.axes import Axes, Size, check_result, new_axes
 from posterior_consensus.plots.colours import COLOURS, MARK, ink
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _PROBS = (0.95, 0.5)
 
 
-def plot_density_peaks(
-    density: PartitionDensity, *, figsize: tuple[float, float] | None = None, ax: Axes | None = None
-) -> Axes:
+def plot_density_peaks(density: PartitionDensity, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
     """Plot the score of each calibration draw against its loss to the nearest draw of higher score.
 
     Parameters
@@ -55,8 +48,7 @@ def plot_density_peaks(
     >>> ax.get_xlabel()
     'score'
     """
-    if not isinstance(density, PartitionDensity):
-        raise TypeError(f"`density` must be what partition_density() returns; got {type(density).__name__}.")
+    check_result("density", density, PartitionDensity, "partition_density")
     ax = new_axes(ax, figsize, 5.6, 3.6)
     scores = density.scores.values
     ax.scatter(scores, density.to_higher.values, s=12, color=COLOURS[1], linewidths=0, label="calibration draws")
@@ -73,6 +65,5 @@ def plot_density_peaks(
     ax.set(xlabel="score", ylabel=f"{density.loss.name} to the nearest\ndraw of higher score{unit}")
     highest = max(heights.max(), density.to_higher.values.max())
     ax.set_ylim(0.0, 1.15 * highest or 1.0)  # with room for the names of the sets
-    ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False, fontsize="small", loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)
     return ax

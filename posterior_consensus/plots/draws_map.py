@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from posterior_consensus.ensemble.partitions import canonical_labels
 from posterior_consensus.evaluate.expectation import loss_matrix, losses_of_draws
 from posterior_consensus.losses.partition_losses import vi
 from posterior_consensus.losses.record import PartitionLoss
-from posterior_consensus.plots.axes import new_axes
+from posterior_consensus.plots.axes import Axes, Size, add_legend, as_map, check_result, new_axes
 from posterior_consensus.plots.colours import (
     MARK,
     MARKERS,
@@ -28,10 +28,6 @@ from posterior_consensus.plots.colours import (
 )
 from posterior_consensus.sources.door import as_draws
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-_LITTLE = 0.5  # of the variation: where two axes show less, the map says what that means
 _SYMBOLS = {"horizontal": "X", "upper_vertical": "^", "lower_vertical": "v"}
 
 
@@ -42,7 +38,7 @@ def plot_draws_map(
     ball: CredibleBall | None = None,
     particles: Particles | None = None,
     n_draws: int = 400,
-    figsize: tuple[float, float] | None = None,
+    figsize: Size = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Plot a map of the draws by their distances, with the estimate and its credible ball.
@@ -96,15 +92,13 @@ def plot_draws_map(
     >>> ax.get_aspect()
     1.0
     """
-    from matplotlib.ticker import MaxNLocator
-
     draws = as_draws(draws)
-    if ball is not None and not isinstance(ball, CredibleBall):
-        raise TypeError(f"`ball` must be what credible_ball() returns; got {type(ball).__name__}.")
+    if ball is not None:
+        check_result("ball", ball, CredibleBall, "credible_ball")
     if isinstance(n_draws, bool) or not isinstance(n_draws, (int, np.integer)) or n_draws < 2:
         raise ValueError(f"`n_draws` must be an integer from 2; got {n_draws!r}.")
-    if particles is not None and not isinstance(particles, Particles):
-        raise TypeError(f"`particles` must be what particles() returns; got {type(particles).__name__}.")
+    if particles is not None:
+        check_result("particles", particles, Particles, "particles")
     marks = _marks(draws, partition, ball, particles)
     metric = next((known.loss for known in (ball, particles) if known is not None), vi())
     shown = draws.take(_evenly(draws, n_draws))
@@ -120,35 +114,19 @@ def plot_draws_map(
     if ball is not None and not inside.all():
         text = f"outside of the {ball.prob:.0%} ball"
         ax.scatter([], [], s=14, linewidth=0.7, facecolor="none", edgecolor=ink(), label=text)
-    for (name, (symbol, _)), point in zip(marks.items(), added, strict=True):
+    for (name, (symbol, _)), (x, y) in zip(marks.items(), added, strict=True):
         if isinstance(symbol, int):
-            _draw_number(ax, symbol, point)
+            _draw_number(ax, symbol, x, y)
             continue
         size = 190 if symbol == "*" else 80
-        ax.scatter(
-            point[0],
-            point[1],
-            s=size,
-            marker=symbol,
-            color=MARK,
-            edgecolor="white",
-            linewidth=0.9,
-            label=name,
-            zorder=4,
-        )
+        ax.scatter(x, y, size, color=MARK, marker=symbol, edgecolor="white", linewidth=0.9, label=name, zorder=4)
     unit = f", {metric.unit}" if metric.unit else ""
     ax.set_xlabel(f"first axis ({metric.name}{unit}): {shares[0]:.0%} of the variation")
     some = f"\ndistances over {at.size:,} of {draws.n_items:,} items" if at.size < draws.n_items else ""
     ax.set_ylabel(f"second axis: {shares[1]:.0%} of it{some}")
-    if 0 < shares.sum() < _LITTLE:
-        text = "Draws that are close on it can be at a large distance."
-        ax.set_title(f"The map shows {shares.sum():.0%} of the variation.\n{text}", loc="left", fontsize="small")
-    ax.set_aspect("equal", adjustable="datalim")
-    for axis in (ax.xaxis, ax.yaxis):
-        axis.set_major_locator(MaxNLocator(5))
-    ax.spines[["top", "right"]].set_visible(False)
+    as_map(ax, shares, "Draws that are close on it can be at a large distance.")
     if len(ax.get_legend_handles_labels()[0]) > 1:
-        ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        add_legend(ax)
     return ax
 
 
@@ -200,12 +178,10 @@ def _scaled(
     return places, (means - to_draws) @ places * scale / 2, shares
 
 
-def _draw_number(ax: Axes, k: int, point: npt.NDArray[np.float64]) -> None:
+def _draw_number(ax: Axes, k: int, x: float, y: float) -> None:
     (colour,) = colours_of(np.array([k]))
     box = {"boxstyle": "circle", "facecolor": colour, "edgecolor": ink()}
-    ax.text(
-        point[0], point[1], str(k), ha="center", va="center", fontsize=8, color=ink_on([colour])[0], bbox=box, zorder=5
-    )
+    ax.text(x, y, str(k), ha="center", va="center", fontsize=8, color=ink_on([colour])[0], bbox=box, zorder=5)
 
 
 class _Group(NamedTuple):
@@ -243,16 +219,5 @@ def _draw_groups(
     for rows, colour, marker, name in groups:
         for within in (True, False):
             at = rows[inside[rows] == within]
-            face = colour if within else "none"
-            label = name if within else None
-            ax.scatter(
-                places[at, 0],
-                places[at, 1],
-                s=14,
-                alpha=0.6,
-                marker=marker,
-                edgecolor=colour,
-                linewidth=0.7,
-                label=label,
-                facecolor=face,
-            )
+            (x, y), face, label = places[at].T, colour if within else "none", name if within else None
+            ax.scatter(x, y, 14, facecolor=face, edgecolor=colour, marker=marker, linewidth=0.7, alpha=0.6, label=label)

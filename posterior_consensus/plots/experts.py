@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from posterior_consensus.ensemble.items import Items
 from posterior_consensus.experts import ExpertViews
-from posterior_consensus.plots.axes import matched, new_axes, shortened
+from posterior_consensus.plots.axes import Axes, Size, add_legend, check_result, new_axes, point, shortened
 from posterior_consensus.plots.colours import NEUTRAL, chain_colour, ink
 from posterior_consensus.plots.strips import HEIGHT, draw_strips
 from posterior_consensus.results.display import counted
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _LONGEST = 24  # characters of an expert's name
 _MEASURES = {"sensitivity": ("o", -0.14), "specificity": ("D", 0.14)}  # marker, and place beside the expert's line
 
 
-def plot_experts(
-    views: ExpertViews, *, prob: float = 0.95, figsize: tuple[float, float] | None = None, ax: Axes | None = None
-) -> Axes:
+def plot_experts(views: ExpertViews, *, prob: float = 0.95, figsize: Size = None, ax: Axes | None = None) -> Axes:
     """Plot the reliability of each expert by view: sensitivity and specificity with posterior intervals.
 
     Parameters
@@ -59,7 +53,7 @@ def plot_experts(
     >>> [tick.get_text() for tick in ax.get_yticklabels()]
     ['Ann (6.8)', 'Bo (6.8)', 'Cy (6.8)', 'Di (6.8)']
     """
-    _check(views)
+    check_result("views", views, ExpertViews, "expert_views")
     intervals = views.intervals(prob)
     of_expert, weight = views.expert_view.values, views.expert_weight.values
     sure = views.informative.values
@@ -77,7 +71,6 @@ def plot_experts(
     ax.set_yticks(np.arange(len(order)), captions, fontsize="small")
     ax.set(ylim=(len(order) - 0.4, -0.6), xlabel=f"posterior mean and {prob:.0%} interval")
     _explain(ax, views, sure)
-    ax.spines[["top", "right"]].set_visible(False)
     return ax
 
 
@@ -85,20 +78,15 @@ def _explain(ax: Axes, views: ExpertViews, sure: Any) -> None:
     """Say what markers and colours stand for."""
     from matplotlib.lines import Line2D
 
-    shown = [
-        Line2D([], [], color=ink(), marker=marker, markersize=4.5, linestyle="", label=measure)
-        for measure, (marker, _) in _MEASURES.items()
-    ]
+    shown = [point(measure, marker, ink(), markersize=4.5) for measure, (marker, _) in _MEASURES.items()]
     for view in np.unique(views.expert_view.values[sure]):
         shown.append(Line2D([], [], color=chain_colour(int(view), views.n_views), linewidth=3, label=f"view {view}"))
     if not sure.all():
         shown.append(Line2D([], [], color=NEUTRAL, linewidth=3, label="no more than chance"))
-    ax.legend(handles=shown, frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    add_legend(ax, shown)
 
 
-def plot_expert_views(
-    views: ExpertViews, *, figsize: tuple[float, float] | None = None, ax: Axes | None = None
-) -> Axes:
+def plot_expert_views(views: ExpertViews, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
     """Plot the partition of each view as a strip of items, with the items' uncertainty.
 
     Parameters
@@ -137,20 +125,12 @@ def plot_expert_views(
     >>> [tick.get_text().replace(chr(10), ", ") for tick in ax.get_yticklabels()]
     ['view 0, 2 experts', 'view 1, 2 experts']
     """
-    _check(views)
-    labels = views.labels.values
-    strips = [labels[0], *(matched(other, labels[0]) for other in labels[1:])]
+    check_result("views", views, ExpertViews, "expert_views")
     sharing = np.bincount(views.expert_view.values, minlength=views.n_views)
     captions = [f"view {view}\n{counted(int(number), 'expert')}" for view, number in enumerate(sharing)]
     ax = new_axes(ax, figsize, 7.2, 1.2 + 0.5 * len(captions))
-    items = Items.along(views.labels[0].reset_coords(drop=True), str(views.labels.dims[1]))
-    order = draw_strips(ax, strips, captions, items, "first view", len(captions))
+    order = draw_strips(ax, list(views.labels), captions, "first view")
     edges = np.arange(order.size + 1) - 0.5
     for view, probability in enumerate(views.memberships.max("cluster").values[:, order]):
         ax.stairs(view + HEIGHT - 2 * HEIGHT * probability, edges, baseline=None, color=ink(), linewidth=1.0)
     return ax
-
-
-def _check(views: Any) -> None:
-    if not isinstance(views, ExpertViews):
-        raise TypeError(f"`views` must be what expert_views() returns; got {type(views).__name__}.")

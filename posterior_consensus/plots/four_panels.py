@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from posterior_consensus.answers.credible import CredibleBall
 from posterior_consensus.answers.item_uncertainty import ItemUncertainty
-from posterior_consensus.plots.axes import grid_axes
+from posterior_consensus.plots.axes import Grid, Size, grid_axes
 from posterior_consensus.plots.credible_ball import plot_credible_ball
 from posterior_consensus.plots.item_uncertainty import plot_item_uncertainty
 from posterior_consensus.plots.n_clusters import plot_n_clusters
@@ -22,10 +19,10 @@ def four_panels(
     ball: CredibleBall,
     items: ItemUncertainty,
     *,
-    figsize: tuple[float, float] | None = None,
-) -> npt.NDArray[np.object_]:
+    figsize: Size = None,
+) -> Grid:
     """Draw similarity matrix, number of clusters, credible ball and item uncertainty, lettered."""
-    axes = grid_axes(None, figsize, 2, 2, 11.0, 8.2, height_ratios=(1.25, 1.0))
+    axes = grid_axes(None, figsize, 2, 2, 11.0, 8.2, height_ratios=(1.25, 1.0), framed=True)
     plot_psm(draws, partition, ax=axes[0, 0])
     plot_n_clusters(draws, partition, ax=axes[0, 1])
     plot_credible_ball(ball, ax=axes[1, 0])

@@ -2,41 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from posterior_consensus.answers.item_uncertainty import ItemUncertainty
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.plots.axes import (
     MOST_IN_ROW,
+    Axes,
+    Size,
+    check_result,
     extent,
-    label_clusters,
-    label_items,
+    label_row,
     new_axes,
+    point,
+    scatter_clusters,
     some_of,
     with_share,
 )
-from posterior_consensus.plots.colours import (
-    MARKERS,
-    NEUTRAL,
-    colours_of,
-    ink,
-    is_patterned,
-    patch_style,
-    patterns_of,
-    repeats,
-)
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from posterior_consensus.plots.colours import NEUTRAL, ink, is_patterned, patch_style, repeats
 
 _MOST_CLUSTERS = 50  # parted by lines; the lines of more would cover the bars
 
 
-def plot_item_uncertainty(
-    items: ItemUncertainty, *, figsize: tuple[float, float] | None = None, ax: Axes | None = None
-) -> Axes:
+def plot_item_uncertainty(items: ItemUncertainty, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
     """Plot the mean posterior similarity of each item to the rest of its cluster, and to the nearest other cluster.
 
     Parameters
@@ -72,8 +60,7 @@ def plot_item_uncertainty(
     >>> ax.get_ylabel()
     'mean posterior similarity'
     """
-    if not isinstance(items, ItemUncertainty):
-        raise TypeError(f"`items` must be what item_uncertainty() returns; got {type(items).__name__}.")
+    check_result("items", items, ItemUncertainty, "item_uncertainty")
     n_items, dim = items.cluster.size, str(items.cluster.dims[0])
     at = some_of(n_items, MOST_IN_ROW, MOST_IN_ROW)
     cluster, own = items.cluster.values, np.nan_to_num(items.probability.values)
@@ -90,38 +77,24 @@ def plot_item_uncertainty(
     if sizes.size <= _MOST_CLUSTERS:
         ax.vlines(ends[:-1] - 0.5, 0, 1.02, colors=ink(), linewidths=0.8, linestyles=":")
     elsewhere = np.flatnonzero(items.nearest.values[order] >= 0)
-    nearest = items.nearest.values[order]
-    for pattern in np.unique(patterns_of(nearest[elsewhere])):
-        at = elsewhere[patterns_of(nearest[elsewhere]) == pattern]
-        ax.scatter(
-            at,
-            items.nearest_probability.values[order[at]],
-            s=np.clip(room, 3.0, 5.0) ** 2,
-            c=colours_of(nearest[at]),
-            marker=MARKERS[pattern],
-            edgecolors=ink(),
-            linewidths=0.6 if room > 4 else 0.2,
-            zorder=2.5,
-            clip_on=False,
-        )
+    nearest, height = (found.values[order[elsewhere]] for found in (items.nearest, items.nearest_probability))
+    points = {"s": float(np.clip(room, 3.0, 5.0)) ** 2, "edgecolors": ink(), "linewidths": 0.6 if room > 4 else 0.2}
+    scatter_clusters(ax, elsewhere, height, nearest, **points, zorder=2.5, clip_on=False)
     ax.set(xlim=(-0.5, order.size - 0.5), ylim=(0, 1.02), ylabel="mean posterior similarity")
     ax.set_xlabel(with_share(dim, order.size, n_items))
     ax.tick_params(axis="x", length=0)
-    if not label_items(ax, "x", Items.along(items.cluster, dim).named(order)):
-        label_clusters(ax, "x", sizes, [str(name) for name in items.names])
+    label_row(ax, "x", Items.along(items.cluster, dim).named(order), (sizes, [str(name) for name in items.names]))
     ax.set_xlabel(ax.get_xlabel() + repeats(sizes.size, patterned))
     _add_legend(ax)
-    ax.spines[["top", "right"]].set_visible(False)
     return ax
 
 
 def _add_legend(ax: Axes) -> None:
-    from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
     entries = [
         Patch(color=NEUTRAL, alpha=0.6, label="with own cluster"),
-        Line2D([], [], linestyle="", marker="o", markersize=4, color=NEUTRAL, label="with nearest other"),
+        point("with nearest other", "o", NEUTRAL, markersize=4),
     ]
     ax.legend(
         handles=entries,

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.answers.embedding import item_embedding
 from posterior_consensus.answers.item_uncertainty import item_uncertainty
-from posterior_consensus.plots.axes import cluster_entries, extent, new_axes, point, shortened
+from posterior_consensus.plots.axes import (
+    Axes,
+    Size,
+    add_legend,
+    as_map,
+    cluster_entries,
+    extent,
+    new_axes,
+    point,
+    scatter_clusters,
+    shortened,
+)
 from posterior_consensus.plots.colours import MARKERS, NEUTRAL, colours_of, ink, patterns_of
 from posterior_consensus.sources.door import as_source
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-_LITTLE = 0.5  # of the variation: where two axes show less, the map says what that means
 _AREA = 16.0  # of a point, in square points; it grows with the root of the number of items there
 _DIGITS = 9
 _LEAST_SPAN = 1e-9  # of places that are one
@@ -30,7 +37,7 @@ def plot_items_map(
     partition: Any,
     *,
     center: bool = True,
-    figsize: tuple[float, float] | None = None,
+    figsize: Size = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Plot a map of the items by similarity, with each cluster's exemplar named.
@@ -79,8 +86,6 @@ def plot_items_map(
     >>> [text.get_text() for text in ax.texts]
     ['0', '2']
     """
-    from matplotlib.ticker import MaxNLocator
-
     source = as_source(draws)
     labels = source.as_labels(partition)
     items = item_uncertainty(source, partition)
@@ -92,24 +97,11 @@ def plot_items_map(
     ax = new_axes(ax, figsize, 6.4, 4.4)
     _draw_items(ax, places, labels)
     _draw_exemplars(ax, places, labels, items.exemplars, source.items.names)
-    for axis, name, share in zip((ax.xaxis, ax.yaxis), ("first", "second"), shares, strict=True):
-        axis.set_label_text(f"{name} axis: {share:.0%} of the variation")
-        axis.set_major_locator(MaxNLocator(5))
-    if 0 < shares.sum() < _LITTLE:
-        text = f"The map shows {shares.sum():.0%} of the variation.\nItems that are close on it can be dissimilar."
-        ax.set_title(text, loc="left", fontsize="small")
-    ax.set_aspect("equal", adjustable="datalim")
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(
-        handles=[
-            *cluster_entries(labels, items.names),
-            point("exemplar", "o", NEUTRAL, markeredgecolor=ink(), markersize=8),
-        ],
-        frameon=False,
-        fontsize="small",
-        loc="upper left",
-        bbox_to_anchor=(1.0, 1.0),
-    )
+    ax.set_xlabel(f"first axis: {shares[0]:.0%} of the variation")
+    ax.set_ylabel(f"second axis: {shares[1]:.0%} of the variation")
+    as_map(ax, shares, "Items that are close on it can be dissimilar.")
+    exemplar = point("exemplar", "o", NEUTRAL, markeredgecolor=ink(), markersize=8)
+    add_legend(ax, [*cluster_entries(labels, items.names), exemplar])
     return ax
 
 
@@ -117,19 +109,8 @@ def _draw_items(ax: Axes, places: npt.NDArray[np.float64], labels: npt.NDArray[n
     """A point for the items of a cluster at one place."""
     rows = np.column_stack([labels, places.round(_DIGITS)])
     _, first, counts = np.unique(rows, axis=0, return_index=True, return_counts=True)
-    colours, patterns = np.array(colours_of(labels)), patterns_of(labels)
-    for pattern in np.unique(patterns):
-        at = patterns[first] == pattern
-        shown = first[at]
-        ax.scatter(
-            places[shown, 0],
-            places[shown, 1],
-            s=_AREA * np.sqrt(counts[at]),
-            c=colours[shown],
-            marker=MARKERS[pattern],
-            alpha=0.7,
-            linewidths=0.0,
-        )
+    x, y = places[first].T
+    scatter_clusters(ax, x, y, labels[first], s=_AREA * np.sqrt(counts), alpha=0.7, linewidths=0.0)
 
 
 def _draw_exemplars(

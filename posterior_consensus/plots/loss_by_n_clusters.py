@@ -5,18 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from posterior_consensus.answers.n_clusters import LossByNClusters
-from posterior_consensus.plots.axes import grid_axes
+from posterior_consensus.plots.axes import Grid, Size, check_result, grid_axes, tick_integers, with_unit
 from posterior_consensus.plots.colours import MARK, NEUTRAL, ink
 
 _ERRORS = 2.0  # standard errors that a bar reaches to either side
 
 
-def plot_loss_by_n_clusters(
-    losses: LossByNClusters, *, figsize: tuple[float, float] | None = None, axes: Any = None
-) -> npt.NDArray[np.object_]:
+def plot_loss_by_n_clusters(losses: LossByNClusters, *, figsize: Size = None, axes: Any = None) -> Grid:
     """Plot the minimum expected loss and the posterior probability against the number of clusters.
 
     Parameters
@@ -53,10 +50,7 @@ def plot_loss_by_n_clusters(
     >>> [float(bar.get_height()) for bar in axes[1].patches]
     [0.0, 0.75, 0.25, 0.0]
     """
-    from matplotlib.ticker import MaxNLocator
-
-    if not isinstance(losses, LossByNClusters):
-        raise TypeError(f"`losses` must be what loss_by_n_clusters() returns; got {type(losses).__name__}.")
+    check_result("losses", losses, LossByNClusters, "loss_by_n_clusters")
     table = losses.table
     numbers, drawn = table["n_clusters"].values, losses.n_draws is not None
     grid = grid_axes(axes, figsize, 1 + drawn, 1, 5.6, 4.6 if drawn else 3.2, height_ratios=(2.0, 1.0)[: 1 + drawn])
@@ -65,7 +59,7 @@ def plot_loss_by_n_clusters(
     grid[0].errorbar(
         numbers, table["expected_loss"].values, errors, color=ink(), marker="o", markersize=4, linewidth=1.0, capsize=2
     )
-    grid[0].set_ylabel(f"expected {losses.loss.name}{f' ({losses.loss.unit})' if losses.loss.unit else ''}")
+    grid[0].set_ylabel(with_unit(f"expected {losses.loss.name}", losses.loss.unit))
     if drawn:
         height, error = table["probability"].values, _ERRORS * table["probability_mcse"].fillna(0.0).values
         style = {"ecolor": NEUTRAL, "capsize": 2, "error_kw": {"linewidth": 1.0}}
@@ -76,8 +70,7 @@ def plot_loss_by_n_clusters(
     for ax in grid:
         ax.axvline(losses.best, color=MARK, linewidth=1.3, linestyle="--", label=f"minimum: {losses.best}", zorder=0.5)
         ax.set_xlim(numbers[0] - 1, numbers[-1] + 1)
-        ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
-        ax.spines[["top", "right"]].set_visible(False)
+        tick_integers(ax.xaxis)
     grid[0].legend(frameon=False, fontsize="small")
     grid[-1].set_xlabel("number of clusters")
     return grid

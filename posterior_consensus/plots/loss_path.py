@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.answers.loss_path import LossPath
-from posterior_consensus.plots.axes import new_axes
+from posterior_consensus.plots.axes import Axes, Size, add_colour_bar, check_result, new_axes, tick_integers
 from posterior_consensus.plots.colours import MARK, as_cmap, ink, on_dark
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _MUCH = 10  # times as many clusters at one end as at the other: then the axis is logarithmic
 
 
-def plot_loss_path(
-    path: LossPath, *, cmap: Any = None, figsize: tuple[float, float] | None = None, ax: Axes | None = None
-) -> Axes:
+def plot_loss_path(path: LossPath, *, cmap: Any = None, figsize: Size = None, ax: Axes | None = None) -> Axes:
     """Plot the number of clusters against the loss's parameter, with plateaus of the partition.
 
     Parameters
@@ -59,8 +54,7 @@ def plot_loss_path(
     >>> ax.get_xlabel()
     'pair threshold tau'
     """
-    if not isinstance(path, LossPath):
-        raise TypeError(f"`path` must be what loss_path() returns; got {type(path).__name__}.")
+    check_result("path", path, LossPath, "loss_path")
     dim, table = path.parameter, path.table
     x, clusters = table[dim].values, table["n_clusters"].values
     ax = new_axes(ax, figsize, 5.6, 3.4)
@@ -74,7 +68,6 @@ def plot_loss_path(
         ax.legend(frameon=False, fontsize="small")
     _scale_clusters(ax, clusters)
     ax.set(xlabel="pair threshold tau" if dim == "tau" else "cost of separating, a", ylabel="number of clusters")
-    ax.spines[["top", "right"]].set_visible(False)
     return ax
 
 
@@ -85,7 +78,7 @@ def _draw_steps(
     from matplotlib.collections import LineCollection
     from matplotlib.colors import LinearSegmentedColormap, Normalize
 
-    strong, faint = ("#DCE6F0", "#08306B") if on_dark() else ("#08306B", "#DCE6F0")
+    strong, faint = ("#DCE6F0", "#2171B5") if on_dark() else ("#08306B", "#DCE6F0")
     fading = LinearSegmentedColormap.from_list("near to far", [strong, "#6BAED6", faint])
     middle = (x[:-1] + x[1:]) / 2
     corners = [(x[:-1], clusters[:-1]), (middle, clusters[:-1]), (middle, clusters[1:]), (x[1:], clusters[1:])]
@@ -99,17 +92,15 @@ def _draw_steps(
         zorder=1.8,
     )
     ax.add_collection(steps)
-    colour_bar = ax.figure.colorbar(steps, ax=ax, fraction=0.046, pad=0.03)
-    colour_bar.set_label("VI to the neighbour (bits)")
-    colour_bar.outline.set_visible(False)
+    add_colour_bar(ax, steps, "VI to the neighbour (bits)")
 
 
 def _scale_clusters(ax: Axes, clusters: npt.NDArray[np.int64]) -> None:
-    from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
+    from matplotlib.ticker import LogLocator, NullLocator
 
     if clusters.max() < _MUCH * clusters.min():
         ax.set_ylim(0, 1.05 * clusters.max() + 0.5)
-        ax.yaxis.set_major_locator(MaxNLocator("auto", integer=True))
+        tick_integers(ax.yaxis)
         return
     ax.set_yscale("log")
     ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from posterior_consensus.plots.axes import new_axes
+from posterior_consensus.plots.axes import Axes, Size, add_legend, new_axes, tick_integers
 from posterior_consensus.plots.colours import MARK, MOST_CHAINS, chain_colour, chain_marker
 from posterior_consensus.results.display import counted
 from posterior_consensus.sources.door import as_draws
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
-
-def plot_n_clusters(
-    draws: Any, partition: Any = None, *, figsize: tuple[float, float] | None = None, ax: Axes | None = None
-) -> Axes:
+def plot_n_clusters(draws: Any, partition: Any = None, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
     """Plot the posterior distribution of the number of clusters, over all draws and by chain.
 
     Parameters
@@ -50,15 +45,12 @@ def plot_n_clusters(
     >>> [float(bar.get_height()) for bar in ax.patches]
     [0.75, 0.25]
     """
-    from matplotlib.ticker import MaxNLocator
-
     draws = as_draws(draws)
     fewest, most = int(draws.n_clusters.min()), int(draws.n_clusters.max())
     numbers = np.arange(fewest, most + 1)
     ax = new_axes(ax, figsize, 5.6, 3.4)
-    ax.bar(
-        numbers, np.bincount(draws.n_clusters - fewest, draws.weights), width=0.8, color="#C9D3DF", label="all chains"
-    )
+    shares = np.bincount(draws.n_clusters - fewest, draws.weights)
+    ax.bar(numbers, shares, width=0.8, color="#C9D3DF", label="all chains")
     spread = 0.6 * (np.arange(len(draws.samples.chains)) + 0.5) / len(draws.samples.chains) - 0.3
     few = len(draws.samples.chains) <= MOST_CHAINS
     for k, rows in enumerate(draws.samples.chains if len(draws.samples.chains) > 1 and fewest < most else []):
@@ -75,9 +67,8 @@ def plot_n_clusters(
         ax.set_title(f"Every draw has {counted(most, 'cluster')}.", fontsize="medium")
     low, high = ax.get_xlim()
     ax.set_xlim(min(low, fewest - 1), max(high, most + 1))  # integers need room to be ticks
-    ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
+    tick_integers(ax.xaxis)
     ax.set(xlabel="number of clusters", ylabel="posterior probability")
-    ax.spines[["top", "right"]].set_visible(False)
     if len(ax.get_legend_handles_labels()[0]) > 1:
-        ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        add_legend(ax)
     return ax

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from posterior_consensus.diagnostics import NearIndependence
-from posterior_consensus.plots.axes import new_axes
+from posterior_consensus.plots.axes import Axes, Size, check_result, new_axes
 from posterior_consensus.plots.colours import COLOURS, ink
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _BINS = 40
 _NAMES = {"posterior": "posterior, other draws", "product of marginals": "product of marginals"}
 
 
-def plot_near_independence(
-    independence: NearIndependence, *, figsize: tuple[float, float] | None = None, ax: Axes | None = None
-) -> Axes:
+def plot_near_independence(independence: NearIndependence, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
     """Plot histograms of the distances within the posterior and to the product of its marginals.
 
     Parameters
@@ -54,10 +47,7 @@ def plot_near_independence(
     >>> ax.get_ylabel()
     'resamples'
     """
-    if not isinstance(independence, NearIndependence):
-        raise TypeError(
-            f"`independence` must be what diagnostics.near_independence() returns; got {type(independence).__name__}."
-        )
+    check_result("independence", independence, NearIndependence, "diagnostics.near_independence")
     from matplotlib.ticker import MaxNLocator
 
     ax = new_axes(ax, figsize, 5.6, 3.2)
@@ -70,6 +60,5 @@ def plot_near_independence(
     ax.set(xlabel="squared maximum mean discrepancy of draws from ...", ylabel="resamples")
     ax.set_title(f"p-value {independence.p_value:.2g} for independent items", loc="left", fontsize="medium")
     ax.xaxis.set_major_locator(MaxNLocator(5))  # labels of small numbers are long
-    ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False, fontsize="small")
     return ax

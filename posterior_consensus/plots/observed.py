@@ -56,17 +56,10 @@ def _as_dataarray(data: Any, dim: str) -> xr.DataArray:
         coords: dict[str, Any] = {} if isinstance(data.index, pd.RangeIndex) else {dim: data.index.to_numpy()}
         if isinstance(data, pd.DataFrame):
             coords["feature"] = [str(name) for name in data.columns]
-        array = xr.DataArray(
-            data.to_numpy(),
-            dims=(dim, "feature")[: data.ndim],
-            coords=coords,
-            name=data.name if isinstance(data, pd.Series) else None,
-        )
+        name = data.name if isinstance(data, pd.Series) else None
+        array = xr.DataArray(data.to_numpy(), coords, (dim, "feature")[: data.ndim], name)
     else:
-        values = as_array(data, "`data`")
-        if values.ndim not in (1, 2):
-            raise ValueError(f"`data` must be of shape (n_items,) or (n_items, n_features); got {values.shape}.")
-        array = xr.DataArray(values, dims=(dim, "feature")[: values.ndim])
+        array = xr.DataArray(as_array(data, "`data`"))
     if array.ndim not in (1, 2) or array.size == 0:
         raise ValueError(f"`data` must be of shape (n_items,) or (n_items, n_features); got {array.shape}.")
     return array

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from posterior_consensus.answers.partial_partition import PartialPartition
-from posterior_consensus.plots.axes import new_axes
+from posterior_consensus.plots.axes import Axes, Size, check_result, new_axes, tick_integers
 from posterior_consensus.plots.colours import MARK, OPEN, ink
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
-
-def plot_partial_partition(
-    partial: PartialPartition, *, figsize: tuple[float, float] | None = None, ax: Axes | None = None
-) -> Axes:
+def plot_partial_partition(partial: PartialPartition, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
     """Plot the largest posterior probability found against the number of assigned items.
 
     Parameters
@@ -47,10 +40,7 @@ def plot_partial_partition(
     >>> ax.get_xlabel()
     'assigned items, of 5'
     """
-    if not isinstance(partial, PartialPartition):
-        raise TypeError(f"`partial` must be what partial_partition() returns; got {type(partial).__name__}.")
-    from matplotlib.ticker import MaxNLocator
-
+    check_result("partial", partial, PartialPartition, "partial_partition")
     ax = new_axes(ax, figsize, 5.6, 3.4)
     sizes, probability = partial.curve["n_items"].values, partial.curve.values
     ax.fill_between(sizes, probability, step="post", color=OPEN, alpha=0.35, linewidth=0.0)
@@ -60,7 +50,6 @@ def plot_partial_partition(
     found = f"{partial.n_items} items, {partial.probability:.3g}"
     ax.plot(partial.n_items, partial.probability, "o", color=MARK, markersize=6, clip_on=False, label=found)
     ax.set(xlim=(0, sizes[-1]), ylim=(0, 1), ylabel="posterior probability", xlabel=f"assigned items, of {sizes[-1]}")
-    ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
+    tick_integers(ax.xaxis)
     ax.legend(frameon=False, fontsize="small")
-    ax.spines[["top", "right"]].set_visible(False)
     return ax

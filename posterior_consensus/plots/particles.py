@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.answers.particle_record import Particles
-from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.plots.axes import matched, new_axes
+from posterior_consensus.plots.axes import Axes, Size, check_result, new_axes
 from posterior_consensus.plots.colours import ink
 from posterior_consensus.plots.strips import HEIGHT, draw_strips
 from posterior_consensus.results.display import counted, quantity
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
-
-def plot_particles(particles: Particles, *, figsize: tuple[float, float] | None = None, ax: Axes | None = None) -> Axes:
+def plot_particles(particles: Particles, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
     """Plot the particles as strips of items, with their weights and differences.
 
     Parameters
@@ -64,23 +59,20 @@ def plot_particles(particles: Particles, *, figsize: tuple[float, float] | None 
     >>> [tick.get_text().replace(chr(10), ", ") for tick in ax.get_yticklabels()]
     ['weight 0.60 (0.29), 2 clusters', 'weight 0.40 (0.29), 2 clusters', 'co-members, that change']
     """
-    if not isinstance(particles, Particles):
-        raise TypeError(f"`particles` must be what particles() returns; got {type(particles).__name__}.")
+    check_result("particles", particles, Particles, "particles")
     partitions = particles.partitions.values
-    strips = [partitions[0], *(matched(labels, partitions[0]) for labels in partitions[1:])]
     errors = ["" if np.isnan(error) else f" ({error:.2g})" for error in particles.weights_mcse.values]
     captions = [
         f"weight {weight:.2f}{error}\n{counted(int(labels.max()) + 1, 'cluster')}"
         for labels, weight, error in zip(partitions, particles.weights.values, errors, strict=True)
     ]
-    several = len(strips) > 1
+    several = len(partitions) > 1
     if several:
         captions.append("co-members\nthat change")
     ax = new_axes(ax, figsize, 7.2, 1.2 + 0.5 * len(captions))
-    items = Items.along(particles.partitions[0].reset_coords(drop=True), str(particles.partitions.dims[1]))
-    order = draw_strips(ax, strips, captions, items, "heaviest particle", len(captions))
+    order = draw_strips(ax, list(particles.partitions), captions, "heaviest particle")
     if several:
-        floor = len(strips) + HEIGHT
+        floor = len(partitions) + HEIGHT
         changes = _changes(partitions, particles.weights.values)[order]
         edges = np.arange(order.size + 1) - 0.5
         ax.stairs(floor - 2 * HEIGHT * changes, edges, baseline=floor, fill=True, color=ink(), alpha=0.6)

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.answers.compare import PosteriorComparison
 from posterior_consensus.ensemble.items import Items, cluster_names
-from posterior_consensus.plots.axes import grid_axes, label_clusters, label_items, shortened
-from posterior_consensus.plots.colours import NEUTRAL, as_cmap, ink, ink_on
-from posterior_consensus.plots.psm import item_order
+from posterior_consensus.plots.axes import (
+    Axes,
+    Grid,
+    Size,
+    add_colour_bar,
+    check_result,
+    grid_axes,
+    label_row,
+    shortened,
+)
+from posterior_consensus.plots.colours import NEUTRAL, as_cmap, ink
+from posterior_consensus.plots.psm import draw_parted, item_order
 from posterior_consensus.runtime.arguments import check_count
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 _ERRORS = 2.0  # standard errors that a bar reaches to either side
-_MOST_CLUSTERS = 30  # parted by lines
 _LONGEST = 24  # letters of an item's name
 _LEAST_SCALE = 0.05  # differences below it are not to look large
 
@@ -29,9 +34,9 @@ def plot_posterior_comparison(
     *,
     n_items: int = 12,
     cmap: Any = "RdBu_r",
-    figsize: tuple[float, float] | None = None,
+    figsize: Size = None,
     axes: Any = None,
-) -> npt.NDArray[np.object_]:
+) -> Grid:
     """Plot the difference between two similarity matrices, and the items whose co-members differ most.
 
     Parameters
@@ -75,23 +80,20 @@ def plot_posterior_comparison(
     >>> [text.get_text() for text in axes[1].get_yticklabels()]
     ['2', '0', '1', '3']
     """
-    if not isinstance(comparison, PosteriorComparison):
-        raise TypeError(f"`comparison` must be what compare_posteriors() returns; got {type(comparison).__name__}.")
+    check_result("comparison", comparison, PosteriorComparison, "compare_posteriors")
     check_count("n_items", n_items)
     colours = as_cmap(cmap)
     difference = comparison.difference
     items = Items.along(difference, str(difference.dims[0]))
     labels = np.zeros(items.n_items, np.int32) if partition is None else items.as_labels(partition)
-    grid = grid_axes(axes, figsize, 1, 2, 9.6, 4.4, width_ratios=(1.25, 1.0)).ravel()
+    grid = grid_axes(axes, figsize, 1, 2, 9.6, 4.4, width_ratios=(1.25, 1.0), framed=True).ravel()
     order = item_order(comparison.similarity.mean("posterior").values, labels)
     _draw_matrix(grid[0], difference.values[np.ix_(order, order)], labels[order], colours)
-    named = label_items(grid[0], "xy", items.names[order])
     grid[0].set(xlabel=items.dim, ylabel=items.dim)
-    if partition is not None and not named:
-        names = cluster_names(partition, items.in_order(partition))
-        label_clusters(grid[0], "xy", np.bincount(labels), list(map(str, names)))
-    elif not named:
-        grid[0].set(xticks=[], yticks=[])
+    clusters = None
+    if partition is not None:
+        clusters = np.bincount(labels), [str(name) for name in cluster_names(partition, items.in_order(partition))]
+    label_row(grid[0], "xy", items.names[order], clusters)
     grid[0].tick_params(length=0)
     _draw_items(grid[1], comparison, n_items)
     return grid
@@ -99,14 +101,8 @@ def plot_posterior_comparison(
 
 def _draw_matrix(ax: Axes, values: npt.NDArray[np.float64], labels: npt.NDArray[np.int32], colours: Any) -> None:
     most = max(_LEAST_SCALE, float(np.abs(values).max()))
-    image = ax.imshow(values, cmap=colours, vmin=-most, vmax=most, interpolation="nearest")
-    edges = np.flatnonzero(np.diff(labels)) + 0.5
-    for edge in edges if edges.size < _MOST_CLUSTERS else ():
-        for line in (ax.axhline, ax.axvline):
-            line(edge, color=ink_on([colours(0.5)])[0], linewidth=0.4)
-    colour_bar = ax.figure.colorbar(image, ax=ax, fraction=0.046, pad=0.03)
-    colour_bar.set_label("probability of the same cluster,\nb minus a")
-    colour_bar.outline.set_visible(False)
+    image = draw_parted(ax, values, labels, colours, -most, most)
+    add_colour_bar(ax, image, "probability of the same cluster,\nb minus a")
 
 
 def _draw_items(ax: Axes, comparison: PosteriorComparison, n_items: int) -> None:

@@ -5,19 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.plots.axes import extent, new_axes, shortened
-from posterior_consensus.plots.colours import MARKERS, as_cmap, colours_of, ink, ink_on, patterns_of
+from posterior_consensus.plots.axes import Axes, Size, add_colour_bar, extent, new_axes, scatter_clusters, shortened
+from posterior_consensus.plots.colours import as_cmap, ink, ink_on
 from posterior_consensus.plots.observed import observed_table
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.colors import Colormap
 
-Floats = npt.NDArray[np.float64]
 
 _FARTHEST = 2.0  # standard deviations at which colours end
 _LONGEST = 24  # characters of a name
@@ -29,7 +27,7 @@ def plot_cluster_profiles(
     partition: Any,
     *,
     cmap: Any = "RdBu_r",
-    figsize: tuple[float, float] | None = None,
+    figsize: Size = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Plot the observed data by cluster: the values of one feature, or means and spreads of several.
@@ -95,8 +93,6 @@ def plot_cluster_profiles(
 
 
 def _draw_points(ax: Axes, values: Floats, labels: Labels) -> None:
-    from matplotlib.colors import to_rgba_array
-
     table = pd.DataFrame({"value": values, "cluster": labels})[np.isfinite(values)]
     table = table.sort_values(["cluster", "value"], kind="stable")
     groups = table.groupby("cluster")["value"]
@@ -104,17 +100,14 @@ def _draw_points(ax: Axes, values: Floats, labels: Labels) -> None:
     # Multiples of the golden ratio spread neighbours evenly over the row, the same way every time.
     heights = cluster + 0.6 * ((groups.cumcount().to_numpy() * 0.6180339887) % 1.0 - 0.5)
     alpha = np.clip(100 / groups.transform("size").to_numpy(), 0.3, 0.8)
-    colours = np.column_stack([to_rgba_array(colours_of(cluster))[:, :3], alpha])
-    for pattern in np.unique(patterns_of(cluster)):
-        at = patterns_of(cluster) == pattern
-        ax.scatter(table["value"][at], heights[at], s=12, c=colours[at], marker=MARKERS[pattern], linewidths=0)
+    scatter_clusters(ax, table["value"].to_numpy(), heights, cluster, s=12, alpha=alpha, linewidths=0)
     quartiles = groups.quantile(np.array([0.25, 0.5, 0.75])).unstack()
     rows = quartiles.index.to_numpy()
     ax.hlines(rows, quartiles[0.25], quartiles[0.75], colors=ink(), linewidths=1.5)
     thick = min(11.0, extent(ax)[1] / (labels.max() + 1) * 0.6)
     ax.plot(quartiles[0.5], rows, "|", color=ink(), markersize=thick, markeredgewidth=2)
     ax.set_ylim(int(labels.max()) + 0.5, -0.5)
-    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.spines["left"].set_visible(False)
 
 
 def _draw_cells(ax: Axes, values: Floats, labels: Labels, cmap: Colormap) -> None:
@@ -130,9 +123,7 @@ def _draw_cells(ax: Axes, values: Floats, labels: Labels, cmap: Colormap) -> Non
     ends = np.array([[columns - halves, rows], [columns + halves, rows]]).transpose(2, 0, 1)
     inks = ink_on(cmap(image.norm(means[rows, columns])))
     ax.add_collection(LineCollection(list(ends), colors=list(inks), linewidths=1.5, capstyle="butt"))
-    colour_bar = ax.figure.colorbar(image, ax=ax, fraction=0.046, pad=0.03, extend="both", extendfrac=0.03)
-    colour_bar.set_label("standardized mean")
-    colour_bar.outline.set_visible(False)
+    add_colour_bar(ax, image, "standardized mean", extend="both", extendfrac=0.03)
     ax.tick_params(axis="x", length=0)
     ax.spines[:].set_visible(False)
 

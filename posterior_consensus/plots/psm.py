@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,20 +18,21 @@ from posterior_consensus.evaluate.similarity import posterior_similarity_matrix
 from posterior_consensus.plots.axes import (
     MOST_OF_PAIRS,
     SOME_OF_PAIRS,
-    label_clusters,
-    label_items,
+    Axes,
+    Size,
+    add_colour_bar,
+    label_row,
     new_axes,
     some_of,
     with_share,
 )
-from posterior_consensus.plots.colours import MARK, as_cmap
+from posterior_consensus.plots.colours import MARK, as_cmap, ink_on
 from posterior_consensus.sources.door import as_source
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from posterior_consensus.sources.matrices import as_pair_similarity
 
 _PALE = 0.35  # opacity of unassigned items
 _MOST_CLUSTERS = 50  # outlined boldly
+_MOST_PARTED = 30  # clusters; the lines between more would cover the matrix
 _MOST_FOR_OPTIMAL_ORDER = 1000  # items; its cubic time would be felt beyond
 
 
@@ -40,7 +41,7 @@ def plot_psm(
     partition: Any = None,
     *,
     cmap: Any = "Blues",
-    figsize: tuple[float, float] | None = None,
+    figsize: Size = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Plot the posterior similarity matrix, ordered by a partition with its clusters outlined.
@@ -67,15 +68,15 @@ def plot_psm(
     Raises
     ------
     ValueError
-        If the matrix is not one of probabilities with the same items in rows and columns, the partition does not label
-        these, or draws, `cmap` or `figsize` are invalid.
+        If the matrix is not one that :func:`as_pair_similarity` takes, the partition does not label its items, or
+        draws, `cmap` or `figsize` are invalid.
 
     Notes
     -----
     Clusters stand in the order of their labels, items within a cluster in that of an average linkage tree of 1 - PSM.
     Items are named where their names can be read at the size of the axes. Else clusters have a tick each, and their
-    names, as the user gave them, if there is room. Of draws of more than 10,000 items 2,000 are drawn, at random,
-    and the axis says so.
+    names, as the user gave them, if there is room. Of more than 10,000 items 2,000 are drawn, at random, and the
+    axis says so.
 
     Examples
     --------
@@ -87,68 +88,46 @@ def plot_psm(
     """
     from matplotlib.patches import Rectangle
 
-    matrix, items, at = _as_given(psm) if _is_matrix(psm) else _some_similarities(as_source(psm))
-    values, dim = matrix.values, str(matrix.dims[0])
+    source = _as_source(psm)
+    items, at = source.items, some_of(source.n_items, MOST_OF_PAIRS, SOME_OF_PAIRS)
+    shown = source if at.size == source.n_items else source.of_items(at)
+    values = posterior_similarity_matrix(shown).values
     given = None if partition is None else _labels(partition, items)[at]
     is_partial = isinstance(partition, PartialPartition)
     labels = given if given is None or is_partial else canonical_labels(given)
     n_sure = partition.n_clusters if is_partial else None  # clusters to outline
     order = item_order(values, np.zeros(len(values), np.int32) if labels is None else labels)
-    ax = new_axes(ax, figsize, 5.6, 4.8)
+    ax = new_axes(ax, figsize, 5.6, 4.8, framed=True)
     image = ax.imshow(values[np.ix_(order, order)], cmap=as_cmap(cmap), vmin=0.0, vmax=1.0, interpolation="nearest")
     if labels is not None and n_sure is not None:
         sure = labels[order] < n_sure
         ax.set_facecolor(image.cmap(0.0))  # pale is towards no similarity, whatever Matplotlib's style
         image.set_alpha(np.where(np.logical_and.outer(sure, sure), 1.0, _PALE))
-    colour_bar = ax.figure.colorbar(image, ax=ax, fraction=0.046, pad=0.03)
-    colour_bar.set_label("posterior probability of the same cluster")
-    colour_bar.outline.set_visible(False)
-    named = label_items(ax, "xy", items.named(at[order]))
-    ax.set_xlabel(with_share(dim, at.size, items.n_items))
-    ax.set_ylabel(dim)
+    add_colour_bar(ax, image, "posterior probability of the same cluster")
+    ax.set(xlabel=with_share(items.dim, at.size, items.n_items), ylabel=items.dim)
     ax.tick_params(length=0)
-    if labels is None:
-        if not named:
-            ax.set_xticks([])
-            ax.set_yticks([])
-        return ax
-    sizes = np.bincount(labels)
-    ends = np.cumsum(sizes)
-    width = 1.3 if sizes.size <= _MOST_CLUSTERS else 0.5
-    for size, end in list(zip(sizes, ends, strict=True))[:n_sure]:
-        ax.add_patch(
-            Rectangle((end - size - 0.5, end - size - 0.5), size, size, fill=False, edgecolor=MARK, linewidth=width)
-        )
-    if not named:
+    clusters = None
+    if labels is not None:
+        sizes = np.bincount(labels)
+        ends = np.cumsum(sizes)
+        width = 1.3 if sizes.size <= _MOST_CLUSTERS else 0.5
+        for size, end in list(zip(sizes, ends, strict=True))[:n_sure]:
+            corner = (end - size - 0.5, end - size - 0.5)
+            ax.add_patch(Rectangle(corner, size, size, fill=False, edgecolor=MARK, linewidth=width))
         names = [*range(n_sure), "unassigned"] if n_sure is not None else cluster_names(partition, given)
-        label_clusters(ax, "xy", sizes, list(map(str, names))[: sizes.size])
+        clusters = sizes, list(map(str, names))[: sizes.size]
+    label_row(ax, "xy", items.named(at[order]), clusters)
     return ax
 
 
-_Shown = tuple[xr.DataArray, Items, npt.NDArray[np.intp]]  # similarities, all items, positions of those shown
-
-
-def _is_matrix(psm: Any) -> bool:
-    return isinstance(psm, xr.DataArray) and any(str(dim).endswith("_bis") for dim in psm.dims)
-
-
-def _some_similarities(source: PairSource) -> _Shown:
-    at = some_of(source.n_items, MOST_OF_PAIRS, SOME_OF_PAIRS)
-    shown = source if at.size == source.n_items else source.of_items(at)
-    return posterior_similarity_matrix(shown), source.items, at
-
-
-def _as_given(psm: xr.DataArray) -> _Shown:
-    dim = str(psm.dims[0])
-    square = psm.dims == (dim, f"{dim}_bis") and psm.shape[0] == psm.shape[1]
-    coords = [psm[name].values if name in psm.coords else np.arange(len(psm)) for name in psm.dims]
-    if not square or not np.array_equal(coords[0], coords[1]):
-        raise ValueError(
-            f"`psm` must have the same items in rows and columns, over {dim!r} and '{dim}_bis'; got {dict(psm.sizes)}."
-        )
-    if not (np.all(psm.values >= 0) and np.all(psm.values <= 1) and np.allclose(psm.values, psm.values.T)):
-        raise ValueError("`psm` must be a symmetric matrix of probabilities; got other values.")
-    return psm, Items.along(psm, dim), np.arange(len(psm))
+def _as_source(psm: Any) -> PairSource:
+    """Take a matrix, which can be told by its dimensions, or draws."""
+    if not (isinstance(psm, xr.DataArray) and any(str(dim).endswith("_bis") for dim in psm.dims)):
+        return as_source(psm)
+    try:
+        return as_pair_similarity(psm)
+    except (TypeError, ValueError) as error:
+        raise type(error)(str(error).replace("`matrix`", "`psm`")) from None
 
 
 def _labels(partition: Any, items: Items) -> npt.NDArray[Any]:
@@ -157,6 +136,19 @@ def _labels(partition: Any, items: Items) -> npt.NDArray[Any]:
         partition = partition.labels.where(partition.labels >= 0, partition.n_clusters)
     items.as_labels(partition)  # complains of what is none
     return np.asarray(items.in_order(partition))
+
+
+def draw_parted(
+    ax: Axes, values: npt.NDArray[np.float64], labels: npt.NDArray[np.int32], cmap: Any, low: float, high: float
+) -> Any:
+    """Draw a matrix of pairs of items, with lines between clusters of items, and return the image."""
+    image = ax.imshow(values, cmap=cmap, vmin=low, vmax=high, interpolation="nearest")
+    edges = np.flatnonzero(np.diff(labels)) + 0.5
+    (colour,) = ink_on(cmap(image.norm(np.zeros(1))))
+    for edge in edges if edges.size < _MOST_PARTED else ():
+        ax.axhline(edge, color=colour, linewidth=0.4)
+        ax.axvline(edge, color=colour, linewidth=0.4)
+    return image
 
 
 def item_order(values: npt.NDArray[np.float64], labels: npt.NDArray[np.int32]) -> npt.NDArray[np.intp]:

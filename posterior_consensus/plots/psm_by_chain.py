@@ -5,19 +5,26 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from posterior_consensus.diagnostics.agreement import largest_gap
 from posterior_consensus.diagnostics.traces import as_sampled
 from posterior_consensus.ensemble.partitions import canonical_labels
-from posterior_consensus.plots.axes import MOST_OF_PAIRS, SOME_OF_PAIRS, grid_axes, some_of, with_share
-from posterior_consensus.plots.colours import MARK, as_cmap, ink_on
-from posterior_consensus.plots.psm import item_order
+from posterior_consensus.plots.axes import (
+    MOST_OF_PAIRS,
+    SOME_OF_PAIRS,
+    Grid,
+    Size,
+    add_colour_bar,
+    grid_axes,
+    some_of,
+    with_share,
+)
+from posterior_consensus.plots.colours import MARK, as_cmap
+from posterior_consensus.plots.psm import draw_parted, item_order
 from posterior_consensus.sources.door import as_draws
 
 _SIDE = 2.6  # inches
 _MOST_COLUMNS = 4
-_MOST_CLUSTERS = 30  # parted by lines; the lines of more would cover the matrix
 
 
 def plot_psm_by_chain(
@@ -25,9 +32,9 @@ def plot_psm_by_chain(
     partition: Any = None,
     *,
     cmap: Any = "Blues",
-    figsize: tuple[float, float] | None = None,
+    figsize: Size = None,
     axes: Any = None,
-) -> npt.NDArray[np.object_]:
+) -> Grid:
     """Plot the posterior similarity matrix of every chain, in one order and on one scale.
 
     Parameters
@@ -79,33 +86,25 @@ def plot_psm_by_chain(
     n_columns = min(n_chains, _MOST_COLUMNS)
     n_rows = -(-n_chains // n_columns)
     if axes is None:
-        grid = grid_axes(
-            None, figsize, n_rows, n_columns, max(_SIDE * n_columns + 0.9, 4.2), _SIDE * n_rows + 0.6
-        ).ravel()
+        width, height = max(_SIDE * n_columns + 0.9, 4.2), _SIDE * n_rows + 0.6
+        grid = grid_axes(None, figsize, n_rows, n_columns, width, height, framed=True).ravel()
         for unused in grid[n_chains:]:
             unused.remove()
         axes = grid[:n_chains]
     else:
-        axes = grid_axes(axes, figsize, 1, n_chains, 0, 0)[0]
+        axes = grid_axes(axes, figsize, 1, n_chains, 0, 0, framed=True)[0]
     gap = largest_gap(plain)
     marked = [int(np.flatnonzero(order == item)[0]) for item in gap.items] if gap.size > 0 else []
-    line = ink_on([colours(0.0)])[0]
-    edges = np.flatnonzero(np.diff(labels[order])) + 0.5
     for ax, rows in zip(axes, plain.samples.chains, strict=True):
         values = plain.take(rows).shared_similarity[np.ix_(order, order)]
-        image = ax.imshow(values, cmap=colours, vmin=0.0, vmax=1.0, interpolation="nearest")
+        image = draw_parted(ax, values, labels[order], colours, 0.0, 1.0)
         ax.set_title(f"chain {draws.samples.chain[rows[0]]}", fontsize="medium")
         ax.set(xticks=[], yticks=[])
-        for edge in edges if edges.size < _MOST_CLUSTERS else ():
-            ax.axhline(edge, color=line, linewidth=0.4)
-            ax.axvline(edge, color=line, linewidth=0.4)
         if marked:
             ax.plot(marked, marked[::-1], "o", markersize=9, markerfacecolor="none", markeredgecolor=MARK)
     if at.size < draws.n_items:
         axes[0].set_xlabel(with_share(draws.items.dim, at.size, draws.n_items), fontsize="small")
-    colour_bar = axes[0].figure.colorbar(image, ax=list(axes), fraction=0.046, pad=0.02)
-    colour_bar.set_label("probability of\nthe same cluster")
-    colour_bar.outline.set_visible(False)
+    add_colour_bar(list(axes), image, "probability of\nthe same cluster", pad=0.02)
     if marked:
         first, second = draws.items.named(at[list(gap.items)])
         title = f"largest difference {gap.size:.2f}: {draws.items.dim} {first} and {second}, "

@@ -5,18 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from posterior_consensus.diagnostics import SequentialDistances
-from posterior_consensus.plots.axes import grid_axes
+from posterior_consensus.plots.axes import Grid, Size, add_legend, check_result, grid_axes, with_unit
 from posterior_consensus.plots.colours import MOST_CHAINS, chain_colour, chain_line
 
 _PANEL = 2.3, 7.6  # inches: height of a row, width of the figure
 
 
-def plot_sequence(
-    sequence: SequentialDistances, *, figsize: tuple[float, float] | None = None, axes: Any = None
-) -> npt.NDArray[np.object_]:
+def plot_sequence(sequence: SequentialDistances, *, figsize: Size = None, axes: Any = None) -> Grid:
     """Plot the distances between successive draws, and from the second half of the chain.
 
     Parameters
@@ -56,10 +53,7 @@ def plot_sequence(
     >>> axes.shape
     (2,)
     """
-    if not isinstance(sequence, SequentialDistances):
-        raise TypeError(
-            f"`sequence` must be what diagnostics.sequential_distances() returns; got {type(sequence).__name__}."
-        )
+    check_result("sequence", sequence, SequentialDistances, "diagnostics.sequential_distances")
     axes = grid_axes(axes, figsize, 2, 1, _PANEL[1], 2 * _PANEL[0])[:, 0]
     chain = sequence.steps["chain"].values
     burn_in, n_chains = sequence.burn_in, sequence.burn_in.sizes["chain"]
@@ -71,16 +65,15 @@ def plot_sequence(
             ax.plot(np.arange(rows.size), values[rows], linewidth=0.8, alpha=0.8, label=name, **chain_line(k, n_chains))
             line = "--" if one["settled"] else ":"
             ax.axvline(int(one["burn_in"]), linewidth=1.0, linestyle=line, color=chain_colour(k, n_chains))
-    unit = f" ({sequence.loss.unit})" if sequence.loss.unit else ""
     before = "the draw before" if sequence.lag == 1 else f"the draw {sequence.lag} before"
     for ax, name in zip(axes, (before, "the second half, mean"), strict=True):
-        ax.set_title(f"{sequence.loss.name} distance from {name}{unit}", loc="left", fontsize="small")
+        title = with_unit(f"{sequence.loss.name} distance from {name}", sequence.loss.unit)
+        ax.set_title(title, loc="left", fontsize="small")
         ax.set_xlim(0, int(burn_in["n_draws"].max()) - 1 or 1)
         ax.set_ylim(0, None)
         ax.tick_params(labelsize="small")
-        ax.spines[["top", "right"]].set_visible(False)
     axes[0].tick_params(labelbottom=False)
     axes[1].set_xlabel("draw of the chain; the line ends the burn-in", fontsize="small")
     if axes[0].get_legend_handles_labels()[0]:
-        axes[0].legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        add_legend(axes[0])
     return axes

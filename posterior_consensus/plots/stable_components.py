@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from posterior_consensus.answers.stable import StableComponents
-from posterior_consensus.plots.axes import new_axes
+from posterior_consensus.plots.axes import Axes, Size, check_result, new_axes, tick_integers
 from posterior_consensus.plots.colours import MARK, ink
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
-
-def plot_stable_components(
-    components: StableComponents, *, figsize: tuple[float, float] | None = None, ax: Any = None
-) -> Axes:
+def plot_stable_components(components: StableComponents, *, figsize: Size = None, ax: Any = None) -> Axes:
     """Plot the number of stable components against the level.
 
     Parameters
@@ -49,10 +44,7 @@ def plot_stable_components(
     >>> ax.lines[0].get_ydata()[[0, 50, 99]]
     array([1, 2, 3])
     """
-    from matplotlib.ticker import MaxNLocator
-
-    if not isinstance(components, StableComponents):
-        raise TypeError(f"`components` must be what stable_components() returns; got {type(components).__name__}.")
+    check_result("components", components, StableComponents, "stable_components")
     if components.curve is None:
         raise ValueError("`components` must have a curve; it has none, as too many items differ. Give a level below 1.")
     ax = new_axes(ax, figsize, 5.6, 3.4)
@@ -62,10 +54,9 @@ def plot_stable_components(
     ax.plot(components.level, components.n_components, "o", color=MARK, label=label, clip_on=False, zorder=3)
     ax.set_xlim(0.0, 1.0)
     ax.set_ylim(0.0, 1.05 * numbers.max())
-    ax.yaxis.set_major_locator(MaxNLocator("auto", integer=True))
+    tick_integers(ax.yaxis)
     ax.set_xlabel("level: minimum share of the draws that agree")
     ax.set_ylabel("stable components")
-    ax.spines[["top", "right"]].set_visible(False)
     flat = numbers.min() == numbers.max()
     ax.legend(frameon=False, fontsize="small", loc="lower left" if flat else "upper left")
     return ax

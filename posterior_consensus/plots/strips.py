@@ -4,35 +4,32 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+import xarray as xr
 
 from posterior_consensus.ensemble.items import Items
-from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.plots.axes import MOST_IN_ROW, extent, label_items, some_of, with_share
+from posterior_consensus.plots.axes import MOST_IN_ROW, Axes, extent, label_row, matched, some_of, with_share
 from posterior_consensus.plots.colours import colours_of, ink, is_patterned, patch_style, patterns_of, repeats
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 HEIGHT = 0.36  # of half a strip, where strips are 1 apart
 _MOST_CLUSTERS = 50  # parted by lines; the lines of more would cover the strips
 
 
-def draw_strips(
-    ax: Axes, strips: Sequence[Labels], captions: Sequence[str], items: Items, by: str, n_rows: int
-) -> npt.NDArray[np.intp]:
-    """Draw partitions, whose clusters are matched, in the first of `n_rows` rows; return the order of the items drawn.
+def draw_strips(ax: Axes, partitions: Sequence[xr.DataArray], captions: Sequence[str], by: str) -> npt.NDArray[np.intp]:
+    """Draw partitions in the first of the rows, which have a caption each; return the order of the items drawn.
 
-    Items are ordered by their cluster in the first partition, then in each of the others. Lines part the clusters of
-    the first, which the axis calls `by`. There is a caption for each row.
+    Clusters have the colour of the first partition's cluster with which they are matched. Items are ordered by their
+    cluster in the first partition, then in each of the others. Lines part the clusters of the first, which the axis
+    calls `by`.
     """
     from matplotlib.colors import to_rgb
     from matplotlib.patches import Rectangle
 
-    first = strips[0]
+    first, n_rows = partitions[0].values, len(captions)
+    strips = [first, *(matched(partition.values, first) for partition in partitions[1:])]
+    items = Items.along(partitions[0].reset_coords(drop=True), str(partitions[0].dims[0]))
     at = some_of(first.size, MOST_IN_ROW, MOST_IN_ROW)
     order = at[np.lexsort([labels[at] for labels in reversed(strips)])]
     patterned = is_patterned(extent(ax)[0], int(first.max()) + 1)
@@ -55,8 +52,7 @@ def draw_strips(
     ax.set(xlim=(-0.5, order.size - 0.5), ylim=(n_rows - 0.5, -0.5))
     ax.set_xlabel(f"{with_share(items.dim, order.size, first.size)}, by cluster of the {by}{more}")
     ax.set_yticks(range(n_rows), captions)
-    if not label_items(ax, "x", items.named(order)):
-        ax.set_xticks([])
+    label_row(ax, "x", items.named(order))
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
     return order

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.diagnostics import Diagnosis
-from posterior_consensus.plots.axes import grid_axes
+from posterior_consensus.plots.axes import Axes, Grid, Size, check_result, grid_axes, with_unit
 from posterior_consensus.plots.colours import MOST_CHAINS, chain_line, ink
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _BINS = 20  # of the ranks
 _MOST_IN_ROW = 4  # entries of the legend, one below the other, beside the first row
 _PANEL = 1.25, 7.6  # inches: height of a row, width of the figure
 
 
-def plot_traces(
-    diagnosis: Diagnosis, *, figsize: tuple[float, float] | None = None, axes: Any = None
-) -> npt.NDArray[np.object_]:
+def plot_traces(diagnosis: Diagnosis, *, figsize: Size = None, axes: Any = None) -> Grid:
     """Plot the trace of every scalar summary, and the ranks of its values by chain.
 
     Parameters
@@ -64,8 +59,7 @@ def plot_traces(
     >>> axes.shape
     (7, 2)
     """
-    if not isinstance(diagnosis, Diagnosis):
-        raise TypeError(f"`diagnosis` must be what diagnose() returns; got {type(diagnosis).__name__}.")
+    check_result("diagnosis", diagnosis, Diagnosis, "diagnose")
     traces = diagnosis.traces
     names = traces["summary"].values.tolist()
     axes = grid_axes(axes, figsize, len(names), 2, _PANEL[1], _PANEL[0] * len(names) + 0.4, width_ratios=(2, 1))
@@ -76,13 +70,11 @@ def plot_traces(
         one = traces.sel(summary=name)
         _draw_row(left, right, one.values, chains)
         rhat = float(diagnosis.summaries["rhat"].sel(summary=name))
-        unit = f" ({one['unit'].item()})" if one["unit"].item() else ""
-        left.set_title(f"{name}{unit}", loc="left", fontsize="small")
+        left.set_title(with_unit(name, one["unit"].item()), loc="left", fontsize="small")
         if not np.isnan(rhat):
             right.set_title(f"R-hat {rhat:.3f}", loc="right", fontsize="small")
     for ax in axes.ravel():
         ax.tick_params(labelsize="small")
-        ax.spines[["top", "right"]].set_visible(False)
     for ax in axes[:-1].ravel():
         ax.tick_params(labelbottom=False)
     axes[-1, 0].set_xlabel("draw of the chain", fontsize="small")

@@ -42,6 +42,19 @@ def listed(values: Sequence[object], most: int) -> str:
     return ", ".join(map(str, values[:most])) + more
 
 
+def joined(values: Sequence[object]) -> str:
+    """All of them, in words."""
+    *words, last = map(str, values)
+    return f"{', '.join(words)} and {last}" if words else last
+
+
+def table_of_members(members: Sequence[Sequence[object]], n_items: int, dim: str, index: pd.Index) -> pd.DataFrame:
+    """A row for each cluster: its size, its share of the items, and the first few of them."""
+    sizes = np.array([len(items) for items in members])
+    listed = [", ".join(map(str, items[:4])) + (", ..." if len(items) > 4 else "") for items in members]
+    return pd.DataFrame({"size": sizes, "share": sizes / n_items, dim: listed}, index=index)
+
+
 def duration(seconds: float) -> str:
     """A time, in seconds."""
     return f"{seconds:.2g} s" if seconds < 9.95 else f"{seconds:,.0f} s"

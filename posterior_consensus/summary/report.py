@@ -14,9 +14,18 @@ import numpy.typing as npt
 import pandas as pd
 
 import posterior_consensus
-from posterior_consensus import plots
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.plots.axes import as_png
+from posterior_consensus.plots.credible_ball import plot_credible_ball
+from posterior_consensus.plots.data import plot_data
+from posterior_consensus.plots.draws_map import plot_draws_map
+from posterior_consensus.plots.item_uncertainty import plot_item_uncertainty
+from posterior_consensus.plots.n_clusters import plot_n_clusters
+from posterior_consensus.plots.particles import plot_particles
+from posterior_consensus.plots.profiles import plot_cluster_profiles
+from posterior_consensus.plots.psm import plot_psm
+from posterior_consensus.plots.psm_by_chain import plot_psm_by_chain
+from posterior_consensus.plots.traces import plot_traces
 from posterior_consensus.results import display
 from posterior_consensus.runtime.files import written_whole
 from posterior_consensus.summary.record import SummaryRecord
@@ -69,37 +78,35 @@ def _figures(summary: SummaryRecord) -> dict[str, list[str]]:
     draws, best = summary.draws, summary.consensus
     found = {
         "Posterior similarity of pairs": [
-            _figure(plots.plot_psm, draws, best, text="Posterior similarity matrix; the clusters are outlined."),
+            _figure(plot_psm, draws, best, text="Posterior similarity matrix; the clusters are outlined."),
         ],
         "Uncertainty of the partition": [
-            _figure(plots.plot_credible_ball, summary.ball, text="The partition and the bounds of its credible ball."),
-            _figure(plots.plot_n_clusters, draws, best, text="Number of clusters, by chain."),
-            _figure(plots.plot_item_uncertainty, summary.items, text=_OF_ITEMS),
+            _figure(plot_credible_ball, summary.ball, text="The partition and the bounds of its credible ball."),
+            _figure(plot_n_clusters, draws, best, text="Number of clusters, by chain."),
+            _figure(plot_item_uncertainty, summary.items, text=_OF_ITEMS),
         ],
         "Agreement of the chains": [
-            _figure(plots.plot_traces, summary.diagnosis, text="Scalar summaries of the partition along each chain."),
-            _figure(plots.plot_draws_map, draws, best, ball=summary.ball, text="Map of the draws by their distances."),
+            _figure(plot_traces, summary.diagnosis, text="Scalar summaries of the partition along each chain."),
+            _figure(plot_draws_map, draws, best, ball=summary.ball, text="Map of the draws by their distances."),
         ],
     }
     if 1 < len(draws.samples.chains) <= _MOST_CHAINS:
         found["Agreement of the chains"].insert(
-            1, _figure(plots.plot_psm_by_chain, draws, best, text="The similarity matrix of each chain.")
+            1, _figure(plot_psm_by_chain, draws, best, text="The similarity matrix of each chain.")
         )
     if summary.answers is not None and summary.answers.n_particles > 1:
         found["Further modes"] = [
             _table(summary.answers.to_dataframe()),
-            _figure(plots.plot_particles, summary.answers, text="The partitions of the modes, with their weights."),
+            _figure(plot_particles, summary.answers, text="The partitions of the modes, with their weights."),
         ]
     if summary.observed is not None:
         values = summary.observed
         found["The data by cluster"] = [
-            _figure(plots.plot_cluster_profiles, values, best, text=f"Observed {values.name}, cluster by cluster.")
+            _figure(plot_cluster_profiles, values, best, text=f"Observed {values.name}, cluster by cluster.")
         ]
         if values.notnull().all([dim for dim in values.dims if dim != draws.items.dim]).any():
             text = f"Observed {values.name}, and each item's mean posterior similarity to the rest of its cluster."
-            found["The data by cluster"].insert(
-                0, _figure(plots.plot_data, values, best, items=summary.items, text=text)
-            )
+            found["The data by cluster"].insert(0, _figure(plot_data, values, best, items=summary.items, text=text))
     return found
 
 

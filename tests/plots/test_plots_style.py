@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib import rcParams
-from matplotlib.collections import PathCollection
-from matplotlib.colors import to_hex
+from matplotlib.collections import LineCollection, PathCollection
+from matplotlib.colors import to_hex, to_rgba_array
 from matplotlib.text import Text
 
 import posterior_consensus as pc
@@ -40,7 +40,7 @@ PLOTS = {
     "density_peaks": lambda **kw: pc.plot_density_peaks(pc.partition_density(DRAWS, random_seed=1), **kw),
     "n_clusters": lambda **kw: pc.plot_n_clusters(DRAWS, LABELS, **kw),
     "loss_path": lambda **kw: pc.plot_loss_path(
-        pc.loss_path(DRAWS, loss="binder", values=[0.3, 0.6], method="best_draw"), **kw
+        pc.loss_path(DRAWS, loss="binder", values=[0.01, 0.6], method="best_draw"), **kw
     ),
     "loss_by_n_clusters": lambda **kw: pc.plot_loss_by_n_clusters(BY_N_CLUSTERS, **kw),
     "posterior_comparison": lambda **kw: pc.plot_posterior_comparison(COMPARED, LABELS, **kw),
@@ -80,6 +80,27 @@ def test_ink_is_that_of_the_style(name):
         assert "#222222" not in {to_hex(line.get_color()) for line in lines} or name in OVER_A_MATRIX
         edges = [spine for ax in figure.axes for spine in ax.spines.values() if spine.get_visible()]
         assert {to_hex(spine.get_edgecolor()) for spine in edges} <= {to_hex(rcParams["axes.edgecolor"])}
+    plt.close("all")
+
+
+def contrast(colours, page):
+    """Least contrast of colours with a page, from 1 to 21, as the Web Content Accessibility Guidelines define it."""
+    channels = np.vstack([to_rgba_array(page), to_rgba_array(colours)])[:, :3]
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    page, *others = linear @ [0.2126, 0.7152, 0.0722] + 0.05
+    return min(max(other / page, page / other) for other in others)
+
+
+@pytest.mark.parametrize("name", [name for name in PLOTS if name not in (*OVER_A_MATRIX, "cluster_profiles")])
+def test_lines_and_points_are_seen_on_a_dark_page(name):
+    with plt.style.context("dark_background"):
+        figure = figure_of(PLOTS[name]())
+        figure.canvas.draw()
+        for ax in figure.axes:
+            shown = [line.get_color() for line in ax.lines]
+            shown += [drawn.get_edgecolor() for drawn in ax.findobj(LineCollection) if len(drawn.get_edgecolor())]
+            shown += [dots.get_facecolor() for dots in ax.findobj(PathCollection) if len(dots.get_facecolor())]
+            assert all(contrast(colours, ax.get_facecolor()) >= 2.9 for colours in shown)
     plt.close("all")
 
 

@@ -248,7 +248,7 @@ def as_fit(draws: PartitionDraws, found: Search) -> PerturbationFit:
     dims = (draws.items.dim, "consensus_cluster")
     noise = np.full(draws.n_draws, np.nan)
     noise[draws.weights > 0] = state.parameters.noise
-    sample = draws.samples.coords | {"weight": ("sample", draws.weights)}
+    sample = draws.samples.coords_and_weights
     return PerturbationFit(
         labels=draws.items.array(labels, "labels"),
         memberships=xr.DataArray(memberships, dims=dims, coords=draws.items.coords, name="memberships"),
