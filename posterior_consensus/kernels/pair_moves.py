@@ -50,8 +50,10 @@ def widened_links(state):
     width = state.sizes.size
     sizes = np.zeros(2 * width, np.int64)
     links = np.zeros((2 * width, state.partition.size))
-    sizes[:width] = state.sizes
-    links[:width] = state.links
+    for k in range(width):
+        sizes[k] = state.sizes[k]
+        for i in range(state.partition.size):
+            links[k, i] = state.links[k, i]
     return PairState(state.partition, sizes, links)
 
 
@@ -67,7 +69,8 @@ def compact_links(state):
             if n_clusters < k:
                 sizes[n_clusters] = sizes[k]
                 sizes[k] = 0
-                links[n_clusters] = links[k]
+                for i in range(partition.size):
+                    links[n_clusters, i] = links[k, i]
             n_clusters += 1
     for i in range(partition.size):
         if partition[i] >= 0:
@@ -78,15 +81,14 @@ def compact_links(state):
 @inner
 def move_item(similarity, state, i, k):
     """Put item i into cluster k, out of the one it is in, if any."""
-    old = state.partition[i]
-    row = similarity[i]
+    old, links = np.int64(state.partition[i]), state.links
+    kept = 1.0 if state.sizes[k] > 0 else 0.0  # what rounding had left in an empty cluster goes
     if old >= 0:
-        state.links[old] -= row
+        for j in range(links.shape[1]):
+            links[old, j] -= similarity[i, j]
         state.sizes[old] -= 1
-    if state.sizes[k] == 0:
-        state.links[k] = row  # what rounding had left there goes
-    else:
-        state.links[k] += row
+    for j in range(links.shape[1]):
+        links[k, j] = kept * links[k, j] + similarity[i, j]
     state.sizes[k] += 1
     state.partition[i] = k
 
@@ -184,7 +186,8 @@ def merge_pairs(search, state):
             partition[i] = kept
     sizes[kept] += sizes[gone]
     sizes[gone] = 0
-    links[kept] += links[gone]
+    for i in range(partition.size):
+        links[kept, i] += links[gone, i]
     return 1
 
 
@@ -235,12 +238,16 @@ def _rearrange(search, state, items, margins, apart):
     old, new = state.partition[items[0]], first_free(state)
     number = n_clusters(state) - 1
     added, n_added = np.zeros((state.sizes.size, items.size)), np.zeros(state.sizes.size, np.int64)
-    targets = np.full(items.size, -1)
-    gain = 0.0
-    for i in items:
-        gain -= 0.5 * score_of(costs, state, i, old)
+    targets = np.empty(items.size, np.int64)
+    gain, least, greatest = 0.0, 0, 0
+    for at in range(items.size):
+        targets[at] = -1
+        gain -= 0.5 * score_of(costs, state, items[at], old)
+        if margins[items[at]] < margins[items[least]]:
+            least = at
+        if margins[items[at]] > margins[items[greatest]]:
+            greatest = at
     if apart:
-        least, greatest = np.argmin(margins[items]), np.argmax(margins[items])
         if greatest == least:  # all margins are equal
             greatest = (least + 1) % items.size
         for at in (least, greatest):
@@ -287,6 +294,7 @@ def _add(similarity, items, at, links):
 def rearrange_pairs(search, state, order, margins, tally):
     """Dissolve or split every cluster for which that pays; return the state and whether there was one."""
     any_paid = False
+    members = np.empty(order.size, np.int64)
     for apart in (False, True):
         number = compact_links(state)
         if apart and number >= search.most:
@@ -294,8 +302,12 @@ def rearrange_pairs(search, state, order, margins, tally):
         for k in range(number):
             if search.stop[0] != 0:
                 break
-            items = order[state.partition[order] == k]
-            state, paid = _rearrange(search, state, items, margins, apart)
+            size = 0
+            for i in order:
+                if state.partition[i] == k:
+                    members[size] = i
+                    size += 1
+            state, paid = _rearrange(search, state, members[:size], margins, apart)
             if paid:
                 tally[SPLITS if apart else ZEALOUS] += 1
                 any_paid = True

@@ -14,6 +14,7 @@ from collections import namedtuple
 import numpy as np
 
 from posterior_consensus.kernels._jit import inner, jit
+from posterior_consensus.kernels.columns import in_order
 from posterior_consensus.runtime.executor import in_blocks
 
 _NOTHING = 1e-6  # share of a group at which it is taken out of the means, and costs no more time
@@ -51,7 +52,7 @@ def _rank(keys, ranking):
         ranking[s + 1] = item
         budget -= r - 1 - s
         if budget < 0:
-            ranking[:] = np.argsort(keys)
+            in_order(keys, ranking)
             return
 
 
@@ -99,20 +100,23 @@ def _solve_items(first, last, tangents, prices, groups, active, step, minima):
     lower, upper, logs, multiplicity = groups
     least, sizes, winners, group, sets = minima
     n, n_groups = least.shape
-    keys = np.empty(n)
+    keys, winner_of = np.empty(n), np.empty(upper[n_groups - 1], np.int64)
+    value_of, before_of = np.empty(winner_of.size), np.empty(winner_of.size)
     for i in range(first, last):
         best = np.inf
         for b in range(n_groups):
             if not active[i, b] or upper[b] < multiplicity[i]:
                 continue
             smallest = max(lower[b], multiplicity[i])
-            values = np.full(upper[b] - smallest + 1, -np.inf)
-            before = np.empty(values.size)
-            winner = np.zeros(values.size, np.int64)
+            width = upper[b] - smallest + 1
+            values, before, winner = value_of[:width], before_of[:width], winner_of[:width]
+            for s in range(width):
+                values[s], winner[s] = -np.inf, 0
             for k in range(tangents.tags.shape[1]):
                 if tangents.tags[i, k] != b:
                     continue
-                before[:] = values
+                for s in range(width):
+                    before[s] = values[s]
                 _least_by_size(
                     i,
                     tangents.slopes[i, k],
@@ -124,12 +128,14 @@ def _solve_items(first, last, tangents, prices, groups, active, step, minima):
                     tangents.ranking[i, k],
                     values,
                 )
-                for s in range(values.size):
+                for s in range(width):
                     if values[s] > before[s]:
                         winner[s] = k
-            for s in range(values.size):
+            at = 0
+            for s in range(width):
                 values[s] += logs[smallest + s]
-            at = np.argmin(values)
+                if values[s] < values[at]:
+                    at = s
             least[i, b] = values[at] + prices.constants[b, i]
             sizes[i, b] = smallest + at
             winners[i, b] = winner[at]
