@@ -14,10 +14,9 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-import posterior_consensus
 import posterior_consensus as pc
 
-PACKAGE = Path(posterior_consensus.__file__).parent
+PACKAGE = Path(pc.__file__).parent
 GALAXIES = Path(__file__).parents[1] / "examples" / "data" / "galaxies.nc"
 
 SUMMARY = """
