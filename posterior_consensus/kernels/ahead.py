@@ -227,7 +227,7 @@ def prepare(*sets, progressbar):
     new = [one for one in (*sets, *_expected) if one not in _prepared]
     _expected.clear()
     _prepared.update(new)
-    if new and n_threads() > 1 and not numba.config.DISABLE_JIT and _can_start():
+    if new and n_threads() > 1 and _can_start():
         missing = not_ready(job for make, *arguments in new for job in make(*arguments))
         if len(missing) > 1:
             announce(next(iter(missing)))
@@ -237,7 +237,7 @@ def prepare(*sets, progressbar):
 def not_ready(needed):
     """Those of these kernels, with the types wanted of each, that are neither compiled nor on disk."""
     missing = {}
-    for kernel, signature in needed:
+    for kernel, signature in () if numba.config.DISABLE_JIT else needed:
         key = kernel._cache._index_key(signature, kernel.targetctx.codegen())
         if signature not in kernel.overloads and key not in kernel._cache._cache_file._load_index():
             missing.setdefault(kernel, []).append(signature)

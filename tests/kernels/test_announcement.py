@@ -44,6 +44,13 @@ def test_compilation_that_takes_long_is_announced_once_and_not_when_cached(said)
     assert said(1e-4, "__main__") == []
 
 
+def test_later_compilation_with_the_same_cache_is_not_announced_again(said, tmp_path):
+    assert len(said(1e-4, "__main__")) == 1
+    script = tmp_path / "script.py"
+    script.write_text(script.read_text() + "summed(np.ones(3, np.int32))\n")  # compiled again, and one more
+    assert said(1e-4, "__main__") == []
+
+
 def test_short_compilation_is_not_announced(said):
     assert said(1e3, "__main__") == []
 
