@@ -15,6 +15,7 @@ import pytest
 from scipy.special import softmax
 
 import posterior_consensus as pc
+from posterior_consensus.kernels import ahead, tables
 
 PACKAGE = Path(pc.__file__).parent
 GALAXIES = Path(__file__).parents[1] / "examples" / "data" / "galaxies.nc"
@@ -147,6 +148,22 @@ def test_ctrl_c_ends_the_processes_that_compile(tmp_path):
         assert process.stderr.read().endswith("interrupted\n")
     with pytest.raises(ProcessLookupError):
         os.killpg(process.pid, 0)  # no child is left of its group
+
+
+@pytest.mark.parametrize("n_dead", [1, 2])
+def test_compilation_ends_though_processes_die(n_dead, monkeypatch):
+    start, started = ahead._start, []
+
+    def started_or_dead():
+        started.append(start())
+        if len(started) <= n_dead:
+            started[-1].kill()
+        return started[-1]
+
+    monkeypatch.setattr(ahead, "n_threads", lambda: 2)
+    monkeypatch.setattr(ahead, "_start", started_or_dead)
+    ahead.side_by_side({tables.expected_losses: [], tables.cluster_terms: []}, progressbar=False)
+    assert [child.returncode is None for child in started] == [False, False]  # no child is left behind
 
 
 def test_where_python_cannot_be_started_again_kernels_are_compiled_when_they_are_called(tmp_path):

@@ -263,8 +263,10 @@ def side_by_side(missing, *, progressbar):
     try:
         for child in children:
             Thread(target=_hand_out, args=(child, waiting, ended), daemon=True).start()
-        for _ in track(range(len(missing) if children else 0), "Compiling kernels", progressbar=progressbar):
-            ended.get()
+        at_work = len(children)
+        for _ in track(range(len(missing)), "Compiling kernels", progressbar=progressbar):
+            while at_work and ended.get() is None:
+                at_work -= 1
     finally:
         for child in children:
             child.kill()
@@ -283,17 +285,19 @@ def _start():
 
 
 def _hand_out(child, waiting, ended):
-    """Give a child one kernel after the other; what it does not compile is compiled when it is called."""
-    while True:
-        try:
+    """Give a child one kernel after the other, and note each in `ended`; None once there are no more, or it has ended.
+
+    What a child does not compile is compiled by another one, or when it is called.
+    """
+    with suppress(OSError, ValueError, IndexError):
+        while True:
             job = waiting.popleft()
-        except IndexError:
-            return
-        with suppress(OSError, ValueError):  # the child has ended
             pickle.dump(job, child.stdin)
             child.stdin.flush()
-            child.stdout.read(1)
-        ended.put(job)
+            if not child.stdout.read(1):
+                break
+            ended.put(job)
+    ended.put(None)
 
 
 def serve():
