@@ -12,7 +12,6 @@ from scipy.spatial.distance import squareform
 
 from posterior_consensus.answers.partial_partition import PartialPartition
 from posterior_consensus.ensemble.items import Items, cluster_names
-from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import canonical_labels
 from posterior_consensus.evaluate.similarity import posterior_similarity_matrix
 from posterior_consensus.plots.axes import (
@@ -88,7 +87,12 @@ def plot_psm(
     """
     from matplotlib.patches import Rectangle
 
-    source = _as_source(psm)
+    try:
+        source = as_pair_similarity(psm) if _is_matrix(psm) else as_source(psm)
+    except (TypeError, ValueError) as error:
+        if not _is_matrix(psm):
+            raise
+        raise type(error)(str(error).replace("`matrix`", "`psm`")) from None
     items, at = source.items, some_of(source.n_items, MOST_OF_PAIRS, SOME_OF_PAIRS)
     shown = source if at.size == source.n_items else source.of_items(at)
     values = posterior_similarity_matrix(shown).values
@@ -120,14 +124,9 @@ def plot_psm(
     return ax
 
 
-def _as_source(psm: Any) -> PairSource:
-    """Take a matrix, which can be told by its dimensions, or draws."""
-    if not (isinstance(psm, xr.DataArray) and any(str(dim).endswith("_bis") for dim in psm.dims)):
-        return as_source(psm)
-    try:
-        return as_pair_similarity(psm)
-    except (TypeError, ValueError) as error:
-        raise type(error)(str(error).replace("`matrix`", "`psm`")) from None
+def _is_matrix(psm: Any) -> bool:
+    """Whether this is a similarity matrix, which can be told by its dimensions, and not draws."""
+    return isinstance(psm, xr.DataArray) and any(str(dim).endswith("_bis") for dim in psm.dims)
 
 
 def _labels(partition: Any, items: Items) -> npt.NDArray[Any]:

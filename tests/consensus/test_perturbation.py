@@ -97,7 +97,7 @@ def test_a_fixed_point_stays():
 def test_tables_in_blocks_are_sums_of_memberships_over_clusters(rng):
     draws, memberships = pc.as_partition_draws(noisy_draws(rng, 6, 30, 4, 0.5)), rng.dirichlet(np.ones(3), 30)
     expected = [memberships[row == k].sum(axis=0) for row in draws.labels for k in range(row.max() + 1)]
-    np.testing.assert_allclose(blocks.table(draws.drawn, memberships), expected, atol=1e-9)
+    np.testing.assert_allclose(blocks.table(draws.drawn, draws.starts, memberships), expected, atol=1e-9)
 
 
 def test_counts_are_repeated_draws():
