@@ -164,10 +164,13 @@ def widened(state, width):
         double *= 2
     if double == before:
         return state
-    state = state._replace(sizes=np.pad(state.sizes, (0, double - before)))
-    if isinstance(state, Dense):
-        state = state._replace(counts=np.pad(state.counts, ((0, 0), (0, double - before))))
-    return state
+    sizes = np.zeros(double, np.int64)
+    sizes[:before] = state.sizes
+    if not isinstance(state, Dense):
+        return state._replace(sizes=sizes)
+    counts = np.zeros((len(state.counts), double), np.int32)
+    counts[:, :before] = state.counts
+    return state._replace(sizes=sizes, counts=counts)
 
 
 def rename(draws, state, names):

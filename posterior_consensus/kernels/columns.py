@@ -28,9 +28,9 @@ def n_clusters(state):
 
 def compact(draws, state):
     """Move the clusters to the first columns; return how many there are."""
-    used = state.sizes > 0
-    n_clusters = np.count_nonzero(used)
-    if not used[:n_clusters].all():
+    n_clusters = np.count_nonzero(state.sizes)
+    if np.count_nonzero(state.sizes[:n_clusters]) < n_clusters:
+        used = state.sizes > 0
         rename(draws, state, np.cumsum(used) - used)
     return n_clusters
 

@@ -36,7 +36,7 @@ Start = Labels | Callable[[PairSource], Labels]
 """A partition to search from, or a function that gives one of the posterior that is searched."""
 
 _LITTLE = 500, 900_000  # items and labels in the draws up to which threads cost more than they save
-_LITTLE_HARDER = 3_000  # the same for a loss that is not linear: labels
+_LITTLE_HARDER = 60_000  # the same for a loss that is not linear: labels
 _MOST_STARTS, _LEAST_STARTS = 16, 3
 _LABELS_READ = 60_000_000  # in all draws and runs: of many items runs hardly ever end at quite the same partition
 _TINY = 1e-9
