@@ -12,10 +12,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numba.core.registry import CPUDispatcher
 from scipy.special import softmax
 
 import posterior_consensus as pc
 from posterior_consensus.kernels import ahead, tables
+from tests.kernels.checks import MODULES
 
 PACKAGE = Path(pc.__file__).parent
 GALAXIES = Path(__file__).parents[1] / "examples" / "data" / "galaxies.nc"
@@ -128,6 +130,16 @@ def test_a_first_summary_compiles_nothing_for_other_losses_or_limits(summaries):
     names = set(summaries["galaxies"][1])
     assert "score_block" in names
     assert not names & (OF_OTHER_LOSSES | OF_A_LEAST_NUMBER_OF_CLUSTERS)
+
+
+def test_each_kernel_that_python_calls_is_in_a_set():
+    own = {
+        kernel
+        for module in MODULES
+        for kernel in vars(module).values()
+        if isinstance(kernel, CPUDispatcher) and not kernel.targetoptions.get("no_cpython_wrapper")
+    }
+    assert own == {kernel for kernel, _ in ahead.everything()}
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for one process")

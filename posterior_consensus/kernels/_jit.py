@@ -40,7 +40,7 @@ def either(kind, one, other, words):
     one, other = (getattr(function, "py_func", function) for function in (one, other))
 
     def chosen(first, *rest):
-        return (one if any(isinstance(part, kind) for part in (first, *first)) else other)(first, *rest)
+        return (one if type(first) is kind or kind in map(type, first) else other)(first, *rest)
 
     @overload(chosen, strict=False)
     def compiled(first, *rest):

@@ -85,6 +85,7 @@ def search_over_draws(sparse, linear):
         yield tables.cluster_terms, (uint16[:, ::1], F1, LINEAR, W1, int64)
     if not linear:
         yield tables._set_slopes_here, (loss_type, draws, state, SLOPES)
+        yield tables.current, (loss_type, draws, state)
 
 
 def clusters_opened():
@@ -181,6 +182,7 @@ def further(label):
     clusters, nearest = types.Tuple((I1, I1, W1)), types.Tuple((F1, W1, F1))
     yield ensemble._own_and_nearest, (*BLOCK, labels, clusters, F1, float64, W1, I1, nearest)
     yield ensemble.refine_in_place, (labels, I1, F1, W1, W2, I1)
+    yield canonical.canonicalise_on, (labels, W2, I1, labels)
     yield loss.combine, (GENERAL, F2, F1, F1)
     yield loss.combine_pairs, (LINEAR, F1, F1, F1)
     yield loss.combine_pairs, (GENERAL, F1, F1, F1)

@@ -11,7 +11,7 @@ _ITEMS_AT_ONCE = 128  # whose votes stay in the fastest cache
 _SURE = 1 - 1e-12  # probability of a match above which no single item matters
 
 
-@jit
+@inner
 def _weights(gains, columns, weights):
     """Write the weights of a square table's cells, 1 for those of the best matching, row r with column `columns[r]`.
 
@@ -68,7 +68,7 @@ def _sum_over_matchings(weights, ahead, behind):
     return ahead[last]
 
 
-@jit
+@inner
 def _size(taken):
     """How many bits are set."""
     number = 0

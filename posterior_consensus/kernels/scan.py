@@ -116,7 +116,6 @@ def scan(search, state, margins, targets, doubt):
     in A and B, to first order; then those in doubt move. `margins` and `targets` receive the scores of all items.
     """
     draws, loss, slopes, out = search.draws, search.loss, search.slopes, search.out
-    linear = isinstance(loss, LinearLoss)
     now = set_slopes(loss, draws, state, slopes)
     n_clusters = compact(draws, state)
     course = Course(now, n_clusters, n_clusters, 0)
@@ -125,7 +124,7 @@ def scan(search, state, margins, targets, doubt):
     entering = np.empty((1, 0))
     for first in range(0, items.size, _BLOCK):
         last = min(first + _BLOCK, items.size)
-        if not linear:
+        if not is_linear(loss):
             entering = np.full((last - first, state.sizes.size), np.inf)
         scores = Scores(all_staying[: last - first], margins[first:last], targets[first:last], entering)
         score_block(state, draws, slopes, first, scores, out)

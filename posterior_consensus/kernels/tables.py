@@ -4,7 +4,7 @@ import numpy as np
 
 from posterior_consensus.kernels._jit import either, inner, jit
 from posterior_consensus.kernels.cells import add, count, nth_row, row_of, row_sums
-from posterior_consensus.kernels.loss import LinearLoss, has_denominator, loss_value
+from posterior_consensus.kernels.loss import LinearLoss, has_denominator, is_linear, loss_value
 
 _STEP = 1e-6  # of the differences that stand for derivatives, relative to h(n)
 
@@ -89,7 +89,7 @@ def set_slopes(loss, draws, state, slopes):
     That is the expected loss, as the sums are kept, where what a move adds depends on it, else 0. The slopes of a loss
     that is not linear are those at the state's sums as they are kept.
     """
-    if not isinstance(loss, LinearLoss):
+    if not is_linear(loss):
         return _set_slopes_here(loss, draws, state, slopes)
     slopes.a[:] = loss.numerator[1] * draws.weights
     slopes.b[0] = loss.numerator[2]
