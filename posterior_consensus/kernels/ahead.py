@@ -73,15 +73,15 @@ def search_over_draws(sparse, linear):
     loss_type = LINEAR if linear else GENERAL
     search = _record(records.Search, draws, loss_type, SLOPES, float64, int64, int64, SCRATCH)
     yield rearrangement._first_that_pays, (search, state, MEMBERS, F1, boolean)
-    yield scores.score_block, (state, draws, SLOPES, int64, SCORES, SCRATCH)
+    yield scores.score_block, (state, draws, SLOPES, *BLOCK, SCORES, SCRATCH)
     yield chains.move_chain, (search, state, F1, I1)
     yield allocation._allocate, (search, state, I1, int64, int64)
-    yield scan._move_doubtful, (search, state, I1, SCORES, float64, int64, COURSE)
+    yield scan._move_doubtful, (search, state, I1, SCORES, float64, int64, int64, COURSE)
     yield unions._best_unions, (state, search, MEMBERS, F1, I1)
     yield tables.expected_losses, (draws, loss_type, state)
     yield cells._fill, (state, draws)
+    yield cells.rename, (draws, state, I1)
     if sparse:
-        yield cells._rename_cells, (W1, I1, I1)
         yield tables.cluster_terms, (uint16[:, ::1], F1, LINEAR, W1, int64)
     if not linear:
         yield tables._set_slopes_here, (loss_type, draws, state, SLOPES)

@@ -173,25 +173,17 @@ def widened(state, width):
     return state._replace(sizes=sizes, counts=counts)
 
 
-def rename(draws, state, names):
-    """Give the clusters new names, none above their own; equal ones merge."""
-    sizes, partition = state.sizes, state.partition
-    renamed = np.flatnonzero((names != np.arange(names.size)) & (sizes > 0))
-    if isinstance(state, Dense):
-        for k in renamed:
-            state.counts[:, names[k]] += state.counts[:, k]
-            state.counts[:, k] = 0
-    else:
-        _rename_cells(state.cells, draws.rows, names)
-    for k in renamed:
-        sizes[names[k]] += sizes[k]
-        sizes[k] = 0
-    partition[:] = np.where(partition >= 0, names[partition], partition)
+def _rename_columns(state, draws, names):
+    for row in range(len(state.counts)):
+        for k in range(names.size):
+            if names[k] != k:
+                state.counts[row, names[k]] += state.counts[row, k]
+                state.counts[row, k] = 0
 
 
-@jit
-def _rename_cells(cells, rows, names):
-    for row in rows:
+def _rename_cells(state, draws, names):
+    cells = state.cells
+    for row in draws.rows:
         end = row + 1
         for at in range(row + 1, row + 1 + 2 * cells[row], 2):
             k, count = names[cells[at]], cells[at + 1]
@@ -224,6 +216,9 @@ def _row_sums_sparse(state, row, h):
 _fill_either = either(Dense, _fill_dense, _fill_sparse, "Count the items of a partition in tables that hold zeros.")
 
 
+_rename_either = either(Dense, _rename_columns, _rename_cells, "Give columns new names.")
+
+
 @jit
 def _fill(state, draws):
     _fill_either(state, draws)
@@ -236,3 +231,16 @@ add = either(Dense, _add_dense, _add_sparse, "Add a number to the count of a cel
 row_sums = either(
     Dense, _row_sums_dense, _row_sums_sparse, "Sum of h over the cells of a row, and the number of its items."
 )
+
+
+@jit
+def rename(draws, state, names):
+    """Give the clusters new names, none above their own; equal ones merge."""
+    _rename_either(state, draws, names)
+    for k in range(names.size):
+        if names[k] != k:
+            state.sizes[names[k]] += state.sizes[k]
+            state.sizes[k] = 0
+    for i in range(state.partition.size):
+        if state.partition[i] >= 0:
+            state.partition[i] = names[state.partition[i]]

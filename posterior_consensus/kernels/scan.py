@@ -68,21 +68,45 @@ def move_doubtful(search, state, items, scores, doubt, course):
     item that must not move gets an infinite margin. Once it is to stop, items stay where they are. Returns the state,
     which may have more columns, and the course.
     """
+    return _go_on(search, state, items, scores, doubt, course, 0)
+
+
+def scan(search, state, margins, targets, doubt):
+    """Let every item move once to where the expected loss is least; return the state and how many moved.
+
+    A block of items is scored against frozen tables, of dense ones in single precision and, unless the loss is linear
+    in A and B, to first order; then those in doubt move. `margins` and `targets` receive the scores of all items.
+    """
+    n_clusters = compact(search.draws, state)
+    course = Course(set_slopes(search.loss, search.draws, state, search.slopes), n_clusters, n_clusters, 0)
+    scores = Scores(np.empty(margins.size), margins, targets, np.empty((1, 0)))
+    state, course = _go_on(search, state, np.arange(margins.size), scores, doubt, course, _BLOCK)
+    return state, course.moved
+
+
+def _go_on(search, state, items, scores, doubt, course, block):
+    """Move items in doubt; where `block` is not 0, after all items, so many at a time, are scored."""
     at = 0
     while True:
-        at, course = _move_doubtful(search, state, items, scores, doubt, at, course)
+        if block and at % block == 0 and not is_linear(search.loss):
+            scores = scores._replace(entering=np.empty((min(block, items.size), state.sizes.size)))
+        at, course = _move_doubtful(search, state, items, scores, doubt, block, at, course)
         if at == items.size:
             return state, course
         state = widened(state, course.n_clusters + 1)
 
 
 @jit
-def _move_doubtful(search, state, items, scores, doubt, begin, course):
-    """Go on with the item `items[begin]`, until one may want a cluster of its own and all columns are taken."""
+def _move_doubtful(search, state, items, scores, doubt, block, begin, course):
+    """Go on with the item `items[begin]`, until the tables or the scores of a block need more columns."""
     draws, slopes, stop = search.draws, search.slopes, search.out.stop
     staying, margins, targets, entering = scores
     now, n_clusters, top, moved = course
     for at in range(begin, items.size):
+        if block > 0 and at % block == 0:
+            if not is_linear(search.loss) and entering.shape[1] < state.sizes.size:
+                return at, Course(now, n_clusters, top, moved)
+            score_block(state, draws, slopes, at, min(at + block, items.size), scores, search.out)
         if stop[0] != 0:
             break
         i = items[at]
@@ -99,36 +123,10 @@ def _move_doubtful(search, state, items, scores, doubt, begin, course):
         if may_open and n_clusters == state.sizes.size:
             return at, Course(now, n_clusters, top, moved)
         free = top if top < state.sizes.size else first_free(state)
-        others = entering[0 if is_linear(search.loss) else at]
-        k, now = _best_move(search, state, i, others, stay + doubtful, may_open, free, now)
+        k, now = _best_move(search, state, i, entering[at % len(entering)], stay + doubtful, may_open, free, now)
         if k != old:
             n_clusters += int(state.sizes[k] == 0) - int(alone)
             top = max(top, k + 1)
             move(draws, state, slopes, i, k)
             moved += 1
     return items.size, Course(now, n_clusters, top, moved)
-
-
-def scan(search, state, margins, targets, doubt):
-    """Let every item move once to where the expected loss is least; return the state and how many moved.
-
-    A block of items is scored against frozen tables, of dense ones in single precision and, unless the loss is linear
-    in A and B, to first order; then those in doubt move. `margins` and `targets` receive the scores of all items.
-    """
-    draws, loss, slopes, out = search.draws, search.loss, search.slopes, search.out
-    now = set_slopes(loss, draws, state, slopes)
-    n_clusters = compact(draws, state)
-    course = Course(now, n_clusters, n_clusters, 0)
-    items = np.arange(state.partition.size)
-    all_staying = np.empty(min(_BLOCK, items.size))
-    entering = np.empty((1, 0))
-    for first in range(0, items.size, _BLOCK):
-        last = min(first + _BLOCK, items.size)
-        if not is_linear(loss):
-            entering = np.full((last - first, state.sizes.size), np.inf)
-        scores = Scores(all_staying[: last - first], margins[first:last], targets[first:last], entering)
-        score_block(state, draws, slopes, first, scores, out)
-        state, course = move_doubtful(search, state, items[first:last], scores, doubt, course)
-        if out.stop[0] != 0:
-            break
-    return state, course.moved

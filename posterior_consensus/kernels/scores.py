@@ -122,49 +122,54 @@ def _score_columns(state, draws, slopes, first_item, first, sums, totals):
                 totals[b, k] += sums[b, k]
 
 
-def _score_block_dense(state, draws, slopes, first_item, scores, out):
+def _score_block_dense(state, draws, slopes, first_item, last_item, scores, out):
     staying, margins, targets, entering = scores
     steps = slopes.steps
-    sums, totals = np.empty((staying.size, LANES), np.float32), np.empty((staying.size, LANES))
+    n_items = last_item - first_item
+    sums, totals = np.empty((n_items, LANES), np.float32), np.empty((n_items, LANES))
     used = 0
     for k in range(state.sizes.size):
         if state.sizes[k] > 0:
             used = k + 1
-    margins[:] = np.inf
+    for i in range(first_item, last_item):
+        margins[i] = np.inf
+        for k in range(entering.shape[1]):
+            entering[i % len(entering), k] = np.inf
     for first in range(0, used, _HALF):
         if out.stop[0] != 0:
             return
         _score_columns(state, draws, slopes, first_item, first, sums, totals)
-        for b in range(staying.size):
-            old = state.partition[first_item + b]
+        for b in range(n_items):
+            i = first_item + b
+            old = state.partition[i]
             for k in range(first, min(first + _HALF, used)):
                 if k == old:
-                    staying[b] = totals[b, _HALF + k - first] + slopes.b[0] * steps[state.sizes[k]]
+                    staying[i] = totals[b, _HALF + k - first] + slopes.b[0] * steps[state.sizes[k]]
                 elif state.sizes[k] > 0:
                     score = totals[b, k - first] + slopes.b[0] * steps[state.sizes[k] + 1]
                     if entering.size > 0:
-                        entering[b, k] = score
-                    if score < margins[b]:
-                        margins[b], targets[b] = score, k
-    for b in range(staying.size):
-        margins[b] -= staying[b]
+                        entering[i % len(entering), k] = score
+                    if score < margins[i]:
+                        margins[i], targets[i] = score, k
+    for i in range(first_item, last_item):
+        margins[i] -= staying[i]
 
 
-def _score_block_sparse(state, draws, slopes, first_item, scores, out):
+def _score_block_sparse(state, draws, slopes, first_item, last_item, scores, out):
     staying, margins, targets, _ = scores
-    for b in range(staying.size):
+    for i in range(first_item, last_item):
         if out.stop[0] != 0:
             return
-        n_met = _score_item_sparse(state, draws, slopes, first_item + b, out)
-        old = state.partition[first_item + b]
-        margins[b] = np.inf
+        n_met = _score_item_sparse(state, draws, slopes, i, out)
+        old = state.partition[i]
+        margins[i] = np.inf
         for m in range(n_met):
             k = out.met[m]
             if k == old:
-                staying[b] = out.scores[k]
-            elif out.scores[k] < margins[b] or (out.scores[k] == margins[b] and k < targets[b]):
-                margins[b], targets[b] = out.scores[k], k
-        margins[b] -= staying[b]
+                staying[i] = out.scores[k]
+            elif out.scores[k] < margins[i] or (out.scores[k] == margins[i] and k < targets[i]):
+                margins[i], targets[i] = out.scores[k], k
+        margins[i] -= staying[i]
 
 
 _item_of_either = either(Dense, _score_item_dense, _score_item_sparse, "Score an item against tables of either kind.")
@@ -185,9 +190,10 @@ _block_of_either = either(
 
 
 @jit
-def score_block(state, draws, slopes, first_item, scores, out):
+def score_block(state, draws, slopes, first_item, last_item, scores, out):
     """Write the scores of a block of items, all against the tables as they are; of dense tables in single precision.
 
-    `entering` is left as it is by sparse tables. Once it is to stop, nothing it writes counts.
+    Item i has row ``i % m`` of the m rows of `entering`, which sparse tables leave as they are. Once it is to stop,
+    nothing it writes counts.
     """
-    _block_of_either(state, draws, slopes, first_item, scores, out)
+    _block_of_either(state, draws, slopes, first_item, last_item, scores, out)

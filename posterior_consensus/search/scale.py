@@ -81,12 +81,9 @@ class _Terms(NamedTuple):
         draws = Draws(labels, self.starts, self.weights)
         none = np.empty(0, np.int64)
         out = Scratch(np.empty(0), np.empty(0, np.int32), np.empty(0, np.bool_), none, np.zeros(1, np.uint8))
+        scores = Scores(staying, margins, targets, entering)
         for first in range(0, partition.size, _AT_ONCE):
-            part = slice(first, first + _AT_ONCE)
-            columns = entering[part] if entering.size else entering
-            score_block(
-                state, draws, self.slopes, first, Scores(staying[part], margins[part], targets[part], columns), out
-            )
+            score_block(state, draws, self.slopes, first, min(first + _AT_ONCE, partition.size), scores, out)
         return staying, margins, targets
 
     @property

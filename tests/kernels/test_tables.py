@@ -101,20 +101,19 @@ def test_scores_of_both_kinds_are_equal_bit_for_bit_and_clusters_not_met_cost_at
 def test_scores_of_a_block_are_those_of_its_items(name, n_draws, kind):
     search, state, *_ = ready(name, kind, n_draws)
     draws, slopes, out = search.draws, search.slopes, search.out
-    staying, margins, targets = np.empty(5), np.empty(5), np.zeros(5, np.int64)
-    entering = np.full((5 if kind == "dense" else 0, WIDTH), np.inf)
-    block = records.Scores(staying, margins, targets, entering)
-    scores.score_block(state, draws, slopes, 3, block, out)
-    for b in range(5):
-        n_met = compiled(scores.score_item)(state, draws, slopes, 3 + b, out)
-        own = PARTITION[3 + b]
+    staying, margins, targets = np.empty(N_ITEMS), np.empty(N_ITEMS), np.zeros(N_ITEMS, np.int64)
+    entering = np.empty((5, WIDTH))
+    scores.score_block(state, draws, slopes, 3, 8, records.Scores(staying, margins, targets, entering), out)
+    for i in range(3, 8):
+        n_met = compiled(scores.score_item)(state, draws, slopes, i, out)
+        own = PARTITION[i]
         others = {int(k): out.scores[k] for k in out.met[:n_met] if k != own}
         tolerance = 1e-5 * max(1, np.abs(slopes.a).sum() * np.abs(slopes.steps).max())
-        assert staying[b] == pytest.approx(out.scores[own], abs=tolerance)
-        assert margins[b] == pytest.approx(min(others.values()) - out.scores[own], abs=tolerance)
+        assert staying[i] == pytest.approx(out.scores[own], abs=tolerance)
+        assert margins[i] == pytest.approx(min(others.values()) - out.scores[own], abs=tolerance)
         if kind == "dense":
-            assert {k: entering[b, k] for k in others} == pytest.approx(others, abs=tolerance)
-        assert others[targets[b]] == pytest.approx(min(others.values()), abs=tolerance)
+            assert {k: entering[i % 5, k] for k in others} == pytest.approx(others, abs=tolerance)
+        assert others[targets[i]] == pytest.approx(min(others.values()), abs=tolerance)
 
 
 @pytest.mark.parametrize("kind", KINDS)
