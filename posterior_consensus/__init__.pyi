@@ -2,6 +2,7 @@ from . import consensus as consensus
 from . import diagnostics as diagnostics
 from . import experts as experts
 from . import losses as losses
+from . import priors as priors
 from . import simulate as simulate
 from .agreement.cocluster import Coclustering as Coclustering
 from .agreement.cocluster import cocluster as cocluster
