@@ -191,7 +191,7 @@ def crp(concentration: Any) -> PartitionPrior:
     array([0.3333, 0.1667, 0.1667])
     >>> prior = pc.priors.crp((2, 4)).n_clusters(82)
     >>> float(prior.n_clusters @ prior)
-    2.97...
+    3.10...
     """
     return ExchangeablePrior("crp", as_concentration(concentration))
 
