@@ -121,6 +121,13 @@ class PartitionPrior(ABC):
         return f"{self.family}({', '.join(in_words(value) for value in self._parameters.values())})"
 
 
+def check_prior(prior: Any) -> PartitionPrior:
+    """Take a prior on partitions."""
+    if not isinstance(prior, PartitionPrior):
+        raise TypeError(f"`prior` must be a PartitionPrior such as priors.crp(1.0); got {prior!r}.")
+    return prior
+
+
 def sizes_of(prior: PartitionPrior, data: Any, draws: PartitionDraws) -> Sizes:
     """Cluster sizes that a prior needs of data that these draws were made of."""
     if prior.n_labels is None:
