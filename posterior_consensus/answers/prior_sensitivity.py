@@ -344,6 +344,4 @@ def _powers_of_groups(
     logs = {"prior": log_density(data, "log_prior", draws, names)}
     if has_group(data, "log_likelihood"):
         logs["likelihood"] = log_density(data, "log_likelihood", draws, None)
-    return {
-        f"{what}^{one:g}": _Alternative((one - 1.0) * values) for what, values in logs.items() for one in exponents
-    }
+    return {f"{what}^{one:g}": _Alternative((one - 1.0) * values) for what, values in logs.items() for one in exponents}

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from posterior_consensus.plots.axes import Axes, Size, add_legend, new_axes, tick_integers
-from posterior_consensus.plots.colours import MARK, MOST_CHAINS, chain_colour, chain_marker, ink
+from posterior_consensus.plots.colours import MARK, MOST_CHAINS, chain_colour, chain_marker
 from posterior_consensus.priors.record import PartitionPrior, check_prior
 from posterior_consensus.results.display import counted
 from posterior_consensus.sources.door import as_draws
 
+_PRIOR = "#9A6700"  # seen on white, on black and on the bars
 _VISIBLE = 0.01  # of the largest probability
 _MOST_POINTS = 60
 
@@ -100,6 +101,12 @@ def _draw_prior(ax: Axes, prior: PartitionPrior, n_items: int, fewest: int, most
     shown = (numbers >= fewest) & (numbers <= most)
     few = shown.sum() <= _MOST_POINTS
     ax.plot(
-        numbers[shown], chances.values[shown], "o-" if few else "-", markersize=3, linewidth=1, color=ink(), label="prior"
+        numbers[shown],
+        chances.values[shown],
+        "o-" if few else "-",
+        markersize=3,
+        linewidth=1,
+        color=_PRIOR,
+        label="prior",
     )
     return fewest, most

@@ -12,6 +12,7 @@ from posterior_consensus.plots.colours import MARK, NEUTRAL, ink
 
 _ERRORS = 2.0  # standard errors that a bar reaches to either side
 _MOST_NAMES = 40
+_MOST_SLANTED = 8
 _LONGEST = 24  # characters of a name
 
 
@@ -61,15 +62,19 @@ def plot_prior_sensitivity(sensitivity: PriorSensitivity, *, figsize: Size = Non
     along = bool(np.all(places > 0))
     x = np.log(places) if along else np.append(np.arange(1.0, places.size), 0.0)
     order = np.argsort(x[:-1])
-    _draw(grid[0], x[order], table["n_clusters"].values[order], table["n_clusters_mcse"].values[order])
-    _draw(grid[1], x[order], table["excess_loss"].values[order], table["excess_mcse"].values[order])
+    for ax, value, error in zip(grid, ("n_clusters", "excess_loss"), ("n_clusters_mcse", "excess_mcse"), strict=True):
+        bars = _ERRORS * np.nan_to_num(table[error].values[order])
+        style = {"fmt": "o-" if along else "o", "markersize": 4, "linewidth": 1.0, "elinewidth": 1.0, "capsize": 2}
+        ax.errorbar(x[order], table[value].values[order], bars, color=ink(), **style)
     error = _ERRORS * np.nan_to_num(sensitivity.n_clusters_mcse)
-    grid[0].errorbar(x[-1], sensitivity.n_clusters, error, fmt="o", markersize=5, color=MARK, label=None, capsize=2)
+    grid[0].errorbar(x[-1], sensitivity.n_clusters, error, fmt="o", markersize=5, color=MARK, capsize=2)
     for ax in grid:
         _shade(ax, x[order], sensitivity.can_tell[order])
         if along:
             ax.axvline(x[-1], color=MARK, linewidth=1.3, linestyle="--", zorder=0.5)
         _tick(ax, sensitivity, x, along, named=ax is grid[-1])
+    if not sensitivity.can_tell.all():
+        grid[0].legend(frameon=False, fontsize="small")
     grid[0].set_ylabel("expected clusters")
     loss = sensitivity.loss
     grid[1].set_ylabel(with_unit(f"excess {loss.name}", loss.unit))
@@ -77,11 +82,6 @@ def plot_prior_sensitivity(sensitivity: PriorSensitivity, *, figsize: Size = Non
     if along:
         grid[1].set_xlabel("concentration")
     return grid
-
-
-def _draw(ax: Any, x: Floats, values: Floats, errors: Floats) -> None:
-    bars = _ERRORS * np.nan_to_num(errors)
-    ax.errorbar(x, values, bars, color=ink(), marker="o", markersize=4, linewidth=1.0, capsize=2)
 
 
 def _shade(ax: Any, x: Floats, known: Any) -> None:
@@ -94,17 +94,17 @@ def _shade(ax: Any, x: Floats, known: Any) -> None:
     for k in np.flatnonzero(~known):
         ax.axvspan(edges[k], edges[k + 1], color=NEUTRAL, alpha=0.3, linewidth=0, label=words)
         words = None
-    ax.legend(frameon=False, fontsize="small")
 
 
 def _tick(ax: Any, sensitivity: PriorSensitivity, x: Floats, along: bool, *, named: bool) -> None:
     """Concentrations, or names, at the alternatives."""
     if along:
-        decades = np.unique(np.exp(x))
-        step = max(1, -(-decades.size // 10))
-        ax.set_xticks(np.log(decades[::step]), [f"{value:.3g}" for value in decades[::step]])
+        values = np.unique(np.exp(x[:-1]))
+        step = max(1, -(-values.size // 10))
+        ax.set_xticks(np.log(values[::step]), [f"{value:.3g}" for value in values[::step]])
         return
     names = [*map(str, sensitivity.table["alternative"].values), sensitivity.prior]
     step = max(1, -(-len(names) // _MOST_NAMES))
-    shown = [shortened(name, _LONGEST) if named else "" for name in names]
-    ax.set_xticks(x[::step], shown[::step], rotation=90 if len(names) > 8 else 30, ha="center" if len(names) > 8 else "right")
+    shown = [shortened(name, _LONGEST).replace("$", r"\$") if named else "" for name in names]
+    turned = {"rotation": 90} if len(names) > _MOST_SLANTED else {"rotation": 30, "ha": "right"}
+    ax.set_xticks(x[::step], shown[::step], **turned)

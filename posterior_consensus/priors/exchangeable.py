@@ -343,6 +343,4 @@ def mixture_of_finite_mixtures(concentration: Any, n_components: Any) -> Partiti
             f"`n_components` must be at most {_MOST_COMPONENTS:,} with probability 1 - 1e-12; got "
             f"{in_words(n_components)}."
         )
-    return ExchangeablePrior(
-        "mixture_of_finite_mixtures", as_concentration(concentration), n_components=n_components
-    )
+    return ExchangeablePrior("mixture_of_finite_mixtures", as_concentration(concentration), n_components=n_components)

@@ -36,9 +36,7 @@ def smoothed(samples: Samples, log_ratio: Floats) -> Smoothed:
     with np.errstate(divide="ignore"):
         log_weights = np.log(samples.weights) + log_ratio
     own = np.flatnonzero(log_weights > -np.inf)
-    values, group, counts = np.unique(
-        log_weights[own].round(12), return_inverse=True, return_counts=True
-    )
+    values, group, counts = np.unique(log_weights[own].round(12), return_inverse=True, return_counts=True)
     weights = np.zeros(samples.n_draws)
     weights[own] = np.exp(log_weights[own] - values[-1])
     if values.size == 1 or own.size < _FEWEST:

@@ -34,7 +34,9 @@ def component_labels(data: Any, draws: PartitionDraws, n_components: int) -> npt
     values, _, _ = label_array(data, None, ("chain", "draw"))
     if values.dtype.kind not in "biuf":
         raise ValueError(f"A prior on labels needs the components' numbers; the labels are {values.dtype}.")
-    return _from_zero(as_codes(values.values, "the labels", place_in(values))[0].reshape(draws.n_draws, -1), n_components)
+    return _from_zero(
+        as_codes(values.values, "the labels", place_in(values))[0].reshape(draws.n_draws, -1), n_components
+    )
 
 
 def _from_zero(labels: npt.NDArray[Any], n_components: int) -> npt.NDArray[np.int64]:

@@ -32,7 +32,9 @@ def log_density(data: Any, group: str, draws: PartitionDraws, names: Sequence[st
         dataset = group_dataset(held, group)
         for name in names or ():
             if name not in dataset:
-                raise ValueError(f"`prior` must name variables of {group}; got {name!r}, present: {listing(dataset.data_vars)}.")
+                raise ValueError(
+                    f"`prior` must name variables of {group}; got {name!r}, present: {listing(dataset.data_vars)}."
+                )
         chosen = dataset[list(dataset.data_vars) if names is None else list(names)]
         dims = [dim for dim in ("chain", "draw", "sample") if dim in chosen.dims]
         each = [v.sum([dim for dim in v.dims if dim not in dims]) for v in chosen.data_vars.values()]
