@@ -71,7 +71,9 @@ def main() -> None:
         bias = error.mean() / mcse.mean()
         rows.append([name, other, float(np.median(k)), f"{warned.mean():.1%}", f"{within.mean():.1%}", float(bias)])
     print()
-    print_table(["draws of", "weighted to", "median k-hat", "k-hat > 0.7", "within 3 errors", "mean error / MCSE"], rows)
+    print_table(
+        ["draws of", "weighted to", "median k-hat", "k-hat > 0.7", "within 3 errors", "mean error / MCSE"], rows
+    )
     sweeps, runs = 60 if smallest else SWEEPS, {}
     for a in CONCENTRATIONS:
         drawn = dirichlet_process_draws(galaxies(), 6.0, a, BURN_IN + sweeps, np.random.default_rng(int(10 * a)))

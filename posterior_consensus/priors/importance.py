@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
-from scipy.special import logsumexp
 
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.samples import Samples
@@ -30,8 +29,8 @@ def smoothed(samples: Samples, log_ratio: Floats) -> Smoothed:
     """Multiply the draws' weights by ratios (N,), given as logarithms, and smooth the largest products.
 
     Ratios of partitions take few values, and a tail of ties has no shape. For the fit, ties are spread evenly over the
-    gaps to the neighbouring values; how much that changes the spread values on average is applied to the ties. Without
-    ties this is Pareto smoothing as it stands.
+    gaps to the neighbouring values; they keep their weights, which need no smoothing where they were seen repeatedly.
+    Without ties this is Pareto smoothing as it stands.
     """
     with np.errstate(divide="ignore"):
         log_weights = np.log(samples.weights) + log_ratio
@@ -43,8 +42,9 @@ def smoothed(samples: Samples, log_ratio: Floats) -> Smoothed:
         return Smoothed(samples.weighted(weights), 0.0 if values.size == 1 else np.inf)
     spread = _spread(values, group, counts)
     log_smoothed, pareto_k = _psis(spread)
-    change = np.exp(log_smoothed - (spread - logsumexp(spread)))
-    weights[own] *= (np.bincount(group, change) / counts)[group]
+    log_change = log_smoothed - spread
+    log_change -= log_change[spread.argmin()]  # smoothed weights are normalised
+    weights[own] *= np.where(counts[group] == 1, np.exp(log_change), 1.0)
     return Smoothed(samples.weighted(weights), pareto_k)
 
 
@@ -96,8 +96,9 @@ def reweight(draws: Any, log_ratio: Any, *, max_pareto_k: float = MOST_PARETO_K)
     Notes
     -----
     The weights are smoothed by Pareto-smoothed importance sampling [1]_. Above a shape of 0.7 the draws hold too little
-    of the other posterior, and errors are larger than they look. Equal ratios keep equal weights: ratios of partitions
-    often depend on the number of clusters alone, and the fit of the tail spreads such ties. Weights that draws have are
+    of the other posterior, and errors are larger than they look. Ratios of partitions often depend on the number of
+    clusters alone. Such ties are spread for the fit, and keep their weights. What the first prior excludes no draw
+    shows, and no k-hat tells. Weights that draws have are
     kept as factors. Allocation probabilities are left out, because they condition on the first prior.
 
     References
@@ -122,8 +123,8 @@ def reweight(draws: Any, log_ratio: Any, *, max_pareto_k: float = MOST_PARETO_K)
     if pareto_k > max_pareto_k:
         tail = "too few draws with weight to tell" if pareto_k == np.inf else f"a Pareto k-hat of {pareto_k:.2f}"
         raise ValueError(
-            f"`log_ratio` must leave weights with a Pareto k-hat of at most {max_pareto_k:g}; got {tail}. The draws hold "
-            "too little of the other posterior: sample it, or accept the weights by max_pareto_k=np.inf."
+            f"`log_ratio` must leave weights with a Pareto k-hat of at most {max_pareto_k:g}; got {tail}. The draws "
+            "hold too little of the other posterior: sample it, or accept the weights by max_pareto_k=np.inf."
         )
     return replace(taken, samples=samples)
 

@@ -79,7 +79,9 @@ def test_weights_are_taken_as_logarithms_everywhere(rng, tmp_path):
         np.testing.assert_allclose(function(array, log_weights=named).weights, function(data, weights=weights).weights)
         with pytest.raises(ValueError, match="`log_weights` must be left out where `weights` are given"):
             function(data, weights=weights, log_weights=logs)
-        with pytest.raises(ValueError, match="`log_weights` must be finite or minus infinity; got nan at chain 0, draw"):
+        with pytest.raises(
+            ValueError, match="`log_weights` must be finite or minus infinity; got nan at chain 0, draw"
+        ):
             function(data, log_weights=np.full(60, np.nan))
         with pytest.raises(ValueError, match="`log_weights` must not all be minus infinity"):
             function(data, log_weights=np.full(60, -np.inf))
