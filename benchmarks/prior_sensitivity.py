@@ -95,11 +95,8 @@ def main() -> None:
         kish = weighted.samples.effective_draws
         rows.append([a, b, k, f"{kish:.0f}", own[0], own[2], float(far[0]), own[1], own[3], float(far[1])])
     print()
-    print_table(
-        ["run at", "weighted to", "k-hat", "effective draws", "clusters", "of a run", "errors apart", "expected VI"]
-        + ["of a run", "errors apart"],
-        rows,
-    )
+    compared = ["clusters", "of a run", "errors apart", "expected VI", "of a run", "errors apart"]
+    print_table(["run at", "weighted to", "k-hat", "effective draws", *compared], rows)
 
 
 if __name__ == "__main__":

@@ -109,14 +109,14 @@ class ExchangeablePrior(PartitionPrior):
     def _most_expected(self, n_items: int) -> float:
         """Expected number of clusters at a large concentration."""
         if self.n_components is not None:
-            return float(min(n_items, _numbers_of_components(self.n_components)[0][-1]))
+            return min(float(n_items), float(_numbers_of_components(self.n_components)[0][-1]))
         a = self.concentration
         if not isinstance(a, float):
             a = min(float(a.isf(1e-4)), 1e6 * n_items)
         if self.discount == 0.0:
             return float(a * (digamma(a + n_items) - digamma(a)))
         grown = log_rising(a + self.discount, n_items) - log_rising(a, n_items)
-        return float(min(n_items, a / self.discount * np.expm1(grown)))
+        return min(float(n_items), float(a / self.discount * np.expm1(grown)))
 
 
 def _add_chances(group: _Nodes, n_items: int, chances: Floats) -> None:
