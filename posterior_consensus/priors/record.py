@@ -10,11 +10,13 @@ import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.labels import slices
 from posterior_consensus.priors.concentrations import Concentration, Floats, in_words
 from posterior_consensus.runtime.arguments import check_count
 from posterior_consensus.sources.components import component_labels
 from posterior_consensus.sources.door import as_draws
 
+_CELLS = 2**22  # labels that are counted at once
 _NEGLIGIBLE = 1e-16  # probability of a number of clusters at which the distribution ends
 
 
@@ -134,5 +136,8 @@ def sizes_of(prior: PartitionPrior, data: Any, draws: PartitionDraws) -> Sizes:
         return Sizes(draws.drawn.sizes, draws.starts, draws.n_items)
     labels = component_labels(data, draws, prior.n_labels)
     starts = prior.n_labels * np.arange(draws.n_draws + 1)
-    cells = labels + starts[:-1, np.newaxis]
-    return Sizes(np.bincount(cells.ravel(), minlength=int(starts[-1])), starts, draws.n_items)
+    counts = np.empty((draws.n_draws, prior.n_labels), np.int64)
+    for rows in slices(draws.n_draws, max(1, _CELLS // draws.n_items)):
+        cells = labels[rows] + starts[: rows.stop - rows.start, np.newaxis]
+        counts[rows] = np.bincount(cells.ravel(), minlength=counts[rows].size).reshape(-1, prior.n_labels)
+    return Sizes(counts.ravel(), starts, draws.n_items)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.ensemble.draws import PartitionDraws
@@ -16,7 +15,7 @@ from posterior_consensus.sources.stores import is_store
 from posterior_consensus.sources.variables import label_array
 
 
-def component_labels(data: Any, draws: PartitionDraws, n_components: int) -> npt.NDArray[np.int64]:
+def component_labels(data: Any, draws: PartitionDraws, n_components: int) -> npt.NDArray[Any]:
     """Component (n_draws, n_items) of each item from 0, of data that these draws were made of.
 
     Raises
@@ -39,7 +38,7 @@ def component_labels(data: Any, draws: PartitionDraws, n_components: int) -> npt
     )
 
 
-def _from_zero(labels: npt.NDArray[Any], n_components: int) -> npt.NDArray[np.int64]:
+def _from_zero(labels: npt.NDArray[Any], n_components: int) -> npt.NDArray[Any]:
     """Components from 0, of labels from 0 or from 1."""
     least, most = int(labels.min()), int(labels.max())
     first = 1 if least > 0 and most == n_components else 0
@@ -48,4 +47,4 @@ def _from_zero(labels: npt.NDArray[Any], n_components: int) -> npt.NDArray[np.in
             f"`n_components` must be the number of components of the model; got {n_components}, and labels from "
             f"{least} to {most}."
         )
-    return labels.astype(np.int64) - first
+    return labels - labels.dtype.type(1) if first else labels
