@@ -15,7 +15,6 @@ from scipy.optimize import linear_sum_assignment
 from posterior_consensus.consensus import consensus_partition
 from posterior_consensus.consensus.methods import check_no_method
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels, contingency_table
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.evaluate.expectation import Floats, draw_losses
@@ -29,7 +28,7 @@ from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime.arguments import as_generator, check_above
 from posterior_consensus.runtime.progress import track
 from posterior_consensus.sources.door import as_draws
-from posterior_consensus.sources.log_densities import has_group, log_density
+from posterior_consensus.sources.log_densities import has_group, log_density, may_have_groups
 
 _POWERS = (0.8, 1.25)
 _FEWEST = 4  # effective draws a chain
@@ -333,7 +332,7 @@ def _powers_of_groups(
     data: Any, draws: PartitionDraws, names: Any, alternatives: Any, exponents: list[float]
 ) -> dict[str, _Alternative]:
     """Log ratios of powers of the log prior, and of the log likelihood if there is one."""
-    if isinstance(data, (PairSource, np.ndarray, list)) or not isinstance(names, (str, list, tuple, type(None))):
+    if not may_have_groups(data) or not isinstance(names, (str, list, tuple, type(None))):
         raise TypeError(
             "`prior` must be a PartitionPrior such as priors.crp(1.0), or names of variables of the group log_prior "
             f"that `draws` then have; got {names!r} and {type(data).__name__}."

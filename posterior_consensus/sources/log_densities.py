@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,17 @@ import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.sources.containers import group_dataset, opened
+from posterior_consensus.sources.accumulate import is_accumulated
+from posterior_consensus.sources.containers import group_dataset, is_inference_data, opened
 from posterior_consensus.sources.places import listing
+from posterior_consensus.sources.plain_files import is_plain
+from posterior_consensus.sources.stores import is_store
+
+
+def may_have_groups(data: Any) -> bool:
+    """Whether data can have groups: a posterior of ArviZ, or the path of its file."""
+    is_path = isinstance(data, (str, Path)) and not (is_plain(data) or is_store(data) or is_accumulated(data))
+    return is_path or isinstance(data, xr.DataTree) or is_inference_data(data)
 
 
 def has_group(data: Any, group: str) -> bool:
