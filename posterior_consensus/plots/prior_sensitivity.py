@@ -103,8 +103,8 @@ def _tick(ax: Any, sensitivity: PriorSensitivity, x: Floats, along: bool, *, nam
         step = max(1, -(-values.size // 10))
         ax.set_xticks(np.log(values[::step]), [f"{value:.3g}" for value in values[::step]])
         return
-    names = [*map(str, sensitivity.table["alternative"].values), sensitivity.prior]
+    names = [sensitivity.prior, *map(str, sensitivity.table["alternative"].values)]
     step = max(1, -(-len(names) // _MOST_NAMES))
     shown = [shortened(name, _LONGEST).replace("$", r"\$") if named else "" for name in names]
     turned = {"rotation": 90} if len(names) > _MOST_SLANTED else {"rotation": 30, "ha": "right"}
-    ax.set_xticks(x[::step], shown[::step], **turned)
+    ax.set_xticks(np.roll(x, 1)[::step], shown[::step], **turned)
