@@ -117,6 +117,12 @@ def plot_stable_components():
     pc.plot_stable_components(pc.stable_components(iris().draws, 0.95))
 
 
+def plot_prior_sensitivity():
+    others = {f"a = {a}": pc.priors.crp(a) for a in (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)}
+    found = pc.prior_sensitivity(summary().draws, pc.priors.crp((4, 4)), alternatives=others, random_seed=1)
+    pc.plot_prior_sensitivity(found)
+
+
 def plot_agreement_path():
     """The galaxies: chains that mix, and one of a sampler that has not converged."""
     stray = pc.as_partition_draws(posterior("galaxies_not_converged")).isel(chain=1)

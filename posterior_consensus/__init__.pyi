@@ -2,6 +2,7 @@ from . import consensus as consensus
 from . import diagnostics as diagnostics
 from . import experts as experts
 from . import losses as losses
+from . import priors as priors
 from . import simulate as simulate
 from .agreement.cocluster import Coclustering as Coclustering
 from .agreement.cocluster import cocluster as cocluster
@@ -29,6 +30,8 @@ from .answers.partial_partition import partial_partition as partial_partition
 from .answers.particle_record import Particles as Particles
 from .answers.particles import particles as particles
 from .answers.prediction import predict_allocation as predict_allocation
+from .answers.prior_sensitivity import PriorSensitivity as PriorSensitivity
+from .answers.prior_sensitivity import prior_sensitivity as prior_sensitivity
 from .answers.relabelling import relabel as relabel
 from .answers.stable import StableComponents as StableComponents
 from .answers.stable import stable_components as stable_components
@@ -75,12 +78,14 @@ from .plots.near_independence import plot_near_independence as plot_near_indepen
 from .plots.partial_partition import plot_partial_partition as plot_partial_partition
 from .plots.particles import plot_particles as plot_particles
 from .plots.posterior_comparison import plot_posterior_comparison as plot_posterior_comparison
+from .plots.prior_sensitivity import plot_prior_sensitivity as plot_prior_sensitivity
 from .plots.profiles import plot_cluster_profiles as plot_cluster_profiles
 from .plots.psm import plot_psm as plot_psm
 from .plots.psm_by_chain import plot_psm_by_chain as plot_psm_by_chain
 from .plots.sequence import plot_sequence as plot_sequence
 from .plots.stable_components import plot_stable_components as plot_stable_components
 from .plots.traces import plot_traces as plot_traces
+from .priors.importance import reweight as reweight
 from .sources.accumulate import PartitionAccumulator as PartitionAccumulator
 from .sources.containers import attach as attach
 from .sources.labels import as_partition_draws as as_partition_draws

@@ -28,6 +28,7 @@ from posterior_consensus.sources.containers import group_dataset, open_tree, ope
 from posterior_consensus.sources.door import find_source
 from posterior_consensus.sources.places import listing
 from posterior_consensus.sources.plain_files import is_plain, read_numbers
+from posterior_consensus.sources.samples import one_of
 
 if TYPE_CHECKING:
     from posterior_consensus.summary import Summary
@@ -130,6 +131,7 @@ def _parser() -> argparse.ArgumentParser:
     add("posterior", type=Path, nargs="+", metavar="FILE", help="draws: NetCDF, Zarr, CSV or .npy, see below")
     add("--var", metavar="NAME", help="variable of labels or allocation probabilities; found if there is only one")
     add("--weights", metavar="FILE|NAME", help="weights of the draws: a CSV or .npy file, or a variable of the group")
+    add("--log-weights", metavar="FILE|NAME", help="their logarithms instead")
     add("--burn-in", type=int, default=0, metavar="N", help="draws to drop from the start of each chain (0)")
     add("--thin", type=int, default=1, metavar="N", help="keep every N-th draw of each chain (1)")
     add("--loss", default="vi", choices=sorted(posterior_consensus.LOSSES), help="loss to minimize (vi)")
@@ -167,7 +169,7 @@ def _summary(options: argparse.Namespace) -> Summary:
             group=options.group,
             sample_dims=("chain", "draw"),
             item_dim=options.item_dim,
-            weights=None if options.weights is None else _weights(options, data),
+            weights=one_of(_weights("weights", options, data), _weights("log_weights", options, data)),
             progressbar=progressbar,
         )
         draws = draws_of(found.source)
@@ -190,19 +192,22 @@ def _summary(options: argparse.Namespace) -> Summary:
     return replace(summary, source=found.description, observed=observed)
 
 
-def _weights(options: argparse.Namespace, data: Any) -> Any:
-    """Weights of a file, or a variable of the posterior's group."""
-    if is_plain(options.weights):
-        return read_numbers(options.weights)
+def _weights(name: str, options: argparse.Namespace, data: Any) -> Any:
+    """Weights of a file, or a variable of the posterior's group; None where the option is left out."""
+    given = getattr(options, name)
+    if given is None:
+        return None
+    if is_plain(given):
+        return read_numbers(given)
     if is_plain(options.posterior):
-        raise ValueError(f"`weights` must be a CSV or .npy file if draws are tables; got {options.weights!r}.")
+        raise ValueError(f"`{name}` must be a CSV or .npy file if draws are tables; got {given!r}.")
     dataset = group_dataset(data, options.group)
-    if options.weights not in dataset:
+    if given not in dataset:
         raise ValueError(
-            f"`weights` must be a CSV or .npy file or name a variable of the group; got {options.weights!r}, present: "
+            f"`{name}` must be a CSV or .npy file or name a variable of the group; got {given!r}, present: "
             f"{listing(dataset.data_vars)}."
         )
-    return dataset[options.weights].load()
+    return dataset[given].load()
 
 
 def _check_files(options: argparse.Namespace) -> None:
@@ -244,8 +249,9 @@ def _check_writable(name: str, path: Path) -> None:
 def _check_apart(options: argparse.Namespace) -> None:
     """Refuse outputs in place of what is read, or of one another."""
     taken = {_identity(path): "the posterior's" for path in options.posterior if path.exists()}
-    if options.weights is not None and os.path.exists(options.weights):
-        taken[_identity(Path(options.weights))] = "that of --weights"
+    for name, given in (("--weights", options.weights), ("--log-weights", options.log_weights)):
+        if given is not None and os.path.exists(given):
+            taken[_identity(Path(given))] = f"that of {name}"
     with suppress(OSError):  # standard output may be closed
         taken[_identity(1)] = "standard output"
     for name in _OUTPUTS:

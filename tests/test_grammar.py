@@ -27,10 +27,10 @@ DATA = {
         "sequence",
         "diagnosis",
     ),  # results
-    *("losses", "independence", "comparison", "components"),
+    *("losses", "independence", "comparison", "components", "sensitivity"),
 }
 MAKE_THEIR_OWN = re.compile(
-    r"binder|vi|losses\..*|simulate\.(?!misclassification)\w+"
+    r"binder|vi|losses\..*|priors\..*|simulate\.(?!misclassification)\w+"
 )  # losses, draws with a known truth
 
 

@@ -21,7 +21,7 @@ from tests.sources.test_bad_input import BAD
 PACKAGE = Path(pc.__file__).parent
 DOORS = {"as_source", "as_draws", "find_source"}
 DOORS |= {"as_partition_draws", "as_allocation_probabilities", "as_pair_similarity", "allocation_probabilities"}
-MODULES = (pc.consensus, pc.diagnostics, pc.experts, pc.losses, pc.simulate)
+MODULES = (pc.consensus, pc.diagnostics, pc.experts, pc.losses, pc.priors, pc.simulate)
 PUBLIC = {*re.findall(r" as (\w+)$", (PACKAGE / "__init__.pyi").read_text(encoding="utf-8"), re.MULTILINE)}
 PUBLIC |= {name for module in MODULES for name in module.__all__}
 THE_COMMAND = "_summary"  # of cli.py: the command line is a public function, and this the part that reads the draws
@@ -60,7 +60,7 @@ DIMS = ("chain", "draw", "item", "component")
 ELSEWHERE = {"as_pair_similarity", "from_a_strings"}  # take a matrix and A-strings
 TAKES_A_RESULT = {
     *("plot_dendrogram", "plot_credible_ball", "plot_density_peaks", "plot_item_uncertainty", "plot_particles"),
-    *("plot_partial_partition", "plot_traces", "plot_stable_components"),
+    *("plot_partial_partition", "plot_traces", "plot_stable_components", "plot_prior_sensitivity"),
 }
 
 SEVERAL = {"agreement_path of chains": (dict, list), "as_constraints": dict}  # several posteriors there

@@ -11,7 +11,7 @@ import pytest
 import posterior_consensus as pc
 
 ROOT = Path(__file__).parents[1]
-MODULES = ["consensus", "diagnostics", "experts", "losses", "simulate"]
+MODULES = ["consensus", "diagnostics", "experts", "losses", "priors", "simulate"]
 TOP = [name for name in pc.__all__ if not name.startswith("_") and name not in MODULES]
 
 

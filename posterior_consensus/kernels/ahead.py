@@ -154,7 +154,7 @@ def bound_of_vi():
 
 def further(label):
     """What the other functions of the package need."""
-    from posterior_consensus.kernels import memberships, mutual_information, packing, partial, perturbation
+    from posterior_consensus.kernels import memberships, mutual_information, occupancy, packing, partial, perturbation
 
     labels = _labels(label)
     vectors = _record(contingency.Vectors, labels, I1, int64)
@@ -188,6 +188,8 @@ def further(label):
     yield loss.combine_pairs, (GENERAL, F1, F1, F1)
     yield memberships.settle_memberships, (F1, W1, W1, F1, F2, int64, float64)
     yield mutual_information._add_profiles, (*BLOCK, W1, W1, F1, I2, I1, F2)
+    yield occupancy.n_clusters_of_sequence, (int64, float64, float64, float64)
+    yield occupancy.occupied_sticks, (int64, int64, float64)
     yield packing.list_conflicts, (F2, float64, W2)
     yield packing.list_violations, (F2, float64, W2)
     yield packing.pack, (F2,)

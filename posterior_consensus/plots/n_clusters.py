@@ -8,11 +8,23 @@ import numpy as np
 
 from posterior_consensus.plots.axes import Axes, Size, add_legend, new_axes, tick_integers
 from posterior_consensus.plots.colours import MARK, MOST_CHAINS, chain_colour, chain_marker
+from posterior_consensus.priors.record import PartitionPrior, check_prior
 from posterior_consensus.results.display import counted
 from posterior_consensus.sources.door import as_draws
 
+_PRIOR = "#9A6700"  # seen on white, on black and on the bars
+_VISIBLE = 0.01  # of the largest probability
+_MOST_POINTS = 60
 
-def plot_n_clusters(draws: Any, partition: Any = None, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
+
+def plot_n_clusters(
+    draws: Any,
+    partition: Any = None,
+    *,
+    prior: PartitionPrior | None = None,
+    figsize: Size = None,
+    ax: Axes | None = None,
+) -> Axes:
     """Plot the posterior distribution of the number of clusters, over all draws and by chain.
 
     Parameters
@@ -21,6 +33,8 @@ def plot_n_clusters(draws: Any, partition: Any = None, *, figsize: Size = None, 
     partition : result object, DataArray or label vector of shape (n_items,), optional
         Its number of clusters is marked. A consensus often has fewer clusters than most draws, whose smallest clusters
         vary.
+    prior : PartitionPrior, optional
+        Such as ``priors.crp(1.0)``: its distribution of the number of clusters is drawn next to the posterior.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
@@ -31,6 +45,8 @@ def plot_n_clusters(draws: Any, partition: Any = None, *, figsize: Size = None, 
 
     Raises
     ------
+    TypeError
+        If `prior` is something else.
     ValueError
         If draws or partition are invalid.
 
@@ -60,15 +76,37 @@ def plot_n_clusters(draws: Any, partition: Any = None, *, figsize: Size = None, 
             colour, marker = chain_colour(k, len(draws.samples.chains)), chain_marker(k, len(draws.samples.chains))
             name = f"chain {draws.samples.chain[rows[0]]}" if few else "each chain" if k == 0 else None
             ax.plot(numbers + spread[k], share, marker, markersize=4, color=colour, label=name)
+    if prior is not None:
+        fewest, most = _draw_prior(ax, check_prior(prior), draws.n_items, fewest, most)
     if partition is not None:
         clusters = int(draws.as_labels(partition).max()) + 1
         ax.axvline(clusters, color=MARK, linewidth=1.3, linestyle="--", label=f"partition: {clusters}", zorder=1.5)
-    if fewest == most:
-        ax.set_title(f"Every draw has {counted(most, 'cluster')}.", fontsize="medium")
+    if numbers.size == 1:
+        ax.set_title(f"Every draw has {counted(int(numbers[0]), 'cluster')}.", fontsize="medium")
     low, high = ax.get_xlim()
     ax.set_xlim(min(low, fewest - 1), max(high, most + 1))  # integers need room to be ticks
     tick_integers(ax.xaxis)
-    ax.set(xlabel="number of clusters", ylabel="posterior probability")
+    ax.set(xlabel="number of clusters", ylabel="posterior probability" if prior is None else "probability")
     if len(ax.get_legend_handles_labels()[0]) > 1:
         add_legend(ax)
     return ax
+
+
+def _draw_prior(ax: Axes, prior: PartitionPrior, n_items: int, fewest: int, most: int) -> tuple[int, int]:
+    """Draw the prior's distribution, and return the range of what is visible of both."""
+    chances = prior.n_clusters(n_items)
+    numbers = chances["n_clusters"].values
+    visible = numbers[chances.values >= _VISIBLE * chances.values.max()]
+    fewest, most = min(fewest, int(visible[0])), max(most, int(visible[-1]))
+    shown = (numbers >= fewest) & (numbers <= most)
+    few = shown.sum() <= _MOST_POINTS
+    ax.plot(
+        numbers[shown],
+        chances.values[shown],
+        "o-" if few else "-",
+        markersize=3,
+        linewidth=1,
+        color=_PRIOR,
+        label="prior",
+    )
+    return fewest, most

@@ -19,7 +19,7 @@ from posterior_consensus.runtime.arguments import as_path
 from posterior_consensus.sources.accumulate import PartitionAccumulator, is_accumulated
 from posterior_consensus.sources.blocks import LabelBlocks
 from posterior_consensus.sources.places import place_in
-from posterior_consensus.sources.samples import made_already, samples_of
+from posterior_consensus.sources.samples import made_already, one_of, samples_of
 from posterior_consensus.sources.stores import are_large, in_memory, is_store, stored_draws, written
 from posterior_consensus.sources.variables import client_of, found_labels, is_elsewhere
 
@@ -32,6 +32,7 @@ def as_partition_draws(
     sample_dims: str | Sequence[str] = ("chain", "draw"),
     item_dim: str | None = None,
     weights: Any = None,
+    log_weights: Any = None,
     store: str | os.PathLike[str] | None = None,
     progressbar: bool = True,
 ) -> PartitionDraws:
@@ -58,6 +59,8 @@ def as_partition_draws(
         Dimension that runs over items; by default the one that is left.
     weights : array_like, optional
         Weight of each draw, of shape (n_draws,) or of the sample dimensions' shape; not negative, in any unit.
+    log_weights : array_like, optional
+        Their logarithms instead, up to a constant; minus infinity for a weight of 0.
     store : path, optional
         New or empty directory for the labels, see Notes. By default they are in memory, or in a temporary directory
         where they come from a file and are large.
@@ -115,6 +118,7 @@ def as_partition_draws(
     """
     if store is not None and isinstance(data, (PartitionAccumulator, PairSource)):
         raise ValueError(f"`store` must be None for {type(data).__name__}, whose labels have their place already.")
+    weights = one_of(weights, log_weights)
     data = from_store(data, progressbar=progressbar)
     if isinstance(data, PairSource):
         return draws_of(made_already(data, var_name, item_dim, weights)).labels_only()

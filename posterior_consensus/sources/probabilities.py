@@ -16,7 +16,7 @@ from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Place, canonical_rows, first_of
 from posterior_consensus.runtime.arguments import check_flag
 from posterior_consensus.sources.places import place_in
-from posterior_consensus.sources.samples import made_already, samples_of
+from posterior_consensus.sources.samples import made_already, one_of, samples_of
 from posterior_consensus.sources.variables import ROUNDING, probability_array
 
 
@@ -30,6 +30,7 @@ def as_allocation_probabilities(
     item_dim: str | None = None,
     component_dim: str | None = None,
     weights: Any = None,
+    log_weights: Any = None,
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
 ) -> PartitionDraws:
     """Convert stored allocation probabilities P(z_i = k | theta_t, y_i), or their logarithms.
@@ -53,8 +54,8 @@ def as_allocation_probabilities(
     item_dim, component_dim : str, optional
         Dimensions that run over items and components. By default the components are along the dimension over which the
         values are normalized, or the last one.
-    weights : array_like, optional
-        Weight of each draw, as for :func:`as_partition_draws`.
+    weights, log_weights : array_like, optional
+        Weight of each draw, or its logarithm, as for :func:`as_partition_draws`.
     random_seed : int, Generator, SeedSequence or None
         Seed for sampling `labels` from the probabilities. None samples the same ones each time.
 
@@ -85,6 +86,7 @@ def as_allocation_probabilities(
     """
     if log is not None:
         check_flag("log", log)
+    weights = one_of(weights, log_weights)
     if isinstance(data, PairSource):
         draws = draws_of(made_already(data, var_name, item_dim, weights))
         draws.as_soft("`data`")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,21 @@ from posterior_consensus.ensemble.partitions import as_array
 from posterior_consensus.ensemble.samples import Samples
 
 
+class LogWeights(NamedTuple):
+    """Weights given as logarithms."""
+
+    values: Any
+
+
+def one_of(weights: Any, log_weights: Any) -> Any:
+    """The weights, or the logarithms that are given instead."""
+    if log_weights is None:
+        return weights
+    if weights is not None:
+        raise ValueError("`log_weights` must be left out where `weights` are given; got both.")
+    return LogWeights(log_weights)
+
+
 def samples_of(values: xr.DataArray, dims: tuple[str, ...], weights: Any, name: str) -> Samples:
     """Take the draws that an array of this name runs over, with the user's weights."""
     if values.size == 0:
@@ -23,8 +38,10 @@ def samples_of(values: xr.DataArray, dims: tuple[str, ...], weights: Any, name: 
     shape = tuple(values.sizes[dim] for dim in dims)
     n_draws = int(np.prod(shape))
     samples = Samples(*_sample_ids(values, dims, n_draws), np.full(n_draws, 1.0 / n_draws))
-    if isinstance(weights, xr.DataArray) and (weights.ndim > 1 or weights.dims == dims):
-        weights = _align_weights(weights, values, dims)
+    given = weights.values if isinstance(weights, LogWeights) else weights
+    if isinstance(given, xr.DataArray) and (given.ndim > 1 or given.dims == dims):
+        given = _align_weights(given, values, dims)
+        weights = LogWeights(given) if isinstance(weights, LogWeights) else given
     return samples if weights is None else _weighted(samples, weights, shape)
 
 
@@ -43,26 +60,45 @@ def made_already(source: PairSource, var_name: str | None, item_dim: str | None,
 
 def _weighted(samples: Samples, weights: Any, shape: tuple[int, ...]) -> Samples:
     """Check the weights, which may have the shape of the sample dimensions."""
-    values = as_array(weights, "`weights`")
+    is_log = isinstance(weights, LogWeights)
+    name, given = ("`log_weights`", weights.values) if is_log else ("`weights`", weights)
+    values = as_array(given, name)
     try:
         if values.dtype.kind not in "iufbO" or any(isinstance(v, str) for v in values.flat if values.dtype == object):
             raise TypeError
         values = values.astype(np.float64)
     except (TypeError, ValueError):
-        raise TypeError(f"`weights` must be numbers; got {type(weights).__name__} of {values.dtype}.") from None
+        raise TypeError(f"{name} must be numbers; got {type(given).__name__} of {values.dtype}.") from None
     if values.shape not in ((samples.n_draws,), shape):
         wanted = f"({samples.n_draws},)" + (f" or {shape}" if len(shape) > 1 else "")
-        raise ValueError(f"`weights` must be one number per draw, of shape {wanted}; got shape {values.shape}.")
+        raise ValueError(f"{name} must be one number per draw, of shape {wanted}; got shape {values.shape}.")
     values = values.ravel()
+    if is_log:
+        return samples.weighted(_exponentials(values, samples))
     wrong = ~(np.isfinite(values) & (values >= 0))
     if wrong.any():
         row = wrong.argmax()
-        where = f"chain {samples.chain[row]}, draw {samples.draw[row]}"
-        raise ValueError(f"`weights` must be finite and not negative; got {values[row]!s} at {where}.")
+        raise ValueError(f"`weights` must be finite and not negative; got {values[row]!s} at {_place(samples, row)}.")
     if not values.any():
         raise ValueError("`weights` must not all be 0.")
     # Divided first, so that the sum of huge or tiny weights neither overflows nor vanishes.
     return samples.weighted(values / values.max())
+
+
+def _exponentials(values: npt.NDArray[np.float64], samples: Samples) -> npt.NDArray[np.float64]:
+    """Weights of which the largest is 1, from their logarithms."""
+    wrong = np.isnan(values) | (values == np.inf)
+    if wrong.any():
+        row = wrong.argmax()
+        place = _place(samples, row)
+        raise ValueError(f"`log_weights` must be finite or minus infinity; got {values[row]!s} at {place}.")
+    if np.all(values == -np.inf):
+        raise ValueError("`log_weights` must not all be minus infinity.")
+    return np.exp(values - values.max())
+
+
+def _place(samples: Samples, row: Any) -> str:
+    return f"chain {samples.chain[row]}, draw {samples.draw[row]}"
 
 
 def _sample_ids(labels: xr.DataArray, dims: tuple[str, ...], n_draws: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:

@@ -32,6 +32,7 @@ from posterior_consensus.runtime.progress import waiting
 from posterior_consensus.sources.containers import opened
 from posterior_consensus.sources.door import find_source
 from posterior_consensus.sources.labels import from_store
+from posterior_consensus.sources.samples import one_of
 from posterior_consensus.summary.clock import Clock
 from posterior_consensus.summary.further import look_for_answers
 from posterior_consensus.summary.observed import observed_of
@@ -90,6 +91,7 @@ class Summary(SummaryRecord, display.Shown):
         sample_dims: str | Sequence[str] = ("chain", "draw"),
         item_dim: str | None = None,
         weights: Any = None,
+        log_weights: Any = None,
     ) -> Self:
         """Restore the summary that :meth:`to_dataset` stored with its posterior.
 
@@ -100,7 +102,7 @@ class Summary(SummaryRecord, display.Shown):
         idata : InferenceData, DataTree, Dataset, path, or any posterior that :func:`summarize` takes
             The posterior. Draws and data of the items are read from it, as by :func:`summarize`. They are not stored
             with the results, which are small.
-        var_name, model, group, sample_dims, item_dim, weights
+        var_name, model, group, sample_dims, item_dim, weights, log_weights
             As they were given to :func:`summarize`.
 
         Returns
@@ -124,6 +126,7 @@ class Summary(SummaryRecord, display.Shown):
         >>> pc.Summary.from_dataset(tree["consensus"], tree).labels.values
         array([0, 0, 1], dtype=int32)
         """
+        weights = one_of(weights, log_weights)
         where = {"group": group, "sample_dims": sample_dims, "item_dim": item_dim, "weights": weights}
         with reading(dataset, cls.__name__) as read:
             with opened(from_store(idata, progressbar=False)) as data:
@@ -213,6 +216,7 @@ def summarize(
     sample_dims: str | Sequence[str] = ("chain", "draw"),
     item_dim: str | None = None,
     weights: Any = None,
+    log_weights: Any = None,
     answers: bool = True,
     seconds: float | None = None,
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
@@ -237,7 +241,7 @@ def summarize(
     group : str
     sample_dims : str or sequence of str
     item_dim : str, optional
-    weights : array_like, optional
+    weights, log_weights : array_like, optional
         As for :func:`as_partition_draws`; no `item_dim` with a model, which names the items.
     answers : bool
         Whether to search for further modes.
@@ -279,6 +283,7 @@ def summarize(
     if seconds is not None:
         check_seconds(seconds)
     clock = Clock(seconds)
+    weights = one_of(weights, log_weights)
     where = {"group": group, "sample_dims": sample_dims, "item_dim": item_dim, "weights": weights}
     with opened(from_store(idata, progressbar=progressbar)) as data:
         source, description = clock("draws", find_source, data, var_name, model, **where, progressbar=progressbar)

@@ -120,6 +120,8 @@ def functions_of(draws, partition):
         "loss_by_n_clusters": lambda: pc.loss_by_n_clusters(draws, n_clusters=[2, 3], **seeded, **quiet),
         "as_constraints": lambda: pc.as_constraints(draws, **seeded),
         "compare_posteriors": lambda: pc.compare_posteriors(draws, draws, n_particles=2, **seeded, **quiet),
+        "reweight": lambda: pc.reweight(draws, np.zeros(N_DRAWS), max_pareto_k=np.inf),
+        "prior_sensitivity": lambda: pc.prior_sensitivity(draws, pc.priors.crp(1.0), **seeded, **quiet),
         "item_embedding": lambda: pc.item_embedding(draws),
         "cluster_merges": lambda: [pc.cluster_merges(draws, partition, loss=loss, **quiet) for loss in ("vi", "nid")],
         "plot_psm": lambda: pc.plot_psm(draws, partition),
@@ -133,6 +135,9 @@ def functions_of(draws, partition):
         "plot_item_uncertainty": lambda: pc.plot_item_uncertainty(pc.item_uncertainty(draws, partition)),
         "plot_particles": lambda: pc.plot_particles(pc.particles(draws, 2, **seeded, **quiet)),
         "plot_partial_partition": lambda: pc.plot_partial_partition(pc.partial_partition(draws, **seeded)),
+        "plot_prior_sensitivity": lambda: pc.plot_prior_sensitivity(
+            pc.prior_sensitivity(draws, pc.priors.crp(1.0), **seeded, **quiet)
+        ),
         "plot_traces": lambda: pc.plot_traces(pc.diagnose(draws, partition)),
         "plot_stable_components": lambda: pc.plot_stable_components(pc.stable_components(draws)),
     }

@@ -26,6 +26,9 @@ COMPARED = pc.compare_posteriors(DRAWS, draws_of(4, 40, 12), n_particles=1, **QU
 SEVERAL = pc.particles(DRAWS, 3, random_seed=1, progressbar=False)
 PARTIAL = pc.partial_partition(DRAWS, 0.3, random_seed=1)
 STABLE = pc.stable_components(DRAWS, 0.7)
+SENSITIVITY = pc.prior_sensitivity(
+    DRAWS, pc.priors.crp(1.0), alternatives={"b": pc.priors.crp(1.2), "c": pc.priors.crp(1e9)}, **QUIET
+)
 PATH = pc.agreement_path([DRAWS, draws_of(4, 40, 12)], prices=[0.5], **QUIET)
 EXPERTS = pc.expert_views(pc.as_constraints(DRAWS, random_seed=1), n_clusters=3, random_seed=1)
 PLOTS = {
@@ -36,6 +39,7 @@ PLOTS = {
     "credible_ball": lambda **kw: pc.plot_credible_ball(BALL, **kw),
     "particles": lambda **kw: pc.plot_particles(SEVERAL, **kw),
     "stable_components": lambda **kw: pc.plot_stable_components(STABLE, **kw),
+    "prior_sensitivity": lambda **kw: pc.plot_prior_sensitivity(SENSITIVITY, **kw),
     "agreement_path": lambda **kw: pc.plot_agreement_path(PATH, **kw),
     "density_peaks": lambda **kw: pc.plot_density_peaks(pc.partition_density(DRAWS, random_seed=1), **kw),
     "n_clusters": lambda **kw: pc.plot_n_clusters(DRAWS, LABELS, **kw),
@@ -113,6 +117,7 @@ def test_figures_have_the_size_that_is_asked_for(name):
     with pytest.raises(TypeError, match="`figsize` must be numbers"):
         PLOTS[name](figsize="large")
     several = ("psm_by_chain", "traces", "sequence", "loss_by_n_clusters", "posterior_comparison", "agreement_path")
+    several += ("prior_sensitivity",)
     where = "axes" if name in several else "ax"
     with pytest.raises(ValueError, match=f"`figsize` is for a new figure, and `{where}` has one"):
         PLOTS[name](figsize=(3, 3), **{where: plt.subplots()[1]})

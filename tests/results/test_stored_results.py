@@ -88,6 +88,15 @@ RESULTS = {
     "stable, complete": lambda z: pc.stable_components(
         pc.as_partition_draws(z, weights=np.arange(60)), 0.7, linkage="complete"
     ),
+    "sensitivity": lambda z: pc.prior_sensitivity(z, pc.priors.crp(1.0), random_seed=1, progressbar=False),
+    "sensitivity, others": lambda z: pc.prior_sensitivity(
+        z,
+        pc.priors.crp((2, 2)),
+        alternatives={"mine": pc.priors.crp(1.1), "far": pc.priors.crp(1e9)},
+        loss=pc.binder(a=0.7),
+        random_seed=1,
+        progressbar=False,
+    ),
     "agreement": lambda z: pc.agreement_path(z, prices=[0.5], random_seed=1, progressbar=False),
     "agreement, analyses": lambda z: pc.agreement_path(
         {"mine": z, "yours": z[:1]}, loss=pc.binder(tau=0.3), random_seed=1, progressbar=False
@@ -203,7 +212,7 @@ def test_results_come_back_from_one_group(tmp_path):
     ]
     kinds += ["independence", "threshold", "perturbation", "modes"]
     kinds += ["by number", "path", "merges", "posteriors", "particles, weights", "density"]
-    kinds += ["stable, complete", "agreement, analyses", "coclustering"]
+    kinds += ["stable, complete", "sensitivity, others", "agreement, analyses", "coclustering"]
     results = [RESULTS[kind](Z) for kind in kinds]
     tree = attach(xr.DataTree(), *results)
     with xr.open_datatree(written(tree, tmp_path / "a.nc"), engine="h5netcdf") as stored:
@@ -229,6 +238,7 @@ PLOTS = {
     "posteriors": lambda found: [found.to_dataframe(), pc.plot_posterior_comparison(found)],
     "comparison": lambda found: [found.best, found.to_dataframe()],
     "stable": lambda found: [pc.plot_stable_components(found), found.components],
+    "sensitivity, others": lambda found: [pc.plot_prior_sensitivity(found), found.verdict, found.moved],
     "agreement, analyses": lambda found: [pc.plot_agreement_path(found), found.groups, found.verdict],
     "coclustering": lambda found: [found.row_draws, found.column_draws],
 }

@@ -1,0 +1,103 @@
+"""Posteriors reweighted to other priors, beside exact expectations and beside runs under these priors.
+
+First all 877 partitions of seven observations in normal clusters: draws of the posterior under each prior, weighted to
+each other one, against the exact expected number of clusters, for 200 samples of 4,000 draws. Then the galaxies: runs
+of the Gibbs sampler of benchmarks.mixtures (algorithm 3 of Neal 2000) at four concentrations, each weighted to the
+others, against the runs themselves."""
+
+import itertools
+
+import numpy as np
+from scipy import stats
+
+import posterior_consensus as pc
+from benchmarks._timing import is_smallest, print_table
+from benchmarks.mixtures import dirichlet_process_draws
+from posterior_consensus.ensemble.partitions import enumerate_partitions
+from posterior_consensus.ensemble.samples import Samples
+from posterior_consensus.priors.importance import MOST_PARETO_K, smoothed
+
+OBSERVATIONS, SPREAD = np.array([-2.1, -1.7, -0.2, 0.1, 0.4, 1.9, 2.6]), 2.0
+N_DRAWS, REPETITIONS = 4_000, 200
+CONCENTRATIONS, BURN_IN, SWEEPS = (0.5, 1.0, 2.0, 4.0), 500, 8_000
+PRIORS = {
+    "crp(1)": pc.priors.crp(1.0),
+    "crp(3)": pc.priors.crp(3.0),
+    "crp(gamma)": pc.priors.crp((2.0, 4.0)),
+    "pitman_yor(1, 0.3)": pc.priors.pitman_yor(1.0, 0.3),
+    "dirichlet(1, M = 5)": pc.priors.dirichlet_multinomial(1.0, 5),
+    "mfm(1, geometric)": pc.priors.mixture_of_finite_mixtures(1.0, stats.geom(0.3)),
+}
+
+
+def log_likelihoods(partitions):
+    """Log density of the observations given each partition, normal clusters of unit variance, means integrated out."""
+    covariances = np.eye(7) + SPREAD**2 * (partitions[:, :, np.newaxis] == partitions[:, np.newaxis])
+    solved = np.linalg.solve(covariances, OBSERVATIONS[:, np.newaxis])[..., 0]
+    return -0.5 * (solved @ OBSERVATIONS + np.linalg.slogdet(covariances)[1])
+
+
+def weighted_means(rng, n_repetitions, priors=PRIORS):
+    """For each pair of priors, k-hats (R,), errors (R,) and standard errors (R,) of the expected number of clusters."""
+    partitions = np.vstack(list(enumerate_partitions(7)))
+    clusters, log_likelihood = partitions.max(axis=1) + 1.0, log_likelihoods(partitions)
+    log_priors = {name: prior.log_prob(partitions).values for name, prior in priors.items()}
+    for name, other in itertools.permutations(priors, 2):
+        if np.any((log_priors[name] == -np.inf) & (log_priors[other] > -np.inf)):
+            continue  # the first prior excludes what the other allows
+        exact = {one: np.exp(log_priors[one] + log_likelihood) for one in (name, other)}
+        wanted = exact[other] @ clusters / exact[other].sum()
+        found = []
+        for _ in range(n_repetitions):
+            rows = rng.choice(len(partitions), N_DRAWS, p=exact[name] / exact[name].sum())
+            ratio = log_priors[other][rows] - log_priors[name][rows]
+            samples, pareto_k = smoothed(Samples.of_one_chain(N_DRAWS), ratio)
+            found.append((pareto_k, samples.mean(clusters[rows]) - wanted, samples.mcse(clusters[rows])))
+        yield name, other, *np.array(found).T
+
+
+def galaxies():
+    """Velocities in units of 750 km/s, about the standard deviation of a cluster."""
+    velocities = np.loadtxt("examples/data/galaxies.csv", skiprows=1) / 750
+    return (velocities - velocities.mean())[:, np.newaxis]
+
+
+def main() -> None:
+    smallest = is_smallest()
+    rng, rows = np.random.default_rng(1), []
+    priors = dict(list(PRIORS.items())[:2]) if smallest else PRIORS
+    for name, other, k, error, mcse in weighted_means(rng, 3 if smallest else REPETITIONS, priors):
+        within, warned = np.abs(error) <= 3 * mcse, k > MOST_PARETO_K
+        bias = error.mean() / mcse.mean()
+        rows.append([name, other, float(np.median(k)), f"{warned.mean():.1%}", f"{within.mean():.1%}", float(bias)])
+    print()
+    print_table(
+        ["draws of", "weighted to", "median k-hat", "k-hat > 0.7", "within 3 errors", "mean error / MCSE"], rows
+    )
+    sweeps, runs = 60 if smallest else SWEEPS, {}
+    for a in CONCENTRATIONS:
+        drawn = dirichlet_process_draws(galaxies(), 6.0, a, BURN_IN + sweeps, np.random.default_rng(int(10 * a)))
+        runs[a] = pc.as_partition_draws(drawn[BURN_IN:])
+    best = pc.consensus_partition(runs[1.0], random_seed=1, progressbar=False)
+    rows = []
+    for a, b in itertools.permutations(CONCENTRATIONS, 2):
+        ratio = pc.priors.crp(b).log_prob(runs[a]) - pc.priors.crp(a).log_prob(runs[a])
+        _, k = smoothed(runs[a].samples, ratio.values)
+        there, weighted = runs[b], pc.reweight(runs[a], ratio, max_pareto_k=np.inf)
+        cells = []
+        for draws in (weighted, there):
+            loss = pc.expected_loss(draws, best, loss="vi")
+            values = draws.n_clusters.astype(float)
+            cells += [(draws.samples.mean(values), draws.samples.mcse(values))]
+            cells += [(float(loss["expected_loss"]), float(loss["mcse"]))]
+        own = [f"{value:.3f} ± {error:.3f}" for value, error in cells]
+        far = [abs(cells[i][0] - cells[i + 2][0]) / np.hypot(cells[i][1], cells[i + 2][1]) for i in (0, 1)]
+        kish = weighted.samples.effective_draws
+        rows.append([a, b, k, f"{kish:.0f}", own[0], own[2], float(far[0]), own[1], own[3], float(far[1])])
+    print()
+    compared = ["clusters", "of a run", "errors apart", "expected VI", "of a run", "errors apart"]
+    print_table(["run at", "weighted to", "k-hat", "effective draws", *compared], rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,346 @@
+"""Does the partition hang on the prior? What is reported under one prior, judged under others, by weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import xarray as xr
+from scipy.optimize import linear_sum_assignment
+
+from posterior_consensus.consensus import consensus_partition
+from posterior_consensus.consensus.methods import check_no_method
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.partitions import Labels, canonical_labels, contingency_table
+from posterior_consensus.ensemble.samples import Samples
+from posterior_consensus.evaluate.expectation import Floats, draw_losses
+from posterior_consensus.losses.lookup import as_loss
+from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.priors.concentrations import median
+from posterior_consensus.priors.importance import MOST_PARETO_K, Smoothed, smoothed
+from posterior_consensus.priors.record import PartitionPrior, sizes_of
+from posterior_consensus.results import display, stored_as
+from posterior_consensus.results.storage import Stored
+from posterior_consensus.runtime.arguments import as_generator, check_above
+from posterior_consensus.runtime.progress import track
+from posterior_consensus.sources.door import as_draws
+from posterior_consensus.sources.log_densities import has_group, log_density, may_have_groups
+
+_POWERS = (0.8, 1.25)
+_FEWEST = 4  # effective draws a chain
+_SMALL = 0.05  # of the expected loss
+_SAME = 1e-12  # of an expected loss: sums in another order differ by rounding
+_COLUMNS = (
+    "concentration",
+    "pareto_k",
+    "effective_draws",
+    "n_clusters",
+    "n_clusters_mcse",
+    "partition_clusters",
+    "expected_loss",
+    "excess_loss",
+    "excess_mcse",
+    "ess",
+    "n_moved",
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PriorSensitivity(Stored):
+    """The consensus of one prior judged under others; made by :func:`prior_sensitivity`.
+
+    Attributes
+    ----------
+    reference : xarray.DataArray of shape (n_items,), dtype int32
+        The partition judged, that of minimum expected loss under the prior of the draws or the one given.
+    partitions : xarray.DataArray of shape (n_alternatives, n_items), dtype int32
+        The best partition found under each alternative, over ``alternative``; -1 where the draws cannot tell.
+    table : xarray.Dataset
+        Over ``alternative``: ``concentration``, the median if it has a prior, NaN if the alternative is of another
+        family or a power; ``pareto_k``; Kish's ``effective_draws``; and, NaN where the draws cannot tell,
+        ``n_clusters``, the posterior mean, and its ``n_clusters_mcse``; ``partition_clusters`` of the best partition;
+        ``expected_loss`` of the reference; ``excess_loss``, how much worse it is than the best partition, over the same
+        draws, with its standard error ``excess_mcse`` and effective sample size ``ess``; ``n_moved``, the number of
+        items that change clusters.
+    prior : str
+        The prior of the draws.
+    concentration : float or None
+        Its concentration, the median if that has a prior.
+    n_clusters, n_clusters_mcse : float
+        Posterior mean of the number of clusters under it.
+    loss : PartitionLoss
+    n_draws : int
+    """
+
+    reference: xr.DataArray = field(metadata=stored_as.array("sensitivity_reference", of_items=True))
+    partitions: xr.DataArray = field(
+        metadata=stored_as.array("sensitivity_partitions", {"alternative": "other_prior"}, of_items=True)
+    )
+    table: xr.Dataset = field(metadata=stored_as.table("sensitivity_{}", _COLUMNS, {"alternative": "other_prior"}))
+    prior: str = field(metadata=stored_as.attribute("sensitivity_prior"))
+    concentration: float | None = field(metadata=stored_as.number("sensitivity_own_concentration"))
+    n_clusters: float = field(metadata=stored_as.number("sensitivity_own_n_clusters"))
+    n_clusters_mcse: float = field(metadata=stored_as.number("sensitivity_own_n_clusters_mcse"))
+    loss: PartitionLoss = field(metadata=stored_as.loss("sensitivity_"))
+    n_draws: int = field(metadata=stored_as.attribute("sensitivity_draws"))
+
+    @property
+    def can_tell(self) -> npt.NDArray[np.bool_]:
+        """Whether the draws can tell, for each alternative."""
+        known: npt.NDArray[np.bool_] = ~np.isnan(self.table["n_clusters"].values)
+        return known
+
+    @property
+    def moved(self) -> dict[str, list[Any]]:
+        """Items that change clusters under each alternative that the draws can tell of, clusters matched."""
+        labels, dim = self.reference.values, self.reference.dims[0]
+        names = self.reference[dim].values if dim in self.reference.coords else np.arange(labels.size)
+        each = zip(self.table["alternative"].values, self.partitions.values, self.can_tell, strict=True)
+        return {str(name): names[_moves(labels, other)].tolist() for name, other, known in each if known}
+
+    @property
+    def verdict(self) -> str:
+        """The answer in a sentence or two."""
+        names, excess = self.table["alternative"].values, self.table["excess_loss"].values
+        unknown = [str(name) for name in names[~self.can_tell]]
+        cannot = f"the draws cannot tell what holds under {display.listed(unknown, 3)}" if unknown else ""
+        if not self.can_tell.any():
+            return f"{cannot[0].upper()}{cannot[1:]}: sample under it."
+        worst = int(np.nanargmax(excess))
+        row = self.table.isel(alternative=worst)
+        error = float(row["excess_mcse"])
+        loses = display.with_error(display.quantity(excess[worst], self.loss.unit, 3), error, float(row["ess"]))
+        if excess[worst] <= _SAME:
+            words = "The partition is the best one found under every alternative"
+        elif excess[worst] <= max(2 * np.nan_to_num(error), _SMALL * float(row["expected_loss"])):
+            words = f"The partition hardly depends on the prior: it loses at most {loses} more than the best one"
+        else:
+            moved = f"{int(row['n_moved'])} of {self.reference.size} items change clusters"
+            words = f"The partition depends on the prior: under {names[worst]} it loses {loses} more; {moved}"
+        return f"{words}{' that the draws can tell of' if unknown and excess[worst] <= _SAME else ''}." + (
+            f" {cannot[0].upper()}{cannot[1:]}." if unknown else ""
+        )
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A row for each alternative."""
+        return self.table.to_dataframe()[list(_COLUMNS)]
+
+    def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
+        own = display.with_error(display.number(self.n_clusters), self.n_clusters_mcse)
+        facts = [
+            ("verdict", self.verdict),
+            ("loss", f"{self.loss.name}{f', {self.loss.unit}' if self.loss.unit else ''}"),
+            ("clusters", f"{own} expected under {self.prior}"),
+            ("draws", str(self.n_draws)),
+            *display.about_errors(self.table["ess"]),
+        ]
+        title = f"PriorSensitivity: {self.prior} and {display.counted(self.can_tell.size, 'alternative')}"
+        shown = self.to_dataframe().drop(columns=["concentration", "expected_loss", "ess"])
+        return title, facts, shown
+
+
+class _Alternative(NamedTuple):
+    """Another posterior: the log ratio of densities (N,) of each draw, and its concentration if it is comparable."""
+
+    log_ratio: Floats
+    concentration: float = np.nan
+
+
+def prior_sensitivity(
+    draws: Any,
+    prior: PartitionPrior | str | Sequence[str] | None = None,
+    *,
+    alternatives: Mapping[Any, PartitionPrior] | None = None,
+    powers: Sequence[float] | None = None,
+    reference: Any = None,
+    loss: str | PartitionLoss | None = None,
+    random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+    progressbar: bool = True,
+    **options: Any,
+) -> PriorSensitivity:
+    """Judge the consensus partition under other priors, without sampling again.
+
+    Parameters
+    ----------
+    draws : PartitionDraws or any posterior that :func:`summarize` takes
+        With a prior on labels, :func:`priors.stick_breaking`, labels as they were sampled.
+    prior : PartitionPrior, name, list of names, or None
+        The prior on partitions under which the draws were sampled, such as ``priors.crp(1.0)``. Or the names of
+        variables of the group ``log_prior``; None takes all of them. Then `powers` are those of that prior and, if the
+        posterior has it, of the group ``log_likelihood``.
+    alternatives : dict of PartitionPrior, optional
+        Other priors by name.
+    powers : sequence of float, optional
+        Powers to which the prior is raised; by default 0.8 and 1.25 if there are no `alternatives`, else none.
+    reference : result object, DataArray or label vector of shape (n_items,), optional
+        The partition to judge; by default the best one found under `prior`.
+    loss : str or PartitionLoss, optional
+        By default that of `reference`, else "vi".
+    random_seed : int, Generator, SeedSequence or None
+    progressbar : bool
+        Whether to show progress if the work takes more than a second.
+    **options
+        Further arguments of :func:`consensus_partition`, such as ``n_starts``.
+
+    Returns
+    -------
+    PriorSensitivity
+
+    Raises
+    ------
+    ValueError
+        If a prior excludes some draws, priors on labels and on partitions are mixed, a group is missing, or the draws
+        are invalid as :func:`as_partition_draws` says.
+    TypeError
+        If a prior is no PartitionPrior.
+
+    See Also
+    --------
+    plot_prior_sensitivity : the figure.
+    reweight : the draws of one alternative, for every other function.
+
+    Notes
+    -----
+    Draw t gets the weight q(z_t) / p(z_t) of the alternative prior q over the prior p, Pareto-smoothed as by
+    :func:`reweight`. The rest of the model stays. For a power g of p the weight is p^(g - 1) [1]_. Where the Pareto
+    k-hat exceeds 0.7, or fewer than four effective draws a chain are left, the draws cannot tell, and there are no
+    numbers. Every partition found is tried under every alternative. The verdict calls a difference small that is at
+    most two standard errors or a twentieth of the expected loss. Allocation probabilities are left out: they condition
+    on the first prior.
+
+    References
+    ----------
+    .. [1] Kallioinen, Paananen, Buerkner and Vehtari (2024), Statistics and Computing 34, 57.
+       https://doi.org/10.1007/s11222-023-10366-5
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> draws = [[0, 0, 1, 1], [0, 0, 0, 0], [0, 0, 1, 1], [0, 0, 1, 2]] * 50
+    >>> others = {"half": pc.priors.crp(0.5), "double": pc.priors.crp(2.0)}
+    >>> found = pc.prior_sensitivity(draws, pc.priors.crp(1.0), alternatives=others, random_seed=1)
+    >>> found.table["n_clusters"].values.round(1)
+    array([1.7, 2.3])
+    >>> found.verdict
+    'The partition is the best one found under every alternative.'
+    """
+    check_no_method(loss)
+    taken = as_draws(draws).labels_only()
+    others = _alternatives(draws, taken, prior, alternatives, powers)
+    record, rng = as_loss(loss, reference, kind=PartitionLoss), as_generator(random_seed)
+
+    def best_of(samples: Samples) -> Labels:
+        posterior = replace(taken, samples=samples)
+        found = consensus_partition(posterior, loss=record, random_seed=rng, progressbar=False, **options)
+        return canonical_labels(found.labels.values)
+
+    judged = best_of(taken.samples) if reference is None else taken.as_labels(reference, "reference")
+    weighted = [smoothed(taken.samples, one.log_ratio) for one in others.values()]
+    known = [one for one in track(weighted, "Priors", progressbar=progressbar) if _can_tell(one)]
+    found = np.stack([judged, *(best_of(one.samples) for one in known)])
+    losses, clusters = draw_losses(found, taken, record), taken.n_clusters.astype(np.float64)
+    names, dim = [str(name) for name in others], "alternative"
+    partitions, rows = np.full((len(names), taken.n_items), -1, np.int32), []
+    for k, (one, other) in enumerate(zip(weighted, others.values(), strict=True)):
+        answer = dict.fromkeys(_COLUMNS[3:], np.nan)
+        if _can_tell(one):
+            partitions[k], answer = _judged(one.samples, found, losses, clusters)
+        rows.append([other.concentration, one.pareto_k, one.samples.effective_draws, *answer.values()])
+    columns = {name: (dim, column) for name, column in zip(_COLUMNS, np.array(rows).T, strict=True)}
+    is_prior = isinstance(prior, PartitionPrior)
+    return PriorSensitivity(
+        reference=taken.items.array(judged, "reference"),
+        partitions=taken.items.partition_array(partitions, dim, "partitions").assign_coords({dim: names}),
+        table=xr.Dataset(columns, {dim: names}),
+        prior=repr(prior) if is_prior else "log_prior",
+        concentration=median(prior.concentration) if isinstance(prior, PartitionPrior) else None,
+        n_clusters=float(taken.samples.mean(clusters)),
+        n_clusters_mcse=float(taken.samples.mcse(clusters)),
+        loss=record,
+        n_draws=taken.n_draws,
+    )
+
+
+def _can_tell(one: Smoothed) -> bool:
+    enough = one.samples.effective_draws >= _FEWEST * len(one.samples.chains)
+    return one.pareto_k <= MOST_PARETO_K and enough
+
+
+def _judged(samples: Samples, found: Labels, losses: Floats, clusters: Floats) -> tuple[Labels, dict[str, float]]:
+    """The best of the partitions found under an alternative, and its row of the table from `n_clusters` on."""
+    expected = samples.mean(losses)
+    best = int(expected.argmin())
+    if expected[0] <= expected[best] + _SAME:
+        best = 0
+    more = losses[0] - losses[best]
+    values = (
+        samples.mean(clusters),
+        samples.mcse(clusters),
+        found[best].max() + 1,
+        expected[0],
+        samples.mean(more) if best else 0.0,
+        samples.mcse(more),
+        samples.ess(more),
+        _moves(found[0], found[best]).sum(),
+    )
+    return found[best], {name: float(value) for name, value in zip(_COLUMNS[3:], values, strict=True)}
+
+
+def _moves(labels: Labels, others: Labels) -> npt.NDArray[np.bool_]:
+    """Whether each item changes clusters, clusters matched for the fewest changes."""
+    rows, columns = linear_sum_assignment(contingency_table(labels, others), maximize=True)
+    partner = np.full(int(labels.max()) + 1, -1)
+    partner[rows] = columns
+    moves: npt.NDArray[np.bool_] = partner[labels] != others
+    return moves
+
+
+def _alternatives(
+    data: Any, draws: PartitionDraws, prior: Any, alternatives: Mapping[Any, PartitionPrior] | None, powers: Any
+) -> dict[str, _Alternative]:
+    """The log ratios of all alternatives, by name."""
+    exponents = [check_above("powers", one, 0.0) for one in (powers or (() if alternatives else _POWERS))]
+    if not isinstance(prior, PartitionPrior):
+        return _powers_of_groups(data, draws, prior, alternatives, exponents)
+    log_prior = prior.of_sizes(sizes_of(prior, data, draws))
+    if not np.all(np.isfinite(log_prior[draws.weights > 0])):
+        raise ValueError(f"`prior` must allow every draw; under {prior} some have probability 0.")
+    found = {f"prior^{one:g}": _Alternative((one - 1.0) * log_prior) for one in exponents}
+    if not isinstance(alternatives, (Mapping, type(None))):
+        raise TypeError(f"`alternatives` must be a dict of priors by name; got {type(alternatives).__name__}.")
+    for name, other in (alternatives or {}).items():
+        if not isinstance(other, PartitionPrior):
+            raise TypeError(f"`alternatives` must hold priors such as priors.crp(2.0); got {other!r} for {name!r}.")
+        if (other.n_labels is None) != (prior.n_labels is None):
+            raise ValueError(
+                f"`alternatives` must be priors on labels where `prior` is one, and else on partitions; got {other} "
+                f"and {prior}. Where the last sticks stay empty, take priors.crp for stick_breaking."
+            )
+        ratio = other.of_sizes(sizes_of(other, data, draws)) - log_prior
+        if np.all(ratio == -np.inf):
+            raise ValueError(f"`alternatives` must allow some draws; {name!r}, {other}, excludes all.")
+        same = other.family == prior.family
+        found[str(name)] = _Alternative(ratio, median(other.concentration) if same else np.nan)
+    return found
+
+
+def _powers_of_groups(
+    data: Any, draws: PartitionDraws, names: Any, alternatives: Any, exponents: list[float]
+) -> dict[str, _Alternative]:
+    """Log ratios of powers of the log prior, and of the log likelihood if there is one."""
+    if not may_have_groups(data) or not isinstance(names, (str, list, tuple, type(None))):
+        raise TypeError(
+            "`prior` must be a PartitionPrior such as priors.crp(1.0), or names of variables of the group log_prior "
+            f"that `draws` then have; got {names!r} and {type(data).__name__}."
+        )
+    if alternatives is not None:
+        raise ValueError("`alternatives` need a `prior` that can be computed, such as priors.crp(1.0); got none.")
+    names = [names] if isinstance(names, str) else names
+    logs = {"prior": log_density(data, "log_prior", draws, names)}
+    if has_group(data, "log_likelihood"):
+        logs["likelihood"] = log_density(data, "log_likelihood", draws, None)
+    return {f"{what}^{one:g}": _Alternative((one - 1.0) * values) for what, values in logs.items() for one in exponents}

@@ -1,0 +1,346 @@
+"""Priors on partitions in which the cluster sizes are all that matters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import digamma, gammaln, logsumexp
+
+from posterior_consensus.ensemble.labels import slices
+from posterior_consensus.kernels import occupancy
+from posterior_consensus.priors.concentrations import (
+    Concentration,
+    Floats,
+    as_concentration,
+    in_words,
+    log_rising,
+    nodes,
+)
+from posterior_consensus.priors.record import PartitionPrior, Sizes
+from posterior_consensus.runtime.arguments import check_count
+
+_MOST_COMPONENTS = 10**6
+_CELLS = 2**22  # of a table of nodes and numbers of clusters
+_LOG_NEGLIGIBLE = np.log(1e-17)  # weight of a node in a distribution
+
+
+class _Nodes(NamedTuple):
+    """Members of the two-parameter family that share a discount, and the logarithms of their weights.
+
+    Members with a negative discount -g have `components` components and the concentration g times that number.
+    """
+
+    discount: float
+    concentrations: Floats
+    components: Floats | None
+    log_weights: Floats
+
+    def log_v(self, n_items: int, numbers: npt.NDArray[Any]) -> Floats:
+        """Logarithm (Q, K) of what the numbers of clusters contribute to the prior of a partition."""
+        k, theta = numbers.astype(np.float64), self.concentrations[:, np.newaxis]
+        total = log_rising(theta + 1.0, n_items - 1)
+        if self.components is not None:
+            m = self.components[:, np.newaxis]
+            opened = (k - 1) * np.log(-self.discount) + log_rising(np.maximum(m - k, 0) + 1.0, k - 1)
+            return np.where(k <= m, opened - total, -np.inf)
+        if self.discount == 0.0:
+            return (k - 1) * np.log(theta) - total
+        return (k - 1) * np.log(self.discount) + log_rising(theta / self.discount + 1.0, k - 1) - total
+
+    def log_sum(self, n_items: int, numbers: npt.NDArray[Any]) -> Floats:
+        """Logarithm (K,) of the weighted sum of :meth:`log_v` over the nodes."""
+        parts = slices(self.log_weights.size, max(1, _CELLS // numbers.size))
+        tables = (self.take(part).log_v(n_items, numbers) + self.log_weights[part, np.newaxis] for part in parts)
+        return np.logaddexp.reduce([logsumexp(table, axis=0) for table in tables])
+
+    def take(self, part: slice) -> _Nodes:
+        """Keep some nodes."""
+        components = None if self.components is None else self.components[part]
+        return _Nodes(self.discount, self.concentrations[part], components, self.log_weights[part])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ExchangeablePrior(PartitionPrior):
+    """A prior of the two-parameter family, or a mixture over its concentration or its number of components."""
+
+    family: str
+    concentration: Concentration
+    discount: float = 0.0
+    n_components: Any = None
+
+    @property
+    def _parameters(self) -> dict[str, Any]:
+        own = {"concentration": self.concentration}
+        if self.n_components is not None:
+            return own | {"n_components": self.n_components}
+        return own | ({"discount": self.discount} if self.family == "pitman_yor" else {})
+
+    def _groups(self, n_items: int, most: float) -> Iterator[_Nodes]:
+        found = nodes(self.concentration, n_items, most)
+        if self.n_components is None:
+            yield _Nodes(self.discount, found.values, None, found.log_weights)
+            return
+        numbers, log_chances = _numbers_of_components(self.n_components)
+        for g, log_weight in zip(*found, strict=True):
+            yield _Nodes(-float(g), g * numbers, numbers, log_weight + log_chances)
+
+    def of_sizes(self, sizes: Sizes) -> Floats:
+        """Log prior (N,) of draws with these cluster sizes."""
+        clusters = np.diff(sizes.starts)
+        numbers, number = np.unique(clusters, return_inverse=True)
+        distinct, size = np.unique(sizes.values, return_inverse=True)
+        total = np.full(clusters.size, -np.inf)
+        for group in self._groups(sizes.n_items, float(numbers.max())):
+            each = log_rising(1.0 - group.discount, distinct - 1)
+            products = np.add.reduceat(each[size], sizes.starts[:-1])
+            np.logaddexp(total, products + group.log_sum(sizes.n_items, numbers)[number], out=total)
+        return total
+
+    def _n_clusters(self, n_items: int) -> Floats:
+        chances = np.zeros(n_items)
+        for group in self._groups(n_items, self._most_expected(n_items)):
+            _add_chances(group, n_items, chances)
+        return chances
+
+    def _most_expected(self, n_items: int) -> float:
+        """Expected number of clusters at a large concentration."""
+        if self.n_components is not None:
+            return min(float(n_items), float(_numbers_of_components(self.n_components)[0][-1]))
+        a = self.concentration
+        if not isinstance(a, float):
+            a = min(float(a.isf(1e-4)), 1e6 * n_items)
+        if self.discount == 0.0:
+            return float(a * (digamma(a + n_items) - digamma(a)))
+        grown = log_rising(a + self.discount, n_items) - log_rising(a, n_items)
+        return min(float(n_items), float(a / self.discount * np.expm1(grown)))
+
+
+def _add_chances(group: _Nodes, n_items: int, chances: Floats) -> None:
+    """Add the distribution of the number of clusters under each node, by its weight.
+
+    The chance of k clusters is V(k) times a number that depends on n, k and the discount alone. The numbers that one
+    node gives serve the others as long as the chances that follow sum to 1.
+    """
+    kept = np.flatnonzero(group.log_weights > _LOG_NEGLIGIBLE)
+    rounding = 1e-13 + 1e-15 * gammaln(n_items + 1.0)
+    log_counts = np.empty(0)
+    for q in kept[np.argsort(-group.concentrations[kept])]:
+        node = group.take(slice(q, q + 1))
+        own = np.exp(node.log_v(n_items, np.arange(1, log_counts.size + 1))[0] + log_counts)
+        if abs(own.sum() - 1.0) > rounding:
+            least = 1e-300 if kept.size > 1 else 1e-25
+            own = occupancy.n_clusters_of_sequence(n_items, node.concentrations[0], group.discount, least)
+            with np.errstate(divide="ignore"):
+                log_counts = np.log(own) - node.log_v(n_items, np.arange(1, own.size + 1))[0]
+        chances[: own.size] += np.exp(node.log_weights[0]) * own / own.sum()
+
+
+def _numbers_of_components(n_components: Any) -> tuple[Floats, Floats]:
+    """Numbers of components (M,) of positive probability, and the logarithms of their probabilities."""
+    if isinstance(n_components, int):
+        return np.array([float(n_components)]), np.zeros(1)
+    powers = 2 ** np.arange(np.ceil(np.log2(_MOST_COMPONENTS)))
+    within = n_components.sf(powers) <= 1e-300  # isf is rounded to 1 - 1e-16
+    numbers = np.arange(1.0, 1.0 + (powers[within.argmax()] if within.any() else _MOST_COMPONENTS))
+    with np.errstate(divide="ignore"):
+        log_chances = n_components.logpmf(numbers)
+    return numbers[log_chances > -np.inf], log_chances[log_chances > -np.inf]
+
+
+def crp(concentration: Any) -> PartitionPrior:
+    """Chinese restaurant process, the prior on partitions of a Dirichlet process mixture.
+
+    Parameters
+    ----------
+    concentration : float, frozen SciPy distribution, or (shape, rate)
+        Positive number, or its prior: any distribution of positive numbers, or a Gamma by two numbers.
+
+    Returns
+    -------
+    PartitionPrior
+
+    Raises
+    ------
+    ValueError
+        If `concentration` is not positive.
+    TypeError
+        If it is no number and no distribution.
+
+    Notes
+    -----
+    A partition of n items into clusters of sizes n_1, ..., n_K has the probability
+
+        a^K Gamma(a) / Gamma(a + n) prod_k Gamma(n_k)
+
+    given the concentration a [1]_. Two concentrations differ by K log(a'/a) and a constant, so that the number of
+    clusters is all that matters. A prior of a is integrated out, by quadrature in log a.
+
+    References
+    ----------
+    .. [1] Antoniak (1974), Annals of Statistics 2(6), 1152-1174. https://doi.org/10.1214/aos/1176342871
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import posterior_consensus as pc
+    >>> np.exp(pc.priors.crp(1.0).log_prob([[0, 0, 0], [0, 0, 1], [0, 1, 2]])).values.round(4)
+    array([0.3333, 0.1667, 0.1667])
+    >>> prior = pc.priors.crp((2, 4)).n_clusters(82)
+    >>> float(prior.n_clusters @ prior)
+    3.10...
+    """
+    return ExchangeablePrior("crp", as_concentration(concentration))
+
+
+def pitman_yor(concentration: Any, discount: float) -> PartitionPrior:
+    """Pitman-Yor process: a discount makes more, and more small clusters.
+
+    Parameters
+    ----------
+    concentration : float, frozen SciPy distribution, or (shape, rate)
+        Number above -`discount`, or a prior of positive numbers, as for :func:`crp`.
+    discount : float in [0, 1)
+        0 gives :func:`crp`.
+
+    Returns
+    -------
+    PartitionPrior
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+    TypeError
+        If `concentration` is no number and no distribution.
+
+    Notes
+    -----
+    Given the concentration a and the discount d, a partition has the probability [1]_
+
+        prod_{j=1}^{K-1} (a + j d) Gamma(a + 1) / Gamma(a + n) prod_k Gamma(n_k - d) / Gamma(1 - d).
+
+    References
+    ----------
+    .. [1] Pitman and Yor (1997), Annals of Probability 25(2), 855-900. https://doi.org/10.1214/aop/1024404422
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import posterior_consensus as pc
+    >>> prior = pc.priors.pitman_yor(1.0, discount=0.5)
+    >>> np.exp(prior.log_prob([[0, 0, 0], [0, 0, 1], [0, 1, 2]])).values.round(4)
+    array([0.125, 0.125, 0.5  ])
+    """
+    if isinstance(discount, bool) or not isinstance(discount, (int, float, np.integer, np.floating)):
+        raise TypeError(f"`discount` must be a number; got {discount!r}.")
+    if not 0 <= discount < 1:
+        raise ValueError(f"`discount` must lie between 0 and 1, the latter excluded; got {discount!r}.")
+    return ExchangeablePrior("pitman_yor", as_concentration(concentration, -float(discount)), float(discount))
+
+
+def dirichlet_multinomial(concentration: Any, n_components: int) -> PartitionPrior:
+    """Finite mixture with symmetric Dirichlet weights.
+
+    Parameters
+    ----------
+    concentration : float, frozen SciPy distribution, or (shape, rate)
+        Of each component: a total of a is a / `n_components`. A positive number, or its prior, as for :func:`crp`.
+    n_components : int
+        Number of components, some of which may have no items.
+
+    Returns
+    -------
+    PartitionPrior
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+    TypeError
+        If `n_components` is no integer, or `concentration` is no number and no distribution.
+
+    Notes
+    -----
+    Given the concentration g and M components, a partition has the probability [1]_
+
+        M! / (M - K)! Gamma(M g) / Gamma(M g + n) prod_k Gamma(g + n_k) / Gamma(g),
+
+    0 with more than M clusters. It is that of the partition, whatever the labels are called.
+
+    References
+    ----------
+    .. [1] Green and Richardson (2001), Scandinavian Journal of Statistics 28(2), 355-375.
+       https://doi.org/10.1111/1467-9469.00242
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import posterior_consensus as pc
+    >>> prior = pc.priors.dirichlet_multinomial(1.0, n_components=2)
+    >>> np.exp(prior.log_prob([[0, 0, 0], [0, 0, 1], [0, 1, 2]])).values.round(4)
+    array([0.5   , 0.1667, 0.    ])
+    """
+    check_count("n_components", n_components)
+    return ExchangeablePrior("dirichlet_multinomial", as_concentration(concentration), n_components=int(n_components))
+
+
+def mixture_of_finite_mixtures(concentration: Any, n_components: Any) -> PartitionPrior:
+    """Finite mixture with symmetric Dirichlet weights and a prior on the number of components.
+
+    Parameters
+    ----------
+    concentration : float, frozen SciPy distribution, or (shape, rate)
+        Of each component: a positive number, or its prior, as for :func:`crp`.
+    n_components : frozen discrete SciPy distribution
+        Prior of the number of components, of integers from 1: ``scipy.stats.poisson(3, loc=1)``, ``geom(0.1)``.
+
+    Returns
+    -------
+    PartitionPrior
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range, or more than a million components have a probability above 1e-12.
+    TypeError
+        If `n_components` is no discrete distribution, or `concentration` is no number and no distribution.
+
+    Notes
+    -----
+    Given the concentration g, a partition has the probability V_n(K) prod_k Gamma(g + n_k) / Gamma(g) with [1]_
+
+        V_n(t) = sum_{m >= t} p(m) m! / (m - t)! Gamma(g m) / Gamma(g m + n).
+
+    References
+    ----------
+    .. [1] Miller and Harrison (2018), Journal of the American Statistical Association 113(521), 340-356.
+       https://doi.org/10.1080/01621459.2016.1255636
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import posterior_consensus as pc
+    >>> from scipy import stats
+    >>> prior = pc.priors.mixture_of_finite_mixtures(1.0, stats.poisson(1, loc=1))
+    >>> np.exp(prior.log_prob([[0, 0, 0], [0, 0, 1], [0, 1, 2]])).values.round(4)
+    array([0.6218, 0.1139, 0.0364])
+    """
+    if not all(hasattr(n_components, name) for name in ("logpmf", "sf", "support")):
+        raise TypeError(
+            "`n_components` must be a frozen discrete distribution such as scipy.stats.poisson(3, loc=1); got "
+            f"{n_components!r}. For a fixed number take dirichlet_multinomial."
+        )
+    if n_components.support()[0] < 1:
+        raise ValueError(
+            f"`n_components` must have a prior of integers from 1; got support {n_components.support()}. Add loc=1."
+        )
+    if n_components.sf(_MOST_COMPONENTS) > 1e-12:
+        raise ValueError(
+            f"`n_components` must be at most {_MOST_COMPONENTS:,} with probability 1 - 1e-12; got "
+            f"{in_words(n_components)}."
+        )
+    return ExchangeablePrior("mixture_of_finite_mixtures", as_concentration(concentration), n_components=n_components)

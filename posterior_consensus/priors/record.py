@@ -1,0 +1,143 @@
+"""A prior on partitions as a record, and the cluster sizes of the draws that it is computed from."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.labels import slices
+from posterior_consensus.priors.concentrations import Concentration, Floats, in_words
+from posterior_consensus.runtime.arguments import check_count
+from posterior_consensus.sources.components import component_labels
+from posterior_consensus.sources.door import as_draws
+
+_CELLS = 2**22  # labels that are counted at once
+_NEGLIGIBLE = 1e-16  # probability of a number of clusters at which the distribution ends
+
+
+class Sizes(NamedTuple):
+    """Cluster sizes (R,) of all draws, stacked, the first row (N + 1,) of each draw, and the number of items.
+
+    Of labels as sampled, they have a size for every component, empty ones too.
+    """
+
+    values: npt.NDArray[Any]
+    starts: npt.NDArray[np.int64]
+    n_items: int
+
+
+class PartitionPrior(ABC):
+    """A prior on partitions; made by the functions of :mod:`posterior_consensus.priors`.
+
+    Attributes
+    ----------
+    family : str
+        Name of the function that made it.
+    concentration : float or frozen SciPy distribution
+        Its concentration, or the prior of that.
+    """
+
+    family: str
+    concentration: Concentration
+    n_labels: int | None = None
+    """Number of components if it is a prior on labels as they were sampled; None for one on partitions."""
+
+    def log_prob(self, draws: Any) -> xr.DataArray:
+        """Compute the logarithm of the prior probability of each draw.
+
+        Parameters
+        ----------
+        draws : PartitionDraws or any posterior that :func:`summarize` takes
+            :func:`stick_breaking` needs labels as they were sampled, and so no PartitionDraws made of labels.
+
+        Returns
+        -------
+        xarray.DataArray of shape (sample,), dtype float64
+            Named ``log_prior``, in nats, with the coordinates ``chain``, ``draw`` and ``weight``; minus infinity for a
+            partition that the prior excludes.
+
+        Raises
+        ------
+        ValueError
+            If there are no draws of labels, or their labels were renumbered and this is a prior on labels.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import posterior_consensus as pc
+        >>> np.exp(pc.priors.crp(1.0).log_prob([[0, 0, 0], [0, 0, 1], [0, 1, 2]])).values.round(4)
+        array([0.3333, 0.1667, 0.1667])
+        """
+        taken = as_draws(draws)
+        return taken.samples.array(self.of_sizes(sizes_of(self, draws, taken)), "log_prior", unit="nats")
+
+    def n_clusters(self, n_items: int) -> xr.DataArray:
+        """Compute the prior distribution of the number of clusters.
+
+        Parameters
+        ----------
+        n_items : int
+
+        Returns
+        -------
+        xarray.DataArray of shape (n_clusters,), dtype float64
+            Named ``prior``: the probability of 1, 2, ... clusters, up to where it falls below 1e-16.
+
+        Raises
+        ------
+        ValueError
+            If `n_items` is below 1.
+
+        Examples
+        --------
+        >>> import posterior_consensus as pc
+        >>> prior = pc.priors.crp(1.0).n_clusters(3)
+        >>> prior.values.round(4)
+        array([0.3333, 0.5   , 0.1667])
+        >>> float(prior.n_clusters @ prior)
+        1.8333...
+        """
+        chances = self._n_clusters(check_count("n_items", n_items))
+        chances = chances[: 1 + int(np.flatnonzero(chances >= _NEGLIGIBLE).max())]
+        return xr.DataArray(chances, {"n_clusters": np.arange(1, chances.size + 1)}, ("n_clusters",), "prior")
+
+    @abstractmethod
+    def of_sizes(self, sizes: Sizes) -> Floats:
+        """Log prior (N,) of draws with these cluster sizes."""
+
+    @abstractmethod
+    def _n_clusters(self, n_items: int) -> Floats:
+        """Probabilities of 1, 2, ... clusters."""
+
+    @property
+    @abstractmethod
+    def _parameters(self) -> dict[str, Any]:
+        """The arguments that made it."""
+
+    def __repr__(self) -> str:
+        return f"{self.family}({', '.join(in_words(value) for value in self._parameters.values())})"
+
+
+def check_prior(prior: Any) -> PartitionPrior:
+    """Take a prior on partitions."""
+    if not isinstance(prior, PartitionPrior):
+        raise TypeError(f"`prior` must be a PartitionPrior such as priors.crp(1.0); got {prior!r}.")
+    return prior
+
+
+def sizes_of(prior: PartitionPrior, data: Any, draws: PartitionDraws) -> Sizes:
+    """Cluster sizes that a prior needs of data that these draws were made of."""
+    if prior.n_labels is None:
+        return Sizes(draws.drawn.sizes, draws.starts, draws.n_items)
+    labels = component_labels(data, draws, prior.n_labels)
+    starts = prior.n_labels * np.arange(draws.n_draws + 1)
+    counts = np.empty((draws.n_draws, prior.n_labels), np.int64)
+    for rows in slices(draws.n_draws, max(1, _CELLS // draws.n_items)):
+        cells = labels[rows] + starts[: rows.stop - rows.start, np.newaxis]
+        counts[rows] = np.bincount(cells.ravel(), minlength=counts[rows].size).reshape(-1, prior.n_labels)
+    return Sizes(counts.ravel(), starts, draws.n_items)

@@ -1,0 +1,101 @@
+"""Truncated stick breaking: a prior on labels as they were sampled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import gammaln
+
+from posterior_consensus.kernels import occupancy
+from posterior_consensus.priors.concentrations import Concentration, Floats, as_concentration, nodes
+from posterior_consensus.priors.record import PartitionPrior, Sizes
+from posterior_consensus.runtime.arguments import check_count
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StickBreaking(PartitionPrior):
+    """Labels whose components have the weights of a truncated stick-breaking process."""
+
+    concentration: Concentration
+    n_components: int
+    family: str = "stick_breaking"
+
+    @property
+    def n_labels(self) -> int:  # type: ignore[override]
+        """Number of components."""
+        return self.n_components
+
+    @property
+    def _parameters(self) -> dict[str, Any]:
+        return {"concentration": self.concentration, "n_components": self.n_components}
+
+    def of_sizes(self, sizes: Sizes) -> Floats:
+        """Log prior (N,) of draws with these component sizes."""
+        counts = sizes.values.reshape(-1, self.n_components)
+        later = sizes.n_items - np.cumsum(counts, axis=1)[:, :-1]  # items after each stick but the last
+        fixed = gammaln(counts[:, :-1] + 1.0).sum(axis=1)
+        total = np.full(len(counts), -np.inf)
+        for a, log_weight in zip(*nodes(self.concentration, sizes.n_items, self.n_components), strict=True):
+            log_prior = (self.n_components - 1) * np.log(a) + gammaln(a + later[:, -1]) - gammaln(a + 1 + sizes.n_items)
+            np.logaddexp(total, log_prior + log_weight - np.log(a + later[:, :-1]).sum(axis=1), out=total)
+        return total + fixed
+
+    def _n_clusters(self, n_items: int) -> Floats:
+        each = zip(*nodes(self.concentration, n_items, self.n_components), strict=True)
+        kept = [(a, np.exp(log_weight)) for a, log_weight in each if np.exp(log_weight) > 1e-17]
+        return sum(weight * occupancy.occupied_sticks(n_items, self.n_components, a) for a, weight in kept)
+
+
+def stick_breaking(concentration: Any, n_components: int) -> PartitionPrior:
+    """Truncated stick-breaking prior on labels, as PyMC's StickBreakingWeights gives it.
+
+    Parameters
+    ----------
+    concentration : float, frozen SciPy distribution, or (shape, rate)
+        Positive number, or its prior: any distribution of positive numbers, or a Gamma by two numbers.
+    n_components : int
+        Number of components, at least 2; the last one has what the others leave.
+
+    Returns
+    -------
+    PartitionPrior
+        Of labels from 0 or from 1, in the order of the sticks. They must be as they were sampled: the posterior itself,
+        or allocation probabilities, from which the labels are sampled.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+    TypeError
+        If it is no number.
+
+    Notes
+    -----
+    The weights are v_k (1 - v_1) ... (1 - v_{k-1}) with v_k ~ Beta(1, a), and 1 for the last [1]_. With n_k items in
+    component k and m_k in later ones, the labels z have the probability
+
+        P(z) = prod_{k < K} B(1 + n_k, a + m_k) / B(1, a).
+
+    It depends on the order of the components. With so many components that the last ones stay empty, the partition has
+    the prior :func:`crp`, which needs no labels as sampled and gives weights of smaller variance.
+
+    References
+    ----------
+    .. [1] Ishwaran and James (2001), Journal of the American Statistical Association 96(453), 161-173.
+       https://doi.org/10.1198/016214501750332758
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import posterior_consensus as pc
+    >>> prior = pc.priors.stick_breaking(1.0, n_components=2)
+    >>> np.exp(prior.log_prob([[0, 0], [0, 1], [1, 0], [1, 1]])).values.round(4)
+    array([0.3333, 0.1667, 0.1667, 0.3333])
+    >>> prior.n_clusters(2).values.round(4)
+    array([0.6667, 0.3333])
+    """
+    if check_count("n_components", n_components) < 2:
+        raise ValueError(f"`n_components` must be at least 2; got {n_components}.")
+    return StickBreaking(as_concentration(concentration), int(n_components))

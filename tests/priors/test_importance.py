@@ -1,0 +1,110 @@
+"""Reweighted draws: Pareto smoothing, ties, and weights given as logarithms."""
+
+import json
+
+import numpy as np
+import pytest
+import xarray as xr
+from arviz_stats.base import array_stats
+
+import posterior_consensus as pc
+from benchmarks.prior_sensitivity import weighted_means
+from posterior_consensus import cli
+from posterior_consensus.ensemble.samples import Samples
+from posterior_consensus.priors.importance import smoothed
+from tests.ensembles import noisy_draws
+
+
+def test_ratios_without_ties_are_smoothed_as_by_arviz(rng):
+    log_ratio = rng.normal(scale=1.2, size=800)
+    samples, pareto_k = smoothed(Samples.of_one_chain(800), log_ratio)
+    expected, k = array_stats.psislw(-log_ratio)
+    np.testing.assert_allclose(samples.weights, np.exp(expected), rtol=1e-10)
+    assert pareto_k == pytest.approx(float(k))
+
+
+def test_equal_ratios_keep_equal_weights(rng):
+    log_ratio = np.log(2.0) * rng.poisson(3, size=2_000)
+    samples, pareto_k = smoothed(Samples.of_one_chain(2_000), log_ratio)
+    assert np.unique(samples.weights).size == np.unique(log_ratio).size
+    assert pareto_k < 0.7
+    assert smoothed(Samples.of_one_chain(50), np.ones(50))[1] == 0.0
+    assert smoothed(Samples.of_one_chain(9), np.arange(9.0))[1] == np.inf
+
+
+def test_all_pairs_of_priors_on_seven_items():
+    for name, other, k, error, mcse in weighted_means(np.random.default_rng(3), 8):
+        far = np.abs(error) > 4 * mcse
+        assert not np.any(far & (k <= 0.7)), (name, other)
+
+
+def test_weights_of_draws_are_factors_and_soft_assignments_are_left_out(rng):
+    soft = rng.dirichlet(np.ones(3), size=(60, 5))
+    weights = rng.random(60)
+    draws = pc.as_allocation_probabilities(soft, weights=weights)
+    found = pc.reweight(draws, np.zeros(60), max_pareto_k=np.inf)
+    assert found.soft is None
+    exactly = smoothed(Samples.of_one_chain(60), np.log(weights))[0].weights
+    np.testing.assert_allclose(found.weights, exactly, rtol=1e-9)
+
+
+def test_what_cannot_be_reweighted_is_refused(rng):
+    draws = noisy_draws(rng, 100, 8, 3, 0.3)
+    with pytest.raises(ValueError, match=r"k-hat of at most 0.7; got a Pareto k-hat of \d.* max_pareto_k=np.inf"):
+        pc.reweight(draws, 10 * rng.standard_cauchy(100))
+    assert pc.reweight(draws, np.arange(100.0), max_pareto_k=np.inf).samples.is_weighted
+    for wrong, words in {
+        "shape": (np.zeros(7), r"of shape \(100,\) or \(1, 100\); got shape \(7,\)"),
+        "NaN": (np.full(100, np.nan), "finite or minus infinity; got nan at chain 0, draw 0"),
+        "none": (np.full(100, -np.inf), "must not be minus infinity for all"),
+    }.values():
+        with pytest.raises(ValueError, match=words):
+            pc.reweight(draws, wrong)
+    with pytest.raises(ValueError, match="`max_pareto_k` must be a positive number"):
+        pc.reweight(draws, np.zeros(100), max_pareto_k=-1)
+    with pytest.raises(ValueError, match="too few draws with weight to tell"):
+        pc.reweight(draws[:10], np.arange(10.0))
+
+
+def test_weights_are_taken_as_logarithms_everywhere(rng, tmp_path):
+    labels, soft = noisy_draws(rng, 60, 8, 3, 0.3).reshape(2, 30, 8), rng.dirichlet(np.ones(3), size=(2, 30, 8))
+    weights = rng.random((2, 30))
+    logs = np.log(weights) - 5000.0  # whose exponentials are 0
+    for function, data in ((pc.as_partition_draws, labels), (pc.as_allocation_probabilities, soft)):
+        np.testing.assert_allclose(
+            function(data, log_weights=logs).weights, function(data, weights=weights).weights, rtol=1e-9
+        )
+        named = xr.DataArray(logs, dims=("chain", "draw")).transpose("draw", "chain")
+        array = xr.DataArray(data, dims=("chain", "draw", "item", "component")[: data.ndim])
+        np.testing.assert_allclose(function(array, log_weights=named).weights, function(data, weights=weights).weights)
+        with pytest.raises(ValueError, match="`log_weights` must be left out where `weights` are given"):
+            function(data, weights=weights, log_weights=logs)
+        with pytest.raises(
+            ValueError, match="`log_weights` must be finite or minus infinity; got nan at chain 0, draw"
+        ):
+            function(data, log_weights=np.full(60, np.nan))
+        with pytest.raises(ValueError, match="`log_weights` must not all be minus infinity"):
+            function(data, log_weights=np.full(60, -np.inf))
+        with pytest.raises(ValueError, match=r"`log_weights` must be one number per draw.* got shape \(3,\)"):
+            function(data, log_weights=np.zeros(3))
+    draws = pc.as_partition_draws(labels)
+    again = pc.as_partition_draws(draws, log_weights=np.where(np.arange(60) < 30, 0.0, -np.inf))
+    assert again.weights[:30].sum() == pytest.approx(1) and not again.weights[30:].any()
+    options = {"random_seed": 1, "progressbar": False, "answers": False}
+    summary = pc.summarize(labels, log_weights=logs, **options)
+    np.testing.assert_allclose(summary.draws.weights, weights.ravel() / weights.sum(), rtol=1e-9)
+    back = pc.Summary.from_dataset(summary.to_dataset(), labels, log_weights=logs)
+    np.testing.assert_array_equal(back.draws.weights, summary.draws.weights)
+
+
+def test_the_command_takes_weights_as_logarithms(rng, tmp_path, capsys):
+    np.save(tmp_path / "z.npy", noisy_draws(rng, 60, 8, 3, 0.3))
+    weights = rng.random(60)
+    np.save(tmp_path / "w.npy", weights)
+    np.save(tmp_path / "log.npy", np.log(weights))
+    found = []
+    for option in (["--weights", "w.npy"], ["--log-weights", "log.npy"]):
+        given = [option[0], str(tmp_path / option[1])]
+        assert cli.main([str(tmp_path / "z.npy"), *given, "--json", "--quiet"]) == 0
+        found.append(json.loads(capsys.readouterr().out)["expected_loss"])
+    assert found[0] == pytest.approx(found[1])

@@ -1,0 +1,184 @@
+"""Priors on partitions against enumeration, exact fractions and the definition."""
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+from scipy.special import betaln, gammaln
+
+import posterior_consensus as pc
+from posterior_consensus.ensemble.partitions import enumerate_partitions
+from tests.helpers import check
+
+PARTITIONS = np.vstack(list(enumerate_partitions(7)))
+NUMBERS = PARTITIONS.max(axis=1) + 1
+EXCHANGEABLE = {
+    "crp": pc.priors.crp(3.0),
+    "crp, gamma": pc.priors.crp((2, 4)),
+    "crp, tiny shape": pc.priors.crp((0.01, 0.01)),
+    "crp, uniform": pc.priors.crp(stats.uniform(0.1, 5)),
+    "crp, heavy tail": pc.priors.crp(stats.halfcauchy()),
+    "pitman_yor": pc.priors.pitman_yor(1.0, 0.3),
+    "pitman_yor, negative": pc.priors.pitman_yor(-0.2, 0.3),
+    "pitman_yor, gamma": pc.priors.pitman_yor((2.0, 1.0), 0.6),
+    "finite": pc.priors.dirichlet_multinomial(0.5, 5),
+    "finite, gamma": pc.priors.dirichlet_multinomial((1, 20), 10),
+    "mixture of finite": pc.priors.mixture_of_finite_mixtures(1.0, stats.geom(0.1)),
+    "mixture of finite, few": pc.priors.mixture_of_finite_mixtures(0.5, stats.randint(1, 4)),
+    "mixture of finite, gamma": pc.priors.mixture_of_finite_mixtures((3, 3), stats.randint(2, 9)),
+}
+
+
+@pytest.mark.parametrize("name", EXCHANGEABLE)
+def test_probabilities_of_all_partitions_sum_to_one_and_give_the_number_of_clusters(name):
+    chances = np.exp(EXCHANGEABLE[name].log_prob(PARTITIONS).values)
+    assert chances.sum() == pytest.approx(1, abs=1e-12)
+    by_number = np.bincount(NUMBERS, chances, minlength=8)[1:]
+    found = EXCHANGEABLE[name].n_clusters(7)
+    np.testing.assert_array_equal(found["n_clusters"], np.arange(1, found.size + 1))
+    np.testing.assert_allclose(found.values, by_number[: found.size], atol=1e-12)
+
+
+@pytest.mark.parametrize("concentration", [0.7, (4, 4)])
+def test_probabilities_of_all_labels_of_sticks_sum_to_one(concentration):
+    prior = pc.priors.stick_breaking(concentration, 3)
+    labels = np.array(list(itertools.product(range(3), repeat=6)))
+    chances = np.exp(prior.log_prob(labels).values)
+    assert chances.sum() == pytest.approx(1, abs=1e-12)
+    numbers = np.array([len(set(row)) for row in labels.tolist()])
+    np.testing.assert_allclose(prior.n_clusters(6), np.bincount(numbers, chances)[1:], atol=1e-12)
+
+
+def by_definition(labels, a, n_components):
+    sizes = np.bincount(labels, minlength=n_components)
+    later = labels.size - np.cumsum(sizes)
+    return sum(betaln(1 + sizes[k], a + later[k]) - betaln(1, a) for k in range(n_components - 1))
+
+
+def test_sticks_take_labels_as_sampled_and_not_renumbered(rng):
+    labels = rng.integers(4, size=(20, 9))
+    labels[0] = [3, 3, 0, 0, 1, 1, 2, 2, 3]
+    prior, expected = pc.priors.stick_breaking(0.7, 4), [by_definition(row, 0.7, 4) for row in labels]
+    np.testing.assert_allclose(prior.log_prob(labels), expected, rtol=1e-12)
+    np.testing.assert_allclose(prior.log_prob(labels + 1), expected, rtol=1e-12)
+    soft = pc.as_allocation_probabilities(np.eye(4)[labels])
+    np.testing.assert_allclose(prior.log_prob(soft), expected, rtol=1e-12)
+    with pytest.raises(ValueError, match="needs them as they were sampled; those of PartitionDraws are numbered"):
+        prior.log_prob(pc.as_partition_draws(labels))
+    with pytest.raises(ValueError, match="`n_components` must be the number of components.* got 2, and labels from 0 "):
+        pc.priors.stick_breaking(0.7, 2).log_prob(labels)
+
+
+def test_many_sticks_are_the_chinese_restaurant():
+    few, all_ = pc.priors.stick_breaking(1.0, 60).n_clusters(50), pc.priors.crp(1.0).n_clusters(50)
+    np.testing.assert_allclose(few[:20], all_[:20], atol=1e-12)
+
+
+def exact_numbers(n, opens):
+    """Distribution of the number of clusters in exact fractions; opens(i, k) is the chance of a new one."""
+    chances = {1: Fraction(1)}
+    for i in range(1, n):
+        after = dict.fromkeys(range(1, i + 2), Fraction(0))
+        for k, chance in chances.items():
+            after[k + 1] += chance * opens(i, k)
+            after[k] += chance * (1 - opens(i, k))
+        chances = after
+    return np.array([float(chances[k]) for k in range(1, n + 1)])
+
+
+@pytest.mark.parametrize(
+    ("prior", "opens"),
+    [
+        (pc.priors.crp(2.5), lambda i, k: Fraction(5, 2) / (Fraction(5, 2) + i)),
+        (pc.priors.pitman_yor(0.5, 0.25), lambda i, k: (Fraction(1, 2) + Fraction(k, 4)) / (Fraction(1, 2) + i)),
+        (pc.priors.dirichlet_multinomial(0.5, 6), lambda i, k: Fraction(6 - k, 2) / (3 + i)),
+    ],
+)
+def test_numbers_of_clusters_are_those_in_exact_fractions(prior, opens):
+    exact = exact_numbers(40, opens)
+    found = prior.n_clusters(40).values
+    np.testing.assert_allclose(found, exact[: found.size], rtol=1e-11)
+    assert exact[found.size :].sum() < 1e-15
+
+
+def test_numbers_of_clusters_of_many_items():
+    n = 100_000
+    found = pc.priors.crp(2.0).n_clusters(n)
+    chance = 2.0 / (2.0 + np.arange(n))
+    assert float(found.sum()) == pytest.approx(1, abs=1e-12)
+    assert float(found["n_clusters"] @ found) == pytest.approx(chance.sum(), rel=1e-11)
+    mean = float(found["n_clusters"] @ found)
+    assert float((found["n_clusters"] - mean) ** 2 @ found) == pytest.approx((chance * (1 - chance)).sum(), rel=1e-10)
+    mixed = pc.priors.crp((2, 4)).n_clusters(n)
+    grown, _ = integrate.quad(
+        lambda a: stats.gamma(2, scale=0.25).pdf(a) * np.sum(a / (a + np.arange(n))), 0, 20, epsabs=1e-9
+    )
+    assert float(mixed.sum()) == pytest.approx(1, abs=1e-11)
+    assert float(mixed["n_clusters"] @ mixed) == pytest.approx(grown, rel=1e-8)
+
+
+@pytest.mark.parametrize("hyper", [(2, 4), stats.lognorm(0.5), stats.uniform(0.5, 2.0)])
+@pytest.mark.parametrize("k", [1, 5, 60])
+def test_a_prior_of_the_concentration_is_integrated_out(hyper, k):
+    distribution = stats.gamma(2, scale=0.25) if isinstance(hyper, tuple) else hyper
+    labels = np.arange(60) % k
+
+    def log_joint(a):
+        sizes = np.bincount(labels)
+        own = k * np.log(a) + gammaln(sizes).sum() + gammaln(a) - gammaln(a + 60)
+        return own + distribution.logpdf(a)
+
+    grid = np.linspace(*np.log([max(distribution.support()[0], 1e-9), min(distribution.support()[1], 1e3)]), 20001)
+    log_values = log_joint(np.exp(grid)) + grid
+    top = log_values[np.isfinite(log_values)].max()
+    expected = top + np.log(integrate.simpson(np.exp(log_values - top), x=grid))
+    assert pc.priors.crp(hyper).log_prob([labels]).item() == pytest.approx(expected, abs=1e-6)
+
+
+def test_draws_keep_their_coordinates_and_stores_are_taken(tmp_path, rng):
+    labels = rng.integers(3, size=(2, 30, 8))
+    kept = pc.as_partition_draws(labels, store=tmp_path / "store")
+    found = pc.priors.crp(1.0).log_prob(kept)
+    assert found.dims == ("sample",) and found.name == "log_prior" and found["chain"].values.tolist()[30] == 1
+    np.testing.assert_array_equal(found, pc.priors.crp(1.0).log_prob(labels))
+
+
+def test_one_item_and_names():
+    for prior in (*EXCHANGEABLE.values(), pc.priors.stick_breaking(1.0, 3)):
+        np.testing.assert_allclose(prior.n_clusters(1), [1.0], atol=1e-12)
+    for prior in EXCHANGEABLE.values():
+        assert prior.log_prob([[0], [0]]).values == pytest.approx([0, 0], abs=1e-12)
+    assert repr(pc.priors.crp((4, 4))) == "crp(gamma(4, scale=0.25))"
+    assert repr(pc.priors.pitman_yor(1, 0.5)) == "pitman_yor(1, 0.5)"
+    assert repr(pc.priors.dirichlet_multinomial(1, 3)) == "dirichlet_multinomial(1, 3)"
+
+
+@pytest.mark.parametrize(
+    ("make", "value", "error", "parts"),
+    [
+        (pc.priors.crp, 0, ValueError, ["`concentration` must be a finite number above 0; got 0"]),
+        (pc.priors.crp, "1", TypeError, ["(shape, rate) of a Gamma prior; got '1'"]),
+        (pc.priors.crp, True, TypeError, ["got True"]),
+        (pc.priors.crp, (1, -1), ValueError, ["a positive shape and rate", "got (1, -1)"]),
+        (pc.priors.crp, stats.norm(0, 1), ValueError, ["a prior of positive numbers; got support"]),
+        (pc.priors.crp, stats.poisson(3), TypeError, ["a frozen SciPy distribution"]),
+        (lambda v: pc.priors.pitman_yor(1.0, v), 1.0, ValueError, ["`discount` must lie between 0 and 1"]),
+        (lambda v: pc.priors.pitman_yor(1.0, v), "a", TypeError, ["`discount` must be a number; got 'a'"]),
+        (lambda v: pc.priors.pitman_yor(v, 0.2), -0.2, ValueError, ["above -0.2"]),
+        (lambda v: pc.priors.dirichlet_multinomial(1.0, v), 0, ValueError, ["`n_components` must be at least 1"]),
+        (lambda v: pc.priors.mixture_of_finite_mixtures(1.0, v), 3, TypeError, ["take dirichlet_multinomial"]),
+        (
+            lambda v: pc.priors.mixture_of_finite_mixtures(1.0, v),
+            stats.poisson(3),
+            ValueError,
+            ["integers from 1", "Add loc=1"],
+        ),
+        (lambda v: pc.priors.mixture_of_finite_mixtures(1.0, v), stats.zipf(2), ValueError, ["1,000,000"]),
+        (lambda v: pc.priors.stick_breaking(1.0, v), 1, ValueError, ["`n_components` must be at least 2; got 1"]),
+        (lambda v: pc.priors.crp(1.0).n_clusters(v), 0, ValueError, ["`n_items` must be at least 1"]),
+    ],
+)
+def test_mistyped_arguments(make, value, error, parts):
+    check(make, value, error, parts)
