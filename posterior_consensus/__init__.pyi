@@ -20,6 +20,8 @@ from .answers.item_uncertainty import ItemUncertainty as ItemUncertainty
 from .answers.item_uncertainty import item_uncertainty as item_uncertainty
 from .answers.loss_path import LossPath as LossPath
 from .answers.loss_path import loss_path as loss_path
+from .answers.membership import Membership as Membership
+from .answers.membership import membership as membership
 from .answers.merges import ClusterMerges as ClusterMerges
 from .answers.merges import cluster_merges as cluster_merges
 from .answers.n_clusters import LossByNClusters as LossByNClusters

@@ -169,6 +169,20 @@ def cluster_names(partition: Any, values: Any) -> tuple[Hashable, ...]:
     return tuple(int(name) if isinstance(name, float) else name for name in found)
 
 
+def cluster_numbers(partition: Any, values: Any) -> npt.NDArray[np.int64]:
+    """Number that each cluster goes by where its name does not matter, in the order of :func:`cluster_names`.
+
+    Integers are their own numbers, so that a cluster keeps its number in all partitions that name it so. Clusters of
+    other names have the labels of a result that lists the names, else they are numbered by first appearance.
+    """
+    names = cluster_names(partition, values)
+    if all(type(name) is int and name >= 0 for name in names):
+        return np.array(names, np.int64)
+    if getattr(partition, "names", None) is None:
+        return np.arange(len(names))
+    return np.array(list(dict.fromkeys(np.asarray(values).tolist())), np.int64)
+
+
 def positions(wanted: pd.Index, found: pd.Index) -> npt.NDArray[np.intp] | None:
     """Where in `found` each of `wanted` is; None if the two do not hold the same."""
     if wanted.equals(found):

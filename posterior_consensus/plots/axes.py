@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linear_sum_assignment
 
 from posterior_consensus.ensemble.partitions import Labels, contingency_table
+from posterior_consensus.ensemble.switching import partners
 from posterior_consensus.plots.colours import COLOURS, MARKERS, colours_of, ink, patterns_of
 from posterior_consensus.runtime.arguments import as_numbers
 
@@ -66,13 +66,9 @@ def _size(figsize: Any, default: tuple[float, float], name: str, given: Any) -> 
 
 def matched(labels: Labels, others: Labels) -> Labels:
     """Renumber clusters by those of another partition with most items in common, one to one, the rest after these."""
-    table = contingency_table(labels, others)
-    rows, columns = linear_sum_assignment(table, maximize=True)
-    kept = table[rows, columns] > 0
-    number = np.full(table.shape[0], -1, np.int32)
-    number[rows[kept]] = columns[kept]
-    number[number < 0] = table.shape[1] + np.arange(np.sum(number < 0))
-    return number[labels]
+    number = partners(contingency_table(labels, others))
+    number[number < 0] = int(others.max()) + 1 + np.arange(np.sum(number < 0))
+    return number[labels].astype(np.int32)
 
 
 def grid_axes(
