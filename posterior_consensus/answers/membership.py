@@ -79,7 +79,9 @@ class Membership(Stored):
         other = others.argmax(axis=1)
         table = self.own.rename("probability").to_dataframe()[["probability"]]
         table.insert(0, "cluster", names[own])
-        return table.assign(mcse=_of_columns(self.mcse, own), other=names[other], other_probability=others[items, other])
+        return table.assign(
+            mcse=_of_columns(self.mcse, own), other=names[other], other_probability=others[items, other]
+        )
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         table = self.to_dataframe()

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from posterior_consensus.ensemble.partitions import Labels, contingency_table
 from posterior_consensus.ensemble.switching import partners
-from posterior_consensus.plots.colours import COLOURS, MARKERS, colours_of, ink, patterns_of
+from posterior_consensus.plots.colours import MARKERS, colours_of, ink, patterns_of
 from posterior_consensus.runtime.arguments import as_numbers
 
 if TYPE_CHECKING:
@@ -220,13 +220,16 @@ def point(label: str, marker: str, colour: Any, **style: Any) -> Line2D:
     return Line2D([], [], linestyle="", marker=marker, color=colour, label=label, **style)
 
 
-def cluster_entries(labels: npt.NDArray[np.integer], names: Sequence[Any]) -> list[Line2D]:
-    """Entries of a legend for the largest clusters; items of a label below 0 are in none."""
+def cluster_entries(
+    labels: npt.NDArray[np.integer], names: Sequence[Any], numbers: npt.NDArray[np.integer]
+) -> list[Line2D]:
+    """Entries of a legend for the largest clusters, by their numbers' looks; items of a label below 0 are in none."""
     sizes = np.bincount(labels[labels >= 0])
     largest = np.sort(np.argsort(-sizes, kind="stable")[:MOST_NAMED])
+    looks = numbers[largest]
     entries = [
-        point(f"{shortened(str(names[k]), 24)} (n = {sizes[k]})", MARKERS[patterns_of(k)], COLOURS[k % len(COLOURS)])
-        for k in largest
+        point(f"{shortened(str(names[k]), 24)} (n = {sizes[k]})", MARKERS[pattern], colour)
+        for k, pattern, colour in zip(largest, patterns_of(looks), colours_of(looks), strict=True)
     ]
     if sizes.size > MOST_NAMED:
         entries.append(point(f"and {sizes.size - MOST_NAMED} smaller ones", "", ink()))

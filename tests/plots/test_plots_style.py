@@ -212,7 +212,7 @@ def test_names_of_clusters_do_not_touch():
 @pytest.mark.parametrize(("number", "last"), [(12, "11 (n = 1)"), (13, "and 1 smaller ones")])
 def test_a_legend_counts_the_clusters_that_it_does_not_name(number, last):
     labels = np.arange(number)
-    assert cluster_entries(labels, labels)[-1].get_label() == last
+    assert cluster_entries(labels, labels, labels)[-1].get_label() == last
 
 
 def test_long_names_of_features_leave_room_for_the_cells():
