@@ -17,6 +17,7 @@ from posterior_consensus.ensemble.items import Floats, Items, cluster_names, clu
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels, contingency_table
 from posterior_consensus.plots.axes import Axes, Size, extent, matched, new_axes, shortened
 from posterior_consensus.plots.colours import colours_of, ink_on, is_patterned, patch_style, repeats
+from posterior_consensus.results.display import counted
 
 if TYPE_CHECKING:
     from matplotlib.path import Path as MatplotlibPath
@@ -87,7 +88,7 @@ def plot_alluvial(partitions: Any, *, figsize: Size = None, ax: Axes | None = No
         ax.add_collection(PathCollection(paths, facecolors=colours, alpha=0.45, linewidths=0))
     for j, column in enumerate(zip(ends, numbers, clusters, strict=True)):
         _draw_column(ax, j, *column)
-    counts = [f"{len(end)} cluster{'s' * (len(end) > 1)}" for end in ends]
+    counts = [counted(int(np.sum(column >= 0)), "cluster") for column in numbers]
     ax.set_xticks(range(len(columns)), [f"{name}\n{count}" for name, count in zip(names, counts, strict=True)])
     most = max(len(end) for end in ends)
     ax.set_xlabel(repeats(most, is_patterned(extent(ax)[1], most)).lstrip())
