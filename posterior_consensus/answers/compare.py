@@ -100,21 +100,20 @@ class PosteriorComparison(Stored):
     def verdict(self) -> str:
         """Whether the two posteriors differ more than halves of either do, in a sentence."""
         between, error = (float(self.distances[name].sel(measure="draws")) for name in ("value", "mcse"))
-        within, unit = dict(zip(self.names, self.within.values.tolist(), strict=True)), self.loss.unit
-        far = f"the distance between {' and '.join(self.names)} is {display.quantity(between, unit, 3)}"
-        if any(np.isnan([*within.values(), error])):
+        unit, both = self.loss.unit, " and ".join(self.names)
+        far = f"the distance between {both} is {display.with_error(display.quantity(between, unit, 3), error)}"
+        within = self.within.values
+        if np.isnan([*within, error]).any():
             return f"{far[0].upper()}{far[1:]}; there are too few draws to compare it with halves of one posterior."
-        halves = [
-            f"the distance between the halves of {name} is {display.quantity(own, unit, 3)}"
-            for name, own in within.items()
-            if own >= between - _CLEAR * error
-        ]
-        if not halves:
-            excess = display.quantity(between - max(within.values()), unit, 3)
-            return f"{far[0].upper()}{far[1:]}, {excess} more than between the halves of either: the two differ."
-        words = f"{', '.join(halves)}, and {far}: this does not show that the posteriors differ."
-        apart = max(within.values()) > between + _CLEAR * error
-        return f"{words[0].upper()}{words[1:]}" + apart * " Run longer chains, and see whether they agree."
+        widest, name = float(within.max()), self.names[within.argmax()]
+        own = display.quantity(widest, unit, 3)
+        if between - widest > _CLEAR * error:
+            return f"{far[0].upper()}{far[1:]}, and {own} at most between halves of one of them: the two differ."
+        longer = " Run longer chains, and see whether they agree." if widest > between else ""
+        return (
+            f"The distance between the halves of {name} is {own}, and {far}: this does not show that the posteriors "
+            f"differ.{longer}"
+        )
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each item, those whose co-members differ most first."""
@@ -198,8 +197,8 @@ def compare_posteriors(
     one-to-one matching, found exactly. It is above 0 also for two samples of one posterior, so that ``by_chance`` has
     the mean of the distances between halves, of m draws each too. What it exceeds that by is the evidence that the
     posteriors differ. A large distance between halves shows that chains disagree. The verdict is that the posteriors
-    differ if their distance exceeds that of either's halves by more than two standard errors. The standard error is that of
-    the mean potentials of the dual problem [1]_; it holds where the two posteriors differ.
+    differ if their distance exceeds that of either's halves by more than two standard errors. The standard error is
+    that of the mean potentials of the dual problem [1]_; it holds where the two posteriors differ.
 
     The similarity matrices differ by D_ij, with the standard error s_ij from batches of the draws, as
     :func:`diagnostics.similarity_mcse` has them. By chance alone, abs(D_ij) has the mean sqrt(2 / pi) s_ij. The errors
