@@ -60,7 +60,7 @@ DIMS = ("chain", "draw", "item", "component")
 ELSEWHERE = {"as_pair_similarity", "from_a_strings"}  # take a matrix and A-strings
 TAKES_A_RESULT = {
     *("plot_dendrogram", "plot_credible_ball", "plot_density_peaks", "plot_item_uncertainty", "plot_particles"),
-    *("plot_partial_partition", "plot_traces", "plot_stable_components"),
+    *("plot_partial_partition", "plot_traces", "plot_stable_components", "plot_membership"),
 }
 
 SEVERAL = {"agreement_path of chains": (dict, list), "as_constraints": dict}  # several posteriors there

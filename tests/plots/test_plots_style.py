@@ -35,6 +35,7 @@ PLOTS = {
     "psm_by_chain": lambda **kw: pc.plot_psm_by_chain(DRAWS, LABELS, **kw),
     "credible_ball": lambda **kw: pc.plot_credible_ball(BALL, **kw),
     "particles": lambda **kw: pc.plot_particles(SEVERAL, **kw),
+    "membership": lambda **kw: pc.plot_membership(pc.membership(DRAWS, LABELS), **kw),
     "stable_components": lambda **kw: pc.plot_stable_components(STABLE, **kw),
     "agreement_path": lambda **kw: pc.plot_agreement_path(PATH, **kw),
     "density_peaks": lambda **kw: pc.plot_density_peaks(pc.partition_density(DRAWS, random_seed=1), **kw),
