@@ -71,6 +71,10 @@ def plot_item_uncertainty():
     pc.plot_item_uncertainty(summary().items)
 
 
+def plot_membership():
+    pc.plot_membership(pc.membership(summary().draws, summary().consensus))
+
+
 def plot_partial_partition():
     pc.plot_partial_partition(pc.partial_partition(summary().draws, random_seed=1))
 
@@ -84,8 +88,9 @@ def plot_cluster_profiles():
 
 
 def plot_alluvial():
-    binder = pc.consensus_partition(summary().draws, loss="binder", random_seed=1, progressbar=False)
-    pc.plot_alluvial({"VI": summary().consensus, "Binder": binder})
+    """Partitions into more and more clusters, each aligned with the one before it."""
+    numbers = pc.loss_by_n_clusters(summary().draws, n_clusters=range(2, 7), random_seed=1, progressbar=False)
+    pc.plot_alluvial(pc.align_partitions(numbers.partitions))
 
 
 def plot_traces():

@@ -88,8 +88,8 @@ print(f"sampled labels need {from_labels / from_probabilities:.1f} times as many
 #
 # How similar is a galaxy to each consensus cluster? The mean of $p_{ti3}$ over draws does not answer this, because
 # component 3 is one cluster in one draw and another in the next. The mean posterior similarity to the other members of
-# a cluster has the same meaning in every draw. `soft.membership(summary.consensus)` gives a probability: that of
-# belonging to each consensus cluster.
+# a cluster has the same meaning in every draw. `membership` gives a probability: that of belonging to each consensus
+# cluster, see [the tutorial on memberships](memberships).
 
 # %%
 members = np.eye(summary.consensus.n_clusters)[summary.consensus.labels]

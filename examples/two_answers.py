@@ -95,7 +95,8 @@ axes = pc.plot_particles(found)
 ax = pc.plot_alluvial(found)
 
 # %% [markdown]
-# Within each mode, little is uncertain. Here is the similarity matrix of the draws nearest to the second.
+# Within each mode, little is uncertain. Here is the similarity matrix of the draws nearest to the second. `region`
+# gives the draws themselves, for any other function.
 
 # %%
 ax = pc.plot_psm(found.similarity(1), found.partitions[1])
@@ -127,7 +128,7 @@ axes = pc.plot_loss_by_n_clusters(numbers)
 
 # %%
 four = pc.as_partition_draws(tree, group="four_species")
-comparison = pc.compare_posteriors(draws, four, random_seed=1)
+comparison = pc.compare_posteriors(draws, four, names=("three species", "four species"), random_seed=1)
 display(comparison)
 
 # %% [markdown]

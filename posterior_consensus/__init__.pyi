@@ -9,6 +9,10 @@ from .agreement.cocluster import cocluster as cocluster
 from .agreement.path import agreement_path as agreement_path
 from .agreement.record import AgreementPath as AgreementPath
 from .agreement.stability import averaged_jaccard as averaged_jaccard
+from .answers.alignment import AlignedPartitions as AlignedPartitions
+from .answers.alignment import ClusterMatch as ClusterMatch
+from .answers.alignment import align_partitions as align_partitions
+from .answers.alignment import match_clusters as match_clusters
 from .answers.compare import PosteriorComparison as PosteriorComparison
 from .answers.compare import compare_posteriors as compare_posteriors
 from .answers.credible import CredibleBall as CredibleBall
@@ -21,6 +25,8 @@ from .answers.item_uncertainty import ItemUncertainty as ItemUncertainty
 from .answers.item_uncertainty import item_uncertainty as item_uncertainty
 from .answers.loss_path import LossPath as LossPath
 from .answers.loss_path import loss_path as loss_path
+from .answers.membership import Membership as Membership
+from .answers.membership import membership as membership
 from .answers.merges import ClusterMerges as ClusterMerges
 from .answers.merges import cluster_merges as cluster_merges
 from .answers.n_clusters import LossByNClusters as LossByNClusters
@@ -73,6 +79,7 @@ from .plots.item_uncertainty import plot_item_uncertainty as plot_item_uncertain
 from .plots.items_map import plot_items_map as plot_items_map
 from .plots.loss_by_n_clusters import plot_loss_by_n_clusters as plot_loss_by_n_clusters
 from .plots.loss_path import plot_loss_path as plot_loss_path
+from .plots.membership import plot_membership as plot_membership
 from .plots.n_clusters import plot_n_clusters as plot_n_clusters
 from .plots.near_independence import plot_near_independence as plot_near_independence
 from .plots.partial_partition import plot_partial_partition as plot_partial_partition

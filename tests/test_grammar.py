@@ -26,6 +26,7 @@ DATA = {
         "particles",
         "sequence",
         "diagnosis",
+        "membership",
     ),  # results
     *("losses", "independence", "comparison", "components", "sensitivity"),
 }

@@ -32,7 +32,7 @@ _MEASURES = ("draws", "particles", "mean similarity", "rms similarity")
 _DISTANCES = ("value", "mcse", "ess", "by_chance")
 _OF_ITEMS = ("difference", "mcse", "by_chance", "joined", "left")
 _OF_NORMAL = np.sqrt(2 / np.pi)  # mean of the absolute value of a standard normal variable
-_NAMES = ("a", "b")
+_OF_PARTICLES = ("weight", "mcse", "ess")
 _CLEAR = 2.0  # standard errors
 _BELOW = 1e-9  # so that rounding does not choose between two draws
 
@@ -50,17 +50,22 @@ class PosteriorComparison(Stored):
         that between a few weighted partitions of each, both in the loss's unit; "mean similarity" and "rms similarity"
         are the mean and the root mean square of the differences between the two similarity matrices, over pairs.
     within : xarray.DataArray of shape (posterior,)
-        The Wasserstein distance between the two halves of each posterior, of as many draws as "draws" has: between
-        its first and its last chains, or of one chain its first and its last draws. NaN if there are too few.
+        By the names of the posteriors, the Wasserstein distance between the two halves of each, of as many draws as
+        "draws" has: between its first and its last chains, or of one chain its first and its last draws. NaN if there
+        are too few.
     items : xarray.Dataset
         Over the items: ``difference``, the mean over the other items of the absolute difference between the
         co-clustering probabilities in the two posteriors; its ``mcse``; ``by_chance``, the difference that Monte Carlo
-        errors alone would give; ``joined`` and ``left``, the expected numbers of co-members won and lost from a to b.
+        errors alone would give; ``joined`` and ``left``, the expected numbers of co-members won and lost from the first
+        posterior to the second.
     similarity : xarray.DataArray of shape (posterior, n_items, n_items)
         The two posterior similarity matrices.
     transport : xarray.DataArray of shape (particle_a, particle_b)
         How much probability goes from each particle of a to each of b. Sums over one are the weights of the other.
     particles_a, particles_b : xarray.DataArray of shape (particle_a, n_items) and (particle_b, n_items), dtype int32
+    weights_a, weights_b : xarray.Dataset
+        Over these particles: ``weight``, its Monte Carlo standard error ``mcse``, and the effective sample size ``ess``
+        behind it, below 100 of which that is rough.
     loss : PartitionLoss
         The metric between partitions.
     n_matched : int
@@ -74,40 +79,41 @@ class PosteriorComparison(Stored):
     transport: xr.DataArray = field(metadata=stored_as.array("posterior_transport"))
     particles_a: xr.DataArray = field(metadata=stored_as.array("posterior_particles_a"))
     particles_b: xr.DataArray = field(metadata=stored_as.array("posterior_particles_b"))
+    weights_a: xr.Dataset = field(metadata=stored_as.table("posterior_particle_a_{}", _OF_PARTICLES))
+    weights_b: xr.Dataset = field(metadata=stored_as.table("posterior_particle_b_{}", _OF_PARTICLES))
     loss: PartitionLoss = field(metadata=stored_as.loss("posterior_"))
     n_matched: int = field(metadata=stored_as.attribute("posterior_matched"))
 
     @property
     def difference(self) -> xr.DataArray:
-        """Similarity matrix of b less that of a."""
-        a, b = (self.similarity.sel(posterior=name, drop=True) for name in _NAMES)
+        """Similarity matrix of the second posterior less that of the first."""
+        a, b = (self.similarity.isel(posterior=row, drop=True) for row in (0, 1))
         return (b - a).rename("difference")
 
     @property
+    def names(self) -> tuple[str, str]:
+        """Names of the two posteriors."""
+        first, second = self.within["posterior"].values.tolist()
+        return first, second
+
+    @property
     def verdict(self) -> str:
-        """Whether the two posteriors differ more than halves of one do, in words."""
+        """Whether the two posteriors differ more than halves of either do, in a sentence."""
         between, error = (float(self.distances[name].sel(measure="draws")) for name in ("value", "mcse"))
-        within = dict(zip(_NAMES, self.within.values.tolist(), strict=True))
-        far, unit = display.quantity(between, self.loss.unit, 3), self.loss.unit
-        if any(np.isnan(value) for value in within.values()):
-            return (
-                f"The distance between the two posteriors is {far}; a posterior has too few draws to compare it with "
-                "its halves."
-            )
-        wide = {name: display.quantity(value, unit, 3) for name, value in within.items() if value > between}
-        if wide:
-            halves = " and ".join(f"the distance between the halves of {name} is {own}" for name, own in wide.items())
-            return (
-                f"{halves[0].upper()}{halves[1:]}, more than the distance between the two posteriors, {far}: this does "
-                "not show that the posteriors differ. Run longer chains, and see whether they agree."
-            )
-        excess = between - float(np.mean(list(within.values())))
-        if not excess > _CLEAR * error:
-            return (
-                f"The distance between the two posteriors is {far}, within Monte Carlo error no larger than between "
-                "halves of one."
-            )
-        return f"The two posteriors differ by {display.quantity(excess, unit, 3)} more than halves of one do."
+        unit, both = self.loss.unit, " and ".join(self.names)
+        far = f"the distance between {both} is {display.with_error(display.quantity(between, unit, 3), error)}"
+        within = self.within.values
+        if np.isnan([*within, error]).any():
+            return f"{far[0].upper()}{far[1:]}; there are too few draws to compare it with halves of one posterior."
+        widest, name = float(within.max()), self.names[within.argmax()]
+        own = display.quantity(widest, unit, 3)
+        if between - widest > _CLEAR * error:
+            return f"{far[0].upper()}{far[1:]}, and {own} at most between halves of one of them: the two differ."
+        longer = " Run longer chains, and see whether they agree." if widest > between else ""
+        return (
+            f"The distance between the halves of {name} is {own}, and {far}: this does not show that the posteriors "
+            f"differ.{longer}"
+        )
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each item, those whose co-members differ most first."""
@@ -122,8 +128,14 @@ class PosteriorComparison(Stored):
             text = display.with_error(display.quantity(value, unit, 4), error, size)
             facts.append((name, text if np.isnan(chance) else f"{text}, by chance {display.quantity(chance, unit, 4)}"))
         facts.insert(0, ("verdict", self.verdict))
-        ends = ", ".join(f"{value:.4g} within {name}" for name, value in zip(_NAMES, self.within.values, strict=True))
+        ends = ", ".join(
+            f"{value:.4g} within {name}" for name, value in zip(self.names, self.within.values, strict=True)
+        )
         facts.insert(2, ("halves", f"{ends} ({self.n_matched} draws each, {self.loss.name})"))
+        for name, found in zip(self.names, (self.weights_a, self.weights_b), strict=True):
+            weights = zip(*(found[column].values.tolist() for column in _OF_PARTICLES), strict=True)
+            told = [display.with_error(f"{weight:.2f}", mcse, ess) for weight, mcse, ess in weights]
+            facts.append((f"particles of {name}", "; ".join(told)))
         n_items, dim = self.items["difference"].size, self.items["difference"].dims[0]
         title = f"PosteriorComparison: {n_items} items ({dim}), those whose co-members differ most first"
         return title, facts, self.to_dataframe()
@@ -133,6 +145,7 @@ def compare_posteriors(
     a: Any,
     b: Any,
     *,
+    names: Sequence[str] = ("a", "b"),
     loss: str | PartitionLoss | None = None,
     n_draws: int = 500,
     n_particles: int | Literal["auto"] = "auto",
@@ -145,6 +158,8 @@ def compare_posteriors(
     ----------
     a, b : PartitionDraws or any posterior that :func:`summarize` takes
         Items are matched by their coordinate where both have one, else by position.
+    names : sequence of two str
+        What to call the two posteriors.
     loss : str or PartitionLoss, optional
         A loss that is a metric, by default "vi".
     n_draws : int
@@ -163,8 +178,10 @@ def compare_posteriors(
     Raises
     ------
     ValueError
-        If the two do not have the same items, the loss is not a metric, or draws are invalid as
+        If the two do not have the same items, `names` are equal, the loss is not a metric, or draws are invalid as
         :func:`as_partition_draws` says.
+    TypeError
+        If `names` are not two strings.
     MemoryError
         If the similarity matrices take more than the memory budget.
 
@@ -179,8 +196,9 @@ def compare_posteriors(
     and a draw of the other, over all ways to draw them together. Of m draws of each it is the least mean loss of a
     one-to-one matching, found exactly. It is above 0 also for two samples of one posterior, so that ``by_chance`` has
     the mean of the distances between halves, of m draws each too. What it exceeds that by is the evidence that the
-    posteriors differ. A large distance between halves shows that chains disagree. The standard error is that of the
-    mean potentials of the dual problem [1]_; it holds where the two posteriors differ.
+    posteriors differ. A large distance between halves shows that chains disagree. The verdict is that the posteriors
+    differ if their distance exceeds that of either's halves by more than two standard errors. The standard error is
+    that of the mean potentials of the dual problem [1]_; it holds where the two posteriors differ.
 
     The similarity matrices differ by D_ij, with the standard error s_ij from batches of the draws, as
     :func:`diagnostics.similarity_mcse` has them. By chance alone, abs(D_ij) has the mean sqrt(2 / pi) s_ij. The errors
@@ -208,6 +226,10 @@ def compare_posteriors(
     3          0.167     0.5   0.0
     """
     a, b = as_draws(a), as_draws(b)
+    if not isinstance(names, (list, tuple)) or [isinstance(name, str) for name in names] != [True, True]:
+        raise TypeError(f"`names` must be two strings, what to call the posteriors; got {names!r}.")
+    if names[0] == names[1]:
+        raise ValueError(f"`names` must differ; got {names[0]!r} twice.")
     metric = as_metric(as_loss(loss, kind=PartitionLoss), "a distance")
     check_count("n_draws", n_draws)
     memory.check(64 * a.n_items**2, f"The similarity matrices of {a.n_items} items and what they are compared by")
@@ -226,7 +248,7 @@ def compare_posteriors(
         "ess": [between.ess, moved.ess, np.nan, np.nan],
         "by_chance": [within.mean(), np.nan, *pairs.by_chance],
     }
-    sides, matrices = {"posterior": list(_NAMES)}, [a.items.pair_array(one, "similarity") for one in pairs.both]
+    sides, matrices = {"posterior": list(names)}, [a.items.pair_array(one, "similarity") for one in pairs.both]
     columns = {name: ("measure", np.array(column)) for name, column in measured.items()}
     return PosteriorComparison(
         distances=xr.Dataset(columns, {"measure": list(_MEASURES)}),
@@ -236,8 +258,17 @@ def compare_posteriors(
         transport=xr.DataArray(plan, dims=("particle_a", "particle_b"), name="transport"),
         particles_a=_dressed(a, seen[0], "a"),
         particles_b=_dressed(a, seen[1], "b"),
+        weights_a=_weights(seen[0], "a"),
+        weights_b=_weights(seen[1], "b"),
         loss=metric,
         n_matched=n_matched,
+    )
+
+
+def _weights(found: Particles, name: str) -> xr.Dataset:
+    columns = found.weights, found.weights_mcse, found.weights_ess
+    return xr.Dataset(
+        {column: (f"particle_{name}", one.values) for column, one in zip(_OF_PARTICLES, columns, strict=True)}
     )
 
 

@@ -17,7 +17,9 @@ _SHARE = 0.25  # of the smaller of two clusters: what they share beyond makes th
 _MOST_LISTED = 4
 
 
-def differences(reference: Labels, partition: Labels, names: Sequence[Hashable]) -> list[str]:
+def differences(
+    reference: Labels, partition: Labels, names: Sequence[Hashable], others: Sequence[Hashable] | None = None
+) -> list[str]:
     """Say how a partition differs from a reference, cluster by cluster of the reference, the largest change first.
 
     Parameters
@@ -26,6 +28,8 @@ def differences(reference: Labels, partition: Labels, names: Sequence[Hashable])
         Canonical labels of the same items.
     names : sequence of shape (n_clusters,)
         Names of the reference's clusters.
+    others : sequence, optional
+        Names of the partition's clusters, which are told by their sizes alone without them.
 
     Returns
     -------
@@ -52,22 +56,26 @@ def differences(reference: Labels, partition: Labels, names: Sequence[Hashable])
         after = np.flatnonzero(component[n_reference:] == c)
         if max(before.size, after.size) > 1:
             part = table[np.ix_(before, after)]
-            changes.append((int(part.sum() - part.max()), _change([names[k] for k in before.tolist()], part)))
+            own = None if others is None else [others[k] for k in after.tolist()]
+            changes.append((int(part.sum() - part.max()), _change([names[k] for k in before.tolist()], part, own)))
     told = [text for _, text in sorted(changes, key=lambda change: -change[0])]
     moved = int(table[~overlap].sum())
     return [*told, f"{counted(moved, 'item')} change{'s' * (moved == 1)} clusters"] if moved else told
 
 
-def _change(names: Sequence[Hashable], part: npt.NDArray[Any]) -> str:
+def _change(names: Sequence[Hashable], part: npt.NDArray[Any], others: Sequence[Hashable] | None) -> str:
     """Say what becomes of these clusters, which the rows of the table of counts stand for."""
-    sizes = sorted(part.sum(axis=0).tolist(), reverse=True)
-    if len(sizes) > _MOST_LISTED:
-        parts = f"{len(sizes)} clusters, the largest of {counted(sizes[0], 'item')}"
+    sizes = part.sum(axis=0)
+    order = np.argsort(-sizes, kind="stable").tolist()
+    words = [str(sizes[k]) if others is None else f"{others[k]} ({counted(int(sizes[k]), 'item')})" for k in order]
+    if len(order) > _MOST_LISTED:
+        parts = f"{len(order)} clusters, the largest of {counted(int(sizes[order[0]]), 'item')}"
     else:
-        parts = f"clusters of {_joined(sizes)}"
+        parts = f"clusters {'of ' if others is None else ''}{_joined(words)}"
     if len(names) == 1:
         return f"cluster {names[0]} splits into {parts}"
-    return f"clusters {_joined(names)} are {'one' if len(sizes) == 1 else f'partitioned differently, into {parts}'}"
+    one = "one" if others is None else f"one, cluster {words[0]}"
+    return f"clusters {_joined(names)} are {one if len(order) == 1 else f'partitioned differently, into {parts}'}"
 
 
 def _joined(values: Sequence[Hashable]) -> str:

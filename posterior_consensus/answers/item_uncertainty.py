@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
+from posterior_consensus.answers.membership import own_membership
 from posterior_consensus.ensemble.items import cluster_names
 from posterior_consensus.evaluate.similarity import own_and_nearest
 from posterior_consensus.results import display, stored_as
@@ -35,6 +36,9 @@ class ItemUncertainty(Stored):
         Mean posterior similarity to that cluster's members; NaN if there is no other cluster.
     names : tuple
         Names of the clusters, by number, as the partition has them.
+    membership : xarray.DataArray of shape (n_items,), dtype float64, or None
+        Posterior probability of its cluster, see :func:`membership`. None for a similarity matrix alone, and if the
+        draws' clusters and these are too many for the memory budget.
     """
 
     cluster: xr.DataArray = field(metadata=stored_as.array("item_cluster", of_items=True))
@@ -42,6 +46,7 @@ class ItemUncertainty(Stored):
     nearest: xr.DataArray = field(metadata=stored_as.array("item_nearest"))
     nearest_probability: xr.DataArray = field(metadata=stored_as.array("item_nearest_probability"))
     names: tuple[Hashable, ...] = field(metadata=stored_as.names("item_cluster_names"))
+    membership: xr.DataArray | None = field(default=None, metadata=stored_as.array("item_membership"))
 
     _also_stored: ClassVar = {"margin": stored_as.array("item_margin")}
 
@@ -61,8 +66,8 @@ class ItemUncertainty(Stored):
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each item, in the order of the data, with the clusters' names."""
-        columns = (self.cluster, self.probability, self.nearest, self.nearest_probability, self.margin)
-        named = {str(column.name): column for column in columns}
+        columns = (self.cluster, self.probability, self.nearest, self.nearest_probability, self.margin, self.membership)
+        named = {str(column.name): column for column in columns if column is not None}
         table = xr.Dataset(named).to_dataframe()[list(named)]
         if self.names != tuple(range(len(self.names))):
             table["cluster"] = [self.names[k] for k in self.cluster.values]
@@ -110,21 +115,23 @@ def item_uncertainty(draws: Any, partition: Any) -> ItemUncertainty:
     >>> import posterior_consensus as pc
     >>> draws = [[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 1]]
     >>> pc.item_uncertainty(draws, [0, 0, 1, 1]).to_dataframe()
-          cluster  probability  nearest  nearest_probability  margin
+          cluster  probability  nearest  nearest_probability  margin  membership
     item
-    0           0         1.00        1                0.125   0.875
-    1           0         1.00        1                0.125   0.875
-    2           1         0.75        0                0.250   0.500
-    3           1         0.75        0                0.000   0.750
+    0           0         1.00        1                0.125   0.875        1.00
+    1           0         1.00        1                0.125   0.875        1.00
+    2           1         0.75        0                0.250   0.500        0.75
+    3           1         0.75        0                0.000   0.750        1.00
     """
     source = as_source(draws)
     labels = source.as_labels(partition)
     given = source.items.in_order(partition)
     probability, nearest, nearest_probability = own_and_nearest(source, labels)
+    own = own_membership(source, labels)
     return ItemUncertainty(
         cluster=source.items.array(labels, "cluster"),
         probability=source.items.array(probability, "probability"),
         nearest=source.items.array(nearest, "nearest"),
         nearest_probability=source.items.array(nearest_probability, "nearest_probability"),
         names=cluster_names(partition, given),
+        membership=None if own is None else source.items.array(own, "membership"),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -176,6 +176,31 @@ class Particles(Stored):
         ValueError
             If there is no such particle, draws are needed, or these are others.
         """
+        return posterior_similarity_matrix(self.region(k, draws).without_zero_weights())
+
+    def region(self, k: int, draws: Any = None) -> PartitionDraws:
+        """Return the draws with those outside of one particle's region at weight 0.
+
+        Any function takes them, so that what it gives is of one mode:
+        ``membership(found.region(0), found.partitions[0])``. Draws outside stay, because the standard errors need the
+        chains as they ran.
+
+        Parameters
+        ----------
+        k : int
+            Number of the particle, from 0.
+        draws : PartitionDraws or any posterior that :func:`summarize` takes, optional
+            As for :meth:`similarity`.
+
+        Returns
+        -------
+        PartitionDraws
+
+        Raises
+        ------
+        ValueError
+            If there is no such particle, draws are needed, these are others, or none of them is in the region.
+        """
         self._check_number("k", k)
         if draws is None and self.draws is None:
             raise ValueError(
@@ -184,7 +209,10 @@ class Particles(Stored):
         given = as_draws(self.draws if draws is None else draws)
         if given.n_draws != self.assignment.size:
             raise ValueError(f"`draws` must be those of the particles, {self.assignment.size}; got {given.n_draws}.")
-        return posterior_similarity_matrix(given.take(np.flatnonzero(self.assignment.values == k)))
+        weights = np.where(self.assignment.values == k, given.weights, 0.0)
+        if not weights.any():
+            raise ValueError(f"`k` must be a particle that is nearest to some draws; got {k}, nearest to none.")
+        return replace(given, samples=given.samples.weighted(weights))
 
     def _check_number(self, name: str, k: Any) -> None:
         if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 0 <= k < self.n_particles:

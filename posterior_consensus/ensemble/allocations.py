@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.labels import LabelsInMemory, slices
-from posterior_consensus.ensemble.partitions import Labels, canonical_rows
-from posterior_consensus.ensemble.switching import expected_common_items, is_matched, most_in_common
+from posterior_consensus.ensemble.partitions import canonical_rows
 from posterior_consensus.losses.partition_losses import pairs
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.runtime import memory, sizes
@@ -78,19 +77,6 @@ class AllocationProbabilities:
     def sampled(self, random_seed: int | np.random.Generator | np.random.SeedSequence | None) -> LabelsInMemory:
         """Sample the labels of each draw."""
         return LabelsInMemory(*canonical_rows(sampled_components(self.probabilities, random_seed), self.n_components))
-
-    def membership(self, reference: Labels, weights: Floats) -> Floats:
-        """Probability (n, C) of each item to belong to each cluster, see :meth:`PartitionDraws.membership`."""
-        n_clusters = int(reference.max()) + 1
-        common = expected_common_items(self.probabilities, reference)
-        missing = max(0, n_clusters - self.n_components)  # components for clusters that no draw can have
-        common = np.pad(common, ((0, 0), (0, missing), (0, 0)))
-        probability = np.zeros((self._n_items, n_clusters))
-        draws = zip(weights, self.probabilities, most_in_common(common), common, strict=True)
-        for weight, draw, assigned, shared in draws:
-            matched = np.flatnonzero(is_matched(shared[assigned, np.arange(n_clusters)]))
-            probability[:, matched] += weight * draw[:, assigned[matched]]
-        return np.minimum(probability, 1.0)
 
     def similarity(self, weights: Floats) -> Floats:
         """Mean co-clustering probabilities (n, n), sum_t w_t p_ti' p_tj, with ones on the diagonal."""

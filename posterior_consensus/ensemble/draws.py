@@ -211,63 +211,6 @@ class PartitionDraws(PairSource):
         drawn = self.as_soft("`sample`").sampled(random_seed)
         return PartitionDraws(self.items, self.samples, drawn)
 
-    def membership(self, partition: Any) -> xr.DataArray:
-        """Posterior probability of each item to belong to each cluster of a partition, from allocation probabilities.
-
-        Parameters
-        ----------
-        partition : result object, DataArray or label vector of shape (n_items,)
-            Typically the consensus.
-
-        Returns
-        -------
-        xarray.DataArray of shape (n_items, n_clusters), dtype float64
-            Named ``membership``, over the items and ``consensus_cluster``. One less the sum of an item's row is
-            the probability of a component that is none of these clusters.
-
-        Raises
-        ------
-        ValueError
-            If the partition is not one of these items.
-        TypeError
-            If there are no allocation probabilities.
-
-        Notes
-        -----
-        With C clusters, each of them gets a component pi_t(c) of its own in draw t, the ones of largest
-
-            sum_c m_t(c, pi_t(c)),    m_t(c, k) = sum_{i in c} p_tik,
-
-        the expected number of items in common (ECR) [1]_. To this sum each component of less than half an expected
-        item adds 1 / (C + 1), so that a cluster that is missing from a draw gets an empty component, and not a part of
-        another cluster. Then
-
-            P(i in c) = sum_t w_t p_{t,i,pi_t(c)} 1{m_t(c, pi_t(c)) >= 1/2}:
-
-        a cluster without half an item in common is not there in that draw. Ties between components, which certain
-        allocations can have, are broken by their order. :func:`relabel` starts from the same components.
-
-        References
-        ----------
-        .. [1] Papastamoulis and Iliopoulos (2010), Journal of Computational and Graphical Statistics 19(2), 313-331.
-           https://doi.org/10.1198/jcgs.2010.09008
-
-        Examples
-        --------
-        >>> import posterior_consensus as pc
-        >>> soft = pc.as_allocation_probabilities([[[0.9, 0.1], [0.2, 0.8]], [[0.3, 0.7], [1.0, 0.0]]])
-        >>> soft.membership([0, 1]).values
-        array([[0.8, 0.2],
-               [0.1, 0.9]])
-        """
-        soft = self.as_soft("`membership`")
-        return xr.DataArray(
-            soft.membership(self.as_labels(partition), self.weights),
-            dims=(self.items.dim, "consensus_cluster"),
-            coords=self.items.coords,
-            name="membership",
-        )
-
     @property
     def most_clusters(self) -> int:
         """The largest number of clusters in any draw; those of weight 0 are not in the posterior."""

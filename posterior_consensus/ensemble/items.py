@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -14,6 +14,8 @@ import xarray as xr
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels
 
 Floats = npt.NDArray[np.float64]
+
+_FAR_APART = 100  # few clusters with larger integers are not numbered by these
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,6 +169,25 @@ def cluster_names(partition: Any, values: Any) -> tuple[Hashable, ...]:
     if given is not None:
         return tuple(given[k] for k in found)
     return tuple(int(name) if isinstance(name, float) else name for name in found)
+
+
+def numbers_of(names: Sequence[Hashable]) -> npt.NDArray[np.int64]:
+    """Number of each cluster where only its look counts: its name where all are small integers, else its place."""
+    small = max(_FAR_APART, 2 * len(names))
+    integers = all(type(name) is int and 0 <= name < small for name in names)
+    return np.array(names if integers else range(len(names)), np.int64)
+
+
+def cluster_numbers(partition: Any, values: Any) -> npt.NDArray[np.int64]:
+    """Number of each cluster, in the order of :func:`cluster_names`, the same in all partitions that name it alike.
+
+    Clusters whose names are no small integers have the labels of a result that lists the names.
+    """
+    names = cluster_names(partition, values)
+    numbers = numbers_of(names)
+    if getattr(partition, "names", None) is None or tuple(numbers.tolist()) == names:
+        return numbers
+    return np.array(list(dict.fromkeys(np.asarray(values).tolist())), np.int64)
 
 
 def positions(wanted: pd.Index, found: pd.Index) -> npt.NDArray[np.intp] | None:

@@ -70,6 +70,20 @@ class Samples:
         """Row numbers of floor(sqrt(L)) successive batches of nearly equal length of each chain of L draws."""
         return [batch for rows in self.chains for batch in np.array_split(rows, int(np.sqrt(rows.size)))]
 
+    def batch_factors(self) -> list[tuple[npt.NDArray[np.intp], float]]:
+        """Batches, and what the distance of each one's mean to that of all draws is multiplied by.
+
+        With that factor, the squares of these distances add up to the square of the mean's standard error; see
+        :func:`similarity_mcse`. NaN where one batch has all the weight.
+        """
+        batches = self.batches
+        weights = np.array([self.weights[batch].sum() for batch in batches])
+        others = 1.0 - np.array([batch.size for batch in batches]) / self.n_draws
+        factors, has_others = np.full(len(batches), np.nan), weights < self.weights.sum()
+        inflation = np.sqrt(len(batches) / max(len(batches) - 1, 1))
+        np.divide(inflation * weights * others, 1.0 - weights, out=factors, where=has_others)
+        return list(zip(batches, factors.tolist(), strict=True))
+
     @property
     def effective_draws(self) -> float:
         """Kish's effective number of draws: a mean of so many equally weighted ones has the same variance.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
@@ -59,6 +61,20 @@ def most_in_common(common: Floats) -> Numbers:
     empty = common.sum(axis=2, keepdims=True) < 0.5
     scores = common + empty / (common.shape[2] + 1)  # all bonuses together are less than one item
     return np.array([linear_sum_assignment(draw.T, maximize=True)[1] for draw in scores])
+
+
+def partners(table: npt.NDArray[Any]) -> Numbers:
+    """Column of each row's partner in a table of numbers of common items, -1 for none.
+
+    One to one, such that partners have the most items in common; of equally good matchings the one of largest sum of
+    Jaccard similarities. Without a common item there is no partner.
+    """
+    either = table.sum(axis=1, keepdims=True) + table.sum(axis=0) - table
+    scores = table + table / np.maximum(either, 1) / (min(table.shape) + 1)  # all that is added is less than one item
+    rows, columns = linear_sum_assignment(scores, maximize=True)
+    found = np.full(len(table), -1)
+    found[rows] = np.where(table[rows, columns] > 0, columns, -1)
+    return found
 
 
 def is_matched(common: Floats) -> npt.NDArray[np.bool_]:

@@ -149,20 +149,10 @@ def _above(source: PairSource, threshold: Any) -> csr_array:
 
 
 def batch_shifts(draws: PartitionDraws) -> Iterator[Floats]:
-    """How far each batch of the draws moves the similarity matrix (n, n), multiplied so that squares add up.
-
-    With K batches the square of an entry's standard error is the sum over them of the squares of what comes out here;
-    see :func:`similarity_mcse`. NaN where one batch has all the weight.
-    """
-    psm, batches = draws.shared_similarity, draws.samples.batches
-    inflation = np.sqrt(len(batches) / (len(batches) - 1)) if len(batches) > 1 else np.nan
-    for batch in batches:
-        weight = moved = float(draws.weights[batch].sum())
-        if draws.weights.sum() == weight:
-            moved = np.nan
-        elif draws.samples.is_weighted:
-            moved = weight * (1 - batch.size / draws.n_draws) / (1 - weight)
-        yield inflation * moved * (draws.take(batch).shared_similarity - psm)
+    """How far each batch of the draws moves the similarity matrix (n, n), multiplied so that squares add up."""
+    psm = draws.shared_similarity
+    for batch, factor in draws.samples.batch_factors():
+        yield factor * (draws.take(batch).shared_similarity - psm)
 
 
 def group_planes(

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from posterior_consensus.answers.alignment import AlignedPartitions, ClusterMatch
 from posterior_consensus.answers.credible import CredibleBall
 from posterior_consensus.answers.particle_record import Particles
-from posterior_consensus.ensemble.items import Floats, Items, cluster_names
+from posterior_consensus.ensemble.items import Floats, Items, cluster_names, cluster_numbers
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels, contingency_table
 from posterior_consensus.plots.axes import Axes, Size, extent, matched, new_axes, shortened
 from posterior_consensus.plots.colours import colours_of, ink_on, is_patterned, patch_style, repeats
+from posterior_consensus.results.display import counted
 
 if TYPE_CHECKING:
     from matplotlib.path import Path as MatplotlibPath
 
-Counts = npt.NDArray[np.int64]
+Counts = Numbers = npt.NDArray[np.int64]
+_Columns = tuple[list[str], list[Labels], list[list[str]], list[Numbers]]
 
 _BLOCK = 0.09  # width of a cluster, where columns are 1 apart
 _SHORT = 3  # characters of a name that fits into a column
@@ -32,10 +35,11 @@ def plot_alluvial(partitions: Any, *, figsize: Size = None, ax: Axes | None = No
 
     Parameters
     ----------
-    partitions : dict, sequence, array (n_partitions, n_items), CredibleBall or Particles
+    partitions : dict, sequence, array (n_partitions, n_items), or result of several partitions
         At least two partitions of the same items, each a result object, DataArray or label vector of shape (n_items,),
-        by name in a dict; in a sequence they are numbered. Of a credible ball, the upper vertical bound, the center and
-        the lower vertical bound; of particles each with its weight, the heaviest first.
+        by name in a dict; in a sequence they are numbered. Of what :func:`align_partitions` and :func:`match_clusters`
+        give, each partition; items that it does not have are "absent". Of a CredibleBall, the upper vertical bound,
+        the center and the lower vertical bound; of Particles each with its weight, the heaviest first.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
@@ -54,8 +58,10 @@ def plot_alluvial(partitions: Any, *, figsize: Size = None, ax: Axes | None = No
     Notes
     -----
     Clusters are put in an order in which few bands cross: each column by the mean position of its items in the column
-    beside it, to and fro, the best order seen being kept. A band has the colour of its cluster on the left. From column
-    to column, clusters that are matched (most items in common over all one-to-one matchings) keep their colour; after
+    beside it, to and fro, the best order seen being kept. A band has the colour of its cluster on the left. In aligned
+    partitions a colour is that of a name. Else clusters that have one text as their name in several columns have one
+    colour, and without such names those that are matched from column to column (most items in common over all
+    one-to-one matchings). In the first column integers have the same colours as in :func:`plot_data`. After
     twenty colours come patterns. Clusters have the names that the user gave them, if there is room: in the column if
     they are short, else beside it.
 
@@ -68,11 +74,11 @@ def plot_alluvial(partitions: Any, *, figsize: Size = None, ax: Axes | None = No
     """
     from matplotlib.collections import PathCollection
 
-    names, columns, clusters = _columns(partitions)
+    aligned = isinstance(partitions, (AlignedPartitions, ClusterMatch))
+    names, columns, clusters, numbers = _aligned_columns(partitions) if aligned else _columns(partitions)
     tables = [contingency_table(left, right) for left, right in itertools.pairwise(columns)]
     orders = _orders(tables)
     ends = [_ends(labels, order) for labels, order in zip(columns, orders, strict=True)]
-    numbers = _numbers(columns)
     ax = new_axes(ax, figsize, 2.2 + 1.7 * len(columns), 4.4)
     margin = max(-end.min() for end in ends)
     ax.set(xlim=(-_BLOCK, len(columns) - 1 + _BLOCK), ylim=(1 + margin, -margin), yticks=[])
@@ -82,7 +88,7 @@ def plot_alluvial(partitions: Any, *, figsize: Size = None, ax: Axes | None = No
         ax.add_collection(PathCollection(paths, facecolors=colours, alpha=0.45, linewidths=0))
     for j, column in enumerate(zip(ends, numbers, clusters, strict=True)):
         _draw_column(ax, j, *column)
-    counts = [f"{len(end)} cluster{'s' * (len(end) > 1)}" for end in ends]
+    counts = [counted(int(np.sum(column >= 0)), "cluster") for column in numbers]
     ax.set_xticks(range(len(columns)), [f"{name}\n{count}" for name, count in zip(names, counts, strict=True)])
     most = max(len(end) for end in ends)
     ax.set_xlabel(repeats(most, is_patterned(extent(ax)[1], most)).lstrip())
@@ -91,8 +97,19 @@ def plot_alluvial(partitions: Any, *, figsize: Size = None, ax: Axes | None = No
     return ax
 
 
-def _columns(partitions: Any) -> tuple[list[str], list[Labels], list[list[str]]]:
-    """Names, canonical labels and clusters' names of the partitions, in the order of the first one's items."""
+def _aligned_columns(aligned: AlignedPartitions | ClusterMatch) -> _Columns:
+    """What :func:`_columns` gives; an item that a partition does not have is in a cluster of number -1."""
+    if isinstance(aligned, ClusterMatch):
+        rows = {"reference": aligned.reference.values, "partition": aligned.labels.values}
+    else:
+        rows = dict(zip(map(str, aligned.partitions), aligned.labels.values, strict=True))
+    numbers = [np.array(list(dict.fromkeys(row.tolist()))) for row in rows.values()]
+    clusters = [["absent" if k < 0 else str(aligned.names[k]) for k in column.tolist()] for column in numbers]
+    return list(rows), [canonical_labels(row + 1) for row in rows.values()], clusters, numbers
+
+
+def _columns(partitions: Any) -> _Columns:
+    """Names, canonical labels, clusters' names and their numbers for colours, in the order of the first one's items."""
     if isinstance(partitions, CredibleBall):
         ball = partitions
         partitions = {
@@ -116,7 +133,7 @@ def _columns(partitions: Any) -> tuple[list[str], list[Labels], list[list[str]]]
         raise ValueError(f"`partitions` must hold at least two partitions; got {len(given)}.")
     arrays = [values for values in (getattr(p, "labels", p) for p in given) if isinstance(values, xr.DataArray)]
     items = Items.along(arrays[0], str(arrays[0].dims[0])) if arrays else None
-    columns, clusters = [], []
+    columns, clusters, numbers = [], [], []
     for name, partition in zip(names, given, strict=True):
         values = partition if items is None else items.in_order(partition, f"partitions[{name!r}]")
         columns.append(canonical_labels(values, f"partitions[{name!r}]"))
@@ -125,8 +142,9 @@ def _columns(partitions: Any) -> tuple[list[str], list[Labels], list[list[str]]]
                 f"`partitions` must label the same items; got {columns[0].size} labels of {names[0]!r} and "
                 f"{columns[-1].size} of {name!r}."
             )
-        clusters.append(list(map(str, cluster_names(partition, values))))
-    return names, columns, clusters
+        clusters.append(cluster_names(partition, values))
+        numbers.append(cluster_numbers(partition, values))
+    return names, columns, [list(map(str, column)) for column in clusters], _numbers(columns, clusters, numbers[0])
 
 
 def _orders(tables: list[Counts]) -> list[npt.NDArray[np.intp]]:
@@ -173,13 +191,19 @@ def _ends(labels: Labels, order: npt.NDArray[np.intp]) -> Floats:
     return ends
 
 
-def _numbers(columns: list[Labels]) -> list[Labels]:
-    """Number of each cluster in each column, for its colour; matched ones keep it."""
-    numbers = [columns[0]]
-    for labels in columns[1:]:
-        numbers.append(matched(labels, numbers[-1]))
-    firsts = [np.unique(labels, return_index=True)[1] for labels in columns]
-    return [number[first] for number, first in zip(numbers, firsts, strict=True)]
+def _numbers(columns: list[Labels], names: list[tuple[Hashable, ...]], first: Numbers) -> list[Numbers]:
+    """Number of each cluster in each column, for its colour; clusters of one text, or matched ones, keep it."""
+    numbers, known = [first], dict(zip(names[0], first.tolist(), strict=True))
+    for before, labels, own in zip(columns, columns[1:], names[1:], strict=False):
+        if any(isinstance(name, str) and name in known for name in own):
+            new = (name for name in own if name not in known)
+            known |= {name: k for k, name in enumerate(new, max(known.values()) + 1)}
+            numbers.append(np.array([known[name] for name in own]))
+        else:
+            of_items = matched(labels, numbers[-1][before])
+            numbers.append(of_items[np.unique(labels, return_index=True)[1]])
+            known |= dict(zip(own, numbers[-1].tolist(), strict=True))
+    return numbers
 
 
 def _bands(

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linear_sum_assignment
 
 from posterior_consensus.ensemble.partitions import Labels, contingency_table
-from posterior_consensus.plots.colours import COLOURS, MARKERS, colours_of, ink, patterns_of
+from posterior_consensus.ensemble.switching import partners
+from posterior_consensus.plots.colours import MARKERS, colours_of, ink, patterns_of
 from posterior_consensus.runtime.arguments import as_numbers
 
 if TYPE_CHECKING:
@@ -66,13 +66,9 @@ def _size(figsize: Any, default: tuple[float, float], name: str, given: Any) -> 
 
 def matched(labels: Labels, others: Labels) -> Labels:
     """Renumber clusters by those of another partition with most items in common, one to one, the rest after these."""
-    table = contingency_table(labels, others)
-    rows, columns = linear_sum_assignment(table, maximize=True)
-    kept = table[rows, columns] > 0
-    number = np.full(table.shape[0], -1, np.int32)
-    number[rows[kept]] = columns[kept]
-    number[number < 0] = table.shape[1] + np.arange(np.sum(number < 0))
-    return number[labels]
+    number = partners(contingency_table(labels, others))
+    number[number < 0] = int(others.max()) + 1 + np.arange(np.sum(number < 0))
+    return number[labels].astype(np.int32)
 
 
 def grid_axes(
@@ -224,13 +220,16 @@ def point(label: str, marker: str, colour: Any, **style: Any) -> Line2D:
     return Line2D([], [], linestyle="", marker=marker, color=colour, label=label, **style)
 
 
-def cluster_entries(labels: npt.NDArray[np.integer], names: Sequence[Any]) -> list[Line2D]:
-    """Entries of a legend for the largest clusters; items of a label below 0 are in none."""
+def cluster_entries(
+    labels: npt.NDArray[np.integer], names: Sequence[Any], numbers: npt.NDArray[np.integer]
+) -> list[Line2D]:
+    """Entries of a legend for the largest clusters, by their numbers' looks; items of a label below 0 are in none."""
     sizes = np.bincount(labels[labels >= 0])
     largest = np.sort(np.argsort(-sizes, kind="stable")[:MOST_NAMED])
+    looks = numbers[largest]
     entries = [
-        point(f"{shortened(str(names[k]), 24)} (n = {sizes[k]})", MARKERS[patterns_of(k)], COLOURS[k % len(COLOURS)])
-        for k in largest
+        point(f"{shortened(str(names[k]), 24)} (n = {sizes[k]})", MARKERS[pattern], colour)
+        for k, pattern, colour in zip(largest, patterns_of(looks), colours_of(looks), strict=True)
     ]
     if sizes.size > MOST_NAMED:
         entries.append(point(f"and {sizes.size - MOST_NAMED} smaller ones", "", ink()))

@@ -106,8 +106,9 @@ def plot_data(
     ax = new_axes(ax, figsize, 7.0, 3.8 if single else 4.4)
     if values.shape[1] > 2:
         values, titles = _components(values, present)
-    heights = _draw_histogram(ax, values[present, 0], found.labels[present]) if single else values[present, 1]
-    _draw_points(ax, values[present, 0], heights, found.labels[present], similarity[present])
+    numbers = np.append(found.numbers, -1)[found.labels]  # unassigned items have the label -1
+    heights = _draw_histogram(ax, values[present, 0], numbers[present]) if single else values[present, 1]
+    _draw_points(ax, values[present, 0], heights, numbers[present], similarity[present])
     ax.set_xlabel(titles[0], wrap=True)
     ax.set_ylabel("items" if single else titles[1], wrap=True)
     if not present.all():
@@ -119,8 +120,8 @@ def plot_data(
 def _partial_table(data: Any, partial: PartialPartition) -> Observed:
     """The data with the labels of a partial partition, -1 if unassigned."""
     found = observed_table(data, partial.labels + 1)
-    numbers = np.array([int(name) for name in found.names]) - 1
-    return found._replace(labels=numbers[found.labels], names=[str(k) for k in range(partial.n_clusters)])
+    labels, numbers = np.array([int(name) for name in found.names]) - 1, np.arange(partial.n_clusters)
+    return found._replace(labels=labels[found.labels], names=[str(k) for k in numbers], numbers=numbers)
 
 
 def _similarity(items: Any, partition: Any, found: Observed) -> Floats:
@@ -171,9 +172,9 @@ def _draw_histogram(ax: Axes, values: Floats, labels: Labels) -> Floats:
     """Draw a histogram stacked by cluster, and return the heights of points below it."""
     n_bins = int(np.clip(3 * np.sqrt(values.size), 10, _MOST_BINS))
     edges = np.histogram_bin_edges(values, n_bins if np.ptp(values) > 0 else 1)
-    patterned = is_patterned(extent(ax)[1], int(labels.max()) + 1)
     floor = np.zeros(edges.size - 1)
     present = np.unique(labels)
+    patterned = is_patterned(extent(ax)[1], present.size)
     for k in np.roll(present, -int(present[0] < 0)):  # unassigned items on top
         top = floor + np.histogram(values[labels == k], edges)[0]
         alpha = 0.7 if k >= 0 else _PALE
@@ -214,7 +215,7 @@ def _area(similarity: Any) -> Any:
 
 def _entries(found: Observed, similarity: Floats, with_items: bool) -> list[Line2D]:
     """Entries of the legend: the largest clusters, and what the points' sizes mean."""
-    entries = cluster_entries(found.labels, found.names)
+    entries = cluster_entries(found.labels, found.names, found.numbers)
     if np.any(found.labels < 0):
         entries.append(point(f"unassigned (n = {np.sum(found.labels < 0)})", "o", OPEN, alpha=_PALE, markersize=4))
     if not with_items:

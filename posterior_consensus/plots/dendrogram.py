@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.answers.merges import ClusterMerges
+from posterior_consensus.ensemble.items import numbers_of
 from posterior_consensus.plots.axes import MOST_NAMED, Axes, Size, check_result, label_items, new_axes, shortened
 from posterior_consensus.plots.colours import MARKERS, colours_of, ink, patterns_of
 
@@ -58,7 +59,8 @@ def plot_dendrogram(merges: ClusterMerges, *, figsize: Size = None, ax: Axes | N
     x, y, bars = _places(joined, losses, leaves)
     ax = new_axes(ax, figsize, 5.8, 3.8)
     ax.add_collection(LineCollection(bars, colors=ink(), linewidths=1.2))
-    for k, colour, pattern in zip(leaves, colours_of(leaves), patterns_of(leaves), strict=True):
+    numbers = numbers_of(merges.names)[leaves]
+    for k, colour, pattern in zip(leaves, colours_of(numbers), patterns_of(numbers), strict=True):
         ax.scatter(x[k], y[k], s=50, color=colour, marker=MARKERS[pattern], zorder=3, clip_on=False)
     ax.autoscale_view()
     ax.set_xlim(-0.7, leaves.size - 0.3)

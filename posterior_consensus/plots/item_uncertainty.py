@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from posterior_consensus.answers.item_uncertainty import ItemUncertainty
-from posterior_consensus.ensemble.items import Items
+from posterior_consensus.ensemble.items import Items, numbers_of
 from posterior_consensus.plots.axes import (
     MOST_IN_ROW,
     Axes,
@@ -70,8 +70,8 @@ def plot_item_uncertainty(items: ItemUncertainty, *, figsize: Size = None, ax: A
     edges = np.arange(order.size + 1) - 0.5
     sizes = np.bincount(cluster[at], minlength=int(cluster.max()) + 1)
     ends = np.cumsum(sizes)
-    patterned = is_patterned(extent(ax)[0], sizes.size)
-    for k, (size, end) in enumerate(zip(sizes, ends, strict=True)):
+    patterned, numbers = is_patterned(extent(ax)[0], sizes.size), numbers_of(items.names)
+    for k, size, end in zip(numbers.tolist(), sizes, ends, strict=True):
         rows = slice(end - size, end)
         ax.stairs(own[order[rows]], edges[end - size : end + 1], fill=True, alpha=0.6, **patch_style(k, patterned))
     if sizes.size <= _MOST_CLUSTERS:
@@ -79,7 +79,7 @@ def plot_item_uncertainty(items: ItemUncertainty, *, figsize: Size = None, ax: A
     elsewhere = np.flatnonzero(items.nearest.values[order] >= 0)
     nearest, height = (found.values[order[elsewhere]] for found in (items.nearest, items.nearest_probability))
     points = {"s": float(np.clip(room, 3.0, 5.0)) ** 2, "edgecolors": ink(), "linewidths": 0.6 if room > 4 else 0.2}
-    scatter_clusters(ax, elsewhere, height, nearest, **points, zorder=2.5, clip_on=False)
+    scatter_clusters(ax, elsewhere, height, numbers[nearest], **points, zorder=2.5, clip_on=False)
     ax.set(xlim=(-0.5, order.size - 0.5), ylim=(0, 1.02), ylabel="mean posterior similarity")
     ax.set_xlabel(with_share(dim, order.size, n_items))
     ax.tick_params(axis="x", length=0)

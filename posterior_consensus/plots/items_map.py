@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from posterior_consensus.answers.embedding import item_embedding
 from posterior_consensus.answers.item_uncertainty import item_uncertainty
+from posterior_consensus.ensemble.items import numbers_of
 from posterior_consensus.plots.axes import (
     Axes,
     Size,
@@ -95,35 +96,39 @@ def plot_items_map(
     shares = np.zeros(2)
     shares[: found.sizes["axis"]] = found["share"].values
     ax = new_axes(ax, figsize, 6.4, 4.4)
-    _draw_items(ax, places, labels)
-    _draw_exemplars(ax, places, labels, items.exemplars, source.items.names)
+    numbers = numbers_of(items.names)
+    _draw_items(ax, places, labels, numbers)
+    _draw_exemplars(ax, places, labels, numbers, items.exemplars, source.items.names)
     ax.set_xlabel(f"first axis: {shares[0]:.0%} of the variation")
     ax.set_ylabel(f"second axis: {shares[1]:.0%} of the variation")
     as_map(ax, shares, "Items that are close on it can be dissimilar.")
     exemplar = point("exemplar", "o", NEUTRAL, markeredgecolor=ink(), markersize=8)
-    add_legend(ax, [*cluster_entries(labels, items.names), exemplar])
+    add_legend(ax, [*cluster_entries(labels, items.names, numbers), exemplar])
     return ax
 
 
-def _draw_items(ax: Axes, places: npt.NDArray[np.float64], labels: npt.NDArray[np.int32]) -> None:
+def _draw_items(
+    ax: Axes, places: npt.NDArray[np.float64], labels: npt.NDArray[np.int32], numbers: npt.NDArray[np.int64]
+) -> None:
     """A point for the items of a cluster at one place."""
     rows = np.column_stack([labels, places.round(_DIGITS)])
     _, first, counts = np.unique(rows, axis=0, return_index=True, return_counts=True)
     x, y = places[first].T
-    scatter_clusters(ax, x, y, labels[first], s=_AREA * np.sqrt(counts), alpha=0.7, linewidths=0.0)
+    scatter_clusters(ax, x, y, numbers[labels[first]], s=_AREA * np.sqrt(counts), alpha=0.7, linewidths=0.0)
 
 
 def _draw_exemplars(
     ax: Axes,
     places: npt.NDArray[np.float64],
     labels: npt.NDArray[np.int32],
+    numbers: npt.NDArray[np.int64],
     exemplars: npt.NDArray[np.intp],
     names: npt.NDArray[np.str_],
 ) -> None:
     """Mark each cluster's exemplar, and name those that have room, of the largest clusters first."""
     order = np.argsort(-np.bincount(labels), kind="stable")
     for k in order[::-1]:
-        (colour,), (pattern,) = colours_of(np.array([k])), patterns_of(np.array([k]))
+        (colour,), (pattern,) = colours_of(numbers[[k]]), patterns_of(numbers[[k]])
         x, y = places[exemplars[k]]
         ax.scatter(x, y, s=4 * _AREA, color=colour, marker=MARKERS[pattern], edgecolor=ink(), linewidth=1.0, zorder=4)
     points = places * min(np.divide(extent(ax), np.maximum(np.ptp(places, axis=0), _LEAST_SPAN)))

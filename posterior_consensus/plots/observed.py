@@ -9,17 +9,21 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus.ensemble.items import cluster_names, difference, labelled, positions
+from posterior_consensus.ensemble.items import cluster_names, cluster_numbers, difference, labelled, positions
 from posterior_consensus.ensemble.partitions import Labels, as_array, canonical_labels
 
 
 class Observed(NamedTuple):
-    """Data of shape (n_items, n_features), the features' names, the items' labels and the clusters' names."""
+    """Data of shape (n_items, n_features), the features' names, the items' labels, and names and numbers of clusters.
+
+    A number below 0 is that of unassigned items.
+    """
 
     values: npt.NDArray[np.float64]
     features: list[str]
     labels: Labels
     names: list[str]
+    numbers: npt.NDArray[np.int64]
 
 
 def observed_table(data: Any, partition: Any) -> Observed:
@@ -45,7 +49,8 @@ def observed_table(data: Any, partition: Any) -> Observed:
     feature = str(array.dims[1])
     names = array[feature].values if feature in array.coords else range(array.shape[1])
     values = array.values.astype(np.float64)
-    return Observed(values, [str(name) for name in names], labels, list(map(str, cluster_names(partition, found))))
+    numbers, clusters = cluster_numbers(partition, found), [str(name) for name in cluster_names(partition, found)]
+    return Observed(values, [str(name) for name in names], labels, clusters, numbers)
 
 
 def _as_dataarray(data: Any, dim: str) -> xr.DataArray:

@@ -88,7 +88,7 @@ def plot_posterior_comparison(
     labels = np.zeros(items.n_items, np.int32) if partition is None else items.as_labels(partition)
     grid = grid_axes(axes, figsize, 1, 2, 9.6, 4.4, width_ratios=(1.25, 1.0), framed=True).ravel()
     order = item_order(comparison.similarity.mean("posterior").values, labels)
-    _draw_matrix(grid[0], difference.values[np.ix_(order, order)], labels[order], colours)
+    _draw_matrix(grid[0], difference.values[np.ix_(order, order)], labels[order], colours, comparison.names)
     grid[0].set(xlabel=items.dim, ylabel=items.dim)
     clusters = None
     if partition is not None:
@@ -99,10 +99,13 @@ def plot_posterior_comparison(
     return grid
 
 
-def _draw_matrix(ax: Axes, values: npt.NDArray[np.float64], labels: npt.NDArray[np.int32], colours: Any) -> None:
+def _draw_matrix(
+    ax: Axes, values: npt.NDArray[np.float64], labels: npt.NDArray[np.int32], colours: Any, names: tuple[str, str]
+) -> None:
     most = max(_LEAST_SCALE, float(np.abs(values).max()))
     image = draw_parted(ax, values, labels, colours, -most, most)
-    add_colour_bar(ax, image, "probability of the same cluster,\nb minus a")
+    first, second = (shortened(name, _LONGEST) for name in names)
+    add_colour_bar(ax, image, f"probability of the same cluster,\n{second} minus {first}")
 
 
 def _draw_items(ax: Axes, comparison: PosteriorComparison, n_items: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from posterior_consensus.ensemble.items import Floats
@@ -85,14 +86,14 @@ def plot_cluster_profiles(
         _draw_cells(ax, found.values, found.labels, as_cmap(cmap))
         _set_names(ax, "x", features)
     else:
-        _draw_points(ax, found.values[:, 0], found.labels)
+        _draw_points(ax, found.values[:, 0], found.labels, found.numbers)
         ax.set_xlabel(found.features[0], wrap=True)
     ax.set_ylabel("cluster")
     ax.tick_params(axis="y", length=0)
     return ax
 
 
-def _draw_points(ax: Axes, values: Floats, labels: Labels) -> None:
+def _draw_points(ax: Axes, values: Floats, labels: Labels, numbers: npt.NDArray[np.int64]) -> None:
     table = pd.DataFrame({"value": values, "cluster": labels})[np.isfinite(values)]
     table = table.sort_values(["cluster", "value"], kind="stable")
     groups = table.groupby("cluster")["value"]
@@ -100,7 +101,7 @@ def _draw_points(ax: Axes, values: Floats, labels: Labels) -> None:
     # Multiples of the golden ratio spread neighbours evenly over the row, the same way every time.
     heights = cluster + 0.6 * ((groups.cumcount().to_numpy() * 0.6180339887) % 1.0 - 0.5)
     alpha = np.clip(100 / groups.transform("size").to_numpy(), 0.3, 0.8)
-    scatter_clusters(ax, table["value"].to_numpy(), heights, cluster, s=12, alpha=alpha, linewidths=0)
+    scatter_clusters(ax, table["value"].to_numpy(), heights, numbers[cluster], s=12, alpha=alpha, linewidths=0)
     quartiles = groups.quantile(np.array([0.25, 0.5, 0.75])).unstack()
     rows = quartiles.index.to_numpy()
     ax.hlines(rows, quartiles[0.25], quartiles[0.75], colors=ink(), linewidths=1.5)

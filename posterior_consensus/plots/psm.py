@@ -11,7 +11,7 @@ from scipy.cluster import hierarchy
 from scipy.spatial.distance import squareform
 
 from posterior_consensus.answers.partial_partition import PartialPartition
-from posterior_consensus.ensemble.items import Items, cluster_names
+from posterior_consensus.ensemble.items import Items, cluster_names, cluster_numbers
 from posterior_consensus.ensemble.partitions import canonical_labels
 from posterior_consensus.evaluate.similarity import posterior_similarity_matrix
 from posterior_consensus.plots.axes import (
@@ -25,7 +25,7 @@ from posterior_consensus.plots.axes import (
     some_of,
     with_share,
 )
-from posterior_consensus.plots.colours import MARK, as_cmap, ink_on
+from posterior_consensus.plots.colours import MARK, as_cmap, colours_of, ink_on
 from posterior_consensus.sources.door import as_source
 from posterior_consensus.sources.matrices import as_pair_similarity
 
@@ -74,7 +74,8 @@ def plot_psm(
     -----
     Clusters stand in the order of their labels, items within a cluster in that of an average linkage tree of 1 - PSM.
     Items are named where their names can be read at the size of the axes. Else clusters have a tick each, and their
-    names, as the user gave them, if there is room. Of more than 10,000 items 2,000 are drawn, at random, and the
+    names, as the user gave them, if there is room; the strip above has their colours, the same as in :func:`plot_data`
+    and of aligned partitions in :func:`plot_alluvial`. Of more than 10,000 items 2,000 are drawn, at random, and the
     axis says so.
 
     Examples
@@ -118,10 +119,28 @@ def plot_psm(
         for size, end in list(zip(sizes, ends, strict=True))[:n_sure]:
             corner = (end - size - 0.5, end - size - 0.5)
             ax.add_patch(Rectangle(corner, size, size, fill=False, edgecolor=MARK, linewidth=width))
-        names = [*range(n_sure), "unassigned"] if n_sure is not None else cluster_names(partition, given)
+        if n_sure is not None:
+            names, numbers = [*range(n_sure), "unassigned"], np.append(np.arange(n_sure), -1)
+        else:
+            names, numbers = list(cluster_names(partition, given)), cluster_numbers(partition, given)
         clusters = sizes, list(map(str, names))[: sizes.size]
+        _draw_colours(ax, sizes, numbers)
     label_row(ax, "xy", items.named(at[order]), clusters)
     return ax
+
+
+def _draw_colours(ax: Axes, sizes: npt.NDArray[np.intp], numbers: npt.NDArray[np.int64]) -> None:
+    """A strip above the matrix in the clusters' colours."""
+    from matplotlib.collections import PolyCollection
+
+    ends = np.cumsum(sizes) - 0.5
+    corners = [
+        [(end - size, 1.01), (end, 1.01), (end, 1.035), (end - size, 1.035)]
+        for size, end in zip(sizes, ends, strict=True)
+    ]
+    colours = colours_of(numbers[: sizes.size])
+    strip = PolyCollection(corners, facecolors=colours, linewidths=0, transform=ax.get_xaxis_transform(), clip_on=False)
+    ax.add_collection(strip, autolim=False)
 
 
 def _is_matrix(psm: Any) -> bool:

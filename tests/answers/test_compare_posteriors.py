@@ -92,8 +92,39 @@ def test_halves_that_differ_more_than_the_posteriors_are_a_finding(two, rng):
         and "does not show that the posteriors differ" in found.verdict
     )
     assert found.verdict[:60] in repr(found)
-    assert pc.compare_posteriors(*two, **QUIET).verdict.startswith("The two posteriors differ by ")
+    assert found.verdict.endswith("Run longer chains, and see whether they agree.")
+    clear = pc.compare_posteriors(*two, names=["mine", "yours"], **QUIET)
+    assert clear.verdict.startswith("The distance between mine and yours is 1.") and "the two differ" in clear.verdict
     assert "too few draws" in pc.compare_posteriors(one[:1, :1], other, **QUIET).verdict
+
+
+def test_halves_of_one_that_differ_as_much_as_the_two_are_a_finding(two, rng):
+    truths = np.stack([TRUTH, np.roll(TRUTH, 3)])[:, np.newaxis]  # chains of one posterior in two places
+    apart = np.where(rng.random((2, 200, 18)) < 0.05, 3, truths)
+    found = pc.compare_posteriors(apart, noisy(rng, TRUTH, noise=0.02), names=("apart", "narrow"), **QUIET)
+    between = float(found.distances["value"][0])
+    assert found.within.sel(posterior="apart") > between > 5 * found.within.sel(posterior="narrow")
+    assert "the halves of apart is" in found.verdict and "halves of narrow" not in found.verdict
+    assert "this does not show that the posteriors differ" in found.verdict
+
+
+def test_names_and_errors_of_particles(two):
+    found = pc.compare_posteriors(*two, names=("old", "new"), n_particles=2, **QUIET)
+    assert found.names == ("old", "new") == tuple(found.similarity["posterior"].values)
+    xr.testing.assert_identical(
+        found.difference,
+        (found.similarity.sel(posterior="new", drop=True) - found.similarity.sel(posterior="old", drop=True)).rename(
+            "difference"
+        ),
+    )
+    alone = pc.particles(two[0], 2, random_seed=int(np.random.default_rng(1).integers(2**63)), progressbar=False)
+    for column, expected in zip(
+        ("weight", "mcse", "ess"), (alone.weights, alone.weights_mcse, alone.weights_ess), strict=True
+    ):
+        np.testing.assert_array_equal(found.weights_a[column], expected)
+    np.testing.assert_allclose(found.transport.sum("particle_a"), found.weights_b["weight"])
+    assert re.search(r"particles of old +0\.\d\d \(MCSE", repr(found)) and "particles of new" in repr(found)
+    assert pc.plot_posterior_comparison(found)[0].images[0].colorbar.ax.get_ylabel().endswith("new minus old")
 
 
 def test_columns_are_what_they_say(two):
@@ -261,6 +292,9 @@ def test_the_plot(two):
         ),
         (GOOD, {"loss": "omari"}, ValueError, "`loss` must be a metric, as a distance needs; got 'omari'"),
         (GOOD, {"loss": "pear"}, ValueError, "pear"),
+        (GOOD, {"names": ("a",)}, TypeError, "`names` must be two strings, what to call the posteriors; got ('a',)"),
+        (GOOD, {"names": "ab"}, TypeError, "`names` must be two strings"),
+        (GOOD, {"names": ("a", "a")}, ValueError, "`names` must differ; got 'a' twice"),
         (GOOD, {"n_draws": 0}, ValueError, "`n_draws` must be at least 1; got 0"),
         (GOOD, {"n_particles": 0}, ValueError, "`n_particles` must be"),
         (pc.as_pair_similarity(np.eye(4)), {}, ValueError, "needs posterior draws; got a similarity matrix alone"),

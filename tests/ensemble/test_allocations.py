@@ -1,7 +1,5 @@
 """Allocation probabilities: how they are found, and what they change."""
 
-import itertools
-
 import numpy as np
 import pytest
 import xarray as xr
@@ -254,61 +252,3 @@ def test_items_and_components_are_two_dimensions():
         pc.as_allocation_probabilities(np.full((4, 3, 2), 0.5), item_dim="a", component_dim="a")
     with pytest.raises(TypeError, match="`data` holds bool"):
         pc.as_allocation_probabilities(np.ones((4, 3, 2), bool))
-
-
-def membership_by_trying_all(soft, labels):
-    """Membership by the definition: every way of giving each cluster a component of its own is tried."""
-    n_clusters = max(labels) + 1
-    total = np.zeros((soft.n_items, n_clusters))
-    for w, p in zip(soft.weights, soft.soft.probabilities, strict=True):
-        p = np.hstack([p, np.zeros((len(p), max(0, n_clusters - p.shape[1])))])
-        shared = [
-            [sum(p[i, k] for i in range(len(p)) if labels[i] == c) for k in range(p.shape[1])]
-            for c in range(n_clusters)
-        ]
-        bonus = [(p[:, k].sum() < 0.5) / (n_clusters + 1) for k in range(p.shape[1])]
-        best = max(
-            itertools.permutations(range(p.shape[1]), n_clusters),
-            key=lambda order: sum(shared[c][k] + bonus[k] for c, k in enumerate(order)),
-        )
-        for c, k in enumerate(best):
-            if shared[c][k] >= 0.5:
-                total[:, c] += w * p[:, k]
-    return total
-
-
-@pytest.mark.parametrize("labels", [[0, 0, 0, 1, 1, 2, 2], [0] * 7, [0, 1, 0, 1, 0, 1, 0], [0, 1, 2, 3, 0, 1, 2]])
-@pytest.mark.parametrize("n_components", [2, 3, 5])
-def test_membership_is_what_its_definition_says(rng, labels, n_components):
-    p = rng.dirichlet(np.full(n_components, 0.3), (2, 15, 7))
-    certain = np.eye(n_components)[rng.integers(n_components, size=(9, 7))]
-    p[0, :9] = 0.99 * certain + 0.01 * p[0, :9]  # with empty components, and no two assignments equally good
-    soft = pc.as_allocation_probabilities(p, weights=rng.random(30))
-    found = soft.membership(labels)
-    assert found.dims == ("item", "consensus_cluster") and found.name == "membership"
-    assert_allclose(found.values, membership_by_trying_all(soft, labels), rtol=0, atol=1e-13)
-    assert np.all(found.sum("consensus_cluster") <= 1 + 1e-12)
-
-
-def test_membership_does_not_mind_switched_labels(p, soft, rng):
-    best = pc.consensus_partition(soft, random_seed=1, progressbar=False)
-    switched = np.stack([draw[:, rng.permutation(3)] for draw in p.reshape(-1, 7, 3)])
-    found = soft.membership(best)
-    again = pc.as_allocation_probabilities(switched).membership(best.labels.values)
-    assert_allclose(again.values, found.values, rtol=0, atol=1e-13)
-    assert found["obs"].values.tolist() == list("abcdefg")
-    assert_array_equal(found.argmax("consensus_cluster"), best.labels)
-
-
-def test_what_belongs_to_no_cluster_is_left_out():
-    """A component split off a cluster of the partition is none of its clusters."""
-    split = np.eye(3)[[0, 0, 2, 1]]
-    soft = pc.as_allocation_probabilities([np.eye(3)[[0, 0, 0, 1]], split])
-    assert_array_equal(soft.membership([0, 0, 0, 1]).values, [[1, 0], [1, 0], [0.5, 0], [0, 1]])
-    merged = pc.as_allocation_probabilities([np.eye(2)[[0, 0, 0, 0]]])
-    assert_array_equal(merged.membership([0, 0, 0, 1]).values, [[1, 0], [1, 0], [1, 0], [1, 0]])
-
-
-def test_membership_of_other_items_is_refused(soft):
-    with pytest.raises(ValueError, match="`partition` must label all 7 items; got 3 labels"):
-        soft.membership([0, 0, 1])

@@ -96,6 +96,7 @@ def functions_of(draws, partition):
         "agreement_path": lambda: pc.agreement_path([draws, draws], prices=[0.5], **seeded, **quiet),
         "pairwise_losses": lambda: pc.pairwise_losses(draws),
         "item_uncertainty": lambda: pc.item_uncertainty(draws, partition),
+        "membership": lambda: pc.membership(draws, partition),
         "particles": lambda: [pc.particles(draws, **seeded, **quiet), pc.particles(draws, 3, **seeded, **quiet)],
         "partial_partition": lambda: pc.partial_partition(draws, complete="vi", **seeded),
         "certify": lambda: [
@@ -139,6 +140,7 @@ def functions_of(draws, partition):
             pc.prior_sensitivity(draws, pc.priors.crp(1.0), **seeded, **quiet)
         ),
         "plot_traces": lambda: pc.plot_traces(pc.diagnose(draws, partition)),
+        "plot_membership": lambda: pc.plot_membership(pc.membership(draws, partition)),
         "plot_stable_components": lambda: pc.plot_stable_components(pc.stable_components(draws)),
     }
 
@@ -146,6 +148,7 @@ def functions_of(draws, partition):
 WITHOUT_WEIGHTS = {
     *("as_partition_draws", "as_allocation_probabilities", "allocation_probabilities", "attach"),  # make or store draws
     *("partition_loss", "binder", "vi", "plot_alluvial", "plot_cluster_profiles", "plot_data"),  # know no draws
+    *("match_clusters", "align_partitions"),
     *("relabel", "predict_allocation"),  # have a test of their own below
     # draw what others have computed
     *("plot_loss_path", "plot_loss_by_n_clusters", "plot_sequence", "plot_near_independence"),

@@ -38,6 +38,7 @@ PLOTS = {
     "psm_by_chain": lambda **kw: pc.plot_psm_by_chain(DRAWS, LABELS, **kw),
     "credible_ball": lambda **kw: pc.plot_credible_ball(BALL, **kw),
     "particles": lambda **kw: pc.plot_particles(SEVERAL, **kw),
+    "membership": lambda **kw: pc.plot_membership(pc.membership(DRAWS, LABELS), **kw),
     "stable_components": lambda **kw: pc.plot_stable_components(STABLE, **kw),
     "prior_sensitivity": lambda **kw: pc.plot_prior_sensitivity(SENSITIVITY, **kw),
     "agreement_path": lambda **kw: pc.plot_agreement_path(PATH, **kw),
@@ -217,7 +218,7 @@ def test_names_of_clusters_do_not_touch():
 @pytest.mark.parametrize(("number", "last"), [(12, "11 (n = 1)"), (13, "and 1 smaller ones")])
 def test_a_legend_counts_the_clusters_that_it_does_not_name(number, last):
     labels = np.arange(number)
-    assert cluster_entries(labels, labels)[-1].get_label() == last
+    assert cluster_entries(labels, labels, labels)[-1].get_label() == last
 
 
 def test_long_names_of_features_leave_room_for_the_cells():

@@ -84,6 +84,17 @@ RESULTS = {
         pc.as_pair_similarity(pc.posterior_similarity_matrix(z)), np.arange(8) % 4, loss="pear"
     ),
     "posteriors": lambda z: pc.compare_posteriors(z, z[:1], loss=pc.binder(), n_particles=2, random_seed=1),
+    "posteriors, names": lambda z: pc.compare_posteriors(z, z[:1], names=("old", "new"), random_seed=1),
+    "membership": lambda z: pc.membership(z, best(z, n_clusters=3)),
+    "membership, names": lambda z: pc.membership(z, best(z, n_clusters=3).with_names(["a", ("b", 1), 7])),
+    "match": lambda z: pc.match_clusters(np.arange(8) % 4, best(z)),
+    "match, names": lambda z: pc.match_clusters(
+        best(z[:, :, 2:], n_clusters=3), best(z[:, :, :6], n_clusters=2).with_names(["a", ("b", 1)])
+    ),
+    "aligned": lambda z: pc.align_partitions({"a": best(z), "b": best(z[:, :, 2:], n_clusters=3)}),
+    "aligned, numbers": lambda z: pc.align_partitions(
+        pc.loss_by_n_clusters(z, n_clusters=[2, 3], random_seed=1).partitions
+    ),
     "stable": lambda z: pc.stable_components(z),
     "stable, complete": lambda z: pc.stable_components(
         pc.as_partition_draws(z, weights=np.arange(60)), 0.7, linkage="complete"

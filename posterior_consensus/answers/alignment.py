@@ -1,0 +1,347 @@
+"""Which cluster is which? One name for a cluster in several partitions: what goes on, splits, merges or is new."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import xarray as xr
+
+from posterior_consensus.answers.differences import differences
+from posterior_consensus.ensemble.items import Items, cluster_names, cluster_numbers, coords_of, labelled, numbers_of
+from posterior_consensus.ensemble.partitions import HasLabels, Labels, by_name, canonical_labels, contingency_table
+from posterior_consensus.ensemble.switching import partners
+from posterior_consensus.results import display, stored_as
+from posterior_consensus.results.storage import Stored
+
+_COLUMNS = ("cluster", "reference", "n_common", "jaccard", "share", "reference_share", "same")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ClusterMatch(HasLabels, Stored):
+    """A partition with the names of a reference's clusters; made by :func:`match_clusters`.
+
+    Attributes
+    ----------
+    labels : xarray.DataArray of shape (n_items,), dtype int32
+        Cluster of each item, by the number in `names`: a cluster that is matched has the number of its reference
+        cluster, any other one a new number.
+    reference : xarray.DataArray of shape (n_items,), dtype int32
+        Cluster of each item in the reference; -1 for an item that is not there.
+    names : tuple
+        Name of each number. Integers are their own names; new clusters of others are called "new 1", "new 2", ...
+    ended : tuple
+        Names of the reference's clusters of which no item is left.
+    n_gone : int
+        Number of the reference's items that are not in the partition.
+    """
+
+    labels: xr.DataArray = field(metadata=stored_as.array("matched_labels", of_items=True))
+    reference: xr.DataArray = field(metadata=stored_as.array("matched_reference"))
+    names: tuple[Hashable, ...] = field(metadata=stored_as.names("matched_names"))
+    ended: tuple[Hashable, ...] = field(metadata=stored_as.names("matched_ended"))
+    n_gone: int = field(metadata=stored_as.attribute("matched_items_gone"))
+
+    @property
+    def named_labels(self) -> xr.DataArray:
+        """Name of each item's cluster, shape (n_items,)."""
+        named = np.empty(len(self.names), object)
+        named[:] = self.names
+        return self.labels.copy(data=named[self.labels.values]).rename("named_labels")
+
+    @property
+    def _shared(self) -> tuple[Labels, Labels]:
+        """Numbers of the clusters of the items that are in both, in the reference and in the partition."""
+        both = self.reference.values >= 0
+        return self.reference.values[both], self.labels.values[both]
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A row for each two clusters with items in common, by the number of items that both partitions have.
+
+        ``n_common``, ``jaccard``, its share of the items in either, ``share`` and ``reference_share``, its shares of
+        the two clusters, and ``same``, whether the name goes on.
+        """
+        before, after = self._shared
+        rows, row = np.unique(before, return_inverse=True)
+        columns, column = np.unique(after, return_inverse=True)
+        table = np.zeros((rows.size, columns.size), np.int64)
+        np.add.at(table, (row, column), 1)
+        at, to = np.nonzero(table)
+        common, sizes, others = table[at, to], table.sum(axis=0)[to], table.sum(axis=1)[at]
+        given = [self.names[k] for k in columns[to]], [self.names[k] for k in rows[at]]
+        values = *given, common, common / (sizes + others - common), common / sizes, common / others
+        found = pd.DataFrame(dict(zip(_COLUMNS, (*values, columns[to] == rows[at]), strict=True)))
+        return found.sort_values("n_common", ascending=False, kind="stable", ignore_index=True)
+
+    def in_words(self) -> str:
+        """Say what splits, merges, is new or ends."""
+        before, after = self._shared
+        said = []
+        if before.size:
+            names, others = ([self.names[k] for k in dict.fromkeys(one.tolist())] for one in (before, after))
+            said = differences(canonical_labels(before), canonical_labels(after), names, others)
+        new = sorted(set(self.labels.values.tolist()) - set(after.tolist()))
+        said += [f"cluster {self.names[k]} has new items only" for k in new]
+        said += [f"cluster {name} ends: none of its items is left" for name in self.ended]
+        n_new = int(np.sum(self.reference.values < 0))
+        if n_new or self.n_gone:
+            come, left = display.counted(n_new, "new item"), display.counted(self.n_gone, "item")
+            said.append(f"{come} and {left} gone: only the {display.counted(before.size, 'shared item')} count")
+        words = "; ".join(said) or "the partitions are the same"
+        return f"{words[0].upper()}{words[1:]}."
+
+    def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
+        n_clusters = np.unique(self.labels.values).size
+        n_same = np.intersect1d(*self._shared).size
+        facts = [("in words", self.in_words()), ("names that go on", f"{n_same} of {n_clusters}")]
+        title = f"ClusterMatch: {self.labels.size} items ({self.labels.dims[0]}) in "
+        return title + display.counted(n_clusters, "cluster"), facts, self.to_dataframe()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AlignedPartitions(Stored):
+    """Several partitions in which a cluster keeps its name; made by :func:`align_partitions`.
+
+    ``aligned[name]`` is one of them as a :class:`ClusterMatch` with the one before it, a partition that every function
+    and figure takes.
+
+    Attributes
+    ----------
+    labels : xarray.DataArray of shape (partition, n_items), dtype int32
+        Cluster of each item in each partition, by the number in `names`; -1 for an item that is not there.
+    names : tuple
+        Name of each number; no two clusters have one name, unless one is the other in a later partition.
+    """
+
+    labels: xr.DataArray = field(
+        metadata=stored_as.array(
+            "aligned_labels", {"partition": "aligned_partition"}, in_words={"partition": "aligned_names"}, of_items=True
+        )
+    )
+    names: tuple[Hashable, ...] = field(metadata=stored_as.names("aligned_clusters"))
+
+    @property
+    def partitions(self) -> list[Any]:
+        """Names of the partitions, in their order."""
+        return list(self.labels["partition"].values.tolist())
+
+    def __getitem__(self, name: Any) -> ClusterMatch:
+        if name not in self.partitions:
+            raise KeyError(f"There is no partition {name!r}; present: {', '.join(map(repr, self.partitions))}.")
+        at = self.partitions.index(name)
+        own, before = self.labels.values[at], self.labels.values[max(at - 1, 0)]
+        here = np.flatnonzero(own >= 0)
+        items = Items.along(self.labels, str(self.labels.dims[1])).take(here)
+        ended = np.setdiff1d(before[before >= 0], before[here])
+        return ClusterMatch(
+            labels=items.array(own[here], "labels"),
+            reference=items.array(before[here], "reference"),
+            names=self.names,
+            ended=tuple(self.names[k] for k in ended.tolist()),
+            n_gone=int(np.sum((before >= 0) & (own < 0))),
+        )
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """The rows of :meth:`ClusterMatch.to_dataframe` for each partition but the first, by its name."""
+        tables = [self[name].to_dataframe().assign(partition=name) for name in self.partitions[1:]]
+        return pd.concat(tables).set_index("partition")
+
+    def in_words(self) -> str:
+        """Say what splits, merges, is new or ends from each partition to the next one."""
+        steps = zip(self.partitions, self.partitions[1:], strict=False)
+        return "\n".join(f"{before} to {after}: {self[after].in_words()}" for before, after in steps)
+
+    def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
+        n_partitions, n_items = self.labels.shape
+        n_clusters = np.unique(self.labels.values[self.labels.values >= 0]).size
+        facts = [tuple(line.split(": ", 1)) for line in self.in_words().splitlines()]
+        title = f"AlignedPartitions: {n_partitions} of {n_items} items ({self.labels.dims[1]})"
+        return f"{title}, {display.counted(n_clusters, 'cluster')} in all", facts, self.to_dataframe()
+
+
+def match_clusters(partition: Any, reference: Any) -> ClusterMatch:
+    """Give the clusters of a partition the names of a reference's clusters.
+
+    Parameters
+    ----------
+    partition, reference : result object, DataArray, Series or label vector of shape (n_items,)
+        Items are matched by their coordinate where both have one, and may then be different ones: only those that both
+        have count. Else items are matched by position.
+
+    Returns
+    -------
+    ClusterMatch
+
+    Raises
+    ------
+    ValueError
+        If items without a coordinate are not as many in both, names of items are not unique, or labels are invalid.
+
+    See Also
+    --------
+    align_partitions : several partitions, each with the one before it.
+    plot_alluvial : takes the result.
+    relabel : components of draws by the clusters of a partition.
+
+    Notes
+    -----
+    Clusters are matched one to one such that matched ones have the most items in common, a linear assignment [1]_; of
+    equally good matchings the one of largest sum of Jaccard similarities is taken. A cluster without a partner gets a
+    new name, and so does one that has no item in common with the reference.
+
+    References
+    ----------
+    .. [1] Kuhn (1955), Naval Research Logistics Quarterly 2(1-2), 83-97. https://doi.org/10.1002/nav.3800020109
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> found = pc.match_clusters([0, 0, 1, 1, 1, 2, 2], ["a", "a", "b", "b", "b", "b", "b"])
+    >>> found.named_labels.values.tolist()
+    ['a', 'a', 'b', 'b', 'b', 'new 1', 'new 1']
+    >>> print(found.in_words())
+    Cluster b splits into clusters b (3 items) and new 1 (2 items).
+    """
+    given = {"`partition`": partition, "`reference`": reference}
+    return _aligned(given, list(given)[::-1])["`partition`"]
+
+
+def align_partitions(partitions: Any) -> AlignedPartitions:
+    """Name the clusters of several partitions such that a cluster keeps its name from each to the next.
+
+    Parameters
+    ----------
+    partitions : dict, sequence or array (n_partitions, n_items)
+        At least two partitions, each as :func:`match_clusters` takes it, in their order: fits, numbers of clusters,
+        points of time. The first one's names go on.
+
+    Returns
+    -------
+    AlignedPartitions
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two partitions, and as :func:`match_clusters`.
+    TypeError
+        If `partitions` is neither a dict nor a sequence.
+
+    See Also
+    --------
+    match_clusters : the matching of two.
+    plot_alluvial : takes the result.
+
+    Notes
+    -----
+    Each partition is matched with the one before it, as by :func:`match_clusters`. A name whose cluster has ended is
+    not used again: also not for a later cluster of the same items.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> found = pc.align_partitions({"2019": [0, 0, 0, 1, 1], "2020": [0, 1, 1, 2, 2], "2021": [0, 0, 0, 1, 1]})
+    >>> found.labels.values
+    array([[0, 0, 0, 1, 1],
+           [2, 0, 0, 1, 1],
+           [0, 0, 0, 1, 1]], dtype=int32)
+    >>> print(found.in_words())
+    2019 to 2020: Cluster 0 splits into clusters 0 (2 items) and 2 (1 item).
+    2020 to 2021: Clusters 2 and 0 are one, cluster 0 (3 items).
+    """
+    if isinstance(partitions, xr.DataArray) and partitions.ndim == 2:
+        named = dict(zip(partitions[partitions.dims[0]].values.tolist(), partitions, strict=True))
+    else:
+        named = by_name(partitions, "partitions")
+    if len(named) < 2:
+        raise ValueError(f"`partitions` must hold at least two partitions; got {len(named)}.")
+    given = {f"`partitions[{name!r}]`": partition for name, partition in named.items()}
+    found = _aligned(given, list(given))
+    return replace(found, labels=found.labels.assign_coords(partition=list(named)))
+
+
+def _aligned(given: Mapping[str, Any], order: Sequence[str]) -> AlignedPartitions:
+    """Align partitions in this order; the items stand in that of `given`, which names them for errors."""
+    items, values, places = _over_all_items(given)
+    labels = np.full((len(order), items.n_items), -1, np.int32)
+    names = list[Hashable]()
+    for row, name in enumerate(order):
+        own, at = canonical_labels(values[name], name.strip("`")), places[name]
+        if row == 0:
+            numbers, names = _numbered(given[name], values[name])
+        else:
+            numbers, names = _matched(own, labels[row - 1, at], names)
+        labels[row, at] = numbers[own]
+    return AlignedPartitions(
+        items.partition_array(labels, "partition", "labels").assign_coords(partition=list(order)), tuple(names)
+    )
+
+
+def _numbered(partition: Any, values: Any) -> tuple[npt.NDArray[np.int64], list[Hashable]]:
+    """Numbers of the first partition's clusters, in order of first appearance, and the name of each number."""
+    own, numbers = cluster_names(partition, values), cluster_numbers(partition, values)
+    listed = list(getattr(partition, "names", None) or own)
+    known = [*own, *listed]
+    if known == numbers_of(known).tolist():
+        return numbers, list(range(max(known) + 1))
+    return numbers, listed
+
+
+def _matched(
+    own: Labels, before: npt.NDArray[np.int32], names: list[Hashable]
+) -> tuple[npt.NDArray[np.int64], list[Hashable]]:
+    """Numbers of a partition's clusters, given those of its items in the one before, and the names with the new ones.
+
+    An item that was not there before has the number -1, the table's first column, with which nothing is matched.
+    """
+    numbers, column = np.unique(np.append(-1, before), return_inverse=True)
+    table = contingency_table(own, column[1:].astype(np.int32))
+    table = np.pad(table, ((0, 0), (0, numbers.size - table.shape[1])))
+    table[:, 0] = 0
+    partner = partners(table)
+    found = np.where(partner >= 0, numbers[partner], -1).astype(np.int64)
+    new = np.flatnonzero(found < 0)
+    found[new] = len(names) + np.arange(new.size)
+    if names == list(range(len(names))):
+        return found, [*names, *found[new].tolist()]
+    free = (name for name in map("new {}".format, itertools.count(1)) if name not in names)
+    return found, [*names, *itertools.islice(free, new.size)]
+
+
+def _over_all_items(given: Mapping[str, Any]) -> tuple[Items, dict[str, Any], dict[str, npt.NDArray[np.intp]]]:
+    """All items of several partitions, each partition's labels, and where among all items its own ones are."""
+    arrays = [values for values in (getattr(one, "labels", one) for one in given.values()) if _is_vector(values)]
+    dim = str(arrays[0].dims[0]) if arrays else "item"
+    values = {name: labelled(partition, dim) for name, partition in given.items()}
+    arrays = [one for one in values.values() if _is_vector(one)]
+    if len(arrays) == len(values) and all(one.dims == (dim,) and dim in one.indexes for one in arrays):
+        indexes = {name: one.indexes[dim] for name, one in values.items()}
+        for name, index in indexes.items():
+            if not index.is_unique:
+                doubled = index[index.duplicated()][0]
+                raise ValueError(f"{name} must have items of different names; got {doubled!r} more than once.")
+        union = next(iter(indexes.values()))
+        for index in indexes.values():
+            union = union.append(index[~index.isin(union)])
+        items = Items.along(arrays[0], dim)
+        if len(union) > items.n_items:
+            items = Items(len(union), dim, coords_of(union, dim))
+        return items, values, {name: union.get_indexer(index) for name, index in indexes.items()}
+    sizes = {name: len(canonical_labels(one, name.strip("`"))) for name, one in values.items()}
+    first, n_items = next(iter(sizes.items()))
+    for name, size in sizes.items():
+        if size != n_items:
+            raise ValueError(
+                f"{name} must label the same {n_items} items as {first}; got {size}. "
+                "Where items come and go, all partitions need a coordinate of the items."
+            )
+    items = Items.along(arrays[0], dim) if arrays else Items(n_items, dim, xr.Coordinates())
+    return items, values, dict.fromkeys(values, np.arange(n_items))
+
+
+def _is_vector(values: Any) -> bool:
+    return isinstance(values, xr.DataArray) and values.ndim == 1

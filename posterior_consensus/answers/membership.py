@@ -1,0 +1,278 @@
+"""With what probability does an item belong to a cluster? Draws' clusters are matched with those of a partition."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import xarray as xr
+
+from posterior_consensus.ensemble.allocations import AllocationProbabilities
+from posterior_consensus.ensemble.draws import PartitionDraws, draws_if_any
+from posterior_consensus.ensemble.items import Floats, cluster_names, cluster_numbers
+from posterior_consensus.ensemble.labels import slices
+from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.ensemble.partitions import Labels
+from posterior_consensus.ensemble.samples import Samples
+from posterior_consensus.ensemble.switching import (
+    Numbers,
+    expected_common_items,
+    is_matched,
+    most_in_common,
+    partners,
+)
+from posterior_consensus.kernels import ensemble
+from posterior_consensus.results import display, stored_as
+from posterior_consensus.results.storage import Stored
+from posterior_consensus.runtime import memory, sizes
+from posterior_consensus.sources.door import as_draws
+
+ELSEWHERE = "elsewhere"
+_DIMS = {"consensus_cluster": "membership_cluster"}  # where they are stored
+_IN_WORDS = {"consensus_cluster": "membership_clusters"}
+
+_FEWEST = 4  # draws of each chain, that give an error
+_TINY = np.finfo(np.float64).tiny
+
+Rows = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Membership(Stored):
+    """Posterior probability of each item to belong to each cluster of a partition; made by :func:`membership`.
+
+    Attributes
+    ----------
+    probabilities : xarray.DataArray of shape (n_items, n_clusters + 1), dtype float64
+        Over the items and ``consensus_cluster``: the clusters in the order of the partition, by their names, and
+        "elsewhere" last, the probability of a cluster that is matched with none of these. Rows sum to 1.
+    mcse : xarray.DataArray of shape (n_items, n_clusters + 1), dtype float64
+        Their Monte Carlo standard errors; NaN if a chain has fewer than four draws.
+    cluster : xarray.DataArray of shape (n_items,), dtype int32
+        Column of each item's own cluster.
+    numbers : tuple of int
+        The number that each cluster goes by in figures: its name, if that is an integer.
+    """
+
+    probabilities: xr.DataArray = field(metadata=stored_as.array("membership_probability", _DIMS, in_words=_IN_WORDS))
+    mcse: xr.DataArray = field(metadata=stored_as.array("membership_mcse", _DIMS, in_words=_IN_WORDS))
+    cluster: xr.DataArray = field(metadata=stored_as.array("membership_of", of_items=True))
+    numbers: tuple[int, ...] = field(metadata=stored_as.names("membership_numbers"))
+
+    @property
+    def own(self) -> xr.DataArray:
+        """Probability of each item's own cluster, shape (n_items,)."""
+        return self.cluster.copy(data=_of_columns(self.probabilities, self.cluster.values)).rename("own")
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A row for each item: its cluster with the probability and its error, and the most probable other one."""
+        items, own = np.arange(self.cluster.size), self.cluster.values
+        names = self.probabilities["consensus_cluster"].values
+        others = self.probabilities.values.copy()
+        others[items, own] = -1.0
+        other = others.argmax(axis=1)
+        table = self.own.rename("probability").to_dataframe()[["probability"]]
+        table.insert(0, "cluster", names[own])
+        return table.assign(
+            mcse=_of_columns(self.mcse, own), other=names[other], other_probability=others[items, other]
+        )
+
+    def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
+        table = self.to_dataframe()
+        n_items, n_clusters = self.cluster.size, len(self.numbers)
+        facts = [
+            ("mean of own", display.number(table["probability"].mean())),
+            ("below 0.5", display.counted(int((table["probability"] < 0.5).sum()), "item")),
+            ("mean elsewhere", display.number(float(self.probabilities[:, -1].mean()))),
+            ("largest MCSE", display.number(float(self.mcse.max()))),
+        ]
+        title = f"Membership: {n_items} items ({self.cluster.dims[0]}) in {display.counted(n_clusters, 'cluster')}"
+        return f"{title}, least probable first", facts, table.sort_values("probability", kind="stable")
+
+
+def membership(draws: Any, partition: Any) -> Membership:
+    """Compute the posterior probability of each item to belong to each cluster of a partition.
+
+    Parameters
+    ----------
+    draws : PartitionDraws or any posterior that :func:`summarize` takes
+        For one mode of a posterior with several, :meth:`Particles.region`.
+    partition : result object, DataArray or label vector of shape (n_items,)
+        Typically the consensus.
+
+    Returns
+    -------
+    Membership
+
+    Raises
+    ------
+    ValueError
+        If there is a similarity matrix alone, the partition does not label the draws' items, or the draws are invalid
+        as :func:`as_partition_draws` says.
+    MemoryError
+        If the result, or the table of the draws' clusters by these, takes more than the memory budget.
+
+    See Also
+    --------
+    plot_membership : the probabilities as stacked bars.
+    item_uncertainty : mean similarities, which need no matching of clusters.
+    relabel : parameters of the clusters, by such a matching.
+
+    Notes
+    -----
+    Clusters of draw t are matched with those of the partition one to one, pi_t, such that they have the most items in
+    common [1]_; of equally good matchings the one of largest sum of Jaccard similarities is taken. Then
+
+        P(i in c) = sum_t w_t 1{pi_t(z_ti) = c},
+
+    and a cluster of a draw that is matched with none counts as elsewhere. If draws differ in their number of clusters,
+    much can be elsewhere: the partition then has no cluster for these items in these draws.
+
+    With allocation probabilities p, components are matched by the expected number of items in common, and the columns
+    that are matched with cluster c are averaged [2]_,
+
+        P(i in c) = sum_t w_t p_{t,i,pi_t(c)} 1{sum_{j in c} p_{t,j,pi_t(c)} >= 1/2}:
+
+    a cluster without half an expected item in common is not there in that draw. An empty component, of less than half
+    an item, is taken rather than a part of another cluster.
+
+    Standard errors are from batches of the draws of each chain, as :func:`diagnostics.similarity_mcse` has them. The
+    probabilities are those given this partition: its choice on the same draws is not in the errors.
+
+    References
+    ----------
+    .. [1] Papastamoulis and Iliopoulos (2010), Journal of Computational and Graphical Statistics 19(2), 313-331.
+       https://doi.org/10.1198/jcgs.2010.09008
+    .. [2] Stephens (2000), Journal of the Royal Statistical Society B 62(4), 795-809.
+       https://doi.org/10.1111/1467-9868.00265
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> draws = [[0, 0, 0, 1, 1], [0, 0, 1, 1, 1], [1, 1, 1, 0, 0], [0, 0, 2, 1, 1]]
+    >>> pc.membership(draws, [0, 0, 0, 1, 1]).probabilities.values
+    array([[1.  , 0.  , 0.  ],
+           [1.  , 0.  , 0.  ],
+           [0.5 , 0.25, 0.25],
+           [0.  , 1.  , 0.  ],
+           [0.  , 1.  , 0.  ]])
+    """
+    draws = as_draws(draws)
+    labels, given = draws.as_labels(partition), draws.items.in_order(partition)
+    n_columns = int(labels.max()) + 2
+    memory.check(40 * draws.n_items * n_columns, f"Probabilities of {draws.n_items:,} items and {n_columns} clusters")
+    found = _of_labels(draws, labels) if draws.soft is None else _of_components(draws, draws.soft, labels)
+    names = np.empty(n_columns, object)
+    names[:] = [*cluster_names(partition, given), ELSEWHERE]
+    dims = draws.items.dim, "consensus_cluster"
+    tables = [xr.DataArray(table, draws.items.coords, dims).assign_coords({dims[1]: names}) for table in found]
+    return Membership(
+        probabilities=tables[0].rename("probabilities"),
+        mcse=tables[1].rename("mcse"),
+        cluster=draws.items.array(labels, "cluster"),
+        numbers=tuple(cluster_numbers(partition, given).tolist()),
+    )
+
+
+def own_membership(source: PairSource, labels: Labels) -> Floats | None:
+    """Probability (n,) of each item's own cluster; None without draws, or if the matching takes too much memory."""
+    draws, n_clusters = draws_if_any(source), int(labels.max()) + 1
+    if draws is None:
+        return None
+    if draws.soft is not None:
+        return _of_columns(_of_components(draws, draws.soft, labels)[0], labels)
+    if not memory.fits(4 * int(draws.starts[-1]) * n_clusters):
+        return None
+    addends, total = draws.samples.addends
+    given = draws.starts, addends, _targets(draws, labels), labels
+    return np.concatenate([own for _, own in draws.drawn.map_blocks(_own_of_block, *given)]) / total
+
+
+def _of_columns(table: Any, columns: npt.NDArray[np.integer]) -> Floats:
+    return np.asarray(table)[np.arange(columns.size), columns]
+
+
+def _targets(draws: PartitionDraws, labels: Labels) -> Numbers:
+    """Cluster matched with each cluster of each draw (R,), draw below draw; -1 for none."""
+    counts, starts = draws.drawn.joint_counts(labels), draws.starts
+    return np.concatenate([partners(counts[start:end]) for start, end in itertools.pairwise(starts)])
+
+
+def _of_labels(draws: PartitionDraws, labels: Labels) -> tuple[Floats, Floats]:
+    n_columns = int(labels.max()) + 2
+    targets = _targets(draws, labels)
+    targets[targets < 0] = n_columns - 1
+    given = draws.starts, draws.samples, targets, n_columns
+    blocks = [found for _, found in draws.drawn.map_blocks(_block_of_labels, *given)]
+    values, errors = (np.concatenate(found) for found in zip(*blocks, strict=True))
+    return values, errors
+
+
+def _block_of_labels(
+    labels: npt.NDArray[Any],
+    items: slice,
+    starts: npt.NDArray[np.int64],
+    samples: Samples,
+    targets: Numbers,
+    n_columns: int,
+) -> tuple[Floats, Floats]:
+    def mean_over(rows: Rows) -> Floats:
+        own = np.ascontiguousarray(labels[rows])
+        votes = ensemble.votes(own, np.append(starts[rows], targets.size), addends[rows], targets, n_columns)
+        return np.asarray(votes / max(addends[rows].sum(), _TINY))
+
+    addends, _ = samples.addends
+    return _with_errors(mean_over, samples)
+
+
+def _own_of_block(
+    labels: npt.NDArray[Any],
+    items: slice,
+    starts: npt.NDArray[np.int64],
+    weights: Floats,
+    targets: Numbers,
+    partition: Labels,
+) -> Floats:
+    """Weight (m,) of the draws in which each item's cluster is matched with its own."""
+    total = np.zeros(labels.shape[1])
+    for row, start, weight in zip(labels, starts[:-1], weights, strict=True):
+        total += weight * (targets[start + row] == partition[items])
+    return total
+
+
+def _of_components(draws: PartitionDraws, soft: AllocationProbabilities, labels: Labels) -> tuple[Floats, Floats]:
+    n_draws, n_items, n_components = soft.probabilities.shape
+    missing = max(0, int(labels.max()) + 1 - n_components)  # components for clusters that no draw can have
+    common = np.pad(expected_common_items(soft.probabilities, labels), ((0, 0), (0, missing), (0, 0)))
+    order = most_in_common(common)
+    there = is_matched(np.take_along_axis(common, order[:, np.newaxis], axis=1)[:, 0])
+    order = np.minimum(order, n_components - 1)
+
+    def mean_over(rows: Rows, items: slice) -> Floats:
+        taken = np.take_along_axis(soft.probabilities[rows, items], order[rows, np.newaxis], axis=2)
+        weights = draws.weights[rows]
+        weighted = weights[:, np.newaxis] * there[rows] / max(weights.sum(), _TINY)
+        mean = np.einsum("tc,tnc->nc", weighted, taken, dtype=np.float64)
+        return np.column_stack([mean, np.maximum(1.0 - mean.sum(axis=1), 0.0)])
+
+    width = max(1, sizes.PROBABILITIES_AT_ONCE // (n_draws * order.shape[1]))
+    blocks = [_with_errors(partial(mean_over, items=items), draws.samples) for items in slices(n_items, width)]
+    values, errors = (np.concatenate(found) for found in zip(*blocks, strict=True))
+    return values, errors
+
+
+def _with_errors(mean_over: Callable[[Rows], Floats], samples: Samples) -> tuple[Floats, Floats]:
+    """Means over all draws, and their standard errors from those over batches."""
+    mean = mean_over(np.arange(samples.n_draws))
+    if min(rows.size for rows in samples.chains) < _FEWEST:
+        return np.minimum(mean, 1.0), np.full(mean.shape, np.nan)
+    squares = np.zeros(mean.shape)
+    for rows, factor in samples.batch_factors():
+        squares += np.square(factor * (mean_over(rows) - mean))
+    return np.minimum(mean, 1.0), np.sqrt(squares)

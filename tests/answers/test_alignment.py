@@ -1,0 +1,267 @@
+"""One name for a cluster in several partitions: the best matchings, names that are used once, words and colours."""
+
+import itertools
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from hypothesis import given
+from matplotlib.colors import to_hex
+
+import posterior_consensus as pc
+from posterior_consensus.plots.colours import COLOURS, OPEN
+from tests.ensembles import label_pairs
+from tests.helpers import check
+
+BASE = [0] * 10 + [1] * 8 + [2] * 6
+
+
+def most_in_common(ours, theirs):
+    """Items that the best one-to-one matching has in common, by trying all."""
+    table = pd.crosstab(np.array(ours), np.array(theirs)).to_numpy()
+    table = table if table.shape[0] <= table.shape[1] else table.T
+    orders = itertools.permutations(range(table.shape[1]), len(table))
+    return max(sum(table[k, c] for k, c in enumerate(order)) for order in orders)
+
+
+@given(label_pairs())
+def test_matched_clusters_have_the_most_items_in_common(pair):
+    ours, theirs = map(np.array, pair)
+    found = pc.match_clusters(ours, theirs)
+    labels = found.labels.values
+    assert (labels == theirs).sum() == most_in_common(ours, theirs)
+    assert pc.partition_loss(labels, ours) == 0 and found.reference.values.tolist() == theirs.tolist()
+    assert np.setdiff1d(labels, theirs).min(initial=99) > theirs.max()
+    same = pc.match_clusters(theirs, theirs)
+    assert same.labels.values.tolist() == theirs.tolist() and same.in_words() == "The partitions are the same."
+
+
+@given(label_pairs())
+def test_the_table_has_all_overlaps(pair):
+    found = pc.match_clusters(*map(np.array, pair))
+    labels, reference = found.labels.values, found.reference.values
+    table = found.to_dataframe()
+    assert table["n_common"].sum() == labels.size and (table["n_common"].diff()[1:] <= 0).all()
+    for row in table.itertuples():
+        ours, theirs = labels == row.cluster, reference == row.reference
+        common = (ours & theirs).sum()
+        assert row.n_common == common and row.same == (row.cluster == row.reference)
+        assert row.jaccard == pytest.approx(common / (ours | theirs).sum())
+        assert (row.share, row.reference_share) == pytest.approx((common / ours.sum(), common / theirs.sum()))
+
+
+def test_of_equal_overlaps_the_more_similar_clusters_are_matched():
+    found = pc.match_clusters([0, 0, 1, 1, 1], [4, 4, 4, 4, 5])
+    assert found.labels.values.tolist() == [4, 4, 5, 5, 5]  # 3 in common in either way
+    found = pc.match_clusters([0, 0, 0, 0, 1, 1, 1], [3, 3, 9, 9, 3, 3, 9])
+    assert found.labels.values.tolist() in ([9, 9, 9, 9, 3, 3, 3], [3, 3, 3, 3, 9, 9, 9])
+    assert (found.labels.values == [3, 3, 9, 9, 3, 3, 9]).sum() == 4
+
+
+@pytest.mark.parametrize(
+    ("partition", "words"),
+    [
+        ([0] * 6 + [3] * 4 + BASE[10:], "Cluster 0 splits into clusters 0 (6 items) and 3 (4 items)."),
+        ([5] * 18 + [2] * 6, "Clusters 0 and 1 are one, cluster 0 (18 items)."),
+        ([0] * 9 + [1] * 9 + [2] * 6, "1 item changes clusters."),
+        (
+            [7] * 5 + [1] * 9 + [7] * 4 + [2] * 6,
+            "Clusters 0 and 1 are partitioned differently, into clusters 1 (9 items) and 0 (9 items).",
+        ),
+        ([*range(20, 30), *BASE[10:]], "Cluster 0 splits into 10 clusters, the largest of 1 item."),
+    ],
+)
+def test_what_splits_and_merges_is_said_with_names(partition, words):
+    found = pc.match_clusters(partition, BASE)
+    assert found.in_words() == words and words[:40] in repr(found)
+
+
+def test_names_of_clusters_go_on():
+    draws = np.tile(BASE, (4, 1))
+    best = pc.consensus_partition(draws, method="best_draw").with_names(["x", "y", "z"])
+    found = pc.match_clusters([1] * 4 + [0] * 14 + [2] * 3 + [3] * 3, best)
+    assert found.named_labels.values.tolist() == ["x"] * 4 + ["y"] * 14 + ["z"] * 3 + ["new 1"] * 3
+    again = pc.match_clusters([0] * 4 + [5] * 14 + [6] * 6, found)
+    assert again.names == ("x", "y", "z", "new 1") and again.ended == ()
+    assert "clusters z and new 1 are one, cluster z (6 items)" in again.in_words().lower()
+    assert pc.match_clusters([0, 0, 1], ["new 1", "new 1", "new 1"]).names == ("new 1", "new 2")
+    first = best.with_names(first=1)
+    assert pc.match_clusters([9] * 24, first).labels.values.tolist() == [1] * 24
+    far = pc.match_clusters([0, 0, 1], [5000, 5000, 5000])
+    assert far.named_labels.values.tolist() == [5000, 5000, "new 1"]
+
+
+def test_a_name_is_not_used_for_another_cluster():
+    found = pc.align_partitions([[0, 0, 0, 1, 1, 1], [0] * 6, [5, 5, 5, 6, 6, 6], [7, 7, 8, 9, 9, 9]])
+    assert found.labels.values.tolist() == [[0, 0, 0, 1, 1, 1], [0] * 6, [0, 0, 0, 2, 2, 2], [0, 0, 3, 2, 2, 2]]
+    assert found.names == (0, 1, 2, 3) and found.partitions == [0, 1, 2, 3]
+    assert found.in_words().splitlines()[0] == "0 to 1: Clusters 0 and 1 are one, cluster 0 (6 items)."
+    np.testing.assert_array_equal(found[2].labels, found.labels[2])
+    np.testing.assert_array_equal(found[2].reference, found.labels[1])
+    assert found[0].in_words() == "The partitions are the same."
+    table = found.to_dataframe()
+    assert table.index.unique().tolist() == [1, 2, 3] and len(table.loc[3]) == 3
+    assert "4 of 6 items (item), 4 clusters in all" in repr(found) and "2 to 3" in found._repr_html_()
+    with pytest.raises(KeyError, match="There is no partition 9; present: 0, 1, 2, 3"):
+        found[9]
+
+
+@pytest.mark.parametrize("n_clusters", [3, 60])
+def test_each_is_matched_with_the_one_before(rng, n_clusters):
+    rows = [rng.integers(n_clusters, size=200)]
+    for _ in range(5):
+        rows.append(np.where(rng.random(200) < 0.2, rng.integers(n_clusters + 1, size=200), rows[-1]))
+    found = pc.align_partitions({f"t{k}": rng.permutation(n_clusters + 1)[row] for k, row in enumerate(rows)})
+    seen = set(found.labels.values[0].tolist())
+    for before, after in itertools.pairwise(found.partitions):
+        pair = pc.match_clusters(found[after].labels, found[before].labels)
+        same = (found[after].labels.values == found[before].labels.values).sum()
+        assert same == (pair.labels.values == found[before].labels.values).sum()
+        now = set(found[after].labels.values.tolist())
+        assert not (now - set(found[before].labels.values.tolist())) & seen
+        seen |= now
+
+
+def of_items(labels, items, dim="person"):
+    return xr.DataArray(labels, dims=dim, coords={dim: list(items), "age": (dim, np.arange(len(labels)))})
+
+
+def test_items_that_come_and_go():
+    years = {2001: of_items([0, 0, 1, 1, 2], "pqrst"), 2002: of_items([3, 3, 4, 4, 4, 4, 9], "wvusrqp"[::-1])}
+    found = pc.align_partitions(years)
+    assert found.labels["person"].values.tolist() == list("pqrstuvw")
+    assert found.labels.values.tolist() == [[0, 0, 1, 1, 2, -1, -1, -1], [0, 0, 1, 1, -1, 1, 1, 3]]
+    assert found["2002"].in_words() == (
+        "Cluster 3 has new items only; cluster 2 ends: none of its items is left; "
+        "3 new items and 1 item gone: only the 4 shared items count."
+    )
+    assert found["2001"].labels["person"].values.tolist() == list("pqrst")
+    one = pc.match_clusters(years[2002], years[2001])
+    assert one.labels["person"].values.tolist() == list("pqrsuvw")
+    np.testing.assert_array_equal(one.labels, found["2002"].labels)
+    assert (one.ended, one.n_gone, one.names) == ((2,), 1, (0, 1, 2, 3))
+    assert one.to_dataframe()["n_common"].tolist() == [2, 2]
+    apart = pc.match_clusters(of_items([0, 0], "ab"), of_items([0, 0], "cd"))
+    assert apart.labels.values.tolist() == [1, 1] and not len(apart.to_dataframe())
+    assert "cluster 0 ends" in apart.in_words() and repr(apart)
+
+
+def test_items_are_matched_by_name_or_by_position(rng):
+    labels, items = rng.integers(3, size=9), list("abcdefghi")
+    order = rng.permutation(9)
+    mixed = of_items(labels[order] + 4, np.array(items)[order])
+    found = pc.match_clusters(mixed, of_items(labels, items))
+    assert found.labels.values.tolist() == labels[order].tolist()
+    series = pd.Series(labels[order], index=np.array(items)[order])
+    assert pc.match_clusters(series, of_items(labels, items)).labels["person"].values.tolist() == list(series.index)
+    assert pc.match_clusters(labels[order], of_items(labels[order], items)).labels["person"].values.tolist() == items
+    levels = pd.MultiIndex.from_tuples([(1, "a"), (1, "b"), (2, "a")], names=["year", "place"])
+    one, other = pd.Series([0, 0, 1], index=levels), pd.Series([5, 5], index=levels[1:])
+    assert pc.match_clusters(other, one).labels.values.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("partitions", "error", "part"),
+    [
+        ([[0, 1]], ValueError, "`partitions` must hold at least two partitions; got 1"),
+        (3, TypeError, "`partitions` must be a dict or a list of partitions; got int"),
+        (
+            {"a": [0, 1], "b": [0, 1, 1]},
+            ValueError,
+            "`partitions['b']` must label the same 2 items as `partitions['a']`",
+        ),
+        ([of_items([0, 1], "ab"), [0, 1, 1]], ValueError, "all partitions need a coordinate of the items"),
+        ([of_items([0, 1], "aa"), of_items([0, 1], "ab")], ValueError, "`partitions[0]` must have items of different"),
+        ([[0, 1], [0, -1]], ValueError, "the labels of `partitions[1]` must not be negative; got -1"),
+        ([[0, 1], [0.5, 1]], ValueError, "the labels of `partitions[1]` must be integers"),
+        ([[0, 1], [[0, 1]]], ValueError, "`partitions[1]` must be a vector of labels"),
+    ],
+)
+def test_bad_arguments(partitions, error, part):
+    check(pc.align_partitions, partitions, error, [part])
+
+
+def test_of_two_the_error_names_the_argument():
+    check(
+        lambda x: pc.match_clusters(x, [0, 1]),
+        [0, np.nan],
+        ValueError,
+        ["the labels of `partition` must not be missing"],
+    )
+    check(
+        lambda x: pc.match_clusters([0, 1], x),
+        [0, 1, 1],
+        ValueError,
+        ["`reference` must label the same 2 items as `partition`"],
+    )
+
+
+def test_results_with_several_partitions_are_taken(rng):
+    draws = rng.integers(3, size=(30, 12))
+    by_number = pc.loss_by_n_clusters(draws, n_clusters=[2, 3, 5], random_seed=1, progressbar=False)
+    found = pc.align_partitions(by_number.partitions)
+    assert found.partitions == [2, 3, 5]
+    for row, partition in zip(found.labels.values, by_number.partitions.values, strict=True):
+        assert pc.partition_loss(row, partition) == 0
+
+
+def colours(ax):
+    return [to_hex(patch.get_facecolor()) for patch in ax.patches]
+
+
+def look(number):
+    return OPEN.lower() if number < 0 else COLOURS[number].lower()
+
+
+def dots(ax):
+    return {to_hex(colour) for points in ax.collections for colour in points.get_edgecolors()}
+
+
+@pytest.mark.parametrize("names", [None, ["b", "a", "c"]])
+def test_a_name_has_one_colour_in_all_figures(rng, names):
+    draws, other = np.tile(BASE, (4, 1)), [5] * 4 + [0] * 14 + [2] * 3 + [3] * 3
+    best = pc.consensus_partition(draws, method="best_draw")
+    best = best if names is None else best.with_names(names)
+    found = pc.match_clusters(other, best)
+    assert colours(pc.plot_alluvial(found)) == [look(k) for k in (0, 1, 2, 0, 1, 2, 3)]
+    assert [text.get_text() for text in pc.plot_alluvial(found).texts][3:6] == [str(k) for k in best.names]
+    for partition in [found] if names else [found, found.labels]:
+        ax = pc.plot_data(rng.normal(size=(24, 2)), partition)
+        assert dots(ax) == {look(k) for k in range(4)}
+        legend = ax.get_legend()
+        shown = {
+            text.get_text()[0]: line.get_color() for text, line in zip(legend.texts, legend.legend_handles, strict=True)
+        }
+        assert [to_hex(shown[str(name)]) for name in best.names] == [look(k) for k in range(3)]
+        strip = pc.plot_psm(draws, partition).collections[0]
+        assert [to_hex(colour) for colour in strip.get_facecolors()] == [
+            look(k) for k in dict.fromkeys(found.labels.values.tolist())
+        ]
+    aligned = pc.align_partitions({"a": best, "b": [0] * 24, "c": other})
+    expected = [k for row in aligned.labels.values for k in dict.fromkeys(row.tolist())]
+    assert colours(pc.plot_alluvial(aligned)) == [look(k) for k in expected] and len(expected) == 8
+    plt.close("all")
+
+
+def test_figures_of_subsets_keep_the_colours_of_numbers_and_of_texts():
+    ax = pc.plot_data(np.arange(8.0).reshape(4, 2), [3, 3, 7, 7])
+    assert dots(ax) == {look(3), look(7)}
+    assert colours(pc.plot_item_uncertainty(pc.item_uncertainty([[0, 0, 1, 1]] * 4, [3, 3, 7, 7]))) == [
+        look(3),
+        look(7),
+    ]
+    towns = {2001: ["red", "red", "blue", "blue"], 2002: ["blue", "blue", "red", "green"]}
+    assert colours(pc.plot_alluvial(towns)) == [look(k) for k in (0, 1, 1, 0, 2)]
+    assert colours(pc.plot_alluvial([[3, 3, 7, 7], [0, 0, 1, 1]])) == [look(k) for k in (3, 7, 3, 7)]
+    plt.close("all")
+
+
+def test_absent_items_are_grey_and_no_cluster():
+    years = {2001: of_items([0, 0, 1], "abc"), 2002: of_items([0, 0, 0], "abd")}
+    ax = pc.plot_alluvial(pc.align_partitions(years))
+    assert colours(ax) == [look(k) for k in (0, 1, -1, 0, -1)]
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["2001\n2 clusters", "2002\n1 cluster"]
+    assert [text.get_text() for text in ax.texts] == ["0", "1", "absent", "0", "absent"]
+    plt.close("all")

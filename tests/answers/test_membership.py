@@ -1,0 +1,265 @@
+"""Memberships: by trying all matchings, from labels and probabilities, with errors, at all sizes and for one mode."""
+
+import itertools
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import xarray as xr
+from matplotlib.colors import to_hex
+from numpy.testing import assert_allclose, assert_array_equal
+
+import posterior_consensus as pc
+from posterior_consensus.answers.membership import own_membership
+from posterior_consensus.plots.colours import COLOURS, OPEN
+from tests.ensembles import DEGENERATE, noisy_draws, sticky_chains, two_modes
+from tests.helpers import GOOD, check
+
+PARTITION = np.array([0, 0, 0, 0, 1, 1, 1, 2, 2])
+
+
+def best_matchings(draw, labels):
+    """The clusters of the draw's, by trying every one-to-one matching; Jaccard similarities decide between equals."""
+    theirs = sorted(set(draw.tolist()))
+    drawn = {k: set(np.flatnonzero(draw == k)) for k in theirs}
+    own = {c: set(np.flatnonzero(labels == c)) for c in range(max(labels) + 1)}
+    scores = {}
+    for order in set(itertools.permutations([*own, *[None] * len(theirs)], len(theirs))):
+        pairs = [(k, c) for k, c in zip(theirs, order, strict=True) if c is not None and drawn[k] & own[c]]
+        common = sum(len(drawn[k] & own[c]) for k, c in pairs)
+        scores[tuple(pairs)] = common, round(sum(len(drawn[k] & own[c]) / len(drawn[k] | own[c]) for k, c in pairs), 9)
+    return [dict(pairs) for pairs, score in scores.items() if score == max(scores.values())]
+
+
+def of_one_matching(draws, labels):
+    """Those of the draws that have one best matching."""
+    return np.array([draw for draw in draws if len(best_matchings(draw, labels)) == 1])
+
+
+def by_draw(draws, labels):
+    """Indicators (N, n, C + 1) of each item's cluster in each draw."""
+    table = np.zeros((*draws.shape, max(labels) + 2))
+    for t, draw in enumerate(draws):
+        matching = best_matchings(draw, labels)[0]
+        for i, k in enumerate(draw):
+            table[t, i, matching.get(k, -1)] = 1
+    return table
+
+
+@pytest.mark.parametrize("labels", [PARTITION, np.zeros(9, int), np.arange(9) % 4])
+@pytest.mark.parametrize("noise", [0.2, 0.9])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_membership_is_what_its_definition_says(rng, labels, noise, weighted):
+    z = of_one_matching(noisy_draws(rng, 30, 9, 3, noise), labels)
+    assert len(z) > 5
+    weights = rng.exponential(size=len(z)) if weighted else np.ones(len(z))
+    found = pc.membership(pc.as_partition_draws(z, weights=weights if weighted else None), labels)
+    expected = np.average(by_draw(z, labels), axis=0, weights=weights)
+    assert found.probabilities.dims == ("item", "consensus_cluster")
+    columns = found.probabilities["consensus_cluster"].values.tolist()
+    assert columns == [*dict.fromkeys(labels.tolist()), "elsewhere"]
+    assert_allclose(found.probabilities, expected, rtol=0, atol=1e-14)
+    assert_allclose(found.probabilities.sum("consensus_cluster"), 1, rtol=0, atol=1e-14)
+    assert_allclose(found.own, expected[np.arange(9), labels], rtol=0, atol=1e-14)
+
+
+def test_errors_are_from_batches_of_each_chain(rng):
+    z = of_one_matching(sticky_chains(rng, 1, 300, 9, 0.8)[0], PARTITION)[:120].reshape(3, 40, 9)
+    for weights in (None, rng.exponential(size=120)):
+        draws = pc.as_partition_draws(z, weights=weights)
+        table, w = by_draw(z.reshape(120, 9), PARTITION), draws.weights[:, np.newaxis, np.newaxis]
+        batches = [rows for chain in np.split(np.arange(120), 3) for rows in np.array_split(chain, 6)]
+        mean, squares = (w * table).sum(axis=0), 0.0
+        for rows in batches:
+            share, weight = len(rows) / 120, w[rows].sum()
+            moved = (w[rows] * (table[rows] - mean)).sum(axis=0) * (1 - share) / (1 - weight)
+            squares = squares + moved**2
+        found = pc.membership(draws, PARTITION)
+        assert_allclose(found.mcse, np.sqrt(18 / 17 * squares), rtol=1e-12, atol=1e-16)
+    assert np.isnan(pc.membership(z[:, :3], PARTITION).mcse).all()
+
+
+def test_errors_are_the_spread_over_repetitions():
+    rng = np.random.default_rng(2)
+    found = [pc.membership(sticky_chains(rng, 4, 256, 4, 0.5), [0, 0, 1, 1]) for _ in range(60)]
+    spread = np.std([one.own for one in found], axis=0, ddof=1)
+    assert np.mean([one.mcse.values[np.arange(4), one.cluster] for one in found]) / spread.mean() == pytest.approx(
+        1, abs=0.2
+    )
+
+
+def test_blocks_stores_and_order_of_labels_change_nothing(rng, monkeypatch, tmp_path):
+    z = noisy_draws(rng, 40, 700, 5, 0.3).reshape(2, 20, 700)
+    labels = rng.integers(5, size=700)
+    expected = pc.membership(z, labels)
+    stored = pc.as_partition_draws(z, store=tmp_path / "store")
+    monkeypatch.setattr("posterior_consensus.ensemble.labels.block_width", lambda n_draws: 256)
+    for draws in (z, stored, np.take_along_axis(np.array([rng.permutation(5)] * 40), z.reshape(40, -1), 1)):
+        given = draws if np.ndim(draws) != 2 else draws.reshape(z.shape)
+        found = pc.membership(given, labels)
+        assert_array_equal(found.probabilities, expected.probabilities)
+        assert_array_equal(found.mcse, expected.mcse)
+        source = pc.as_partition_draws(given)
+        assert_array_equal(own_membership(source, source.as_labels(labels)), expected.own)
+
+
+@pytest.mark.parametrize("name", DEGENERATE)
+def test_degenerate_draws(name):
+    draws = DEGENERATE[name]
+    for labels in (draws[0], np.zeros(draws.shape[1], int), np.arange(draws.shape[1])):
+        found = pc.membership(draws, labels)
+        assert_allclose(found.probabilities.sum("consensus_cluster"), 1, rtol=0, atol=1e-14)
+        assert (found.own >= 0).all() and (found.cluster == pc.as_partition_draws([labels]).labels[0]).all()
+        if (draws == labels).all():
+            assert (found.own == 1).all() and not (found.mcse > 0).any()
+        pc.plot_membership(found).figure.canvas.draw()
+    plt.close("all")
+
+
+def components_by_trying_all(soft, labels):
+    """Memberships by the definition: every way of giving each cluster a component of its own is tried."""
+    n_clusters = max(labels) + 1
+    total = np.zeros((soft.n_items, n_clusters))
+    for w, p in zip(soft.weights, soft.soft.probabilities, strict=True):
+        p = np.hstack([p, np.zeros((len(p), max(0, n_clusters - p.shape[1])))])
+        shared = [
+            [sum(p[i, k] for i in range(len(p)) if labels[i] == c) for k in range(p.shape[1])]
+            for c in range(n_clusters)
+        ]
+        bonus = [(p[:, k].sum() < 0.5) / (n_clusters + 1) for k in range(p.shape[1])]
+        best = max(
+            itertools.permutations(range(p.shape[1]), n_clusters),
+            key=lambda order: sum(shared[c][k] + bonus[k] for c, k in enumerate(order)),
+        )
+        for c, k in enumerate(best):
+            if shared[c][k] >= 0.5:
+                total[:, c] += w * p[:, k]
+    return total
+
+
+@pytest.mark.parametrize("labels", [[0, 0, 0, 1, 1, 2, 2], [0] * 7, [0, 1, 0, 1, 0, 1, 0], [0, 1, 2, 3, 0, 1, 2]])
+@pytest.mark.parametrize("n_components", [2, 3, 5])
+def test_components_are_matched_in_expectation(rng, labels, n_components):
+    p = rng.dirichlet(np.full(n_components, 0.3), (2, 15, 7))
+    certain = np.eye(n_components)[rng.integers(n_components, size=(9, 7))]
+    p[0, :9] = 0.99 * certain + 0.01 * p[0, :9]  # with empty components, and no two assignments equally good
+    soft = pc.as_allocation_probabilities(p, weights=rng.random(30))
+    found = pc.membership(soft, labels)
+    assert_allclose(found.probabilities[:, :-1], components_by_trying_all(soft, labels), rtol=0, atol=1e-13)
+    assert_allclose(found.probabilities.sum("consensus_cluster"), 1, rtol=0, atol=1e-12)
+    assert_array_equal(own_membership(soft, soft.as_labels(labels)), found.own)
+    assert (found.mcse > 0).any() and (found.mcse < 0.5).all()
+
+
+def test_components_may_switch(rng):
+    logits = 2.5 * np.eye(3)[[0, 0, 0, 1, 1, 2, 2]] + rng.normal(size=(2, 40, 7, 3))
+    p = np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)
+    found = pc.membership(
+        xr.DataArray(p, dims=("chain", "draw", "obs", "k"), coords={"obs": list("abcdefg")}), [0, 0, 0, 1, 1, 2, 2]
+    )
+    switched = np.stack([draw[:, rng.permutation(3)] for draw in p.reshape(-1, 7, 3)]).reshape(p.shape)
+    again = pc.membership(switched, [0, 0, 0, 1, 1, 2, 2])
+    assert_allclose(again.probabilities, found.probabilities.values, rtol=0, atol=1e-13)
+    assert_allclose(again.mcse, found.mcse.values, rtol=0, atol=1e-13)
+    assert found.probabilities["obs"].values.tolist() == list("abcdefg")
+
+
+def test_a_component_that_is_split_off_is_elsewhere():
+    split = np.eye(3)[[0, 0, 2, 1]]
+    soft = pc.as_allocation_probabilities([np.eye(3)[[0, 0, 0, 1]], split])
+    assert_array_equal(
+        pc.membership(soft, [0, 0, 0, 1]).probabilities, [[1, 0, 0], [1, 0, 0], [0.5, 0, 0.5], [0, 1, 0]]
+    )
+    merged = pc.as_allocation_probabilities([np.eye(2)[[0, 0, 0, 0]]])
+    assert_array_equal(pc.membership(merged, [0, 0, 0, 1]).probabilities[:, 0], np.ones(4))
+
+
+def test_certain_probabilities_are_labels(rng):
+    labels = np.repeat([0, 1, 2], 10)  # of which no two matchings are equally good
+    z = np.where(rng.random((2, 30, 30)) < 0.15, rng.integers(3, size=(2, 30, 30)), labels)
+    hard, soft = pc.membership(z, labels), pc.membership(np.eye(3)[z], labels)
+    assert_allclose(soft.probabilities, hard.probabilities, rtol=0, atol=1e-12)
+    assert_allclose(soft.mcse, hard.mcse, rtol=1e-9, atol=1e-12)
+
+
+def test_within_one_mode(rng):
+    modes = np.repeat([0, 1, 2], 4), np.repeat([0, 1], 6)
+    draws = np.where(rng.random((4, 200, 1)) < 0.6, *modes)
+    draws = np.where(rng.random(draws.shape) < 0.05, 2, draws)
+    found = pc.particles(draws, random_seed=1, progressbar=False)
+    assert found.n_particles == 2
+    for k in range(2):
+        region, rows = found.region(k), np.flatnonzero(found.assignment.values == k)
+        within = pc.membership(region, found.partitions[k])
+        alone = pc.membership(pc.as_partition_draws(draws.reshape(-1, 12)[rows]), found.partitions[k].values)
+        assert_allclose(within.probabilities, alone.probabilities, rtol=0, atol=1e-13)
+        assert_allclose(within.mcse, alone.mcse, rtol=0.6, atol=0.004)
+        assert within.own.mean() > pc.membership(draws, found.partitions[k]).own.mean() + 0.1
+        assert_array_equal(region.samples.chain, found.draws.samples.chain)
+    stored = pc.Particles.from_dataset(found.to_dataset())
+    assert_array_equal(stored.region(1, draws).weights, found.region(1).weights)
+    check(stored.region, 0, ValueError, ["`draws` must be given"])
+    check(found.region, 2, ValueError, ["`k` must be a particle from 0 to 1; got 2"])
+
+
+def test_a_chain_in_one_mode_has_errors_all_the_same(rng):
+    modes = np.repeat([0, 1, 2], 4), np.repeat([0, 1], 6)
+    draws = np.where(rng.random((2, 100, 12)) < 0.1, 3, two_modes(rng, modes, 100, share=0.99, common=modes[0]))
+    found = pc.particles(draws, 2, random_seed=1, progressbar=False)
+    for k in range(2):
+        assert np.isfinite(pc.membership(found.region(k), found.partitions[k]).mcse).all()
+
+
+def test_the_column_of_the_items(rng, monkeypatch):
+    z = noisy_draws(rng, 40, 9, 3, 0.3)
+    items = pc.item_uncertainty(z, PARTITION)
+    assert_array_equal(items.to_dataframe()["membership"], pc.membership(z, PARTITION).own)
+    pairs = pc.item_uncertainty(pc.as_pair_similarity(pc.as_partition_draws(z)), PARTITION)
+    assert pairs.membership is None and "membership" not in pairs.to_dataframe()
+    summary = pc.summarize(z, random_seed=1, progressbar=False)
+    assert_array_equal(summary.items.membership, pc.membership(z, summary).own)
+    assert "membership" in repr(summary.items)
+    monkeypatch.setenv("POSTERIOR_CONSENSUS_MEMORY", "1300B")
+    assert pc.item_uncertainty(z, PARTITION).membership is None
+    with pytest.raises(MemoryError, match="Probabilities of 9 items and 4 clusters"):
+        pc.membership(z, PARTITION)
+
+
+def test_names_and_the_table():
+    z = xr.DataArray([GOOD], dims=("chain", "draw", "city"), coords={"city": ["Bonn", "Kiel", "Ulm", "Jena"]})
+    best = pc.consensus_partition(z, n_clusters=2, random_seed=1, progressbar=False).with_names(["west", ("e", 1)])
+    found = pc.membership(z, best)
+    assert found.probabilities["consensus_cluster"].values.tolist() == ["west", ("e", 1), "elsewhere"]
+    table = found.to_dataframe()
+    assert table.index.tolist() == ["Bonn", "Kiel", "Ulm", "Jena"]
+    assert list(table) == ["cluster", "probability", "mcse", "other", "other_probability"]
+    assert table["cluster"].tolist()[0] == "west" and "4 items (city) in 2 clusters" in repr(found)
+    for name, row in table.iterrows():
+        assert found.probabilities.sel(city=name).max() == max(row["probability"], row["other_probability"])
+    assert float(found.probabilities.sel(city="Bonn", consensus_cluster="west")) == table["probability"].iloc[0]
+
+
+def test_a_matrix_alone_and_other_items_are_refused():
+    pairs = pc.as_pair_similarity(np.eye(4))
+    check(
+        lambda x: pc.membership(x, [0, 0, 1, 1]), pairs, ValueError, ["needs posterior draws; got a similarity matrix"]
+    )
+    check(lambda x: pc.membership(GOOD, x), [0, 0, 1], ValueError, ["`partition` must label all 4 items; got 3"])
+    check(pc.plot_membership, GOOD, TypeError, ["`membership` must be what membership() returns; got ndarray"])
+
+
+def test_bars_are_stacked_from_the_own_cluster_upwards(rng):
+    z = noisy_draws(rng, 50, 9, 4, 0.4)
+    found = pc.membership(z, PARTITION + 3)
+    ax = pc.plot_membership(found)
+    order = np.lexsort([-found.own.values, found.cluster.values])
+    assert [to_hex(patch.get_facecolor()) for patch in ax.patches] == [c.lower() for c in (*COLOURS[3:6], OPEN)]
+    bars = [patch.get_data() for patch in ax.patches]
+    for k, bar in enumerate(bars):
+        height = bar.values - bar.baseline
+        assert_allclose(height, found.probabilities.values[order, k], rtol=0, atol=1e-12)
+        own = found.cluster.values[order] == k
+        assert_array_equal(bar.baseline[own], 0.0) and assert_allclose(bar.values[own], found.own.values[order][own])
+    assert_allclose(bars[-1].values, 1.0)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["3", "4", "5", "elsewhere"]
+    plt.close("all")
