@@ -79,8 +79,8 @@ def as_pair_similarity(
 
     the consensus matrix of clustering by resampling [1]_. This is an estimate of the similarity if it does not depend
     on the labels which items are missing. The standard errors are those of :func:`diagnostics.similarity_mcse` over the
-    draws that hold the pair: NaN if these lie in fewer than two batches. An error is 0 if all these draws agree, even if
-    they are few. The matrix need not be positive semidefinite.
+    draws that hold the pair: NaN if these lie in fewer than two batches. An error is 0 if all these draws agree, even
+    if they are few. The matrix need not be positive semidefinite.
 
     References
     ----------

@@ -15,7 +15,6 @@ from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
 from posterior_consensus.ensemble.items import Floats, Items
 from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
 from posterior_consensus.ensemble.partitions import as_codes, canonical_rows
-from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.runtime import memory
 from posterior_consensus.sources.labels import from_store
 from posterior_consensus.sources.places import listing, place_in

@@ -161,7 +161,12 @@ def test_bad_labels_by_place(kind, wrong, in_blocks, monkeypatch):
 def test_the_first_of_several_is_named():
     bad = np.where(GOOD == 2, np.nan, GOOD)
     check(pc.as_partition_draws, bad, ValueError, ["got 3 NaN, the first at draw 2, item 0 (from 0)"])
-    check(pc.as_partition_draws, np.ma.masked_equal(GOOD, 2), ValueError, ["got 3 NaN, the first at draw 2, item 0 (from 0)"])
+    check(
+        pc.as_partition_draws,
+        np.ma.masked_equal(GOOD, 2),
+        ValueError,
+        ["got 3 NaN, the first at draw 2, item 0 (from 0)"],
+    )
     check(lambda p: pc.credible_ball(GOOD, p), [0, 0, -1, -2], ValueError, ["got -1 at position 2 (from 0)"])
 
 
