@@ -2,8 +2,8 @@
 # # Runs on subsamples: consensus clustering by resampling
 #
 # Not every set of labels holds every item. Consensus clustering by resampling clusters random subsamples;
-# cross-validation leaves out folds; panels have members who come and go. `as_pair_similarity(draws, missing="pairwise")` takes such
-# labels: -1, NaN or masked where an item is missing. It divides the number of draws that co-cluster two items by the
+# cross-validation leaves out folds; panels have members who come and go. Mark a missing item by -1, NaN or a mask.
+# `as_pair_similarity(draws, missing="pairwise")` then divides the number of draws that co-cluster two items by the
 # number of draws that hold both.
 #
 # The items are 1,797 handwritten digits of 8 x 8 pixels. k-means clusters 100 random subsamples of 70% of them, into
