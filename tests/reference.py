@@ -310,3 +310,17 @@ def item_uncertainty(similarities, labels):
         own.append(np.nan if means[labels[item]] is None else means[labels[item]])
         elsewhere.append([np.nan if k == labels[item] else mean for k, mean in enumerate(means)])
     return np.array(own), np.array(elsewhere, float)
+
+
+def pairwise_similarities(draws, weights=None):
+    """Similarities counted over the draws that hold both items; a label below 0 is missing."""
+    share = shares(draws, weights)
+    n_items = len(draws[0])
+    found = np.eye(n_items)
+    for i in range(n_items):
+        for j in range(n_items):
+            both = [t for t, draw in enumerate(draws) if draw[i] >= 0 and draw[j] >= 0]
+            if i != j:
+                together = [t for t in both if draws[t][i] == draws[t][j]]
+                found[i, j] = share[together].sum() / share[both].sum()
+    return found

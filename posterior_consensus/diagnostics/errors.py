@@ -6,8 +6,10 @@ from typing import Any
 
 import xarray as xr
 
+from posterior_consensus.ensemble.draws import draws_of
+from posterior_consensus.ensemble.pairs import PairSimilarity
 from posterior_consensus.evaluate.similarity import similarity_errors
-from posterior_consensus.sources.door import as_draws
+from posterior_consensus.sources.door import as_source
 
 
 def similarity_mcse(draws: Any) -> xr.DataArray:
@@ -16,6 +18,7 @@ def similarity_mcse(draws: Any) -> xr.DataArray:
     Parameters
     ----------
     draws : PartitionDraws or any posterior that :func:`summarize` takes
+        Also the PairSimilarity that :func:`as_pair_similarity` counts over the draws that hold both items.
 
     Returns
     -------
@@ -60,6 +63,10 @@ def similarity_mcse(draws: Any) -> xr.DataArray:
            [0.01, 0.  , 0.01],
            [0.01, 0.01, 0.  ]])
     """
-    draws = as_draws(draws)
-    attrs = {"long_name": "Monte Carlo standard error of the probability of the same cluster", "n_draws": draws.n_draws}
+    source = as_source(draws)
+    attrs: dict[str, Any] = {"long_name": "Monte Carlo standard error of the probability of the same cluster"}
+    if isinstance(source, PairSimilarity) and source.errors is not None:
+        return source.items.pair_array(source.errors, "psm_mcse").assign_attrs(attrs)
+    draws = draws_of(source)
+    attrs["n_draws"] = draws.n_draws
     return draws.items.pair_array(similarity_errors(draws), "psm_mcse").assign_attrs(attrs)

@@ -128,10 +128,13 @@ class PairSimilarity(PairSource):
         The items, with their coordinates.
     values : ndarray of shape (n_items, n_items), dtype float64
         Posterior probability that two items are in the same cluster: symmetric, in [0, 1], 1 on the diagonal.
+    errors : ndarray of shape (n_items, n_items), dtype float64, or None
+        Standard errors of the values, where they were counted over the draws that hold both items.
     """
 
     items: Items
     values: Floats
+    errors: Floats | None = None
 
     @property
     def n_draws(self) -> None:
@@ -154,7 +157,9 @@ class PairSimilarity(PairSource):
 
     def of_items(self, at: npt.NDArray[np.intp]) -> Self:
         """Return the similarities of some items, by position."""
-        return replace(self, items=self.items.take(at), values=self.values[np.ix_(at, at)])
+        pairs = np.ix_(at, at)
+        errors = None if self.errors is None else self.errors[pairs]
+        return replace(self, items=self.items.take(at), values=self.values[pairs], errors=errors)
 
     def row_blocks(self) -> Iterator[tuple[int, Floats]]:
         """Rows of the matrix."""
@@ -190,6 +195,17 @@ class PairSimilarity(PairSource):
         return [
             ("items", f"{self.n_items} ({self.items.dim})"),
             ("pairs", shares),
+            *self._error_facts(),
             ("draws", "none: a similarity matrix alone"),
             ("values", f"{self.values.dtype}, {self.values.nbytes / 1e6:.1f} MB"),
         ]
+
+    def _error_facts(self) -> list[tuple[str, str]]:
+        if self.errors is None or self.n_items == 1:
+            return []
+        above = self.errors[np.triu_indices(self.n_items, 1)]
+        unknown = f"unknown for {np.isnan(above).mean():.0%} of pairs"
+        if np.isnan(above).all():
+            return [("standard errors", unknown)]
+        facts = f"median {np.nanmedian(above):.2g}, largest {np.nanmax(above):.2g}"
+        return [("standard errors", f"{facts}; {unknown}" if np.isnan(above).any() else facts)]

@@ -72,8 +72,15 @@ def _missing(name: str, missing: npt.NDArray[np.bool_], place: Place = place_in_
     first = "" if number == 1 else ", the first"
     return ValueError(
         f"{name} must not be missing; got {number} NaN{first} at {first_of(missing, place)}. "
-        "Drop those items or draws first."
+        f"Drop those items or draws first.{_pairwise_hint(missing)}"
     )
+
+
+def _pairwise_hint(values: npt.NDArray[Any]) -> str:
+    """What else to do with draws in which items are missing, for the end of an error; nothing for one partition."""
+    if values.ndim == 1:
+        return ""
+    return " Or count each pair of items over the draws that hold both: as_pair_similarity(data, missing='pairwise')."
 
 
 def as_codes(values: npt.NDArray[Any], name: str, place: Place = place_in_array) -> tuple[npt.NDArray[Any], int]:
@@ -134,7 +141,7 @@ def plain_labels(values: npt.NDArray[Any], name: str, place: Place = place_in_ar
         negative = values < 0
         raise ValueError(
             f"{name} must not be negative; got {values[negative][0]} at {first_of(negative, place)}. "
-            "A negative label usually marks a missing value: drop those items or draws first."
+            f"A negative label usually marks a missing value: drop those items or draws first.{_pairwise_hint(values)}"
         )
     return values, int(values.max()) if values.size else -1
 

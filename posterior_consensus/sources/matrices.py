@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -13,36 +14,55 @@ from posterior_consensus.ensemble.items import Floats, Items, difference, positi
 from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
 from posterior_consensus.ensemble.partitions import Place, as_array, first_of
 from posterior_consensus.sources.places import place_in
+from posterior_consensus.sources.subsamples import pairwise_similarity
 
 _TOLERANCE = 1e-6  # of a matrix's entries: what float32, sums in another order and short text files leave
 
 
-def as_pair_similarity(matrix: Any, *, item_dim: str | None = None) -> PairSimilarity:
-    """Convert a posterior similarity matrix without its draws.
+def as_pair_similarity(
+    matrix: Any,
+    *,
+    item_dim: str | None = None,
+    missing: Literal["pairwise"] | None = None,
+    var_name: str | None = None,
+    sample_dims: str | Sequence[str] = ("chain", "draw"),
+    weights: Any = None,
+) -> PairSimilarity:
+    """Convert a posterior similarity matrix without its draws, or draws in which items are missing.
 
     Parameters
     ----------
     matrix : array_like, DataFrame, DataArray, SciPy sparse array, PartitionDraws or PairSimilarity
         Posterior probability that two items are in the same cluster, items x items: symmetric, in [0, 1] and 1 on the
         diagonal, each up to 1e-6. A sparse array has zeros where it has no entries. From draws, the similarities
-        are computed.
+        are computed. With `missing`, labels of any kind that :func:`as_partition_draws` takes.
     item_dim : str, optional
         Name of the items' dimension. By default that of the DataArray's first dimension or of the DataFrame's index,
         else "item".
+    missing : {"pairwise"}, optional
+        Take labels of which some are missing: -1, NaN, None or masked. Each pair of items is counted over the draws
+        that hold both. By default `matrix` has similarities.
+    var_name, sample_dims, weights : optional
+        Variable of the labels, dimensions of the draws and weight of each draw, as in :func:`as_partition_draws`; only
+        with `missing`.
 
     Returns
     -------
     PairSimilarity
         With the items' names of a DataFrame's index or a DataArray's coordinates. Every function takes it that needs
-        similarities only; the others say that they need draws.
+        similarities only; the others say that they need draws. With `missing`, `errors` has the standard error of each
+        pair; :func:`diagnostics.similarity_mcse` gives it with the items' names.
 
     Raises
     ------
     ValueError
         If the matrix is not square, not symmetric, not finite, not in [0, 1] or not 1 on the diagonal, or its rows and
-        columns name different items.
+        columns name different items. With `missing`, if a pair of items is in no draw together; the message counts
+        these pairs.
     TypeError
         If the values are not real numbers.
+    MemoryError
+        With `missing`, if the matrices need more than the memory budget.
 
     Notes
     -----
@@ -53,6 +73,20 @@ def as_pair_similarity(matrix: Any, *, item_dim: str | None = None) -> PairSimil
     losses of `PAIR_LOSSES`, and each item's mean similarity to its cluster. Standard errors, the credible ball,
     diagnoses and the expectation of any other loss need the draws.
 
+    With ``missing="pairwise"`` and draws of weight w_t, let m_ti be 1 where draw t holds item i. Then
+
+        PSM_ij = sum_t w_t m_ti m_tj 1{z_ti = z_tj} / sum_t w_t m_ti m_tj,
+
+    the consensus matrix of clustering by resampling [1]_. This is an estimate of the similarity if it does not depend
+    on the labels which items are missing. The standard errors are those of :func:`diagnostics.similarity_mcse` over the
+    draws that hold the pair: NaN if these lie in fewer than two batches. An error is 0 if all these draws agree, even
+    if they are few. The matrix need not be positive semidefinite.
+
+    References
+    ----------
+    .. [1] Monti, Tamayo, Mesirov and Golub (2003), Machine Learning 52, 91-118.
+       https://doi.org/10.1023/A:1023949509487
+
     Examples
     --------
     >>> import posterior_consensus as pc
@@ -60,7 +94,22 @@ def as_pair_similarity(matrix: Any, *, item_dim: str | None = None) -> PairSimil
     >>> best = pc.consensus_partition(pairs, loss="binder", random_seed=1, progressbar=False)
     >>> best.labels.values
     array([0, 0, 1], dtype=int32)
+
+    >>> runs = [[0, 0, -1], [1, 1, 0], [-1, 0, 1], [0, -1, 1], [0, 1, 1]]
+    >>> pc.as_pair_similarity(runs, missing="pairwise").values.round(2)
+    array([[1.  , 0.67, 0.  ],
+           [0.67, 1.  , 0.33],
+           [0.  , 0.33, 1.  ]])
     """
+    if missing is not None:
+        if missing != "pairwise":
+            raise ValueError(f"`missing` must be 'pairwise' or None; got {missing!r}.")
+        return pairwise_similarity(matrix, var_name, sample_dims, item_dim, weights)
+    if var_name is not None or weights is not None:
+        raise ValueError(
+            "`var_name` and `weights` must be None for a matrix; draws in which items are missing need "
+            "missing='pairwise'."
+        )
     if isinstance(matrix, PairSource):
         if item_dim not in (None, matrix.items.dim):
             raise ValueError(

@@ -10,7 +10,7 @@ import xarray as xr
 
 from posterior_consensus.ensemble.partitions import Place, place_in_array
 
-_PLAIN = ("sample", "item"), ("item", "item_bis")  # dimensions that plain arrays get
+_PLAIN = ("item", "item_bis")  # dimensions that plain matrices get
 
 
 def listing(names: Iterable[Hashable]) -> str:
@@ -19,8 +19,8 @@ def listing(names: Iterable[Hashable]) -> str:
 
 
 def place_in(values: xr.DataArray) -> Place:
-    """Give a function from an index of the array to words: chain, draw and item, or row and column without names."""
-    if values.dims in _PLAIN and not values.coords:
+    """Give a function from an index of the array to words: chain, draw and item, or row and column of a matrix."""
+    if values.dims == _PLAIN and not values.coords:
         return place_in_array
     return partial(_named_place, values.coords.to_dataset(), values.dims)
 
@@ -33,7 +33,7 @@ def _named_place(coords: xr.Dataset, dims: tuple[Any, ...], index: tuple[int, ..
         along = along or [dim] * (dim in coords)
         if not along:
             last = len(parts)
-            parts.append(f"{'row' if dim == 'sample' else dim} {number}")
+            parts.append(f"{'draw' if dim == 'sample' else dim} {number}")
         parts += [f"{name} {_as_text(coords[name].values[number])}" for name in along]
     return ", ".join(f"{part} (from 0)" if k == last else part for k, part in enumerate(parts))
 

@@ -72,6 +72,11 @@ def as_allocation_probabilities(
     TypeError
         If the values are not floats.
 
+    Notes
+    -----
+    Items must be independent given the parameters of a draw, as in mixtures. For states of a hidden Markov model, whose
+    probabilities of each item alone do not give those of pairs, pass sampled states to :func:`as_partition_draws`.
+
     Examples
     --------
     >>> import numpy as np

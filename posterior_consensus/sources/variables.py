@@ -354,6 +354,8 @@ def _from_array(data: Any, rest: tuple[str | None, ...]) -> xr.DataArray:
 
 def _regular(values: Any, name: str, n_rest: int) -> np.ndarray[Any, Any]:
     """An array, or where chains or draws differ in length, an error that says which."""
+    if np.ma.is_masked(values):  # NaN keeps its place, where errors can say it
+        return np.ma.filled(values.astype(np.float64 if values.dtype.kind in "iufb" else object), np.nan)
     try:
         return as_array(values, name)
     except ValueError as error:

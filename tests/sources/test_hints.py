@@ -121,7 +121,7 @@ NAMED = array(
 )
 FRAME = pd.DataFrame(GOOD, columns=NAMES)
 AT = {
-    "array": (GOOD, (2, 1), "row 2, column 1 (from 0)"),
+    "array": (GOOD, (2, 1), "draw 2, item 1 (from 0)"),
     "chains": (np.stack([GOOD, GOOD]), (1, 2, 1), "chain 1, draw 2, item 1 (from 0)"),
     "DataFrame": (FRAME.to_numpy(), (2, 1), "chain 0, draw 2, item 'b'"),
     "DataArray": (NAMED.values, (1, 2, 1), "chain 2, draw 12, county 'b'"),
@@ -160,8 +160,13 @@ def test_bad_labels_by_place(kind, wrong, in_blocks, monkeypatch):
 
 def test_the_first_of_several_is_named():
     bad = np.where(GOOD == 2, np.nan, GOOD)
-    check(pc.as_partition_draws, bad, ValueError, ["got 3 NaN, the first at row 2, column 0 (from 0)"])
-    check(pc.as_partition_draws, np.ma.masked_equal(GOOD, 2), ValueError, ["got 3 NaN, the first at row 2, column 0"])
+    check(pc.as_partition_draws, bad, ValueError, ["got 3 NaN, the first at draw 2, item 0 (from 0)"])
+    check(
+        pc.as_partition_draws,
+        np.ma.masked_equal(GOOD, 2),
+        ValueError,
+        ["got 3 NaN, the first at draw 2, item 0 (from 0)"],
+    )
     check(lambda p: pc.credible_ball(GOOD, p), [0, 0, -1, -2], ValueError, ["got -1 at position 2 (from 0)"])
 
 

@@ -85,3 +85,15 @@ def test_several_labels(pm, rng):
     log_density = stats.norm.logpdf(np.array([[0.3], [0.9], [2.0]]), 2 * over_items(values), 1.0)
     check(soft, expected(np.array([0.7, 0.3]), log_density))
     assert isinstance(idata, xr.Dataset)
+
+
+def test_states_of_a_markov_chain_are_refused(pm):
+    from pymc_extras.distributions import DiscreteMarkovChain
+
+    with pm.Model() as model:
+        transitions, mu = pm.Dirichlet("P", np.ones((2, 2))), pm.Normal("mu", shape=2)
+        state = DiscreteMarkovChain("state", P=transitions, init_dist=pm.Categorical.dist(p=[0.5, 0.5]), steps=3)
+        pm.Normal("y", mu[state], 1.0, observed=np.arange(4.0))
+    marginal = marginalised(model, "state")
+    with pytest.raises(ValueError, match="'state' is a DiscreteMarkovChain, .* Recover sampled states"):
+        pc.allocation_probabilities(marginal, posterior(mu=np.zeros((2, 3, 2))))

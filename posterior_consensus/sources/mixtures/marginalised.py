@@ -28,6 +28,14 @@ def conditional_probabilities(
     model: Any, dataset: xr.Dataset, name: str, group: str, progressbar: bool
 ) -> xr.DataArray:
     """Probabilities over the sample dimensions, items and values of the marginalized label `name`."""
+    kinds = {cls.__name__ for cls in type(_unmarginalised(model)[name].owner.op).__mro__}
+    if "DiscreteMarkovChainRV" in kinds:
+        raise ValueError(
+            f"`model` must have labels that are independent given its parameters; {name!r} is a DiscreteMarkovChain, "
+            "whose probabilities of each state alone do not say which items are in one state together. Recover sampled "
+            f"states, as pymc_extras.recover_marginals of version 0.15 does, and pass these labels: "
+            f"summarize(idata, {name!r})."
+        )
     if find_spec("pymc_extras.marginal") is None:
         return _recovered(model, dataset, name, group)
     from pymc_extras.marginal import conditional

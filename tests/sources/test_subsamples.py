@@ -1,0 +1,172 @@
+"""Draws in which items are missing: pairs counted over the draws that hold both, and errors that say what to do."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from numpy.testing import assert_allclose, assert_array_equal
+
+import posterior_consensus as pc
+from posterior_consensus.diagnostics import similarity_mcse
+from posterior_consensus.runtime import memory
+from tests import reference
+from tests.helpers import check
+
+NAMES = list("abcdef")
+INSTEAD = "as_pair_similarity(data, missing='pairwise')"
+
+
+def pairwise(data, **options):
+    return pc.as_pair_similarity(data, missing="pairwise", **options)
+
+
+@pytest.fixture(scope="module")
+def runs():
+    """Labels of 2 chains of 30 runs of 6 items, of which about a third is missing."""
+    rng = np.random.default_rng(3)
+    labels = np.array([0, 0, 0, 1, 1, 2])[np.newaxis] + (rng.random((60, 6)) < 0.2)
+    labels[rng.random((60, 6)) < 0.35] = -1
+    return labels.reshape(2, 30, 6)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_pairs_are_counted_over_the_draws_that_hold_both(runs, weighted, rng):
+    weights = rng.random((2, 30)) if weighted else None
+    found = pairwise(runs, weights=weights)
+    expected = reference.pairwise_similarities(runs.reshape(60, 6), None if weights is None else weights.ravel())
+    assert_allclose(found.values, expected, rtol=1e-14)
+    assert_array_equal(found.values, found.values.T)
+
+
+def test_missing_labels_of_every_kind(runs):
+    labels, expected = runs.reshape(60, 6), pairwise(runs.reshape(60, 6)).values
+    gone = labels < 0
+    nan = np.where(gone, np.nan, labels)
+    words = np.where(gone, None, np.array(["x", "y", "z", "u"])[labels])
+    nullable = pd.DataFrame(labels, columns=NAMES).astype("Int64").mask(gone)
+    named = xr.DataArray(runs.astype(float), dims=("chain", "draw", "gene"), coords={"gene": NAMES}, name="z")
+    for given in (
+        nan,
+        nan.tolist(),
+        words,
+        np.ma.masked_less(labels, 0),
+        np.ma.masked_less(labels.astype(np.int8), 0),
+        pd.DataFrame(nan, columns=NAMES),
+        nullable,
+        named,
+        named.where(named >= 0).to_dataset(),
+        xr.DataTree.from_dict({"posterior": named.to_dataset()}),
+        np.where(gone, np.nan, 10**9 * labels),
+    ):
+        assert_array_equal(pairwise(given).values, expected)
+    assert pairwise(named).items.coords["gene"].values.tolist() == NAMES
+    assert pairwise(named.rename(draw="run"), sample_dims=("chain", "run")).items.dim == "gene"
+    two = xr.Dataset({"z": named, "other": named})
+    assert_array_equal(pairwise(two, var_name="other").values, expected)
+
+
+def test_a_table_of_text(runs, tmp_path):
+    labels = runs.reshape(60, 6)
+    path = tmp_path / "runs.csv"
+    pd.DataFrame(np.where(labels < 0, np.nan, labels), columns=NAMES).to_csv(path, index=False, na_rep="NA")
+    assert_array_equal(pairwise(path).values, pairwise(labels).values)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_errors_without_missing_labels_are_those_of_the_draws(weighted, rng):
+    labels = rng.integers(3, size=(2, 40, 5))
+    draws = pc.as_partition_draws(labels, weights=rng.random((2, 40)) if weighted else None)
+    for given, weights in ((draws, None), (labels, draws.weights)):
+        found = pairwise(given, weights=weights)
+        assert_allclose(found.values, pc.posterior_similarity_matrix(draws))
+        assert_allclose(found.errors, similarity_mcse(draws), atol=1e-15)
+    soft = pc.as_allocation_probabilities(rng.dirichlet(np.ones(3), (2, 40, 5)))
+    assert_allclose(pairwise(soft).values, pc.posterior_similarity_matrix(soft))
+    assert_allclose(pairwise(soft).errors, similarity_mcse(soft), atol=1e-15)
+
+
+def test_errors_are_the_spread_over_repetitions(rng):
+    """Independent runs of four items, of which each holds three: estimates scatter as their errors say."""
+    scores = []
+    for _ in range(150):
+        labels = rng.integers(2, size=(100, 4))
+        labels[np.arange(100), rng.integers(4, size=100)] = -1
+        found = pairwise(labels)
+        scores.append((found.values[0, 1] - 0.5) / found.errors[0, 1])
+    assert 0.8 < np.std(scores) < 1.35  # a t distribution of about 9 degrees of freedom has 1.13
+
+
+def test_errors_that_are_not_known_or_zero():
+    labels = np.zeros((16, 4), int)
+    labels[:, 3] = 1
+    labels[3:, 2] = -1  # only in the first of four batches
+    found = pairwise(labels)
+    expected = np.zeros((4, 4))
+    expected[2, [0, 1, 3]] = expected[[0, 1, 3], 2] = np.nan
+    assert_array_equal(found.errors, expected)
+    assert "unknown for 50% of pairs" in repr(found)
+    assert np.isnan(pairwise(labels[:3]).errors).all()
+    assert "unknown for 100% of pairs" in repr(pairwise(labels[:3]))
+
+
+def test_what_needs_pairs_goes_on(runs):
+    pairs = pairwise(pd.DataFrame(runs.reshape(60, 6), columns=NAMES))
+    best = pc.consensus_partition(pairs, loss="binder", random_seed=1, progressbar=False)
+    assert best.labels.values.tolist() == [0, 0, 0, 1, 1, 2]
+    assert pc.certify(pairs, best, progressbar=False).status == "optimal"
+    assert pc.consensus_partition(pairs, loss="pear", random_seed=1, progressbar=False).n_clusters == 3
+    errors = similarity_mcse(pairs)
+    assert errors["item"].values.tolist() == NAMES
+    assert "standard errors" in repr(pairs)
+    some = pairs.of_items(np.array([4, 1]))
+    assert_array_equal(some.errors, errors.values[np.ix_([4, 1], [4, 1])])
+    check(lambda p: pc.credible_ball(p, best), pairs, ValueError, ["needs posterior draws"])
+
+
+def test_pairs_that_are_never_together_are_counted():
+    labels = np.array([[0, 0, -1, 1, -1], [0, -1, 0, 1, -1], [1, 1, -1, 0, -1]])
+    parts = ["is 5 of 10, such as '0' and '4', '1' and '2', '1' and '4'; items that meet no other: 1, such as '4'."]
+    check(pairwise, labels, ValueError, [*parts, "Make more runs"])
+    named = pd.DataFrame(labels[:, :4], columns=list("abcd"))
+    check(pairwise, named, ValueError, ["is 1 of 6, such as 'b' and 'c'. Make"])
+    rows = lambda z: pairwise(z, weights=[1, 0, 1])  # noqa: E731
+    check(rows, named, ValueError, ["is 3 of 6, such as 'a' and 'c'", "meet no other: 1, such as 'c'"])
+    check(pairwise, np.full((3, 2), -1), ValueError, ["must not all be missing; got 6"])
+
+
+@pytest.mark.parametrize(
+    ("data", "parts"),
+    [
+        ([[0, 1, 1], [0, -2, 1]], ["must not be negative; got -2 at draw 1, item 1"]),
+        ([[0, 1.5, 1], [0, -1, 1]], ["must be integers; got 1.5 at draw 0, item 1"]),
+        ([0, 1, -1], ["This is a single partition"]),
+    ],
+)
+def test_other_labels_are_refused(data, parts):
+    check(pairwise, data, ValueError, parts)
+
+
+def test_wrong_arguments(runs):
+    check(lambda m: pc.as_pair_similarity(runs, missing=m), "drop", ValueError, ["`missing` must be 'pairwise' or"])
+    for option in ({"weights": np.ones(3)}, {"var_name": "z"}):
+        with pytest.raises(ValueError, match="must be None for a matrix; .* need missing='pairwise'"):
+            pc.as_pair_similarity(np.eye(3), **option)
+
+
+def test_memory_is_asked_for_first(runs, monkeypatch):
+    monkeypatch.setattr(memory, "budget", lambda: 1000)
+    check(pairwise, runs, MemoryError, ["The similarities of 6 items and their standard errors"])
+
+
+@pytest.mark.parametrize("function", [pc.as_partition_draws, lambda z: pc.summarize(z, progressbar=False)])
+def test_elsewhere_the_error_says_where_and_what_to_do(function, runs):
+    where = "chain 0, draw 0, item 1 (from 0)"
+    labels = np.abs(runs)
+    labels[0, 0, 1] = -1
+    check(function, labels, ValueError, [f"got -1 at {where}", INSTEAD])
+    check(function, np.where(labels < 0, np.nan, labels), ValueError, [f"got 1 NaN at {where}", INSTEAD])
+    check(function, np.ma.masked_less(labels, 0), ValueError, [f"got 1 NaN at {where}", INSTEAD])
+    partition = lambda p: pc.credible_ball(np.abs(runs), p)  # noqa: E731
+    with pytest.raises(ValueError, match="must not be negative") as raised:
+        partition([0, 0, -1, 1, 1, 2])
+    assert INSTEAD not in str(raised.value)
