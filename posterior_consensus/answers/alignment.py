@@ -17,6 +17,7 @@ from posterior_consensus.ensemble.items import Items, cluster_names, cluster_num
 from posterior_consensus.ensemble.partitions import HasLabels, Labels, by_name, canonical_labels, contingency_table
 from posterior_consensus.ensemble.switching import partners
 from posterior_consensus.results import display, stored_as
+from posterior_consensus.results.plain import as_coordinate
 from posterior_consensus.results.storage import Stored
 
 _COLUMNS = ("cluster", "reference", "n_common", "jaccard", "share", "reference_share", "same")
@@ -50,9 +51,7 @@ class ClusterMatch(HasLabels, Stored):
     @property
     def named_labels(self) -> xr.DataArray:
         """Name of each item's cluster, shape (n_items,)."""
-        named = np.empty(len(self.names), object)
-        named[:] = self.names
-        return self.labels.copy(data=named[self.labels.values]).rename("named_labels")
+        return self.labels.copy(data=np.asarray(as_coordinate(self.names))[self.labels.values]).rename("named_labels")
 
     @property
     def _shared(self) -> tuple[Labels, Labels]:
@@ -153,13 +152,14 @@ class AlignedPartitions(Stored):
 
     def in_words(self) -> str:
         """Say what splits, merges, is new or ends from each partition to the next one."""
-        steps = zip(self.partitions, self.partitions[1:], strict=False)
+        steps = itertools.pairwise(self.partitions)
         return "\n".join(f"{before} to {after}: {self[after].in_words()}" for before, after in steps)
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         n_partitions, n_items = self.labels.shape
         n_clusters = np.unique(self.labels.values[self.labels.values >= 0]).size
-        facts = [tuple(line.split(": ", 1)) for line in self.in_words().splitlines()]
+        steps = itertools.pairwise(self.partitions)
+        facts = [(f"{before} to {after}", self[after].in_words()) for before, after in steps]
         title = f"AlignedPartitions: {n_partitions} of {n_items} items ({self.labels.dims[1]})"
         return f"{title}, {display.counted(n_clusters, 'cluster')} in all", facts, self.to_dataframe()
 

@@ -22,7 +22,8 @@ from posterior_consensus.results.display import counted
 if TYPE_CHECKING:
     from matplotlib.path import Path as MatplotlibPath
 
-Counts = Numbers = npt.NDArray[np.int64]
+Counts = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.int64]
 _Columns = tuple[list[str], list[Labels], list[list[str]], list[Numbers]]
 
 _BLOCK = 0.09  # width of a cluster, where columns are 1 apart
@@ -200,8 +201,8 @@ def _numbers(columns: list[Labels], names: list[tuple[Hashable, ...]], first: Nu
             known |= {name: k for k, name in enumerate(new, max(known.values()) + 1)}
             numbers.append(np.array([known[name] for name in own]))
         else:
-            of_items = matched(labels, numbers[-1][before])
-            numbers.append(of_items[np.unique(labels, return_index=True)[1]])
+            of_items = matched(labels, numbers[-1][before].astype(np.int32))
+            numbers.append(of_items[np.unique(labels, return_index=True)[1]].astype(np.int64))
             known |= dict(zip(own, numbers[-1].tolist(), strict=True))
     return numbers
 
@@ -231,7 +232,7 @@ def _bands(
     return paths, left
 
 
-def _draw_column(ax: Axes, j: int, ends: Floats, numbers: Labels, names: list[str]) -> None:
+def _draw_column(ax: Axes, j: int, ends: Floats, numbers: Numbers, names: list[str]) -> None:
     from matplotlib.patches import Rectangle
 
     bottom, top = ax.get_ylim()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,15 @@ def from_json(text: str) -> Any:
 def names_from_json(text: str) -> tuple[Hashable, ...]:
     """Names of clusters or chains from the text of an attribute."""
     return tuple(tuple(name) if isinstance(name, list) else name for name in from_json(text))
+
+
+def as_coordinate(names: Sequence[Hashable]) -> Any:
+    """Names as a coordinate: as NumPy takes them if they are of one kind, else each as it is."""
+    if len({type(name) for name in names}) == 1 and not isinstance(names[0], tuple):
+        return list(names)
+    each = np.empty(len(names), object)
+    each[:] = names
+    return each
 
 
 def storable(dataset: xr.Dataset) -> xr.Dataset:

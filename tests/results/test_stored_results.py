@@ -87,10 +87,10 @@ RESULTS = {
     "posteriors, names": lambda z: pc.compare_posteriors(z, z[:1], names=("old", "new"), random_seed=1),
     "membership": lambda z: pc.membership(z, best(z, n_clusters=3)),
     "membership, names": lambda z: pc.membership(z, best(z, n_clusters=3).with_names(["a", ("b", 1), 7])),
-    "match": lambda z: pc.match_clusters(np.arange(8) % 4, best(z)),
     "match, names": lambda z: pc.match_clusters(
         best(z[:, :, 2:], n_clusters=3), best(z[:, :, :6], n_clusters=2).with_names(["a", ("b", 1)])
     ),
+    "match": lambda z: pc.match_clusters(np.arange(8) % 4, best(z)),
     "aligned": lambda z: pc.align_partitions({"a": best(z), "b": best(z[:, :, 2:], n_clusters=3)}),
     "aligned, numbers": lambda z: pc.align_partitions(
         pc.loss_by_n_clusters(z, n_clusters=[2, 3], random_seed=1).partitions
