@@ -10,6 +10,8 @@ from .agreement.record import AgreementPath as AgreementPath
 from .agreement.stability import averaged_jaccard as averaged_jaccard
 from .answers.compare import PosteriorComparison as PosteriorComparison
 from .answers.compare import compare_posteriors as compare_posteriors
+from .answers.component_similarity import ComponentSimilarity as ComponentSimilarity
+from .answers.component_similarity import component_similarity as component_similarity
 from .answers.credible import CredibleBall as CredibleBall
 from .answers.credible import credible_ball as credible_ball
 from .answers.density import PartitionDensity as PartitionDensity
