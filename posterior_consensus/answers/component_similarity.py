@@ -198,7 +198,7 @@ def component_similarity(
     authors' choice of its constant, is Binder's loss of this similarity at the mean similarity as the pair threshold.
 
     Integrals are in closed form for normal, Poisson, exponential, gamma, Bernoulli and binomial components (with the
-    same n). For other families they are sums over integers, or Gauss-Legendre sums between 41 quantiles of each
+    same n). For other families they are sums over integers, or Gauss-Legendre sums between 37 quantiles of each
     component; probabilities beyond 1e-12 are left out.
 
     `partitions` has one partition for each draw, which :func:`credible_ball` takes: components of the draw are merged

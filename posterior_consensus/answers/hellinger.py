@@ -13,8 +13,8 @@ from posterior_consensus.ensemble.labels import slices
 from posterior_consensus.runtime import memory
 from posterior_consensus.sources.components import Floats
 
-_LEVELS = np.linspace(-27.6, 27.6, 41)  # logits of the quantiles between which is integrated: 1e-12 to 1 - 1e-12
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(6)
+_LEVELS = np.linspace(-27.6, 27.6, 37)  # logits of the quantiles between which is integrated: 1e-12 to 1 - 1e-12
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(4)
 _TAIL = 1e-12
 
 Parameters = Mapping[str, Floats]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -101,11 +101,11 @@ def _explicit_label(model: Any, var_name: str | None) -> Any:
     return found[0]
 
 
-def _evaluator(model: Any, dataset: Any, group: str) -> Callable[[Any], Floats]:
+def _evaluator(model: Any, dataset: Any, group: str) -> Callable[..., Floats]:
     """A function that evaluates a graph of the model's variables at every draw."""
 
-    def values_of(graph: Any) -> Floats:
-        density = Density.of(model, graph, is_heavy=False)
+    def values_of(graph: Any, known: Mapping[Any, Any] | None = None) -> Floats:
+        density = Density.of(model, graph, False, known)
         draws = parameter_draws(model, density.variables, dataset, group)
         first, repeats = draws.distinct()
         function = density.function()
@@ -127,7 +127,7 @@ def _family_of(variable: Any) -> tuple[Any, tuple[str, ...], list[Any]]:
     return distribution, names, list(op.dist_params(variable.owner))
 
 
-def _of_mixture(model: Any, core: Any, values_of: Callable[[Any], Floats]) -> list[Family]:
+def _of_mixture(model: Any, core: Any, values_of: Callable[..., Floats]) -> list[Family]:
     components = core.owner.inputs[2:]
     kinds = {type(one.owner.op).__name__ for one in components}
     if is_inflated(core) or len(kinds) > 1:
@@ -162,10 +162,9 @@ def _varies(name: str) -> ValueError:
     )
 
 
-def _of_labels(model: Any, label: Any, values_of: Callable[[Any], Floats]) -> list[Family]:
+def _of_labels(model: Any, label: Any, values_of: Callable[..., Floats]) -> list[Family]:
     """Families of the observed variables that depend on the label, which becomes 0, ..., K - 1 in their parameters."""
     import pytensor.tensor as pt
-    from pytensor.graph.replace import clone_replace
 
     seen = [rv for rv in model.observed_RVs if label in set(ancestors(rv.owner.inputs))]
     if not seen:
@@ -177,9 +176,8 @@ def _of_labels(model: Any, label: Any, values_of: Callable[[Any], Floats]) -> li
         n_features = 1 if rv.type.ndim == 1 else int(model.rvs_to_values[rv].shape[-1].eval())
         arrays = {}
         for name, graph in zip(names, graphs, strict=True):
-            graph = clone_replace([graph], {label: pt.arange(n_components)}, rebuild_strict=False)[0]
             shape = (n_components, *[n_features] * (rv.type.ndim - 1 + (name == "cov")))
-            values = values_of(graph)
+            values = values_of(graph, {label: pt.arange(n_components)})
             values = values.reshape(len(values), *[1] * (1 + len(shape) - values.ndim), *values.shape[1:])
             try:
                 arrays[name] = np.broadcast_to(values, (len(values), *shape))
