@@ -8,6 +8,8 @@ from .agreement.cocluster import cocluster as cocluster
 from .agreement.path import agreement_path as agreement_path
 from .agreement.record import AgreementPath as AgreementPath
 from .agreement.stability import averaged_jaccard as averaged_jaccard
+from .answers.cluster_summary import ClusterSummary as ClusterSummary
+from .answers.cluster_summary import cluster_summary as cluster_summary
 from .answers.compare import PosteriorComparison as PosteriorComparison
 from .answers.compare import compare_posteriors as compare_posteriors
 from .answers.component_similarity import ComponentSimilarity as ComponentSimilarity
@@ -61,6 +63,8 @@ from .losses import binder as binder
 from .losses import vi as vi
 from .plots.agreement_path import plot_agreement_path as plot_agreement_path
 from .plots.alluvial import plot_alluvial as plot_alluvial
+from .plots.cluster_summary import plot_cluster_summary as plot_cluster_summary
+from .plots.component_similarity import plot_component_similarity as plot_component_similarity
 from .plots.credible_ball import plot_credible_ball as plot_credible_ball
 from .plots.data import plot_data as plot_data
 from .plots.dendrogram import plot_dendrogram as plot_dendrogram

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
@@ -18,17 +18,22 @@ from posterior_consensus.answers.hellinger import Parameters, similarities
 from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
 from posterior_consensus.ensemble.items import Floats, Items
 from posterior_consensus.ensemble.labels import slices
-from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
+from posterior_consensus.ensemble.pairs import PairSimilarity
 from posterior_consensus.ensemble.partitions import canonical_rows
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime import memory, sizes
 from posterior_consensus.search.trees import cut, tree
-from posterior_consensus.sources.components import Numbers, component_numbers, n_components_of, parameters_by_draw, taken
+from posterior_consensus.sources.components import (
+    Numbers,
+    n_components_of,
+    parameters_by_draw,
+    sampled_components,
+    taken,
+)
 from posterior_consensus.sources.door import find_source
 from posterior_consensus.sources.mixtures.components import component_draws, is_model
-from posterior_consensus.sources.variables import label_array
 
 _MOST_GROUPS = 30
 _NORMAL = {"mean": "loc", "sd": "scale"}
@@ -229,25 +234,17 @@ def component_similarity(
     if is_model(draws):
         if distribution is not None or parameters or weights is not None:
             raise TypeError("A model names its own components: `distribution`, `weights` and parameters must be left out.")
-        source, numbers, families = component_draws(draws, idata, var_name, group, progressbar)
+        source, components, families = component_draws(draws, idata, var_name, group, progressbar)
     else:
         if idata is not None:
             raise TypeError(f"`idata` is the posterior of a model; `draws` is a {type(draws).__name__}, and no model.")
-        families = [_family(distribution, parameters)]
+        family, own = _family(distribution, parameters)
         source = draws_of(find_source(draws, var_name, group=group, weights=weights).source)
-        numbers = None
-        if source.soft is None:
-            if isinstance(draws, PairSource):
-                raise TypeError(
-                    "`draws` must be labels as sampled, numbers of components; got PartitionDraws, which have renumbered "
-                    "them. Give what these were made of."
-                )
-            labels = label_array(draws, var_name, ("chain", "draw"))[0]
-            n_components = n_components_of(parameters_by_draw(families[0][1], source.samples.shape))
-            numbers = component_numbers(labels, n_components, first_label)
+        arrays = parameters_by_draw(own, source.samples.shape)
+        families = [(family, arrays)]
+        components = sampled_components(source, draws, var_name, group, n_components_of(arrays), first_label)
     source.check_memory()
-    arrays = [(family, parameters_by_draw(own, source.samples.shape)) for family, own in families]
-    return _similarity_of(source, numbers, arrays)
+    return _similarity_of(source, components, families)
 
 
 def _family(distribution: Any, parameters: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -277,13 +274,13 @@ def _family(distribution: Any, parameters: Mapping[str, Any]) -> tuple[Any, dict
 
 
 def _similarity_of(
-    source: PartitionDraws, numbers: Numbers | None, families: list[tuple[Any, Parameters]]
+    source: PartitionDraws, components: Numbers, families: Sequence[tuple[Any, Parameters]]
 ) -> ComponentSimilarity:
-    drawn = numbers if source.soft is None else source.soft.components.astype(np.intp)
+    """The similarities, and the partition of each draw."""
     labels, n_clusters = source.labels, source.n_clusters
     # Components that have items, in the order of their first item; the rest repeats the first.
-    occupied = np.zeros((source.n_draws, int(n_clusters.max())), np.intp) + drawn[:, :1]
-    np.put_along_axis(occupied, labels.astype(np.intp), drawn, axis=1)
+    occupied = np.zeros((source.n_draws, int(n_clusters.max())), np.intp) + components[:, :1]
+    np.put_along_axis(occupied, labels.astype(np.intp), components, axis=1)
     if source.soft is None:
         similar = own = similarities([(family, taken(parameters, occupied)) for family, parameters in families])
     else:

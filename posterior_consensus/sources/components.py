@@ -9,7 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import as_codes
+from posterior_consensus.sources.variables import found_labels
 
 Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.intp]
@@ -38,6 +41,34 @@ def component_numbers(labels: xr.DataArray, n_components: int, first_label: int 
             f"they run from {lowest} to {highest}."
         )
     return values.astype(np.intp) - first_label
+
+
+def sampled_components(
+    source: PartitionDraws, data: Any, var_name: str | None, group: str, n_components: int, first_label: int | None
+) -> Numbers:
+    """Component of each item (n_draws, n_items): of labels as `data` have them, or as sampled from probabilities.
+
+    Raises
+    ------
+    ValueError
+        If there are allocation probabilities of another number of components, or labels are no numbers of components.
+    TypeError
+        If `data` are PartitionDraws of labels.
+    """
+    if source.soft is not None:
+        if source.soft.n_components != n_components:
+            raise ValueError(
+                f"Parameters must be of the {source.soft.n_components} components of the allocation probabilities; got "
+                f"{n_components}."
+            )
+        return source.soft.components.astype(np.intp)
+    if isinstance(data, PairSource):
+        raise TypeError(
+            "`draws` must be labels as sampled, numbers of components; got PartitionDraws, which have renumbered them. "
+            "Give the labels that these were made of."
+        )
+    with found_labels(data, var_name, group, ("chain", "draw"), None) as (labels, *_):
+        return component_numbers(labels, n_components, first_label)
 
 
 def parameters_by_draw(parameters: Mapping[str, Any], shape: tuple[int, ...]) -> dict[str, Floats]:

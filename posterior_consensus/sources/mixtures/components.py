@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy import stats
 
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.sources.components import component_numbers
+from posterior_consensus.sources.components import Numbers, n_components_of, parameters_by_draw, sampled_components
 from posterior_consensus.sources.containers import group_dataset, opened
 from posterior_consensus.sources.labels import as_partition_draws
 from posterior_consensus.sources.mixtures.allocation import allocation_probabilities, check_arguments
@@ -18,7 +18,6 @@ from posterior_consensus.sources.mixtures.marginalised import choice, marginalis
 from posterior_consensus.sources.mixtures.model import ancestors, find_mixture, is_inflated
 from posterior_consensus.sources.mixtures.posterior import Density, parameter_draws
 from posterior_consensus.sources.places import listing
-from posterior_consensus.sources.variables import label_array
 
 Floats = npt.NDArray[np.float64]
 Family = tuple[Any, dict[str, Floats]]
@@ -52,8 +51,8 @@ def is_model(value: Any) -> bool:
 
 def component_draws(
     model: Any, idata: Any, var_name: str | None, group: str, progressbar: bool
-) -> tuple[PartitionDraws, npt.NDArray[np.intp] | None, list[Family]]:
-    """Draws of the allocation, the component of each item if labels are sampled, and the components' parameters.
+) -> tuple[PartitionDraws, Numbers, list[Family]]:
+    """Draws of the allocation, the component of each item, and the components' parameters by family.
 
     Raises
     ------
@@ -63,7 +62,6 @@ def component_draws(
     """
     check_arguments(model, idata, var_name)
     labels = _explicit_label(model, var_name)
-    numbers = None
     if labels is None:
         draws = allocation_probabilities(model, idata, var_name=var_name, group=group, progressbar=progressbar)
     else:
@@ -78,10 +76,10 @@ def component_draws(
             families = _of_mixture(model, find_mixture(model, var_name), _evaluator(model, dataset, group))
         else:
             families = _of_labels(model, labels, _evaluator(model, dataset, group))
-        if draws.soft is None:
-            n_components = max(array.shape[1] for _, own in families for array in own.values())
-            numbers = component_numbers(label_array(dataset, labels.name, ("chain", "draw"))[0], n_components, 0)
-    return draws, numbers, families
+        families = [(family, parameters_by_draw(own, draws.samples.shape)) for family, own in families]
+        n_components = max(n_components_of(own) for _, own in families)
+        name = None if labels is None else labels.name
+        return draws, sampled_components(draws, dataset, name, group, n_components, 0), families
 
 
 def _explicit_label(model: Any, var_name: str | None) -> Any:
