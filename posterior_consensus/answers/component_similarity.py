@@ -113,25 +113,27 @@ class ComponentSimilarity(PairSimilarity, Stored):
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each number of clusters: its share of the draws' components and partitions, and `curve`."""
-        curve = self.curve
-        samples, numbers = self.partitions.samples, curve["n_clusters"].values
+        return self._shares().assign(distance_within=self.curve.values)
+
+    def _shares(self) -> pd.DataFrame:
+        """Probabilities of the numbers of components and of clusters."""
+        samples, numbers = self.partitions.samples, np.arange(1, min(_MOST_GROUPS, self.n_items) + 1)
         found = {"components": self.n_components, "clusters": self.partitions.n_clusters}
         shares = {name: samples.mean((numbers[:, np.newaxis] == own).astype(float)) for name, own in found.items()}
-        return pd.DataFrame({**shares, "distance_within": curve.values}, pd.Index(numbers, name="n"))
+        return pd.DataFrame(shares, pd.Index(numbers, name="number"))
 
     def _facts(self) -> list[tuple[str, str]]:
         samples = self.partitions.samples
         means = (samples.mean(own.astype(float)) for own in (self.n_components, self.partitions.n_clusters))
         return [
             ("tau", f"{self.tau:.4g}, the mean similarity"),
-            ("merged", "{:.3g} components a draw become {:.3g} clusters, on average".format(*means)),
+            ("merged", "{:.3g} components of a draw become {:.3g} clusters, on average".format(*means)),
             *samples.facts(),
         ]
 
     def _parts(self) -> display.Parts:
-        table = self.to_dataframe()
-        title = f"ComponentSimilarity: {self.n_items} items ({self.items.dim})"
-        return title, self._facts(), table[(table["components"] + table["clusters"] > 0)]
+        title, shares = f"ComponentSimilarity: {self.n_items} items ({self.items.dim})", self._shares()
+        return title, self._facts(), shares[shares.sum(axis=1) > 0]
 
 
 def component_similarity(
