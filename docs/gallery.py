@@ -87,6 +87,17 @@ def plot_cluster_profiles():
     pc.plot_cluster_profiles(posterior("galaxies")["observed_data"]["velocity"], summary().consensus)
 
 
+def plot_cluster_summary():
+    posterior_of_iris = posterior("iris")["posterior"]
+    partial = pc.partial_partition(iris().draws, 0.5, random_seed=1)
+    pc.plot_cluster_summary(pc.cluster_summary(posterior("iris"), partial, first_label=0, mu=posterior_of_iris["mu"]))
+
+
+def plot_component_similarity():
+    own = posterior("galaxies")["posterior"]
+    pc.plot_component_similarity(pc.component_similarity(own["z"], mean=own["mu"], sd=own["sigma"]))
+
+
 def plot_alluvial():
     """Partitions into more and more clusters, each aligned with the one before it."""
     numbers = pc.loss_by_n_clusters(summary().draws, n_clusters=range(2, 7), random_seed=1, progressbar=False)

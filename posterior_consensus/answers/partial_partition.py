@@ -207,7 +207,7 @@ def partial_partition(
         check_seconds(seconds)
     rng = as_generator(random_seed)
     labels, curve, bound = search(draws, prob, n_starts, rng, seconds, progressbar)
-    agrees = _agreement(draws, labels)
+    agrees = agreement(draws, labels)
     completion, expected, error, size = None, np.nan, np.nan, np.nan
     if loss is not None:
         full = completed(draws, labels, loss, rng, seconds, progressbar)
@@ -236,7 +236,7 @@ def _loss(complete: Any) -> PartitionLoss:
         raise type(error)(str(error).replace("`loss`", "`complete`")) from None
 
 
-def _agreement(draws: PartitionDraws, labels: Labels) -> Floats:
+def agreement(draws: PartitionDraws, labels: Labels) -> Floats:
     """1 for each draw whose restriction to the assigned items is their partition, else 0."""
     sure = np.flatnonzero(labels >= 0)
     restricted, _ = canonical_rows(draws.labels[:, sure], int(draws.n_clusters.max()))

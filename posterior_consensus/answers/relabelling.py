@@ -11,7 +11,6 @@ import numpy as np
 import xarray as xr
 
 from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
-from posterior_consensus.ensemble.partitions import as_codes
 from posterior_consensus.ensemble.switching import (
     Floats,
     Numbers,
@@ -22,6 +21,7 @@ from posterior_consensus.ensemble.switching import (
     most_in_common,
     with_the_rest,
 )
+from posterior_consensus.sources.components import component_numbers
 from posterior_consensus.sources.containers import group_dataset, is_inference_data, with_groups
 from posterior_consensus.sources.door import as_draws, find_source
 from posterior_consensus.sources.places import listing
@@ -163,7 +163,7 @@ def relabel(
         dims = _dims_of_draws(posterior, sample_dims)
         _check_same_draws(posterior, draws, dims)
         labels = _labels_beside(others, None if allocations is None else var_name, (*dims, draws.items.dim))
-    numbers = np.empty((0, 0), np.intp) if labels is None else _component_numbers(labels, n_components, first_label)
+    numbers = np.empty((0, 0), np.intp) if labels is None else component_numbers(labels, n_components, first_label)
     reference = draws.as_labels(partition)
     n_clusters = int(reference.max()) + 1
     if n_clusters > n_components:
@@ -306,31 +306,6 @@ def _labels_beside(posterior: xr.Dataset, var_name: str | None, dims: tuple[str,
         names = ", ".join(repr(str(v.name)) for v in found)
         raise ValueError(f"`var_name` must name the label variable; candidates: {names}.")
     return found[0].transpose(*dims) if found else None
-
-
-def _component_numbers(labels: xr.DataArray, n_components: int, first_label: int | None) -> Numbers:
-    """Component of each item (n_draws, n_items), from 0."""
-    if first_label not in (None, 0, 1) or isinstance(first_label, bool):
-        raise ValueError(f"`first_label` must be 0, 1 or None; got {first_label!r}.")
-    name = f"the labels of {labels.name!r}"
-    if labels.dtype.kind not in "iubf":
-        raise TypeError(f"{name} must be the numbers of components; got dtype {labels.dtype}.")
-    values = labels.values.reshape(-1, labels.shape[-1])
-    as_codes(values, name)  # says what is wrong with missing, negative and fractional ones
-    lowest, highest = int(values.min()), int(values.max())
-    if first_label is None:
-        if lowest > 0 and highest < n_components:
-            raise ValueError(
-                f"`first_label` must say whether {name} number components from 0 or from 1; they run from {lowest} "
-                f"to {highest}, and there are {n_components} components."
-            )
-        first_label = int(lowest > 0)
-    if lowest < first_label or highest >= n_components + first_label:
-        raise ValueError(
-            f"{name} must be numbers of the {n_components} components of `component_dim`, from {first_label}; "
-            f"they run from {lowest} to {highest}."
-        )
-    return values.astype(np.intp) - first_label
 
 
 def _reordered(

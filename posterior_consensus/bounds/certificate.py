@@ -14,7 +14,7 @@ from posterior_consensus.bounds.bound import relative_gap, status
 from posterior_consensus.bounds.budget import Budget, Deadline, WorkBudget
 from posterior_consensus.bounds.methods import BOUNDS, family_of, too_many_pairs
 from posterior_consensus.ensemble.pairs import PairSource
-from posterior_consensus.evaluate.expectation import mean_loss
+from posterior_consensus.evaluate.expectation import loss_on, mean_loss
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results import display, stored_as
@@ -188,6 +188,7 @@ def certify(
     """
     record = as_loss(loss, partition)
     source = as_source(draws, {f"loss {record.name!r}": record.needs})
+    record = loss_on(source, record)
     if seconds is not None:
         check_seconds(seconds)
     budget = WorkBudget(_SECONDS) if seconds is None else Deadline(float(seconds))

@@ -18,7 +18,7 @@ from posterior_consensus.consensus.selection import Candidate, Task
 from posterior_consensus.consensus.threshold import Threshold, pair_means, threshold_of
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.evaluate.expectation import loss_and_error
+from posterior_consensus.evaluate.expectation import loss_and_error, loss_on
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.partition_losses import binder
 from posterior_consensus.losses.record import Loss, Need
@@ -180,7 +180,7 @@ def consensus_partition(
     check_refinement(ORDERS[0] if refine is None else refine, passes, "refine")
     rng = as_generator(random_seed)
     tau = threshold_of(source, given, tau, rng, progressbar)
-    record = given if tau is None else binder(tau=tau)
+    record = loss_on(source, given) if tau is None else binder(tau=tau)
     began = time.monotonic()
     candidate = function(source, record, Task(rng, progressbar=progressbar, **limits), **options)
     if not isinstance(candidate, Candidate):

@@ -66,6 +66,13 @@ class Samples:
         return [np.flatnonzero(inverse == k) for k in np.argsort(first)]
 
     @property
+    def shape(self) -> tuple[int, ...]:
+        """Chains and draws of each, if these are equally many and in order; else the number of draws."""
+        lengths = {rows.size for rows in self.chains}
+        in_order = np.array_equal(np.concatenate(self.chains), np.arange(self.n_draws))
+        return (len(self.chains), lengths.pop()) if in_order and len(lengths) == 1 else (self.n_draws,)
+
+    @property
     def batches(self) -> list[npt.NDArray[np.intp]]:
         """Row numbers of floor(sqrt(L)) successive batches of nearly equal length of each chain of L draws."""
         return [batch for rows in self.chains for batch in np.array_split(rows, int(np.sqrt(rows.size)))]

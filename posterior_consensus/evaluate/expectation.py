@@ -19,7 +19,7 @@ from posterior_consensus.kernels import contingency
 from posterior_consensus.kernels import loss as loss_kernels
 from posterior_consensus.kernels.loss import GeneralLoss, LinearLoss
 from posterior_consensus.losses.lookup import as_loss
-from posterior_consensus.losses.record import Loss, PartitionLoss
+from posterior_consensus.losses.record import Loss, PairLoss, PartitionLoss
 from posterior_consensus.sources.door import as_source
 
 Floats = npt.NDArray[np.float64]
@@ -140,6 +140,14 @@ def least_loss(
         if expected.min() < least:
             best, least = block[expected.argmin()], expected.min()
     return best, losses
+
+
+def loss_on(source: PairSource, loss: Loss) -> Loss:
+    """Return the loss with the mean similarity of all pairs as its threshold if it asks for that, else as it is."""
+    if not isinstance(loss, PairLoss) or loss.given_mean is None:
+        return loss
+    links, total = source.links(np.zeros(source.n_items, np.int32))
+    return loss.given_mean(float(links.sum() / total) / max(1, source.n_items * (source.n_items - 1)))
 
 
 class MeanLoss(NamedTuple):

@@ -6,11 +6,11 @@ The sums A, B, C and top of their formulas are those of :mod:`posterior_consensu
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, overload
 
 import numpy as np
 
-from posterior_consensus.losses.record import TERMS, Floats, PartitionLoss, pairs
+from posterior_consensus.losses.record import TERMS, Floats, PairLoss, PartitionLoss, pairs
 from posterior_consensus.runtime.arguments import check_between
 
 
@@ -28,7 +28,18 @@ def _per_ordered_pair(n_items: int) -> float:
     return 2.0 / n_items**2
 
 
-def binder(a: float | None = None, *, tau: float | None = None) -> PartitionLoss:
+_TINY = 1e-12  # a threshold of 0 or 1 has no cost of one kind
+
+
+@overload
+def binder(a: float | None = None, *, tau: float | None = None) -> PartitionLoss: ...
+
+
+@overload
+def binder(*, tau: Literal["mean"]) -> PairLoss: ...
+
+
+def binder(a: float | None = None, *, tau: float | Literal["mean"] | None = None) -> PartitionLoss | PairLoss:
     """Binder's loss: pairs on which two partitions disagree, 2 / n^2 for each, in [0, 1] for a = 1.
 
     Parameters
@@ -36,13 +47,16 @@ def binder(a: float | None = None, *, tau: float | None = None) -> PartitionLoss
     a : float in (0, 2), optional
         Cost of separating a pair that the draw co-clusters; 2 - a is the cost of joining a pair that it separates.
         By default 1.
-    tau : float in (0, 1), optional
+    tau : float in (0, 1) or "mean", optional
         The pair threshold, another way to say a = 2 (1 - tau): the minimum expected loss joins a pair alone where its
         similarity exceeds tau. The default a = 1 is tau = 1/2. :func:`pair_threshold` finds a tau that suits the draws.
+        With "mean" it is the mean similarity of all pairs, as :func:`component_similarity` needs.
 
     Returns
     -------
     PartitionLoss
+        With ``tau="mean"`` a PairLoss, as the threshold is known only with the similarities.
+        :func:`consensus_partition` and :func:`certify` put the mean in its place, and report the loss with this number.
 
     Raises
     ------
@@ -72,6 +86,17 @@ def binder(a: float | None = None, *, tau: float | None = None) -> PartitionLoss
     >>> pc.partition_loss([0, 0, 1, 1], [0, 1, 2, 3], loss=pc.binder(tau=0.75))
     0.375
     """
+    if a is None and isinstance(tau, str) and tau == "mean":
+        return PairLoss(
+            name="binder(tau='mean')",
+            formula="(2 / n^2) (2 tau B + 2 (1 - tau) C - 2 A), tau the mean similarity",
+            value=_at_mean,
+            pair_threshold=lambda value, mean_similarity: mean_similarity,
+            given_mean=_with_threshold,
+            upper="2",
+            reference="https://doi.org/10.1080/01621459.2024.2427935",
+            parameters={"tau": "mean"},
+        )
     a = _cost(a, tau)
     return PartitionLoss(
         name="binder" if a == 1 else f"binder(a={a:g})",
@@ -84,6 +109,15 @@ def binder(a: float | None = None, *, tau: float | None = None) -> PartitionLoss
         reference="https://doi.org/10.1093/biomet/65.1.31",
         parameters={"a": a},
     )
+
+
+def _with_threshold(mean_similarity: float) -> PartitionLoss:
+    return binder(tau=float(np.clip(mean_similarity, _TINY, 1 - _TINY)))
+
+
+def _at_mean(sizes: Floats, links: Floats, sums: Floats) -> Floats:
+    n = sums.shape[-1]
+    return _with_threshold((sums.sum() - n) / max(1, n * (n - 1))).expected(sizes, links, sums)
 
 
 def vi(a: float = 1.0) -> PartitionLoss:

@@ -192,6 +192,7 @@ class PairLoss(Loss):
     value: Callable[[Floats, Floats, Floats], Floats]
     item_terms: Callable[[Floats, Floats], Floats] | None = None
     pair_threshold: Callable[[float, float], float] | None = None
+    given_mean: Callable[[float], PartitionLoss] | None = None
 
     @property
     def needs(self) -> Need:

@@ -48,6 +48,11 @@ class Form(NamedTuple):
 Declared = Mapping[str, Form]  # metadata of a field
 
 
+def declared(write: Callable[[Any, Any, Parts], None], read: Callable[[xr.Dataset, str], Any]) -> Declared:
+    """Anything, by functions that write and read it as a :class:`Form` does."""
+    return {_KEY: Form(write, read)}
+
+
 def write_fields(record: Any, parts: Parts) -> None:
     """Add the declared fields of a record, and the properties in its `_also_stored`, to what is to be stored."""
     declared = {field.name: field.metadata for field in dataclasses.fields(record) if _KEY in field.metadata}

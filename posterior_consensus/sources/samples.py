@@ -52,10 +52,7 @@ def made_already(source: PairSource, var_name: str | None, item_dim: str | None,
     if weights is None:
         return source
     draws = draws_of(source)
-    samples, lengths = draws.samples, {rows.size for rows in draws.samples.chains}
-    in_order = np.array_equal(np.concatenate(samples.chains), np.arange(samples.n_draws))
-    shape = (len(samples.chains), lengths.pop()) if in_order and len(lengths) == 1 else (samples.n_draws,)
-    return replace(draws, samples=_weighted(samples, weights, shape))
+    return replace(draws, samples=_weighted(draws.samples, weights, draws.samples.shape))
 
 
 def _weighted(samples: Samples, weights: Any, shape: tuple[int, ...]) -> Samples:

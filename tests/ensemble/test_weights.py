@@ -150,6 +150,8 @@ WITHOUT_WEIGHTS = {
     *("partition_loss", "binder", "vi", "plot_alluvial", "plot_cluster_profiles", "plot_data"),  # know no draws
     *("match_clusters", "align_partitions"),
     *("relabel", "predict_allocation"),  # have a test of their own below
+    *("cluster_summary", "component_similarity"),  # have one beside them
+    *("plot_cluster_summary", "plot_component_similarity"),
     # draw what others have computed
     *("plot_loss_path", "plot_loss_by_n_clusters", "plot_sequence", "plot_near_independence"),
     *("plot_posterior_comparison", "plot_agreement_path"),

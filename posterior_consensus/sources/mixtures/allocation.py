@@ -107,7 +107,8 @@ def allocation_probabilities(
            [0.401, 0.599],
            [0.119, 0.881]])
     """
-    _check(model, idata, var_name, random_seed)
+    check_arguments(model, idata, var_name)
+    as_generator(random_seed)  # report a wrong one before the model is read
     with opened(idata) as data:
         dataset = group_dataset(data, group)
         probabilities = _probabilities(model, dataset, var_name, group, observed, progressbar)
@@ -123,7 +124,8 @@ def allocation_probabilities(
     )
 
 
-def _check(model: Any, idata: Any, var_name: Any, random_seed: Any) -> None:
+def check_arguments(model: Any, idata: Any, var_name: Any) -> None:
+    """Refuse what is no model, no posterior or no name."""
     try:
         import pymc as pm
     except ModuleNotFoundError as error:
@@ -138,7 +140,6 @@ def _check(model: Any, idata: Any, var_name: Any, random_seed: Any) -> None:
         raise TypeError(f"`idata` must be an InferenceData, DataTree, Dataset or path; got {type(idata).__name__}.")
     if var_name is not None and not isinstance(var_name, str):
         raise TypeError(f"`var_name` must be a name; got {var_name!r}.")
-    as_generator(random_seed)  # report a wrong one before the model is read
 
 
 def _probabilities(

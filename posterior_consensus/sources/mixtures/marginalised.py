@@ -21,14 +21,14 @@ def marginalised_names(model: Any) -> list[str]:
     if "MarginalRV" not in kinds:
         return []
     kept = {rv.name for rv in model.free_RVs}
-    return [str(rv.name) for rv in _unmarginalised(model).free_RVs if rv.name not in kept]
+    return [str(rv.name) for rv in unmarginalised(model).free_RVs if rv.name not in kept]
 
 
 def conditional_probabilities(
     model: Any, dataset: xr.Dataset, name: str, group: str, progressbar: bool
 ) -> xr.DataArray:
     """Probabilities over the sample dimensions, items and values of the marginalized label `name`."""
-    kinds = {cls.__name__ for cls in type(_unmarginalised(model)[name].owner.op).__mro__}
+    kinds = {cls.__name__ for cls in type(unmarginalised(model)[name].owner.op).__mro__}
     if "DiscreteMarkovChainRV" in kinds:
         raise ValueError(
             f"`model` must have labels that are independent given its parameters; {name!r} is a DiscreteMarkovChain, "
@@ -68,7 +68,8 @@ def choice(labels: list[str], var_name: str | None) -> str:
     return labels[0] if var_name is None else var_name
 
 
-def _unmarginalised(model: Any) -> Any:
+def unmarginalised(model: Any) -> Any:
+    """The model with its labels."""
     if find_spec("pymc_extras.marginal") is not None:  # since 0.13
         from pymc_extras.marginal import unmarginalize
     else:
@@ -90,4 +91,4 @@ def _recovered(model: Any, dataset: xr.Dataset, name: str, group: str) -> xr.Dat
     logs = found[f"lp_{name}"].values
     dtype = dtype_that_fits((int(np.prod(draws.shape)), *logs.shape[2:]))
     result = np.exp(logs, dtype=np.float64).reshape(-1, *logs.shape[2:]).astype(dtype, copy=False)
-    return dressed(model, result, draws, name, dims_of(_unmarginalised(model), name), None)
+    return dressed(model, result, draws, name, dims_of(unmarginalised(model), name), None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -136,16 +136,18 @@ class Density:
     is_heavy: bool
 
     @classmethod
-    def of(cls, model: Any, graph: Any, is_heavy: bool) -> Density:
-        """Cut a graph loose from its model: data become constants, free variables inputs."""
+    def of(cls, model: Any, graph: Any, is_heavy: bool, known: Mapping[Any, Any] | None = None) -> Density:
+        """Cut a graph loose from its model: data become constants, free variables inputs, unless they are `known`."""
         import pytensor.tensor as pt
         from pytensor.graph.replace import clone_replace
 
-        near = set(ancestors([graph], [*model.free_RVs, *model.observed_RVs]))
+        known = known or {}
+        near = set(ancestors([graph], [*model.free_RVs, *model.observed_RVs])) - set(known)
         variables = [rv for rv in model.free_RVs if rv in near]
         inputs = [rv.type(name=rv.name) for rv in variables]
         data = {rv: pt.constant(data_of(model, rv)) for rv in model.observed_RVs if rv in near}
-        (free,) = clone_replace([graph], {**dict(zip(variables, inputs, strict=True)), **data})
+        given = {**dict(zip(variables, inputs, strict=True)), **data, **known}
+        (free,) = clone_replace([graph], given, rebuild_strict=not known)  # what is known may have another length
         return cls(free, inputs, variables, is_heavy)
 
     def function(self, mode: Any = None) -> Callable[..., Any]:

@@ -1,0 +1,278 @@
+"""What is the mean of this cluster? Parameters of clusters over the draws that have them, without relabelling."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from posterior_consensus.answers.partial_partition import agreement
+from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
+from posterior_consensus.ensemble.items import Floats, members_of
+from posterior_consensus.ensemble.partitions import HasLabels, Labels, canonical_labels
+from posterior_consensus.results import display, stored_as
+from posterior_consensus.results.storage import Stored
+from posterior_consensus.sources.components import Numbers, n_components_of, parameters_by_draw, sampled_components
+from posterior_consensus.sources.door import find_source
+
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+_AXES = {"cluster": "summarized_cluster"}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ClusterSummary(Stored, HasLabels):
+    """Clusters of assigned items over the draws that have them all; made by :func:`cluster_summary`.
+
+    Attributes
+    ----------
+    labels : xarray.DataArray of shape (n_items,), dtype int32
+        Clusters of the assigned items from 0, in order of first appearance, -1 for the unassigned ones.
+    n_draws : int
+        Number of draws in which the assigned items are clustered exactly like this.
+    probability, mcse : float
+        Posterior probability of that, and its Monte Carlo standard error.
+    clusters : xarray.Dataset over ``cluster``
+        ``probability`` that all items of a cluster are co-clustered, whatever the others do, and its ``mcse``.
+    allocation : xarray.DataArray of shape (n_items, n_clusters + 1)
+        Probability of each item to be in each cluster, given the assigned items' clusters; in the last column to be in
+        none of them, alone or with other unassigned items. Rows sum to 1.
+    parameters : xarray.Dataset over ``cluster`` and ``parameter``, or None
+        ``mean``, ``sd``, ``mcse``, ``ess`` and ``quantiles`` (over ``quantile``) of each parameter in these draws.
+    """
+
+    labels: xr.DataArray = field(metadata=stored_as.array("summarized_labels", of_items=True))
+    n_draws: int = field(metadata=stored_as.attribute("summarized_draws"))
+    probability: float = field(metadata=stored_as.number("summarized_probability"))
+    mcse: float = field(metadata=stored_as.number("summarized_mcse"))
+    clusters: xr.Dataset = field(metadata=stored_as.table("summarized_cluster_{}", ("probability", "mcse"), _AXES))
+    allocation: xr.DataArray = field(metadata=stored_as.array("summarized_allocation", {"to": "summarized_to"}))
+    parameters: xr.Dataset | None = field(
+        metadata=stored_as.table(
+            "summarized_parameter_{}",
+            ("mean", "sd", "mcse", "ess", "quantiles"),
+            _AXES | {"parameter": "summarized_parameter", "quantile": "summarized_quantile"},
+        )
+    )
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters."""
+        return self.clusters.sizes["cluster"]
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A row for each cluster and parameter; without parameters, for each cluster its probability and items."""
+        if self.parameters is not None:
+            table = self.parameters.drop_dims("quantile").to_dataframe(["cluster", "parameter"])
+            for level, values in zip(QUANTILES, self.parameters["quantiles"].transpose("quantile", ...), strict=True):
+                table[f"{level:.0%}"] = values.values.ravel()
+            return table
+        members, dim = members_of(self.labels), str(self.labels.dims[0])
+        numbers = pd.RangeIndex(self.n_clusters, name="cluster")
+        table = display.table_of_members(members, self.labels.size, dim, numbers).drop(columns="share")
+        return table.assign(probability=self.clusters["probability"].values, mcse=self.clusters["mcse"].values)
+
+    def _parts(self) -> display.Parts:
+        n, n_open = self.labels.size, int((self.labels < 0).sum())
+        sizes = np.bincount(self.labels.values[self.labels.values >= 0])
+        each = [
+            f"{k}: {display.number(p)} (n = {size})"
+            for k, (p, size) in enumerate(zip(self.clusters["probability"].values, sizes, strict=True))
+        ]
+        elsewhere = self.allocation.values[self.labels.values < 0]
+        facts = [
+            (
+                "draws",
+                f"{self.n_draws}, {display.with_error(display.number(self.probability), self.mcse)} of the posterior",
+            ),
+            ("clusters", f"probability that all items of a cluster are together, {display.listed(each, 8)}"),
+        ]
+        if n_open:
+            shares = [f"{k}: {share:.0%}" for k, share in enumerate(elsewhere[:, :-1].mean(axis=0))]
+            others = f"{display.listed(shares, 8)}; elsewhere {elsewhere[:, -1].mean():.0%}"
+            facts.append(("unassigned", f"{display.counted(n_open, 'item')}, on average in cluster {others}"))
+        if self.parameters is not None:
+            facts += display.about_errors(self.parameters["ess"].values)
+        title = f"ClusterSummary: {n - n_open} of {n} items ({self.labels.dims[0]}) in "
+        return title + display.counted(self.n_clusters, "cluster"), facts, self.to_dataframe()
+
+
+def cluster_summary(
+    draws: Any,
+    partition: Any,
+    *,
+    var_name: str | None = None,
+    group: str = "posterior",
+    weights: Any = None,
+    first_label: int | None = None,
+    **parameters: Any,
+) -> ClusterSummary:
+    """Summarize the clusters of a partial partition, with their parameters, over the draws that have them.
+
+    Parameters
+    ----------
+    draws : labels or allocation probabilities
+        In any form that :func:`summarize` takes. With parameters, labels as sampled, numbers of components:
+        PartitionDraws have renumbered them.
+    partition : PartialPartition, or label vector of shape (n_items,)
+        Typically a :func:`partial_partition`. Unassigned items have the label -1. Any other partition has none, and few
+        draws are equal to it.
+    var_name : str, optional
+        Name of the labels or probabilities. By default the only ones.
+    group : str
+        Group of an InferenceData, DataTree or file.
+    weights : array_like, optional
+        Weight of each draw, as for :func:`as_partition_draws`.
+    first_label : {0, 1}, optional
+        Label of the first component. By default 0 if any label is 0 and 1 if any is K; else it has to be said.
+    **parameters
+        Parameters of the components: arrays of draws x components or chains x draws x components, and perhaps further
+        dimensions, such as ``mu=idata.posterior["mu"]``. Components without items may be NaN.
+
+    Returns
+    -------
+    ClusterSummary
+
+    Raises
+    ------
+    ValueError
+        If no draw has these clusters, the partition is not one of these items, or parameters are of other draws.
+    TypeError
+        If a parameter holds no numbers, or PartitionDraws are given with parameters.
+
+    See Also
+    --------
+    partial_partition : items whose joint clustering has a given probability.
+    relabel : components of all draws in the order of the consensus.
+    plot_cluster_summary : parameters by cluster.
+
+    Notes
+    -----
+    Let A be the draws in which the assigned items are clustered exactly as in the partition [1]_. In these, a cluster
+    has one component, that of any of its items i, so that its parameter is theta_t,z_t(i), and names of components do
+    not matter. Mean, standard deviation and quantiles are over A, in the draws' weights. The Monte Carlo standard
+    error is that of a ratio of two means, as the number of draws in A is random too.
+
+    The joint probability of A and of an item being in a cluster is `allocation` times `probability`. With allocation
+    probabilities, items are in sampled components.
+
+    References
+    ----------
+    .. [1] Page, Barrientos, Dahl and Dunson (2025), Uncertainty quantification in Bayesian clustering.
+       https://doi.org/10.48550/arXiv.2511.16040
+
+    Examples
+    --------
+    The names of the components switch in the second draw, and the third one does not have the clusters.
+
+    >>> import posterior_consensus as pc
+    >>> labels = [[0, 0, 1, 1], [1, 1, 0, 1], [0, 1, 1, 1], [0, 0, 1, 1]]
+    >>> mu = [[1.0, 8.0], [8.2, 1.2], [0.0, 4.0], [1.4, 8.1]]
+    >>> found = pc.cluster_summary(labels, [0, 0, 1, -1], mu=mu)
+    >>> found.probability, found.parameters["mean"].values.ravel().round(3)
+    (0.75, array([1.2, 8.1]))
+    >>> found.allocation.values[3].round(3)
+    array([0.333, 0.667, 0.   ])
+    """
+    source = draws_of(find_source(draws, var_name, group=group, weights=weights).source)
+    labels = _partial_labels(source, partition)
+    agrees = agreement(source, labels)
+    rows, share = np.flatnonzero(agrees), float(source.samples.mean(agrees))
+    if not share > 0:
+        raise ValueError(
+            f"`partition` must have clusters that some draw has; none of {source.n_draws} clusters the "
+            f"{int((labels >= 0).sum())} assigned items like this. Take partial_partition(draws, prob) of a smaller "
+            "`prob`."
+        )
+    first = np.array([np.argmax(labels == k) for k in range(labels.max() + 1)])
+    columns: dict[str, Floats] = {}
+    for name, value in parameters.items():
+        array = parameters_by_draw({name: value}, source.samples.shape)[name]
+        n_components = n_components_of({name: array})
+        components = sampled_components(source, draws, var_name, group, n_components, first_label)
+        columns |= _columns(name, value, array, components[:, first])
+    return ClusterSummary(
+        labels=source.items.array(labels, "labels"),
+        n_draws=rows.size,
+        probability=share,
+        mcse=float(source.samples.mcse(agrees)),
+        clusters=_together(source, labels),
+        allocation=_allocation(source, labels, first, rows),
+        parameters=_statistics(source, columns, rows, share) if columns else None,
+    )
+
+
+def _partial_labels(source: PartitionDraws, partition: Any) -> Labels:
+    """Canonical labels (n_items,) of the assigned items, -1 for the others."""
+    values = np.asarray(source.items.in_order(partition))
+    if values.dtype.kind not in "if" or values.shape != (source.n_items,) or not np.any(values == -1):
+        return source.as_labels(partition)
+    assigned = np.flatnonzero(values != -1)
+    if assigned.size == 0:
+        raise ValueError("`partition` must assign at least one item; got -1 for all.")
+    labels = np.full(values.size, -1, np.int32)
+    labels[assigned] = canonical_labels(values[assigned], "partition")
+    return labels
+
+
+def _columns(name: str, value: Any, array: Floats, components: Numbers) -> Iterator[tuple[str, Floats]]:
+    """Each entry of a parameter by name, as the clusters' values (n_draws, C)."""
+    at = components.reshape(*components.shape, *[1] * (array.ndim - 2))
+    values = np.take_along_axis(array, at if array.shape[1] > 1 else np.zeros_like(at), axis=1)
+    for index in np.ndindex(*array.shape[2:]):
+        entries = [_entry(value, axis - len(index), place) for axis, place in enumerate(index)]
+        yield name if array.shape[2:] == (1,) else f"{name}[{', '.join(entries)}]", values[(..., *index)]
+
+
+def _entry(value: Any, axis: int, place: int) -> str:
+    """The coordinate at a place of an axis of a DataArray that has one, else the number of the place."""
+    named = isinstance(value, xr.DataArray) and value.dims[axis] in value.coords
+    return str(value[value.dims[axis]].values[place]) if named else str(place)
+
+
+def _together(source: PartitionDraws, labels: Labels) -> xr.Dataset:
+    """For each cluster, the probability that all its items are co-clustered."""
+    members = [np.flatnonzero(labels == k) for k in range(labels.max() + 1)]
+    drawn = [source.labels[:, at] for at in members]
+    together = np.stack([np.all(own == own[:, :1], axis=1) for own in drawn]).astype(np.float64)
+    found = {"probability": source.samples.mean(together), "mcse": source.samples.mcse(together)}
+    return xr.Dataset({name: ("cluster", values) for name, values in found.items()}, {"cluster": np.arange(len(drawn))})
+
+
+def _allocation(source: PartitionDraws, labels: Labels, first: Numbers, rows: Numbers) -> xr.DataArray:
+    """Probability of each item to be in each cluster, or in none, over some draws."""
+    samples, drawn = source.samples.take(rows), source.labels[rows]
+    shares = [samples.mean((drawn == drawn[:, [one]]).T.astype(np.float64)) for one in first]
+    elsewhere = np.maximum(1.0 - np.sum(shares, axis=0), 0.0)
+    names = [*map(str, range(first.size)), "elsewhere"]
+    values = np.stack([*shares, elsewhere], axis=1)
+    array = xr.DataArray(values, dims=(source.items.dim, "to"), coords=source.items.coords, name="allocation")
+    return array.assign_coords(to=names)
+
+
+def _statistics(source: PartitionDraws, columns: Mapping[str, Floats], rows: Numbers, share: float) -> xr.Dataset:
+    """Moments and quantiles of the parameters (n_draws, C) over some draws, with the errors of ratios."""
+    samples = source.samples.take(rows)
+    values = np.stack(list(columns.values())).transpose(2, 0, 1)[..., rows]
+    if not np.isfinite(values).all():
+        _, column, _ = np.argwhere(~np.isfinite(values))[0]
+        raise ValueError(
+            f"`{list(columns)[column]}` must be finite for components that have items; got NaN or infinity."
+        )
+    mean = samples.mean(values)
+    deviations = values - mean[..., np.newaxis]
+    spread = np.zeros((*mean.shape, source.n_draws))
+    spread[..., rows] = deviations / share
+    mcse = source.samples.mcse(spread)
+    variance = samples.mean(np.square(deviations))
+    ess = np.divide(variance, np.square(mcse), out=np.full(mean.shape, np.nan), where=mcse > 0)
+    quantiles = np.quantile(values, QUANTILES, axis=-1, weights=samples.weights, method="inverted_cdf")
+    found = {"mean": mean, "sd": np.sqrt(variance), "mcse": mcse, "ess": ess}
+    dims = ("cluster", "parameter")
+    return xr.Dataset(
+        {name: (dims, one) for name, one in found.items()} | {"quantiles": (("quantile", *dims), quantiles)},
+        {"cluster": np.arange(len(mean)), "parameter": list(columns), "quantile": list(QUANTILES)},
+    )

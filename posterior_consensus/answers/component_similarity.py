@@ -1,0 +1,325 @@
+"""Which components are nearly one? Similarities of items from the distances between their components."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import xarray as xr
+from scipy import sparse, stats
+
+from posterior_consensus.answers.component_groups import grouped
+from posterior_consensus.answers.hellinger import Parameters, similarities
+from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
+from posterior_consensus.ensemble.items import Floats, Items
+from posterior_consensus.ensemble.labels import slices
+from posterior_consensus.ensemble.pairs import PairSimilarity
+from posterior_consensus.ensemble.partitions import canonical_rows
+from posterior_consensus.ensemble.samples import Samples
+from posterior_consensus.results import display, stored_as
+from posterior_consensus.results.storage import Stored
+from posterior_consensus.runtime import sizes
+from posterior_consensus.search.trees import cut, tree
+from posterior_consensus.sources.components import (
+    Numbers,
+    n_components_of,
+    parameters_by_draw,
+    sampled_components,
+    taken,
+)
+from posterior_consensus.sources.door import find_source
+from posterior_consensus.sources.mixtures.components import component_draws, is_model
+
+_MOST_GROUPS = 30
+_NORMAL = {"mean": "loc", "sd": "scale"}
+_ORDER = ("chain", "draw", "weight")
+
+
+def _write_matrix(values: Floats, record: Any, parts: stored_as.Parts) -> None:
+    parts.variables["component_similarity"] = record.items.pair_array(values, "component_similarity")
+    parts.items = record.items.array(values[0], "component_similarity")
+
+
+def _write_partitions(partitions: PartitionDraws, record: Any, parts: stored_as.Parts) -> None:
+    along = "component_sample"
+    labels = partitions.items.partition_array(partitions.labels, along, "component_partitions")
+    own = {
+        f"component_{name}": (along, getattr(partitions.samples, name + "s" * (name == "weight"))) for name in _ORDER
+    }
+    parts.variables["component_partitions"] = labels.assign_coords(own)
+
+
+def _read_items(dataset: xr.Dataset, name: str = "items") -> Items:
+    return Items.along(dataset["component_similarity"], str(dataset["component_similarity"].dims[0]))
+
+
+def _read_partitions(dataset: xr.Dataset, name: str) -> PartitionDraws:
+    labels = dataset["component_partitions"]
+    samples = Samples(*(labels[f"component_{one}"].values for one in _ORDER))
+    return PartitionDraws.of(labels.values, samples=samples, items=_read_items(dataset))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ComponentSimilarity(PairSimilarity, Stored):
+    """How similar the items' mixture components are; made by :func:`component_similarity`.
+
+    Every function that takes a :class:`PairSimilarity` takes it.
+
+    Attributes
+    ----------
+    items : Items
+        The items, with their coordinates.
+    values : ndarray of shape (n_items, n_items), dtype float64
+        One less the posterior mean of the Hellinger distance between the components of two items.
+    partitions : PartitionDraws
+        For each draw, the partition that merges the draw's components with the least loss at the threshold `tau`.
+    n_components : xarray.DataArray of shape (sample,)
+        Number of components with items in each draw.
+    """
+
+    items: Items = field(metadata=stored_as.declared(lambda value, record, parts: None, _read_items))
+    values: Floats = field(
+        metadata=stored_as.declared(_write_matrix, lambda dataset, name: dataset["component_similarity"].values)
+    )
+    partitions: PartitionDraws = field(kw_only=True, metadata=stored_as.declared(_write_partitions, _read_partitions))
+    n_components: npt.NDArray[np.int64] = field(
+        kw_only=True, metadata=stored_as.values("n_components", "component_sample")
+    )
+
+    @property
+    def tau(self) -> float:
+        """Mean similarity of all pairs, the pair threshold of ``binder(tau="mean")``; 1/2 for a single item."""
+        n = self.n_items
+        return float((self.values.sum() - n) / (n * (n - 1))) if n > 1 else 0.5
+
+    @cached_property
+    def curve(self) -> xr.DataArray:
+        """Share of all distance that lies within clusters, over ``n_clusters`` from 1 to 30, by average linkage."""
+        numbers = np.arange(1, min(_MOST_GROUPS, self.n_items) + 1)
+        shares = np.zeros(numbers.size)
+        if self.n_items > 1 and self.tau < 1:
+            cuts = cut(tree(self.values, "average"), numbers)
+            for row, labels in enumerate(cuts):
+                within = self.links(labels)[0][np.arange(self.n_items), labels].sum()
+                n_pairs = np.square(np.bincount(labels)).sum() - self.n_items
+                shares[row] = (n_pairs - within) / (self.n_items * (self.n_items - 1) * (1 - self.tau))
+        return xr.DataArray(np.clip(shares, 0.0, 1.0), {"n_clusters": numbers}, ("n_clusters",), "distance_within")
+
+    def of_items(self, at: npt.NDArray[np.intp]) -> Self:
+        """Return the similarities of some items, by position."""
+        some = self.partitions.of_items(at)
+        return replace(self, items=some.items, values=self.values[np.ix_(at, at)], partitions=some)
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A row for each number of clusters: its share of the draws' components and partitions, and `curve`."""
+        return self._shares().assign(distance_within=self.curve.values)
+
+    def _shares(self) -> pd.DataFrame:
+        """Probabilities of the numbers of components and of clusters."""
+        samples, numbers = self.partitions.samples, np.arange(1, min(_MOST_GROUPS, self.n_items) + 1)
+        found = {"components": self.n_components, "clusters": self.partitions.n_clusters}
+        shares = {name: samples.mean((numbers[:, np.newaxis] == own).astype(float)) for name, own in found.items()}
+        return pd.DataFrame(shares, pd.Index(numbers, name="number"))
+
+    def _facts(self) -> list[tuple[str, str]]:
+        samples = self.partitions.samples
+        means = (samples.mean(own.astype(float)) for own in (self.n_components, self.partitions.n_clusters))
+        return [
+            ("tau", f"{self.tau:.4g}, the mean similarity"),
+            ("merged", "{:.3g} components of a draw become {:.3g} clusters, on average".format(*means)),
+            *samples.facts(),
+        ]
+
+    def _parts(self) -> display.Parts:
+        title, shares = f"ComponentSimilarity: {self.n_items} items ({self.items.dim})", self._shares()
+        return title, self._facts(), shares[shares.sum(axis=1) > 0]
+
+
+def component_similarity(
+    draws: Any,
+    idata: Any = None,
+    *,
+    distribution: Any = None,
+    var_name: str | None = None,
+    group: str = "posterior",
+    weights: Any = None,
+    first_label: int | None = None,
+    progressbar: bool = True,
+    **parameters: Any,
+) -> ComponentSimilarity:
+    """Compute how similar the items' components are, to merge components that are nearly one.
+
+    Parameters
+    ----------
+    draws : labels, allocation probabilities or pymc.Model
+        Labels as sampled: numbers of components, in any form that :func:`as_partition_draws` takes but PartitionDraws,
+        which have renumbered them. Allocation probabilities in any form. Or a model, with its posterior as `idata`.
+    idata : InferenceData, DataTree, Dataset or path, optional
+        Posterior of the model.
+    distribution : distribution of scipy.stats, optional
+        Family of the components, such as ``scipy.stats.poisson``. By default normal, with the parameters ``mean`` and
+        either ``sd`` or ``cov``. Only without a model.
+    var_name : str, optional
+        Name of the labels, the probabilities or the model's mixture. By default the only one.
+    group : str
+        Group of an InferenceData, DataTree or file.
+    weights : array_like, optional
+        Weight of each draw, as for :func:`as_partition_draws`; not with a model.
+    first_label : {0, 1}, optional
+        Label of the first component. By default 0 if any label is 0 and 1 if any is K; else it has to be said.
+    progressbar : bool
+        Whether to show a progress bar after a second.
+    **parameters
+        Parameters of the components by the distribution's names: arrays of draws x components or chains x draws x
+        components. A further dimension runs over features, independent given the component; ``cov`` has two.
+        A parameter without components is common to them, a number common to all draws. Components without items may
+        be NaN.
+
+    Returns
+    -------
+    ComponentSimilarity
+
+    Raises
+    ------
+    ValueError
+        If parameters and draws do not fit, or the model has no mixture whose components are of one known family.
+    TypeError
+        If parameters are missing or not the distribution's.
+    MemoryError
+        If the similarities of all pairs, or the distances, take more than the memory budget.
+
+    See Also
+    --------
+    binder : its ``tau="mean"`` is the threshold for these similarities.
+    plot_component_similarity : how many clusters?
+
+    Notes
+    -----
+    A mixture of too simple components splits one group into several. Items i and j have the distance
+
+        Delta_ij = sum_t w_t H(f_t,i, f_t,j),    H^2(f, g) = 1 - integral sqrt(f g),
+
+    where f_t,i is the component of item i in draw t [1]_; with allocation probabilities p it is the mean over the
+    components of both items, sum_kl p_tik p_tjl H_t,kl. The similarity is 1 - Delta. The loss of [1]_, with the
+    authors' choice of its constant, is Binder's loss of this similarity at the mean similarity as the pair threshold.
+
+    Integrals are in closed form for normal, Poisson, exponential, gamma, Bernoulli and binomial components (with the
+    same n). For other families they are sums over integers, or Gauss-Legendre sums between 37 quantiles of each
+    component; probabilities beyond 1e-12 are left out.
+
+    `partitions` has one partition for each draw, which :func:`credible_ball` takes: components of the draw are merged
+    to minimize the same loss of that draw's similarities, at the same threshold. For up to eight components all
+    partitions are tried, for more the cuts of a tree. Under allocation probabilities, items are in sampled components.
+
+    References
+    ----------
+    .. [1] Dombowsky and Dunson (2024), Bayesian clustering via fusing of localized densities, Journal of the American
+       Statistical Association. https://doi.org/10.1080/01621459.2024.2427935
+
+    Examples
+    --------
+    Components 0 and 1 are nearly one, and component 2 is far away.
+
+    >>> import posterior_consensus as pc
+    >>> labels = [[0, 1, 0, 2, 2], [1, 0, 0, 2, 2]]
+    >>> mean, sd = [[0.0, 0.5, 9.0], [0.2, 0.0, 8.0]], [[1.0, 1.2, 1.0], [1.0, 1.0, 1.0]]
+    >>> found = pc.component_similarity(labels, mean=mean, sd=sd)
+    >>> found.values[0].round(3)
+    array([1.   , 0.873, 0.965, 0.   , 0.   ])
+    >>> best = pc.consensus_partition(found, loss=pc.binder(tau="mean"), random_seed=1)
+    >>> best.labels.values
+    array([0, 0, 0, 1, 1], dtype=int32)
+    >>> pc.credible_ball(found.partitions, best, loss="vi").radius
+    0.0
+    """
+    if is_model(draws):
+        if distribution is not None or parameters or weights is not None:
+            raise TypeError(
+                "A model names its own components: `distribution`, `weights` and parameters must be left out."
+            )
+        source, components, families = component_draws(draws, idata, var_name, group, progressbar)
+    else:
+        if idata is not None:
+            raise TypeError(f"`idata` is the posterior of a model; `draws` is a {type(draws).__name__}, and no model.")
+        family, own = _family(distribution, parameters)
+        source = draws_of(find_source(draws, var_name, group=group, weights=weights).source)
+        arrays = parameters_by_draw(own, source.samples.shape)
+        families = [(family, arrays)]
+        components = sampled_components(source, draws, var_name, group, n_components_of(arrays), first_label)
+    source.check_memory()
+    return _similarity_of(source, components, families)
+
+
+def _family(distribution: Any, parameters: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The distribution, None for multivariate normals, and the parameters by its names."""
+    if distribution is None:
+        if set(parameters) not in ({"mean", "sd"}, {"mean", "cov"}):
+            raise TypeError(
+                f"Normal components have the parameters `mean` and either `sd` or `cov`; got {list(parameters)}. Name "
+                "other components by `distribution`, such as scipy.stats.poisson."
+            )
+        if "cov" in parameters:
+            return None, dict(parameters)
+        return stats.norm, {_NORMAL[name]: value for name, value in parameters.items()}
+    if not isinstance(distribution, (stats.rv_continuous, stats.rv_discrete)):
+        raise TypeError(
+            f"`distribution` must be a distribution of scipy.stats, such as scipy.stats.poisson; got "
+            f"{type(distribution).__name__}."
+        )
+    shapes = [] if distribution.shapes is None else distribution.shapes.split(", ")
+    allowed = [*shapes, "loc", *["scale"] * isinstance(distribution, stats.rv_continuous)]
+    if set(parameters) - set(allowed) or set(shapes) - set(parameters) or not parameters:
+        raise TypeError(
+            f"The parameters of {distribution.name!r} are {', '.join(map(repr, allowed))}, of which those without a "
+            f"default must be given, {shapes}; got {list(parameters)}."
+        )
+    return distribution, dict(parameters)
+
+
+def _similarity_of(
+    source: PartitionDraws, components: Numbers, families: Sequence[tuple[Any, Parameters]]
+) -> ComponentSimilarity:
+    """The similarities, and the partition of each draw."""
+    labels, n_clusters = source.labels, source.n_clusters
+    # Components that have items, in the order of their first item; the rest repeats the first.
+    occupied = np.zeros((source.n_draws, int(n_clusters.max())), np.intp) + components[:, :1]
+    np.put_along_axis(occupied, labels.astype(np.intp), components, axis=1)
+    if source.soft is None:
+        similar = own = similarities([(family, taken(parameters, occupied)) for family, parameters in families])
+    else:
+        similar = similarities(families)
+        rows = np.arange(source.n_draws)[:, np.newaxis, np.newaxis]
+        own = similar[rows, occupied[:, :, np.newaxis], occupied[:, np.newaxis]]
+    values = _mean_similarity(source, similar)
+    counts = np.zeros(occupied.shape)
+    np.add.at(counts, (np.arange(source.n_draws)[:, np.newaxis], labels), 1.0)
+    found = ComponentSimilarity(source.items, values, partitions=source.labels_only(), n_components=n_clusters)
+    groups = grouped(own, counts, min(found.tau, 1.0 - 1e-12))
+    merged, _ = canonical_rows(np.take_along_axis(groups, labels.astype(np.intp), axis=1), occupied.shape[1])
+    return replace(found, partitions=PartitionDraws.of(merged, samples=source.samples, items=source.items))
+
+
+def _mean_similarity(source: PartitionDraws, similar: Floats) -> Floats:
+    """Mean over draws of the similarities of the components of two items (n, n): a sum of matrix products."""
+    n_items, n_components, weights = source.n_items, similar.shape[1], source.weights
+    total = np.zeros((n_items, n_items))
+    for rows in slices(source.n_draws, max(1, sizes.PROBABILITIES_AT_ONCE // (n_items * n_components))):
+        weighted = similar[rows] * weights[rows, np.newaxis, np.newaxis]
+        if source.soft is None:
+            labels = source.labels[rows].astype(np.intp)
+            right = np.take_along_axis(weighted, labels[:, np.newaxis], axis=2)
+            columns = (n_components * np.arange(len(labels))[:, np.newaxis] + labels).T.ravel()
+            ends = np.arange(0, columns.size + 1, len(labels))
+            left = sparse.csr_array((np.ones(columns.size), columns, ends), (n_items, right.shape[0] * n_components))
+        else:
+            probabilities = source.soft.probabilities[rows].astype(np.float64)
+            right = weighted @ probabilities.transpose(0, 2, 1)
+            left = probabilities.transpose(1, 0, 2).reshape(n_items, -1)
+        total += left @ right.reshape(-1, n_items)
+    np.fill_diagonal(total, 1.0)
+    return np.clip((total + total.T) / 2, 0.0, 1.0)

@@ -1,0 +1,84 @@
+"""Parameters of clusters as a picture."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from posterior_consensus.answers.cluster_summary import ClusterSummary
+from posterior_consensus.plots.axes import Axes, Size, check_result, extent, new_axes
+from posterior_consensus.plots.colours import MARKERS, colours_of, ink, patterns_of
+from posterior_consensus.sources.places import listing
+
+_MOST_LABELLED = 40  # clusters
+
+
+def plot_cluster_summary(
+    clusters: ClusterSummary, parameter: str | None = None, *, figsize: Size = None, ax: Any = None
+) -> Axes:
+    """Plot a parameter of each cluster, with its 50% and 90% intervals.
+
+    Parameters
+    ----------
+    clusters : ClusterSummary
+        What :func:`cluster_summary` gives, with parameters.
+    parameter : str, optional
+        Its name, such as "mu" or "mu[petal length]". By default the first one.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    TypeError
+        If `clusters` is something else, or `ax` no Axes.
+    ValueError
+        If there are no parameters, or none of that name, or `figsize` is invalid.
+
+    Notes
+    -----
+    Points are means. Intervals are between quantiles of the draws that have all clusters. On the left are numbers of
+    assigned items, and the probability that all of a cluster's items are co-clustered.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> labels, mu = [[0, 0, 1, 1], [1, 1, 0, 1], [0, 0, 1, 1]], [[1.0, 8.0], [8.2, 1.2], [1.4, 8.1]]
+    >>> ax = pc.plot_cluster_summary(pc.cluster_summary(labels, [0, 0, 1, -1], mu=mu))
+    >>> [text.get_text() for text in ax.get_yticklabels()]
+    ['0 (n = 2, p = 1)', '1 (n = 1, p = 1)']
+    """
+    check_result("clusters", clusters, ClusterSummary, "cluster_summary")
+    if clusters.parameters is None:
+        raise ValueError("`clusters` must have parameters; give them, as in cluster_summary(draws, partition, mu=mu).")
+    names = clusters.parameters["parameter"].values.tolist()
+    if parameter is not None and parameter not in names:
+        raise ValueError(f"`parameter` must be one of {listing(names)}; got {parameter!r}.")
+    own = clusters.parameters.sel(parameter=names[0] if parameter is None else parameter)
+    n = clusters.n_clusters
+    ax = new_axes(ax, figsize, 5.6, float(np.clip(1.2 + 0.26 * n, 2.2, 9.0)))
+    rows = np.arange(n)
+    colours, patterns = colours_of(rows), patterns_of(rows)
+    low, lower, _, upper, high = own["quantiles"].transpose("quantile", "cluster").values
+    room = extent(ax)[1] / n  # points a cluster
+    ax.hlines(rows, low, high, colors=colours, linewidth=min(1.2, room / 3))
+    ax.hlines(rows, lower, upper, colors=colours, linewidth=min(4.0, room / 2))
+    for k in rows:
+        style = {"color": colours[k], "markeredgecolor": ink(), "markersize": min(6.0, room), "markeredgewidth": 0.6}
+        ax.plot(own["mean"].values[k], k, MARKERS[patterns[k]], **style)
+    sizes = np.bincount(clusters.labels.values[clusters.labels.values >= 0])
+    shown = rows[:: -(-n // _MOST_LABELLED)]
+    shares = clusters.clusters["probability"].values
+    ax.set_yticks(
+        shown,
+        [f"{k} (n = {sizes[k]}, p = {shares[k]:.2g})" for k in shown],
+        fontsize=min(9.0, 0.9 * room * (n / len(shown))),
+    )
+    ax.set(ylim=(n - 0.5, -0.5), xlabel=str(own["parameter"].values), ylabel="cluster")
+    return ax

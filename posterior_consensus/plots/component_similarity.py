@@ -1,0 +1,68 @@
+"""How many clusters are left when similar components are merged, as a picture."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from posterior_consensus.answers.component_similarity import ComponentSimilarity
+from posterior_consensus.plots.axes import Axes, Size, check_result, new_axes, tick_integers
+from posterior_consensus.plots.colours import MARK, NEUTRAL, ink
+
+_LEAST_SHOWN = 8  # numbers of clusters
+
+
+def plot_component_similarity(similarity: ComponentSimilarity, *, figsize: Size = None, ax: Any = None) -> Axes:
+    """Plot how much of the distance between components lies within clusters, by their number.
+
+    Parameters
+    ----------
+    similarity : ComponentSimilarity
+        What :func:`component_similarity` gives.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    TypeError
+        If `similarity` is something else, or `ax` no Axes.
+    ValueError
+        If `figsize` is invalid.
+
+    Notes
+    -----
+    The line falls with the number of clusters, those of average linkage. Beyond its elbow, clusters differ little in
+    their components. Bars are the posterior of the number of clusters after merging, steps that of the number of
+    components.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> labels, mean = [[0, 1, 2, 2], [1, 0, 2, 2]], [[0.0, 0.3, 9.0], [0.2, 0.0, 8.0]]
+    >>> ax = pc.plot_component_similarity(pc.component_similarity(labels, mean=mean, sd=1.0))
+    >>> ax.lines[0].get_ydata().round(2)
+    array([1.  , 0.02, 0.  , 0.  ])
+    """
+    check_result("similarity", similarity, ComponentSimilarity, "component_similarity")
+    ax = new_axes(ax, figsize, 5.6, 3.4)
+    table = similarity.to_dataframe()
+    occurs = table.index[(table["components"] > 0) | (table["clusters"] > 0)]
+    table = table.loc[: max(_LEAST_SHOWN, int(occurs.max()) if len(occurs) else 0)]
+    numbers = table.index.values
+    ax.bar(numbers, table["clusters"], color=NEUTRAL, alpha=0.5, width=0.8, label="clusters in a draw")
+    edges = np.append(numbers, numbers[-1] + 1) - 0.5
+    ax.stairs(table["components"], edges, color=NEUTRAL, linestyle=":", label="components in a draw")
+    line = {"color": MARK, "marker": "o", "markersize": 4, "linewidth": 1.4, "clip_on": False}
+    ax.plot(numbers, table["distance_within"], **line, label="distance within clusters")
+    ax.set(xlim=(0.5, numbers[-1] + 0.5), ylim=(0, 1), ylabel="share")
+    ax.set_xlabel("number of clusters or components", color=ink())
+    tick_integers(ax.xaxis)
+    ax.legend(frameon=False, fontsize="small")
+    return ax

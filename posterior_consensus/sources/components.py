@@ -1,0 +1,139 @@
+"""Parameters of the components in each draw, and the component of each item, as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.pairs import PairSource
+from posterior_consensus.ensemble.partitions import as_codes
+from posterior_consensus.sources.variables import found_labels
+
+Floats = npt.NDArray[np.float64]
+Numbers = npt.NDArray[np.intp]
+
+
+def component_numbers(labels: xr.DataArray, n_components: int, first_label: int | None) -> Numbers:
+    """Component of each item (n_draws, n_items), from 0."""
+    if first_label not in (None, 0, 1) or isinstance(first_label, bool):
+        raise ValueError(f"`first_label` must be 0, 1 or None; got {first_label!r}.")
+    name = "the labels" if labels.name is None else f"the labels of {labels.name!r}"
+    if labels.dtype.kind not in "iubf":
+        raise TypeError(f"{name} must be the numbers of components; got dtype {labels.dtype}.")
+    values = labels.values.reshape(-1, labels.shape[-1])
+    as_codes(values, name)  # says what is wrong with missing, negative and fractional ones
+    lowest, highest = int(values.min()), int(values.max())
+    if first_label is None:
+        if lowest > 0 and highest < n_components:
+            raise ValueError(
+                f"`first_label` must say whether {name} number components from 0 or from 1; they run from {lowest} "
+                f"to {highest}, and there are {n_components} components."
+            )
+        first_label = int(lowest > 0)
+    if lowest < first_label or highest >= n_components + first_label:
+        raise ValueError(
+            f"{name} must be numbers of the {n_components} components, from {first_label}; "
+            f"they run from {lowest} to {highest}."
+        )
+    return values.astype(np.intp) - first_label
+
+
+def sampled_components(
+    source: PartitionDraws, data: Any, var_name: str | None, group: str, n_components: int, first_label: int | None
+) -> Numbers:
+    """Component of each item (n_draws, n_items): of labels as `data` have them, or as sampled from probabilities.
+
+    Raises
+    ------
+    ValueError
+        If there are allocation probabilities of another number of components, or labels are no numbers of components.
+    TypeError
+        If `data` are PartitionDraws of labels.
+    """
+    if source.soft is not None:
+        if source.soft.n_components != n_components:
+            raise ValueError(
+                f"Parameters must be of the {source.soft.n_components} components of the allocation probabilities; got "
+                f"{n_components}."
+            )
+        return source.soft.components.astype(np.intp)
+    if isinstance(data, PairSource):
+        raise TypeError(
+            "`draws` must be labels as sampled, numbers of components; got PartitionDraws, which have renumbered them. "
+            "Give the labels that these were made of."
+        )
+    with found_labels(data, var_name, group, ("chain", "draw"), None) as (labels, *_):
+        return component_numbers(labels, n_components, first_label)
+
+
+def parameters_by_draw(parameters: Mapping[str, Any], shape: tuple[int, ...]) -> dict[str, Floats]:
+    """Parameters as arrays (n_draws, components or 1, features or 1), ``cov`` with a matrix for features.
+
+    Parameters
+    ----------
+    parameters : mapping of str to array_like
+        Numbers, or arrays with the draws first; then components, then features.
+    shape : tuple of int
+        Lengths of the draws' dimensions.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is of other draws, or parameters are of different components or features.
+    TypeError
+        If one holds no numbers.
+    """
+    arrays = {name: _by_draw(name, value, shape) for name, value in parameters.items()}
+    n_axes = 4 if "cov" in arrays else max(3, *(array.ndim for array in arrays.values()))
+    for name, array in arrays.items():
+        if name == "cov":
+            arrays[name] = array if array.ndim == n_axes else array[:, np.newaxis]
+        elif "cov" not in arrays:
+            arrays[name] = array.reshape(*array.shape, *[1] * (n_axes - array.ndim))
+    shapes = {name: array.shape[1:-1] if name == "cov" else array.shape[1:] for name, array in arrays.items()}
+    try:
+        np.broadcast_shapes(*shapes.values())
+    except ValueError:
+        each = ", ".join(f"`{name}` {shape}" for name, shape in shapes.items())
+        raise ValueError(
+            f"Parameters must have the same components and features; got {each} after the draws."
+        ) from None
+    return arrays
+
+
+def _by_draw(name: str, value: Any, shape: tuple[int, ...]) -> Floats:
+    if isinstance(value, xr.DataArray):
+        value = value.transpose(*(dim for dim in ("chain", "draw", "sample") if dim in value.dims), ...)
+    array = np.asarray(value)
+    if array.dtype.kind not in "iufb":
+        raise TypeError(f"`{name}` must hold numbers; got {type(value).__name__} of {array.dtype}.")
+    array, n_draws = array.astype(np.float64), int(np.prod(shape))
+    if array.ndim == 0:
+        return np.full(n_draws, array)
+    for own in (shape, (n_draws,)):
+        if array.shape[: len(own)] == own:
+            return array.reshape(n_draws, *array.shape[len(own) :])
+    raise ValueError(
+        f"`{name}` must have the draws first, {' x '.join(map(str, shape))}, then the components; got shape "
+        f"{array.shape}."
+    )
+
+
+def n_components_of(arrays: Mapping[str, Floats]) -> int:
+    """The number of components."""
+    return max(array.shape[1] for array in arrays.values())
+
+
+def taken(arrays: Mapping[str, Floats], components: Numbers) -> dict[str, Floats]:
+    """Parameters of some components (n_draws, n_taken) of each draw."""
+    return {
+        name: array
+        if array.shape[1] == 1
+        else np.take_along_axis(array, components.reshape(*components.shape, *[1] * (array.ndim - 2)), axis=1)
+        for name, array in arrays.items()
+    }
