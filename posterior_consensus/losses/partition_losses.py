@@ -390,7 +390,7 @@ LOSSES: dict[str, Callable[..., PartitionLoss]] = {
 """Losses by name; each factory, called without arguments, gives the record of that name."""
 
 
-def _cost(a: float | None, tau: float | None) -> float:
+def _cost(a: float | None, tau: float | str | None) -> float:
     if tau is None:
         return 1.0 if a is None else check_between("a", a, 2)
     if a is not None:
