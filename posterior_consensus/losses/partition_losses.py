@@ -6,7 +6,7 @@ The sums A, B, C and top of their formulas are those of :mod:`posterior_consensu
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -390,7 +390,7 @@ LOSSES: dict[str, Callable[..., PartitionLoss]] = {
 """Losses by name; each factory, called without arguments, gives the record of that name."""
 
 
-def _cost(a: float | None, tau: float | str | None) -> float:
+def _cost(a: float | None, tau: Any) -> float:
     if tau is None:
         return 1.0 if a is None else check_between("a", a, 2)
     if a is not None:
