@@ -188,12 +188,11 @@ def cluster_summary(
             "`prob`."
         )
     first = np.array([np.argmax(labels == k) for k in range(labels.max() + 1)])
-    columns: dict[str, Floats] = {}
-    for name, value in parameters.items():
-        array = parameters_by_draw({name: value}, source.samples.shape)[name]
-        n_components = n_components_of({name: array})
-        components = sampled_components(source, draws, var_name, group, n_components, first_label)
-        columns |= _columns(name, value, array, components[:, first])
+    arrays = {name: parameters_by_draw({name: value}, source.samples.shape)[name] for name, value in parameters.items()}
+    own = np.zeros((source.n_draws, first.size), np.intp)
+    if arrays and (n_components := n_components_of(arrays)) > 1:
+        own = sampled_components(source, draws, var_name, group, n_components, first_label)[:, first]
+    columns = {key: one for name, value in parameters.items() for key, one in _columns(name, value, arrays[name], own)}
     return ClusterSummary(
         labels=source.items.array(labels, "labels"),
         n_draws=rows.size,
@@ -208,7 +207,9 @@ def cluster_summary(
 def _partial_labels(source: PartitionDraws, partition: Any) -> Labels:
     """Canonical labels (n_items,) of the assigned items, -1 for the others."""
     values = np.asarray(source.items.in_order(partition))
-    if values.dtype.kind not in "if" or values.shape != (source.n_items,) or not np.any(values == -1):
+    if values.shape != (source.n_items,):
+        raise ValueError(f"`partition` must label all {source.n_items} items; got {values.size} labels.")
+    if values.dtype.kind not in "if" or not np.any(values == -1):
         return source.as_labels(partition)
     assigned = np.flatnonzero(values != -1)
     if assigned.size == 0:

@@ -25,6 +25,9 @@ BY_N_CLUSTERS = pc.loss_by_n_clusters(DRAWS, n_clusters=[2, 3, 4], **QUIET)
 COMPARED = pc.compare_posteriors(DRAWS, draws_of(4, 40, 12), n_particles=1, **QUIET)
 SEVERAL = pc.particles(DRAWS, 3, random_seed=1, progressbar=False)
 PARTIAL = pc.partial_partition(DRAWS, 0.3, random_seed=1)
+COMPONENTS = {"mean": np.tile([0.0, 2.0, 9.0], (40, 1)), "sd": 1.0}
+SIMILAR = pc.component_similarity(np.array([LABELS] * 40), **COMPONENTS)
+CLUSTERS = pc.cluster_summary(np.array([LABELS] * 40), LABELS, mu=COMPONENTS["mean"])
 STABLE = pc.stable_components(DRAWS, 0.7)
 SENSITIVITY = pc.prior_sensitivity(
     DRAWS, pc.priors.crp(1.0), alternatives={"b": pc.priors.crp(1.2), "c": pc.priors.crp(1e9)}, **QUIET
@@ -39,6 +42,8 @@ PLOTS = {
     "credible_ball": lambda **kw: pc.plot_credible_ball(BALL, **kw),
     "particles": lambda **kw: pc.plot_particles(SEVERAL, **kw),
     "membership": lambda **kw: pc.plot_membership(pc.membership(DRAWS, LABELS), **kw),
+    "component_similarity": lambda **kw: pc.plot_component_similarity(SIMILAR, **kw),
+    "cluster_summary": lambda **kw: pc.plot_cluster_summary(CLUSTERS, **kw),
     "stable_components": lambda **kw: pc.plot_stable_components(STABLE, **kw),
     "prior_sensitivity": lambda **kw: pc.plot_prior_sensitivity(SENSITIVITY, **kw),
     "agreement_path": lambda **kw: pc.plot_agreement_path(PATH, **kw),

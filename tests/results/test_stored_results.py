@@ -95,6 +95,13 @@ RESULTS = {
     "aligned, numbers": lambda z: pc.align_partitions(
         pc.loss_by_n_clusters(z, n_clusters=[2, 3], random_seed=1).partitions
     ),
+    "clusters": lambda z: pc.cluster_summary(z, np.array([0, 0, -1, -1, -1, -1, -1, -1])),
+    "clusters, parameters": lambda z: pc.cluster_summary(
+        z, np.array([0, -1, -1, -1, -1, -1, -1, -1]), mu=np.arange(480.0).reshape(60, 4, 2), first_label=0
+    ),
+    "components": lambda z: pc.component_similarity(
+        z, mean=np.arange(240.0).reshape(60, 4) % 7, sd=1.0, weights=np.arange(60), first_label=0
+    ),
     "stable": lambda z: pc.stable_components(z),
     "stable, complete": lambda z: pc.stable_components(
         pc.as_partition_draws(z, weights=np.arange(60)), 0.7, linkage="complete"
@@ -224,6 +231,7 @@ def test_results_come_back_from_one_group(tmp_path):
     kinds += ["independence", "threshold", "perturbation", "modes"]
     kinds += ["by number", "path", "merges", "posteriors", "particles, weights", "density"]
     kinds += ["stable, complete", "sensitivity, others", "agreement, analyses", "coclustering"]
+    kinds += ["clusters, parameters", "components"]
     results = [RESULTS[kind](Z) for kind in kinds]
     tree = attach(xr.DataTree(), *results)
     with xr.open_datatree(written(tree, tmp_path / "a.nc"), engine="h5netcdf") as stored:
@@ -248,6 +256,12 @@ PLOTS = {
     "merges": lambda found: pc.plot_dendrogram(found),
     "posteriors": lambda found: [found.to_dataframe(), pc.plot_posterior_comparison(found)],
     "comparison": lambda found: [found.best, found.to_dataframe()],
+    "clusters, parameters": lambda found: [pc.plot_cluster_summary(found), found.to_dataframe()],
+    "components": lambda found: [
+        pc.plot_component_similarity(found),
+        pc.consensus_partition(found, loss=pc.binder(tau="mean"), random_seed=1),
+        pc.credible_ball(found.partitions, np.zeros(8, int)),
+    ],
     "stable": lambda found: [pc.plot_stable_components(found), found.components],
     "sensitivity, others": lambda found: [pc.plot_prior_sensitivity(found), found.verdict, found.moved],
     "agreement, analyses": lambda found: [pc.plot_agreement_path(found), found.groups, found.verdict],
