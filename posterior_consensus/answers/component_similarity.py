@@ -78,7 +78,7 @@ class ComponentSimilarity(PairSimilarity, Stored):
         One less the posterior mean of the Hellinger distance between the components of two items.
     partitions : PartitionDraws
         For each draw, the partition that merges the draw's components with the least loss at the threshold `tau`.
-    n_components : xarray.DataArray of shape (sample,)
+    n_components : ndarray of shape (n_draws,), dtype int64
         Number of components with items in each draw.
     """
 
