@@ -246,26 +246,25 @@ def component_similarity(
     else:
         if idata is not None:
             raise TypeError(f"`idata` is the posterior of a model; `draws` is a {type(draws).__name__}, and no model.")
-        family, own = _family(distribution, parameters)
+        family, own_names = _family(distribution, parameters)
         source = draws_of(find_source(draws, var_name, group=group, weights=weights).source)
-        arrays = parameters_by_draw(own, source.samples.shape)
+        arrays = parameters_by_draw(parameters, source.samples.shape)
+        arrays = {own_names.get(name, name): values for name, values in arrays.items()}
         families = [(family, arrays)]
         components = sampled_components(source, draws, var_name, group, n_components_of(arrays), first_label)
     source.check_memory()
     return _similarity_of(source, components, families)
 
 
-def _family(distribution: Any, parameters: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """The distribution, None for multivariate normals, and the parameters by its names."""
+def _family(distribution: Any, parameters: Mapping[str, Any]) -> tuple[Any, Mapping[str, str]]:
+    """The distribution, None for multivariate normals, and its names of parameters that have others here."""
     if distribution is None:
         if set(parameters) not in ({"mean", "sd"}, {"mean", "cov"}):
             raise TypeError(
                 f"Normal components have the parameters `mean` and either `sd` or `cov`; got {list(parameters)}. Name "
                 "other components by `distribution`, such as scipy.stats.poisson."
             )
-        if "cov" in parameters:
-            return None, dict(parameters)
-        return stats.norm, {_NORMAL[name]: value for name, value in parameters.items()}
+        return (None, {}) if "cov" in parameters else (stats.norm, _NORMAL)
     if not isinstance(distribution, (stats.rv_continuous, stats.rv_discrete)):
         raise TypeError(
             f"`distribution` must be a distribution of scipy.stats, such as scipy.stats.poisson; got "
@@ -278,7 +277,7 @@ def _family(distribution: Any, parameters: Mapping[str, Any]) -> tuple[Any, dict
             f"The parameters of {distribution.name!r} are {', '.join(map(repr, allowed))}, of which those without a "
             f"default must be given, {shapes}; got {list(parameters)}."
         )
-    return distribution, dict(parameters)
+    return distribution, {}
 
 
 def _similarity_of(

@@ -393,6 +393,8 @@ LOSSES: dict[str, Callable[..., PartitionLoss]] = {
 def _cost(a: float | None, tau: Any) -> float:
     if tau is None:
         return 1.0 if a is None else check_between("a", a, 2)
+    if isinstance(tau, str) and tau != "mean":
+        raise TypeError(f"`tau` must be a number between 0 and 1, or 'mean'; got {tau!r}.")
     if a is not None:
         raise ValueError(f"`a` and `tau` must not both be given, as a = 2 (1 - tau); got a={a!r} and tau={tau!r}.")
     return 2.0 * (1.0 - check_between("tau", tau, 1))

@@ -218,7 +218,7 @@ def test_shapes_and_names_of_parameters(rng):
 BAD = [
     ({"mean": np.zeros((12, 3))}, TypeError, r"the parameters `mean` and either `sd` or `cov`; got \['mean'\]"),
     ({"mean": np.zeros((12, 3)), "sd": 0.0}, ValueError, "that the distribution 'norm' allows; got loc 0, scale 0"),
-    ({"mean": np.zeros((11, 3)), "sd": 1.0}, ValueError, r"`loc` must have the draws first, 1 x 12|12, then"),
+    ({"mean": np.zeros((11, 3)), "sd": 1.0}, ValueError, r"`mean` must have the draws first, (1 x )?12, then"),
     (
         {"mean": np.zeros((12, 2)), "sd": 1.0},
         ValueError,
@@ -283,5 +283,7 @@ def test_a_mean_threshold_is_a_loss_of_any_similarities(rng):
         assert found == pytest.approx(best.expected_loss)
     with pytest.raises(ValueError, match="must be a loss between two partitions here"):
         pc.partition_loss([0, 1], [0, 0], loss=loss)
+    with pytest.raises(TypeError, match="`tau` must be a number between 0 and 1, or 'mean'; got 'median'"):
+        pc.binder(tau="median")
     with pytest.raises(ValueError, match="`a` and `tau` must not both be given"):
         pc.binder(a=1.0, tau="mean")
