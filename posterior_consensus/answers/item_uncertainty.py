@@ -37,8 +37,9 @@ class ItemUncertainty(Stored):
     names : tuple
         Names of the clusters, by number, as the partition has them.
     membership : xarray.DataArray of shape (n_items,), dtype float64, or None
-        Posterior probability of its cluster, see :func:`membership`. None for a similarity matrix alone, and if the
-        draws' clusters and these are too many for the memory budget.
+        Posterior probability of its cluster, see :func:`membership`. None for a similarity matrix alone, and if there
+        are many clusters: if the clusters of all draws times these are more than 67 million, or than the memory budget
+        holds.
     """
 
     cluster: xr.DataArray = field(metadata=stored_as.array("item_cluster", of_items=True))

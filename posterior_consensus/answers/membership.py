@@ -38,6 +38,7 @@ _ELSEWHERE = "elsewhere"
 _DIMS = {"consensus_cluster": "membership_cluster"}  # where they are stored
 _IN_WORDS = {"consensus_cluster": "membership_clusters"}
 
+_MOST_CELLS = 2**26  # clusters of all draws times those of the partition; to match more takes longer than a summary may
 _FEWEST = 4  # draws of each chain, that give an error
 _TINY = np.finfo(np.float64).tiny
 
@@ -181,13 +182,14 @@ def membership(draws: Any, partition: Any) -> Membership:
 
 
 def own_membership(source: PairSource, labels: Labels) -> Floats | None:
-    """Probability (n,) of each item's own cluster; None without draws, or if the matching takes too much memory."""
+    """Probability (n,) of each item's own cluster; None without draws, or if there are too many clusters to match."""
     draws, n_clusters = draws_if_any(source), int(labels.max()) + 1
     if draws is None:
         return None
     if draws.soft is not None:
         return _of_columns(_of_components(draws, draws.soft, labels)[0], labels)
-    if not memory.fits(4 * int(draws.starts[-1]) * n_clusters):
+    cells = int(draws.starts[-1]) * n_clusters
+    if cells > _MOST_CELLS or not memory.fits(4 * cells):
         return None
     addends, total = draws.samples.addends
     given = draws.starts, addends, _targets(draws, labels), labels

@@ -219,6 +219,9 @@ def test_the_column_of_the_items(rng, monkeypatch):
     summary = pc.summarize(z, random_seed=1, progressbar=False)
     assert_array_equal(summary.items.membership, pc.membership(z, summary).own)
     assert "membership" in repr(summary.items)
+    with monkeypatch.context() as patched:
+        patched.setattr("posterior_consensus.answers.membership._MOST_CELLS", 100)
+        assert pc.item_uncertainty(z, PARTITION).membership is None
     monkeypatch.setenv("POSTERIOR_CONSENSUS_MEMORY", "1300B")
     assert pc.item_uncertainty(z, PARTITION).membership is None
     with pytest.raises(MemoryError, match="Probabilities of 9 items and 4 clusters"):
