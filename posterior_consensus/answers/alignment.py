@@ -17,7 +17,7 @@ from posterior_consensus.ensemble.items import Items, cluster_names, cluster_num
 from posterior_consensus.ensemble.partitions import HasLabels, Labels, by_name, canonical_labels, contingency_table
 from posterior_consensus.ensemble.switching import partners
 from posterior_consensus.results import display, stored_as
-from posterior_consensus.results.plain import as_coordinate
+from posterior_consensus.results.plain import names_as_coordinate
 from posterior_consensus.results.storage import Stored
 
 _COLUMNS = ("cluster", "reference", "n_common", "jaccard", "share", "reference_share", "same")
@@ -51,7 +51,9 @@ class ClusterMatch(HasLabels, Stored):
     @property
     def named_labels(self) -> xr.DataArray:
         """Name of each item's cluster, shape (n_items,)."""
-        return self.labels.copy(data=np.asarray(as_coordinate(self.names))[self.labels.values]).rename("named_labels")
+        return self.labels.copy(data=np.asarray(names_as_coordinate(self.names))[self.labels.values]).rename(
+            "named_labels"
+        )
 
     @property
     def _shared(self) -> tuple[Labels, Labels]:

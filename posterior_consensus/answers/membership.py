@@ -29,7 +29,7 @@ from posterior_consensus.ensemble.switching import (
 )
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.results import display, stored_as
-from posterior_consensus.results.plain import as_coordinate
+from posterior_consensus.results.plain import names_as_coordinate
 from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime import memory, sizes
 from posterior_consensus.sources.door import as_draws
@@ -170,7 +170,7 @@ def membership(draws: Any, partition: Any) -> Membership:
     n_columns = int(labels.max()) + 2
     memory.check(40 * draws.n_items * n_columns, f"Probabilities of {draws.n_items:,} items and {n_columns} clusters")
     found = _of_labels(draws, labels) if draws.soft is None else _of_components(draws, draws.soft, labels)
-    names = as_coordinate([*cluster_names(partition, given), _ELSEWHERE])
+    names = names_as_coordinate([*cluster_names(partition, given), _ELSEWHERE])
     dims = draws.items.dim, "consensus_cluster"
     tables = [xr.DataArray(table, draws.items.coords, dims).assign_coords({dims[1]: names}) for table in found]
     return Membership(

@@ -27,7 +27,7 @@ def names_from_json(text: str) -> tuple[Hashable, ...]:
     return tuple(tuple(name) if isinstance(name, list) else name for name in from_json(text))
 
 
-def as_coordinate(names: Sequence[Hashable]) -> Any:
+def names_as_coordinate(names: Sequence[Hashable]) -> Any:
     """Names as a coordinate: as NumPy takes them if they are of one kind, else each as it is."""
     if len({type(name) for name in names}) == 1 and not isinstance(names[0], tuple):
         return list(names)

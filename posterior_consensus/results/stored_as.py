@@ -15,7 +15,7 @@ import xarray as xr
 
 from posterior_consensus.losses.lookup import loss_attrs, loss_from
 from posterior_consensus.losses.record import Loss
-from posterior_consensus.results.plain import as_coordinate, as_json, from_json, names_from_json
+from posterior_consensus.results.plain import as_json, from_json, names_as_coordinate, names_from_json
 from posterior_consensus.results.work import Info
 
 _KEY = "stored"  # of a field's metadata
@@ -143,7 +143,7 @@ def array(
             coords[coordinate] = ([back.get(str(dim), dim) for dim in stored.dims], stored.values)
         for dim, attr in words.items():
             if dim in found.dims:
-                coords[dim] = as_coordinate(names_from_json(dataset.attrs[attr]))
+                coords[dim] = names_as_coordinate(names_from_json(dataset.attrs[attr]))
         return found.assign_coords(coords).rename(field if name == "" else name)
 
     return {_KEY: Form(write, read)}
