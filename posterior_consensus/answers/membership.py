@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -39,6 +38,7 @@ _DIMS = {"consensus_cluster": "membership_cluster"}  # where they are stored
 _IN_WORDS = {"consensus_cluster": "membership_clusters"}
 
 _MOST_CELLS = 2**26  # clusters of all draws times those of the partition; to match more takes longer than a summary may
+_CELLS_AT_ONCE = 2**16  # of the table of items and clusters, which is made anew for each batch of draws
 _FEWEST = 4  # draws of each chain, that give an error
 _TINY = np.finfo(np.float64).tiny
 
@@ -224,13 +224,13 @@ def _block_of_labels(
     targets: Numbers,
     n_columns: int,
 ) -> tuple[Floats, Floats]:
-    def mean_over(rows: Rows) -> Floats:
-        own = np.ascontiguousarray(labels[rows])
+    def mean_over(rows: Rows, some: slice) -> Floats:
+        own = np.ascontiguousarray(labels[rows, some])
         votes = ensemble.votes(own, np.append(starts[rows], targets.size), addends[rows], targets, n_columns)
         return np.asarray(votes / max(addends[rows].sum(), _TINY))
 
     addends, _ = samples.addends
-    return _with_errors(mean_over, samples)
+    return _with_errors(mean_over, samples, labels.shape[1], max(1, _CELLS_AT_ONCE // n_columns))
 
 
 def _own_of_block(
@@ -264,17 +264,23 @@ def _of_components(draws: PartitionDraws, soft: AllocationProbabilities, labels:
         return np.column_stack([mean, np.maximum(1.0 - mean.sum(axis=1), 0.0)])
 
     width = max(1, sizes.PROBABILITIES_AT_ONCE // (n_draws * order.shape[1]))
-    blocks = [_with_errors(partial(mean_over, items=items), draws.samples) for items in slices(n_items, width)]
+    return _with_errors(mean_over, draws.samples, n_items, width)
+
+
+def _with_errors(
+    mean_over: Callable[[Rows, slice], Floats], samples: Samples, n_items: int, width: int
+) -> tuple[Floats, Floats]:
+    """Means over all draws, and their standard errors from those over batches, of so many items at a time."""
+    blocks = [_of_some(mean_over, samples, items) for items in slices(n_items, width)]
     values, errors = (np.concatenate(found) for found in zip(*blocks, strict=True))
     return values, errors
 
 
-def _with_errors(mean_over: Callable[[Rows], Floats], samples: Samples) -> tuple[Floats, Floats]:
-    """Means over all draws, and their standard errors from those over batches."""
-    mean = mean_over(np.arange(samples.n_draws))
+def _of_some(mean_over: Callable[[Rows, slice], Floats], samples: Samples, items: slice) -> tuple[Floats, Floats]:
+    mean = mean_over(np.arange(samples.n_draws), items)
     if min(rows.size for rows in samples.chains) < _FEWEST:
         return np.minimum(mean, 1.0), np.full(mean.shape, np.nan)
     squares = np.zeros(mean.shape)
     for rows, factor in samples.batch_factors():
-        squares += np.square(factor * (mean_over(rows) - mean))
+        squares += np.square(factor * (mean_over(rows, items) - mean))
     return np.minimum(mean, 1.0), np.sqrt(squares)
