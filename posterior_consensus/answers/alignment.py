@@ -132,9 +132,10 @@ class AlignedPartitions(Stored):
         return list(self.labels["partition"].values.tolist())
 
     def __getitem__(self, name: Any) -> ClusterMatch:
-        if name not in self.partitions:
+        names = [str(one) for one in self.partitions]  # a dict's keys are kept as text
+        if str(name) not in names:
             raise KeyError(f"There is no partition {name!r}; present: {', '.join(map(repr, self.partitions))}.")
-        at = self.partitions.index(name)
+        at = names.index(str(name))
         own, before = self.labels.values[at], self.labels.values[max(at - 1, 0)]
         here = np.flatnonzero(own >= 0)
         items = Items.along(self.labels, str(self.labels.dims[1])).take(here)

@@ -170,7 +170,10 @@ def membership(draws: Any, partition: Any) -> Membership:
     n_columns = int(labels.max()) + 2
     memory.check(40 * draws.n_items * n_columns, f"Probabilities of {draws.n_items:,} items and {n_columns} clusters")
     found = _of_labels(draws, labels) if draws.soft is None else _of_components(draws, draws.soft, labels)
-    names = names_as_coordinate([*cluster_names(partition, given), _ELSEWHERE])
+    own = cluster_names(partition, given)
+    if _ELSEWHERE in own:
+        raise ValueError(f"`partition` must name no cluster {_ELSEWHERE!r}, as that is the last column; rename it.")
+    names = names_as_coordinate([*own, _ELSEWHERE])
     dims = draws.items.dim, "consensus_cluster"
     tables = [xr.DataArray(table, draws.items.coords, dims).assign_coords({dims[1]: names}) for table in found]
     return Membership(

@@ -236,13 +236,13 @@ def canonical_labels(labels: npt.ArrayLike, name: str = "partition") -> Labels:
     ValueError, TypeError
         As :func:`as_codes`, and if the labels are not one vector of at least one item.
     """
-    values = as_array(labels, f"the labels of `{name}`")
+    values = as_array(None if isinstance(labels, Mapping) else labels, f"the labels of `{name}`")
     wanted = f"`{name}` must be a vector of labels, one for each item"
     if values.ndim == 0:
         parts = {
             "partitions": " Take one of its `partitions`.",
-            "center": " Take its `center`.",
-            "keys": " compare_partitions takes several by name.",
+            "upper_vertical": " Take its `center`.",
+            "keys": " Draws or data come first, one partition second; compare_partitions takes several by name.",
         }
         hint = next((hint for part, hint in parts.items() if hasattr(labels, part)), "")
         raise ValueError(f"{wanted}; got {type(labels).__name__}.{hint}")

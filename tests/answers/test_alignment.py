@@ -140,7 +140,7 @@ def test_items_that_come_and_go():
     assert found["2001"].labels["person"].values.tolist() == list("pqrst")
     one = pc.match_clusters(years[2002], years[2001])
     assert one.labels["person"].values.tolist() == list("pqrsuvw")
-    np.testing.assert_array_equal(one.labels, found["2002"].labels)
+    np.testing.assert_array_equal(one.labels, found[2002].labels)
     assert (one.ended, one.n_gone, one.names) == ((2,), 1, (0, 1, 2, 3))
     assert one.to_dataframe()["n_common"].tolist() == [2, 2]
     apart = pc.match_clusters(of_items([0, 0], "ab"), of_items([0, 0], "cd"))

@@ -248,6 +248,12 @@ def test_a_matrix_alone_and_other_items_are_refused():
         lambda x: pc.membership(x, [0, 0, 1, 1]), pairs, ValueError, ["needs posterior draws; got a similarity matrix"]
     )
     check(lambda x: pc.membership(GOOD, x), [0, 0, 1], ValueError, ["`partition` must label all 4 items; got 3"])
+    check(
+        lambda x: pc.membership(GOOD, x),
+        ["here", "here", "elsewhere", "here"],
+        ValueError,
+        ["`partition` must name no cluster 'elsewhere', as that is the last column"],
+    )
     check(pc.plot_membership, GOOD, TypeError, ["`membership` must be what membership() returns; got ndarray"])
 
 

@@ -97,6 +97,8 @@ def test_draws_come_before_a_partition(name, kind):
         (lambda: pc.credible_ball(GOOD, pc.particles(GOOD, 1, progressbar=False)), "Take one of its `partitions`"),
         (lambda: pc.particles(pc.particles(GOOD, 1, progressbar=False)), "Take its `draws`"),
         (lambda: pc.expected_loss(GOOD, {"a": CENTER}), "compare_partitions takes several by name"),
+        (lambda: pc.membership(GOOD, xr.Dataset({"z": ("item", CENTER)})), "got Dataset. Draws or data come first"),
+        (lambda: pc.match_clusters("0011", CENTER), "one for each item; got str."),
         (lambda: pc.consensus_partition(GOOD, loss="greedy"), "got 'greedy', which is a method: give method='greedy'"),
         (lambda: pc.summarize(GOOD, loss="exact"), "which is a method: give method='exact'"),
         (lambda: pc.loss_path(GOOD, loss="hierarchical"), "which is a method: give method='hierarchical'"),
