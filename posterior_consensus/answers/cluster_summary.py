@@ -14,9 +14,10 @@ from posterior_consensus.answers.partial_partition import agreement
 from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
 from posterior_consensus.ensemble.items import Floats, members_of
 from posterior_consensus.ensemble.partitions import HasLabels, Labels, canonical_labels
+from posterior_consensus.ensemble.switching import Numbers
 from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
-from posterior_consensus.sources.components import Numbers, n_components_of, parameters_by_draw, sampled_components
+from posterior_consensus.sources.components import component_labels, n_components_of, parameters_by_draw
 from posterior_consensus.sources.door import find_source
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -191,7 +192,7 @@ def cluster_summary(
     arrays = {name: parameters_by_draw({name: value}, source.samples.shape)[name] for name, value in parameters.items()}
     own = np.zeros((source.n_draws, first.size), np.intp)
     if arrays and (n_components := n_components_of(arrays)) > 1:
-        own = sampled_components(source, draws, var_name, group, n_components, first_label)[:, first]
+        own = component_labels(source, draws, n_components, first_label, var_name, group)[:, first].astype(np.intp)
     columns = {key: one for name, value in parameters.items() for key, one in _columns(name, value, arrays[name], own)}
     return ClusterSummary(
         labels=source.items.array(labels, "labels"),

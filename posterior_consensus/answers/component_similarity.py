@@ -27,9 +27,9 @@ from posterior_consensus.runtime import sizes
 from posterior_consensus.search.trees import cut, tree
 from posterior_consensus.sources.components import (
     Numbers,
+    component_labels,
     n_components_of,
     parameters_by_draw,
-    sampled_components,
     taken,
 )
 from posterior_consensus.sources.door import find_source
@@ -251,7 +251,7 @@ def component_similarity(
         arrays = parameters_by_draw(parameters, source.samples.shape)
         arrays = {own_names.get(name, name): values for name, values in arrays.items()}
         families = [(family, arrays)]
-        components = sampled_components(source, draws, var_name, group, n_components_of(arrays), first_label)
+        components = component_labels(source, draws, n_components_of(arrays), first_label, var_name, group)
     source.check_memory()
     return _similarity_of(source, components, families)
 

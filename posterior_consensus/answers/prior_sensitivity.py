@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import xarray as xr
-from scipy.optimize import linear_sum_assignment
 
 from posterior_consensus.consensus import consensus_partition
 from posterior_consensus.consensus.methods import check_no_method
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels, contingency_table
 from posterior_consensus.ensemble.samples import Samples
+from posterior_consensus.ensemble.switching import partners
 from posterior_consensus.evaluate.expectation import Floats, draw_losses
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
@@ -292,10 +292,7 @@ def _judged(samples: Samples, found: Labels, losses: Floats, clusters: Floats) -
 
 def _moves(labels: Labels, others: Labels) -> npt.NDArray[np.bool_]:
     """Whether each item changes clusters, clusters matched for the fewest changes."""
-    rows, columns = linear_sum_assignment(contingency_table(labels, others), maximize=True)
-    partner = np.full(int(labels.max()) + 1, -1)
-    partner[rows] = columns
-    moves: npt.NDArray[np.bool_] = partner[labels] != others
+    moves: npt.NDArray[np.bool_] = partners(contingency_table(labels, others))[labels] != others
     return moves
 
 

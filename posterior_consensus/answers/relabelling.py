@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import xarray as xr
 
 from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
@@ -329,7 +330,7 @@ def _reordered(
     return xr.Dataset(coords=kept.coords, attrs=posterior.attrs).assign(taken).assign_coords(numbers)
 
 
-def _renumbered(labels: xr.DataArray, numbers: Numbers, order: Numbers) -> xr.DataArray:
+def _renumbered(labels: xr.DataArray, numbers: npt.NDArray[np.integer[Any]], order: Numbers) -> xr.DataArray:
     """The labels by consensus cluster: the position of each item's component in its draw's order."""
     position = np.argsort(order, axis=1)
     values = np.take_along_axis(position, numbers, axis=1).reshape(labels.shape)

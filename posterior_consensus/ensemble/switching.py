@@ -15,7 +15,9 @@ _SMALLEST = 1e-100  # in place of 0 in a logarithm
 _GAIN = 1e-9  # relative; a smaller one is rounding, and following it might never end
 
 
-def common_items(components: Numbers, reference: npt.NDArray[np.int32], n_components: int) -> Floats:
+def common_items(
+    components: npt.NDArray[np.integer[Any]], reference: npt.NDArray[np.int32], n_components: int
+) -> Floats:
     """Count the items that each component of each draw has in common with each cluster.
 
     Parameters
@@ -30,8 +32,8 @@ def common_items(components: Numbers, reference: npt.NDArray[np.int32], n_compon
     ndarray of shape (n_draws, n_components, n_clusters)
     """
     n_clusters = int(reference.max()) + 1
-    cells = components * n_clusters + reference
-    counts = [np.bincount(row, minlength=n_components * n_clusters) for row in cells]
+    rows = (row.astype(np.intp) * n_clusters + reference for row in components)
+    counts = [np.bincount(cells, minlength=n_components * n_clusters) for cells in rows]
     return np.array(counts, np.float64).reshape(-1, n_components, n_clusters)
 
 

@@ -13,8 +13,8 @@ from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.labels import slices
 from posterior_consensus.priors.concentrations import Concentration, Floats, in_words
 from posterior_consensus.runtime.arguments import check_count
+from posterior_consensus.sources.components import component_labels
 from posterior_consensus.sources.door import as_draws
-from posterior_consensus.sources.sampled_labels import component_labels
 
 _CELLS = 2**22  # labels that are counted at once
 _NEGLIGIBLE = 1e-16  # probability of a number of clusters at which the distribution ends
@@ -46,6 +46,7 @@ class PartitionPrior(ABC):
     concentration: Concentration
     n_labels: int | None = None
     """Number of components if it is a prior on labels as they were sampled; None for one on partitions."""
+    first_label: int | None = None
 
     def log_prob(self, draws: Any) -> xr.DataArray:
         """Compute the logarithm of the prior probability of each draw.
@@ -64,7 +65,9 @@ class PartitionPrior(ABC):
         Raises
         ------
         ValueError
-            If there are no draws of labels, or their labels were renumbered and this is a prior on labels.
+            If there are no draws of labels, or this is a prior on labels, and they are no numbers of its components.
+        TypeError
+            If this is a prior on labels, and those of the draws were renumbered.
 
         Examples
         --------
@@ -134,7 +137,7 @@ def sizes_of(prior: PartitionPrior, data: Any, draws: PartitionDraws) -> Sizes:
     """Cluster sizes that a prior needs of data that these draws were made of."""
     if prior.n_labels is None:
         return Sizes(draws.drawn.sizes, draws.starts, draws.n_items)
-    labels = component_labels(data, draws, prior.n_labels)
+    labels = component_labels(draws, data, prior.n_labels, prior.first_label)
     starts = prior.n_labels * np.arange(draws.n_draws + 1)
     counts = np.empty((draws.n_draws, prior.n_labels), np.int64)
     for rows in slices(draws.n_draws, max(1, _CELLS // draws.n_items)):

@@ -20,6 +20,7 @@ class StickBreaking(PartitionPrior):
 
     concentration: Concentration
     n_components: int
+    first_label: int | None = None
     family: str = "stick_breaking"
 
     @property
@@ -48,7 +49,7 @@ class StickBreaking(PartitionPrior):
         return sum(weight * occupancy.occupied_sticks(n_items, self.n_components, a) for a, weight in kept)
 
 
-def stick_breaking(concentration: Any, n_components: int) -> PartitionPrior:
+def stick_breaking(concentration: Any, n_components: int, *, first_label: int | None = None) -> PartitionPrior:
     """Truncated stick-breaking prior on labels, as PyMC's StickBreakingWeights gives it.
 
     Parameters
@@ -57,11 +58,13 @@ def stick_breaking(concentration: Any, n_components: int) -> PartitionPrior:
         Positive number, or its prior: any distribution of positive numbers, or a Gamma by two numbers.
     n_components : int
         Number of components, at least 2; the last one has what the others leave.
+    first_label : {0, 1}, optional
+        Label of the first component. By default 0 if any label is 0 and 1 if any is K; else it has to be said.
 
     Returns
     -------
     PartitionPrior
-        Of labels from 0 or from 1, in the order of the sticks. They must be as they were sampled: the posterior itself,
+        Of labels in the order of the sticks. They must be as they were sampled: the posterior itself,
         or allocation probabilities, from which the labels are sampled.
 
     Raises
@@ -98,4 +101,4 @@ def stick_breaking(concentration: Any, n_components: int) -> PartitionPrior:
     """
     if check_count("n_components", n_components) < 2:
         raise ValueError(f"`n_components` must be at least 2; got {n_components}.")
-    return StickBreaking(as_concentration(concentration), int(n_components))
+    return StickBreaking(as_concentration(concentration), int(n_components), first_label)

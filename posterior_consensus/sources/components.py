@@ -11,11 +11,13 @@ import xarray as xr
 
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.pairs import PairSource
-from posterior_consensus.ensemble.partitions import as_codes
+from posterior_consensus.ensemble.partitions import as_codes, smallest_dtype
+from posterior_consensus.sources.accumulate import PartitionAccumulator, is_accumulated
+from posterior_consensus.sources.stores import is_store
 from posterior_consensus.sources.variables import found_labels
 
 Floats = npt.NDArray[np.float64]
-Numbers = npt.NDArray[np.intp]
+Numbers = npt.NDArray[np.integer[Any]]
 
 
 def component_numbers(labels: xr.DataArray, n_components: int, first_label: int | None) -> Numbers:
@@ -40,11 +42,17 @@ def component_numbers(labels: xr.DataArray, n_components: int, first_label: int 
             f"{name} must be numbers of the {n_components} components, from {first_label}; "
             f"they run from {lowest} to {highest}."
         )
-    return values.astype(np.intp) - first_label
+    numbers = values.astype(smallest_dtype(highest + 1), copy=False)
+    return numbers - numbers.dtype.type(first_label)
 
 
-def sampled_components(
-    source: PartitionDraws, data: Any, var_name: str | None, group: str, n_components: int, first_label: int | None
+def component_labels(
+    draws: PartitionDraws,
+    data: Any,
+    n_components: int,
+    first_label: int | None,
+    var_name: str | None = None,
+    group: str = "posterior",
 ) -> Numbers:
     """Component of each item (n_draws, n_items): of labels as `data` have them, or as sampled from probabilities.
 
@@ -53,19 +61,19 @@ def sampled_components(
     ValueError
         If there are allocation probabilities of another number of components, or labels are no numbers of components.
     TypeError
-        If `data` are PartitionDraws of labels.
+        If the labels of `data` were renumbered.
     """
-    if source.soft is not None:
-        if source.soft.n_components != n_components:
+    if draws.soft is not None:
+        if draws.soft.n_components != n_components:
             raise ValueError(
-                f"Parameters must be of the {source.soft.n_components} components of the allocation probabilities; got "
-                f"{n_components}."
+                f"Allocation probabilities must be of as many components as parameters or prior, {n_components}; got "
+                f"those of {draws.soft.n_components}."
             )
-        return source.soft.components.astype(np.intp)
-    if isinstance(data, PairSource):
+        return draws.soft.components
+    if isinstance(data, (PairSource, PartitionAccumulator)) or is_accumulated(data) or is_store(data):
         raise TypeError(
-            "`draws` must be labels as sampled, numbers of components; got PartitionDraws, which have renumbered them. "
-            "Give the labels that these were made of."
+            f"`draws` must be labels as sampled, numbers of components; got {type(data).__name__}. PartitionDraws, "
+            "stores and accumulators have renumbered them: give the posterior that they were made of."
         )
     with found_labels(data, var_name, group, ("chain", "draw"), None) as (labels, *_):
         return component_numbers(labels, n_components, first_label)

@@ -57,7 +57,7 @@ def by_definition(labels, a, n_components):
     return sum(betaln(1 + sizes[k], a + later[k]) - betaln(1, a) for k in range(n_components - 1))
 
 
-def test_sticks_take_labels_as_sampled_and_not_renumbered(rng):
+def test_sticks_take_labels_as_sampled_and_not_renumbered(rng, tmp_path):
     labels = rng.integers(4, size=(20, 9))
     labels[0] = [3, 3, 0, 0, 1, 1, 2, 2, 3]
     prior, expected = pc.priors.stick_breaking(0.7, 4), [by_definition(row, 0.7, 4) for row in labels]
@@ -65,10 +65,23 @@ def test_sticks_take_labels_as_sampled_and_not_renumbered(rng):
     np.testing.assert_allclose(prior.log_prob(labels + 1), expected, rtol=1e-12)
     soft = pc.as_allocation_probabilities(np.eye(4)[labels])
     np.testing.assert_allclose(prior.log_prob(soft), expected, rtol=1e-12)
-    with pytest.raises(ValueError, match="needs them as they were sampled; those of PartitionDraws are numbered"):
-        prior.log_prob(pc.as_partition_draws(labels))
-    with pytest.raises(ValueError, match="`n_components` must be the number of components.* got 2, and labels from 0 "):
+    stored = pc.as_partition_draws(labels, store=tmp_path / "store")
+    for renumbered in (pc.as_partition_draws(labels), stored, tmp_path / "store"):
+        with pytest.raises(TypeError, match="must be labels as sampled, .* got .* have renumbered them"):
+            prior.log_prob(renumbered)
+    with pytest.raises(ValueError, match="must be numbers of the 2 components, from 0; they run from 0 to 3"):
         pc.priors.stick_breaking(0.7, 2).log_prob(labels)
+    with pytest.raises(ValueError, match="as many components as parameters or prior, 5; got those of 4"):
+        pc.priors.stick_breaking(0.7, 5).log_prob(soft)
+
+
+def test_first_sticks_may_be_empty():
+    labels = np.array([[1, 1, 2, 3], [2, 2, 2, 1]])
+    with pytest.raises(ValueError, match="`first_label` must say whether the labels number components from 0 or from"):
+        pc.priors.stick_breaking(0.7, 5).log_prob(labels)
+    for first in (0, 1):
+        found = pc.priors.stick_breaking(0.7, 5, first_label=first).log_prob(labels)
+        np.testing.assert_allclose(found, [by_definition(row - first, 0.7, 5) for row in labels], rtol=1e-12)
 
 
 def test_many_sticks_are_the_chinese_restaurant():

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy import stats
 
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.sources.components import Numbers, n_components_of, parameters_by_draw, sampled_components
+from posterior_consensus.sources.components import Numbers, component_labels, n_components_of, parameters_by_draw
 from posterior_consensus.sources.containers import group_dataset, opened
 from posterior_consensus.sources.labels import as_partition_draws
 from posterior_consensus.sources.mixtures.allocation import allocation_probabilities, check_arguments
@@ -79,7 +79,7 @@ def component_draws(
         families = [(family, parameters_by_draw(own, draws.samples.shape)) for family, own in families]
         n_components = max(n_components_of(own) for _, own in families)
         name = None if labels is None else labels.name
-        return draws, sampled_components(draws, dataset, name, group, n_components, 0), families
+        return draws, component_labels(draws, dataset, n_components, 0, name, group), families
 
 
 def _explicit_label(model: Any, var_name: str | None) -> Any:
