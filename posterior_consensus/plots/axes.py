@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+import xarray as xr
 
+from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.partitions import Labels, contingency_table
 from posterior_consensus.ensemble.switching import partners
-from posterior_consensus.plots.colours import MARKERS, colours_of, ink, patterns_of
+from posterior_consensus.plots.colours import MARKERS, colours_of, ink, is_patterned, patterns_of, repeats
 from posterior_consensus.runtime.arguments import as_numbers
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ _SMALLEST_FONT = 5.0  # points; smaller is not read
 MOST_OF_PAIRS = 10_000  # items of which every pair is drawn; of more, some
 SOME_OF_PAIRS = 2_000
 MOST_IN_ROW = 20_000  # items that stand in a row; of more, so many
+_MOST_PARTED = 50  # clusters parted by lines; the lines of more would cover the bars
 _LITTLE = 0.5  # of the variation: where two axes show less, a map says what that means
 
 
@@ -140,6 +143,19 @@ def label_row(
         return
     for side in sides:
         ax.set(**{f"{side}ticks": []})
+
+
+def part_clusters(ax: Axes, of_items: xr.DataArray, order: npt.NDArray[np.intp], sizes: Any, names: list[str]) -> None:
+    """Part clusters of items in a row of these sizes by lines, and name the items in this order, or the clusters."""
+    if sizes.size <= _MOST_PARTED:
+        low, high = ax.get_ylim()
+        ax.vlines(np.cumsum(sizes)[:-1] - 0.5, low, high, colors=ink(), linewidths=0.8, linestyles=":")
+    dim = str(of_items.dims[0])
+    ax.set(xlim=(-0.5, order.size - 0.5), xlabel=with_share(dim, order.size, of_items.size))
+    ax.tick_params(axis="x", length=0)
+    label_row(ax, "x", Items.along(of_items, dim).named(order), (sizes, names))
+    patterned = is_patterned(extent(ax)[0], sizes.size)
+    ax.set_xlabel(ax.get_xlabel() + repeats(sizes.size, patterned))
 
 
 def label_items(ax: Axes, sides: str, names: npt.NDArray[Any]) -> bool:

@@ -5,23 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from posterior_consensus.answers.item_uncertainty import ItemUncertainty
-from posterior_consensus.ensemble.items import Items, numbers_of
+from posterior_consensus.ensemble.items import numbers_of
 from posterior_consensus.plots.axes import (
     MOST_IN_ROW,
     Axes,
     Size,
     check_result,
     extent,
-    label_row,
     new_axes,
+    part_clusters,
     point,
     scatter_clusters,
     some_of,
-    with_share,
 )
-from posterior_consensus.plots.colours import NEUTRAL, ink, is_patterned, patch_style, repeats
-
-_MOST_CLUSTERS = 50  # parted by lines; the lines of more would cover the bars
+from posterior_consensus.plots.colours import NEUTRAL, ink, is_patterned, patch_style
 
 
 def plot_item_uncertainty(items: ItemUncertainty, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
@@ -61,8 +58,7 @@ def plot_item_uncertainty(items: ItemUncertainty, *, figsize: Size = None, ax: A
     'mean posterior similarity'
     """
     check_result("items", items, ItemUncertainty, "item_uncertainty")
-    n_items, dim = items.cluster.size, str(items.cluster.dims[0])
-    at = some_of(n_items, MOST_IN_ROW, MOST_IN_ROW)
+    at = some_of(items.cluster.size, MOST_IN_ROW, MOST_IN_ROW)
     cluster, own = items.cluster.values, np.nan_to_num(items.probability.values)
     order = at[np.lexsort([np.nan_to_num(items.nearest_probability.values[at]), -own[at], cluster[at]])]
     ax = new_axes(ax, figsize, 7.2, 3.4)
@@ -74,17 +70,12 @@ def plot_item_uncertainty(items: ItemUncertainty, *, figsize: Size = None, ax: A
     for k, size, end in zip(numbers.tolist(), sizes, ends, strict=True):
         rows = slice(end - size, end)
         ax.stairs(own[order[rows]], edges[end - size : end + 1], fill=True, alpha=0.6, **patch_style(k, patterned))
-    if sizes.size <= _MOST_CLUSTERS:
-        ax.vlines(ends[:-1] - 0.5, 0, 1.02, colors=ink(), linewidths=0.8, linestyles=":")
     elsewhere = np.flatnonzero(items.nearest.values[order] >= 0)
     nearest, height = (found.values[order[elsewhere]] for found in (items.nearest, items.nearest_probability))
     points = {"s": float(np.clip(room, 3.0, 5.0)) ** 2, "edgecolors": ink(), "linewidths": 0.6 if room > 4 else 0.2}
     scatter_clusters(ax, elsewhere, height, numbers[nearest], **points, zorder=2.5, clip_on=False)
-    ax.set(xlim=(-0.5, order.size - 0.5), ylim=(0, 1.02), ylabel="mean posterior similarity")
-    ax.set_xlabel(with_share(dim, order.size, n_items))
-    ax.tick_params(axis="x", length=0)
-    label_row(ax, "x", Items.along(items.cluster, dim).named(order), (sizes, [str(name) for name in items.names]))
-    ax.set_xlabel(ax.get_xlabel() + repeats(sizes.size, patterned))
+    ax.set(ylim=(0, 1.02), ylabel="mean posterior similarity")
+    part_clusters(ax, items.cluster, order, sizes, [str(name) for name in items.names])
     _add_legend(ax)
     return ax
 

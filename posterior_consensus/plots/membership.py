@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from posterior_consensus.answers.membership import Membership
-from posterior_consensus.ensemble.items import Items
 from posterior_consensus.plots.axes import (
     MOST_IN_ROW,
     MOST_NAMED,
@@ -14,15 +13,12 @@ from posterior_consensus.plots.axes import (
     add_legend,
     check_result,
     extent,
-    label_row,
     new_axes,
+    part_clusters,
     shortened,
     some_of,
-    with_share,
 )
-from posterior_consensus.plots.colours import ink, is_patterned, patch_style, repeats
-
-_MOST_CLUSTERS = 50  # parted by lines; the lines of more would cover the bars
+from posterior_consensus.plots.colours import is_patterned, patch_style
 
 
 def plot_membership(membership: Membership, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
@@ -64,8 +60,7 @@ def plot_membership(membership: Membership, *, figsize: Size = None, ax: Axes | 
     from matplotlib.patches import Patch
 
     check_result("membership", membership, Membership, "membership")
-    n_items, dim = membership.cluster.size, str(membership.cluster.dims[0])
-    at = some_of(n_items, MOST_IN_ROW, MOST_IN_ROW)
+    at = some_of(membership.cluster.size, MOST_IN_ROW, MOST_IN_ROW)
     cluster, own = membership.cluster.values, membership.own.values
     order = at[np.lexsort([-own[at], cluster[at]])]
     shares, home = membership.probabilities.values[order], cluster[order]
@@ -78,14 +73,9 @@ def plot_membership(membership: Membership, *, figsize: Size = None, ax: Axes | 
         end = start + shares[:, k]
         ax.stairs(end, edges, baseline=start, fill=True, **patch_style(number, patterned))
         floor = np.where(home == k, floor, end)
-    if sizes.size <= _MOST_CLUSTERS:
-        ax.vlines(np.cumsum(sizes)[:-1] - 0.5, 0, 1, colors=ink(), linewidths=0.8, linestyles=":")
-    ax.set(xlim=(-0.5, order.size - 0.5), ylim=(0, 1), ylabel="posterior probability")
-    ax.set_xlabel(with_share(dim, order.size, n_items))
-    ax.tick_params(axis="x", length=0)
+    ax.set(ylim=(0, 1), ylabel="posterior probability")
     names = [str(name) for name in membership.probabilities["consensus_cluster"].values]
-    label_row(ax, "x", Items.along(membership.cluster, dim).named(order), (sizes, names[:-1]))
-    ax.set_xlabel(ax.get_xlabel() + repeats(sizes.size, patterned))
+    part_clusters(ax, membership.cluster, order, sizes, names[:-1])
     largest = np.sort(np.argsort(-sizes, kind="stable")[:MOST_NAMED]).tolist()
     looks = [(shortened(names[k], 24), patch_style(numbers[k], patterned)) for k in (*largest, -1)]
     add_legend(ax, [Patch(label=name, **style) for name, style in looks])

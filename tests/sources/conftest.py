@@ -1,5 +1,7 @@
 """What the tests of sources have in common."""
 
+import warnings
+
 import pytest
 
 import posterior_consensus as pc
@@ -10,3 +12,19 @@ from tests.stores import LABELS, narrow
 def stored(tmp_path, monkeypatch):
     narrow(monkeypatch, 256)
     return pc.as_partition_draws(LABELS, store=tmp_path / "store")
+
+
+@pytest.fixture(scope="session")
+def pm():
+    """PyMC, which announces other things when imported."""
+    pytest.importorskip("pymc", exc_type=ImportError)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import pymc
+    return pymc
+
+
+@pytest.fixture
+def y(rng):
+    """Observations of a mixture."""
+    return rng.normal(0.0, 2.0, 7)

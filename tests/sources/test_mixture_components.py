@@ -4,32 +4,12 @@ import warnings
 
 import numpy as np
 import pytest
-import xarray as xr
 from scipy import stats
 
 import posterior_consensus as pc
+from tests.sources.test_mixtures import CHAINS, DRAWS, K, N, posterior
 
-CHAINS, DRAWS, N, K, D = 2, 3, 7, 3, 2
-
-
-@pytest.fixture(scope="module", autouse=True)
-def pm():
-    """PyMC, which announces other things when imported."""
-    pytest.importorskip("pymc", exc_type=ImportError)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import pymc
-    return pymc
-
-
-@pytest.fixture
-def y(rng):
-    return rng.normal(0.0, 2.0, N)
-
-
-def posterior(**variables):
-    data = {name: (("chain", "draw", *(f"{name}_{k}" for k in range(v.ndim - 2))), v) for name, v in variables.items()}
-    return xr.Dataset(data, {"chain": [1, 4], "draw": [10, 20, 30]})
+D = 2
 
 
 def arrays(rng, *shape):

@@ -1,7 +1,5 @@
 """Allocation probabilities of PyMC's mixtures equal closed forms in NumPy and SciPy, in both generations of PyMC."""
 
-import warnings
-
 import numpy as np
 import pytest
 import xarray as xr
@@ -11,21 +9,6 @@ from scipy import stats
 import posterior_consensus as pc
 
 CHAINS, DRAWS, N, K = 2, 3, 7, 3
-
-
-@pytest.fixture(scope="module", autouse=True)
-def pm():
-    """PyMC, which announces other things when imported."""
-    pytest.importorskip("pymc", exc_type=ImportError)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import pymc
-    return pymc
-
-
-@pytest.fixture
-def y(rng):
-    return rng.normal(0.0, 2.0, N)
 
 
 def posterior(**variables):

@@ -8,12 +8,12 @@ import pytest
 import xarray as xr
 
 import posterior_consensus as pc
-from tests.sources.test_mixtures import N, normal_mixture, normals, pm, posterior, y  # noqa: F401
+from tests.sources.test_mixtures import N, normal_mixture, normals, posterior  # noqa: F401
 
 WAYS_OUT = r"pm\.Deterministic 'log_prob_z'.* use as_allocation_probabilities; or write the labels as a pm\.Categorical"
 
 
-def test_no_mixture(pm, rng):  # noqa: F811
+def test_no_mixture(pm, rng):
     with pm.Model() as model:
         mu = pm.Normal("mu", shape=2)
         pm.Potential("likelihood", -(mu**2).sum())
@@ -34,7 +34,7 @@ def test_no_mixture(pm, rng):  # noqa: F811
     fails(model, f"must have a pm.Mixture; got the variables 'mu'.*{WAYS_OUT}")
 
 
-def test_two_mixtures(pm, rng):  # noqa: F811
+def test_two_mixtures(pm, rng):
     with pm.Model() as model:
         mu = pm.Normal("mu", shape=2)
         pm.NormalMixture("first", w=[0.5, 0.5], mu=mu, sigma=1.0, observed=np.zeros(3))
@@ -111,7 +111,7 @@ def test_no_model(normal_mixture):  # noqa: F811
         pc.allocation_probabilities(None, idata)
 
 
-def test_new_counts_are_whole(pm, rng):  # noqa: F811
+def test_new_counts_are_whole(pm, rng):
     with pm.Model() as model:
         rate = pm.Exponential("rate", 1.0, shape=2)
         pm.Mixture("y", w=[0.5, 0.5], comp_dists=pm.Poisson.dist(rate, shape=2), observed=np.arange(N))
