@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy import integrate, stats
 from scipy.special import betaln, gammaln
 
 Floats = npt.NDArray[np.float64]
@@ -17,6 +18,7 @@ _LEAST, _TAIL = 1e-18, 1e-300  # concentration, and probability, below which not
 _POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(32)
 _WIDEST = 4.0  # panel, in units of the log concentration
 _WIDTHS = 12.0  # standard deviations in a panel that its points resolve to rounding
+_GRID = 1_000  # log concentrations at which the panels' widths are computed
 
 
 class Nodes(NamedTuple):
@@ -64,20 +66,25 @@ def median(value: Concentration) -> float:
     return float(value if _is_number(value) else value.median())
 
 
-def nodes(concentration: Concentration, n_items: int, most: float) -> Nodes:
-    """Nodes at which a function of the concentration that partitions into at most `most` clusters give is summed.
+def nodes(concentration: Concentration, n_items: int, information: Callable[[Floats], Any]) -> Nodes:
+    """Nodes at which the likelihood of the concentration, given a partition, is summed.
 
-    Panels of Gauss-Legendre points in the log concentration: the likelihood of a concentration has a standard deviation
-    of at least 1 / sqrt(most) there. What lies beyond the outer nodes, where all items are in one cluster or all alone,
-    is added to these.
+    Panels of Gauss-Legendre points in the log concentration, each of so many standard deviations of the likelihood:
+    `information` is the inverse of its variance at concentrations (Q,), or more. What lies beyond the outer nodes,
+    where all items are in one cluster or all alone, is added to these.
     """
     if _is_number(concentration):
         return Nodes(np.array([concentration]), np.zeros(1))
     bottom = max(float(concentration.ppf(1e-17)), _LEAST)
-    top = max(min(float(concentration.isf(_TAIL)), 1e16 * n_items**2), bottom * (1 + 1e-12))
+    with np.errstate(divide="ignore"):
+        top = max(min(float(concentration.isf(_TAIL)), 1e16 * n_items**2), bottom * (1 + 1e-12))
     inner = np.log(np.clip([concentration.ppf(1e-16), concentration.isf(1e-16)], bottom, top))
-    width = min(_WIDEST, _WIDTHS / np.sqrt(most), float(np.ptp(inner)) / 2)
-    edges = np.linspace(np.log(bottom), np.log(top), 1 + int(np.ceil(np.log(top / bottom) / width)))
+    grid = np.linspace(np.log(bottom), np.log(top), _GRID)
+    panels = np.maximum(
+        np.sqrt(np.broadcast_to(information(np.exp(grid)), _GRID)) / _WIDTHS, 1 / min(_WIDEST, float(np.ptp(inner)) / 2)
+    )
+    passed = integrate.cumulative_trapezoid(panels, grid, initial=0.0)
+    edges = np.interp(np.linspace(0.0, passed[-1], 1 + int(np.ceil(passed[-1]))), passed, grid)
     half = np.diff(edges) / 2
     at = ((edges[:-1] + half)[:, np.newaxis] + half[:, np.newaxis] * _POINTS).ravel()
     weights = np.log(half[:, np.newaxis] * _WEIGHTS).ravel()

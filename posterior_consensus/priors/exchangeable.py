@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import digamma, gammaln, logsumexp
+from scipy.special import logsumexp
 
 from posterior_consensus.ensemble.labels import slices
 from posterior_consensus.kernels import occupancy
@@ -26,6 +27,7 @@ from posterior_consensus.runtime.arguments import check_count
 _MOST_COMPONENTS = 10**6
 _CELLS = 2**22  # of a table of nodes and numbers of clusters
 _LOG_NEGLIGIBLE = np.log(1e-17)  # weight of a node in a distribution
+_LEAST_CHANCE = 1e-25  # of a number of clusters
 
 
 class _Nodes(NamedTuple):
@@ -80,7 +82,7 @@ class ExchangeablePrior(PartitionPrior):
         return own | ({"discount": self.discount} if self.family == "pitman_yor" else {})
 
     def _groups(self, n_items: int, most: float) -> Iterator[_Nodes]:
-        found = nodes(self.concentration, n_items, most)
+        found = nodes(self.concentration, n_items, partial(self._information, n_items=n_items, most=most))
         if self.n_components is None:
             yield _Nodes(self.discount, found.values, None, found.log_weights)
             return
@@ -102,41 +104,58 @@ class ExchangeablePrior(PartitionPrior):
 
     def _n_clusters(self, n_items: int) -> Floats:
         chances = np.zeros(n_items)
-        for group in self._groups(n_items, self._most_expected(n_items)):
+        most = n_items if self.n_components is None else _numbers_of_components(self.n_components)[0][-1]
+        for group in self._groups(n_items, min(n_items, most)):
             _add_chances(group, n_items, chances)
         return chances
 
-    def _most_expected(self, n_items: int) -> float:
-        """Expected number of clusters at a large concentration."""
+    def _information(self, concentrations: Floats, n_items: int, most: float) -> Any:
+        """Bound of what a partition into at most `most` clusters says of the log concentration."""
         if self.n_components is not None:
-            return min(float(n_items), float(_numbers_of_components(self.n_components)[0][-1]))
-        a = self.concentration
-        if not isinstance(a, float):
-            a = min(float(a.isf(1e-4)), 1e6 * n_items)
-        if self.discount == 0.0:
-            return float(a * (digamma(a + n_items) - digamma(a)))
-        grown = log_rising(a + self.discount, n_items) - log_rising(a, n_items)
-        return min(float(n_items), float(a / self.discount * np.expm1(grown)))
+            return most
+        found = _variance(concentrations, n_items)
+        if self.discount > 0.0:
+            found = np.maximum(found, _variance(concentrations / self.discount, most))
+        return np.minimum(found, most)
+
+
+def _variance(a: Floats, n_items: float) -> Floats:
+    """Variance of the number of clusters under the Chinese restaurant process: a sum over items as an integral."""
+    return a * (np.log1p(n_items / a) - n_items / (a + n_items)) + 0.25
 
 
 def _add_chances(group: _Nodes, n_items: int, chances: Floats) -> None:
     """Add the distribution of the number of clusters under each node, by its weight.
 
     The chance of k clusters is V(k) times a number that depends on n, k and the discount alone. The numbers that one
-    node gives serve the others as long as the chances that follow sum to 1.
+    node gives serve the others as long as chances beyond them are negligible.
     """
     kept = np.flatnonzero(group.log_weights > _LOG_NEGLIGIBLE)
-    rounding = 1e-13 + 1e-15 * gammaln(n_items + 1.0)
-    log_counts = np.empty(0)
+    numbers, log_counts = np.empty(0, np.int64), np.empty(0)
     for q in kept[np.argsort(-group.concentrations[kept])]:
         node = group.take(slice(q, q + 1))
-        own = np.exp(node.log_v(n_items, np.arange(1, log_counts.size + 1))[0] + log_counts)
-        if abs(own.sum() - 1.0) > rounding:
-            least = 1e-300 if kept.size > 1 else 1e-25
-            own = occupancy.n_clusters_of_sequence(n_items, node.concentrations[0], group.discount, least)
-            with np.errstate(divide="ignore"):
-                log_counts = np.log(own) - node.log_v(n_items, np.arange(1, own.size + 1))[0]
-        chances[: own.size] += np.exp(node.log_weights[0]) * own / own.sum()
+        most = n_items if node.components is None else min(n_items, node.components[0])
+        own = _chances(node.log_v(n_items, numbers)[0] + log_counts)
+        if not _is_whole(own, numbers, most):
+            least = 1e-300 if kept.size > 1 else _LEAST_CHANCE
+            found = occupancy.n_clusters_of_sequence(n_items, node.concentrations[0], group.discount, least)
+            numbers = 1 + np.flatnonzero(found)
+            own = found[numbers - 1] / found.sum()
+            log_counts = np.log(own) - node.log_v(n_items, numbers)[0]
+        chances[numbers - 1] += np.exp(node.log_weights[0]) * own
+
+
+def _chances(log_chances: Floats) -> Floats:
+    own = np.exp(log_chances - log_chances.max(initial=-np.inf))
+    return np.asarray(own / own.sum())
+
+
+def _is_whole(chances: Floats, numbers: npt.NDArray[np.int64], most: float) -> bool:
+    """Whether the chances of these numbers of clusters, of 1 to `most`, leave out no other."""
+    if not numbers.size:
+        return False
+    low, high = chances[[0, -1]] < _LEAST_CHANCE
+    return bool((low or numbers[0] == 1) and (high or numbers[-1] >= most))
 
 
 def _numbers_of_components(n_components: Any) -> tuple[Floats, Floats]:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from posterior_consensus.kernels import occupancy
-from posterior_consensus.priors.concentrations import Concentration, Floats, as_concentration, nodes
+from posterior_consensus.priors.concentrations import Concentration, Floats, Nodes, as_concentration, nodes
 from posterior_consensus.priors.record import PartitionPrior, Sizes
 from posterior_consensus.runtime.arguments import check_count
 
@@ -32,19 +32,22 @@ class StickBreaking(PartitionPrior):
     def _parameters(self) -> dict[str, Any]:
         return {"concentration": self.concentration, "n_components": self.n_components}
 
+    def _nodes(self, n_items: int) -> Nodes:
+        return nodes(self.concentration, n_items, lambda a: self.n_components)
+
     def of_sizes(self, sizes: Sizes) -> Floats:
         """Log prior (N,) of draws with these component sizes."""
         counts = sizes.values.reshape(-1, self.n_components)
         later = sizes.n_items - np.cumsum(counts, axis=1)[:, :-1]  # items after each stick but the last
         fixed = gammaln(counts[:, :-1] + 1.0).sum(axis=1)
         total = np.full(len(counts), -np.inf)
-        for a, log_weight in zip(*nodes(self.concentration, sizes.n_items, self.n_components), strict=True):
+        for a, log_weight in zip(*self._nodes(sizes.n_items), strict=True):
             log_prior = (self.n_components - 1) * np.log(a) + gammaln(a + later[:, -1]) - gammaln(a + 1 + sizes.n_items)
             np.logaddexp(total, log_prior + log_weight - np.log(a + later[:, :-1]).sum(axis=1), out=total)
         return total + fixed
 
     def _n_clusters(self, n_items: int) -> Floats:
-        each = zip(*nodes(self.concentration, n_items, self.n_components), strict=True)
+        each = zip(*self._nodes(n_items), strict=True)
         kept = [(a, np.exp(log_weight)) for a, log_weight in each if np.exp(log_weight) > 1e-17]
         return sum(weight * occupancy.occupied_sticks(n_items, self.n_components, a) for a, weight in kept)
 

@@ -132,6 +132,20 @@ def test_numbers_of_clusters_of_many_items():
     assert float(mixed["n_clusters"] @ mixed) == pytest.approx(grown, rel=1e-8)
 
 
+@pytest.mark.parametrize("hyper", [stats.halfcauchy(), stats.lognorm(3)])
+def test_heavy_tails_of_the_concentration_are_integrated(hyper):
+    log_a = np.arange(-80, 100, 1 / 64)
+    a = np.exp(log_a)
+    log_counts = np.log(exact_numbers(60, lambda i, k: Fraction(1, 1 + i))) + gammaln(61)  # those at a = 1
+    log_terms = hyper.logpdf(a) + log_a - np.log(a[:, np.newaxis] + np.arange(60)).sum(axis=1) - np.log(64)
+    expected = np.exp(log_counts + np.arange(1, 61) * log_a[:, np.newaxis] + log_terms[:, np.newaxis]).sum(axis=0)
+    np.testing.assert_allclose(pc.priors.crp(hyper).n_clusters(60), expected, rtol=1e-11)
+    found = pc.priors.crp(hyper).n_clusters(3000)
+    means = [(one[:, np.newaxis] / (one[:, np.newaxis] + np.arange(3000))).sum(axis=1) for one in np.array_split(a, 10)]
+    expected = np.concatenate(means) @ np.exp(hyper.logpdf(a) + log_a) / 64
+    assert float(found["n_clusters"] @ found) == pytest.approx(expected, rel=1e-9)
+
+
 @pytest.mark.parametrize("hyper", [(2, 4), stats.lognorm(0.5), stats.uniform(0.5, 2.0)])
 @pytest.mark.parametrize("k", [1, 5, 60])
 def test_a_prior_of_the_concentration_is_integrated_out(hyper, k):
