@@ -129,7 +129,7 @@ print(f"a change from 1897 to 1902: {np.mean((z[:, 1:] != z[:, :-1])[:, around].
 display(pc.loss_by_n_clusters(summary.draws, random_seed=1, progressbar=False))
 
 # %% [markdown]
-# The share of draws with three states is no evidence for a third regime: paths from the prior have them at least as often.
+# Draws with three states are no evidence for a third regime: paths from the prior have them at least as often.
 
 # %%
 prior = sampled_transitions(rng, np.zeros((4000, n_states, n_states)))
@@ -137,7 +137,7 @@ paths, _ = sampled_paths(rng, np.zeros((4000, n_years, n_states)), prior)
 print(f"three states: {np.mean([np.unique(path).size == 3 for path in paths]):.2f} of paths from the prior")
 
 # %% [markdown]
-# `membership` says it by the year. "Elsewhere" is a state that is neither of the two regimes. No year is there with a
+# `membership` is by the year. "Elsewhere" is a state that is neither of the two regimes. No year is there with a
 # probability of 0.2.
 
 # %%
