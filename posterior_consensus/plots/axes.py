@@ -172,7 +172,7 @@ def label_some(ax: Axes, sides: str, names: npt.NDArray[Any]) -> None:
     needed = 10.0 * len(names) / size  # a name takes 10 points
     step = next(k * 10**power for power in range(len(str(len(names))) + 1) for k in _STEPS if k * 10**power >= needed)
     at = np.arange(0, len(names), step)
-    shown = [shortened(str(names[k]), 12) for k in at]
+    shown = [shortened(str(names[k]), 16) for k in at]
     for side in sides:
         axis = ax.xaxis if side == "x" else ax.yaxis
         axis.set_ticks(at, shown, fontsize=9.0, rotation=90 if side == "x" else 0)
