@@ -121,7 +121,7 @@ def functions_of(draws, partition):
         "loss_by_n_clusters": lambda: pc.loss_by_n_clusters(draws, n_clusters=[2, 3], **seeded, **quiet),
         "as_constraints": lambda: pc.as_constraints(draws, **seeded),
         "compare_posteriors": lambda: pc.compare_posteriors(draws, draws, n_particles=2, **seeded, **quiet),
-        "reweight": lambda: pc.reweight(draws, np.zeros(N_DRAWS), max_pareto_k=np.inf),
+        "reweight": lambda: pc.reweight(draws, np.zeros(draws.n_draws), max_pareto_k=np.inf),
         "prior_sensitivity": lambda: pc.prior_sensitivity(draws, pc.priors.crp(1.0), **seeded, **quiet),
         "item_embedding": lambda: pc.item_embedding(draws),
         "cluster_merges": lambda: [pc.cluster_merges(draws, partition, loss=loss, **quiet) for loss in ("vi", "nid")],
