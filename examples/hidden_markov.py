@@ -23,12 +23,12 @@ y, n_years, n_states, n_chains = flow.to_numpy(float), len(flow), 3, 4
 # %% [markdown]
 # ## The sampler
 #
-# State $k$ has the mean $\mu_k \sim N(900, 200^2)$. All have the same standard deviation, $\sigma^2 \sim
-# \text{InvGamma}(2, 2 \cdot 120^2)$. A row of transition probabilities has a Dirichlet prior, with 20 for the state
-# itself and 1 for each other one: a state is expected to last about a decade. Gibbs sampling updates the parameters
-# given the path, and the path given the parameters. For the path, a filter runs forward, $f_t(k) = P(z_t = k \mid
-# y_1, \dots, y_t)$. Then states are sampled backward, with $P(z_t = k \mid z_{t+1} = l) \propto f_t(k) P_{kl}$. Four
-# chains run at once.
+# State $k$ has the mean $\mu_k \sim N(900, 200^2)$. All states have the variance
+# $\sigma^2 \sim \text{InvGamma}(2, 2 \cdot 120^2)$. A row of transition probabilities has a Dirichlet prior, with 20
+# for the state itself and 1 for each other one: a state is expected to last about a decade. Gibbs sampling updates the
+# parameters given the path, and the path given the parameters. For the path, a filter runs forward and gives
+# $f_t(k) = P(z_t = k \mid y_1, \dots, y_t)$. Then states are sampled backward, with
+# $P(z_t = k \mid z_{t+1} = l) \propto f_t(k) P_{kl}$. Four chains run at once.
 
 
 # %%
