@@ -34,6 +34,17 @@ _MOST_PARTED = 50  # clusters parted by lines; the lines of more would cover the
 _LITTLE = 0.5  # of the variation: where two axes show less, a map says what that means
 
 
+_ORDERS = ("clusters", "data")
+_STEPS = (1, 2, 5)  # times powers of ten: every so many items are named
+
+
+def check_order(order: Any) -> bool:
+    """Whether items stand in the order of the data, rather than by cluster."""
+    if order not in _ORDERS:
+        raise ValueError(f"`order` must be one of {', '.join(map(repr, _ORDERS))}; got {order!r}.")
+    return bool(order == "data")
+
+
 def check_result(name: str, value: Any, kind: type, maker: str) -> None:
     """Refuse what is no result of the function that a plot is of."""
     if not isinstance(value, kind):
@@ -145,15 +156,20 @@ def label_row(
         ax.set(**{f"{side}ticks": []})
 
 
-def part_clusters(ax: Axes, of_items: xr.DataArray, order: npt.NDArray[np.intp], sizes: Any, names: list[str]) -> None:
-    """Part clusters of items in a row of these sizes by lines, and name the items in this order, or the clusters."""
-    if sizes.size <= _MOST_PARTED:
-        low, high = ax.get_ylim()
-        ax.vlines(np.cumsum(sizes)[:-1] - 0.5, low, high, colors=ink(), linewidths=0.8, linestyles=":")
+def name_bars(
+    ax: Axes, of_items: xr.DataArray, order: npt.NDArray[np.intp], sizes: Any, names: list[str], by_data: bool = False
+) -> None:
+    """Name bars of items in this order, or their clusters of these sizes and names, which lines part."""
     dim = str(of_items.dims[0])
     ax.set(xlim=(-0.5, order.size - 0.5), xlabel=with_share(dim, order.size, of_items.size))
     ax.tick_params(axis="x", length=0)
-    label_row(ax, "x", Items.along(of_items, dim).named(order), (sizes, names))
+    shown = Items.along(of_items, dim).named(order)
+    if by_data:
+        label_some(ax, "x", shown)
+    else:
+        if sizes.size <= _MOST_PARTED:
+            ax.vlines(np.cumsum(sizes)[:-1] - 0.5, *ax.get_ylim(), colors=ink(), linewidths=0.8, linestyles=":")
+        label_row(ax, "x", shown, (sizes, names))
     patterned = is_patterned(extent(ax)[0], sizes.size)
     ax.set_xlabel(ax.get_xlabel() + repeats(sizes.size, patterned))
 
@@ -169,6 +185,18 @@ def label_items(ax: Axes, sides: str, names: npt.NDArray[Any]) -> bool:
         axis = ax.xaxis if side == "x" else ax.yaxis
         axis.set_ticks(np.arange(len(names)), names, fontsize=font, rotation=90 if side == "x" else 0)
     return True
+
+
+def label_some(ax: Axes, sides: str, names: npt.NDArray[Any]) -> None:
+    """Name, along all `sides`, every item, or one of every two, five, ten and so on, so that names can be read."""
+    size = min(length for side, length in zip("xy", extent(ax), strict=True) if side in sides)
+    needed = 10.0 * len(names) / size  # a name takes 10 points
+    step = next(k * 10**power for power in range(len(str(len(names))) + 1) for k in _STEPS if k * 10**power >= needed)
+    at = np.arange(0, len(names), step)
+    shown = [shortened(str(names[k]), 16) for k in at]
+    for side in sides:
+        axis = ax.xaxis if side == "x" else ax.yaxis
+        axis.set_ticks(at, shown, fontsize=9.0, rotation=90 if side == "x" else 0)
 
 
 def label_clusters(ax: Axes, sides: str, sizes: npt.NDArray[np.intp], names: list[str]) -> None:

@@ -12,8 +12,8 @@ from posterior_consensus.plots.axes import (
     Size,
     check_result,
     extent,
+    name_bars,
     new_axes,
-    part_clusters,
     point,
     scatter_clusters,
     some_of,
@@ -75,7 +75,7 @@ def plot_item_uncertainty(items: ItemUncertainty, *, figsize: Size = None, ax: A
     points = {"s": float(np.clip(room, 3.0, 5.0)) ** 2, "edgecolors": ink(), "linewidths": 0.6 if room > 4 else 0.2}
     scatter_clusters(ax, elsewhere, height, numbers[nearest], **points, zorder=2.5, clip_on=False)
     ax.set(ylim=(0, 1.02), ylabel="mean posterior similarity")
-    part_clusters(ax, items.cluster, order, sizes, [str(name) for name in items.names])
+    name_bars(ax, items.cluster, order, sizes, [str(name) for name in items.names])
     _add_legend(ax)
     return ax
 

@@ -11,23 +11,29 @@ from posterior_consensus.plots.axes import (
     Axes,
     Size,
     add_legend,
+    check_order,
     check_result,
     extent,
+    name_bars,
     new_axes,
-    part_clusters,
     shortened,
     some_of,
 )
 from posterior_consensus.plots.colours import is_patterned, patch_style
 
 
-def plot_membership(membership: Membership, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
+def plot_membership(
+    membership: Membership, *, order: str = "clusters", figsize: Size = None, ax: Axes | None = None
+) -> Axes:
     """Plot each item's probabilities of the clusters as a bar in the clusters' colours.
 
     Parameters
     ----------
     membership : Membership
         What :func:`membership` gives.
+    order : {"clusters", "data"}
+        Items by cluster and, within it, the most probable first; or in the order of the data, as of time or along a
+        genome. Then all bars have the clusters in one order.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
@@ -40,14 +46,16 @@ def plot_membership(membership: Membership, *, figsize: Size = None, ax: Axes | 
     ------
     TypeError
         If `membership` is not a Membership.
+    ValueError
+        If `order` or `figsize` is invalid.
 
     Notes
     -----
     Population geneticists draw proportions of ancestry like this. Items stand by cluster and, within it, the most
     probable first, as lines between clusters show. The probability of the item's own cluster is at the bottom of its
     bar, the other clusters follow in their order, and "elsewhere" is grey at the top. Items are named where their names
-    can be read at the size of the axes, else clusters are. After twenty colours come patterns. Of more than 20,000
-    items so many are drawn, at random, and the axis says so.
+    can be read at the size of the axes, else clusters are; in the order of the data, one of every few items is. After
+    twenty colours come patterns. Of more than 20,000 items so many are drawn, at random, and the axis says so.
 
     Examples
     --------
@@ -60,14 +68,16 @@ def plot_membership(membership: Membership, *, figsize: Size = None, ax: Axes | 
     from matplotlib.patches import Patch
 
     check_result("membership", membership, Membership, "membership")
+    by_data = check_order(order)
     at = some_of(membership.cluster.size, MOST_IN_ROW, MOST_IN_ROW)
     cluster, own = membership.cluster.values, membership.own.values
-    order = at[np.lexsort([-own[at], cluster[at]])]
-    shares, home = membership.probabilities.values[order], cluster[order]
+    in_row = at if by_data else at[np.lexsort([-own[at], cluster[at]])]
+    shares = membership.probabilities.values[in_row]
+    home = np.full(at.size, -1) if by_data else cluster[in_row]  # at the bottom
     numbers, sizes = [*membership.numbers, -1], np.bincount(cluster[at], minlength=len(membership.numbers))
     ax = new_axes(ax, figsize, 7.2, 3.0)
     patterned = is_patterned(extent(ax)[0], sizes.size)
-    edges, floor = np.arange(order.size + 1) - 0.5, own[order]
+    edges, floor = np.arange(at.size + 1) - 0.5, np.zeros(at.size) if by_data else own[in_row]
     for k, number in enumerate(numbers):
         start = np.where(home == k, 0.0, floor)
         end = start + shares[:, k]
@@ -75,7 +85,7 @@ def plot_membership(membership: Membership, *, figsize: Size = None, ax: Axes | 
         floor = np.where(home == k, floor, end)
     ax.set(ylim=(0, 1), ylabel="posterior probability")
     names = [str(name) for name in membership.probabilities["consensus_cluster"].values]
-    part_clusters(ax, membership.cluster, order, sizes, names[:-1])
+    name_bars(ax, membership.cluster, in_row, sizes, names[:-1], by_data)
     largest = np.sort(np.argsort(-sizes, kind="stable")[:MOST_NAMED]).tolist()
     looks = [(shortened(names[k], 24), patch_style(numbers[k], patterned)) for k in (*largest, -1)]
     add_legend(ax, [Patch(label=name, **style) for name, style in looks])
