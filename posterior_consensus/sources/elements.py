@@ -1,0 +1,101 @@
+"""Columns of a table that are elements of a variable: ``z[1]``, ``z[2]``; ``p[1,1]``, ``p[1,2]``; Stan's ``p.1.1``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import xarray as xr
+
+Elements = dict[int, tuple[int, ...]]  # indices of the elements, by the position of the column
+
+_BRACKETS = re.compile(r"(.+)\[(\d+(?:, ?\d+)*)\]")
+_DOTS = re.compile(r"(.+?)\.(\d+(?:\.\d+)*)")
+_OF_STAN = "__"  # ends the names of its columns lp__, stepsize__, ...
+
+
+def elements_of(columns: Iterable[Hashable]) -> dict[str, Elements]:
+    """Find the variables whose elements are columns."""
+    return _families(columns, _BRACKETS)
+
+
+def with_brackets(table: pd.DataFrame, var_name: str | None = None, *, by_stan: bool = False) -> pd.DataFrame:
+    """Name ``p[1,2]`` what Stan calls ``p.1.2``.
+
+    Names with dots count only if Stan wrote them, `var_name` asks for them, or they fill a matrix: items may be named
+    ``control.1`` and ``treated.1``.
+    """
+    by_stan = by_stan or any(str(column).endswith(_OF_STAN) for column in table.columns)
+    names = {
+        position: f"{name}[{','.join(map(str, at))}]"
+        for name, elements in _families(table.columns, _DOTS).items()
+        if by_stan or name == var_name or len(_shape(elements)) > 1
+        for position, at in elements.items()
+    }
+    return table.set_axis([names.get(k, column) for k, column in enumerate(table.columns)], axis=1) if names else table
+
+
+def _families(columns: Iterable[Hashable], element: re.Pattern[str]) -> dict[str, Elements]:
+    families: dict[str, Elements] = {}
+    for position, column in enumerate(columns):
+        found = element.fullmatch(str(column))
+        if found:
+            families.setdefault(found[1], {})[position] = tuple(map(int, re.findall(r"\d+", found[2])))
+    return families
+
+
+def variables_in(draws: pd.DataFrame, var_name: str | None = None) -> xr.Dataset:
+    """Arrange the columns of each variable as an array, draws first.
+
+    Parameters
+    ----------
+    draws : DataFrame
+        With the index levels "chain" and "draw".
+    var_name : str, optional
+        The only variable to take.
+
+    Returns
+    -------
+    Dataset
+        Variables over "sample" and, if they are matrices, as many dimensions as their elements have indices. Matrices
+        of integers are labels of items that have two indices, so they have one dimension of items. It is empty if the
+        columns are items.
+    """
+    families = elements_of(draws.columns)
+    coords = {level: ("sample", draws.index.get_level_values(level)) for level in ("chain", "draw")}
+    kept = families if var_name is None else {var_name: families[var_name]}
+    return xr.Dataset({name: _variable(name, draws, elements) for name, elements in kept.items()}, coords)
+
+
+def _variable(name: str, draws: pd.DataFrame, elements: Elements) -> xr.DataArray:
+    columns, shape = draws.iloc[:, list(elements)], _shape(elements)
+    values, dims = columns.to_numpy(), [f"{name}_dim_{axis}" for axis in range(max(len(shape), 1))]
+    if len(shape) > 1 and values.dtype.kind in "iuf":
+        at = np.array(list(elements.values()))
+        first = at.min(axis=0)
+        order = np.argsort(np.ravel_multi_index(tuple((at - first).T), shape))
+        matrix = values[:, order].reshape(-1, *shape)
+        if not _are_labels(matrix):
+            items = {dims[0]: first[0] + np.arange(shape[0])}
+            return xr.DataArray(matrix.astype(np.float64, copy=False), items, ("sample", *dims))
+    return xr.DataArray(values, {dims[0]: columns.columns.to_numpy()}, ("sample", dims[0]))
+
+
+def _shape(elements: Elements) -> tuple[int, ...]:
+    """Lengths of the matrix that elements fill, which count from 0 or 1; none if they fill no matrix."""
+    if len({len(at) for at in elements.values()}) > 1:
+        return ()
+    at = np.array(list(elements.values()))
+    first = at.min(axis=0)
+    shape = at.max(axis=0) - first + 1
+    is_full = first.max() <= 1 and shape.prod() == len(at) == len(np.unique(at, axis=0))
+    return tuple(shape.tolist()) if is_full else ()
+
+
+def _are_labels(matrix: npt.NDArray[np.number]) -> bool:
+    """Whether all values are integers, and no probabilities 0 and 1."""
+    is_whole = matrix.dtype.kind in "iu" or bool(np.all(matrix == np.floor(matrix)))
+    return is_whole and not bool(np.all(matrix.sum(axis=-1) == 1))
