@@ -177,9 +177,9 @@ def _first_lines(path: Path) -> tuple[str, str, str]:
             if len(table) == 2:
                 break
     fields = [_fields(line, ",") for line in (*head[:1], *table[:1])]
-    if len(fields) < 2 or len(fields[0]) == len(fields[1]) or all(map(_is_number, fields[1])):
-        return "", *(*head, "", "")[:2]  # a line of names may begin like a comment
-    return "\n".join(head), *(*table, "")[:2]
+    is_stan = len(fields) == 2 and len(fields[0]) != len(fields[1]) and not all(map(_is_number, fields[1]))
+    line, second, *_ = [*(table if is_stan else head), "", ""]  # a line of names may begin like a comment
+    return "\n".join(head) if is_stan else "", line, second
 
 
 def _n_warmup(comments: str) -> int:
