@@ -14,6 +14,7 @@ Elements = dict[int, tuple[int, ...]]  # indices of the elements, by the positio
 
 _BRACKETS = re.compile(r"(.+)\[(\d+(?:, ?\d+)*)\]")
 _DOTS = re.compile(r"(.+?)\.(\d+(?:\.\d+)*)")
+_TWO_DOTS = re.compile(r"(.+?)\.(\d+(?:\.\d+)+)")
 _OF_STAN = "__"  # ends the names of its columns lp__, stepsize__, ...
 
 
@@ -29,10 +30,11 @@ def with_brackets(table: pd.DataFrame, var_name: str | None = None, *, by_stan: 
     ``control.1`` and ``treated.1``.
     """
     by_stan = by_stan or any(str(column).endswith(_OF_STAN) for column in table.columns)
+    dots = _DOTS if by_stan or var_name is not None else _TWO_DOTS
     names = {
         position: f"{name}[{','.join(map(str, at))}]"
-        for name, elements in _families(table.columns, _DOTS).items()
-        if by_stan or name == var_name or len(_shape(elements)) > 1
+        for name, elements in _families(table.columns, dots).items()
+        if by_stan or name == var_name or _shape(elements)
         for position, at in elements.items()
     }
     return table.set_axis([names.get(k, column) for k, column in enumerate(table.columns)], axis=1) if names else table
@@ -73,7 +75,7 @@ def variables_in(draws: pd.DataFrame, var_name: str | None = None) -> xr.Dataset
 def _variable(name: str, draws: pd.DataFrame, elements: Elements) -> xr.DataArray:
     columns, shape = draws.iloc[:, list(elements)], _shape(elements)
     values, dims = columns.to_numpy(), [f"{name}_dim_{axis}" for axis in range(max(len(shape), 1))]
-    if len(shape) > 1 and values.dtype.kind in "iuf":
+    if shape and values.dtype.kind in "iuf":
         at = np.array(list(elements.values()))
         first = at.min(axis=0)
         order = np.argsort(np.ravel_multi_index(tuple((at - first).T), shape))
@@ -86,7 +88,8 @@ def _variable(name: str, draws: pd.DataFrame, elements: Elements) -> xr.DataArra
 
 def _shape(elements: Elements) -> tuple[int, ...]:
     """Lengths of the matrix that elements fill, which count from 0 or 1; none if they fill no matrix."""
-    if len({len(at) for at in elements.values()}) > 1:
+    n_indices = {len(at) for at in elements.values()}
+    if n_indices == {1} or len(n_indices) > 1:
         return ()
     at = np.array(list(elements.values()))
     first = at.min(axis=0)

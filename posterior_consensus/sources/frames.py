@@ -54,10 +54,9 @@ def by_draw(table: pd.DataFrame, name: str, var_name: str | None = None, dims: S
         raise ValueError(
             f"`data` must have draws as rows and items as columns; {name} has draws as columns: take its .T."
         )
-    table = _variable(table, name, var_name, dims)
+    table, has_elements = _variable(table, name, var_name, dims)
     ids = _ids(table, name, dims)
     items = table.loc[:, [not says_draw(column, dims) for column in table.columns]]
-    has_elements = bool(elements_of(items.columns))
     if not ids and not has_elements:
         _warn_of_items_as_rows(items, name)
     chain_key = _key(dims[0]) if len(dims) == 2 and "chain" not in dims else "chain"
@@ -76,6 +75,8 @@ def by_draw(table: pd.DataFrame, name: str, var_name: str | None = None, dims: S
 
 def variables_of_table(frame: pd.DataFrame, var_name: str | None, dims: Sequence[str]) -> xr.Dataset:
     """Variables whose elements are columns, over "sample" and dimensions of their own; none if columns are items."""
+    if not elements_of(with_brackets(frame, var_name).columns):
+        return xr.Dataset()
     return variables_in(by_draw(frame, "the DataFrame", var_name, dims), var_name)
 
 
@@ -88,7 +89,7 @@ def _key(name: object) -> str:
     return name.lower().removeprefix(".").removesuffix("__") if isinstance(name, str) else ""
 
 
-def _variable(table: pd.DataFrame, name: str, var_name: str | None, dims: Sequence[str]) -> pd.DataFrame:
+def _variable(table: pd.DataFrame, name: str, var_name: str | None, dims: Sequence[str]) -> tuple[pd.DataFrame, bool]:
     """Take the elements of one variable or of all, and what says chain and draw; all columns if there are none."""
     table = with_brackets(table, var_name)
     families = elements_of(table.columns)
@@ -98,9 +99,9 @@ def _variable(table: pd.DataFrame, name: str, var_name: str | None, dims: Sequen
             f"present: {listing(families)}."
         )
     if not families:
-        return table
+        return table, False
     taken = {position for name in ([var_name] if var_name else families) for position in families[name]}
-    return table.iloc[:, [k for k, column in enumerate(table.columns) if k in taken or says_draw(column, dims)]]
+    return table.iloc[:, [k for k, column in enumerate(table.columns) if k in taken or says_draw(column, dims)]], True
 
 
 def _ids(table: pd.DataFrame, name: str, dims: Sequence[str]) -> dict[str, pd.Series]:

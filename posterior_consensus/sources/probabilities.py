@@ -41,9 +41,10 @@ def as_allocation_probabilities(
 
     Parameters
     ----------
-    data : InferenceData, DataTree, Dataset, DataArray, ndarray, list, dict, path or PartitionDraws
-        Arrays are draws x items x components or chains x draws x items x components. A path is one to a NetCDF or Zarr
-        file.
+    data : InferenceData, DataTree, Dataset, DataArray, ndarray, list, DataFrame, dict, path or PartitionDraws
+        Arrays are draws x items x components or chains x draws x items x components. A DataFrame has a column for each
+        item and component, ``p[1,2]`` or Stan's ``p.1.2``. A path leads to a NetCDF or Zarr file, a NumPy file or a
+        table of text with such columns, as CmdStan writes it; a list of tables or arrays has one for each chain.
     var_name : str, optional
         Name of the variable, such as ``log_prob_z``, ``lp_z``, ``log_theta`` or ``responsibilities``. By default the
         only variable that has the sample dimensions and two more, and either sums to one over one of these two (as it
@@ -78,6 +79,9 @@ def as_allocation_probabilities(
 
     Notes
     -----
+    Sums of probabilities may differ from one by what rounding explains, half of the last digit for each component, but
+    not by more than 0.05; without rounding by 1e-5, in single precision by 1e-3. They are then normalized.
+
     Items must be independent given the parameters of a draw, as in mixtures. For states of a hidden Markov model, whose
     probabilities of each item alone do not give those of pairs, pass sampled states to :func:`as_partition_draws`.
 

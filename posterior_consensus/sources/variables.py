@@ -20,7 +20,8 @@ from posterior_consensus.ensemble.partitions import as_array, is_partition, simi
 from posterior_consensus.runtime import memory, sizes
 from posterior_consensus.runtime.cluster import client_for
 from posterior_consensus.sources.containers import group_dataset, is_inference_data, opened
-from posterior_consensus.sources.frames import by_draw, variables_of_table
+from posterior_consensus.sources.elements import variables_in
+from posterior_consensus.sources.frames import by_draw
 from posterior_consensus.sources.places import listing
 from posterior_consensus.sources.plain_files import is_plain, read_plain
 from posterior_consensus.sources.rounding import sums_to_one
@@ -325,7 +326,8 @@ def _from_frame(
     names = [str(rest[0] or frame.columns.name or "item"), *("component" if dim is None else dim for dim in rest[1:])]
     for name in names:
         _check_apart(name, ("sample", "chain", "draw", *dims))
-    variables = variables_of_table(frame, var_name, dims)
+    items = by_draw(frame, "the DataFrame", var_name, dims)
+    variables = variables_in(items, var_name)
     if variables:
         found = choose(variables, dims, (None,) * len(rest)) if var_name is None else variables[var_name]
         return found.rename(dict(zip(other_dims(found, ("sample",)), names, strict=False)))
@@ -334,7 +336,6 @@ def _from_frame(
             "`data`, a table, must have a column for each item and component, such as 'p[1,2]' or Stan's 'p.1.2' for "
             f"component 2 of item 1; got {listing(frame.columns[:_FEW])}{', ...' * (frame.shape[1] > _FEW)}."
         )
-    items = by_draw(frame, "the DataFrame", var_name, dims)
     coords: dict[str, Any] = {dim: ("sample", items.index.get_level_values(dim)) for dim in ("chain", "draw")}
     if items.columns.nlevels == 1:
         coords[names[0]] = items.columns.to_numpy()
