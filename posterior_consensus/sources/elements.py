@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Hashable, Iterable
+from itertools import product
 
 import numpy as np
 import numpy.typing as npt
@@ -26,15 +28,15 @@ def elements_of(columns: Iterable[Hashable]) -> dict[str, Elements]:
 def with_brackets(table: pd.DataFrame, var_name: str | None = None, *, by_stan: bool = False) -> pd.DataFrame:
     """Name ``p[1,2]`` what Stan calls ``p.1.2``.
 
-    Names with dots count only if Stan wrote them, `var_name` asks for them, or they fill a matrix: items may be named
-    ``control.1`` and ``treated.1``.
+    Names with dots count only if Stan wrote them, `var_name` asks for them, or they fill a matrix of floats: items may
+    be named ``control.1`` and ``treated.1``.
     """
     by_stan = by_stan or any(str(column).endswith(_OF_STAN) for column in table.columns)
     dots = _DOTS if by_stan or var_name is not None else _TWO_DOTS
     names = {
         position: f"{name}[{','.join(map(str, at))}]"
         for name, elements in _families(table.columns, dots).items()
-        if by_stan or name == var_name or _shape(elements)
+        if by_stan or name == var_name or (_axes(elements) and all(_is_float(table.iloc[:, k]) for k in elements))
         for position, at in elements.items()
     }
     return table.set_axis([names.get(k, column) for k, column in enumerate(table.columns)], axis=1) if names else table
@@ -69,33 +71,45 @@ def variables_in(draws: pd.DataFrame, var_name: str | None = None) -> xr.Dataset
     families = elements_of(draws.columns)
     coords = {level: ("sample", draws.index.get_level_values(level)) for level in ("chain", "draw")}
     kept = families if var_name is None else {var_name: families[var_name]}
-    return xr.Dataset({name: _variable(name, draws, elements) for name, elements in kept.items()}, coords)
+    variables = {name: _variable(name, draws.iloc[:, list(elements)], elements) for name, elements in kept.items()}
+    if var_name is not None and variables[var_name].ndim == 2 and _is_float(draws.iloc[:, next(iter(kept[var_name]))]):
+        _check_full(var_name, kept[var_name])
+    return xr.Dataset(variables, coords)
 
 
-def _variable(name: str, draws: pd.DataFrame, elements: Elements) -> xr.DataArray:
-    columns, shape = draws.iloc[:, list(elements)], _shape(elements)
-    values, dims = columns.to_numpy(), [f"{name}_dim_{axis}" for axis in range(max(len(shape), 1))]
-    if shape and values.dtype.kind in "iuf":
-        at = np.array(list(elements.values()))
-        first = at.min(axis=0)
-        order = np.argsort(np.ravel_multi_index(tuple((at - first).T), shape))
-        matrix = values[:, order].reshape(-1, *shape)
+def _variable(name: str, columns: pd.DataFrame, elements: Elements) -> xr.DataArray:
+    axes, values = _axes(elements), columns.to_numpy()
+    if axes and values.dtype.kind in "iuf":
+        matrix = values[:, np.lexsort(np.array(list(elements.values())).T[::-1])].reshape(-1, *map(len, axes))
         if not _are_labels(matrix):
-            items = {dims[0]: first[0] + np.arange(shape[0])}
-            return xr.DataArray(matrix.astype(np.float64, copy=False), items, ("sample", *dims))
-    return xr.DataArray(values, {dims[0]: columns.columns.to_numpy()}, ("sample", dims[0]))
+            dims = [f"{name}_dim_{axis}" for axis in range(len(axes))]
+            return xr.DataArray(matrix.astype(np.float64, copy=False), {dims[0]: axes[0]}, ("sample", *dims))
+    return xr.DataArray(values, {f"{name}_dim_0": columns.columns.to_numpy()}, ("sample", f"{name}_dim_0"))
 
 
-def _shape(elements: Elements) -> tuple[int, ...]:
-    """Lengths of the matrix that elements fill, which count from 0 or 1; none if they fill no matrix."""
+def _axes(elements: Elements) -> list[list[int]]:
+    """The indices along each axis of the matrix that elements fill; none if they fill no matrix."""
     n_indices = {len(at) for at in elements.values()}
     if n_indices == {1} or len(n_indices) > 1:
-        return ()
-    at = np.array(list(elements.values()))
-    first = at.min(axis=0)
-    shape = at.max(axis=0) - first + 1
-    is_full = first.max() <= 1 and shape.prod() == len(at) == len(np.unique(at, axis=0))
-    return tuple(shape.tolist()) if is_full else ()
+        return []
+    axes = [sorted(set(along)) for along in zip(*elements.values(), strict=True)]
+    is_full = math.prod(map(len, axes)) == len(elements) == len(set(elements.values()))
+    return axes if is_full else []
+
+
+def _check_full(name: str, elements: Elements) -> None:
+    """Refuse columns of items and components of which some are missing."""
+    there = set(elements.values())
+    missing = [at for at in product(*map(sorted, map(set, zip(*there, strict=True)))) if at not in there]
+    if missing:
+        raise ValueError(
+            f"`data` must have a column for each item and component of {name!r}; "
+            f"'{name}[{','.join(map(str, missing[0]))}]' is missing."
+        )
+
+
+def _is_float(column: pd.Series) -> bool:
+    return bool(column.dtype.kind == "f")
 
 
 def _are_labels(matrix: npt.NDArray[np.number]) -> bool:

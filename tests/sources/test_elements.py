@@ -148,6 +148,19 @@ def test_names_with_dots_are_items(rng):
     z = rng.integers(3, size=(9, 4))
     names = ["control.1", "control.2", "treated.1", "treated.2"]
     assert pc.as_partition_draws(pd.DataFrame(z, columns=names)).items.names.tolist() == names
+    names = ["control.1.1", "control.1.2", "treated.1.1", "treated.1.2"]
+    assert pc.as_partition_draws(pd.DataFrame(z, columns=names)).items.names.tolist() == names
+
+
+def test_some_of_the_items(p):
+    soft = pc.as_allocation_probabilities(named(p, "p", "{}[{},{}]").filter(regex="\\[[25],"))
+    assert_allclose(soft.soft.probabilities, p[:, [1, 4]], rtol=1e-12)
+    assert soft.items.coords["item"].values.tolist() == [2, 5]
+
+
+def test_matrices_of_parameters_may_lack_elements(p, rng):
+    table = named(p, "log_prob_z", "{}[{},{}]").assign(**{"L[1,1]": 0.3, "L[2,1]": 0.1, "L[2,2]": 0.7})
+    assert_allclose(pc.as_allocation_probabilities(table).soft.probabilities, p, rtol=1e-12)
 
 
 def test_a_line_of_names_is_no_comment(tmp_path, rng):
@@ -167,7 +180,7 @@ def test_labels_of_items_with_two_indices(rng):
 
 def test_certain_components(rng):
     z = rng.integers(K, size=(N_DRAWS, N_ITEMS))
-    soft = pc.as_allocation_probabilities(named(np.eye(K, dtype=int)[z], "p", "{}.{}.{}"))
+    soft = pc.as_allocation_probabilities(named(np.eye(K, dtype=int)[z], "p", "{}[{},{}]"))
     assert_array_equal(soft.soft.components, z)
 
 
@@ -183,7 +196,12 @@ def bad_tables(p):
     z = pd.DataFrame(np.ones((N_DRAWS, 4), int), columns=list("abcd"))
     return {
         "items": (z, {}, ["must have a column for each item and component, such as 'p[1,2]'", "'a', 'b', 'c', 'd'."]),
-        "a column is missing": (frame.drop(columns="p[3,2]"), {"var_name": "p"}, ["components", "'p' has ('item',)"]),
+        "a column is missing": (
+            frame.drop(columns="p[3,2]"),
+            {"var_name": "p"},
+            ["a column for each item and component of 'p'; 'p[3,2]' is missing"],
+        ),
+        "a vector": (frame.filter(like=",1]").rename(columns=lambda n: n[:-3] + "]"), {"var_name": "p"}, ["('item',)"]),
         "no such name": (frame, {"var_name": "q"}, ["`var_name` must name columns", "got 'q', present: 'p'"]),
         "two": (pd.concat([frame, named(p, "q", "{}[{},{}]")], axis=1), {}, ["`var_name`", "candidates: 'p', 'q'"]),
         "no probabilities": (frame * 2, {}, ["holds no allocation probabilities", "present: p"]),

@@ -25,8 +25,8 @@ def test_rounded_probabilities_are_taken(p, digits, how):
     few = how(p, digits)
     allowed = tolerance(few, few)
     assert 1e-5 <= allowed <= max(1e-5, min(0.05, p.shape[-1] / 2 * 10.0**-digits if digits <= 6 else 0)) * (1 + 1e-9)
-    if allowed == 0.05:
-        pytest.skip("so few digits of so many components may be too far off")
+    if allowed == 0.05:  # so few digits of so many components may be too far off
+        return
     soft = pc.as_allocation_probabilities(few)
     assert_allclose(soft.soft.probabilities.sum(axis=-1), 1, rtol=1e-14)
     assert_allclose(soft.soft.probabilities, few / few.sum(axis=-1, keepdims=True), rtol=1e-12)
