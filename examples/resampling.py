@@ -6,7 +6,7 @@
 # `as_pair_similarity(draws, missing="pairwise")` then divides the number of draws that co-cluster two items by the
 # number of draws that hold both.
 #
-# The items are 1,797 handwritten digits of 8 x 8 pixels. k-means clusters 100 random subsamples of 70% of them, into
+# The items are 1,797 handwritten digits of 8 x 8 pixels. k-means clusters 50 random subsamples of 70% of them, into
 # more clusters than there are digits, because people write some digits in several ways.
 
 # %%
@@ -20,8 +20,8 @@ from tutorial import display
 import posterior_consensus as pc
 
 digits = load_digits()
-runs = np.full((100, len(digits.data)), -1)
-for labels, (held, _) in zip(runs, ShuffleSplit(100, train_size=0.7, random_state=1).split(digits.data), strict=True):
+runs = np.full((50, len(digits.data)), -1)
+for labels, (held, _) in zip(runs, ShuffleSplit(50, train_size=0.7, random_state=1).split(digits.data), strict=True):
     labels[held] = KMeans(15, random_state=1).fit_predict(digits.data[held])
 pairs = pc.as_pair_similarity(runs, missing="pairwise")
 best = pc.consensus_partition(pairs, loss="pear", random_seed=1)
@@ -43,7 +43,7 @@ single = [
     adjusted_rand_score(digits.target, KMeans(15, random_state=seed).fit_predict(digits.data)) for seed in range(5)
 ]
 print(f"one run on all items: {np.mean(single):.3f}, best of five {max(single):.3f}")
-print(f"consensus of 100 runs on subsamples: {adjusted_rand_score(digits.target, best.labels):.3f}")
+print(f"consensus of 50 runs on subsamples: {adjusted_rand_score(digits.target, best.labels):.3f}")
 
 # %% [markdown]
 # ## How precise are the similarities?

@@ -36,9 +36,10 @@ class AllocationProbabilities:
 
     Notes
     -----
-    Given the parameters of a draw, items are allocated independently, so that the probability of i and j being
-    together is p_ti' p_tj. By the Rao-Blackwell theorem the mean of these has no larger variance than the share of
-    sampled labels that agree [1]_.
+    Items must be independent given the parameters of a draw, as in mixtures. Then the co-clustering probability of i
+    and j is p_ti' p_tj. For hidden Markov states, whose smoothed probabilities of each item alone do not give those of
+    pairs, :func:`as_partition_draws` takes sampled paths. By the Rao-Blackwell theorem the mean of p_ti' p_tj has no
+    larger variance than the share of sampled labels that agree [1]_.
 
     References
     ----------

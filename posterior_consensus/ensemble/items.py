@@ -104,7 +104,9 @@ class Items:
 
     def named(self, at: npt.NDArray[np.intp] | slice) -> npt.NDArray[np.str_]:
         """Names of some items, by position."""
-        names = self.coords[self.dim].values if self.dim in self.coords else np.arange(self.n_items)
+        names: npt.NDArray[Any] = self.coords[self.dim].values if self.dim in self.coords else np.arange(self.n_items)
+        if names.dtype.kind == "M":
+            return np.datetime_as_string(names[at], unit="auto")  # without zeros of hours to nanoseconds
         return np.array([str(name) for name in names[at]], dtype=np.str_)
 
     def in_order(self, partition: Any, name: str = "partition") -> Any:

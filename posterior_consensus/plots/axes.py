@@ -31,6 +31,17 @@ MOST_IN_ROW = 20_000  # items that stand in a row; of more, so many
 _LITTLE = 0.5  # of the variation: where two axes show less, a map says what that means
 
 
+_ORDERS = ("clusters", "data")
+_STEPS = (1, 2, 5)  # times powers of ten: every so many items are named
+
+
+def check_order(order: Any) -> bool:
+    """Whether items stand in the order of the data, rather than by cluster."""
+    if order not in _ORDERS:
+        raise ValueError(f"`order` must be one of {', '.join(map(repr, _ORDERS))}; got {order!r}.")
+    return bool(order == "data")
+
+
 def check_result(name: str, value: Any, kind: type, maker: str) -> None:
     """Refuse what is no result of the function that a plot is of."""
     if not isinstance(value, kind):
@@ -153,6 +164,18 @@ def label_items(ax: Axes, sides: str, names: npt.NDArray[Any]) -> bool:
         axis = ax.xaxis if side == "x" else ax.yaxis
         axis.set_ticks(np.arange(len(names)), names, fontsize=font, rotation=90 if side == "x" else 0)
     return True
+
+
+def label_some(ax: Axes, sides: str, names: npt.NDArray[Any]) -> None:
+    """Name, along all `sides`, every item, or one of every two, five, ten and so on, so that names can be read."""
+    size = min(length for side, length in zip("xy", extent(ax), strict=True) if side in sides)
+    needed = 10.0 * len(names) / size  # a name takes 10 points
+    step = next(k * 10**power for power in range(len(str(len(names))) + 1) for k in _STEPS if k * 10**power >= needed)
+    at = np.arange(0, len(names), step)
+    shown = [shortened(str(names[k]), 16) for k in at]
+    for side in sides:
+        axis = ax.xaxis if side == "x" else ax.yaxis
+        axis.set_ticks(at, shown, fontsize=9.0, rotation=90 if side == "x" else 0)
 
 
 def label_clusters(ax: Axes, sides: str, sizes: npt.NDArray[np.intp], names: list[str]) -> None:

@@ -20,7 +20,9 @@ from posterior_consensus.plots.axes import (
     Axes,
     Size,
     add_colour_bar,
+    check_order,
     label_row,
+    label_some,
     new_axes,
     some_of,
     with_share,
@@ -39,6 +41,7 @@ def plot_psm(
     psm: Any,
     partition: Any = None,
     *,
+    order: str = "clusters",
     cmap: Any = "Blues",
     figsize: Size = None,
     ax: Axes | None = None,
@@ -53,6 +56,9 @@ def plot_psm(
     partition : result object, DataArray or label vector of shape (n_items,), optional
         Typically the consensus. Without it items are ordered by average linkage and nothing is outlined. Of a
         :class:`PartialPartition` the unassigned items stand at the end, paler.
+    order : {"clusters", "data"}
+        Items by cluster and, within it, similar ones next to each other; or in the order of the data, as of time or
+        along a genome. Then each run of neighbours in one cluster is outlined.
     cmap : str or matplotlib.colors.Colormap
         Colours of the probabilities from 0 to 1.
     figsize : (float, float), optional
@@ -68,15 +74,15 @@ def plot_psm(
     ------
     ValueError
         If the matrix is not one that :func:`as_pair_similarity` takes, the partition does not label its items, or
-        draws, `cmap` or `figsize` are invalid.
+        draws, `order`, `cmap` or `figsize` are invalid.
 
     Notes
     -----
     Clusters stand in the order of their labels, items within a cluster in that of an average linkage tree of 1 - PSM.
     Items are named where their names can be read at the size of the axes. Else clusters have a tick each, and their
-    names, as the user gave them, if there is room; the strip above has their colours, the same as in :func:`plot_data`
-    and of aligned partitions in :func:`plot_alluvial`. Of more than 10,000 items 2,000 are drawn, at random, and the
-    axis says so.
+    names, as the user gave them, if there is room; in the order of the data, one of every few items is named. The strip
+    above has the clusters' colours, the same as in :func:`plot_data` and of aligned partitions in
+    :func:`plot_alluvial`. Of more than 10,000 items 2,000 are drawn, at random, and the axis says so.
 
     Examples
     --------
@@ -86,8 +92,7 @@ def plot_psm(
     >>> ax.get_xlabel()
     'item'
     """
-    from matplotlib.patches import Rectangle
-
+    by_data = check_order(order)
     try:
         source = as_pair_similarity(psm) if _is_matrix(psm) else as_source(psm)
     except (TypeError, ValueError) as error:
@@ -100,33 +105,44 @@ def plot_psm(
     given = None if partition is None else _labels(partition, items)[at]
     is_partial = isinstance(partition, PartialPartition)
     labels = given if given is None or is_partial else canonical_labels(given)
-    n_sure = partition.n_clusters if is_partial else None  # clusters to outline
-    order = item_order(values, np.zeros(len(values), np.int32) if labels is None else labels)
+    in_row = np.arange(at.size)
+    if not by_data:
+        in_row = item_order(values, np.zeros(at.size, np.int32) if labels is None else labels)
     ax = new_axes(ax, figsize, 5.6, 4.8, framed=True)
-    image = ax.imshow(values[np.ix_(order, order)], cmap=as_cmap(cmap), vmin=0.0, vmax=1.0, interpolation="nearest")
-    if labels is not None and n_sure is not None:
-        sure = labels[order] < n_sure
-        ax.set_facecolor(image.cmap(0.0))  # pale is towards no similarity, whatever Matplotlib's style
-        image.set_alpha(np.where(np.logical_and.outer(sure, sure), 1.0, _PALE))
+    image = ax.imshow(values[np.ix_(in_row, in_row)], cmap=as_cmap(cmap), vmin=0.0, vmax=1.0, interpolation="nearest")
     add_colour_bar(ax, image, "posterior probability of the same cluster")
     ax.set(xlabel=with_share(items.dim, at.size, items.n_items), ylabel=items.dim)
     ax.tick_params(length=0)
-    clusters = None
-    if labels is not None:
-        sizes = np.bincount(labels)
-        ends = np.cumsum(sizes)
-        width = 1.3 if sizes.size <= _MOST_CLUSTERS else 0.5
-        for size, end in list(zip(sizes, ends, strict=True))[:n_sure]:
-            corner = (end - size - 0.5, end - size - 0.5)
-            ax.add_patch(Rectangle(corner, size, size, fill=False, edgecolor=MARK, linewidth=width))
-        if n_sure is not None:
-            names, numbers = [*range(n_sure), "unassigned"], np.append(np.arange(n_sure), -1)
-        else:
-            names, numbers = list(cluster_names(partition, given)), cluster_numbers(partition, given)
-        clusters = sizes, list(map(str, names))[: sizes.size]
-        _draw_colours(ax, sizes, numbers)
-    label_row(ax, "xy", items.named(at[order]), clusters)
+    clusters = None if labels is None else _draw_clusters(ax, labels[in_row], partition, given)
+    if by_data:
+        label_some(ax, "xy", items.named(at))
+    else:
+        label_row(ax, "xy", items.named(at[in_row]), clusters)
     return ax
+
+
+def _draw_clusters(
+    ax: Axes, labels: npt.NDArray[np.int32], partition: Any, given: Any
+) -> tuple[npt.NDArray[np.intp], list[str]]:
+    """Outline runs of items in one cluster, above them a strip in its colour; return their lengths and names."""
+    from matplotlib.patches import Rectangle
+
+    if isinstance(partition, PartialPartition):
+        n_sure = partition.n_clusters
+        names, numbers = [*range(n_sure), "unassigned"], np.append(np.arange(n_sure), -1)
+        sure, image = labels < n_sure, ax.images[0]
+        ax.set_facecolor(image.cmap(0.0))  # pale is towards no similarity, whatever Matplotlib's style
+        image.set_alpha(np.where(np.logical_and.outer(sure, sure), 1.0, _PALE))
+    else:
+        names, numbers = list(cluster_names(partition, given)), cluster_numbers(partition, given)
+    first = np.append(0, np.flatnonzero(np.diff(labels)) + 1)
+    sizes, own = np.diff(np.append(first, labels.size)), labels[first]
+    width = 1.3 if sizes.size <= _MOST_CLUSTERS else 0.5
+    for start, size in zip(first[numbers[own] >= 0], sizes[numbers[own] >= 0], strict=True):
+        corner = (start - 0.5, start - 0.5)
+        ax.add_patch(Rectangle(corner, size, size, fill=False, edgecolor=MARK, linewidth=width))
+    _draw_colours(ax, sizes, numbers[own])
+    return sizes, [str(names[k]) for k in own]
 
 
 def _draw_colours(ax: Axes, sizes: npt.NDArray[np.intp], numbers: npt.NDArray[np.int64]) -> None:
@@ -138,7 +154,7 @@ def _draw_colours(ax: Axes, sizes: npt.NDArray[np.intp], numbers: npt.NDArray[np
         [(end - size, 1.01), (end, 1.01), (end, 1.035), (end - size, 1.035)]
         for size, end in zip(sizes, ends, strict=True)
     ]
-    colours = colours_of(numbers[: sizes.size])
+    colours = colours_of(numbers)
     strip = PolyCollection(corners, facecolors=colours, linewidths=0, transform=ax.get_xaxis_transform(), clip_on=False)
     ax.add_collection(strip, autolim=False)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -36,7 +37,8 @@ def pairwise_similarity(
             np.zeros((together.n_draws, together.n_items), np.uint8), samples=together.samples, items=together.items
         )
     else:
-        with found_labels(data, var_name, "posterior", sample_dims, item_dim) as (labels, dims, item_dim):
+        found = found_labels(data, var_name, "posterior", sample_dims, item_dim)
+        with _as_called(), found as (labels, dims, item_dim):
             together, present = _together_and_present(labels, dims, item_dim, weights)
     n_items = together.n_items
     memory.check(8 * _MATRICES * n_items**2, f"The similarities of {n_items} items and their standard errors")
@@ -45,6 +47,19 @@ def pairwise_similarity(
     values = _counts(together) / held
     np.fill_diagonal(values, 1.0)
     return PairSimilarity(together.items, values, _errors(together, present, values))
+
+
+@contextmanager
+def _as_called() -> Iterator[None]:
+    """Errors of input name the function that the user called, and its argument."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        said = str(error).replace("as_partition_draws(data, ", "as_pair_similarity(data, missing='pairwise', ")
+        said = said.replace("`data`", "`matrix`").replace("(data, missing", "(matrix, missing")
+        if said == str(error):
+            raise
+        raise type(error)(said) from None
 
 
 def _together_and_present(

@@ -186,7 +186,8 @@ def _labels_in(dataset: xr.Dataset, dims: tuple[str, ...], rest: tuple[str | Non
             f"{hint_at_dims(dataset.data_vars.values(), dims, rest)} A marginalized mixture has none: use "
             "allocation_probabilities(model, idata) or summarize(idata, model=model). Else store the logarithms of the "
             "allocation probabilities, as a Deterministic or a generated quantity, and take them by "
-            "as_allocation_probabilities(idata). Name unnormalized ones by `var_name`."
+            "as_allocation_probabilities(idata). Name unnormalized ones by `var_name`. Labels that depend on each other "
+            "given the parameters, such as hidden Markov states, must be sampled."
         )
     return _only(candidates, "label variable")
 

@@ -265,4 +265,17 @@ def test_bars_are_stacked_from_the_own_cluster_upwards(rng):
         assert_array_equal(bar.baseline[own], 0.0) and assert_allclose(bar.values[own], found.own.values[order][own])
     assert_allclose(bars[-1].values, 1.0)
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["3", "4", "5", "elsewhere"]
+
+
+def test_bars_in_the_order_of_the_data_have_clusters_in_one_order(rng):
+    found = pc.membership(noisy_draws(rng, 50, 9, 4, 0.4), PARTITION)
+    ax = pc.plot_membership(found, order="data")
+    tops = np.cumsum(found.probabilities.values, axis=1)
+    for k, bar in enumerate(patch.get_data() for patch in ax.patches):
+        assert_allclose(bar.values, tops[:, k], rtol=0, atol=1e-12)
+        assert_allclose(bar.baseline, tops[:, k] - found.probabilities.values[:, k], rtol=0, atol=1e-12)
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == [str(item) for item in range(9)]
+    check(
+        lambda order: pc.plot_membership(found, order=order), None, ValueError, ["`order` must be one of 'clusters',"]
+    )
     plt.close("all")

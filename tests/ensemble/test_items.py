@@ -64,6 +64,7 @@ def test_items_keep_their_names():
             "nearest": np.array([1, 1, 0], np.int32),
             "nearest_probability": [0.5, 0.5, 0.5],
             "margin": [0.5, 0.5, np.nan],
+            "membership": [1.0, 1.0, 0.5],
         },
         index=table.index,
     )

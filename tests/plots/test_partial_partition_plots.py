@@ -85,6 +85,16 @@ def test_matrix_has_open_items_at_the_end_and_paler(partial):
     assert set(shown[5:]) == {"item 0", "item 4", "item 7"}
 
 
+def test_matrix_in_the_order_of_the_data_outlines_what_is_sure(partial):
+    draws = np.where(np.array(SURE) < 0, np.arange(8) + 5, SURE)[np.newaxis, np.newaxis]
+    ax = pc.plot_psm(array(draws, ("chain", "draw", "obs"), obs=NAMES), partial, order="data")
+    sure = np.array(SURE) >= 0
+    np.testing.assert_array_equal(ax.images[0].get_alpha() == 1.0, np.logical_and.outer(sure, sure))
+    assert sorted(patch.get_x() + 0.5 for patch in ax.patches) == [
+        k for k in range(8) if SURE[k] >= 0 and (k == 0 or SURE[k - 1] != SURE[k])
+    ]
+
+
 def test_open_is_named_where_items_are_not():
     labels = np.arange(120) % 2
     draws = np.tile(labels, (40, 1))

@@ -5,8 +5,10 @@ import numpy as np
 import pytest
 import xarray as xr
 from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
 
 import posterior_consensus as pc
+from posterior_consensus.plots.colours import COLOURS
 
 
 def draws_of(n_chains, n_draws, n_items, n_labels=4, names=None):
@@ -51,6 +53,25 @@ def test_matrix_is_ordered_by_the_partition_and_outlined():
         np.testing.assert_allclose(np.sort(block, axis=None), np.sort(psm[np.ix_(members, members)], axis=None))
     assert len(ax.patches) == 3
     assert sorted(int(tick.get_text()) for tick in ax.get_xticklabels()) == list(range(12))
+
+
+def test_matrix_in_the_order_of_the_data_has_runs_outlined():
+    draws = draws_of(2, 20, 100, names=np.arange(1871, 1971))
+    labels = np.repeat([3, 5, 3, 4], [40, 30, 1, 29])
+    ax = pc.plot_psm(draws, labels, order="data")
+    np.testing.assert_array_equal(ax.images[0].get_array(), pc.posterior_similarity_matrix(draws))
+    assert [(patch.get_x() + 0.5, patch.get_width()) for patch in ax.patches] == [(0, 40), (40, 30), (70, 1), (71, 29)]
+    (strip,) = ax.collections
+    assert [to_hex(colour).upper() for colour in strip.get_facecolor()] == [COLOURS[k] for k in (3, 5, 3, 4)]
+    for ticks in (ax.get_xticklabels(), ax.get_yticklabels()):
+        assert [tick.get_text() for tick in ticks] == [str(year) for year in range(1871, 1971, 5)]
+    few = pc.plot_psm(draws_of(1, 9, 3, names=["b", "a long name of an item", "c"]), order="data")
+    assert [tick.get_text() for tick in few.get_yticklabels()] == ["b", "a long n…an item", "c"]
+    days = np.datetime64("2024-02-28", "ns") + np.arange(3) * np.timedelta64(1, "D")
+    dated = pc.plot_psm(draws_of(1, 9, 3, names=days), order="data")
+    assert [tick.get_text() for tick in dated.get_yticklabels()] == ["2024-02-28", "2024-02-29", "2024-03-01"]
+    with pytest.raises(ValueError, match="`order` must be one of 'clusters', 'data'; got 'time'"):
+        pc.plot_psm(draws, order="time")
 
 
 def test_columns_of_a_matrix_follow_the_names_of_its_rows():

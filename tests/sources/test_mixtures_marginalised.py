@@ -94,6 +94,23 @@ def test_states_of_a_markov_chain_are_refused(pm):
         transitions, mu = pm.Dirichlet("P", np.ones((2, 2))), pm.Normal("mu", shape=2)
         state = DiscreteMarkovChain("state", P=transitions, init_dist=pm.Categorical.dist(p=[0.5, 0.5]), steps=3)
         pm.Normal("y", mu[state], 1.0, observed=np.arange(4.0))
-    marginal = marginalised(model, "state")
-    with pytest.raises(ValueError, match="'state' is a DiscreteMarkovChain, .* Recover sampled states"):
-        pc.allocation_probabilities(marginal, posterior(mu=np.zeros((2, 3, 2))))
+    idata = posterior(mu=np.zeros((2, 3, 2)))
+    match = r"'state' is a DiscreteMarkovChain, .* Pass sampled states .*: summarize\(idata, 'state'\)"
+    for one in (model, marginalised(model, "state")):
+        for function in (pc.allocation_probabilities, pc.component_similarity, lambda m, i: pc.summarize(i, model=m)):
+            with pytest.raises(ValueError, match=match):
+                function(one, idata)
+
+
+def test_labels_that_share_a_marginalised_label_are_refused(pm):
+    with pm.Model() as model:
+        mu, g = pm.Normal("mu", shape=2), pm.Bernoulli("g", 0.5)
+        z = pm.Categorical("z", p=pm.math.switch(g, np.array([0.9, 0.1]), np.array([0.2, 0.8])), shape=3)
+        pm.Normal("y", mu[z], 1.0, observed=[0.1, 0.2, 1.0])
+    values = {"mu": np.tile([0.0, 1.0], (2, 3, 1))}
+    with pytest.raises(ValueError, match="those of 'z' share the label 'g', .* Marginalize 'z' alone, and sample 'g'"):
+        pc.allocation_probabilities(marginalised(model, "g", "z"), posterior(**values), var_name="z")
+    g = np.array([[0, 1, 0], [1, 1, 0]])
+    soft = pc.allocation_probabilities(marginalised(model, "z"), posterior(**values, g=g))
+    w, mu = np.where(g[..., np.newaxis] == 1, [0.9, 0.1], [0.2, 0.8]), over_items(values["mu"])
+    check(soft, expected(over_items(w), stats.norm.logpdf(np.array([[0.1], [0.2], [1.0]]), mu, 1.0)))

@@ -233,7 +233,7 @@ def same(found, expected, path="result"):
 
 
 def test_every_function_gives_the_same_on_a_store(tmp_path):
-    labels = noisy_draws(np.random.default_rng(5), 60, 7, 3, 0.2).reshape(3, 20, 7)
+    labels = noisy_draws(np.random.default_rng(5), 80, 7, 3, 0.2).reshape(4, 20, 7)
     partition = np.array([0, 0, 0, 1, 1, 2, 2])
     expected = functions_of(pc.as_partition_draws(labels), partition)
     found = functions_of(pc.as_partition_draws(labels, store=tmp_path / "store"), partition)

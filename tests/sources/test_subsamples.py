@@ -65,6 +65,13 @@ def test_missing_labels_of_every_kind(runs):
     assert_array_equal(pairwise(two, var_name="other").values, expected)
 
 
+def test_errors_name_the_function_called_and_its_argument(runs):
+    parts = ["dimensions of `matrix`", "say so: as_pair_similarity(matrix, missing='pairwise', sample_dims='run')"]
+    check(pairwise, xr.DataArray(runs[0], dims=("run", "gene")), ValueError, parts)
+    check(pairwise, 3, TypeError, ["`matrix` must be an InferenceData"])
+    check(lambda p: pairwise(p, weights=[1.0]), runs, ValueError, ["`weights` must"])
+
+
 def test_a_table_of_text(runs, tmp_path):
     labels = runs.reshape(60, 6)
     path = tmp_path / "runs.csv"

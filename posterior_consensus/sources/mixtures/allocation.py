@@ -81,7 +81,7 @@ def allocation_probabilities(
 
     Notes
     -----
-    Items must be independent given the parameters; a marginalized DiscreteMarkovChain is refused. Then
+    Items must be independent given the parameters; a DiscreteMarkovChain is refused. Then
     P(z_i = k | theta_t, y_i) is w_k f_k(y_i | theta_t) over its sum over k [1]_. The densities
     f_k are PyMC's own. Missing observations have the values that the posterior holds of them. A ``pm.Potential`` does
     not matter: it multiplies the joint density by a factor that is the same for every allocation. Draws that

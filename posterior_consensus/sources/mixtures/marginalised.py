@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from posterior_consensus.sources.mixtures.items import dressed
-from posterior_consensus.sources.mixtures.model import dims_of
+from posterior_consensus.sources.mixtures.model import ancestors, dependent, dims_of, is_chain
 from posterior_consensus.sources.mixtures.posterior import Density, dtype_that_fits, over_draws, parameter_draws
 from posterior_consensus.sources.places import listing
 
@@ -28,14 +28,7 @@ def conditional_probabilities(
     model: Any, dataset: xr.Dataset, name: str, group: str, progressbar: bool
 ) -> xr.DataArray:
     """Probabilities over the sample dimensions, items and values of the marginalized label `name`."""
-    kinds = {cls.__name__ for cls in type(unmarginalised(model)[name].owner.op).__mro__}
-    if "DiscreteMarkovChainRV" in kinds:
-        raise ValueError(
-            f"`model` must have labels that are independent given its parameters; {name!r} is a DiscreteMarkovChain, "
-            "whose probabilities of each state alone do not say which items are in one state together. Recover sampled "
-            f"states, as pymc_extras.recover_marginals of version 0.15 does, and pass these labels: "
-            f"summarize(idata, {name!r})."
-        )
+    _check_independent(model, name)
     if find_spec("pymc_extras.marginal") is None:
         return _recovered(model, dataset, name, group)
     from pymc_extras.marginal import conditional
@@ -53,6 +46,22 @@ def conditional_probabilities(
     draws = parameter_draws(joint_model, density.variables, dataset, group)
     result = over_draws(density, draws, None, progressbar)
     return dressed(joint_model, result, draws, name, dims_of(joint_model, name), None)
+
+
+def _check_independent(model: Any, name: str) -> None:
+    """Refuse labels of which one tells of another, also given the parameters."""
+    whole = unmarginalised(model)
+    label, kept = whole[name], [whole[rv.name] for rv in model.free_RVs]
+    if is_chain(label):
+        raise dependent(name)
+    behind = [set(ancestors([rv], kept)) for rv in whole.observed_RVs]
+    for other in map(whole.__getitem__, marginalised_names(model)):
+        if other.type.ndim < label.type.ndim and any({label, other} <= found for found in behind):
+            raise ValueError(
+                f"`model` must have labels that are independent given its parameters; those of {name!r} share the "
+                f"label {other.name!r}, which is marginalized as well. Marginalize {name!r} alone, and sample "
+                f"{other.name!r}."
+            )
 
 
 def choice(labels: list[str], var_name: str | None) -> str:

@@ -11,9 +11,10 @@ import numpy.typing as npt
 from posterior_consensus.sources.places import listing
 
 WAYS_OUT = (
-    "Either store the logarithms of the allocation probabilities in the model, as a pm.Deterministic 'log_prob_z' over "
-    "items and components, and use as_allocation_probabilities; or write the labels as a pm.Categorical, or recover "
-    "those that pymc-extras has marginalized, and use as_partition_draws."
+    "Either store the logarithms of the allocation probabilities in the model, if items are independent given its "
+    "parameters, as a pm.Deterministic 'log_prob_z' over items and components, and use as_allocation_probabilities; or "
+    "write the labels as a pm.Categorical, or recover those that pymc-extras has marginalized, and use "
+    "as_partition_draws."
 )
 
 
@@ -41,6 +42,9 @@ def find_mixture(model: Any, var_name: str | None) -> Any:
     chosen = [name for name, core in found.items() if not is_inflated(core)] if var_name is None else [var_name]
     if len(chosen) == 1 and chosen[0] in found:
         return found[chosen[0]]
+    chains = [str(rv.name) for rv in model.free_RVs if is_chain(rv) and var_name in (None, rv.name)]
+    if chains and not found:
+        raise dependent(chains[0])
     if var_name is not None:
         raise ValueError(
             f"`var_name` must name a mixture of the model; got {var_name!r}, present: {listing(found)}."
@@ -53,6 +57,21 @@ def find_mixture(model: Any, var_name: str | None) -> Any:
             "marginalise."
         )
     raise ValueError(_nothing(model, found))
+
+
+def is_chain(variable: Any) -> bool:
+    """Whether labels are the states of a Markov chain, as pymc-extras has them."""
+    return any(cls.__name__ == "DiscreteMarkovChainRV" for cls in type(variable.owner.op).__mro__)
+
+
+def dependent(name: str) -> ValueError:
+    """The error on a Markov chain in place of a mixture."""
+    return ValueError(
+        f"`model` must have labels that are independent given its parameters; {name!r} is a DiscreteMarkovChain, and "
+        "the probabilities of each state alone do not say which items are in one state together. Pass sampled states "
+        f"in place of the model: summarize(idata, {name!r}). pymc_extras.recover_marginals, from version 0.15, samples "
+        "those that were marginalized."
+    )
 
 
 def _mixtures(model: Any) -> dict[str, Any]:
