@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from itertools import pairwise
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,7 @@ from posterior_consensus.sources.places import listing
 
 _DIMS = ("chain", "draw")
 _DRAW = ("iteration", "iter", "draw")  # R's posterior has the first and the last, of which the first counts in chains
+_NAMED = 4  # columns that a message names
 _FEW = 4  # steps from row to row: so many may be equal by chance where labels are
 
 
@@ -78,6 +79,39 @@ def variables_of_table(frame: pd.DataFrame, var_name: str | None, dims: Sequence
     if not elements_of(with_brackets(frame, var_name).columns):
         return xr.Dataset()
     return variables_in(by_draw(frame, "the DataFrame", var_name, dims), var_name)
+
+
+def array_of_table(
+    frame: pd.DataFrame,
+    var_name: str | None,
+    dims: tuple[str, ...],
+    rest: tuple[str | None, ...],
+    choose: Callable[[xr.Dataset, tuple[str, ...], tuple[str | None, ...]], xr.DataArray],
+) -> xr.DataArray:
+    """Take one variable of a table, or all columns as items; `rest` are the user's names of items and components."""
+    names = [str(rest[0] or frame.columns.name or "item"), *("component" if dim is None else dim for dim in rest[1:])]
+    for name in names:
+        check_apart(name, ("sample", "chain", "draw", *dims))
+    items = by_draw(frame, "the DataFrame", var_name, dims)
+    variables = variables_in(items, var_name)
+    if variables:
+        found = choose(variables, dims, (None,) * len(rest)) if var_name is None else variables[var_name]
+        return found.rename(dict(zip(found.dims[1:], names, strict=False)))
+    if len(rest) == 2:
+        raise ValueError(
+            "`data`, a table, must have a column for each item and component, such as 'p[1,2]' or Stan's 'p.1.2' for "
+            f"component 2 of item 1; got {listing(frame.columns[:_NAMED])}{', ...' * (frame.shape[1] > _NAMED)}."
+        )
+    coords: dict[str, Any] = {dim: ("sample", items.index.get_level_values(dim)) for dim in ("chain", "draw")}
+    if items.columns.nlevels == 1:
+        coords[names[0]] = items.columns.to_numpy()
+    return xr.DataArray(items.to_numpy(), coords, ("sample", names[0]))
+
+
+def check_apart(item_dim: str | None, dims: tuple[str, ...]) -> None:
+    """Refuse a name of items or components that is one of the draws' dimensions."""
+    if item_dim in dims:
+        raise ValueError(f"`item_dim` must differ from the dimensions of the draws, {listing(dims)}; got {item_dim!r}.")
 
 
 def says_draw(name: object, dims: Sequence[str] = _DIMS) -> bool:

@@ -20,15 +20,13 @@ from posterior_consensus.ensemble.partitions import as_array, is_partition, simi
 from posterior_consensus.runtime import memory, sizes
 from posterior_consensus.runtime.cluster import client_for
 from posterior_consensus.sources.containers import group_dataset, is_inference_data, opened
-from posterior_consensus.sources.elements import variables_in
-from posterior_consensus.sources.frames import by_draw
+from posterior_consensus.sources.frames import array_of_table, check_apart
 from posterior_consensus.sources.places import listing
 from posterior_consensus.sources.plain_files import is_plain, read_plain
 from posterior_consensus.sources.rounding import sums_to_one
 
 _AXES = {1: "draws x items", 2: "draws x items x components"}
 _MANY_CHAINS = 16  # up to so many are usual, whatever their length
-_FEW = 4  # columns that a message names
 _ONE_PARTITION = " This is a single partition; if a function takes draws and a partition, pass the draws first."
 _SOFT_NAMES = re.compile(r"lp_|lps$|log_?(p|prob|theta|resp|lik|weight)|resp|gamma_z|p_z|prob_z", re.IGNORECASE)
 
@@ -152,7 +150,7 @@ def _find(
             )
         return dataset[var_name]
     if isinstance(data, pd.DataFrame):
-        return _from_frame(data, var_name, dims, rest, choose)
+        return array_of_table(data, var_name, dims, rest, choose)
     if var_name is not None:
         raise ValueError(
             f"`var_name` must be None for {type(data).__name__}, which has no variables; got {var_name!r}."
@@ -186,8 +184,8 @@ def _labels_in(dataset: xr.Dataset, dims: tuple[str, ...], rest: tuple[str | Non
             f"{hint_at_dims(dataset.data_vars.values(), dims, rest)} A marginalized mixture has none: use "
             "allocation_probabilities(model, idata) or summarize(idata, model=model). Else store the logarithms of the "
             "allocation probabilities, as a Deterministic or a generated quantity, and take them by "
-            "as_allocation_probabilities(idata). Name unnormalized ones by `var_name`. Labels that depend on each other "
-            "given the parameters, such as hidden Markov states, must be sampled."
+            "as_allocation_probabilities(idata). Name unnormalized ones by `var_name`. Labels that depend on each "
+            "other given the parameters, such as hidden Markov states, must be sampled."
         )
     return _only(candidates, "label variable")
 
@@ -317,32 +315,6 @@ def dataset_of_dict(data: Mapping[str, Any], *n_rest: int) -> xr.Dataset:
     return convert_to_dataset(full)
 
 
-def _from_frame(
-    frame: pd.DataFrame,
-    var_name: str | None,
-    dims: tuple[str, ...],
-    rest: tuple[str | None, ...],
-    choose: Callable[[xr.Dataset, tuple[str, ...], tuple[str | None, ...]], xr.DataArray],
-) -> xr.DataArray:
-    names = [str(rest[0] or frame.columns.name or "item"), *("component" if dim is None else dim for dim in rest[1:])]
-    for name in names:
-        _check_apart(name, ("sample", "chain", "draw", *dims))
-    items = by_draw(frame, "the DataFrame", var_name, dims)
-    variables = variables_in(items, var_name)
-    if variables:
-        found = choose(variables, dims, (None,) * len(rest)) if var_name is None else variables[var_name]
-        return found.rename(dict(zip(other_dims(found, ("sample",)), names, strict=False)))
-    if len(rest) == 2:
-        raise ValueError(
-            "`data`, a table, must have a column for each item and component, such as 'p[1,2]' or Stan's 'p.1.2' for "
-            f"component 2 of item 1; got {listing(frame.columns[:_FEW])}{', ...' * (frame.shape[1] > _FEW)}."
-        )
-    coords: dict[str, Any] = {dim: ("sample", items.index.get_level_values(dim)) for dim in ("chain", "draw")}
-    if items.columns.nlevels == 1:
-        coords[names[0]] = items.columns.to_numpy()
-    return xr.DataArray(items.to_numpy(), coords, ("sample", names[0]))
-
-
 def _from_array(data: Any, rest: tuple[str | None, ...]) -> xr.DataArray:
     if isinstance(data, (list, tuple)) and any(isinstance(row, (xr.DataArray, xr.Dataset, pd.Series)) for row in data):
         raise TypeError("`data`, a list, must have plain rows; join labelled ones by xarray.concat or pandas.concat.")
@@ -360,7 +332,7 @@ def _from_array(data: Any, rest: tuple[str | None, ...]) -> xr.DataArray:
         )
     names = [name or default for name, default in zip(rest, ("item", "component"), strict=False)]
     for name in names:
-        _check_apart(name, dims)
+        check_apart(name, dims)
     return xr.DataArray(values, dims=(*dims, *names))
 
 
@@ -405,11 +377,6 @@ def _shape(part: Any) -> Any:
 def _is_dask(data: Any) -> bool:
     arrays = sys.modules.get("dask.array")
     return arrays is not None and isinstance(data, arrays.Array)
-
-
-def _check_apart(item_dim: str | None, dims: tuple[str, ...]) -> None:
-    if item_dim in dims:
-        raise ValueError(f"`item_dim` must differ from the dimensions of the draws, {listing(dims)}; got {item_dim!r}.")
 
 
 def _orient(
