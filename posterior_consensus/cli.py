@@ -34,9 +34,10 @@ if TYPE_CHECKING:
     from posterior_consensus.summary import Summary
 
 _EPILOG = """\
-files: NetCDF or Zarr that ArviZ wrote; .npy; or tables (.csv, .tsv, .txt, also .gz) with a row for each draw and a
-column for each item, as R's write.csv makes them, in which columns 'chain' and 'draw' are understood. Several tables or
-.npy files are one chain each.
+files: NetCDF or Zarr that ArviZ wrote; .npy, labels or probabilities, draws x items x components; or tables (.csv,
+.tsv, .txt, also .gz) with a row for each draw and a column for each item, as R's write.csv makes them, in which columns
+'chain' and 'draw' are understood, or with columns such as z[1] and p[1,2], as CmdStan and R's posterior have them.
+Several tables or .npy files are one chain each.
 
 exit codes: 0 the summary was made; 1 it was made, but an output could not be written; 2 an argument, the file or its
 contents are invalid; 130 interrupted; 141 the output was not read to its end.

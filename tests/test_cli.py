@@ -191,6 +191,27 @@ def test_tables_and_arrays(labels, table, tmp_path, capsys):
     assert_allclose(written_items["probability"], pc.item_uncertainty(labels, best).probability, rtol=1e-14)
 
 
+@pytest.mark.parametrize("log", [False, True])
+def test_probabilities_in_numpy_files(rng, log, tmp_path, capsys):
+    """Draws x items x components, with chains or without, or a file for each chain."""
+    p = rng.dirichlet(np.full(3, 0.2), (2, 20, 4))
+    p = np.log(p) + 5 if log else p
+    soft = pc.as_allocation_probabilities(p)
+    best = pc.consensus_partition(soft, loss="binder", random_seed=0, progressbar=False)
+    np.save(tmp_path / "four.npy", p)
+    np.save(tmp_path / "three.npy", p.reshape(40, 4, 3))
+    np.savez(tmp_path / "named.npz", resp=p, mu=np.ones(3))
+    for k in range(2):
+        np.save(tmp_path / f"chain{k}.npy", p[k])
+    files = [["four.npy"], ["three.npy"], ["named.npz", "--var", "resp"], ["chain0.npy", "chain1.npy"]]
+    for (*names, last), n_chains in zip(files, (2, 1, 2, 2), strict=True):
+        given = [tmp_path / name if "." in name else name for name in (*names, last)]
+        found = printed(capsys, *given, "--loss", "binder")
+        assert (found["n_draws"], found["n_chains"], found["n_items"]) == (40, n_chains, 4)
+        assert found["expected_loss"] == pytest.approx(best.expected_loss)
+        assert found["source"].startswith("allocation probabilities")
+
+
 def test_burn_in_and_thinning_are_of_each_chain(labels, posterior_tree, tmp_path, capsys):
     np.save(tmp_path / "z.npy", labels.reshape(2, 20, 4))
     found = printed(capsys, tmp_path / "z.npy", "--burn-in", "5", "--thin", "4")

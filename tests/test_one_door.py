@@ -120,6 +120,16 @@ def frame():
     return pd.DataFrame(Z.reshape(-1, N_ITEMS), rows)
 
 
+def elements(what):
+    """A table of variables whose elements are columns, z[1] and p[1,2]."""
+    columns = {"mu[1]": 0.5}
+    for name, (_, values) in VARIABLES[what].items():
+        flat = values.reshape(N_CHAINS * LENGTH, -1)
+        at = np.ndindex(values.shape[2:])
+        columns |= {f"{name}[{','.join(str(k + 1) for k in index)}]": flat[:, j] for j, index in enumerate(at)}
+    return pd.DataFrame(columns, frame().index)
+
+
 def in_dask(values):
     return pytest.importorskip("dask.array").from_array(values, chunks=(1, 5, *values.shape[2:]))
 
@@ -179,8 +189,10 @@ KINDS = {
     "soft: tree": ("soft", lambda path: tree("soft")),
     "soft: NetCDF": ("soft", lambda path: file_of(path / "a.nc", tree("soft").to_netcdf)),
     "soft: NumPy file": ("soft", lambda path: file_of(path / "a.npy", lambda file: np.save(file, P))),
+    "soft: DataFrame": ("soft", lambda path: elements("soft")),
     "soft: dask": ("soft", lambda path: in_dask(P)),
     "both: dict": ("soft", lambda path: {"z": Z, "p": P}),
+    "both: DataFrame": ("soft", lambda path: elements("both")),
     "both: Dataset": ("soft", lambda path: posterior("both")),
     "both: InferenceData": ("soft", lambda path: inference_data("both")),
     "both: NetCDF": ("soft", lambda path: file_of(path / "a.nc", tree("both").to_netcdf)),

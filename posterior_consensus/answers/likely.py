@@ -76,8 +76,8 @@ def _shows_valley(distances: Floats, weights: Floats) -> bool:
     group = distances.argmin(axis=0)
     for pair in combinations(np.unique(group).tolist(), 2):
         between = np.isin(group, pair)
-        x, own = np.subtract(*distances[list(pair)])[between], weights[between]
-        low, high = (float(np.average(x[side], weights=own[side])) for side in (x < 0, x >= 0))
+        x, own, nearest = np.subtract(*distances[list(pair)])[between], weights[between], group[between]
+        low, high = (float(np.average(x[nearest == k], weights=own[nearest == k])) for k in pair)
         x = np.clip(x / (high - low), -1.0, 1.0)  # the middles of the two are 1 apart
         if valley_evidence(x, own, 0.0, pull=0.0) <= _LENIENT:
             return True

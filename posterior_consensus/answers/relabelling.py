@@ -26,6 +26,7 @@ from posterior_consensus.sources.components import component_numbers
 from posterior_consensus.sources.containers import group_dataset, is_inference_data, with_groups
 from posterior_consensus.sources.door import as_draws, find_source
 from posterior_consensus.sources.places import listing
+from posterior_consensus.sources.rounding import sums_to_one
 from posterior_consensus.sources.samples import samples_of
 from posterior_consensus.sources.variables import (
     dim_names,
@@ -33,7 +34,6 @@ from posterior_consensus.sources.variables import (
     label_candidates,
     other_dims,
     probability_candidates,
-    sums_to_one,
 )
 
 _MUCH_LEFT_OUT = 0.05  # of the items

@@ -15,15 +15,18 @@ from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.losses.record import Need
 from posterior_consensus.sources.accumulate import PartitionAccumulator
 from posterior_consensus.sources.containers import group_dataset, is_inference_data, opened
+from posterior_consensus.sources.frames import variables_of_table
 from posterior_consensus.sources.labels import as_partition_draws, from_store
 from posterior_consensus.sources.mixtures import allocation_probabilities
 from posterior_consensus.sources.places import listing
 from posterior_consensus.sources.plain_files import is_plain, read_plain
 from posterior_consensus.sources.probabilities import as_allocation_probabilities
+from posterior_consensus.sources.rounding import sums_to_one
 from posterior_consensus.sources.samples import made_already
 from posterior_consensus.sources.variables import (
     dataset_of_dict,
     dim_names,
+    is_whole,
     label_array,
     label_candidates,
     other_dims,
@@ -108,31 +111,43 @@ def find_source(
         source = made_already(data, var_name, item_dim, weights)
         return Source(source, "allocation probabilities" if hard_draws(source) is None else "labels")
     if is_plain(data):
-        data, var_name = read_plain(data, var_name), None
+        data = read_plain(data, var_name)
+        var_name = var_name if isinstance(data, pd.DataFrame) else None
     as_labels: Callable[..., PartitionDraws] = partial(as_partition_draws, **where, progressbar=progressbar)
     as_soft: Callable[..., PartitionDraws] = partial(as_allocation_probabilities, **where)
-    dims, is_dict = dim_names(sample_dims), isinstance(data, Mapping)
-    if isinstance(data, (xr.Dataset, xr.DataTree)) or is_inference_data(data):
-        dataset = group_dataset(data, group)
-    elif is_dict and var_name is None and group == "posterior" and any(_is_soft(one, dims) for one in data.values()):
-        dataset = dataset_of_dict(data, 1, 2)
-    elif _is_soft(data.get(var_name) if is_dict else data, dims):
-        return Source(as_soft(data, var_name), "allocation probabilities")
-    else:
+    dims, is_table = dim_names(sample_dims), isinstance(data, pd.DataFrame)
+    dataset = _variables(data, var_name, group, dims)
+    if dataset is None:
+        if _is_soft(data.get(var_name) if isinstance(data, Mapping) else data, dims) or _has_components(data):
+            return Source(as_soft(data, var_name), "allocation probabilities")
         return Source(as_labels(data, var_name), "labels")
+    held = data if is_table else dataset
     if var_name is not None:
         if var_name in dataset and len(other_dims(dataset[var_name], dims)) == 2:
-            return Source(as_soft(dataset, var_name), f"allocation probabilities `{var_name}`")
-        return Source(as_labels(dataset, var_name), f"labels `{var_name}`")
+            return Source(as_soft(held, var_name), f"allocation probabilities `{var_name}`")
+        return Source(as_labels(held, var_name), f"labels `{var_name}`")
+    item_dim = None if is_table else item_dim
     hard = label_candidates(dataset, dims, item_dim)
     found = probability_candidates(dataset, dims, (item_dim, None))
     if len(found) == 1:
-        return _soft_source(as_soft(found[0]), str(found[0].name), hard, sample_dims)
+        soft = as_soft(held, str(found[0].name)) if is_table else as_soft(found[0])
+        return _soft_source(soft, str(found[0].name), hard, sample_dims)
     if found or len(hard) > 1:
         names = listing(v.name for v in (*found, *hard))
         raise ValueError(f"`var_name` must name the variable to take; candidates: {names}. {_BY_NAME}")
-    draws = as_labels(hard[0] if hard else dataset)  # which says what is missing
+    draws = as_labels(hard[0] if hard and not is_table else held)  # which says what is missing
     return Source(draws, f"labels `{hard[0].name}`")
+
+
+def _variables(data: Any, var_name: str | None, group: str, dims: tuple[str, ...]) -> xr.Dataset | None:
+    """The variables that data hold; None if they are one array, or a table of items."""
+    if isinstance(data, (xr.Dataset, xr.DataTree)) or is_inference_data(data):
+        return group_dataset(data, group)
+    if isinstance(data, pd.DataFrame):
+        return variables_of_table(data, var_name, dims) or None
+    if isinstance(data, Mapping) and var_name is None and group == "posterior":
+        return dataset_of_dict(data, 1, 2) if any(_is_soft(one, dims) for one in data.values()) else None
+    return None
 
 
 def _is_soft(values: Any, dims: tuple[str, ...]) -> bool:
@@ -141,6 +156,14 @@ def _is_soft(values: Any, dims: tuple[str, ...]) -> bool:
         return False
     n_rest = len(other_dims(values, dims)) if isinstance(values, xr.DataArray) else getattr(values, "ndim", 0) - 2
     return n_rest == 2 and values.dtype.kind == "f"
+
+
+def _has_components(data: Any) -> bool:
+    """Whether an array is draws x items x components; chains x draws x items are labels, which are integers."""
+    if not isinstance(data, np.ndarray) or data.ndim != 3 or data.dtype.kind != "f":
+        return False
+    values = xr.DataArray(data)
+    return not is_whole(values) or sums_to_one(values, "dim_2")
 
 
 def _soft_source(soft: PartitionDraws, name: str, hard: list[xr.DataArray], sample_dims: Any) -> Source:

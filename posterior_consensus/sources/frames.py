@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from itertools import pairwise
 from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
+import xarray as xr
 
+from posterior_consensus.sources.elements import elements_of, variables_in, with_brackets
 from posterior_consensus.sources.places import listing
 
 _DIMS = ("chain", "draw")
 _DRAW = ("iteration", "iter", "draw")  # R's posterior has the first and the last, of which the first counts in chains
-_BRACKETED = re.compile(r"(.+)\[\d+\]")  # as R's posterior and coda name the elements of a vector
+_NAMED = 4  # columns that a message names
 _FEW = 4  # steps from row to row: so many may be equal by chance where labels are
 
 
@@ -29,7 +31,8 @@ def by_draw(table: pd.DataFrame, name: str, var_name: str | None = None, dims: S
     name : str
         What messages call the table.
     var_name : str, optional
-        Columns to take: ``z`` for those that are named ``z[1]``, ``z[2]``, ...
+        Columns to take: ``z`` for those that are named ``z[1]``, ``z[2]``, ... By default all elements of variables if
+        there are any, else all columns.
     dims : sequence of str
         The user's names for chain and draw, in addition to the usual ones.
 
@@ -52,10 +55,10 @@ def by_draw(table: pd.DataFrame, name: str, var_name: str | None = None, dims: S
         raise ValueError(
             f"`data` must have draws as rows and items as columns; {name} has draws as columns: take its .T."
         )
-    table = _variable(table, name, var_name, dims)
+    table, has_elements = _variable(table, name, var_name, dims)
     ids = _ids(table, name, dims)
     items = table.loc[:, [not says_draw(column, dims) for column in table.columns]]
-    if not ids:
+    if not ids and not has_elements:
         _warn_of_items_as_rows(items, name)
     chain_key = _key(dims[0]) if len(dims) == 2 and "chain" not in dims else "chain"
     chain = ids.get(chain_key, ids.get("chain", pd.Series(np.zeros(len(table), np.int64)))).to_numpy()
@@ -66,8 +69,49 @@ def by_draw(table: pd.DataFrame, name: str, var_name: str | None = None, dims: S
     items = items.set_axis(pd.MultiIndex.from_arrays([chain, draw], names=_DIMS), axis=0)
     if not items.index.is_unique:
         _refuse_repeated(items, [column.name for column in ids.values()], name)
-    _check_labels(items, name)
+    if not has_elements:
+        _check_labels(items, name)
     return items
+
+
+def variables_of_table(frame: pd.DataFrame, var_name: str | None, dims: Sequence[str]) -> xr.Dataset:
+    """Variables whose elements are columns, over "sample" and dimensions of their own; none if columns are items."""
+    if not elements_of(with_brackets(frame, var_name).columns):
+        return xr.Dataset()
+    return variables_in(by_draw(frame, "the DataFrame", var_name, dims), var_name)
+
+
+def array_of_table(
+    frame: pd.DataFrame,
+    var_name: str | None,
+    dims: tuple[str, ...],
+    rest: tuple[str | None, ...],
+    choose: Callable[[xr.Dataset, tuple[str, ...], tuple[str | None, ...]], xr.DataArray],
+) -> xr.DataArray:
+    """Take one variable of a table, or all columns as items; `rest` are the user's names of items and components."""
+    names = [str(rest[0] or frame.columns.name or "item"), *("component" if dim is None else dim for dim in rest[1:])]
+    for name in names:
+        check_apart(name, ("sample", "chain", "draw", *dims))
+    items = by_draw(frame, "the DataFrame", var_name, dims)
+    variables = variables_in(items, var_name)
+    if variables:
+        found = choose(variables, dims, (None,) * len(rest)) if var_name is None else variables[var_name]
+        return found.rename(dict(zip(found.dims[1:], names, strict=False)))
+    if len(rest) == 2:
+        raise ValueError(
+            "`data`, a table, must have a column for each item and component, such as 'p[1,2]' or Stan's 'p.1.2' for "
+            f"component 2 of item 1; got {listing(frame.columns[:_NAMED])}{', ...' * (frame.shape[1] > _NAMED)}."
+        )
+    coords: dict[str, Any] = {dim: ("sample", items.index.get_level_values(dim)) for dim in ("chain", "draw")}
+    if items.columns.nlevels == 1:
+        coords[names[0]] = items.columns.to_numpy()
+    return xr.DataArray(items.to_numpy(), coords, ("sample", names[0]))
+
+
+def check_apart(item_dim: str | None, dims: tuple[str, ...]) -> None:
+    """Refuse a name of items or components that is one of the draws' dimensions."""
+    if item_dim in dims:
+        raise ValueError(f"`item_dim` must differ from the dimensions of the draws, {listing(dims)}; got {item_dim!r}.")
 
 
 def says_draw(name: object, dims: Sequence[str] = _DIMS) -> bool:
@@ -76,26 +120,22 @@ def says_draw(name: object, dims: Sequence[str] = _DIMS) -> bool:
 
 
 def _key(name: object) -> str:
-    return name.lower().removeprefix(".") if isinstance(name, str) else ""
+    return name.lower().removeprefix(".").removesuffix("__") if isinstance(name, str) else ""
 
 
-def _variable(table: pd.DataFrame, name: str, var_name: str | None, dims: Sequence[str]) -> pd.DataFrame:
-    """Take the columns of one variable, and those that say chain and draw."""
-    families: dict[str, list[Any]] = {}
-    for column in table.columns:
-        found = _BRACKETED.fullmatch(str(column))
-        if found:
-            families.setdefault(found[1], []).append(column)
-    if var_name is not None:
-        if var_name not in families:
-            raise ValueError(
-                f"`var_name` must name columns of {name}, such as 'z' for 'z[1]', 'z[2]'; got {var_name!r}, "
-                f"present: {listing(families)}."
-            )
-        return table[[*(column for column in table.columns if says_draw(column, dims)), *families[var_name]]]
-    if len(families) > 1:
-        raise ValueError(f"`var_name` must name the label columns of {name}: {listing(families)}.")
-    return table
+def _variable(table: pd.DataFrame, name: str, var_name: str | None, dims: Sequence[str]) -> tuple[pd.DataFrame, bool]:
+    """Take the elements of one variable or of all, and what says chain and draw; all columns if there are none."""
+    table = with_brackets(table, var_name)
+    families = elements_of(table.columns)
+    if var_name is not None and var_name not in families:
+        raise ValueError(
+            f"`var_name` must name columns of {name}, such as 'z' for 'z[1]', 'z[2]'; got {var_name!r}, "
+            f"present: {listing(families)}."
+        )
+    if not families:
+        return table, False
+    taken = {position for name in ([var_name] if var_name else families) for position in families[name]}
+    return table.iloc[:, [k for k, column in enumerate(table.columns) if k in taken or says_draw(column, dims)]], True
 
 
 def _ids(table: pd.DataFrame, name: str, dims: Sequence[str]) -> dict[str, pd.Series]:

@@ -49,7 +49,7 @@ def as_partition_draws(
         PartitionAccumulator, or the path of its store, gives its draws so far.
     var_name : str, optional
         Name of the label variable. By default the only variable that can be one: it has the sample dimensions, one
-        more, and labels. Of a table, the columns of that name: ``z`` for ``z[1]``, ``z[2]``, ...
+        more, and labels. Of a table, the columns of that name: ``z`` for ``z[1]``, ``z[2]``, ..., or Stan's ``z.1``.
     group : str
         Group of an InferenceData, DataTree or file; tables and arrays have none.
     sample_dims : str or sequence of str
@@ -103,8 +103,9 @@ def as_partition_draws(
     coordinate; names of rows are left out. Columns ``chain`` and ``draw`` (or ``.chain`` and ``.iteration``, as R's
     posterior calls them, or ``iter``) say where a row comes from; without them all rows are one chain. The same holds
     of a DataFrame, where these may be levels of the index. A column that counts or names the rows, a row for each item
-    of a draw, and draws as columns are refused. A NumPy file (.npy, .npz with one array) has draws x items or chains x
-    draws x items.
+    of a draw, and draws as columns are refused. If columns are elements of variables, ``z[1]``, ``z[2]``, all others
+    are left out. Files of CmdStan are taken as they are, but for draws of the warm-up. A NumPy file (.npy, .npz with
+    one array) has draws x items or chains x draws x items.
 
     Examples
     --------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from posterior_consensus.sources.elements import with_brackets
 from posterior_consensus.sources.frames import by_draw, says_draw
 from posterior_consensus.sources.places import listing
 
 _TEXT = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 _NUMPY = (".npy", ".npz")
+_COMMENT = "#"
 
 
 def is_plain(data: object) -> bool:
@@ -28,7 +31,9 @@ def is_plain(data: object) -> bool:
 
 
 def read_plain(data: Any, var_name: str | None) -> pd.DataFrame | npt.NDArray[Any]:
-    """Read what :func:`is_plain`: an array, or a table with an index of chain and draw and a column for each item.
+    """Read what :func:`is_plain`: an array, or a table with an index of chain and draw and columns that are items.
+
+    If columns are elements of variables, they are named ``z[1]``, ``p[1,2]``, and all others are left out.
 
     Parameters
     ----------
@@ -57,26 +62,39 @@ def read_numbers(path: str | Path) -> npt.NDArray[Any]:
     return values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
 
 
-def _chains(paths: Sequence[Path], var_name: str | None) -> pd.DataFrame:
-    tables: list[pd.DataFrame] = []
-    for path in paths:
-        found = _read(path, var_name)
-        if not isinstance(found, pd.DataFrame):
-            if found.ndim != 2:
-                raise ValueError(
-                    f"`data`, a list of files, must hold a chain of draws x items each; {path.name!r} has shape "
-                    f"{found.shape}."
-                )
-            found = pd.DataFrame(found, pd.MultiIndex.from_product([[0], range(len(found))], names=["chain", "draw"]))
-        if found.index.get_level_values("chain").nunique() > 1:
-            raise ValueError(f"`data`, a list of files, must hold a chain each; {path.name!r} has several.")
-        if tables and not found.columns.equals(tables[0].columns):
+def _chains(paths: Sequence[Path], var_name: str | None) -> pd.DataFrame | npt.NDArray[Any]:
+    chains = [_read(path, var_name) for path in paths]
+    shapes = [one.shape for one in chains]
+    if all(isinstance(one, np.ndarray) and one.ndim == 3 and one.dtype.kind == "f" for one in chains):
+        other = next((k for k, shape in enumerate(shapes) if shape != shapes[0]), None)
+        if other is None:
+            return np.stack(chains)
+        raise ValueError(
+            "`data`, a list of files, must have as many draws, items and components in each; "
+            f"{paths[other].name!r} has shape {shapes[other]}, {paths[0].name!r} {shapes[0]}."
+        )
+    tables = [_chain(one, path) for one, path in zip(chains, paths, strict=True)]
+    for table, path in zip(tables, paths, strict=True):
+        if not table.columns.equals(tables[0].columns):
             raise ValueError(
                 f"`data`, a list of files, must have the same items in the same order; {path.name!r} has others than "
                 f"{paths[0].name!r}."
             )
-        tables.append(found.droplevel("chain"))
     return pd.concat(tables, keys=range(len(tables)), names=["chain", "draw"])
+
+
+def _chain(found: pd.DataFrame | npt.NDArray[Any], path: Path) -> pd.DataFrame:
+    """The only chain of a file, with an index of draws."""
+    if isinstance(found, pd.DataFrame):
+        if found.index.get_level_values("chain").nunique() > 1:
+            raise ValueError(f"`data`, a list of files, must hold a chain each; {path.name!r} has several.")
+        return found.droplevel("chain")
+    if found.ndim == 2:
+        return pd.DataFrame(found).rename_axis("draw")
+    raise ValueError(
+        f"`data`, a list of files, must hold a chain each, of draws x items, or of draws x items x components if they "
+        f"are probabilities; {path.name!r} has shape {found.shape}."
+    )
 
 
 def _read(path: Path, var_name: str | None) -> pd.DataFrame | npt.NDArray[Any]:
@@ -115,12 +133,7 @@ def _read_numpy(path: Path, var_name: str | None) -> npt.NDArray[Any]:
 def _read_text(path: Path) -> pd.DataFrame:
     """Read a table with or without a line of names; the names of its rows become its index."""
     try:
-        with (
-            gzip.open(path, "rt", encoding="utf-8-sig")
-            if path.suffix.lower() == ".gz"
-            else open(path, encoding="utf-8-sig") as lines
-        ):
-            line, second = (lines.readline().rstrip("\r\n") for _ in range(2))
+        comments, line, second = _first_lines(path)
         separator = max(",;\t", key=line.count)
         if separator not in line and len(line.split()) > 1:
             separator = r"\s+"
@@ -133,6 +146,7 @@ def _read_text(path: Path) -> pd.DataFrame:
             engine="c",
             low_memory=False,
             encoding="utf-8-sig",
+            comment=_COMMENT if comments else None,
             header=0 if has_names else None,
             index_col=0 if names_rows or (has_names and len(names) > 1 and names[0] == "") else None,
         )
@@ -141,7 +155,39 @@ def _read_text(path: Path) -> pd.DataFrame:
             f"`data` must be a path to a table of text with a row for each draw; {path.name!r} cannot be read as one "
             f"({error})."
         ) from error
+    if comments:
+        return with_brackets(table.iloc[_n_warmup(comments) :], by_stan=True)
     return table.set_axis(range(table.shape[1]), axis=1) if names_rows else table
+
+
+def _first_lines(path: Path) -> tuple[str, str, str]:
+    """The comments that Stan writes before a table, or none, and the first two lines of the table."""
+    head: list[str] = []
+    table: list[str] = []
+    with (
+        gzip.open(path, "rt", encoding="utf-8-sig")
+        if path.suffix.lower() == ".gz"
+        else open(path, encoding="utf-8-sig") as lines
+    ):
+        for read in lines:
+            line = read.rstrip("\r\n")
+            head.append(line)
+            if not (head[0].startswith(_COMMENT) and line.startswith(_COMMENT)):
+                table.append(line)
+            if len(table) == 2:
+                break
+    fields = [_fields(line, ",") for line in (*head[:1], *table[:1])]
+    is_stan = len(fields) == 2 and len(fields[0]) != len(fields[1]) and not all(map(_is_number, fields[1]))
+    line, second, *_ = [*(table if is_stan else head), "", ""]  # a line of names may begin like a comment
+    return "\n".join(head) if is_stan else "", line, second
+
+
+def _n_warmup(comments: str) -> int:
+    """Number of draws of the warm-up that Stan saved."""
+    settings = dict(re.findall(r"^#\s*(\w+) = (\S+)", comments, re.MULTILINE))
+    if settings.get("save_warmup") not in ("1", "true") or settings.get("algorithm") == "fixed_param":
+        return 0
+    return -(-int(settings["num_warmup"]) // int(settings.get("thin", 1)))
 
 
 def _fields(line: str, separator: str) -> list[str]:

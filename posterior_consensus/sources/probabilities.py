@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,8 +17,11 @@ from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Place, canonical_rows, first_of
 from posterior_consensus.runtime.arguments import check_flag
 from posterior_consensus.sources.places import place_in
+from posterior_consensus.sources.rounding import tolerance
 from posterior_consensus.sources.samples import made_already, one_of, samples_of
-from posterior_consensus.sources.variables import ROUNDING, probability_array
+from posterior_consensus.sources.variables import probability_array
+
+_LOGARITHM = re.compile(r"'(lp_|log_)", re.IGNORECASE)  # names of variables, quoted
 
 
 def as_allocation_probabilities(
@@ -37,9 +41,10 @@ def as_allocation_probabilities(
 
     Parameters
     ----------
-    data : InferenceData, DataTree, Dataset, DataArray, ndarray, list, dict, path or PartitionDraws
-        Arrays are draws x items x components or chains x draws x items x components. A path is one to a NetCDF or Zarr
-        file.
+    data : InferenceData, DataTree, Dataset, DataArray, ndarray, list, DataFrame, dict, path or PartitionDraws
+        Arrays are draws x items x components or chains x draws x items x components. A DataFrame has a column for each
+        item and component, ``p[1,2]`` or Stan's ``p.1.2``. A path leads to a NetCDF or Zarr file, a NumPy file or a
+        table of text with such columns, as CmdStan writes it; a list of tables or arrays has one for each chain.
     var_name : str, optional
         Name of the variable, such as ``log_prob_z``, ``lp_z``, ``log_theta`` or ``responsibilities``. By default the
         only variable that has the sample dimensions and two more, and either sums to one over one of these two (as it
@@ -74,6 +79,9 @@ def as_allocation_probabilities(
 
     Notes
     -----
+    Sums of probabilities may differ from one by what rounding explains, half of the last digit for each component, but
+    not by more than 0.05; without rounding by 1e-5, in single precision by 1e-3. They are then normalized.
+
     Items must be independent given the parameters of a draw, as in mixtures. For states of a hidden Markov model, whose
     probabilities of each item alone do not give those of pairs, pass sampled states to :func:`as_partition_draws`.
 
@@ -122,7 +130,7 @@ def _normalised(values: npt.NDArray[Any], log: bool | None, name: str, place: Pl
             f"{name} must hold probabilities or their logarithms; got {found} at {first_of(wrong, place)}."
         )
     if log is None:
-        log = _are_logarithms(values, name)
+        log = _are_logarithms(values, name, place)
     if log:
         largest = values.max(axis=-1, keepdims=True)
         _check_possible(~np.isneginf(largest), "-inf", name, place)
@@ -146,13 +154,21 @@ def _check_possible(possible: npt.NDArray[np.bool_], value: str, name: str, plac
         )
 
 
-def _are_logarithms(values: npt.NDArray[np.floating], name: str) -> bool:
+def _are_logarithms(values: npt.NDArray[np.floating], name: str, place: Place) -> bool:
     if (values < 0).any():
         return True
-    if np.all(np.abs(values.sum(axis=-1, dtype=np.float64) - 1) < ROUNDING):
+    sums = values.sum(axis=-1, dtype=np.float64)
+    differences = np.abs(sums - 1)
+    largest, allowed = differences.max(), tolerance(values, values)
+    if largest <= allowed:
         return False
     if not values.any():
         return True  # one component, of probability 1
+    if _LOGARITHM.match(name):
+        return True
+    worst = np.unravel_index(differences.argmax(), differences.shape)
     raise ValueError(
-        f"`log` must say whether {name} holds logarithms: the values are not normalized, and none is below 0."
+        f"`log` must say whether {name} holds logarithms: none is below 0, and the values are not normalized, their "
+        f"sum over all components is {sums[worst]:.7g} from {place((*map(int, worst), 0))}; rounding explains "
+        f"{allowed:.2g}."
     )

@@ -20,13 +20,13 @@ from posterior_consensus.ensemble.partitions import as_array, is_partition, simi
 from posterior_consensus.runtime import memory, sizes
 from posterior_consensus.runtime.cluster import client_for
 from posterior_consensus.sources.containers import group_dataset, is_inference_data, opened
-from posterior_consensus.sources.frames import by_draw
+from posterior_consensus.sources.frames import array_of_table, check_apart
 from posterior_consensus.sources.places import listing
 from posterior_consensus.sources.plain_files import is_plain, read_plain
+from posterior_consensus.sources.rounding import sums_to_one
 
 _AXES = {1: "draws x items", 2: "draws x items x components"}
 _MANY_CHAINS = 16  # up to so many are usual, whatever their length
-ROUNDING = 1e-3  # of sums of probabilities: float32, and files that keep a few digits
 _ONE_PARTITION = " This is a single partition; if a function takes draws and a partition, pass the draws first."
 _SOFT_NAMES = re.compile(r"lp_|lps$|log_?(p|prob|theta|resp|lik|weight)|resp|gamma_z|p_z|prob_z", re.IGNORECASE)
 
@@ -92,14 +92,6 @@ def probability_array(
     return values.transpose(*dims, item, component), dims, (item, component)
 
 
-def sums_to_one(values: xr.DataArray, dim: str) -> bool:
-    """Whether probabilities, or their logarithms, are normalized over a dimension."""
-    axis = values.dims.index(dim)
-    with np.errstate(over="ignore"):
-        forms = [np.exp(values.values)] if bool((values < 0).any()) else [values.values, np.exp(values.values)]
-    return any(bool(np.all(np.abs(form.sum(axis=axis) - 1.0) < ROUNDING)) for form in forms)
-
-
 def dim_names(sample_dims: Any) -> tuple[str, ...]:
     """Names of the sample dimensions, checked."""
     dims = (sample_dims,) if isinstance(sample_dims, str) else sample_dims
@@ -139,7 +131,8 @@ def _find(
     if group != "posterior" and not has_groups and not isinstance(data, xr.DataArray):  # which may be of that group
         raise ValueError(f"`group` must be left out for tables and arrays, which have no groups; got {group!r}.")
     if is_plain(data):
-        data, var_name = read_plain(data, var_name), None
+        data = read_plain(data, var_name)
+        var_name = var_name if isinstance(data, pd.DataFrame) else None
     if isinstance(data, xr.DataArray):
         if var_name is not None and data.name not in (None, var_name):
             raise ValueError(
@@ -156,8 +149,8 @@ def _find(
                 f"present: {listing(dataset.data_vars)}."
             )
         return dataset[var_name]
-    if isinstance(data, pd.DataFrame) and len(rest) == 1:
-        return _from_frame(data, var_name, dims, rest[0])
+    if isinstance(data, pd.DataFrame):
+        return array_of_table(data, var_name, dims, rest, choose)
     if var_name is not None:
         raise ValueError(
             f"`var_name` must be None for {type(data).__name__}, which has no variables; got {var_name!r}."
@@ -191,8 +184,8 @@ def _labels_in(dataset: xr.Dataset, dims: tuple[str, ...], rest: tuple[str | Non
             f"{hint_at_dims(dataset.data_vars.values(), dims, rest)} A marginalized mixture has none: use "
             "allocation_probabilities(model, idata) or summarize(idata, model=model). Else store the logarithms of the "
             "allocation probabilities, as a Deterministic or a generated quantity, and take them by "
-            "as_allocation_probabilities(idata). Labels that depend on each other given the parameters, such as hidden "
-            "Markov states, must be sampled."
+            "as_allocation_probabilities(idata). Name unnormalized ones by `var_name`. Labels that depend on each "
+            "other given the parameters, such as hidden Markov states, must be sampled."
         )
     return _only(candidates, "label variable")
 
@@ -223,7 +216,7 @@ def label_candidates(dataset: xr.Dataset, dims: tuple[str, ...], item_dim: str |
     whole = [v for v in shaped if v.dtype.kind in "iubUSTO"]
     if whole:
         return whole
-    floats = _read_where(_is_whole, (v for v in shaped if v.dtype.kind == "f"), dims)
+    floats = _read_where(is_whole, (v for v in shaped if v.dtype.kind == "f"), dims)
     return [v for v in floats if v.size == 0 or is_elsewhere(v) or np.isfinite(v.values).any()]
 
 
@@ -299,7 +292,7 @@ def _shapes(dataset: xr.Dataset) -> str:
     return ", ".join(f"{k} {v.dims} {v.dtype}" for k, v in dataset.data_vars.items()) or "none"
 
 
-def _is_whole(variable: xr.DataArray) -> bool:
+def is_whole(variable: xr.DataArray) -> bool:
     """Whether all but the missing values are integers; missing and negative ones are refused later."""
     present = variable.values[np.isfinite(variable.values)]
     return bool(np.all(present == np.floor(present)))
@@ -322,16 +315,6 @@ def dataset_of_dict(data: Mapping[str, Any], *n_rest: int) -> xr.Dataset:
     return convert_to_dataset(full)
 
 
-def _from_frame(frame: pd.DataFrame, var_name: str | None, dims: tuple[str, ...], item_dim: str | None) -> xr.DataArray:
-    item_dim = str(item_dim or frame.columns.name or "item")
-    items = by_draw(frame, "the DataFrame", var_name, dims)
-    _check_apart(item_dim, ("sample", "chain", "draw", *dims))
-    coords: dict[str, Any] = {dim: ("sample", items.index.get_level_values(dim)) for dim in ("chain", "draw")}
-    if items.columns.nlevels == 1:
-        coords[item_dim] = items.columns.to_numpy()
-    return xr.DataArray(items.to_numpy(), coords, ("sample", item_dim))
-
-
 def _from_array(data: Any, rest: tuple[str | None, ...]) -> xr.DataArray:
     if isinstance(data, (list, tuple)) and any(isinstance(row, (xr.DataArray, xr.Dataset, pd.Series)) for row in data):
         raise TypeError("`data`, a list, must have plain rows; join labelled ones by xarray.concat or pandas.concat.")
@@ -349,7 +332,7 @@ def _from_array(data: Any, rest: tuple[str | None, ...]) -> xr.DataArray:
         )
     names = [name or default for name, default in zip(rest, ("item", "component"), strict=False)]
     for name in names:
-        _check_apart(name, dims)
+        check_apart(name, dims)
     return xr.DataArray(values, dims=(*dims, *names))
 
 
@@ -394,11 +377,6 @@ def _shape(part: Any) -> Any:
 def _is_dask(data: Any) -> bool:
     arrays = sys.modules.get("dask.array")
     return arrays is not None and isinstance(data, arrays.Array)
-
-
-def _check_apart(item_dim: str | None, dims: tuple[str, ...]) -> None:
-    if item_dim in dims:
-        raise ValueError(f"`item_dim` must differ from the dimensions of the draws, {listing(dims)}; got {item_dim!r}.")
 
 
 def _orient(

@@ -122,6 +122,7 @@ def test_valleys_between_groups_of_draws():
     assert sum(may_have_more(pc.as_partition_draws(noisy(seed=seed)), vi()) for seed in seeds) <= 2
     assert not may_have_more(pc.as_partition_draws([[0, 0, 1]]), vi())
     assert not may_have_more(pc.as_partition_draws([[0, 0, 1]] * 40), vi())  # draws that are all alike
+    may_have_more(pc.as_partition_draws([[2, 1, 2], [2, 1, 2], [2, 0, 0], [0, 0, 2]]), vi())  # as near to two groups
 
 
 class Shown:

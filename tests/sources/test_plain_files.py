@@ -117,9 +117,9 @@ def test_one_variable_of_many(tmp_path):
         draws.samples.chain
     ) == {1}
     assert pc.summarize(tmp_path / "z.csv", "z", random_seed=1, progressbar=False).draws.n_items == 4
-    check(
-        pc.as_partition_draws, tmp_path / "z.csv", ValueError, ["`var_name` must name the label columns", "'mu', 'z'"]
-    )
+    assert_array_equal(pc.as_partition_draws(tmp_path / "z.csv").labels, CANONICAL)  # mu is no label
+    frame.assign(**{"k[1]": 1}).to_csv(tmp_path / "two.csv")
+    check(pc.as_partition_draws, tmp_path / "two.csv", ValueError, ["`var_name` must name the label", "'z', 'k'"])
     check(
         lambda path: pc.as_partition_draws(path, "y"), tmp_path / "z.csv", ValueError, ["got 'y', present: 'mu', 'z'"]
     )
@@ -139,7 +139,7 @@ def test_a_file_for_each_chain(tmp_path):
     chains = table("c.csv", "chain,Ada,Bea,Cy,Dan", [f"{k},{row}" for k, row in enumerate(ROWS)])(tmp_path)
     check(pc.as_partition_draws, [first, chains], ValueError, ["a chain each", "'c.csv' has several"])
     np.save(tmp_path / "c.npy", Z[np.newaxis])
-    check(pc.as_partition_draws, [tmp_path / "c.npy"] * 2, ValueError, ["draws x items each", "(1, 6, 4)"])
+    check(pc.as_partition_draws, [tmp_path / "c.npy"] * 2, ValueError, ["of draws x items, or", "(1, 6, 4)"])
 
 
 def test_numpy_files(tmp_path):

@@ -1,0 +1,64 @@
+"""Whether probabilities sum to one, as nearly as their digits allow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+Values = npt.NDArray[np.floating[Any]]
+
+_DOUBLE = 1e-5  # for double precision: values that were computed from rounded ones, or kept off zero
+_SINGLE = 1e-3  # for single precision: logarithms that are differences of large numbers
+_LARGEST = 0.05  # that few digits excuse
+_DIGITS = 6  # values with more significant digits are not rounded
+_ENOUGH = 100_000  # values whose digits are counted
+
+
+def sums_to_one(values: xr.DataArray, dim: str) -> bool:
+    """Whether probabilities, or their logarithms, are normalized over a dimension."""
+    axis = values.dims.index(dim)
+    with np.errstate(over="ignore"):
+        forms = [np.exp(values.values)] if bool((values < 0).any()) else [values.values, np.exp(values.values)]
+    return any(
+        bool(np.all(np.abs(form.sum(axis=axis, dtype=np.float64) - 1.0) <= tolerance(values.values, form, axis)))
+        for form in forms
+    )
+
+
+def tolerance(values: Values, probabilities: Values, axis: int = -1) -> float:
+    """How far sums of probabilities over an axis can be from one because of rounding.
+
+    K probabilities whose last digit is in the d-th decimal sum to one within 10^-d K / 2, but 0.05 at most. Values have
+    as many significant digits as the longest of them, so that 0.333 and 0.0625 have three. Without a last digit, the
+    tolerance is 1e-5 in double and 1e-3 in single precision; it is never smaller.
+
+    Parameters
+    ----------
+    values : ndarray
+        Probabilities, or logarithms.
+    probabilities : ndarray
+        The probabilities themselves, of the same shape.
+    axis : int
+        That of the components.
+    """
+    least = _DOUBLE if values.dtype.itemsize == 8 else _SINGLE
+    n_components = values.shape[axis]
+    at = np.linspace(0, values.size - 1, min(values.size, _ENOUGH)).astype(np.intp)
+    counts = probabilities.reshape(-1)[at] > 0.1 / n_components  # logarithms of smaller ones may have fewer decimals
+    return max(least, min(n_components / 2 * _last_digit(np.abs(values.reshape(-1)[at][counts])), _LARGEST))
+
+
+def _last_digit(values: Values) -> float:
+    """The place of the last digit of the largest values, such as 0.001; 0 if values are not rounded."""
+    values = values[(values > 0) & (values != 1) & np.isfinite(values)]
+    if not values.size:
+        return 0.0
+    order = np.floor(np.log10(values, dtype=np.float64))
+    for n_digits in range(1, _DIGITS + 1):
+        unit = 10.0 ** (order + 1 - n_digits)
+        if np.all(np.abs(np.rint(values / unit) * unit - values) <= 4 * np.finfo(values.dtype).eps * values):
+            return float(unit.max())
+    return 0.0
