@@ -17,7 +17,7 @@ from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Place, canonical_rows, first_of
 from posterior_consensus.runtime.arguments import check_flag
 from posterior_consensus.sources.places import place_in
-from posterior_consensus.sources.rounding import tolerance
+from posterior_consensus.sources.rounding import SLIGHT, tolerance
 from posterior_consensus.sources.samples import made_already, one_of, samples_of
 from posterior_consensus.sources.variables import probability_array
 
@@ -80,7 +80,8 @@ def as_allocation_probabilities(
     Notes
     -----
     Sums of probabilities may differ from one by what rounding explains, half of the last digit for each component, but
-    not by more than 0.05; without rounding by 1e-5, in single precision by 1e-3. They are then normalized.
+    not by more than 0.05; without rounding by 1e-5, in single precision by 1e-3. They are then normalized. Values from
+    -1e-5 to 0 are zeros, if the sums are one.
 
     Items must be independent given the parameters of a draw, as in mixtures. For states of a hidden Markov model, whose
     probabilities of each item alone do not give those of pairs, pass sampled states to :func:`as_partition_draws`.
@@ -136,11 +137,11 @@ def _normalised(values: npt.NDArray[Any], log: bool | None, name: str, place: Pl
         _check_possible(~np.isneginf(largest), "-inf", name, place)
         values -= largest
         np.exp(values, out=values)
-    elif (values < 0).any():
-        negative = values < 0
+    elif (negative := values < -SLIGHT).any():
         raise ValueError(
             f"{name} must not be negative if `log` is False; got {values[negative][0]} at {first_of(negative, place)}."
         )
+    np.maximum(values, 0, out=values)
     total = values.sum(axis=-1, keepdims=True, dtype=np.float64)
     _check_possible(total > 0, "0", name, place)
     values /= total
@@ -155,15 +156,13 @@ def _check_possible(possible: npt.NDArray[np.bool_], value: str, name: str, plac
 
 
 def _are_logarithms(values: npt.NDArray[np.floating], name: str, place: Place) -> bool:
-    if (values < 0).any():
-        return True
     sums = values.sum(axis=-1, dtype=np.float64)
     differences = np.abs(sums - 1)
     largest, allowed = differences.max(), tolerance(values, values)
-    if largest <= allowed:
+    if largest <= allowed and values.min() >= -SLIGHT:
         return False
-    if not values.any():
-        return True  # one component, of probability 1
+    if (values < 0).any() or not values.any():  # 0 is one component, of probability 1
+        return True
     if _LOGARITHM.match(name):
         return True
     worst = np.unravel_index(differences.argmax(), differences.shape)

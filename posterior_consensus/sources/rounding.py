@@ -10,7 +10,7 @@ import xarray as xr
 
 Values = npt.NDArray[np.floating[Any]]
 
-_DOUBLE = 1e-5  # for double precision: values that were computed from rounded ones, or kept off zero
+SLIGHT = 1e-5  # in double precision: of values computed from rounded ones, kept off zero, or rounded to below it
 _SINGLE = 1e-3  # for single precision: logarithms that are differences of large numbers
 _LARGEST = 0.05  # that few digits excuse
 _DIGITS = 6  # values with more significant digits are not rounded
@@ -20,12 +20,12 @@ _ENOUGH = 100_000  # values whose digits are counted
 def sums_to_one(values: xr.DataArray, dim: str) -> bool:
     """Whether probabilities, or their logarithms, are normalized over a dimension."""
     axis = values.dims.index(dim)
-    with np.errstate(over="ignore"):
-        forms = [np.exp(values.values)] if bool((values < 0).any()) else [values.values, np.exp(values.values)]
-    return any(
-        bool(np.all(np.abs(form.sum(axis=axis, dtype=np.float64) - 1.0) <= tolerance(values.values, form, axis)))
-        for form in forms
-    )
+    with np.errstate(over="ignore", invalid="ignore"):
+        for form in (values.values, np.exp(values.values)):
+            differences = np.abs(form.sum(axis=axis, dtype=np.float64) - 1.0)
+            if np.all(differences <= tolerance(values.values, form, axis)) and np.all(form >= -SLIGHT):
+                return True
+    return False
 
 
 def tolerance(values: Values, probabilities: Values, axis: int = -1) -> float:
@@ -44,7 +44,7 @@ def tolerance(values: Values, probabilities: Values, axis: int = -1) -> float:
     axis : int
         That of the components.
     """
-    least = _DOUBLE if values.dtype.itemsize == 8 else _SINGLE
+    least = SLIGHT if values.dtype.itemsize == 8 else _SINGLE
     n_components = values.shape[axis]
     at = np.linspace(0, values.size - 1, min(values.size, _ENOUGH)).astype(np.intp)
     counts = probabilities.reshape(-1)[at] > 0.1 / n_components  # logarithms of smaller ones may have fewer decimals

@@ -70,6 +70,16 @@ def test_what_is_no_probability_is_refused_by_how_much(kept, allowed):
         pc.as_allocation_probabilities(kept(p))
 
 
+def test_a_zero_that_rounding_made_negative_is_zero(rng):
+    p = np.tile([0.3, 0.7, -1e-17], (6, 50, 1))
+    for log in (None, False):
+        assert_allclose(pc.as_allocation_probabilities(p, log=log).soft.probabilities, np.maximum(p, 0))
+    named = xr.Dataset({"q": (("chain", "draw", "obs", "k"), p[np.newaxis])})
+    assert pc.as_allocation_probabilities(named).soft.probabilities.max() == pytest.approx(0.7)
+    with pytest.raises(ValueError, match="must not be negative if `log` is False; got -0.01 at draw 0, item 0"):
+        pc.as_allocation_probabilities(np.where(p < 0, -0.01, p), log=False)
+
+
 def test_names_of_logarithms_tell_where_all_are_positive(rng):
     p = rng.dirichlet(np.ones(3), (1, 6, 50))
     named = xr.Dataset({"log_prob_z": (("chain", "draw", "obs", "k"), np.log(p) + 40)})  # densities above 1
