@@ -74,10 +74,11 @@ def main() -> None:
     print_table(
         ["draws of", "weighted to", "median k-hat", "k-hat > 0.7", "within 3 errors", "mean error / MCSE"], rows
     )
-    sweeps, runs = 60 if smallest else SWEEPS, {}
+    burn_in, sweeps = (10, 60) if smallest else (BURN_IN, SWEEPS)
+    runs = {}
     for a in CONCENTRATIONS:
-        drawn = dirichlet_process_draws(galaxies(), 6.0, a, BURN_IN + sweeps, np.random.default_rng(int(10 * a)))
-        runs[a] = pc.as_partition_draws(drawn[BURN_IN:])
+        drawn = dirichlet_process_draws(galaxies(), 6.0, a, burn_in + sweeps, np.random.default_rng(int(10 * a)))
+        runs[a] = pc.as_partition_draws(drawn[burn_in:])
     best = pc.consensus_partition(runs[1.0], random_seed=1, progressbar=False)
     rows = []
     for a, b in itertools.permutations(CONCENTRATIONS, 2):
