@@ -90,7 +90,8 @@ def test_the_objective_is_the_definition_and_never_rises(loss):
     chains = [noisy_draws(rng, 9, 12, 3, 0.4) for _ in range(3)]
     weights = [rng.exponential(size=9) for _ in range(3)]
     draws = [pc.as_partition_draws(one, weights=w) for one, w in zip(chains, weights, strict=True)]
-    path = pc.agreement_path(draws, loss=loss, **QUIET)
+    prices = {} if loss == "vi" else {"prices": [0.25, 0.5, 1.0, 2.0]}
+    path = pc.agreement_path(draws, loss=loss, **prices, **QUIET)
     name = path.loss.name.partition("(")[0]
     between, prices = reference.LOSSES[name], path.table["price"].values
 
