@@ -23,9 +23,9 @@ display(best)
 # %% [markdown]
 # ## One name for a cluster in several partitions
 #
-# The consensus under Binder's loss has other clusters. `match_clusters` matches them one to one with the clusters above,
-# such that matched clusters share the most galaxies in total. A matched cluster gets the name of its partner; any other
-# cluster gets a new name.
+# The consensus under Binder's loss has other clusters. `match_clusters` matches them one to one with the clusters
+# above, such that matched clusters share the most galaxies in total. A matched cluster gets the name of its partner;
+# any other cluster gets a new name.
 
 # %%
 binder = pc.consensus_partition(draws, loss="binder", random_seed=1)
