@@ -234,7 +234,7 @@ def pitman_yor(concentration: Any, discount: float) -> PartitionPrior:
     ValueError
         If an argument is out of range.
     TypeError
-        If `discount` is no number, or `concentration` of no kind listed above.
+        If `discount` is no number, or `concentration` is of no kind listed above.
 
     Notes
     -----
@@ -282,7 +282,7 @@ def dirichlet_multinomial(concentration: Any, n_components: int) -> PartitionPri
     ValueError
         If an argument is out of range.
     TypeError
-        If `n_components` is no integer, or `concentration` of no kind listed above.
+        If `n_components` is no integer, or `concentration` is of no kind listed above.
 
     Notes
     -----
@@ -330,7 +330,7 @@ def mixture_of_finite_mixtures(concentration: Any, n_components: Any) -> Partiti
     ValueError
         If an argument is out of range, or the probability of more than a million components exceeds 1e-12.
     TypeError
-        If `n_components` is no discrete distribution, or `concentration` of no kind listed above.
+        If `n_components` is no discrete distribution, or `concentration` is of no kind listed above.
 
     Notes
     -----

@@ -127,7 +127,7 @@ def reweight(draws: Any, log_ratio: Any, *, max_pareto_k: float = MOST_PARETO_K)
         tail = "too few draws with weight to tell" if pareto_k == np.inf else f"a Pareto k-hat of {pareto_k:.2f}"
         raise ValueError(
             f"`log_ratio` must leave weights with a Pareto k-hat of at most {max_pareto_k:g}; got {tail}. The draws "
-            "hold too little of the other posterior: sample it, or accept the weights by max_pareto_k=np.inf."
+            "hold too little of the other posterior: sample from it, or accept the weights by max_pareto_k=np.inf."
         )
     return replace(taken, samples=samples)
 
@@ -147,8 +147,8 @@ def _ratios(log_ratio: Any, samples: Samples) -> Floats:
         row = int(wrong.argmax())
         raise ValueError(
             f"`log_ratio` must be finite or minus infinity; got {values[row]} at chain {samples.chain[row]}, draw "
-            f"{samples.draw[row]}. The first prior must allow every draw."
+            f"{samples.draw[row]}. The prior of the draws must give each of them a positive probability."
         )
     if np.all((values == -np.inf) | (samples.weights == 0)):
-        raise ValueError("`log_ratio` must not be minus infinity for all draws that have weight.")
+        raise ValueError("`log_ratio` must not be minus infinity for all draws of positive weight: no draw is left.")
     return values

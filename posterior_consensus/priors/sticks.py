@@ -76,7 +76,7 @@ def stick_breaking(concentration: Any, n_components: int, *, first_label: int | 
     ValueError
         If an argument is out of range.
     TypeError
-        If `n_components` is no integer, or `concentration` of no kind listed above.
+        If `n_components` is no integer, or `concentration` is of no kind listed above.
 
     Notes
     -----
