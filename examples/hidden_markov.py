@@ -1,13 +1,14 @@
 # %% [markdown]
 # # States in the order of time: a hidden Markov model
 #
-# The states of a hidden Markov model are labels as well, so they have a consensus, a credible ball and all else. Two
-# things differ from a mixture. Neighbours depend on each other given the parameters, so each draw must be a whole path
-# of states. And figures should keep the order of time.
+# The states of a hidden Markov model are labels, so they have a consensus partition, a credible ball and the rest. Two
+# things differ from a mixture. Neighbouring states depend on each other given the parameters, so each draw must be a
+# whole path of states. And figures should keep the order of time.
 #
 # The series is the annual flow of the Nile at Aswan, 1871 to 1970, in 10⁸ m³ (Cobb 1978,
 # [doi:10.1093/biomet/65.2.243](https://doi.org/10.1093/biomet/65.2.243)). `examples/data/nile.csv` has the values of
-# R's `datasets::Nile`. The flow fell at the end of the 19th century. Are there three regimes?
+# R's `datasets::Nile`. The flow fell at the end of the 19th century. How many regimes are there, and when did they
+# change?
 
 # %%
 import numpy as np
@@ -24,11 +25,11 @@ y, n_years, n_states, n_chains = flow.to_numpy(float), len(flow), 3, 4
 # ## The sampler
 #
 # State $k$ has the mean $\mu_k \sim N(900, 200^2)$. All states have the variance
-# $\sigma^2 \sim \text{InvGamma}(2, 2 \cdot 120^2)$. A row of transition probabilities has a Dirichlet prior, with 20
-# for the state itself and 1 for each other one: a state is expected to last about a decade. Gibbs sampling updates the
-# parameters given the path, and the path given the parameters. For the path, a filter runs forward and gives
-# $f_t(k) = P(z_t = k \mid y_1, \dots, y_t)$. Then states are sampled backward, with
-# $P(z_t = k \mid z_{t+1} = l) \propto f_t(k) P_{kl}$. Four chains run at once.
+# $\sigma^2 \sim \text{InvGamma}(2, 2 \cdot 120^2)$. Each row of the transition matrix $P$ has a Dirichlet prior, with
+# 20 for staying in the state and 1 for each other state: staying has the prior mean 20/22 = 0.91. Gibbs sampling
+# updates the parameters given the path, and the path given the parameters. For the path, a filter runs forward and
+# gives $f_t(k) = P(z_t = k \mid y_1, \dots, y_t)$. Then states are sampled backward, with
+# $P(z_t = k \mid z_{t+1} = l, y) \propto f_t(k) P_{kl}$. Four chains run at once.
 
 
 # %%
@@ -77,7 +78,7 @@ states, back = (np.stack(values, axis=1) for values in zip(*kept, strict=True))
 # %% [markdown]
 # ## From paths to a summary
 #
-# The paths are the labels of the years, which are named by a coordinate. States may switch names from draw to draw.
+# Each path labels the years, which a coordinate names. States may switch labels from draw to draw.
 
 # %%
 labels = xr.DataArray(states, dims=("chain", "draw", "year"), coords={"year": flow.index}, name="state")
@@ -86,8 +87,8 @@ best = summary.consensus
 display(summary)
 
 # %% [markdown]
-# The consensus has two regimes and one change: between 1898 and 1899. With the year as the first of two features,
-# `plot_data` is in the order of time. The smaller a point, the less similar is its year to its regime.
+# The consensus has two regimes and one change, between 1898 and 1899. With the year as the first of two features,
+# `plot_data` keeps the order of time. Small points are years with a low mean similarity to the rest of their regime.
 
 # %%
 ax = pc.plot_data(flow.reset_index(), best, items=summary.items)
@@ -102,7 +103,8 @@ ax = pc.plot_psm(summary.draws, best, order="data")
 # %% [markdown]
 # ## When did the regime change?
 #
-# The probability of a change in a year is one minus its similarity to the year before, whatever the states' names.
+# The probability of a change in a year is one minus its posterior similarity to the year before. It does not depend on
+# the labels of the states.
 
 # %%
 similarity = pc.posterior_similarity_matrix(summary.draws).values
@@ -110,9 +112,9 @@ change = pd.DataFrame({"paths": 1 - np.diagonal(similarity, offset=1)}, index=fl
 display(change.nlargest(6, "paths").round(2))
 
 # %% [markdown]
-# The change in 1899 has probability 0.78. The other draws change a year or two earlier or later, so that nearly all
-# change between 1897 and 1902. The literature dates the change to 1898, the last year before. Two wet years, 1916 and
-# 1917, are an episode in another state, with a probability below 0.2.
+# The change in 1899 has probability 0.78. Most other draws change a few years earlier or later, so nearly all change
+# between 1897 and 1902. The literature dates the change to 1898, the last year of the first regime. The two wet years
+# 1916 and 1917 are in another state than their neighbours with a probability below 0.2.
 
 # %%
 z = states.reshape(-1, n_years)
@@ -122,14 +124,15 @@ print(f"a change from 1897 to 1902: {np.mean((z[:, 1:] != z[:, :-1])[:, around].
 # %% [markdown]
 # ## Is there a third regime?
 #
-# Most draws visit three states, but they do not agree on the years of the third. A partition into three has a larger
-# expected loss than the one into two, by many standard errors.
+# Most draws visit three states, but they do not agree on the years of the third. The best partition into three clusters
+# has a larger expected loss than the best one into two, by many standard errors.
 
 # %%
 display(pc.loss_by_n_clusters(summary.draws, random_seed=1, progressbar=False))
 
 # %% [markdown]
-# Draws with three states are no evidence for a third regime: paths from the prior have them at least as often.
+# Draws with three states are not evidence for a third regime: paths from the prior visit three states at least as
+# often.
 
 # %%
 prior = sampled_transitions(rng, np.zeros((4000, n_states, n_states)))
@@ -137,8 +140,8 @@ paths, _ = sampled_paths(rng, np.zeros((4000, n_years, n_states)), prior)
 print(f"three states: {np.mean([np.unique(path).size == 3 for path in paths]):.2f} of paths from the prior")
 
 # %% [markdown]
-# `membership` is by the year. "Elsewhere" is a state that is neither of the two regimes. No year is there with a
-# probability of 0.2.
+# `membership` gives each year's probability of each regime. "Elsewhere" is a state that is matched with neither. No
+# year is elsewhere with a probability above 0.2.
 
 # %%
 membership = pc.membership(summary.draws, best)
@@ -151,9 +154,9 @@ display(membership)
 # ## Why not the smoothed probabilities?
 #
 # Many programs store the smoothed probabilities $P(z_t = k \mid \theta, y)$ of each year alone. They look like the
-# allocation probabilities of a mixture. But the co-clustering probability of two years is a sum of their products only
-# if years are independent given the parameters. In a Markov chain neighbours are not. The probability that they have
-# one state is
+# allocation probabilities of a mixture. But the co-clustering probability of two years is the sum of the products of
+# these probabilities only if the years are independent given the parameters. In a Markov chain, neighbouring years are
+# not. The probability that they have the same state is
 #
 # $$P(z_t = z_{t+1} \mid \theta, y) = \sum_k P(z_t = k \mid z_{t+1} = k, \theta, y) \, P(z_{t+1} = k \mid \theta, y).$$
 
@@ -170,10 +173,10 @@ display(change.nlargest(6, "paths").round(2))
 display(change.sum().round(1))
 
 # %% [markdown]
-# Sampled paths have 4.0 changes on average, which agrees with the exact probabilities. States sampled year by year from
-# the smoothed probabilities have 15.1: a doubtful year is in doubt without its neighbours. The consensus is the same
-# here, as the two regimes are far apart. But expected losses differ, and so do the credible ball and all else that
-# rests on pairs or whole partitions.
+# Sampled paths have 4.0 changes on average, which agrees with the exact probabilities. States that are sampled year by
+# year from the smoothed probabilities have 15.1, because the state of an uncertain year ignores its neighbours. The
+# consensus is the same here, because the two regimes differ clearly. But expected losses differ, and so do the credible
+# ball and every other result that rests on pairs or on whole partitions.
 
 # %%
 for loss in ("vi", "binder"):
@@ -181,6 +184,6 @@ for loss in ("vi", "binder"):
     print(f"expected {loss}: {right:.3f} from paths, {other:.3f} as if independent")
 
 # %% [markdown]
-# So give sampled paths. `allocation_probabilities` refuses a PyMC model with a marginalized `DiscreteMarkovChain` for
-# this reason; `pymc_extras.recover_marginals` samples its paths. In Stan, sample them in `generated quantities`, with
-# `hmm_latent_rng`.
+# So pass sampled paths. `allocation_probabilities` refuses a PyMC model with a marginalized `DiscreteMarkovChain` for
+# this reason; `pymc_extras.recover_marginals` samples its paths from version 0.15 on. In Stan, sample them in
+# `generated quantities`, with `hmm_latent_rng`.

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Which cluster is which, and does this galaxy belong to it?
 #
-# Two questions that readers ask about a clustering. If another analysis has other clusters: which of them is which? And
-# with what probability does an item belong to its cluster?
+# Readers ask two questions about a partition. Another analysis gives other clusters: which of them corresponds to
+# which? And with what probability does an item belong to its cluster?
 #
 # The first posterior is that of [the tutorial on losses](galaxies), for the velocities of 82 galaxies.
 
@@ -21,10 +21,11 @@ best = best.with_names([f"group {k}" for k in range(1, best.n_clusters + 1)])
 display(best)
 
 # %% [markdown]
-# ## Names that go on
+# ## One name for a cluster in several partitions
 #
-# The consensus under Binder's loss has other clusters. `match_clusters` gives each of them the name of the cluster with
-# which it shares most galaxies, one to one. What is left over is new.
+# The consensus under Binder's loss has other clusters. `match_clusters` matches them one to one with the clusters
+# above, such that matched clusters share the most galaxies in total. A matched cluster gets the name of its partner;
+# any other cluster gets a new name.
 
 # %%
 binder = pc.consensus_partition(draws, loss="binder", random_seed=1)
@@ -32,7 +33,7 @@ matched = pc.match_clusters(binder, best)
 display(matched)
 
 # %% [markdown]
-# The result is a partition that every function takes. In all figures a name has the same colour.
+# Every function takes the result as a partition. A name has the same colour in all figures.
 
 # %%
 ax = pc.plot_data(velocity, best)
@@ -44,8 +45,8 @@ ax = pc.plot_data(velocity, matched)
 ax = pc.plot_alluvial(matched)
 
 # %% [markdown]
-# `align_partitions` does this for several partitions in a row, each with the one before it. Here are the best
-# partitions into two to six clusters. A cluster keeps its number as long as it lasts, and no number is used twice.
+# `align_partitions` matches each of several partitions with the one before it. Below are the best partitions into two
+# to six clusters. A cluster keeps its number as long as it has a match. No number is used for another cluster.
 
 # %%
 numbers = pc.loss_by_n_clusters(draws, n_clusters=range(2, 7), random_seed=1)
@@ -56,8 +57,8 @@ print(aligned.in_words())
 ax = pc.plot_alluvial(aligned)
 
 # %% [markdown]
-# The same serves for points of time. If the items have names, they may come and go: only the items that two partitions
-# share count, and the words say so.
+# Partitions at several points of time are aligned in the same way. If the items have names, they may come and go. Then
+# only the items that two partitions share count, and the text notes it.
 
 # %%
 print(pc.match_clusters(binder.labels[5:], best.labels[:80]).in_words())
@@ -66,8 +67,8 @@ print(pc.match_clusters(binder.labels[5:], best.labels[:80]).in_words())
 # ## The probability of a cluster
 #
 # Labels switch from draw to draw, and draws have different numbers of clusters. So the clusters of each draw are first
-# matched with those of the consensus, again by most galaxies in common. The share of draws in which a galaxy is in the
-# matched cluster is its membership probability. Draws also have clusters without a partner: these are "elsewhere".
+# matched with those of the consensus, again by the galaxies in common. A galaxy's probability of a consensus cluster is
+# the share of draws in which it is in the cluster matched with it. A draw's clusters without a partner are "elsewhere".
 
 # %%
 membership = pc.membership(draws, best)
@@ -77,18 +78,18 @@ display(membership)
 display(membership.probabilities[[0, 7, 40, 46, 77]].to_pandas().round(2))
 
 # %% [markdown]
-# Each bar is a galaxy, as population geneticists draw proportions of ancestry. The probability of its own cluster is at
-# the bottom.
+# Each bar is a galaxy, as in plots of ancestry proportions in population genetics. The probability of its own cluster
+# is at the bottom.
 
 # %%
 ax = pc.plot_membership(membership)
 
 # %% [markdown]
-# Much is elsewhere where draws split a cluster of the consensus. That is no defect of the matching: these draws have a
-# cluster that the consensus does not have. Standard errors are those of the Monte Carlo sample, from batches of the
-# draws of each chain.
+# A galaxy is often elsewhere if draws split its consensus cluster. This is not a defect of the matching: these draws
+# have a cluster that the consensus does not have. The standard errors are Monte Carlo errors, from batches of the draws
+# of each chain.
 #
-# A membership is a different number than the mean similarity to the rest of the cluster. The first needs a matching of
+# The membership probability differs from the mean similarity to the rest of the cluster. The first needs a matching of
 # clusters, the second does not. `item_uncertainty` and a summary show both; `membership` is the last column.
 
 # %%
@@ -97,9 +98,9 @@ display(pc.item_uncertainty(draws, best).to_dataframe().iloc[[0, 7, 40, 46, 77]]
 # %% [markdown]
 # ## Within one mode
 #
-# The plants of [the tutorial on two modes](two_answers) have two partitions, each with its own share of the posterior.
-# A membership over all draws would mix them. `region` gives the draws of one mode. Below are the smallest membership
-# over all draws and that within the first mode.
+# The posterior of [the tutorial on two modes](two_answers), for plants, has two modes. Membership probabilities over
+# all draws mix them. `region` gives the draws of one mode. For each plant, take the probability of its own cluster.
+# Below is the smallest over all draws, and the smallest within the first mode.
 
 # %%
 with xr.open_datatree(DATA / "two_answers.nc", engine="h5netcdf") as file:

@@ -1,9 +1,9 @@
 # %% [markdown]
-# # Does the clustering hang on the concentration parameter?
+# # Does the partition depend on the concentration parameter?
 #
-# A Dirichlet process mixture has a concentration parameter. A large one makes many clusters likely before any data are
-# seen, so a reviewer asks what another value would have given. The draws answer that without another run, as long as
-# they hold enough of the other posterior.
+# A Dirichlet process mixture has a concentration parameter. A large one makes many clusters likely a priori, so a
+# reviewer may ask what another value would have given. The draws answer this without another run, if they cover enough
+# of the posterior under that value.
 #
 # The posterior is that of the 82 galaxies: a truncated Dirichlet process mixture whose concentration has a Gamma(4, 4)
 # prior. `examples/sample_galaxies.py` sampled it.
@@ -20,11 +20,11 @@ with xr.open_datatree(DATA / "galaxies.nc", engine="h5netcdf") as file:
     tree = file.load()
 
 # %% [markdown]
-# ## The prior beside the posterior
+# ## The prior of the number of clusters
 #
-# `pc.priors` has the priors on partitions that models use. A concentration is a number, a SciPy distribution, or the
-# shape and rate of a Gamma prior, which is integrated out. The line is the prior of the number of clusters, the bars
-# are its posterior.
+# `pc.priors` has the usual priors on partitions. A concentration is a number, a SciPy distribution, or the shape and
+# rate of a Gamma prior; a prior is integrated out. In the figure, the line is the prior of the number of clusters, and
+# the bars are its posterior.
 
 # %%
 prior = pc.priors.crp((4, 4))
@@ -33,9 +33,9 @@ ax = pc.plot_n_clusters(tree, prior=prior)
 # %% [markdown]
 # ## Other concentrations
 #
-# Each draw is weighted by the ratio of its two prior probabilities, which its cluster sizes give. The rest of the model
-# stays as it is. Pareto smoothing tells how far such weights can be trusted: above a k-hat of 0.7 the draws hold too
-# little of the other posterior, and there are no numbers.
+# Each draw is weighted by the ratio of the prior probabilities of its partition, which depend only on its cluster
+# sizes. The rest of the model does not change. The Pareto k-hat measures whether these weights are reliable. Above 0.7
+# the draws cover too little of the other posterior, and the results are NaN.
 
 # %%
 others = {f"a = {a:g}": pc.priors.crp(a) for a in (0.1, 0.25, 0.5, 1, 2, 4, 8, 16)}
@@ -44,17 +44,17 @@ display(found)
 
 # %% [markdown]
 # - `n_clusters`: the expected number of clusters under the alternative.
-# - `excess_loss`: how much worse the reported partition is there than the best one, over the same draws.
-# - `n_moved`: the number of galaxies that would change clusters.
+# - `excess_loss`: the expected loss of the reported partition minus that of the best one under the alternative.
+# - `n_moved`: the number of galaxies whose cluster differs between these two partitions.
 #
-# The number of clusters of the draws grows with the concentration. The partition to report hardly changes: what a
-# larger concentration adds are small clusters that differ from draw to draw.
+# The number of clusters of the draws grows with the concentration. The partition to report hardly changes: a larger
+# concentration adds small clusters that differ from draw to draw.
 
 # %%
 axes = pc.plot_prior_sensitivity(found)
 
 # %% [markdown]
-# These galaxies would move:
+# These galaxies change clusters:
 
 # %%
 display(found.moved)
@@ -62,7 +62,8 @@ display(found.moved)
 # %% [markdown]
 # ## Other families
 #
-# A Pitman-Yor process and a mixture with an unknown number of components are priors of the same draws.
+# The alternative can be of another family, such as a Pitman-Yor process or a mixture with an unknown number of
+# components.
 
 # %%
 families = {
@@ -90,9 +91,9 @@ except ValueError as error:
 # %% [markdown]
 # ## Labels as they were sampled
 #
-# PyMC truncates the process: `StickBreakingWeights` has 20 components here, in an order that matters. `stick_breaking`
-# is the exact prior of such labels. Where the last components stay empty, as here, `crp` gives the same answer with
-# more effective draws.
+# PyMC truncates the process: `StickBreakingWeights` has 20 components here (`K=19`), and their order matters.
+# `stick_breaking` is the exact prior of these labels. If the last components stay empty, as here, `crp` gives nearly
+# the same result, with more effective draws.
 
 # %%
 sticks = {f"a = {a:g}": pc.priors.stick_breaking(a, n_components=20) for a in (0.5, 2)}
@@ -104,7 +105,7 @@ display(exact.to_dataframe()[columns])
 display(found.to_dataframe().loc[list(sticks), columns])
 
 # %% [markdown]
-# They agree to within their errors.
+# Both give the same number of clusters, up to their Monte Carlo errors.
 
 # %%
 errors = np.hypot(exact.table["n_clusters_mcse"], found.table["n_clusters_mcse"].sel(alternative=list(sticks)))

@@ -1,13 +1,13 @@
 # %% [markdown]
 # # Runs on subsamples: consensus clustering by resampling
 #
-# Not every set of labels holds every item. Consensus clustering by resampling clusters random subsamples;
-# cross-validation leaves out folds; panels have members who come and go. Mark a missing item by -1, NaN or a mask.
-# `as_pair_similarity(draws, missing="pairwise")` then divides the number of draws that co-cluster two items by the
-# number of draws that hold both.
+# Sometimes each run labels only some of the items. Consensus clustering by resampling clusters random subsamples;
+# cross-validation leaves out folds; members of a panel come and go. Mark a missing item by -1, NaN or a mask.
+# `as_pair_similarity(runs, missing="pairwise")` then divides the number of runs that co-cluster two items by the
+# number of runs that hold both.
 #
-# The items are 1,797 handwritten digits of 8 x 8 pixels. k-means clusters 50 random subsamples of 70% of them, into
-# more clusters than there are digits, because people write some digits in several ways.
+# The items are 1,797 handwritten digits of 8 x 8 pixels. k-means clusters 50 random subsamples of 70% of them, into 15
+# clusters. These are more than the ten digits, because people write some digits in several ways.
 
 # %%
 import numpy as np
@@ -31,12 +31,12 @@ display(pairs)
 display(best)
 
 # %% [markdown]
-# Those are the ten lines. Any loss of pairs works in place of PEAR: Binder's with any costs, or the criterion of R's
-# `minVI`. What needs whole partitions, such as VI or a credible ball, does not, as no draw is a partition of all items.
+# Any loss that needs only similarities can replace PEAR: Binder's with any costs, or the criterion of R's `minVI`. VI
+# and credible balls need whole partitions. They are not available here, because no run is a partition of all items.
 #
 # ## Is it better than one run?
 #
-# The adjusted Rand index compares a partition with the true digits, which no run has seen.
+# The adjusted Rand index compares a partition with the true digits, which no run uses.
 
 # %%
 single = [
@@ -60,7 +60,8 @@ print(
 # %% [markdown]
 # ## Which digits are doubtful?
 #
-# `item_uncertainty` compares each digit's mean similarity to its own cluster with that to the nearest other one.
+# `item_uncertainty` gives each digit's mean similarity to its own cluster, and to the nearest other cluster. The margin
+# is their difference.
 
 # %%
 items = pc.item_uncertainty(pairs, best)
@@ -71,11 +72,12 @@ display(table.sort_values("margin").head(8))
 ax = pc.plot_psm(pairs, best)
 
 # %% [markdown]
-# The blocks off the diagonal are ways to write a digit that some runs separate and others unite.
+# Blocks off the diagonal are pairs of clusters that some runs separate and other runs join.
 #
 # ## Pairs that no run holds
 #
-# Small subsamples, or few, leave pairs without any run. Their similarity is unknown, and the error counts them:
+# With few or small subsamples, some pairs of items are in no run. Their similarity is unknown. The error message counts
+# these pairs:
 
 # %%
 try:

@@ -1,4 +1,4 @@
-"""Which cluster is which? One name for a cluster in several partitions: what goes on, splits, merges or is new."""
+"""Which cluster is which? One name for a cluster in several partitions: clusters that last, split, merge or are new."""
 
 from __future__ import annotations
 
@@ -30,14 +30,15 @@ class ClusterMatch(HasLabels, Stored):
     Attributes
     ----------
     labels : xarray.DataArray of shape (n_items,), dtype int32
-        Cluster of each item, by the number in `names`: a cluster that is matched has the number of its reference
-        cluster, any other one a new number.
+        Cluster of each item, as a position in `names`. A matched cluster has the number of its reference cluster, any
+        other cluster a new number.
     reference : xarray.DataArray of shape (n_items,), dtype int32
         Cluster of each item in the reference; -1 for an item that is not there.
     names : tuple
-        Name of each number. Integers are their own names; new clusters of others are called "new 1", "new 2", ...
+        Name of each number. If all names are integers, a new cluster's name is its number; else new clusters are
+        called "new 1", "new 2", ...
     ended : tuple
-        Names of the reference's clusters of which no item is left.
+        Names of the reference's clusters none of whose items is in the partition.
     n_gone : int
         Number of the reference's items that are not in the partition.
     """
@@ -62,10 +63,11 @@ class ClusterMatch(HasLabels, Stored):
         return self.reference.values[both], self.labels.values[both]
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for each two clusters with items in common, by the number of items that both partitions have.
+        """A row for each pair of clusters with items in common, the largest overlap first.
 
-        ``n_common``, ``jaccard``, its share of the items in either, ``share`` and ``reference_share``, its shares of
-        the two clusters, and ``same``, whether the name goes on.
+        ``n_common`` is the number of common items; ``jaccard`` its share of the items in either cluster; ``share`` and
+        ``reference_share`` its shares of each of the two; ``same`` is True if they have the same name. Only items that
+        both partitions have count.
         """
         before, after = self._shared
         rows, row = np.unique(before, return_inverse=True)
@@ -108,15 +110,15 @@ class ClusterMatch(HasLabels, Stored):
 class AlignedPartitions(Stored):
     """Several partitions in which a cluster keeps its name; made by :func:`align_partitions`.
 
-    ``aligned[name]`` is one of them as a :class:`ClusterMatch` with the one before it, a partition that every function
-    and figure takes.
+    ``aligned[name]`` is one of the partitions as a :class:`ClusterMatch`, whose reference is the partition before it.
+    Every function and figure takes it as a partition.
 
     Attributes
     ----------
     labels : xarray.DataArray of shape (partition, n_items), dtype int32
-        Cluster of each item in each partition, by the number in `names`; -1 for an item that is not there.
+        Cluster of each item in each partition, as a position in `names`; -1 for an item that is not there.
     names : tuple
-        Name of each number; no two clusters have one name, unless one is the other in a later partition.
+        Name of each number. Clusters of different partitions have one name if they were matched.
     """
 
     labels: xr.DataArray = field(
@@ -173,8 +175,8 @@ def match_clusters(partition: Any, reference: Any) -> ClusterMatch:
     Parameters
     ----------
     partition, reference : result object, DataArray, Series or label vector of shape (n_items,)
-        Items are matched by their coordinate where both have one, and may then be different ones: only those that both
-        have count. Else items are matched by position.
+        Items are matched by their coordinate if both partitions have one. The two may then have different items; only
+        the common ones count for the matching. Otherwise, items are matched by position.
 
     Returns
     -------
@@ -183,7 +185,8 @@ def match_clusters(partition: Any, reference: Any) -> ClusterMatch:
     Raises
     ------
     ValueError
-        If items without a coordinate are not as many in both, names of items are not unique, or labels are invalid.
+        If the partitions have different numbers of items and no coordinate, names of items are not unique, or labels
+        are invalid.
 
     See Also
     --------
@@ -193,9 +196,9 @@ def match_clusters(partition: Any, reference: Any) -> ClusterMatch:
 
     Notes
     -----
-    Clusters are matched one to one such that matched ones have the most items in common, a linear assignment [1]_; of
-    equally good matchings the one of largest sum of Jaccard similarities is taken. A cluster without a partner gets a
-    new name, and so does one that has no item in common with the reference.
+    Clusters are matched one to one such that the total number of items in common is largest, a linear assignment
+    problem [1]_. Among equally good matchings, the one with the largest sum of Jaccard similarities is taken. A cluster
+    without a partner gets a new name, and so does one that has no item in common with the reference.
 
     References
     ----------
@@ -215,13 +218,13 @@ def match_clusters(partition: Any, reference: Any) -> ClusterMatch:
 
 
 def align_partitions(partitions: Any) -> AlignedPartitions:
-    """Name the clusters of several partitions such that a cluster keeps its name from each to the next.
+    """Name the clusters of several partitions such that a cluster keeps its name from one partition to the next.
 
     Parameters
     ----------
     partitions : dict, sequence or array (n_partitions, n_items)
-        At least two partitions, each as :func:`match_clusters` takes it, in their order: fits, numbers of clusters,
-        points of time. The first one's names go on.
+        At least two partitions, each as :func:`match_clusters` takes it, in a meaningful order, such as points of time
+        or numbers of clusters. Names start with the first partition.
 
     Returns
     -------
@@ -230,7 +233,7 @@ def align_partitions(partitions: Any) -> AlignedPartitions:
     Raises
     ------
     ValueError
-        If there are fewer than two partitions, and as :func:`match_clusters`.
+        If there are fewer than two partitions, or for the reasons of :func:`match_clusters`.
     TypeError
         If `partitions` is neither a dict nor a sequence.
 
@@ -241,8 +244,8 @@ def align_partitions(partitions: Any) -> AlignedPartitions:
 
     Notes
     -----
-    Each partition is matched with the one before it, as by :func:`match_clusters`. A name whose cluster has ended is
-    not used again: also not for a later cluster of the same items.
+    Each partition is matched with the one before it, as in :func:`match_clusters`. A name whose cluster has ended is
+    not used again, not even for a later cluster of the same items.
 
     Examples
     --------
@@ -340,7 +343,7 @@ def _over_all_items(given: Mapping[str, Any]) -> tuple[Items, dict[str, Any], di
         if size != n_items:
             raise ValueError(
                 f"{name} must label the same {n_items} items as {first}; got {size}. "
-                "Where items come and go, all partitions need a coordinate of the items."
+                "If items come and go, give all partitions a coordinate of the items."
             )
     items = Items.along(arrays[0], dim) if arrays else Items(n_items, dim, xr.Coordinates())
     return items, values, dict.fromkeys(values, np.arange(n_items))

@@ -26,7 +26,7 @@ _AXES = {"cluster": "summarized_cluster"}
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClusterSummary(Stored, HasLabels):
-    """Clusters of assigned items over the draws that have them all; made by :func:`cluster_summary`.
+    """Clusters of assigned items over the draws that have all of them; made by :func:`cluster_summary`.
 
     Attributes
     ----------
@@ -35,14 +35,15 @@ class ClusterSummary(Stored, HasLabels):
     n_draws : int
         Number of draws in which the assigned items are clustered exactly like this.
     probability, mcse : float
-        Posterior probability of that, and its Monte Carlo standard error.
+        Posterior probability that they are, and its Monte Carlo standard error.
     clusters : xarray.Dataset over ``cluster``
-        ``probability`` that all items of a cluster are co-clustered, whatever the others do, and its ``mcse``.
+        ``probability`` that all items of a cluster are co-clustered, regardless of other items, and its ``mcse``.
     allocation : xarray.DataArray of shape (n_items, n_clusters + 1)
-        Probability of each item to be in each cluster, given the assigned items' clusters; in the last column to be in
-        none of them, alone or with other unassigned items. Rows sum to 1.
+        Probability that each item is in each cluster, given the assigned items' clusters; in the last column,
+        "elsewhere", that it is in none of them, but alone or with other unassigned items. Rows sum to 1.
     parameters : xarray.Dataset over ``cluster`` and ``parameter``, or None
-        ``mean``, ``sd``, ``mcse``, ``ess`` and ``quantiles`` (over ``quantile``) of each parameter in these draws.
+        ``mean``, ``sd`` and ``quantiles`` (over ``quantile``) of each parameter in these draws, with the standard error
+        ``mcse`` of the mean and the effective sample size ``ess``.
     """
 
     labels: xr.DataArray = field(metadata=stored_as.array("summarized_labels", of_items=True))
@@ -116,22 +117,23 @@ def cluster_summary(
     Parameters
     ----------
     draws : labels or allocation probabilities
-        In any form that :func:`summarize` takes. With parameters, labels as sampled, numbers of components:
-        PartitionDraws have renumbered them.
+        In any form that :func:`summarize` takes. If you give parameters, labels must be as sampled, that is, numbers of
+        components: PartitionDraws have renumbered them.
     partition : PartialPartition, or label vector of shape (n_items,)
-        Typically a :func:`partial_partition`. Unassigned items have the label -1. Any other partition has none, and few
-        draws are equal to it.
+        Typically a :func:`partial_partition`. Unassigned items have the label -1. A partition without unassigned items
+        has the clusters of few draws.
     var_name : str, optional
-        Name of the labels or probabilities. By default the only ones.
+        Name of the variable of labels or probabilities. By default the only one.
     group : str
         Group of an InferenceData, DataTree or file.
     weights : array_like, optional
         Weight of each draw, as for :func:`as_partition_draws`.
     first_label : {0, 1}, optional
-        Label of the first component. By default 0 if any label is 0 and 1 if any is K; else it has to be said.
+        Label of the first component. By default 0 if any label is 0, and 1 if any is the number of components; required
+        if neither occurs.
     **parameters
-        Parameters of the components: arrays of draws x components or chains x draws x components, and perhaps further
-        dimensions, such as ``mu=idata.posterior["mu"]``. Components without items may be NaN.
+        Parameters of the components, such as ``mu=idata.posterior["mu"]``: arrays of draws x components or chains x
+        draws x components, with any further dimensions behind. Components without items may be NaN.
 
     Returns
     -------
@@ -140,7 +142,7 @@ def cluster_summary(
     Raises
     ------
     ValueError
-        If no draw has these clusters, the partition is not one of these items, or parameters are of other draws.
+        If no draw has these clusters, the partition is not of the draws' items, or parameters are of other draws.
     TypeError
         If a parameter holds no numbers, or PartitionDraws are given with parameters.
 
@@ -152,13 +154,14 @@ def cluster_summary(
 
     Notes
     -----
-    Let A be the draws in which the assigned items are clustered exactly as in the partition [1]_. In these, a cluster
-    has one component, that of any of its items i, so that its parameter is theta_t,z_t(i), and names of components do
-    not matter. Mean, standard deviation and quantiles are over A, in the draws' weights. The Monte Carlo standard
-    error is that of a ratio of two means, as the number of draws in A is random too.
+    Let A be the draws in which the assigned items are clustered exactly as in the partition [1]_. In each draw t of A,
+    all assigned items i of a cluster are in one component z_t(i). The cluster has the parameter theta_t,z_t(i) of this
+    component, so the names of components do not matter. Mean, standard deviation and quantiles are over A, with the
+    draws' weights. The Monte Carlo standard error is that of a ratio of two means, because the number of draws in A is
+    random, too.
 
-    The joint probability of A and of an item being in a cluster is `allocation` times `probability`. With allocation
-    probabilities, items are in sampled components.
+    The joint probability of A and of an item being in a cluster is `allocation` times `probability`. If the draws have
+    allocation probabilities, items are in sampled components.
 
     References
     ----------
@@ -184,9 +187,9 @@ def cluster_summary(
     rows, share = np.flatnonzero(agrees), float(source.samples.mean(agrees))
     if not share > 0:
         raise ValueError(
-            f"`partition` must have clusters that some draw has; none of {source.n_draws} clusters the "
-            f"{int((labels >= 0).sum())} assigned items like this. Take partial_partition(draws, prob) of a smaller "
-            "`prob`."
+            f"`partition` must have clusters that some draw has; none of {source.n_draws} draws clusters the "
+            f"{int((labels >= 0).sum())} assigned items like this. Assign fewer items, as by partial_partition(draws, "
+            "prob)."
         )
     first = np.array([np.argmax(labels == k) for k in range(labels.max() + 1)])
     arrays = {name: parameters_by_draw({name: value}, source.samples.shape)[name] for name, value in parameters.items()}

@@ -1,4 +1,4 @@
-"""How far are two posteriors over the same items from each other? And which items' co-members differ most."""
+"""How far apart two posteriors over the same items are, and which items' co-members differ most."""
 
 from __future__ import annotations
 
@@ -44,28 +44,30 @@ class PosteriorComparison(Stored):
     Attributes
     ----------
     distances : xarray.Dataset
-        Over ``measure``: ``value``, ``mcse``, its Monte Carlo standard error, ``ess``, the smaller of the two
-        posteriors' effective sample sizes (NaN for similarities), and ``by_chance``, what two samples of one posterior
-        would show. "draws" is the Wasserstein distance between equally many draws of both, "particles"
-        that between a few weighted partitions of each, both in the loss's unit; "mean similarity" and "rms similarity"
-        are the mean and the root mean square of the differences between the two similarity matrices, over pairs.
+        Over ``measure``: ``value``; its Monte Carlo standard error ``mcse``; ``ess``, the smaller of the two
+        posteriors' effective sample sizes (NaN for similarities); and ``by_chance``, the value expected for two samples
+        of one posterior (NaN for particles). "draws" is the Wasserstein distance between equally many draws of both,
+        and "particles" the Wasserstein distance between a few weighted partitions of each, in the unit of the loss.
+        "mean similarity" and "rms similarity" are the mean of the absolute differences between the two similarity
+        matrices, over pairs, and the root mean square of the differences.
     within : xarray.DataArray of shape (posterior,)
-        By the names of the posteriors, the Wasserstein distance between the two halves of each, of as many draws as
-        "draws" has: between its first and its last chains, or of one chain its first and its last draws. NaN if there
-        are too few.
+        The Wasserstein distance between the two halves of each posterior, over the posteriors' names. The halves are
+        the first and the last chains or, with one chain, its first and its last draws. Each half has `n_matched` draws.
+        NaN if a half has no draws of positive weight.
     items : xarray.Dataset
-        Over the items: ``difference``, the mean over the other items of the absolute difference between the
-        co-clustering probabilities in the two posteriors; its ``mcse``; ``by_chance``, the difference that Monte Carlo
-        errors alone would give; ``joined`` and ``left``, the expected numbers of co-members won and lost from the first
-        posterior to the second.
+        Over the items: ``difference``, the mean over the other items of the absolute difference between the two
+        co-clustering probabilities; its ``mcse``; ``by_chance``, the difference that Monte Carlo errors alone would
+        give; ``joined`` and ``left``, the sums of the increases and of the decreases of these probabilities from the
+        first posterior to the second.
     similarity : xarray.DataArray of shape (posterior, n_items, n_items)
         The two posterior similarity matrices.
     transport : xarray.DataArray of shape (particle_a, particle_b)
-        How much probability goes from each particle of a to each of b. Sums over one are the weights of the other.
+        Probability that the optimal transport moves from each particle of a to each particle of b. Its row sums are the
+        weights of a, its column sums the weights of b.
     particles_a, particles_b : xarray.DataArray of shape (particle_a, n_items) and (particle_b, n_items), dtype int32
     weights_a, weights_b : xarray.Dataset
         Over these particles: ``weight``, its Monte Carlo standard error ``mcse``, and the effective sample size ``ess``
-        behind it, below 100 of which that is rough.
+        behind it. The error is rough if ``ess`` is below 100.
     loss : PartitionLoss
         The metric between partitions.
     n_matched : int
@@ -157,15 +159,16 @@ def compare_posteriors(
     Parameters
     ----------
     a, b : PartitionDraws or any posterior that :func:`summarize` takes
-        Items are matched by their coordinate where both have one, else by position.
+        Items are matched by their coordinate if both have one, else by position.
     names : sequence of two str
-        What to call the two posteriors.
+        Names of the two posteriors.
     loss : str or PartitionLoss, optional
         A loss that is a metric, by default "vi".
     n_draws : int
-        Largest number of draws of each posterior that are matched, evenly spaced by weight; at most half of either's.
+        Number of draws of each posterior to match, at even quantiles of the weights; at most half of the draws of
+        either posterior are taken.
     n_particles : int or "auto"
-        Number of particles of each posterior; "auto" for as many as it has separated modes, see :func:`particles`.
+        Number of particles of each posterior; "auto" takes one for each separated mode, see :func:`particles`.
     random_seed : int, Generator, SeedSequence or None
         Seed of the search for particles.
     progressbar : bool
@@ -178,8 +181,8 @@ def compare_posteriors(
     Raises
     ------
     ValueError
-        If the two do not have the same items, `names` are equal, the loss is not a metric, or draws are invalid as
-        :func:`as_partition_draws` says.
+        If the two posteriors do not have the same items, `names` are equal, the loss is not a metric, or draws are
+        invalid as :func:`as_partition_draws` says.
     TypeError
         If `names` are not two strings.
     MemoryError
@@ -187,24 +190,25 @@ def compare_posteriors(
 
     See Also
     --------
-    plot_posterior_comparison : what differs as a picture.
-    partition_loss : the loss between two estimates.
+    plot_posterior_comparison : the differences as a figure.
+    partition_loss : the loss between two partitions.
 
     Notes
     -----
-    The Wasserstein distance between two distributions of partitions is the minimum expected loss between a draw of one
-    and a draw of the other, over all ways to draw them together. Of m draws of each it is the least mean loss of a
-    one-to-one matching, found exactly. It is above 0 also for two samples of one posterior, so that ``by_chance`` has
-    the mean of the distances between halves, of m draws each too. What it exceeds that by is the evidence that the
-    posteriors differ. A large distance between halves shows that chains disagree. The verdict is that the posteriors
-    differ if their distance exceeds that of either's halves by more than two standard errors. The standard error is
-    that of the mean potentials of the dual problem [1]_; it holds where the two posteriors differ.
+    The Wasserstein distance between two distributions of partitions is the minimum expected loss between a partition
+    from one and a partition from the other, over all joint distributions of the two. For m draws of each, it is the
+    minimum mean loss of a one-to-one matching, found exactly. It is above 0 even for two samples of one posterior.
+    Therefore ``by_chance`` is the mean of the two distances between halves, also with m draws each. The excess over
+    ``by_chance`` is the evidence that the posteriors differ. A large distance between halves shows that chains
+    disagree. The verdict is that the posteriors differ if their distance exceeds both distances between halves by more
+    than two standard errors. The standard error is that of the mean potentials of the dual problem [1]_; it is valid
+    if the two posteriors differ.
 
-    The similarity matrices differ by D_ij, with the standard error s_ij from batches of the draws, as
-    :func:`diagnostics.similarity_mcse` has them. By chance alone, abs(D_ij) has the mean sqrt(2 / pi) s_ij. The errors
-    of means of abs(D_ij) are those of the means of erf(D_ij / (s_ij sqrt(2))) D_ij with the factors held fixed: they
-    are the signs where a pair clearly differs, and smaller where it does not, as the absolute value of what is about 0
-    varies less. All errors take a and b for independent runs.
+    D_ij is the difference between the similarities of items i and j, and s_ij its standard error from batches of the
+    draws, as in :func:`diagnostics.similarity_mcse`. By chance alone, abs(D_ij) has the mean sqrt(2 / pi) s_ij. For the
+    error of a mean of abs(D_ij), abs(D_ij) is replaced by erf(D_ij / (s_ij sqrt(2))) D_ij, with the first factor held
+    fixed. This factor is the sign of D_ij if a pair clearly differs. Otherwise it is smaller, because the absolute
+    value of a number near 0 varies less. All errors assume that a and b are independent runs.
 
     References
     ----------
@@ -227,7 +231,7 @@ def compare_posteriors(
     """
     a, b = as_draws(a), as_draws(b)
     if not isinstance(names, (list, tuple)) or [isinstance(name, str) for name in names] != [True, True]:
-        raise TypeError(f"`names` must be two strings, what to call the posteriors; got {names!r}.")
+        raise TypeError(f"`names` must be two strings, the names of the posteriors; got {names!r}.")
     if names[0] == names[1]:
         raise ValueError(f"`names` must differ; got {names[0]!r} twice.")
     metric = as_metric(as_loss(loss, kind=PartitionLoss), "a distance")

@@ -75,9 +75,10 @@ class ComponentSimilarity(PairSimilarity, Stored):
     items : Items
         The items, with their coordinates.
     values : ndarray of shape (n_items, n_items), dtype float64
-        One less the posterior mean of the Hellinger distance between the components of two items.
+        One minus the posterior mean of the Hellinger distance between the components of two items.
     partitions : PartitionDraws
-        For each draw, the partition that merges the draw's components with the least loss at the threshold `tau`.
+        For each draw, the partition found by merging the draw's components for the smallest loss at the threshold
+        `tau`.
     n_components : ndarray of shape (n_draws,), dtype int64
         Number of components with items in each draw.
     """
@@ -99,7 +100,7 @@ class ComponentSimilarity(PairSimilarity, Stored):
 
     @cached_property
     def curve(self) -> xr.DataArray:
-        """Share of all distance that lies within clusters, over ``n_clusters`` from 1 to 30, by average linkage."""
+        """Share of the total distance that lies within clusters, for 1 to 30 clusters of average linkage."""
         numbers = np.arange(1, min(_MOST_GROUPS, self.n_items) + 1)
         shares = np.zeros(numbers.size)
         if self.n_items > 1 and self.tau < 1:
@@ -116,7 +117,7 @@ class ComponentSimilarity(PairSimilarity, Stored):
         return replace(self, items=some.items, values=self.values[np.ix_(at, at)], partitions=some)
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for each number of clusters: its share of the draws' components and partitions, and `curve`."""
+        """A row for each number: its shares of the draws, as number of components and of clusters, and `curve`."""
         return self._shares().assign(distance_within=self.curve.values)
 
     def _shares(self) -> pd.DataFrame:
@@ -152,18 +153,19 @@ def component_similarity(
     progressbar: bool = True,
     **parameters: Any,
 ) -> ComponentSimilarity:
-    """Compute how similar the items' components are, to merge components that are nearly one.
+    """Compute similarities of items from their components, to merge components that are nearly one.
 
     Parameters
     ----------
     draws : labels, allocation probabilities or pymc.Model
-        Labels as sampled: numbers of components, in any form that :func:`as_partition_draws` takes but PartitionDraws,
-        which have renumbered them. Allocation probabilities in any form. Or a model, with its posterior as `idata`.
+        Labels as sampled, which are numbers of components, in any form that :func:`as_partition_draws` takes, except
+        PartitionDraws, which have renumbered them; allocation probabilities in any form; or a model, with its posterior
+        as `idata`.
     idata : InferenceData, DataTree, Dataset or path, optional
         Posterior of the model.
     distribution : distribution of scipy.stats, optional
         Family of the components, such as ``scipy.stats.poisson``. By default normal, with the parameters ``mean`` and
-        either ``sd`` or ``cov``. Only without a model.
+        either ``sd`` or ``cov``. Not with a model.
     var_name : str, optional
         Name of the labels, the probabilities or the model's mixture. By default the only one.
     group : str
@@ -171,14 +173,15 @@ def component_similarity(
     weights : array_like, optional
         Weight of each draw, as for :func:`as_partition_draws`; not with a model.
     first_label : {0, 1}, optional
-        Label of the first component. By default 0 if any label is 0 and 1 if any is K; else it has to be said.
+        Label of the first component. By default 0 if any label is 0, and 1 if any is the number of components; required
+        if neither occurs.
     progressbar : bool
-        Whether to show a progress bar after a second.
+        Whether to show progress if the work takes more than a second.
     **parameters
-        Parameters of the components by the distribution's names: arrays of draws x components or chains x draws x
-        components. A further dimension runs over features, independent given the component; ``cov`` has two.
-        A parameter without components is common to them, a number common to all draws. Components without items may
-        be NaN.
+        Parameters of the components, by the names that the distribution has for them: arrays of draws x components or
+        chains x draws x components. A further dimension runs over features, which are independent given the component;
+        ``cov`` has two such dimensions. A parameter without a dimension of components is common to all components, and
+        a number is common to all draws. Components without items may be NaN.
 
     Returns
     -------
@@ -187,34 +190,37 @@ def component_similarity(
     Raises
     ------
     ValueError
-        If parameters and draws do not fit, or the model has no mixture whose components are of one known family.
+        If parameters and draws do not fit, or the model has no mixture of components of one known family.
     TypeError
-        If parameters are missing or not the distribution's.
+        If parameters are missing, or the distribution does not have them.
     MemoryError
         If the similarities of all pairs, or the distances, take more than the memory budget.
 
     See Also
     --------
     binder : its ``tau="mean"`` is the threshold for these similarities.
-    plot_component_similarity : how many clusters?
+    plot_component_similarity : the distance within clusters by their number.
 
     Notes
     -----
-    A mixture of too simple components splits one group into several. Items i and j have the distance
+    If a group does not have the distribution of a component, the mixture describes it by several components. Items i
+    and j have the distance
 
         Delta_ij = sum_t w_t H(f_t,i, f_t,j),    H^2(f, g) = 1 - integral sqrt(f g),
 
-    where f_t,i is the component of item i in draw t [1]_; with allocation probabilities p it is the mean over the
-    components of both items, sum_kl p_tik p_tjl H_t,kl. The similarity is 1 - Delta. The loss of [1]_, with the
-    authors' choice of its constant, is Binder's loss of this similarity at the mean similarity as the pair threshold.
+    where f_t,i is the density of the component of item i in draw t, and w_t the weight of the draw [1]_. With
+    allocation probabilities p, H(f_t,i, f_t,j) is replaced by its mean over the components of both items, sum_kl p_tik
+    p_tjl H_t,kl. The similarity is 1 - Delta. The loss of [1]_, with the authors' choice of its constant, is Binder's
+    loss for this similarity with the mean similarity as the pair threshold.
 
-    Integrals are in closed form for normal, Poisson, exponential, gamma, Bernoulli and binomial components (with the
+    Integrals have a closed form for normal, Poisson, exponential, gamma, Bernoulli and binomial components (with the
     same n). For other families they are sums over integers, or Gauss-Legendre sums between 37 quantiles of each
-    component; probabilities beyond 1e-12 are left out.
+    component; tails of probability 1e-12 are left out.
 
-    `partitions` has one partition for each draw, which :func:`credible_ball` takes: components of the draw are merged
-    to minimize the same loss of that draw's similarities, at the same threshold. For up to eight components all
-    partitions are tried, for more the cuts of a tree. Under allocation probabilities, items are in sampled components.
+    `partitions` has one partition for each draw, for :func:`credible_ball` and other functions: the components of the
+    draw are merged to minimize the same loss for that draw's similarities, at the same threshold. With up to eight
+    components, all their partitions are tried; with more, the cuts of an average-linkage tree. With allocation
+    probabilities, items are in sampled components.
 
     References
     ----------
@@ -245,7 +251,10 @@ def component_similarity(
         source, components, families = component_draws(draws, idata, var_name, group, progressbar)
     else:
         if idata is not None:
-            raise TypeError(f"`idata` is the posterior of a model; `draws` is a {type(draws).__name__}, and no model.")
+            raise TypeError(
+                f"`idata` is the posterior of a model; `draws` is a {type(draws).__name__}, not a model. Leave out "
+                "`idata`, or pass the model first."
+            )
         family, own_names = _family(distribution, parameters)
         source = draws_of(find_source(draws, var_name, group=group, weights=weights).source)
         arrays = parameters_by_draw(parameters, source.samples.shape)
@@ -261,8 +270,8 @@ def _family(distribution: Any, parameters: Mapping[str, Any]) -> tuple[Any, Mapp
     if distribution is None:
         if set(parameters) not in ({"mean", "sd"}, {"mean", "cov"}):
             raise TypeError(
-                f"Normal components have the parameters `mean` and either `sd` or `cov`; got {list(parameters)}. Name "
-                "other components by `distribution`, such as scipy.stats.poisson."
+                f"Normal components have the parameters `mean` and either `sd` or `cov`; got {list(parameters)}. For "
+                "other components, give `distribution`, such as scipy.stats.poisson."
             )
         return (None, {}) if "cov" in parameters else (stats.norm, _NORMAL)
     if not isinstance(distribution, (stats.rv_continuous, stats.rv_discrete)):
@@ -274,8 +283,8 @@ def _family(distribution: Any, parameters: Mapping[str, Any]) -> tuple[Any, Mapp
     allowed = [*shapes, "loc", *["scale"] * isinstance(distribution, stats.rv_continuous)]
     if set(parameters) - set(allowed) or set(shapes) - set(parameters) or not parameters:
         raise TypeError(
-            f"The parameters of {distribution.name!r} are {', '.join(map(repr, allowed))}, of which those without a "
-            f"default must be given, {shapes}; got {list(parameters)}."
+            f"The parameters of {distribution.name!r} are {', '.join(map(repr, allowed))}; those without a default, "
+            f"{shapes}, must be given; got {list(parameters)}."
         )
     return distribution, {}
 
@@ -285,7 +294,7 @@ def _similarity_of(
 ) -> ComponentSimilarity:
     """The similarities, and the partition of each draw."""
     labels, n_clusters = source.labels, source.n_clusters
-    # Components that have items, in the order of their first item; the rest repeats the first.
+    # Components that have items, in the order of their first item; the rest repeats the first one.
     occupied = np.zeros((source.n_draws, int(n_clusters.max())), np.intp) + components[:, :1]
     np.put_along_axis(occupied, labels.astype(np.intp), components, axis=1)
     if source.soft is None:

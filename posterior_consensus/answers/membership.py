@@ -52,14 +52,14 @@ class Membership(Stored):
     Attributes
     ----------
     probabilities : xarray.DataArray of shape (n_items, n_clusters + 1), dtype float64
-        Over the items and ``consensus_cluster``: the clusters in the order of the partition, by their names, and
-        "elsewhere" last, the probability of a cluster that is matched with none of these. Rows sum to 1.
+        Over the items and ``consensus_cluster``: the names of the clusters in the order of the partition, and last
+        "elsewhere", the probability of a cluster that is matched with none of these. Rows sum to 1.
     mcse : xarray.DataArray of shape (n_items, n_clusters + 1), dtype float64
         Their Monte Carlo standard errors; NaN if a chain has fewer than four draws.
     cluster : xarray.DataArray of shape (n_items,), dtype int32
         Column of each item's own cluster.
     numbers : tuple of int
-        The number that each cluster goes by in figures: its name, if that is an integer.
+        Number of each cluster, which sets its colour in figures: its name if that is an integer.
     """
 
     probabilities: xr.DataArray = field(metadata=stored_as.array("membership_probability", _DIMS, in_words=_IN_WORDS))
@@ -104,7 +104,7 @@ def membership(draws: Any, partition: Any) -> Membership:
     Parameters
     ----------
     draws : PartitionDraws or any posterior that :func:`summarize` takes
-        For one mode of a posterior with several, :meth:`Particles.region`.
+        For one mode of a posterior with several modes, pass :meth:`Particles.region`.
     partition : result object, DataArray or label vector of shape (n_items,)
         Typically the consensus.
 
@@ -115,37 +115,38 @@ def membership(draws: Any, partition: Any) -> Membership:
     Raises
     ------
     ValueError
-        If there is a similarity matrix alone, the partition does not label the draws' items, or the draws are invalid
-        as :func:`as_partition_draws` says.
+        If `draws` is a similarity matrix alone, the partition does not label the draws' items, a cluster is named
+        "elsewhere", or the draws are invalid as :func:`as_partition_draws` says.
     MemoryError
-        If the result, or the table of the draws' clusters by these, takes more than the memory budget.
+        If the result, or the table of the draws' clusters by the partition's, takes more than the memory budget.
 
     See Also
     --------
     plot_membership : the probabilities as stacked bars.
     item_uncertainty : mean similarities, which need no matching of clusters.
-    relabel : parameters of the clusters, by such a matching.
+    relabel : parameters of the clusters, by a similar matching.
 
     Notes
     -----
-    Clusters of draw t are matched with those of the partition one to one, pi_t, such that they have the most items in
-    common [1]_; of equally good matchings the one of largest sum of Jaccard similarities is taken. Then
+    The clusters of draw t are matched one to one with the clusters of the partition. The matching pi_t has the largest
+    total number of items in common [1]_ and, among equally good matchings, the largest sum of Jaccard similarities.
+    With the draws' weights w_t,
 
         P(i in c) = sum_t w_t 1{pi_t(z_ti) = c},
 
-    and a cluster of a draw that is matched with none counts as elsewhere. If draws differ in their number of clusters,
-    much can be elsewhere: the partition then has no cluster for these items in these draws.
+    and a cluster of a draw without a match counts as "elsewhere". If draws have more clusters than the partition, the
+    probability of "elsewhere" can be large: such draws have a cluster that the partition does not have.
 
-    With allocation probabilities p, components are matched by the expected number of items in common, and the columns
-    that are matched with cluster c are averaged [2]_,
+    With allocation probabilities p, components are matched by the expected number of items in common. The probabilities
+    of the components pi_t(c) that are matched with cluster c are averaged [2]_,
 
-        P(i in c) = sum_t w_t p_{t,i,pi_t(c)} 1{sum_{j in c} p_{t,j,pi_t(c)} >= 1/2}:
+        P(i in c) = sum_t w_t p_{t,i,pi_t(c)} 1{sum_{j in c} p_{t,j,pi_t(c)} >= 1/2}.
 
-    a cluster without half an expected item in common is not there in that draw. An empty component, of less than half
-    an item, is taken rather than a part of another cluster.
+    A cluster with less than half an expected item in common has no match in that draw. In the matching, a component of
+    less than half an expected item is preferred to a part of another cluster.
 
-    Standard errors are from batches of the draws of each chain, as :func:`diagnostics.similarity_mcse` has them. The
-    probabilities are those given this partition: its choice on the same draws is not in the errors.
+    Standard errors come from batches of the draws of each chain, as in :func:`diagnostics.similarity_mcse`. They take
+    the partition as given, and ignore that it was chosen on the same draws.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Does the partition hang on the prior? What is reported under one prior, judged under others, by weights."""
+"""Does the partition depend on the prior? The reported partition evaluated under other priors, by weights."""
 
 from __future__ import annotations
 
@@ -51,27 +51,28 @@ _COLUMNS = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PriorSensitivity(Stored):
-    """The consensus of one prior judged under others; made by :func:`prior_sensitivity`.
+    """The consensus partition under one prior, evaluated under others; made by :func:`prior_sensitivity`.
 
     Attributes
     ----------
     reference : xarray.DataArray of shape (n_items,), dtype int32
-        The partition judged, that of minimum expected loss under the prior of the draws or the one given.
+        The partition that is evaluated: the best one found under the prior of the draws, or the one given.
     partitions : xarray.DataArray of shape (n_alternatives, n_items), dtype int32
-        The best partition found under each alternative, over ``alternative``; -1 where the draws cannot tell.
+        The best partition found under each alternative, over ``alternative``; -1 if the draws cannot tell.
     table : xarray.Dataset
-        Over ``alternative``: ``concentration``, the median if it has a prior, NaN if the alternative is of another
-        family or a power; ``pareto_k``; Kish's ``effective_draws``; and, NaN where the draws cannot tell,
-        ``n_clusters``, the posterior mean, and its ``n_clusters_mcse``; ``partition_clusters`` of the best partition;
-        ``expected_loss`` of the reference; ``excess_loss``, how much worse it is than the best partition, over the same
-        draws, with its standard error ``excess_mcse`` and effective sample size ``ess``; ``n_moved``, the number of
-        items that change clusters.
+        Over ``alternative``: ``concentration``, its median if it has a prior, NaN if the alternative is of another
+        family or a power; ``pareto_k``; Kish's ``effective_draws``. The rest is NaN if the draws cannot tell:
+        ``n_clusters``, the posterior mean of the number of clusters, with its standard error ``n_clusters_mcse``;
+        ``partition_clusters``, the number of clusters of the best partition; ``expected_loss`` of the reference;
+        ``excess_loss``, the expected loss of the reference minus that of the best partition, with its standard error
+        ``excess_mcse`` and effective sample size ``ess``; ``n_moved``, the number of items whose cluster differs
+        between the reference and the best partition.
     prior : str
         The prior of the draws.
     concentration : float or None
-        Its concentration, the median if that has a prior.
+        The concentration under that prior; its median if it has a prior itself.
     n_clusters, n_clusters_mcse : float
-        Posterior mean of the number of clusters under it.
+        Posterior mean of the number of clusters under the prior of the draws, and its Monte Carlo standard error.
     loss : PartitionLoss
     n_draws : int
     """
@@ -96,7 +97,7 @@ class PriorSensitivity(Stored):
 
     @property
     def moved(self) -> dict[str, list[Any]]:
-        """Items that change clusters under each alternative that the draws can tell of, clusters matched."""
+        """Items that change clusters, after matching, under each alternative about which the draws can tell."""
         labels, dim = self.reference.values, self.reference.dims[0]
         names = self.reference[dim].values if dim in self.reference.coords else np.arange(labels.size)
         each = zip(self.table["alternative"].values, self.partitions.values, self.can_tell, strict=True)
@@ -162,24 +163,24 @@ def prior_sensitivity(
     progressbar: bool = True,
     **options: Any,
 ) -> PriorSensitivity:
-    """Judge the consensus partition under other priors, without sampling again.
+    """Evaluate the consensus partition under other priors, without sampling again.
 
     Parameters
     ----------
     draws : PartitionDraws or any posterior that :func:`summarize` takes
-        With a prior on labels, :func:`priors.stick_breaking`, labels as they were sampled.
+        A prior on labels, :func:`priors.stick_breaking`, needs labels as they were sampled.
     prior : PartitionPrior, name, list of names, or None
-        The prior on partitions under which the draws were sampled, such as ``priors.crp(1.0)``. Or the names of
-        variables of the group ``log_prior``; None takes all of them. Then `powers` are those of that prior and, if the
-        posterior has it, of the group ``log_likelihood``.
+        The prior on partitions under which the draws were sampled, such as ``priors.crp(1.0)``. Or names of variables
+        of the group ``log_prior``; None takes all of them. Then the alternatives are `powers` of this prior and, if the
+        posterior has the group ``log_likelihood``, of the likelihood.
     alternatives : dict of PartitionPrior, optional
         Other priors by name.
     powers : sequence of float, optional
         Powers to which the prior is raised; by default 0.8 and 1.25 if there are no `alternatives`, else none.
     reference : result object, DataArray or label vector of shape (n_items,), optional
-        The partition to judge; by default the best one found under `prior`.
+        The partition to evaluate; by default the best one found under `prior`.
     loss : str or PartitionLoss, optional
-        By default that of `reference`, else "vi".
+        By default the loss of `reference` if it has one, else "vi".
     random_seed : int, Generator, SeedSequence or None
     progressbar : bool
         Whether to show progress if the work takes more than a second.
@@ -196,7 +197,7 @@ def prior_sensitivity(
         If a prior excludes some draws, priors on labels and on partitions are mixed, a group is missing, or the draws
         are invalid as :func:`as_partition_draws` says.
     TypeError
-        If a prior is no PartitionPrior.
+        If `prior` is of no kind listed above, or an alternative is not a PartitionPrior.
 
     See Also
     --------
@@ -205,12 +206,12 @@ def prior_sensitivity(
 
     Notes
     -----
-    Draw t gets the weight q(z_t) / p(z_t) of the alternative prior q over the prior p, Pareto-smoothed as by
-    :func:`reweight`. The rest of the model stays. For a power g of p the weight is p^(g - 1) [1]_. Where the Pareto
-    k-hat exceeds 0.7, or fewer than four effective draws a chain are left, the draws cannot tell, and there are no
-    numbers. Every partition found is tried under every alternative. The verdict calls a difference small that is at
-    most two standard errors or a twentieth of the expected loss. Allocation probabilities are left out: they condition
-    on the first prior.
+    Under the alternative prior q, draw t gets the weight q(z_t) / p(z_t), where p is `prior`. Weights are
+    Pareto-smoothed as in :func:`reweight`. The rest of the model does not change. For the power g of p, the weight is
+    p(z_t)^(g - 1) [1]_. If the Pareto k-hat exceeds 0.7, or the effective number of draws is below four per chain, the
+    draws cannot tell, and the results are NaN. Every partition found is evaluated under every alternative. The verdict
+    treats an excess loss as small if it is at most two standard errors, or at most a twentieth of the expected loss.
+    Allocation probabilities are left out, because they depend on the prior of the draws.
 
     References
     ----------
@@ -305,7 +306,10 @@ def _alternatives(
         return _powers_of_groups(data, draws, prior, alternatives, exponents)
     log_prior = prior.of_sizes(sizes_of(prior, data, draws))
     if not np.all(np.isfinite(log_prior[draws.weights > 0])):
-        raise ValueError(f"`prior` must allow every draw; under {prior} some have probability 0.")
+        raise ValueError(
+            f"`prior` must allow every draw; under {prior} some have probability 0. Give the prior under which they "
+            "were sampled."
+        )
     found = {f"prior^{one:g}": _Alternative((one - 1.0) * log_prior) for one in exponents}
     if not isinstance(alternatives, (Mapping, type(None))):
         raise TypeError(f"`alternatives` must be a dict of priors by name; got {type(alternatives).__name__}.")
@@ -314,12 +318,12 @@ def _alternatives(
             raise TypeError(f"`alternatives` must hold priors such as priors.crp(2.0); got {other!r} for {name!r}.")
         if (other.n_labels is None) != (prior.n_labels is None):
             raise ValueError(
-                f"`alternatives` must be priors on labels where `prior` is one, and else on partitions; got {other} "
-                f"and {prior}. Where the last sticks stay empty, take priors.crp for stick_breaking."
+                f"`alternatives` must be priors on labels if `prior` is one, and else on partitions; got {other} "
+                f"and {prior}. If the last sticks stay empty, take priors.crp for stick_breaking."
             )
         ratio = other.of_sizes(sizes_of(other, data, draws)) - log_prior
         if np.all(ratio == -np.inf):
-            raise ValueError(f"`alternatives` must allow some draws; {name!r}, {other}, excludes all.")
+            raise ValueError(f"`alternatives` must allow some draws; {name!r}, {other}, excludes all. Leave it out.")
         same = other.family == prior.family
         found[str(name)] = _Alternative(ratio, median(other.concentration) if same else np.nan)
     return found
@@ -331,11 +335,14 @@ def _powers_of_groups(
     """Log ratios of powers of the log prior, and of the log likelihood if there is one."""
     if not may_have_groups(data) or not isinstance(names, (str, list, tuple, type(None))):
         raise TypeError(
-            "`prior` must be a PartitionPrior such as priors.crp(1.0), or names of variables of the group log_prior "
-            f"that `draws` then have; got {names!r} and {type(data).__name__}."
+            "`prior` must be a PartitionPrior such as priors.crp(1.0), or names of variables of the group log_prior if "
+            f"`draws` have one; got {names!r}, and `draws` of type {type(data).__name__}."
         )
     if alternatives is not None:
-        raise ValueError("`alternatives` need a `prior` that can be computed, such as priors.crp(1.0); got none.")
+        raise ValueError(
+            "`alternatives` need a `prior` that can be computed, such as priors.crp(1.0); got names of variables or "
+            "None."
+        )
     names = [names] if isinstance(names, str) else names
     logs = {"prior": log_density(data, "log_prior", draws, names)}
     if has_group(data, "log_likelihood"):

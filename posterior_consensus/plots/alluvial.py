@@ -38,9 +38,10 @@ def plot_alluvial(partitions: Any, *, figsize: Size = None, ax: Axes | None = No
     ----------
     partitions : dict, sequence, array (n_partitions, n_items), or result of several partitions
         At least two partitions of the same items, each a result object, DataArray or label vector of shape (n_items,),
-        by name in a dict; in a sequence they are numbered. Of what :func:`align_partitions` and :func:`match_clusters`
-        give, each partition; items that it does not have are "absent". Of a CredibleBall, the upper vertical bound,
-        the center and the lower vertical bound; of Particles each with its weight, the heaviest first.
+        by name in a dict; in a sequence they are numbered. A result of :func:`align_partitions` or
+        :func:`match_clusters` gives its partitions; items that one does not have are "absent". A CredibleBall gives its
+        upper vertical bound, center and lower vertical bound; Particles give each particle with its weight, the largest
+        weight first.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
@@ -58,13 +59,13 @@ def plot_alluvial(partitions: Any, *, figsize: Size = None, ax: Axes | None = No
 
     Notes
     -----
-    Clusters are put in an order in which few bands cross: each column by the mean position of its items in the column
-    beside it, to and fro, the best order seen being kept. A band has the colour of its cluster on the left. In aligned
-    partitions a colour is that of a name. Else clusters that have one text as their name in several columns have one
-    colour, and without such names those that are matched from column to column (most items in common over all
-    one-to-one matchings). In the first column integers have the same colours as in :func:`plot_data`. After
-    twenty colours come patterns. Clusters have the names that the user gave them, if there is room: in the column if
-    they are short, else beside it.
+    Clusters are ordered such that few bands cross: each column by the mean position of its items in a neighbouring
+    column, in sweeps to and fro, and the best order found is kept. A band has the colour of its cluster on the left. In
+    aligned partitions, clusters with one name have one colour. In other partitions, clusters with the same text as
+    their name have one colour; if a column has no such names, its clusters take the colours of the clusters with which
+    they are matched in the column before (most items in common over all one-to-one matchings). In the first column,
+    integers have the same colours as in :func:`plot_data`. Beyond twenty colours, patterns are added. Clusters have the
+    names that the user gave them, if there is room: in the column if they are short, else next to it.
 
     Examples
     --------

@@ -22,13 +22,13 @@ def plot_cluster_summary(
     Parameters
     ----------
     clusters : ClusterSummary
-        What :func:`cluster_summary` gives, with parameters.
+        The result of :func:`cluster_summary`, with parameters.
     parameter : str, optional
-        Its name, such as "mu" or "mu[petal length]". By default the first one.
+        Name of the parameter, such as "mu" or "mu[petal length]". By default the first one.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
-        Where to draw.
+        Axes to plot on.
 
     Returns
     -------
@@ -39,12 +39,12 @@ def plot_cluster_summary(
     TypeError
         If `clusters` is something else, or `ax` no Axes.
     ValueError
-        If there are no parameters, or none of that name, or `figsize` is invalid.
+        If there is no parameter, or none of this name, or `figsize` is invalid.
 
     Notes
     -----
-    Points are means. Intervals are between quantiles of the draws that have all clusters. On the left are numbers of
-    assigned items, and the probability that all of a cluster's items are co-clustered.
+    Points are means. Intervals lie between quantiles of the draws that have all clusters. The labels on the left give
+    each cluster's number of assigned items n, and the probability p that all of them are co-clustered.
 
     Examples
     --------

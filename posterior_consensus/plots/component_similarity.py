@@ -19,11 +19,11 @@ def plot_component_similarity(similarity: ComponentSimilarity, *, figsize: Size 
     Parameters
     ----------
     similarity : ComponentSimilarity
-        What :func:`component_similarity` gives.
+        The result of :func:`component_similarity`.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
-        Where to draw.
+        Axes to plot on.
 
     Returns
     -------
@@ -38,9 +38,9 @@ def plot_component_similarity(similarity: ComponentSimilarity, *, figsize: Size 
 
     Notes
     -----
-    The line falls with the number of clusters, those of average linkage. Beyond its elbow, clusters differ little in
-    their components. Bars are the posterior of the number of clusters after merging, steps that of the number of
-    components.
+    The line is the share of the total distance that lies within clusters of average linkage, by their number. Beyond
+    its elbow, further clusters have similar components. Bars are the posterior distribution of the number of clusters
+    after merging, the dotted line that of the number of components.
 
     Examples
     --------

@@ -25,15 +25,15 @@ from posterior_consensus.plots.colours import is_patterned, patch_style
 def plot_membership(
     membership: Membership, *, order: str = "clusters", figsize: Size = None, ax: Axes | None = None
 ) -> Axes:
-    """Plot each item's probabilities of the clusters as a bar in the clusters' colours.
+    """Plot each item's probabilities of the clusters as a stacked bar.
 
     Parameters
     ----------
     membership : Membership
-        What :func:`membership` gives.
+        The result of :func:`membership`.
     order : {"clusters", "data"}
-        Items by cluster and, within it, the most probable first; or in the order of the data, as of time or along a
-        genome. Then all bars have the clusters in one order.
+        Order of the items: by cluster and, within it, the most probable first; or the order of the data, such as time
+        or position along a genome.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
@@ -51,11 +51,11 @@ def plot_membership(
 
     Notes
     -----
-    Population geneticists draw proportions of ancestry like this. Items stand by cluster and, within it, the most
-    probable first, as lines between clusters show. The probability of the item's own cluster is at the bottom of its
-    bar, the other clusters follow in their order, and "elsewhere" is grey at the top. Items are named where their names
-    can be read at the size of the axes, else clusters are; in the order of the data, one of every few items is. After
-    twenty colours come patterns. Of more than 20,000 items so many are drawn, at random, and the axis says so.
+    Population geneticists plot proportions of ancestry in this way. Sorted by cluster, an item's own cluster is at the
+    bottom of its bar, the other clusters follow in their order, and "elsewhere" is grey at the top; lines separate
+    clusters. In the order of the data, the clusters have one order in all bars. Items are named if the axes have room
+    for their names, else clusters are named; in the order of the data, one in every few items is named. Beyond twenty
+    colours, patterns are added. Beyond 20,000 items, a random sample of 20,000 is shown, and the axis label notes it.
 
     Examples
     --------

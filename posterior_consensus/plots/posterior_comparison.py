@@ -42,14 +42,15 @@ def plot_posterior_comparison(
     Parameters
     ----------
     comparison : PosteriorComparison
-        What :func:`compare_posteriors` gives.
+        The result of :func:`compare_posteriors`.
     partition : result object, DataArray or label vector of shape (n_items,), optional
-        Orders the items, typically the consensus of one of the two; its clusters, up to 30, are parted by lines.
-        Without it items are ordered by average linkage of the mean of the two matrices.
+        Partition that orders the items, typically the consensus of one of the two; lines separate its clusters if there
+        are at most 30. Without it, items are ordered by average linkage on the mean of the two matrices.
     n_items : int
-        Number of items to name.
+        Number of items to show in the second plot.
     cmap : str or matplotlib.colors.Colormap
-        From pairs that are co-clustered more often in a, by those without difference, to pairs that are so in b.
+        Colours from pairs that are co-clustered more often in the first posterior, through pairs without a difference,
+        to pairs that are co-clustered more often in the second.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     axes : array of matplotlib.axes.Axes, optional
@@ -69,8 +70,8 @@ def plot_posterior_comparison(
 
     Notes
     -----
-    Error bars reach two Monte Carlo standard errors to either side. The strokes are what Monte Carlo errors alone would
-    give.
+    Error bars reach two Monte Carlo standard errors to either side. The grey strokes are the differences that Monte
+    Carlo errors alone would give.
 
     Examples
     --------
@@ -105,7 +106,7 @@ def _draw_matrix(
     most = max(_LEAST_SCALE, float(np.abs(values).max()))
     image = draw_parted(ax, values, labels, colours, -most, most)
     first, second = (shortened(name, _LONGEST) for name in names)
-    add_colour_bar(ax, image, f"probability of the same cluster,\n{second} minus {first}")
+    add_colour_bar(ax, image, f"co-clustering probability,\n{second} minus {first}")
 
 
 def _draw_items(ax: Axes, comparison: PosteriorComparison, n_items: int) -> None:
@@ -117,7 +118,7 @@ def _draw_items(ax: Axes, comparison: PosteriorComparison, n_items: int) -> None
     ax.set_yticks(places, [shortened(str(name), _LONGEST) for name in table.index], fontsize="small")
     ax.invert_yaxis()
     ax.set_xlim(left=0)
-    ax.set_xlabel("mean difference of its probabilities\nof being with the others")
+    ax.set_xlabel("mean absolute difference of\nits co-clustering probabilities")
     ax.set_ylabel(str(table.index.name or ""))
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False, fontsize="small", loc="lower right", bbox_to_anchor=(1.0, 1.0))

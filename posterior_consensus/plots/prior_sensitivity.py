@@ -17,12 +17,12 @@ _LONGEST = 24  # characters of a name
 
 
 def plot_prior_sensitivity(sensitivity: PriorSensitivity, *, figsize: Size = None, axes: Any = None) -> Grid:
-    """Plot the number of clusters and the excess loss of the partition under other priors.
+    """Plot the expected number of clusters, and the excess loss of the partition, under other priors.
 
     Parameters
     ----------
     sensitivity : PriorSensitivity
-        What :func:`prior_sensitivity` gives.
+        The result of :func:`prior_sensitivity`.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     axes : array of matplotlib.axes.Axes, optional
@@ -41,9 +41,10 @@ def plot_prior_sensitivity(sensitivity: PriorSensitivity, *, figsize: Size = Non
 
     Notes
     -----
-    Along the concentration, on a logarithmic axis, if all alternatives are of the prior's family, else one alternative
-    next to the other. It is shaded where the draws cannot tell. The red line, or the red point, is the prior of the
-    draws. Bars reach two Monte Carlo standard errors to either side.
+    If all alternatives are of the prior's family, the horizontal axis is the concentration, on a logarithmic scale;
+    otherwise it lists the alternatives. Alternatives about which the draws cannot tell are shaded. The red point is the
+    prior of the draws; on an axis of concentrations, a red line marks its concentration. Error bars reach two Monte
+    Carlo standard errors to either side.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Priors on partitions in which the cluster sizes are all that matters."""
+"""Priors on partitions that depend on the cluster sizes only."""
 
 from __future__ import annotations
 
@@ -171,12 +171,12 @@ def _numbers_of_components(n_components: Any) -> tuple[Floats, Floats]:
 
 
 def crp(concentration: Any) -> PartitionPrior:
-    """Chinese restaurant process, the prior on partitions of a Dirichlet process mixture.
+    """Make the Chinese restaurant process, the prior on partitions of a Dirichlet process mixture.
 
     Parameters
     ----------
     concentration : float, frozen SciPy distribution, or (shape, rate)
-        Positive number, or its prior: any distribution of positive numbers, or a Gamma by two numbers.
+        A positive number, or its prior: a distribution of positive numbers, or the shape and rate of a Gamma prior.
 
     Returns
     -------
@@ -187,7 +187,7 @@ def crp(concentration: Any) -> PartitionPrior:
     ValueError
         If `concentration` is not positive.
     TypeError
-        If it is no number and no distribution.
+        If `concentration` is of no kind listed above.
 
     Notes
     -----
@@ -195,8 +195,8 @@ def crp(concentration: Any) -> PartitionPrior:
 
         a^K Gamma(a) / Gamma(a + n) prod_k Gamma(n_k)
 
-    given the concentration a [1]_. Two concentrations differ by K log(a'/a) and a constant, so that the number of
-    clusters is all that matters. A prior of a is integrated out, by quadrature in log a.
+    given the concentration a [1]_. The log ratio of its probabilities under concentrations a' and a is K log(a'/a) plus
+    a constant: it depends on the number of clusters only. A prior of a is integrated out by quadrature over log a.
 
     References
     ----------
@@ -216,14 +216,14 @@ def crp(concentration: Any) -> PartitionPrior:
 
 
 def pitman_yor(concentration: Any, discount: float) -> PartitionPrior:
-    """Pitman-Yor process: a discount makes more, and more small clusters.
+    """Make the Pitman-Yor process; the larger the discount, the more clusters, and the more small ones.
 
     Parameters
     ----------
     concentration : float, frozen SciPy distribution, or (shape, rate)
-        Number above -`discount`, or a prior of positive numbers, as for :func:`crp`.
+        A number above -`discount`, or its prior on positive numbers, as for :func:`crp`.
     discount : float in [0, 1)
-        0 gives :func:`crp`.
+        A discount of 0 gives :func:`crp`.
 
     Returns
     -------
@@ -234,11 +234,12 @@ def pitman_yor(concentration: Any, discount: float) -> PartitionPrior:
     ValueError
         If an argument is out of range.
     TypeError
-        If `concentration` is no number and no distribution.
+        If `discount` is no number, or `concentration` is of no kind listed above.
 
     Notes
     -----
-    Given the concentration a and the discount d, a partition has the probability [1]_
+    Given the concentration a and the discount d, a partition of n items into clusters of sizes n_1, ..., n_K has the
+    probability [1]_
 
         prod_{j=1}^{K-1} (a + j d) Gamma(a + 1) / Gamma(a + n) prod_k Gamma(n_k - d) / Gamma(1 - d).
 
@@ -257,17 +258,18 @@ def pitman_yor(concentration: Any, discount: float) -> PartitionPrior:
     if isinstance(discount, bool) or not isinstance(discount, (int, float, np.integer, np.floating)):
         raise TypeError(f"`discount` must be a number; got {discount!r}.")
     if not 0 <= discount < 1:
-        raise ValueError(f"`discount` must lie between 0 and 1, the latter excluded; got {discount!r}.")
+        raise ValueError(f"`discount` must lie between 0 and 1, with 1 excluded; got {discount!r}.")
     return ExchangeablePrior("pitman_yor", as_concentration(concentration, -float(discount)), float(discount))
 
 
 def dirichlet_multinomial(concentration: Any, n_components: int) -> PartitionPrior:
-    """Finite mixture with symmetric Dirichlet weights.
+    """Make the prior on partitions of a finite mixture with symmetric Dirichlet weights.
 
     Parameters
     ----------
     concentration : float, frozen SciPy distribution, or (shape, rate)
-        Of each component: a total of a is a / `n_components`. A positive number, or its prior, as for :func:`crp`.
+        The Dirichlet parameter of each component: a positive number, or its prior, as for :func:`crp`. If the
+        parameters of all components sum to a, pass a / `n_components`.
     n_components : int
         Number of components, some of which may have no items.
 
@@ -280,15 +282,16 @@ def dirichlet_multinomial(concentration: Any, n_components: int) -> PartitionPri
     ValueError
         If an argument is out of range.
     TypeError
-        If `n_components` is no integer, or `concentration` is no number and no distribution.
+        If `n_components` is no integer, or `concentration` is of no kind listed above.
 
     Notes
     -----
-    Given the concentration g and M components, a partition has the probability [1]_
+    Given the concentration g and M components, a partition of n items into clusters of sizes n_1, ..., n_K has the
+    probability [1]_
 
         M! / (M - K)! Gamma(M g) / Gamma(M g + n) prod_k Gamma(g + n_k) / Gamma(g),
 
-    0 with more than M clusters. It is that of the partition, whatever the labels are called.
+    and 0 if K exceeds M. This is the probability of the partition, summed over all its labellings.
 
     References
     ----------
@@ -308,14 +311,15 @@ def dirichlet_multinomial(concentration: Any, n_components: int) -> PartitionPri
 
 
 def mixture_of_finite_mixtures(concentration: Any, n_components: Any) -> PartitionPrior:
-    """Finite mixture with symmetric Dirichlet weights and a prior on the number of components.
+    """Make the prior on partitions of a finite mixture whose number of components has a prior.
 
     Parameters
     ----------
     concentration : float, frozen SciPy distribution, or (shape, rate)
-        Of each component: a positive number, or its prior, as for :func:`crp`.
+        The parameter of each component in the symmetric Dirichlet prior of the weights: a positive number, or its
+        prior, as for :func:`crp`.
     n_components : frozen discrete SciPy distribution
-        Prior of the number of components, of integers from 1: ``scipy.stats.poisson(3, loc=1)``, ``geom(0.1)``.
+        Prior of the number of components, on integers from 1: ``scipy.stats.poisson(3, loc=1)``, ``geom(0.1)``.
 
     Returns
     -------
@@ -324,15 +328,18 @@ def mixture_of_finite_mixtures(concentration: Any, n_components: Any) -> Partiti
     Raises
     ------
     ValueError
-        If an argument is out of range, or more than a million components have a probability above 1e-12.
+        If an argument is out of range, or the probability of more than a million components exceeds 1e-12.
     TypeError
-        If `n_components` is no discrete distribution, or `concentration` is no number and no distribution.
+        If `n_components` is no discrete distribution, or `concentration` is of no kind listed above.
 
     Notes
     -----
-    Given the concentration g, a partition has the probability V_n(K) prod_k Gamma(g + n_k) / Gamma(g) with [1]_
+    Given the concentration g, a partition of n items into clusters of sizes n_1, ..., n_K has the probability [1]_
 
-        V_n(t) = sum_{m >= t} p(m) m! / (m - t)! Gamma(g m) / Gamma(g m + n).
+        V_n(K) prod_k Gamma(g + n_k) / Gamma(g),
+        V_n(K) = sum_{m >= K} p(m) m! / (m - K)! Gamma(g m) / Gamma(g m + n),
+
+    where p(m) is the prior probability of m components.
 
     References
     ----------
@@ -360,6 +367,6 @@ def mixture_of_finite_mixtures(concentration: Any, n_components: Any) -> Partiti
     if n_components.sf(_MOST_COMPONENTS) > 1e-12:
         raise ValueError(
             f"`n_components` must be at most {_MOST_COMPONENTS:,} with probability 1 - 1e-12; got "
-            f"{in_words(n_components)}."
+            f"{in_words(n_components)}. Take a prior with a lighter tail."
         )
     return ExchangeablePrior("mixture_of_finite_mixtures", as_concentration(concentration), n_components=n_components)

@@ -68,26 +68,28 @@ def _psis(log_weights: Floats) -> tuple[Floats, float]:
 
 
 def reweight(draws: Any, log_ratio: Any, *, max_pareto_k: float = MOST_PARETO_K) -> PartitionDraws:
-    """Weight draws of one posterior to those of another one.
+    """Weight draws of one posterior to represent another posterior.
 
     Parameters
     ----------
     draws : PartitionDraws or any posterior that :func:`summarize` takes
     log_ratio : array_like of shape (n_draws,), or of the shape of chains and draws
-        Logarithm of the other posterior's density over that of this one, up to a constant, at each draw: the difference
-        of two log priors, such as :meth:`priors.PartitionPrior.log_prob` gives. Minus infinity gives a weight of 0.
+        Logarithm of the ratio of the other posterior's density to the density of this one at each draw, up to a
+        constant. If only the prior differs, it is the difference of two log priors, as
+        :meth:`priors.PartitionPrior.log_prob` gives them. Minus infinity gives a weight of 0.
     max_pareto_k : float
         Largest Pareto shape to accept; infinity accepts any.
 
     Returns
     -------
     PartitionDraws
-        Of labels, for every other function. Their `weights` are smoothed and sum to 1.
+        Draws of labels with smoothed `weights`, which sum to 1. Every function takes them.
 
     Raises
     ------
     ValueError
-        If the Pareto shape exceeds `max_pareto_k`, `log_ratio` does not fit, is NaN or infinite, or there are no draws.
+        If the Pareto shape exceeds `max_pareto_k`, `log_ratio` has another shape, NaN or positive infinity, or there
+        are no draws.
 
     See Also
     --------
@@ -95,11 +97,12 @@ def reweight(draws: Any, log_ratio: Any, *, max_pareto_k: float = MOST_PARETO_K)
 
     Notes
     -----
-    The weights are smoothed by Pareto-smoothed importance sampling [1]_. Above a shape of 0.7 the draws hold too little
-    of the other posterior, and errors are larger than they look. Ratios of partitions often depend on the number of
-    clusters alone. Such ties are spread for the fit, and keep their weights. What the first prior excludes no draw
-    shows, and no k-hat tells. Weights that draws have are
-    kept as factors. Allocation probabilities are left out, because they condition on the first prior.
+    The weights are smoothed by Pareto-smoothed importance sampling [1]_. If the estimated shape, the k-hat, exceeds
+    0.7, the draws hold too little of the other posterior, and standard errors understate the error. Many draws have
+    equal ratios, often because they have equally many clusters. For the fit of the shape, ties are spread over the gaps
+    to the neighbouring values; tied draws keep their own weights. If the first posterior excludes partitions that the
+    other allows, no draw shows them, and the k-hat does not detect it. Weights of the draws are kept as factors.
+    Allocation probabilities are left out, because they depend on the prior of the draws.
 
     References
     ----------
@@ -124,7 +127,7 @@ def reweight(draws: Any, log_ratio: Any, *, max_pareto_k: float = MOST_PARETO_K)
         tail = "too few draws with weight to tell" if pareto_k == np.inf else f"a Pareto k-hat of {pareto_k:.2f}"
         raise ValueError(
             f"`log_ratio` must leave weights with a Pareto k-hat of at most {max_pareto_k:g}; got {tail}. The draws "
-            "hold too little of the other posterior: sample it, or accept the weights by max_pareto_k=np.inf."
+            "hold too little of the other posterior: sample from it, or accept the weights by max_pareto_k=np.inf."
         )
     return replace(taken, samples=samples)
 
@@ -144,8 +147,8 @@ def _ratios(log_ratio: Any, samples: Samples) -> Floats:
         row = int(wrong.argmax())
         raise ValueError(
             f"`log_ratio` must be finite or minus infinity; got {values[row]} at chain {samples.chain[row]}, draw "
-            f"{samples.draw[row]}. The first prior must allow every draw."
+            f"{samples.draw[row]}. The prior of the draws must give each of them a positive probability."
         )
     if np.all((values == -np.inf) | (samples.weights == 0)):
-        raise ValueError("`log_ratio` must not be minus infinity for all draws that have weight.")
+        raise ValueError("`log_ratio` must not be minus infinity for all draws of positive weight: no draw is left.")
     return values

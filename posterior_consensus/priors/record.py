@@ -32,14 +32,14 @@ class Sizes(NamedTuple):
 
 
 class PartitionPrior(ABC):
-    """A prior on partitions; made by the functions of :mod:`posterior_consensus.priors`.
+    """A prior on partitions or on labels; made by the functions of :mod:`posterior_consensus.priors`.
 
     Attributes
     ----------
     family : str
         Name of the function that made it.
     concentration : float or frozen SciPy distribution
-        Its concentration, or the prior of that.
+        The concentration, or its prior.
     """
 
     family: str
@@ -54,7 +54,7 @@ class PartitionPrior(ABC):
         Parameters
         ----------
         draws : PartitionDraws or any posterior that :func:`summarize` takes
-            :func:`stick_breaking` needs labels as they were sampled, and so no PartitionDraws made of labels.
+            A prior from :func:`stick_breaking` needs labels as they were sampled; PartitionDraws have renumbered them.
 
         Returns
         -------
@@ -65,9 +65,9 @@ class PartitionPrior(ABC):
         Raises
         ------
         ValueError
-            If there are no draws of labels, or this is a prior on labels, and they are no numbers of its components.
+            If there are no draws, or this is a prior on labels, and the labels are not numbers of its components.
         TypeError
-            If this is a prior on labels, and those of the draws were renumbered.
+            If this is a prior on labels, and the labels of the draws were renumbered.
 
         Examples
         --------
@@ -89,7 +89,8 @@ class PartitionPrior(ABC):
         Returns
         -------
         xarray.DataArray of shape (n_clusters,), dtype float64
-            Named ``prior``: the probability of 1, 2, ... clusters, up to where it falls below 1e-16.
+            Named ``prior``: the probability of 1, 2, ... clusters, up to the largest number with a probability of at
+            least 1e-16.
 
         Raises
         ------

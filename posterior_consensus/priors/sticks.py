@@ -53,39 +53,41 @@ class StickBreaking(PartitionPrior):
 
 
 def stick_breaking(concentration: Any, n_components: int, *, first_label: int | None = None) -> PartitionPrior:
-    """Truncated stick-breaking prior on labels, as PyMC's StickBreakingWeights gives it.
+    """Make the truncated stick-breaking prior on labels, as PyMC's StickBreakingWeights defines it.
 
     Parameters
     ----------
     concentration : float, frozen SciPy distribution, or (shape, rate)
-        Positive number, or its prior: any distribution of positive numbers, or a Gamma by two numbers.
+        A positive number, or its prior: a distribution of positive numbers, or the shape and rate of a Gamma prior.
     n_components : int
-        Number of components, at least 2; the last one has what the others leave.
+        Number of components, at least 2; it is PyMC's ``K`` plus 1. The last component has the remaining weight.
     first_label : {0, 1}, optional
-        Label of the first component. By default 0 if any label is 0 and 1 if any is K; else it has to be said.
+        Label of the first component. By default 0 if any label is 0, and 1 if any is `n_components`; required if
+        neither occurs.
 
     Returns
     -------
     PartitionPrior
-        Of labels in the order of the sticks. They must be as they were sampled: the posterior itself,
-        or allocation probabilities, from which the labels are sampled.
+        A prior on labels, in the order of the sticks. Its methods need labels as they were sampled: the posterior
+        itself, or allocation probabilities, from which the labels are sampled.
 
     Raises
     ------
     ValueError
         If an argument is out of range.
     TypeError
-        If it is no number.
+        If `n_components` is no integer, or `concentration` is of no kind listed above.
 
     Notes
     -----
-    The weights are v_k (1 - v_1) ... (1 - v_{k-1}) with v_k ~ Beta(1, a), and 1 for the last [1]_. With n_k items in
-    component k and m_k in later ones, the labels z have the probability
+    Component k of K has the weight v_k (1 - v_1) ... (1 - v_{k-1}), with v_k ~ Beta(1, a) for k < K and v_K = 1 [1]_.
+    With n_k items in component k and m_k items in later components, the labels z have the probability
 
         P(z) = prod_{k < K} B(1 + n_k, a + m_k) / B(1, a).
 
-    It depends on the order of the components. With so many components that the last ones stay empty, the partition has
-    the prior :func:`crp`, which needs no labels as sampled and gives weights of smaller variance.
+    It depends on the order of the components. If there are so many components that the last ones stay empty, the prior
+    on partitions is nearly :func:`crp`. That prior does not need labels as sampled, and its importance weights vary
+    less.
 
     References
     ----------

@@ -33,15 +33,15 @@ def as_pair_similarity(
     Parameters
     ----------
     matrix : array_like, DataFrame, DataArray, SciPy sparse array, PartitionDraws or PairSimilarity
-        Posterior probability that two items are in the same cluster, items x items: symmetric, in [0, 1] and 1 on the
-        diagonal, each up to 1e-6. A sparse array has zeros where it has no entries. From draws, the similarities
-        are computed. With `missing`, labels of any kind that :func:`as_partition_draws` takes.
+        Co-clustering probabilities, items x items: symmetric, in [0, 1] and 1 on the diagonal, each up to 1e-6. A
+        sparse array has zeros where it has no entries. From draws, the similarities are computed. With `missing`,
+        labels in any form that :func:`as_partition_draws` takes.
     item_dim : str, optional
         Name of the items' dimension. By default that of the DataArray's first dimension or of the DataFrame's index,
         else "item".
     missing : {"pairwise"}, optional
         Take labels of which some are missing: -1, NaN, None or masked. Each pair of items is counted over the draws
-        that hold both. By default `matrix` has similarities.
+        that hold both items. By default, `matrix` has similarities.
     var_name, sample_dims, weights : optional
         Variable of the labels, dimensions of the draws and weight of each draw, as in :func:`as_partition_draws`; only
         with `missing`.
@@ -49,16 +49,16 @@ def as_pair_similarity(
     Returns
     -------
     PairSimilarity
-        With the items' names of a DataFrame's index or a DataArray's coordinates. Every function takes it that needs
-        similarities only; the others say that they need draws. With `missing`, `errors` has the standard error of each
-        pair; :func:`diagnostics.similarity_mcse` gives it with the items' names.
+        The similarities, with the items' names from a DataFrame's index or a DataArray's coordinates. Every function
+        that needs only similarities takes it; functions that need draws raise an error. With `missing`, `errors` has
+        the standard error of each pair; :func:`diagnostics.similarity_mcse` gives it with the items' names.
 
     Raises
     ------
     ValueError
         If the matrix is not square, not symmetric, not finite, not in [0, 1] or not 1 on the diagonal, or its rows and
-        columns name different items. With `missing`, if a pair of items is in no draw together; the message counts
-        these pairs.
+        columns name different items. With `missing`, if no draw holds both items of a pair; the message counts these
+        pairs.
     TypeError
         If the values are not real numbers.
     MemoryError
@@ -66,21 +66,21 @@ def as_pair_similarity(
 
     Notes
     -----
-    Rounding up to 1e-6 is mended: values are clipped to [0, 1], the mean of the matrix and its transpose is taken and
-    the diagonal is set to 1. A matrix without rounding passes unchanged.
+    Rounding up to 1e-6 is repaired: the mean of the matrix and its transpose is taken, values are clipped to [0, 1],
+    and the diagonal is set to 1. A matrix without rounding passes unchanged.
 
-    From the similarities alone follow Binder's expected loss with any costs, its lower bound and certificate, the two
-    losses of `PAIR_LOSSES`, and each item's mean similarity to its cluster. Standard errors, the credible ball,
+    The similarities alone determine Binder's expected loss with any costs, its lower bound and certificate, the two
+    losses of `PAIR_LOSSES`, and each item's mean similarity to its own cluster. Standard errors, the credible ball,
     diagnoses and the expectation of any other loss need the draws.
 
-    With ``missing="pairwise"`` and draws of weight w_t, let m_ti be 1 where draw t holds item i. Then
+    With ``missing="pairwise"``, let w_t be the weight of draw t, and m_ti be 1 if the draw holds item i, else 0. Then
 
         PSM_ij = sum_t w_t m_ti m_tj 1{z_ti = z_tj} / sum_t w_t m_ti m_tj,
 
-    the consensus matrix of clustering by resampling [1]_. This is an estimate of the similarity if it does not depend
-    on the labels which items are missing. The standard errors are those of :func:`diagnostics.similarity_mcse` over the
-    draws that hold the pair: NaN if these lie in fewer than two batches. An error is 0 if all these draws agree, even
-    if they are few. The matrix need not be positive semidefinite.
+    the consensus matrix of clustering by resampling [1]_. It estimates the posterior similarity if the
+    labels do not affect which items are missing. The standard errors are those of :func:`diagnostics.similarity_mcse`
+    over the draws that hold the pair: NaN if these are in fewer than two batches. An error is 0 if all these draws
+    agree, even if they are few. The matrix need not be positive semidefinite.
 
     References
     ----------
@@ -113,7 +113,7 @@ def as_pair_similarity(
     if isinstance(matrix, PairSource):
         if item_dim not in (None, matrix.items.dim):
             raise ValueError(
-                f"`item_dim` must be None or {matrix.items.dim!r}, as the items have it; got {item_dim!r}."
+                f"`item_dim` must be None or {matrix.items.dim!r}, the items' dimension; got {item_dim!r}."
             )
         return matrix.as_pairs()
     named = _named(matrix, item_dim)
@@ -136,7 +136,7 @@ def _named(matrix: Any, item_dim: str | None) -> xr.DataArray:
     if array.ndim != 2 or array.shape[0] != array.shape[1] or array.size == 0:
         raise ValueError(
             f"`matrix` must be square, items x items, with at least one item; got shape {array.shape}. "
-            "Draws x items are for as_partition_draws."
+            "For labels, draws x items, call as_partition_draws."
         )
     rows, columns = array.dims
     if rows in array.indexes and columns in array.indexes:
@@ -173,15 +173,15 @@ def _checked(values: npt.NDArray[Any], place: Place) -> Floats:
     if below.any():
         at = int(below.argmax())
         raise ValueError(
-            f"`matrix` must be 1 on the diagonal, as an item is always with itself; got {values[at, at]:.6g} at "
-            f"{first_of(np.diag(below), place)}. Fill it with numpy.fill_diagonal(matrix, 1) if it was left out."
+            f"`matrix` must be 1 on the diagonal, as items are co-clustered with themselves; got {values[at, at]:.6g} "
+            f"at {first_of(np.diag(below), place)}. Fill it with numpy.fill_diagonal(matrix, 1) if it was left out."
         )
     apart = np.abs(values - values.T)
     if apart.max() > _TOLERANCE:
         first = first_of(apart > _TOLERANCE, place)
         raise ValueError(
             f"`matrix` must be symmetric; entries differ from their mirror images by up to {apart.max():.6g}, the "
-            f"first at {first}. Add the transpose to one triangle if the other was left out."
+            f"first at {first}. If one triangle was left out, fill it from the transpose."
         )
     values = (values + values.T) / 2
     np.clip(values, 0.0, 1.0, out=values)

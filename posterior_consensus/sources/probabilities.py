@@ -37,7 +37,7 @@ def as_allocation_probabilities(
     log_weights: Any = None,
     random_seed: int | np.random.Generator | np.random.SeedSequence | None = None,
 ) -> PartitionDraws:
-    """Convert stored allocation probabilities P(z_i = k | theta_t, y_i), or their logarithms.
+    """Convert stored allocation probabilities P(z_i = k | theta_t, y_i), or their logarithms, to draws.
 
     Parameters
     ----------
@@ -47,11 +47,12 @@ def as_allocation_probabilities(
         table of text with such columns, as CmdStan writes it; a list of tables or arrays has one for each chain.
     var_name : str, optional
         Name of the variable, such as ``log_prob_z``, ``lp_z``, ``log_theta`` or ``responsibilities``. By default the
-        only variable that has the sample dimensions and two more, and either sums to one over one of these two (as it
-        is or as logarithms) or has one of the usual names.
+        only variable that has the sample dimensions and two more, and either has one of the usual names or sums to one
+        over one of these two dimensions, as it is or after exponentiation.
     log : bool, optional
-        Whether the values are logarithms. By default they are where one is negative or where they sum to one as
-        logarithms. Neither probabilities nor logarithms need be normalized.
+        Whether the values are logarithms. By default, values that sum to one are probabilities; other values are
+        logarithms if one is negative, all are 0, or the name starts with "log_" or "lp_". If you give `log`, neither
+        probabilities nor logarithms need be normalized.
     group : str
         Group of an InferenceData, DataTree or file.
     sample_dims : str or sequence of str
@@ -62,29 +63,30 @@ def as_allocation_probabilities(
     weights, log_weights : array_like, optional
         Weight of each draw, or its logarithm, as for :func:`as_partition_draws`.
     random_seed : int, Generator, SeedSequence or None
-        Seed for sampling `labels` from the probabilities. None samples the same ones each time.
+        Seed for sampling `labels` from the probabilities. With None, each call samples the same labels.
 
     Returns
     -------
     PartitionDraws
-        Their part `soft` has the probabilities, and `labels` one sample from them.
+        Its part `soft` has the probabilities, and `labels` has one partition sampled from them for each draw.
 
     Raises
     ------
     ValueError
-        If there are no such values or several, a value is NaN, an item has probability 0 for all components, or it
-        cannot be told whether the values are logarithms.
+        If there is no such variable, or several, a value is NaN, an item has probability 0 for all components, or it
+        is unclear whether the values are logarithms.
     TypeError
         If the values are not floats.
 
     Notes
     -----
-    Sums of probabilities may differ from one by what rounding explains, half of the last digit for each component, but
-    not by more than 0.05; without rounding by 1e-5, in single precision by 1e-3. They are then normalized. Values from
-    -1e-5 to 0 are zeros, if the sums are one.
+    If `log` is not given, sums of probabilities may differ from one by the rounding of their digits: for K components
+    by K / 2 units of the last decimal, but not by more than 0.05. Without rounding they may differ by 1e-5, in single
+    precision by 1e-3. They are then normalized. Values from -1e-5 to 0 count as zeros.
 
-    Items must be independent given the parameters of a draw, as in mixtures. For states of a hidden Markov model, whose
-    probabilities of each item alone do not give those of pairs, pass sampled states to :func:`as_partition_draws`.
+    Items must be independent given the parameters of a draw, as in mixtures. The states of a hidden Markov model are
+    not: probabilities of single items do not determine probabilities of pairs. Pass sampled states to
+    :func:`as_partition_draws` instead.
 
     Examples
     --------

@@ -109,8 +109,8 @@ def _check_held(held: Floats, items: Items) -> None:
     if lost.size:
         found += f"; items that meet no other: {lost.size}, such as {listing(items.named(lost[:_SOME]))}"
     raise ValueError(
-        "`matrix` must have every pair of items in a draw of positive weight that holds both; the number of pairs that "
-        f"are in none is {found}. Make more runs or larger subsamples, or leave out items."
+        "`matrix` must have, for every pair of items, a draw of positive weight that holds both; the number of pairs "
+        f"without one is {found}. Make more runs or larger subsamples, or leave out items."
     )
 
 

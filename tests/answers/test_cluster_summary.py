@@ -131,7 +131,7 @@ def test_a_partition_of_all_items(rng):
 
 def test_bad_arguments_are_named(rng):
     labels, mu = posterior(rng, 30)
-    with pytest.raises(ValueError, match="none of 30 clusters the 7 assigned items like this"):
+    with pytest.raises(ValueError, match="none of 30 draws clusters the 7 assigned items like this"):
         pc.cluster_summary(labels, [0, 1, 2, 3, 4, 5, 6])
     with pytest.raises(ValueError, match="`partition` must assign at least one item; got -1 for all"):
         pc.cluster_summary(labels, [-1] * 7)

@@ -292,7 +292,7 @@ def test_the_plot(two):
         ),
         (GOOD, {"loss": "omari"}, ValueError, "`loss` must be a metric, as a distance needs; got 'omari'"),
         (GOOD, {"loss": "pear"}, ValueError, "pear"),
-        (GOOD, {"names": ("a",)}, TypeError, "`names` must be two strings, what to call the posteriors; got ('a',)"),
+        (GOOD, {"names": ("a",)}, TypeError, "`names` must be two strings, the names of the posteriors; got ('a',)"),
         (GOOD, {"names": "ab"}, TypeError, "`names` must be two strings"),
         (GOOD, {"names": ("a", "a")}, ValueError, "`names` must differ; got 'a' twice"),
         (GOOD, {"n_draws": 0}, ValueError, "`n_draws` must be at least 1; got 0"),

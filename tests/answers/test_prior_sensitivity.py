@@ -114,7 +114,7 @@ def test_sticks_weigh_labels_as_they_were_sampled(rng):
     found = pc.prior_sensitivity(labels, prior, alternatives={"more": other}, **QUIET)
     weighted = pc.reweight(labels, other.log_prob(labels) - prior.log_prob(labels))
     assert found.table["n_clusters"].item() == pytest.approx(weighted.samples.mean(weighted.n_clusters), rel=1e-12)
-    with pytest.raises(ValueError, match="must be priors on labels where `prior` is one.* take priors.crp for stick"):
+    with pytest.raises(ValueError, match="must be priors on labels if `prior` is one.* take priors.crp for stick"):
         pc.prior_sensitivity(labels, prior, alternatives={"crp": PRIOR}, **QUIET)
 
 

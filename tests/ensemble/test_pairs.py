@@ -94,7 +94,7 @@ def changed(*at, value):
         (np.ones((2, 2, 2)), ValueError, r"got shape \(2, 2, 2\)"),
         (np.empty((0, 0)), ValueError, r"at least one item; got shape \(0, 0\)"),
         (changed((0, 1), value=0.5), ValueError, "must be symmetric.* by up to 0.4"),
-        (np.triu(GOOD), ValueError, "must be symmetric.* Add the transpose"),
+        (np.triu(GOOD), ValueError, "must be symmetric.* fill it from the transpose"),
         (changed((1, 1), value=0.5), ValueError, "must be 1 on the diagonal.*got 0.5"),
         (GOOD - np.eye(3), ValueError, r"must be 1 on the diagonal.*got 0 at row 0, column 0 .*fill_diagonal"),
         (changed((0, 1), (1, 0), value=1.1), ValueError, r"must have values in \[0, 1\]; got 0.2 to 1.1"),
