@@ -48,6 +48,12 @@ def test_arguments_are_spelled_alike_and_in_one_order(name):
     assert common == sorted(common, key=IN_ORDER.index)
 
 
+def test_weights_may_be_logarithms():
+    taken = {name: [one for one in f.parameters if "weights" in one] for name, f in FUNCTIONS.items()}
+    weighted = [own for name, own in taken.items() if own and not MAKE_THEIR_OWN.fullmatch(name)]
+    assert weighted == [["weights", "log_weights"]] * 6
+
+
 @pytest.mark.parametrize("name", [name for name in FUNCTIONS if not MAKE_THEIR_OWN.fullmatch(name)])
 def test_data_come_first(name):
     first, *others = FUNCTIONS[name].parameters

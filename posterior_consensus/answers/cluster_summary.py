@@ -19,6 +19,7 @@ from posterior_consensus.results import display, stored_as
 from posterior_consensus.results.storage import Stored
 from posterior_consensus.sources.components import component_labels, n_components_of, parameters_by_draw
 from posterior_consensus.sources.door import find_source
+from posterior_consensus.sources.samples import one_of
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _AXES = {"cluster": "summarized_cluster"}
@@ -109,6 +110,7 @@ def cluster_summary(
     var_name: str | None = None,
     group: str = "posterior",
     weights: Any = None,
+    log_weights: Any = None,
     first_label: int | None = None,
     **parameters: Any,
 ) -> ClusterSummary:
@@ -126,8 +128,8 @@ def cluster_summary(
         Name of the variable of labels or probabilities. By default the only one.
     group : str
         Group of an InferenceData, DataTree or file.
-    weights : array_like, optional
-        Weight of each draw, as for :func:`as_partition_draws`.
+    weights, log_weights : array_like, optional
+        Weight of each draw, or its logarithm, as for :func:`as_partition_draws`.
     first_label : {0, 1}, optional
         Label of the first component. By default 0 if any label is 0, and 1 if any is the number of components; required
         if neither occurs.
@@ -181,6 +183,7 @@ def cluster_summary(
     >>> found.allocation.values[3].round(3)
     array([0.333, 0.667, 0.   ])
     """
+    weights = one_of(weights, log_weights)
     source = draws_of(find_source(draws, var_name, group=group, weights=weights).source)
     labels = _partial_labels(source, partition)
     agrees = agreement(source, labels)

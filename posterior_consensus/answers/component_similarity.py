@@ -34,6 +34,7 @@ from posterior_consensus.sources.components import (
 )
 from posterior_consensus.sources.door import find_source
 from posterior_consensus.sources.mixtures.components import component_draws, is_model
+from posterior_consensus.sources.samples import one_of
 
 _MOST_GROUPS = 30
 _NORMAL = {"mean": "loc", "sd": "scale"}
@@ -149,6 +150,7 @@ def component_similarity(
     var_name: str | None = None,
     group: str = "posterior",
     weights: Any = None,
+    log_weights: Any = None,
     first_label: int | None = None,
     progressbar: bool = True,
     **parameters: Any,
@@ -170,8 +172,8 @@ def component_similarity(
         Name of the labels, the probabilities or the model's mixture. By default the only one.
     group : str
         Group of an InferenceData, DataTree or file.
-    weights : array_like, optional
-        Weight of each draw, as for :func:`as_partition_draws`; not with a model.
+    weights, log_weights : array_like, optional
+        Weight of each draw, or its logarithm, as for :func:`as_partition_draws`; not with a model.
     first_label : {0, 1}, optional
         Label of the first component. By default 0 if any label is 0, and 1 if any is the number of components; required
         if neither occurs.
@@ -243,6 +245,7 @@ def component_similarity(
     >>> pc.credible_ball(found.partitions, best, loss="vi").radius
     0.0
     """
+    weights = one_of(weights, log_weights)
     if is_model(draws):
         if distribution is not None or parameters or weights is not None:
             raise TypeError(

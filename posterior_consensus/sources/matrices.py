@@ -14,6 +14,7 @@ from posterior_consensus.ensemble.items import Floats, Items, difference, positi
 from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
 from posterior_consensus.ensemble.partitions import Place, as_array, first_of
 from posterior_consensus.sources.places import place_in
+from posterior_consensus.sources.samples import one_of
 from posterior_consensus.sources.subsamples import pairwise_similarity
 
 _TOLERANCE = 1e-6  # of a matrix's entries: what float32, sums in another order and short text files leave
@@ -27,6 +28,7 @@ def as_pair_similarity(
     var_name: str | None = None,
     sample_dims: str | Sequence[str] = ("chain", "draw"),
     weights: Any = None,
+    log_weights: Any = None,
 ) -> PairSimilarity:
     """Convert a posterior similarity matrix without its draws, or draws in which items are missing.
 
@@ -42,9 +44,9 @@ def as_pair_similarity(
     missing : {"pairwise"}, optional
         Take labels of which some are missing: -1, NaN, None or masked. Each pair of items is counted over the draws
         that hold both items. By default, `matrix` has similarities.
-    var_name, sample_dims, weights : optional
-        Variable of the labels, dimensions of the draws and weight of each draw, as in :func:`as_partition_draws`; only
-        with `missing`.
+    var_name, sample_dims, weights, log_weights : optional
+        Variable of the labels, dimensions of the draws and weight of each draw or its logarithm, as in
+        :func:`as_partition_draws`; only with `missing`.
 
     Returns
     -------
@@ -101,6 +103,7 @@ def as_pair_similarity(
            [0.67, 1.  , 0.33],
            [0.  , 0.33, 1.  ]])
     """
+    weights = one_of(weights, log_weights)
     if missing is not None:
         if missing != "pairwise":
             raise ValueError(f"`missing` must be 'pairwise' or None; got {missing!r}.")

@@ -121,6 +121,8 @@ def test_the_similarity_is_the_mean_over_draws(rng, monkeypatch, at_once):
     assert found.values[0, 4] == pytest.approx(1, abs=1e-12)
     assert found.tau == pytest.approx(wanted[np.triu_indices(9, 1)].mean())
     assert found.partitions.weights == pytest.approx(weights / weights.sum())
+    logs = pc.component_similarity(labels, mean=mean, sd=sd, log_weights=np.log(weights))
+    assert logs.values == pytest.approx(found.values, abs=1e-12)
     assert found.n_components.tolist() == [np.unique(z).size for z in labels]
 
 
@@ -227,7 +229,7 @@ BAD = [
     ({"mean": np.zeros((12, 3)), "sd": np.ones((12, 2))}, ValueError, "must have the same components and features"),
     ({"mean": np.full((12, 3), "a"), "sd": 1.0}, TypeError, "must hold numbers; got ndarray of <U1"),
     ({"distribution": "poisson", "mu": 1.0}, TypeError, "must be a distribution of scipy.stats.*; got str"),
-    ({"distribution": stats.poisson, "rate": np.ones((12, 3))}, TypeError, "'mu', 'loc', .* got .'rate'"),
+    ({"distribution": stats.poisson, "rate": np.ones((12, 3))}, TypeError, "'mu', 'loc'; .* got .'rate'"),
     (
         {"idata": 3, "mean": np.zeros((12, 3)), "sd": 1.0},
         TypeError,

@@ -100,7 +100,7 @@ def test_powers_of_the_prior_and_of_stored_groups(draws):
     assert np.all(stored.table["excess_loss"][2:] == 0)
     own = pc.prior_sensitivity(tree, "b", **QUIET)
     assert own.table["pareto_k"].values[:2].tolist() == [0.0, 0.0]
-    with pytest.raises(TypeError, match="names of variables of the group log_prior that `draws` then have; got None"):
+    with pytest.raises(TypeError, match="names of variables of the group log_prior if `draws` have one; got None"):
         pc.prior_sensitivity(tree["posterior"].to_dataset(), **QUIET)
     with pytest.raises(ValueError, match="`prior` must name variables of log_prior; got 'c', present: 'z', 'b'"):
         pc.prior_sensitivity(tree, ["c"], **QUIET)

@@ -36,6 +36,8 @@ def test_pairs_are_counted_over_the_draws_that_hold_both(runs, weighted, rng):
     expected = reference.pairwise_similarities(runs.reshape(60, 6), None if weights is None else weights.ravel())
     assert_allclose(found.values, expected, rtol=1e-14)
     assert_array_equal(found.values, found.values.T)
+    if weighted:
+        assert_allclose(pairwise(runs, log_weights=np.log(weights) - 900).values, expected, rtol=1e-12)
 
 
 def test_missing_labels_of_every_kind(runs):
