@@ -172,7 +172,7 @@ def test_items_are_matched_by_name_or_by_position(rng):
             ValueError,
             "`partitions['b']` must label the same 2 items as `partitions['a']`",
         ),
-        ([of_items([0, 1], "ab"), [0, 1, 1]], ValueError, "all partitions need a coordinate of the items"),
+        ([of_items([0, 1], "ab"), [0, 1, 1]], ValueError, "give all partitions a coordinate of the items"),
         ([of_items([0, 1], "aa"), of_items([0, 1], "ab")], ValueError, "`partitions[0]` must have items of different"),
         ([[0, 1], [0, -1]], ValueError, "the labels of `partitions[1]` must not be negative; got -1"),
         ([[0, 1], [0.5, 1]], ValueError, "the labels of `partitions[1]` must be integers"),
