@@ -51,8 +51,8 @@ def as_allocation_probabilities(
         over one of these two dimensions, as it is or after exponentiation.
     log : bool, optional
         Whether the values are logarithms. By default, values that sum to one are probabilities; other values are
-        logarithms if one is negative, all are 0, or the name starts with "log_" or "lp_". If you give `log`, neither
-        probabilities nor logarithms need be normalized.
+        logarithms if one is negative, all are 0, or the name starts with ``log_`` or ``lp_``. If you give `log`,
+        neither probabilities nor logarithms need be normalized.
     group : str
         Group of an InferenceData, DataTree or file.
     sample_dims : str or sequence of str
