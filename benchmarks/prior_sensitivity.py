@@ -3,15 +3,17 @@
 First all 877 partitions of seven observations in normal clusters: draws of the posterior under each prior, weighted to
 each other one, against the exact expected number of clusters, for 200 samples of 4,000 draws. Then the galaxies: runs
 of the Gibbs sampler of benchmarks.mixtures (algorithm 3 of Neal 2000) at four concentrations, each weighted to the
-others, against the runs themselves."""
+others, against the runs themselves. Last the seconds that the prior of the number of clusters takes."""
 
+import argparse
 import itertools
+from functools import partial
 
 import numpy as np
 from scipy import stats
 
 import posterior_consensus as pc
-from benchmarks._timing import is_smallest, print_table
+from benchmarks._timing import print_table, timed
 from benchmarks.mixtures import dirichlet_process_draws
 from posterior_consensus.ensemble.partitions import enumerate_partitions
 from posterior_consensus.ensemble.samples import Samples
@@ -27,6 +29,11 @@ PRIORS = {
     "pitman_yor(1, 0.3)": pc.priors.pitman_yor(1.0, 0.3),
     "dirichlet(1, M = 5)": pc.priors.dirichlet_multinomial(1.0, 5),
     "mfm(1, geometric)": pc.priors.mixture_of_finite_mixtures(1.0, stats.geom(0.3)),
+}
+TIMED = {
+    "crp(1)": pc.priors.crp(1.0),
+    "pitman_yor(1, 0.5)": pc.priors.pitman_yor(1.0, 0.5),
+    "crp(half-Cauchy)": pc.priors.crp(stats.halfcauchy()),
 }
 
 
@@ -63,8 +70,12 @@ def galaxies():
 
 
 def main() -> None:
-    smallest = is_smallest()
-    rng, rows = np.random.default_rng(1), []
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--smallest", action="store_true", help="run at the smallest size only, as the tests do")
+    parser.add_argument("--seed", type=int, default=1, help="of all samples and runs")
+    given = parser.parse_args()
+    smallest, seed = given.smallest, given.seed
+    rng, rows = np.random.default_rng(seed), []
     priors = dict(list(PRIORS.items())[:2]) if smallest else PRIORS
     for name, other, k, error, mcse in weighted_means(rng, 3 if smallest else REPETITIONS, priors):
         within, warned = np.abs(error) <= 3 * mcse, k > MOST_PARETO_K
@@ -77,7 +88,9 @@ def main() -> None:
     burn_in, sweeps = (10, 60) if smallest else (BURN_IN, SWEEPS)
     runs = {}
     for a in CONCENTRATIONS:
-        drawn = dirichlet_process_draws(galaxies(), 6.0, a, burn_in + sweeps, np.random.default_rng(int(10 * a)))
+        drawn = dirichlet_process_draws(
+            galaxies(), 6.0, a, burn_in + sweeps, np.random.default_rng([seed, int(10 * a)])
+        )
         runs[a] = pc.as_partition_draws(drawn[burn_in:])
     best = pc.consensus_partition(runs[1.0], random_seed=1, progressbar=False)
     rows = []
@@ -98,6 +111,12 @@ def main() -> None:
     print()
     compared = ["clusters", "of a run", "errors apart", "expected VI", "of a run", "errors apart"]
     print_table(["run at", "weighted to", "k-hat", "effective draws", *compared], rows)
+    print()
+    rows = []
+    for name, prior in TIMED.items():
+        seconds = [timed(partial(prior.n_clusters, n))() for n in ((100,) if smallest else (10_000, 100_000))]
+        rows.append([name, *seconds])
+    print_table(["prior of the number of clusters, seconds", *(["100"] if smallest else ["10,000", "100,000"])], rows)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,3 @@
-import warnings
-
 import numpy as np
 import pytest
 import xarray as xr
@@ -54,11 +52,7 @@ def posterior_tree(rng):
 @pytest.fixture(scope="session")
 def arviz():
     """ArviZ, whose 0.x versions announce their successor when imported."""
-    pytest.importorskip("arviz", exc_type=ImportError)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import arviz
-    return arviz
+    return pytest.importorskip("arviz", exc_type=ImportError)
 
 
 @pytest.fixture

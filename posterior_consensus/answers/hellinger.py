@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.labels import slices
 from posterior_consensus.runtime import memory
-from posterior_consensus.sources.components import Floats
 
 _LEVELS = np.linspace(-27.6, 27.6, 37)  # logits of the quantiles between which is integrated: 1e-12 to 1 - 1e-12
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(4)
