@@ -3,7 +3,8 @@
 Two groups of 300 items each in one dimension. A Gibbs sampler of a mixture of ten normals with a sparse Dirichlet
 prior; then the consensus under VI of the sampled labels, and two of the similarity of the components: under Binder's
 loss at the mean similarity and under the lower bound of VI. Prints the table of docs/background/components.md: the
-number of clusters, that of clusters with at least 5% of the items, and the adjusted Rand index with the truth.
+number of clusters, that of clusters with at least 5% of the items, and the adjusted Rand index with the truth. Then the
+seconds for distances of ten components without and with a closed form, and for more items and components.
 
     python -m benchmarks.component_similarity
 """
@@ -12,9 +13,11 @@ import argparse
 import time
 
 import numpy as np
+from scipy import stats
 from sklearn.metrics import adjusted_rand_score
 
 import posterior_consensus as pc
+from benchmarks._timing import print_table, timed
 
 N_COMPONENTS, SWEEPS, BURN_IN, EVERY = 10, 3000, 1000, 4
 
@@ -90,6 +93,16 @@ def span(values):
     return f"{min(values):.0f}" if min(values) == max(values) else f"{min(values):.0f}-{max(values):.0f}"
 
 
+def seconds_of(n_draws, n_items, n_components, distribution=None):
+    """Seconds for random labels and components, normal by default."""
+    rng = np.random.default_rng(1)
+    labels = rng.integers(n_components, size=(n_draws, n_items))
+    mean, sd = 3 * rng.normal(size=(n_draws, n_components)), rng.gamma(5, 0.2, size=(n_draws, n_components))
+    own = {"mean": mean, "sd": sd} if distribution is None else {"df": 4.0, "loc": mean, "scale": sd}
+    given = own | {"distribution": distribution, "first_label": 0, "progressbar": False}
+    return timed(lambda: pc.component_similarity(labels, **given))()
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--smallest", action="store_true", help="two short runs")
@@ -104,6 +117,15 @@ def main():
             numbers, large, scores = np.array([run[0][name] for run in runs]).T
             cells.append(f"{span(numbers)}, large {span(large)}; {scores.mean():.3f} ({scores.min():.3f})")
         print(f"| {shape} | {' | '.join(cells)} | {np.mean([run[2] for run in runs]):.2f} |", flush=True)
+    print()
+    n_draws = 20 if smallest else 4_000
+    settings = [
+        ("Student's t, 10 components, 10 items", (n_draws, 10, 10, stats.t)),
+        ("normal, 10 components, 10 items", (n_draws, 10, 10)),
+        ("normal, 6 components, 1,000 items", (n_draws, 1_000, 6)),
+        ("normal, 60 components, 1,000 items", (n_draws, 1_000, 60)),
+    ]
+    print_table([f"{n_draws:,} draws", "seconds"], [[name, seconds_of(*size)] for name, size in settings])
 
 
 if __name__ == "__main__":

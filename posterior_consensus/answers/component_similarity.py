@@ -96,20 +96,20 @@ class ComponentSimilarity(PairSimilarity, Stored):
     @property
     def tau(self) -> float:
         """Mean similarity of all pairs, the pair threshold of ``binder(tau="mean")``; 1/2 for a single item."""
-        n = self.n_items
-        return float((self.values.sum() - n) / (n * (n - 1))) if n > 1 else 0.5
+        return self.mean_similarity
 
     @cached_property
     def curve(self) -> xr.DataArray:
         """Share of the total distance that lies within clusters, for 1 to 30 clusters of average linkage."""
         numbers = np.arange(1, min(_MOST_GROUPS, self.n_items) + 1)
         shares = np.zeros(numbers.size)
-        if self.n_items > 1 and self.tau < 1:
+        tau = self.tau
+        if self.n_items > 1 and tau < 1:
             cuts = cut(tree(self.values, "average"), numbers)
             for row, labels in enumerate(cuts):
                 within = self.links(labels)[0][np.arange(self.n_items), labels].sum()
                 n_pairs = np.square(np.bincount(labels)).sum() - self.n_items
-                shares[row] = (n_pairs - within) / (self.n_items * (self.n_items - 1) * (1 - self.tau))
+                shares[row] = (n_pairs - within) / (self.n_items * (self.n_items - 1) * (1 - tau))
         return xr.DataArray(np.clip(shares, 0.0, 1.0), {"n_clusters": numbers}, ("n_clusters",), "distance_within")
 
     def of_items(self, at: npt.NDArray[np.intp]) -> Self:

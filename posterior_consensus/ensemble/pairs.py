@@ -67,6 +67,13 @@ class PairSource(ABC, display.Shown):
         """Return the posterior similarity matrix (n, n) as an array of the caller's own."""
         return self.shared_similarity.copy()
 
+    @property
+    def mean_similarity(self) -> float:
+        """Mean over all pairs of two items; 1/2 for a single item, which has none."""
+        n = self.n_items
+        links, total = self.links(np.zeros(n, np.int32))
+        return float(links.sum() / total) / (n * (n - 1)) if n > 1 else 0.5
+
     def check_memory(self, hint: str = "") -> None:
         """Raise an error where the similarity matrix takes more than the budget; `hint` names a way out."""
         memory.check(8 * self.n_items**2, f"The similarity matrix of {self.n_items} items", hint)

@@ -146,8 +146,7 @@ def loss_on(source: PairSource, loss: Loss) -> Loss:
     """Return the loss with the mean similarity of all pairs as its threshold if it asks for that, else as it is."""
     if not isinstance(loss, PairLoss) or loss.given_mean is None:
         return loss
-    links, total = source.links(np.zeros(source.n_items, np.int32))
-    return loss.given_mean(float(links.sum() / total) / max(1, source.n_items * (source.n_items - 1)))
+    return loss.given_mean(source.mean_similarity)
 
 
 class MeanLoss(NamedTuple):
