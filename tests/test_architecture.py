@@ -15,7 +15,7 @@ from posterior_consensus import plots
 from posterior_consensus.consensus.methods import Method
 from posterior_consensus.ensemble.labels import DrawnLabels
 from posterior_consensus.ensemble.partitions import canonical_rows
-from posterior_consensus.kernels import pair_search, search
+from posterior_consensus.search import descent
 
 PACKAGE = Path(pc.__file__).parent
 FILES = {".".join(file.relative_to(PACKAGE.parent).with_suffix("").parts): file for file in PACKAGE.rglob("*.py")}
@@ -82,17 +82,17 @@ def files_on_the_way() -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("loss", "kernels", "name"),
-    [("vi", search, "settle"), ("nvi", search, "settle"), ("binder", pair_search, "settle_pairs")],
+    ("loss", "name"),
+    [("vi", "settle"), ("nvi", "settle"), ("binder", "settle_pairs")],
 )
-def test_a_call_goes_down_to_the_kernels_through_few_files_and_through_none_twice(loss, kernels, name, monkeypatch):
-    kernel, ways = getattr(kernels, name), []
+def test_a_call_goes_down_to_the_kernels_through_few_files_and_through_none_twice(loss, name, monkeypatch):
+    loop, ways = getattr(descent, name), []
 
-    def traced(*arguments):
+    def traced(*arguments, **options):
         ways.append(files_on_the_way())
-        return kernel(*arguments)
+        return loop(*arguments, **options)
 
-    monkeypatch.setattr(kernels, name, traced)
+    monkeypatch.setattr(descent, name, traced)
     draws = np.random.default_rng(1).integers(3, size=(20, 12))
     pc.consensus_partition(draws, loss=loss, random_seed=1, progressbar=False)
     assert ways

@@ -14,11 +14,11 @@ from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.partitions import Labels, canonical_labels, canonical_rows, contingency_table
 from posterior_consensus.kernels import coclustering, partial
 from posterior_consensus.kernels.cells import Draws, searched
-from posterior_consensus.kernels.completion import settle_some
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.executor import Executor, n_threads
 from posterior_consensus.runtime.progress import track, waiting
+from posterior_consensus.search.descent import settle_some
 
 _ROUNDING = 1e-9  # weights such as 1 / N do not add up exactly
 

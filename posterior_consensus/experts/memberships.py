@@ -11,9 +11,10 @@ from scipy.sparse import csr_array
 from scipy.special import digamma, gammaln, logsumexp, softmax
 
 from posterior_consensus.ensemble.items import Floats
-from posterior_consensus.kernels import pair_moves, pair_search
+from posterior_consensus.kernels import pair_moves
 from posterior_consensus.kernels.memberships import settle_memberships
 from posterior_consensus.runtime import memory
+from posterior_consensus.search.descent import settle_pairs
 
 _NARROW = 1e-3  # standard deviation of a coefficient at the start
 _LOG_SD = (-15.0, 0.0)  # the bound falls in a standard deviation beyond that of the prior, 1
@@ -147,7 +148,7 @@ class FreeMemberships:
         if not memory.fits(8 * n * n):
             return None
         labels = np.full(n, -1, np.int32)
-        pair_search.settle_pairs(links.toarray(), _COSTS, labels, rng.permutation(n), 1, k, self._stop)
+        settle_pairs(links.toarray(), _COSTS, labels, rng.permutation(n), (1, k), self._stop)
         return self._with_shares(np.eye(k)[labels])
 
     def own_terms(self, parameters: Floats) -> float:

@@ -1,4 +1,4 @@
-"""Compiled loops, and nothing else.
+"""Compiled loops, and the few lines around some that give tables more columns or take the next block.
 
 Rules of the house: arrays and scalars in, arrays out or changed in place (the docstring names them); no validation, no
 random numbers, no options, no functions as arguments (a jitted argument defeats the on-disk cache). Kernels are serial.

@@ -104,7 +104,7 @@ def search_over_pairs():
     yield pair_moves.rearrange_pairs, (search, state, I1, F1, I1)
     yield pair_moves.chain_pairs, (search, state, F1, I1)
     yield pair_moves.scan_pairs, (search, state, F1, I1, float64)
-    yield pair_search._begin, (F2, costs, W1, I1, int64)
+    yield pair_search.begin_pairs, (F2, costs, W1, I1, int64)
     yield pair_moves.merge_pairs, (search, state)
     yield pair_moves.open_pairs, (search, state, F1)
     yield pair_search.move_best, (F2, costs, W1, int64, int64, F1)

@@ -1,64 +1,32 @@
-"""Search over a similarity matrix for the partition of minimum expected Binder loss."""
+"""Begin of a search over a similarity matrix for Binder's loss, and the search by the best of all moves."""
 
 import numpy as np
 
 from posterior_consensus.kernels._jit import inner, jit
 from posterior_consensus.kernels.columns import first_free, n_clusters
-from posterior_consensus.kernels.descent import Steps, descend
 from posterior_consensus.kernels.pair_moves import (
     TINY,
     PairSearch,
-    chain_pairs,
     compact_links,
     links_of,
     merge_pairs,
     move_item,
     open_pairs,
     place_pairs,
-    rearrange_pairs,
-    scan_pairs,
     score_of,
     widened_links,
 )
 
-_STEPS = Steps(open_pairs, scan_pairs, merge_pairs, chain_pairs, rearrange_pairs)
-
 
 @jit
-def _begin(similarity, costs, partition, order, most):
+def begin_pairs(similarity, costs, partition, order, most):
+    """Put each item without a cluster where it costs least, in this order; return the state."""
     unplaced = order[partition[order] < 0]
     state = links_of(similarity, partition)
     margins, targets = np.empty(partition.size), np.empty(partition.size, np.int64)
     allocation = PairSearch(similarity, costs, TINY * partition.size, 1, most, np.zeros(1, np.uint8))
     state, _ = place_pairs(allocation, state, unplaced, margins, targets)
     return state
-
-
-def settle_pairs(similarity, costs, partition, order, fewest, most, stop):
-    """Complete a partition and change it until no move of its kinds lowers the expected loss.
-
-    Parameters
-    ----------
-    similarity : float array of shape (n, n)
-        Symmetric, with a diagonal of zeros.
-    costs : Costs
-    partition, order, fewest, most, stop
-        As search.settle takes them.
-
-    Returns
-    -------
-    float
-        The part of the expected loss that depends on the partition, but for the loss's scale.
-    int64 array of shape (6,)
-        How many scans, moves, merges, chains of moves, zealous updates and splits there were.
-    """
-    search = PairSearch(similarity, costs, TINY * partition.size, fewest, most, stop)
-    state = _begin(similarity, costs, partition, order, most)
-    state, tally = descend(_STEPS, search, state, order, 0.0, 2, stop)
-    partition[:] = state.partition
-    links = state.links[state.partition, np.arange(partition.size)]
-    scores = costs.a * links + costs.b * (state.sizes[state.partition] - 1)
-    return 0.5 * np.cumsum(scores)[-1], tally  # added one by one, in the order of the items
 
 
 @inner
@@ -79,8 +47,11 @@ def move_best(similarity, costs, partition, fewest, most, changes):
 
     Parameters
     ----------
-    similarity, costs, fewest, most
-        As settle_pairs takes them.
+    similarity : float array of shape (n, n)
+        Symmetric, with a diagonal of zeros.
+    costs : Costs
+    fewest, most : int
+        Least and largest number of clusters.
     partition : int32 array of shape (n,)
         Labels without gaps; changed in place. If there are too few clusters or too many, the items that lose least
         by it first open some, or the two clusters whose union costs least merge.

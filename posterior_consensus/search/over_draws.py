@@ -11,9 +11,10 @@ import numpy.typing as npt
 
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.kernels import ahead, cells, records, search, tables
+from posterior_consensus.kernels import ahead, cells, records, tables
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.runtime import memory
+from posterior_consensus.search import descent
 from posterior_consensus.search.forms import (
     CALL,
     WORK_A_LABEL,
@@ -164,8 +165,8 @@ class OnDraws:
         self, draws: AnyDraws, labels: Labels, order: npt.NDArray[Any], effort: int, exactly: bool = False
     ) -> Found:
         partition = labels.copy()
-        value, in_one, tally = search.settle(
-            draws, self._loss, partition, order, *self.limits, exactly, effort, self._stop
+        value, in_one, tally = descent.settle(
+            draws, self._loss, partition, order, self.limits, self._stop, effort=effort, exactly=exactly
         )
         n_merges = (effort >= 0) + tally[records.MERGES]
         work = self._work(draws, int(partition.max()) + 1, 1 + tally[records.SCANS], n_merges)

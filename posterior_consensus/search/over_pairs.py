@@ -9,8 +9,9 @@ import numpy.typing as npt
 
 from posterior_consensus.ensemble.pairs import PairSource
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.kernels import ahead, pair_moves, pair_search, records
+from posterior_consensus.kernels import ahead, pair_moves, records
 from posterior_consensus.losses.record import PartitionLoss
+from posterior_consensus.search import descent
 from posterior_consensus.search.forms import CALL, WORK_A_LABEL, WORK_FOR_LITTLE, FormOfSums, Found, Limits, numbered
 
 
@@ -82,9 +83,7 @@ class OnPairs:
 
     def _settle(self, labels: Labels, order: npt.NDArray[Any]) -> Found:
         partition = labels.copy()
-        value, tally = pair_search.settle_pairs(
-            self._similarity, self._costs, partition, order, *self.limits, self._stop
-        )
+        value, tally = descent.settle_pairs(self._similarity, self._costs, partition, order, self.limits, self._stop)
         work = self._work(int(partition.max()) + 1, tally[records.SCANS])
         return Found(numbered(partition), self._apart + value, self._in_one, tally, work)
 

@@ -26,17 +26,16 @@ from posterior_consensus.kernels import ensemble, tables
 from posterior_consensus.kernels.allocation import allocate
 from posterior_consensus.kernels.cells import Dense, Draws, searched
 from posterior_consensus.kernels.columns import compact
-from posterior_consensus.kernels.descent import MARGIN
 from posterior_consensus.kernels.loss import GeneralLoss, LinearLoss
 from posterior_consensus.kernels.records import MERGES, MOVES, SCANS, Scores, Scratch, Search, Slopes, search_of
 from posterior_consensus.kernels.scan import Course, move_doubtful
 from posterior_consensus.kernels.scores import score_block
-from posterior_consensus.kernels.search import FIRST_ORDER
 from posterior_consensus.kernels.unions import merge
 from posterior_consensus.losses.record import Loss, PartitionLoss
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.runtime.progress import track
+from posterior_consensus.search.descent import FIRST_ORDER, MARGIN
 from posterior_consensus.search.forms import Found, Limits, check_memory, numbered
 from posterior_consensus.search.over_draws import is_sparse
 

@@ -2,12 +2,15 @@ import numpy as np
 import pytest
 
 from posterior_consensus.ensemble.partitions import canonical_rows
-from posterior_consensus.kernels import search
+from posterior_consensus.kernels import pair_moves
 from posterior_consensus.kernels.cells import Draws, sparse_draws
-from posterior_consensus.kernels.records import CHAINS, SCANS
+from posterior_consensus.kernels.records import CHAINS, MERGES, MOVES, SCANS
+from posterior_consensus.losses import binder
+from posterior_consensus.search import descent
 from tests import reference
 from tests.kernels.searching import LINEAR, N_ITEMS, PARTITION, RECORDS, mean_loss, some_draws
 
+STARTS = [PARTITION, range(N_ITEMS), [0] * N_ITEMS, [-1] * N_ITEMS]
 ORDER = np.random.default_rng(8).permutation(N_ITEMS)
 
 
@@ -15,8 +18,8 @@ def settled(name, start, fewest=1, most=N_ITEMS, effort=2, stopped=0):
     draws, (record, definition) = some_draws(), RECORDS[name]
     partition = np.array(start, np.int32)
     stop = np.array([stopped], np.uint8)
-    value, in_one, tally = search.settle(
-        draws, record.arrays(N_ITEMS), partition, ORDER, fewest, most, True, effort, stop
+    value, in_one, tally = descent.settle(
+        draws, record.arrays(N_ITEMS), partition, ORDER, (fewest, most), stop, effort=effort, exactly=True
     )
     loss = mean_loss(partition, draws, definition)
     assert record.scale(N_ITEMS) * value == pytest.approx(loss, abs=1e-12)
@@ -26,7 +29,7 @@ def settled(name, start, fewest=1, most=N_ITEMS, effort=2, stopped=0):
 
 @pytest.mark.parametrize("name", RECORDS)
 @pytest.mark.parametrize("effort", [0, 1, 2])
-@pytest.mark.parametrize("start", [PARTITION, range(N_ITEMS), [0] * N_ITEMS, [-1] * N_ITEMS])
+@pytest.mark.parametrize("start", STARTS)
 def test_the_loss_falls_until_no_neighbour_is_better(name, effort, start):
     draws, definition = some_draws(), RECORDS[name][1]
     partition, loss, tally = settled(name, start, effort=effort)
@@ -40,7 +43,7 @@ def test_the_loss_falls_until_no_neighbour_is_better(name, effort, start):
 
 @pytest.mark.parametrize("name", RECORDS)
 @pytest.mark.parametrize(("fewest", "most"), [(3, 3), (1, 2), (7, 9), (9, 9)])
-@pytest.mark.parametrize("start", [PARTITION, range(N_ITEMS), [0] * N_ITEMS, [-1] * N_ITEMS])
+@pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize("stopped", [0, 1])
 def test_limits_are_respected(name, fewest, most, start, stopped):
     partition, _, _ = settled(name, start, fewest, most, stopped=stopped)
@@ -72,6 +75,30 @@ def test_allocation_puts_every_item_where_the_loss_of_those_so_far_is_least(name
         assert losses[found[-1]] <= min(losses) + 1e-12
 
 
+@pytest.mark.parametrize("a", [0.3, 1.0, 1.6])
+@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize(("fewest", "most"), [(1, N_ITEMS), (3, 3), (7, 9)])
+@pytest.mark.parametrize("stopped", [0, 1])
+def test_pairs_give_the_loss_and_limits_that_draws_give(a, start, fewest, most, stopped):
+    draws, record = some_draws(), binder(a)
+    loss, order = record.arrays(N_ITEMS), np.random.default_rng(8).permutation(N_ITEMS)
+    similarity = reference.similarity(draws.labels, draws.weights)
+    np.fill_diagonal(similarity, 0.0)
+    partition = np.array(start, np.int32)
+    costs = pair_moves.Costs(record.numerator["A"], record.numerator["B"])
+    value, _ = descent.settle_pairs(similarity, costs, partition, order, (fewest, most), np.array([stopped], np.uint8))
+    assert fewest <= np.unique(partition).size <= most
+    apart = record.numerator["C"] * similarity.sum() / 2
+    definition = reference.expected(partition, draws.labels, lambda x, y: reference.binder(x, y, a), draws.weights)
+    assert record.scale(N_ITEMS) * (apart + value) == pytest.approx(definition, abs=1e-12)
+    again, before = partition.copy(), apart + value
+    after, _, tally = descent.settle(
+        draws, loss, again, order, (fewest, most), np.zeros(1, np.uint8), effort=0, exactly=True
+    )
+    if not stopped:  # what a search over pairs leaves, scans and merges over draws cannot improve
+        assert after == pytest.approx(before, abs=1e-10) and tally[MOVES] == tally[MERGES] == 0
+
+
 @pytest.mark.parametrize("name", LINEAR)
 @pytest.mark.parametrize("effort", [0, 1, 2])
 @pytest.mark.parametrize(("n_items", "n_draws", "n_labels"), [(9, 6, 4), (40, 30, 25), (300, 20, 150), (200, 25, 6)])
@@ -92,8 +119,8 @@ def test_sparse_and_dense_tables_lead_through_the_same_moves_to_the_same_partiti
         found = []
         for kind in (Draws, sparse_draws):
             partition = start.copy()
-            value, in_one, tally = search.settle(
-                kind(*draws), loss, partition, order, 1, n_items, False, effort, np.zeros(1, np.uint8)
+            value, in_one, tally = descent.settle(
+                kind(*draws), loss, partition, order, (1, n_items), np.zeros(1, np.uint8), effort=effort, exactly=False
             )
             found.append((partition, tally))
             values = value, in_one

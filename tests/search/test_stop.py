@@ -11,7 +11,8 @@ import pytest
 COUNT = """
 import json, sys
 import numpy as np
-from posterior_consensus.kernels import cells, pair_moves, pair_search, search
+from posterior_consensus.kernels import cells, pair_moves
+from posterior_consensus.search import descent
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.ensemble.partitions import canonical_rows
 from tests import reference
@@ -46,11 +47,13 @@ def settled(until, most):
     order = np.arange(N)
     if kind == "pairs":
         costs = pair_moves.Costs(record.numerator["A"], record.numerator["B"])
-        value, tally = pair_search.settle_pairs(similarity, costs, partition, order, 1, most, stop)
+        value, tally = descent.settle_pairs(similarity, costs, partition, order, (1, most), stop)
         value += record.numerator["C"] * similarity.sum() / 2
     else:
         draws = {"dense": cells.Draws, "sparse": cells.sparse_draws}[kind](labels, starts, weights)
-        value, _, tally = search.settle(draws, record.arrays(N), partition, order, 1, most, True, 2, stop)
+        value, _, tally = descent.settle(
+            draws, record.arrays(N), partition, order, (1, most), stop, effort=2, exactly=True
+        )
     definition = reference.LOSSES[name]
     mean = reference.expected(partition, labels, definition, weights)
     assert abs(record.scale(N) * value - mean) < 1e-9, (until, value, mean)

@@ -1,0 +1,205 @@
+"""The way down of a search: scans, merges, chains of moves, clusters taken apart.
+
+The steps are kernels, or few lines around one: each is compiled by itself, and only if it is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from posterior_consensus.ensemble.partitions import Labels
+from posterior_consensus.kernels.allocation import allocate, open_clusters
+from posterior_consensus.kernels.cells import Draws, SparseDraws, tables_of
+from posterior_consensus.kernels.chains import move_chain
+from posterior_consensus.kernels.columns import WIDTH, compact
+from posterior_consensus.kernels.loss import GeneralLoss, LinearLoss, is_linear
+from posterior_consensus.kernels.pair_moves import (
+    TINY,
+    Costs,
+    PairSearch,
+    chain_pairs,
+    merge_pairs,
+    open_pairs,
+    rearrange_pairs,
+    scan_pairs,
+)
+from posterior_consensus.kernels.pair_search import begin_pairs
+from posterior_consensus.kernels.rearrangement import rearrange_one
+from posterior_consensus.kernels.records import CHAINS, MERGES, MOVES, SCANS, Scores, search_of, slopes_of
+from posterior_consensus.kernels.scan import Course, move_doubtful, scan
+from posterior_consensus.kernels.tables import expected_losses, set_slopes
+from posterior_consensus.kernels.unions import merge
+
+Order = npt.NDArray[np.integer[Any]]
+Tally = npt.NDArray[np.int64]  # how many scans, moves, merges, chains, zealous updates and splits there were
+Stop = npt.NDArray[np.uint8]  # (1,), which another thread may set to 1
+
+MARGIN = 1e-5  # of an item's score: bounds the rounding of single precision
+FIRST_ORDER = 8.0  # times 1 / n, of an item's score: bounds what the first order leaves out
+
+
+class _Steps(NamedTuple):
+    """The steps over draws, or over pairs; those that return a state may have given it more columns."""
+
+    open_clusters: Callable[..., Any]
+    scan: Callable[..., Any]
+    merge: Callable[..., Any]
+    move_chain: Callable[..., Any]
+    rearrange: Callable[..., Any]
+
+
+_OVER_DRAWS = _Steps(open_clusters, scan, merge, move_chain, rearrange_one)
+_OVER_PAIRS = _Steps(open_pairs, scan_pairs, merge_pairs, chain_pairs, rearrange_pairs)
+
+
+def settle(
+    draws: Draws | SparseDraws,
+    loss: LinearLoss | GeneralLoss,
+    partition: Labels,
+    order: Order,
+    limits: tuple[int, int],
+    stop: Stop,
+    *,
+    effort: int,
+    exactly: bool,
+) -> tuple[float, float, Tally]:
+    """Complete a partition and change it until no move of its kinds lowers the expected loss.
+
+    Parameters
+    ----------
+    draws : Draws or SparseDraws
+        Which tables are kept; sparse ones take a LinearLoss only.
+    loss : LinearLoss or GeneralLoss
+    partition : int32 array of shape (n,)
+        Labels from 0, -1 where an item is to be allocated; changed in place.
+    order : integer array
+        All items, in the order in which they are allocated.
+    limits : (int, int)
+        Least and largest number of clusters.
+    stop : uint8 array of shape (1,)
+        Another thread may set it to 1 to have the partition as it is. Where it has more clusters than allowed, the
+        smallest of them merge first, whatever that costs.
+    effort : int
+        -1 for scans alone, 0 for merges too, 1 for chains of moves too, 2 for zealous updates and splits too.
+    exactly : bool
+        Whether a loss that is not linear in A and B is scored without approximation before the search ends.
+
+    Returns
+    -------
+    float
+        Expected loss, but for the loss's scale.
+    float
+        The same for the partition of one cluster.
+    int64 array of shape (6,)
+        How many scans, moves, merges, chains of moves, zealous updates and splits there were.
+    """
+    state = tables_of(draws, partition, WIDTH)
+    search = search_of(draws, loss, slopes_of(loss, draws.weights.size), state, limits, stop)
+    if (partition < 0).any():
+        state = allocate(search, state, order)
+    most_doubt = 0.0
+    if not is_linear(loss):
+        expected_losses(draws, loss, state)  # whose sums the steps change from here on
+        most_doubt = FIRST_ORDER / partition.size if exactly else 0.0
+    state, tally = _descend(_OVER_DRAWS, search, state, order, most_doubt, effort, stop)
+    return *expected_losses(draws, loss, state), tally
+
+
+def settle_pairs(
+    similarity: npt.NDArray[np.float64],
+    costs: Costs,
+    partition: Labels,
+    order: Order,
+    limits: tuple[int, int],
+    stop: Stop,
+) -> tuple[float, Tally]:
+    """Complete a partition and change it until no move of any kind lowers the expected Binder loss.
+
+    Parameters
+    ----------
+    similarity : float array of shape (n, n)
+        Symmetric, with a diagonal of zeros.
+    costs : Costs
+    partition, order, limits, stop
+        As :func:`settle` takes them.
+
+    Returns
+    -------
+    float
+        The part of the expected loss that depends on the partition, but for the loss's scale.
+    int64 array of shape (6,)
+        As of :func:`settle`.
+    """
+    fewest, most = limits
+    search = PairSearch(similarity, costs, TINY * partition.size, fewest, most, stop)
+    state = begin_pairs(similarity, costs, partition, order, most)
+    state, tally = _descend(_OVER_PAIRS, search, state, order, 0.0, 2, stop)
+    partition[:] = state.partition
+    links = state.links[state.partition, np.arange(partition.size)]
+    scores = costs.a * links + costs.b * (state.sizes[state.partition] - 1)
+    return 0.5 * np.cumsum(scores)[-1], tally  # added one by one, in the order of the items
+
+
+def settle_some(draws: Draws, loss: LinearLoss | GeneralLoss, partition: Labels, items: Order, most: int) -> None:
+    """Move each of these items to where the expected loss is least, until none of them moves; the others stay.
+
+    The partition is changed in place. The items move in their order, into at most so many clusters.
+    """
+    state = tables_of(draws, partition, WIDTH)
+    slopes = slopes_of(loss, draws.weights.size)
+    search = search_of(draws, loss, slopes, state, (1, most), np.zeros(1, np.uint8))
+    moved = True
+    while moved:
+        expected_losses(draws, loss, state)  # whose sums the moves change
+        now = set_slopes(loss, draws, state, slopes)
+        course = Course(now, compact(draws, state), state.sizes.size, 0)
+        for at in range(items.size):
+            scores = Scores(np.zeros(1), np.full(1, -np.inf), np.zeros(1, np.int64), np.zeros((1, state.sizes.size)))
+            state, course = move_doubtful(search, state, items[at : at + 1], scores, 0.0, course)
+        moved = course.moved > 0
+
+
+def _descend(
+    steps: _Steps, search: Any, state: Any, order: Order, most_doubt: float, effort: int, stop: Stop
+) -> tuple[Any, Tally]:
+    """Change a partition of all items until nothing lowers its expected loss; return the state and the tally.
+
+    Scans take items to be in doubt up to MARGIN, and up to `most_doubt` before they give up.
+    """
+    margins, targets = np.empty(order.size), np.zeros(order.size, np.int64)
+    tally = np.zeros(6, np.int64)
+    if _n_clusters(state) < search.fewest:
+        state = steps.open_clusters(search, state, margins)
+    doubt = MARGIN
+    while stop[0] == 0 or _n_clusters(state) > search.most:
+        state, moved = steps.scan(search, state, margins, targets, doubt)
+        tally[SCANS] += 1
+        tally[MOVES] += moved
+        if moved == 0 and doubt < most_doubt:
+            doubt = most_doubt
+            continue
+        doubt = MARGIN
+        improved = moved > 0
+        if not improved and (effort >= 0 or _n_clusters(state) > search.most):
+            n_merges = steps.merge(search, state)
+            tally[MERGES] += n_merges
+            improved = n_merges > 0
+        if stop[0] != 0:  # the margins may not be known
+            continue
+        if not improved and effort > 0:
+            improved = steps.move_chain(search, state, margins, targets)
+            tally[CHAINS] += improved
+        if not improved and effort > 1:
+            state, improved = steps.rearrange(search, state, order, margins, tally)
+        if not improved:
+            break
+    return state, tally
+
+
+def _n_clusters(state: Any) -> int:
+    """How many columns have a cluster."""
+    return int(np.count_nonzero(state.sizes))
