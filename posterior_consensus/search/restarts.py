@@ -151,7 +151,8 @@ def best_of_both(one: Labels, other: Labels, terms: Callable[[Labels], Floats]) 
     """
     n_one, n_other = int(one.max()) + 1, int(other.max()) + 1
     cells = one.astype(np.int64) * n_other + other
-    shared = np.bincount(cells)[cells]
+    _, cell, n_shared = np.unique(cells, return_inverse=True, return_counts=True)
+    shared = n_shared[cell]
     differ = np.flatnonzero((shared < np.bincount(one)[one]) | (shared < np.bincount(other)[other]))
     if differ.size == 0:
         return one
