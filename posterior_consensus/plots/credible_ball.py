@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from posterior_consensus.answers.credible import BOUNDS, CredibleBall
 from posterior_consensus.plots.axes import Axes, Size, check_result, new_axes
 from posterior_consensus.plots.strips import draw_strips
 from posterior_consensus.results.display import counted, quantity
 
 
-def plot_credible_ball(ball: CredibleBall, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
+def plot_credible_ball(
+    ball: CredibleBall, *, order: Any = "clusters", figsize: Size = None, ax: Axes | None = None
+) -> Axes:
     """Plot the centre of a credible ball and its bounds as strips of items coloured by cluster.
 
     Parameters
     ----------
     ball : CredibleBall
+    order : {"clusters", "data"}, name of a coordinate, or array_like of shape (n_items,)
+        Order of the items: by cluster of the center; or that of the data; or along a coordinate of the items, such
+        as time or position along a genome, by its name or its values.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
@@ -26,6 +33,8 @@ def plot_credible_ball(ball: CredibleBall, *, figsize: Size = None, ax: Axes | N
     ------
     TypeError
         If `ball` is not a CredibleBall.
+    ValueError
+        If `order` or `figsize` is invalid.
 
     Notes
     -----
@@ -52,7 +61,7 @@ def plot_credible_ball(ball: CredibleBall, *, figsize: Size = None, ax: Axes | N
         clusters = counted(int(bound[0].max()) + 1, "cluster")
         captions.append(f"{name.replace('_', ' ')}\n{clusters}, at {distance}{ties}")
     ax = new_axes(ax, figsize, 7.2, 2.9)
-    draw_strips(ax, partitions, captions, "center")
+    draw_strips(ax, partitions, captions, "center", order)
     radius = quantity(ball.radius, ball.loss.unit, 3)
     ax.set_title(f"{ball.prob:.0%} credible ball under {ball.loss.name}, radius {radius}", fontsize="medium")
     return ax

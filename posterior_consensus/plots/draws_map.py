@@ -10,6 +10,7 @@ import numpy.typing as npt
 from posterior_consensus.answers.credible import BOUNDS, CredibleBall
 from posterior_consensus.answers.particle_record import Particles
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.partitions import canonical_labels
 from posterior_consensus.evaluate.expectation import loss_matrix, losses_of_draws
 from posterior_consensus.losses.partition_losses import vi
@@ -19,6 +20,7 @@ from posterior_consensus.plots.colours import (
     MARK,
     MARKERS,
     MOST_CHAINS,
+    NEUTRAL,
     chain_colour,
     chain_marker,
     colours_of,
@@ -26,8 +28,11 @@ from posterior_consensus.plots.colours import (
     ink_on,
     patterns_of,
 )
+from posterior_consensus.results.display import counted
 from posterior_consensus.sources.door import as_draws
 
+_AREA = 14.0  # of a draw, in square points; it grows with the root of the number of equal draws
+_LEAST = 1e-18  # squared distance; below it, draws are equal
 _SYMBOLS = {"horizontal": "X", "upper_vertical": "^", "lower_vertical": "v"}
 
 
@@ -76,7 +81,8 @@ def plot_draws_map(
     Classical scaling (Torgerson): the two leading eigenvectors of -J D^2 J / 2, with D the distances of the draws shown
     and J the centring matrix. The estimate and the bounds are placed among the draws by Gower's formula [1]_, so that
     they do not change the map. The axes' labels tell the share of the sum of positive eigenvalues; where both
-    together have less than half, a title says that distant draws can coincide. Equal partitions always do.
+    together have less than half, a title says that distant draws can coincide. Equal draws of a chain, or of a particle,
+    are one point, the larger the more there are; the legend says how many.
     Of more than 10,000 items the distances are of so many, chosen at random, and the second axis says so.
 
     References
@@ -104,16 +110,19 @@ def plot_draws_map(
     shown = draws.take(_evenly(draws, n_draws))
     at, compared = shown.labels_only().of_some_items()
     marked = [canonical_labels(labels[at]) for _, labels in marks.values()]
-    placed, added, shares = _scaled(compared, marked, metric)
+    squares = losses_of_draws(np.arange(compared.n_draws), compared, metric) ** 2
+    placed, added, shares = _scaled(squares, compared, marked, metric)
     ax = new_axes(ax, figsize, 5.8, 4.4)
     inside = np.ones(shown.n_draws, bool)
     if ball is not None:
         reached = loss_matrix(draws.as_labels(ball.center)[np.newaxis], shown, metric)[0]
         inside = reached <= ball.radius * (1 + 1e-9) + 1e-12
-    _draw_groups(ax, _by_chain(shown) if particles is None else _by_particle(shown, particles), placed, inside)
+    groups = _by_chain(shown) if particles is None else _by_particle(shown, particles)
+    first = np.argmax(squares <= _LEAST, axis=1)  # of the draws that are equal
+    _draw_groups(ax, groups, placed, inside, first)
     if ball is not None and not inside.all():
         text = f"outside of the {ball.prob:.0%} ball"
-        ax.scatter([], [], s=14, linewidth=0.7, facecolor="none", edgecolor=ink(), label=text)
+        ax.scatter([], [], s=_AREA, linewidth=0.7, facecolor="none", edgecolor=ink(), label=text)
     for (name, (symbol, _)), (x, y) in zip(marks.items(), added, strict=True):
         if isinstance(symbol, int):
             _draw_number(ax, symbol, x, y)
@@ -155,10 +164,9 @@ def _evenly(draws: PartitionDraws, n_draws: int) -> npt.NDArray[np.intp]:
 
 
 def _scaled(
-    shown: PartitionDraws, extra: list[npt.NDArray[np.int32]], metric: PartitionLoss
+    squares: Floats, shown: PartitionDraws, extra: list[npt.NDArray[np.int32]], metric: PartitionLoss
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Places (N, 2) of the draws and of further partitions (P, 2), and the two axes' shares of the variation."""
-    squares = losses_of_draws(np.arange(shown.n_draws), shown, metric) ** 2
+    """Places (N, 2) of the draws with these squared distances, and of further partitions (P, 2), and the axes' shares."""
     means = squares.mean(axis=0)
     values, vectors = np.linalg.eigh(-(squares - means - means[:, np.newaxis] + means.mean()) / 2)
     positive = np.maximum(values, 0.0)
@@ -214,10 +222,19 @@ def _by_particle(shown: PartitionDraws, particles: Particles) -> list[_Group]:
 
 
 def _draw_groups(
-    ax: Axes, groups: list[_Group], places: npt.NDArray[np.float64], inside: npt.NDArray[np.bool_]
+    ax: Axes, groups: list[_Group], places: Floats, inside: npt.NDArray[np.bool_], first: npt.NDArray[np.intp]
 ) -> None:
+    """Draw one point for equal draws of a group, the larger the more there are, and say so in the legend."""
+    most = 1
     for rows, colour, marker, name in groups:
         for within in (True, False):
-            at = rows[inside[rows] == within]
-            (x, y), face, label = places[at].T, colour if within else "none", name if within else None
-            ax.scatter(x, y, 14, facecolor=face, edgecolor=colour, marker=marker, linewidth=0.7, alpha=0.6, label=label)
+            at, counts = np.unique(first[rows[inside[rows] == within]], return_counts=True)
+            face = colour if within else "none"
+            style: dict[str, Any] = {"facecolor": face, "edgecolor": colour, "marker": marker, "linewidth": 0.7}
+            ax.scatter(*places[at].T, _AREA * np.sqrt(counts), **style, alpha=0.6)
+            if within:
+                ax.scatter([], [], _AREA, **style, alpha=0.6, label=name)
+            most = max(most, int(counts.max(initial=1)))
+    for count in np.unique(np.geomspace(1, most, 3).round().astype(int)) if most > 1 else ():
+        label = f"{counted(int(count), 'equal draw')}" if count > 1 else "1 draw"
+        ax.scatter([], [], _AREA * np.sqrt(count), facecolor="none", edgecolor=NEUTRAL, label=label)
