@@ -31,7 +31,8 @@ from posterior_consensus.plots.colours import (
 from posterior_consensus.results.display import counted
 from posterior_consensus.sources.door import as_draws
 
-_AREA = 14.0  # of a draw, in square points; it grows with the root of the number of equal draws
+_AREA, _LARGEST = 14.0, 1200.0  # of one draw, and of all that are equal, in square points
+_IN_LEGEND = 150.0  # square points that have room in a legend
 _LEAST = 1e-18  # squared distance; below it, draws are equal
 _SYMBOLS = {"horizontal": "X", "upper_vertical": "^", "lower_vertical": "v"}
 
@@ -81,8 +82,8 @@ def plot_draws_map(
     Classical scaling (Torgerson): the two leading eigenvectors of -J D^2 J / 2, with D the distances of the draws shown
     and J the centring matrix. The estimate and the bounds are placed among the draws by Gower's formula [1]_, so that
     they do not change the map. The axes' labels tell the share of the sum of positive eigenvalues; where both
-    together have less than half, a title says that distant draws can coincide. Equal draws of a chain, or of a particle,
-    are one point, the larger the more there are; the legend says how many.
+    together have less than half, a title says that distant draws can coincide. Equal draws of a chain, or of a
+    particle, are one point, of an area that grows with their number; the legend says how.
     Of more than 10,000 items the distances are of so many, chosen at random, and the second axis says so.
 
     References
@@ -165,8 +166,8 @@ def _evenly(draws: PartitionDraws, n_draws: int) -> npt.NDArray[np.intp]:
 
 def _scaled(
     squares: Floats, shown: PartitionDraws, extra: list[npt.NDArray[np.int32]], metric: PartitionLoss
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Places (N, 2) of the draws with these squared distances, and of further partitions (P, 2), and the axes' shares."""
+) -> tuple[Floats, Floats, Floats]:
+    """Places (N, 2) of the draws of these squared distances, and of further partitions (P, 2); the axes' shares."""
     means = squares.mean(axis=0)
     values, vectors = np.linalg.eigh(-(squares - means - means[:, np.newaxis] + means.mean()) / 2)
     positive = np.maximum(values, 0.0)
@@ -224,17 +225,18 @@ def _by_particle(shown: PartitionDraws, particles: Particles) -> list[_Group]:
 def _draw_groups(
     ax: Axes, groups: list[_Group], places: Floats, inside: npt.NDArray[np.bool_], first: npt.NDArray[np.intp]
 ) -> None:
-    """Draw one point for equal draws of a group, the larger the more there are, and say so in the legend."""
-    most = 1
-    for rows, colour, marker, name in groups:
-        for within in (True, False):
-            at, counts = np.unique(first[rows[inside[rows] == within]], return_counts=True)
-            face = colour if within else "none"
-            style: dict[str, Any] = {"facecolor": face, "edgecolor": colour, "marker": marker, "linewidth": 0.7}
-            ax.scatter(*places[at].T, _AREA * np.sqrt(counts), **style, alpha=0.6)
-            if within:
-                ax.scatter([], [], _AREA, **style, alpha=0.6, label=name)
-            most = max(most, int(counts.max(initial=1)))
-    for count in np.unique(np.geomspace(1, most, 3).round().astype(int)) if most > 1 else ():
-        label = f"{counted(int(count), 'equal draw')}" if count > 1 else "1 draw"
-        ax.scatter([], [], _AREA * np.sqrt(count), facecolor="none", edgecolor=NEUTRAL, label=label)
+    """Draw one point for equal draws of a group, of an area that grows with their number; the legend says how."""
+    parts = [(group, full, group.rows[inside[group.rows] == full]) for group in groups for full in (True, False)]
+    counted_draws = [np.unique(first[rows], return_counts=True) for _, _, rows in parts]
+    most = max(int(counts.max(initial=1)) for _, counts in counted_draws)
+    area = min(_AREA, _LARGEST / most)
+    for ((_, colour, marker, name), full, _), (at, counts) in zip(parts, counted_draws, strict=True):
+        style: dict[str, Any] = {"facecolor": colour if full else "none", "edgecolor": colour, "marker": marker}
+        ax.scatter(places[at, 0], places[at, 1], area * counts, **style, linewidth=0.7, alpha=0.6)
+        if full:
+            ax.scatter([], [], _AREA, **style, linewidth=0.7, alpha=0.6, label=name)
+    for count in sorted({1, min(most, round(_IN_LEGEND / area))}) if most > 1 else ():
+        label = counted(count, "equal draw") if count > 1 else "1 draw"
+        ax.scatter([], [], area * count, facecolor="none", edgecolor=NEUTRAL, label=label)
+    if most * area > _IN_LEGEND:
+        ax.scatter([], [], 0.0, label=f"(largest: {most:,} equal draws)")

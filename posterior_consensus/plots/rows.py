@@ -26,8 +26,9 @@ from posterior_consensus.plots.colours import ink, is_patterned, repeats
 Places = npt.NDArray[np.intp]
 
 _LEAST_ROOM = 12.0  # points a cluster; if there is less, some clusters are shown
-_ROOM, _ITEM_ROOM = 20.0, 2.0  # points of each of these, and of each of its items
+_ROOM = 20.0  # points of each of these
 _LEAST_SHOWN = 6  # clusters
+_ITEMS_OF_EACH = 6  # so that a few items of small clusters are seen beside them
 _CHARACTER = 5.4  # points
 
 
@@ -114,7 +115,7 @@ def item_row(
     found, sizes = np.unique(labels[at], return_counts=True)
     clusters = found.astype(np.intp)
     if along is None and clusters.size > max(_LEAST_SHOWN, width / _LEAST_ROOM):
-        most, each = max(_LEAST_SHOWN, int(width / _ROOM)), int(_ROOM / _ITEM_ROOM)
+        most, each = max(_LEAST_SHOWN, int(width / _ROOM)), _ITEMS_OF_EACH
         note = f"\nthe {most - most // 2} largest and the {most // 2} {doubted} of {clusters.size:,} clusters"
         chosen = _chosen(sizes, np.bincount(labels[at], certainty[at])[clusters] / sizes, most)
         note += f",\nat most {each} items of each" if sizes[chosen].max() > each else ""
@@ -170,7 +171,7 @@ def label_along(ax: Axes, sides: str, along: Along, items: Items, at: Places) ->
     for axis in axes:
         axis.set_label_text(axis.get_label_text() + by)
     length = min(size for side, size in zip("xy", extent(ax), strict=True) if side in sides)
-    most = max(2, int(length / 50))
+    most = max(3, int(length / 50))
     if (along.name != items.dim or len(names) < most) and label_items(ax, sides, names):
         return
     places, texts, constant = _marks(values, most)
@@ -204,8 +205,10 @@ def _marks(values: npt.NDArray[Any], most: int) -> tuple[Floats, list[str], str]
         formatter = ConciseDateFormatter(locator)
         texts = formatter.format_ticks(marks.tolist())
         constant = formatter.get_offset()
+        if marks.size == 1:
+            texts, constant = [f"{num2date(marks[0]):%Y-%m-%d}"], ""
     elif values.dtype.kind in "iuf":
-        marks = MaxNLocator(most, steps=[1, 2, 2.5, 5, 10]).tick_values(values[0], values[-1])
+        marks = np.array(MaxNLocator(most, steps=[1, 2, 2.5, 5, 10]).tick_values(values[0], values[-1]))
         marks = marks[(marks >= values[0]) & (marks <= values[-1])]
         texts = [f"{mark:.12g}" for mark in marks]
     else:
