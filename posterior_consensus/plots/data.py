@@ -125,7 +125,7 @@ def plot_data(
     ax.set_ylabel("items" if single else titles[1], wrap=True)
     for axis in (axis for axis, is_dated in zip((ax.xaxis, ax.yaxis), dated, strict=False) if is_dated):
         tick_dates(axis)
-    if data is None:
+    if data is None and not any(dated):
         latitude = float(np.mean(heights)) if titles[1].lower().startswith("lat") else 0.0
         ax.set_aspect(1 / np.cos(np.radians(latitude)), adjustable="datalim")
     if not present.all():

@@ -92,7 +92,8 @@ def plot_psm_by_chain(
     n_columns = min(n_chains, _MOST_COLUMNS)
     n_rows = -(-n_chains // n_columns)
     if axes is None:
-        width, height = max(_SIDE * n_columns + 0.9, 4.2), _SIDE * n_rows + 0.6
+        below = 0.0 if along is None else 0.5  # inches for the names of places
+        width, height = max(_SIDE * n_columns + 0.9, 4.2), (_SIDE + below) * n_rows + 0.6
         grid = grid_axes(None, figsize, n_rows, n_columns, width, height, framed=True).ravel()
         for unused in grid[n_chains:]:
             unused.remove()

@@ -120,7 +120,8 @@ def _axis(order: Any, items: Items) -> tuple[str, npt.NDArray[Any]]:
         return along.name or items.dim, along.values
     own = coordinate(items.dim, items)
     if own is not None and own.dtype.kind in "iufM" and np.all(own[1:] > own[:-1]):
-        return items.dim, own
+        names = [str(name) for name, coord in items.coords.items() if np.array_equal(coord.values, own)]
+        return next((name for name in names if name != items.dim), items.dim), own  # an index may have a name
     return items.dim, np.arange(items.n_items)
 
 

@@ -30,6 +30,7 @@ _ROOM = 20.0  # points of each of these
 _LEAST_SHOWN = 6  # clusters
 _ITEMS_OF_EACH = 6  # so that a few items of small clusters are seen beside them
 _CHARACTER = 5.4  # points
+_LARGE = 10_000  # years are below, and have no commas
 
 
 class Along(NamedTuple):
@@ -65,7 +66,7 @@ def check_order(order: Any, items: Items) -> Along | None:
         if own is not None and own.dtype.kind == "M" and np.all(own[1:] >= own[:-1]):
             return Along(items.dim, own, in_row)
         return Along("", None, in_row)
-    name = order if isinstance(order, str) else str(getattr(order, "name", None) or "")
+    name = order if isinstance(order, str) else str(getattr(order, "name", None) or "given values")
     values = coordinate(order, items) if isinstance(order, str) else np.asarray(items.in_order(order, "order"))
     if values is None or values.shape != (items.n_items,):
         present = "".join(f", {str(name)!r}" for name in items.coords)
@@ -210,9 +211,10 @@ def _marks(values: npt.NDArray[Any], most: int) -> tuple[Floats, list[str], str]
     elif values.dtype.kind in "iuf":
         marks = np.array(MaxNLocator(most, steps=[1, 2, 2.5, 5, 10]).tick_values(values[0], values[-1]))
         marks = marks[(marks >= values[0]) & (marks <= values[-1])]
-        texts = [f"{mark:.12g}" for mark in marks]
+        texts = [f"{mark:,.12g}" if np.abs(values[[0, -1]]).max() >= _LARGE else f"{mark:.12g}" for mark in marks]
     else:
         marks = np.unique(values)
         texts = [str(mark) for mark in marks]
     places = (np.searchsorted(values, marks) + np.searchsorted(values, marks, "right") - 1) / 2
-    return places, texts, constant
+    alone = np.flatnonzero(np.bincount((2 * places).astype(int))[(2 * places).astype(int)] == 1)  # others are in a gap
+    return places[alone], [texts[k] for k in alone], constant
