@@ -87,9 +87,9 @@ best = summary.consensus
 display(summary)
 
 # %% [markdown]
-# The consensus has two regimes and one change, between 1898 and 1899. `membership` gives each year's probability of each
-# regime. `plot_regimes` plots the series over the regimes, and these probabilities below it. "Elsewhere" is a state that
-# is matched with neither regime. No year is elsewhere with a probability above 0.2.
+# The consensus has two regimes and one change, between 1898 and 1899. `membership` gives each year's probability of
+# each regime. `plot_regimes` plots the series over the regimes, and these probabilities below it. "Elsewhere" is a
+# state that is matched with neither regime. No year is elsewhere with a probability above 0.2.
 
 # %%
 membership = pc.membership(summary.draws, best)
@@ -98,8 +98,8 @@ axes[0].set(ylabel="flow (10⁸ m³)")
 display(membership)
 
 # %% [markdown]
-# Every figure of items takes `order`: `"data"`, the name of a coordinate, or its values. Here it keeps the order of time
-# in the similarity matrix and in the strips of the credible ball. Blocks along the diagonal are regimes.
+# Every figure of items takes `order`: `"data"`, the name of a coordinate, or its values. Here it keeps the order of
+# time in the similarity matrix and in the strips of the credible ball. Blocks along the diagonal are regimes.
 
 # %%
 axes = summary.plot(order="year")

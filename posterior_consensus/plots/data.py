@@ -35,7 +35,7 @@ from posterior_consensus.plots.colours import (
     patterns_of,
 )
 from posterior_consensus.plots.observed import Observed, observed_table
-from posterior_consensus.plots.rows import numbers_along
+from posterior_consensus.plots.rows import numbers_along, plain
 
 _MOST_BINS = 60
 _PALE = 0.5  # opacity of unassigned items
@@ -107,8 +107,8 @@ def plot_data(
     ['small (n = 2)', 'large (n = 1)']
     """
     found = _table(data, partition)
-    if data is None and (not isinstance(features, (list, tuple)) or len(features) != 2):
-        raise ValueError(f"`features` must name two coordinates of the items if `data` is None; got {features!r}.")
+    if data is None:
+        _check_places(features, found)
     similarity = np.ones(found.labels.size) if items is None else _similarity(items, partition, found)
     values, titles, dated = _shown(found, features)
     present: npt.NDArray[np.bool_] = np.isfinite(values.sum(axis=1))
@@ -123,8 +123,9 @@ def plot_data(
     _draw_points(ax, values[present, 0], heights, numbers[present], similarity[present])
     ax.set_xlabel(titles[0], wrap=True)
     ax.set_ylabel("items" if single else titles[1], wrap=True)
-    for axis in (axis for axis, is_dated in zip((ax.xaxis, ax.yaxis), dated, strict=False) if is_dated):
-        tick_dates(axis)
+    for axis, is_dated in zip((ax.xaxis, ax.yaxis), dated, strict=False):
+        if is_dated:
+            tick_dates(axis)
     if data is None and not any(dated):
         latitude = float(np.mean(heights)) if titles[1].lower().startswith("lat") else 0.0
         ax.set_aspect(1 / np.cos(np.radians(latitude)), adjustable="datalim")
@@ -143,6 +144,15 @@ def _table(data: Any, partition: Any) -> Observed:
         return found
     own, numbers = np.array([int(name) for name in found.names]) - 1, np.arange(partition.n_clusters)
     return found._replace(labels=own[found.labels], names=[str(k) for k in numbers], numbers=numbers)
+
+
+def _check_places(features: Any, found: Observed) -> None:
+    known = {str(name) for name in found.items.coords}
+    if not (isinstance(features, (list, tuple)) and len(features) == 2 and known >= set(features)):
+        raise ValueError(
+            f"`features` must name two coordinates of the items if `data` is None; got {features!r}, "
+            f"present: {', '.join(map(repr, sorted(known))) or 'none'}."
+        )
 
 
 def _similarity(items: Any, partition: Any, found: Observed) -> Floats:
@@ -172,7 +182,7 @@ def _shown(found: Observed, features: Sequence[Any] | None) -> tuple[Floats, lis
     if len(names) not in (1, 2) or not set(names) <= {*found.features, *coords}:
         present = ", ".join(map(repr, [*found.features, *coords]))
         raise ValueError(f"`features` must be one or two names in a list; got {features!r}, present: {present}.")
-    coordinates = {name: found.items.coords[name].values for name in coords}
+    coordinates = {name: plain(found.items.coords[name].values) for name in coords}
     columns = [
         numbers_along(name, coordinates[name]) if name in coords else found.values[:, found.features.index(name)]
         for name in names

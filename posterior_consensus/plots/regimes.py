@@ -14,7 +14,7 @@ from posterior_consensus.plots.axes import Axes, Grid, Size, check_result, exten
 from posterior_consensus.plots.colours import colours_of, ink
 from posterior_consensus.plots.membership import draw_shares
 from posterior_consensus.plots.observed import observed_table
-from posterior_consensus.plots.rows import check_order, coordinate, numbers_along
+from posterior_consensus.plots.rows import check_order, coordinate, numbers_along, plain
 
 _MOST_FEATURES = 6
 _PALE = 0.3  # opacity of the background
@@ -96,6 +96,8 @@ def plot_regimes(
     n = len(names)
     grid = grid_axes(axes, figsize, n + 1, 1, _PANEL[0], _PANEL[1] * n + 1.9).ravel()
     edges = np.concatenate([x[:1], (x[1:] + x[:-1]) / 2, x[-1:]])
+    if edges[0] == edges[-1]:  # one item, or all at one place
+        edges = edges[0] + np.linspace(-0.5, 0.5, edges.size)
     cluster, numbers = membership.cluster.values[in_row], np.array(membership.numbers)
     for ax, feature in zip(grid, names, strict=False):
         values = found.values[in_row, found.features.index(feature)]
@@ -120,7 +122,7 @@ def _axis(order: Any, items: Items) -> tuple[str, npt.NDArray[Any]]:
         return along.name or items.dim, along.values
     own = coordinate(items.dim, items)
     if own is not None and own.dtype.kind in "iufM" and np.all(own[1:] > own[:-1]):
-        names = [str(name) for name, coord in items.coords.items() if np.array_equal(coord.values, own)]
+        names = [str(name) for name, coord in items.coords.items() if np.array_equal(plain(coord.values), own)]
         return next((name for name in names if name != items.dim), items.dim), own  # an index may have a name
     return items.dim, np.arange(items.n_items)
 

@@ -67,12 +67,12 @@ def check_order(order: Any, items: Items) -> Along | None:
             return Along(items.dim, own, in_row)
         return Along("", None, in_row)
     name = order if isinstance(order, str) else str(getattr(order, "name", None) or "given values")
-    values = coordinate(order, items) if isinstance(order, str) else np.asarray(items.in_order(order, "order"))
+    values = coordinate(order, items) if isinstance(order, str) else plain(items.in_order(order, "order"))
     if values is None or values.shape != (items.n_items,):
         present = "".join(f", {str(name)!r}" for name in items.coords)
         raise ValueError(
             f"`order` must be 'clusters', 'data'{present} (coordinates of the items), or one value for each of the "
-            f"{items.n_items} items; got {order!r}."
+            f"{items.n_items} items; got {f'an array of shape {np.shape(order)}' if np.ndim(order) else repr(order)}."
         )
     if pd.isna(values).any():
         raise ValueError(f"`order` must have a value for each item; got {int(pd.isna(values).sum())} missing ones.")
@@ -81,7 +81,16 @@ def check_order(order: Any, items: Items) -> Along | None:
 
 def coordinate(name: str, items: Items) -> npt.NDArray[Any] | None:
     """Values of a coordinate of the items, None if there is none of this name."""
-    return np.asarray(items.coords[name].values) if name in items.coords else None
+    return plain(items.coords[name].values) if name in items.coords else None
+
+
+def plain(values: Any) -> npt.NDArray[Any]:
+    """Values as an array; times of a time zone as local ones, and periods as their starts."""
+    array = np.asarray(values)
+    index = pd.Index(array) if array.dtype == object and array.ndim == 1 else None
+    if isinstance(index, pd.PeriodIndex):
+        index = index.to_timestamp()
+    return index.tz_localize(None).to_numpy() if isinstance(index, pd.DatetimeIndex) else array
 
 
 def numbers_along(name: str, values: npt.NDArray[Any]) -> Floats:
