@@ -41,7 +41,9 @@ def plot_credible_ball(
     Items are ordered by their cluster in the center, then in each bound from the top. Clusters of a bound have the
     colour of the center's cluster with which they are matched (most items in common over all one-to-one matchings);
     those left over have the next. After twenty colours come patterns. Of several bounds at the same
-    distance the first is drawn. Of more than 20,000 items so many are drawn, at random, and the axis says so.
+    distance the first is drawn. If clusters have less than 12 points each, the row has the largest ones and those whose
+    co-members change most, at most six items of each, evenly spaced. Beyond 20,000 items, a random sample of 20,000 is
+    shown. The axis label notes both.
 
     Examples
     --------

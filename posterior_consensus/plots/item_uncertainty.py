@@ -42,11 +42,13 @@ def plot_item_uncertainty(
 
     Notes
     -----
-    Items stand by cluster and, within it, the most certain first. The bar, in the cluster's colour, is the mean
-    similarity to the rest of the cluster; an item on its own has none. The point, in the other cluster's colour, is the
-    mean similarity to that cluster: above the bar, the item would rather be there. After twenty colours come
-    patterns, of points other shapes. Items are named where their names can be read at the size of the axes, else
-    clusters are. Of more than 20,000 items so many are drawn, at random, and the axis says so.
+    By cluster, the most certain item of each is the first. The bar, in the cluster's colour, is the mean similarity to
+    the rest of the cluster; an item on its own has none. The point, in the other cluster's colour, is the mean
+    similarity to that cluster: above the bar, the item would rather be there. After twenty colours come patterns, of
+    points other shapes. Items are named where their names can be read at the size of the axes, else clusters are, or
+    values of the coordinate. If clusters have less than 12 points each, the row has the largest ones and those of the
+    least mean similarity, at most six items of each, evenly spaced, and the axis label notes it; along a coordinate, all
+    items are shown. Beyond 20,000 items, a random sample of 20,000 is shown.
 
     Examples
     --------

@@ -52,7 +52,9 @@ def plot_particles(
 
     where n_kl(i) items are in both clusters and m_kl(i) in either. It is 0 if an item's co-members are the same in all.
 
-    Of more than 20,000 items so many are drawn, at random, and the axis says so.
+    If clusters have less than 12 points each, the row has the largest ones and those whose co-members change most, at
+    most six items of each, evenly spaced. Beyond 20,000 items, a random sample of 20,000 is shown. The axis label notes
+    both.
 
     See Also
     --------
