@@ -47,8 +47,8 @@ def plot_item_uncertainty(
     similarity to that cluster: above the bar, the item would rather be there. After twenty colours come patterns, of
     points other shapes. Items are named where their names can be read at the size of the axes, else clusters are, or
     values of the coordinate. If clusters have less than 12 points each, the row has the largest ones and those of the
-    least mean similarity, at most six items of each, evenly spaced, and the axis label notes it; along a coordinate, all
-    items are shown. Beyond 20,000 items, a random sample of 20,000 is shown.
+    least mean similarity, at most six items of each, evenly spaced, and the axis label notes it. Along a coordinate,
+    all items are shown. Beyond 20,000 items, a random sample of 20,000 is shown.
 
     Examples
     --------

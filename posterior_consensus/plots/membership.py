@@ -53,10 +53,10 @@ def plot_membership(
     -----
     Population geneticists plot proportions of ancestry in this way. Sorted by cluster, an item's own cluster is at the
     bottom of its bar, the other clusters follow in their order, and "elsewhere" is grey at the top; lines separate
-    clusters. In the order of the data or along a coordinate, the clusters have one order in all bars. Items are named if
-    the axes have room for their names, else clusters, one in every few items, or values of the coordinate. Beyond
-    twenty colours, patterns are added. If clusters have less than 12 points each, the row has the largest ones and those
-    of the least mean probability, at most six items of each, evenly spaced, and the axis label notes it. Beyond 20,000
+    clusters. In the order of the data or along a coordinate, the clusters have one order in all bars. Items are named
+    if the axes have room for their names, else clusters, one in every few items, or values of the coordinate. Beyond
+    twenty colours, patterns are added. If clusters have less than 12 points each, the row has the largest and those of
+    the least mean probability, at most six items of each, evenly spaced, and the axis label notes it. Beyond 20,000
     items, a random sample of 20,000 is shown.
 
     Examples
