@@ -98,3 +98,8 @@ def test_bad_arguments(data, options, error, message):
 def test_a_partition_is_no_membership():
     with pytest.raises(TypeError, match="`membership` must be what membership\\(\\) returns; got list"):
         pc.plot_regimes(FLOW, [0, 0, 1, 1])
+
+
+def test_one_item_has_a_width():
+    axes = pc.plot_regimes([2.0], pc.membership([[0], [0]], [0]))
+    assert axes[0].get_xlim() == (-0.5, 0.5)

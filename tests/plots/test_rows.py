@@ -133,6 +133,19 @@ def test_dates_have_marks_of_dates_and_text_has_its_groups():
     assert places(of(np.repeat(np.datetime64("2020-02-03"), 200).astype("M8[ns]"))) == {"2020-02-03": 99.5}
 
 
+def test_times_of_a_zone_and_periods_are_dates():
+    zoned = pd.date_range("2020-01-01", periods=N, tz="Europe/Berlin")
+    for order in (zoned, pd.Series(zoned), pd.period_range("2020-01-01", periods=N)):
+        assert check_order(order, DRAWS.items).values.tolist() == zoned.tz_localize(None).to_numpy().tolist()
+
+
+def test_a_matrix_keeps_the_coordinates_of_its_items():
+    psm = pc.posterior_similarity_matrix(DRAWS)
+    for given in (psm, pc.as_pair_similarity(psm)):
+        shown = pc.plot_psm(given, order="km").images[0].get_array()
+        np.testing.assert_array_equal(shown, psm.values[np.argsort(KM)][:, np.argsort(KM)])
+
+
 def test_few_items_are_named_whatever_they_stand_by():
     ax = first(PLOTS["credible_ball"](order="km"))
     assert ticks(ax.xaxis) == [COORDS["site"][k] for k in np.argsort(KM)]
