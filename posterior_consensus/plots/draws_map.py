@@ -230,11 +230,12 @@ def _draw_groups(
     counted_draws = [np.unique(first[rows], return_counts=True) for _, _, rows in parts]
     most = max(int(counts.max(initial=1)) for _, counts in counted_draws)
     area = min(_AREA, _LARGEST / most)
-    for ((_, colour, marker, name), full, _), (at, counts) in zip(parts, counted_draws, strict=True):
-        style: dict[str, Any] = {"facecolor": colour if full else "none", "edgecolor": colour, "marker": marker}
-        ax.scatter(places[at, 0], places[at, 1], area * counts, **style, linewidth=0.7, alpha=0.6)
-        if full:
-            ax.scatter([], [], _AREA, **style, linewidth=0.7, alpha=0.6, label=name)
+    style: dict[str, Any] = {"linewidth": 0.7, "alpha": 0.6}
+    for ((_, colour, marker, _), full, _), (at, counts) in zip(parts, counted_draws, strict=True):
+        look = {"facecolor": colour if full else "none", "edgecolor": colour, "marker": marker, **style}
+        ax.scatter(places[at, 0], places[at, 1], area * counts, **look)
+    for _, colour, marker, name in groups:
+        ax.scatter([], [], _AREA, facecolor=colour, edgecolor=colour, marker=marker, label=name, **style)
     for count in sorted({1, min(most, round(_IN_LEGEND / area))}) if most > 1 else ():
         label = counted(count, "equal draw") if count > 1 else "1 draw"
         ax.scatter([], [], area * count, facecolor="none", edgecolor=NEUTRAL, label=label)
