@@ -4,6 +4,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 import posterior_consensus as pc
@@ -81,6 +82,20 @@ def plot_partial_partition():
 
 def plot_data():
     pc.plot_data(posterior("iris")["observed_data"]["petal"], iris().consensus, items=iris().items)
+
+
+def plot_regimes():
+    """The Nile's flow, normal with one change of its mean: draws of the year from its posterior under flat priors."""
+    flow = pd.read_csv(DATA / "nile.csv", index_col="year")["volume"]
+    before = np.arange(1, flow.size)  # years before the change
+    squares = np.array([sum(part.var(ddof=0) * part.size for part in (flow[:k], flow[k:])) for k in before])
+    log_density = -np.log(before * (flow.size - before)) / 2 - (flow.size - 2) / 2 * np.log(squares)
+    density = np.exp(log_density - log_density.max())
+    change = np.random.default_rng(1).choice(before, 400, p=density / density.sum())
+    labels = xr.DataArray(np.arange(flow.size) >= change[:, np.newaxis], dims=("sample", "year"))
+    draws = pc.as_partition_draws(labels.astype(int).assign_coords(year=flow.index))
+    best = pc.consensus_partition(draws, random_seed=1, progressbar=False)
+    pc.plot_regimes(flow, pc.membership(draws, best))
 
 
 def plot_cluster_profiles():

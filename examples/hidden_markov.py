@@ -87,18 +87,22 @@ best = summary.consensus
 display(summary)
 
 # %% [markdown]
-# The consensus has two regimes and one change, between 1898 and 1899. With the year as the first of two features,
-# `plot_data` keeps the order of time. Small points are years with a low mean similarity to the rest of their regime.
+# The consensus has two regimes and one change, between 1898 and 1899. `membership` gives each year's probability of
+# each regime. `plot_regimes` plots the series over the regimes, and these probabilities below it. "Elsewhere" is a
+# state that is matched with neither regime. No year is elsewhere with a probability above 0.2.
 
 # %%
-ax = pc.plot_data(flow.reset_index(), best, items=summary.items)
-ax.set(ylabel="flow (10⁸ m³)")
+membership = pc.membership(summary.draws, best)
+axes = pc.plot_regimes(flow, membership)
+axes[0].set(ylabel="flow (10⁸ m³)")
+display(membership)
 
 # %% [markdown]
-# `order="data"` keeps the order of time in the similarity matrix. Blocks along the diagonal are regimes.
+# Every figure of items takes `order`: `"data"`, the name of a coordinate, or its values. Here it keeps the order of
+# time in the similarity matrix and in the strips of the credible ball. Blocks along the diagonal are regimes.
 
 # %%
-ax = pc.plot_psm(summary.draws, best, order="data")
+axes = summary.plot(order="year")
 
 # %% [markdown]
 # ## When did the regime change?
@@ -138,17 +142,6 @@ display(pc.loss_by_n_clusters(summary.draws, random_seed=1, progressbar=False))
 prior = sampled_transitions(rng, np.zeros((4000, n_states, n_states)))
 paths, _ = sampled_paths(rng, np.zeros((4000, n_years, n_states)), prior)
 print(f"three states: {np.mean([np.unique(path).size == 3 for path in paths]):.2f} of paths from the prior")
-
-# %% [markdown]
-# `membership` gives each year's probability of each regime. "Elsewhere" is a state that is matched with neither. No
-# year is elsewhere with a probability above 0.2.
-
-# %%
-membership = pc.membership(summary.draws, best)
-ax = pc.plot_membership(membership, order="data")
-
-# %%
-display(membership)
 
 # %% [markdown]
 # ## Why not the smoothed probabilities?

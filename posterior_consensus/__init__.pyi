@@ -95,6 +95,7 @@ from .plots.prior_sensitivity import plot_prior_sensitivity as plot_prior_sensit
 from .plots.profiles import plot_cluster_profiles as plot_cluster_profiles
 from .plots.psm import plot_psm as plot_psm
 from .plots.psm_by_chain import plot_psm_by_chain as plot_psm_by_chain
+from .plots.regimes import plot_regimes as plot_regimes
 from .plots.sequence import plot_sequence as plot_sequence
 from .plots.stable_components import plot_stable_components as plot_stable_components
 from .plots.traces import plot_traces as plot_traces

@@ -64,7 +64,7 @@ def similarity_mcse(draws: Any) -> xr.DataArray:
            [0.01, 0.01, 0.  ]])
     """
     source = as_source(draws)
-    attrs: dict[str, Any] = {"long_name": "Monte Carlo standard error of the probability of the same cluster"}
+    attrs: dict[str, Any] = {"long_name": "Monte Carlo standard error of the co-clustering probability"}
     if isinstance(source, PairSimilarity) and source.errors is not None:
         return source.items.pair_array(source.errors, "psm_mcse").assign_attrs(attrs)
     draws = draws_of(source)

@@ -134,7 +134,7 @@ class PairSimilarity(PairSource):
     items : Items
         The items, with their coordinates.
     values : ndarray of shape (n_items, n_items), dtype float64
-        Posterior probability that two items are in the same cluster: symmetric, in [0, 1], 1 on the diagonal.
+        Co-clustering probabilities: symmetric, in [0, 1], 1 on the diagonal.
     errors : ndarray of shape (n_items, n_items), dtype float64, or None
         Standard errors of the values, where they were counted over the draws that hold both items.
     """

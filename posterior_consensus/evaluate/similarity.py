@@ -106,7 +106,7 @@ def posterior_similarity_matrix(
         source = source.of_items(source.items.positions_of(items))
     if source.n_draws is not None:
         source.check_memory("Ask for a part of it by `items`, `nearest` or `above`.")
-    attrs: dict[str, Any] = {"long_name": "posterior probability of being in the same cluster"}
+    attrs: dict[str, Any] = {"long_name": "co-clustering probability"}
     if source.n_draws is not None:
         attrs["n_draws"] = source.n_draws
     return source.items.pair_array(source.similarity(), "psm").assign_attrs(attrs)

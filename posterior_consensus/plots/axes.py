@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import xarray as xr
 
-from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.partitions import Labels, contingency_table
 from posterior_consensus.ensemble.switching import partners
-from posterior_consensus.plots.colours import MARKERS, colours_of, ink, is_patterned, patterns_of, repeats
+from posterior_consensus.plots.colours import MARKERS, colours_of, ink, patterns_of
 from posterior_consensus.runtime.arguments import as_numbers
 
 if TYPE_CHECKING:
@@ -30,19 +28,8 @@ _SMALLEST_FONT = 5.0  # points; smaller is not read
 MOST_OF_PAIRS = 10_000  # items of which every pair is drawn; of more, some
 SOME_OF_PAIRS = 2_000
 MOST_IN_ROW = 20_000  # items that stand in a row; of more, so many
-_MOST_PARTED = 50  # clusters parted by lines; the lines of more would cover the bars
 _LITTLE = 0.5  # of the variation: where two axes show less, a map says what that means
-
-
-_ORDERS = ("clusters", "data")
 _STEPS = (1, 2, 5)  # times powers of ten: every so many items are named
-
-
-def check_order(order: Any) -> bool:
-    """Whether items stand in the order of the data, rather than by cluster."""
-    if order not in _ORDERS:
-        raise ValueError(f"`order` must be one of {', '.join(map(repr, _ORDERS))}; got {order!r}.")
-    return bool(order == "data")
 
 
 def check_result(name: str, value: Any, kind: type, maker: str) -> None:
@@ -156,24 +143,6 @@ def label_row(
         ax.set(**{f"{side}ticks": []})
 
 
-def name_bars(
-    ax: Axes, of_items: xr.DataArray, order: npt.NDArray[np.intp], sizes: Any, names: list[str], by_data: bool = False
-) -> None:
-    """Name bars of items in this order, or their clusters of these sizes and names, which lines part."""
-    dim = str(of_items.dims[0])
-    ax.set(xlim=(-0.5, order.size - 0.5), xlabel=with_share(dim, order.size, of_items.size))
-    ax.tick_params(axis="x", length=0)
-    shown = Items.along(of_items, dim).named(order)
-    if by_data:
-        label_some(ax, "x", shown)
-    else:
-        if sizes.size <= _MOST_PARTED:
-            ax.vlines(np.cumsum(sizes)[:-1] - 0.5, *ax.get_ylim(), colors=ink(), linewidths=0.8, linestyles=":")
-        label_row(ax, "x", shown, (sizes, names))
-    patterned = is_patterned(extent(ax)[0], sizes.size)
-    ax.set_xlabel(ax.get_xlabel() + repeats(sizes.size, patterned))
-
-
 def label_items(ax: Axes, sides: str, names: npt.NDArray[Any]) -> bool:
     """Write the items' names if they can be read there; whether they could."""
     size = dict(zip("xy", extent(ax), strict=True))
@@ -199,7 +168,7 @@ def label_some(ax: Axes, sides: str, names: npt.NDArray[Any]) -> None:
         axis.set_ticks(at, shown, fontsize=9.0, rotation=90 if side == "x" else 0)
 
 
-def label_clusters(ax: Axes, sides: str, sizes: npt.NDArray[np.intp], names: list[str]) -> None:
+def label_clusters(ax: Axes, sides: str, sizes: npt.NDArray[np.intp], names: list[str], by: str = "cluster") -> None:
     """Tick, along all `sides`, every cluster of items in a row, and name those that have room, the largest first."""
     length = min(size for side, size in zip("xy", extent(ax), strict=True) if side in sides)
     centers = np.cumsum(sizes) - (sizes + 1) / 2
@@ -215,7 +184,7 @@ def label_clusters(ax: Axes, sides: str, sizes: npt.NDArray[np.intp], names: lis
         axis = ax.xaxis if side == "x" else ax.yaxis
         axis.set_ticks(centers[named], [shown[k] for k in named], fontsize=9.0)
         axis.set_ticks(centers, minor=True)
-        axis.set_label_text(f"{axis.get_label_text()}, by cluster")
+        axis.set_label_text(f"{axis.get_label_text()}, by {by}")
 
 
 def tick_integers(axis: Any) -> None:
@@ -223,6 +192,14 @@ def tick_integers(axis: Any) -> None:
     from matplotlib.ticker import MaxNLocator
 
     axis.set_major_locator(MaxNLocator("auto", integer=True))
+
+
+def tick_dates(axis: Any) -> None:
+    """Ticks at dates, of numbers as Matplotlib has them."""
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+    axis.set_major_locator(AutoDateLocator(minticks=3, maxticks=8))
+    axis.set_major_formatter(ConciseDateFormatter(axis.get_major_locator()))
 
 
 def as_map(ax: Axes, shares: npt.NDArray[np.float64], caution: str) -> None:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from posterior_consensus.answers.credible import BOUNDS, CredibleBall
 from posterior_consensus.plots.axes import Axes, Size, check_result, new_axes
 from posterior_consensus.plots.strips import draw_strips
 from posterior_consensus.results.display import counted, quantity
 
 
-def plot_credible_ball(ball: CredibleBall, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
+def plot_credible_ball(
+    ball: CredibleBall, *, order: Any = "clusters", figsize: Size = None, ax: Axes | None = None
+) -> Axes:
     """Plot the centre of a credible ball and its bounds as strips of items coloured by cluster.
 
     Parameters
     ----------
     ball : CredibleBall
+    order : {"clusters", "data"}, name of a coordinate, or array_like of shape (n_items,)
+        Order of the items: by cluster of the center; or that of the data; or along a coordinate of the items, such
+        as time or position along a genome, by its name or its values.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
@@ -26,13 +33,17 @@ def plot_credible_ball(ball: CredibleBall, *, figsize: Size = None, ax: Axes | N
     ------
     TypeError
         If `ball` is not a CredibleBall.
+    ValueError
+        If `order` or `figsize` is invalid.
 
     Notes
     -----
     Items are ordered by their cluster in the center, then in each bound from the top. Clusters of a bound have the
     colour of the center's cluster with which they are matched (most items in common over all one-to-one matchings);
     those left over have the next. After twenty colours come patterns. Of several bounds at the same
-    distance the first is drawn. Of more than 20,000 items so many are drawn, at random, and the axis says so.
+    distance the first is drawn. If clusters have less than 12 points each, the row has the largest ones and those whose
+    co-members change most, at most six items of each, evenly spaced. Beyond 20,000 items, a random sample of 20,000 is
+    shown. The axis label notes both.
 
     Examples
     --------
@@ -52,7 +63,7 @@ def plot_credible_ball(ball: CredibleBall, *, figsize: Size = None, ax: Axes | N
         clusters = counted(int(bound[0].max()) + 1, "cluster")
         captions.append(f"{name.replace('_', ' ')}\n{clusters}, at {distance}{ties}")
     ax = new_axes(ax, figsize, 7.2, 2.9)
-    draw_strips(ax, partitions, captions, "center")
+    draw_strips(ax, partitions, captions, "center", order)
     radius = quantity(ball.radius, ball.loss.unit, 3)
     ax.set_title(f"{ball.prob:.0%} credible ball under {ball.loss.name}, radius {radius}", fontsize="medium")
     return ax

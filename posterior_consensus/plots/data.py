@@ -22,6 +22,7 @@ from posterior_consensus.plots.axes import (
     extent,
     new_axes,
     point,
+    tick_dates,
 )
 from posterior_consensus.plots.colours import (
     MARKERS,
@@ -34,6 +35,7 @@ from posterior_consensus.plots.colours import (
     patterns_of,
 )
 from posterior_consensus.plots.observed import Observed, observed_table
+from posterior_consensus.plots.rows import numbers_along, plain
 
 _MOST_BINS = 60
 _PALE = 0.5  # opacity of unassigned items
@@ -53,8 +55,9 @@ def plot_data(
 
     Parameters
     ----------
-    data : array_like, Series, DataFrame or DataArray of shape (n_items,) or (n_items, n_features)
-        Numbers, NaN where missing. A DataFrame has a row for each item; a DataArray may have the items second.
+    data : array_like, Series, DataFrame or DataArray of shape (n_items,) or (n_items, n_features), or None
+        Numbers, NaN where missing. A DataFrame has a row for each item; a DataArray may have the items second. None for
+        a map of the items at two of their coordinates, which `features` names.
     partition : result object, DataArray or label vector of shape (n_items,)
         Typically the consensus. Of a :class:`PartialPartition`, the assigned items are solid and the unassigned ones
         pale.
@@ -62,7 +65,9 @@ def plot_data(
         What :func:`item_uncertainty` gives for this partition. A point is then the smaller, the smaller its item's
         mean similarity to the rest of its cluster, and hollow if that is below 1/2. A cross is an item on its own.
     features : sequence of one or two names, optional
-        The features to draw. By default all; of more than two their first two principal components.
+        The features to draw: columns of the data, or coordinates of the items, of the data or of the partition, such
+        as their time. By default all columns; of more than two their first two principal components. Columns of an
+        array without names take these names if there are as many of them.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
@@ -77,7 +82,12 @@ def plot_data(
         If the partition labels other items than the data have, `items` is of another partition, the data have another
         shape or no item without a missing value, or `features` or `figsize` are invalid.
     TypeError
-        If the data are not numbers, or `items` is not an ItemUncertainty.
+        If the data are not numbers, a coordinate is neither numbers nor dates, or `items` is not an ItemUncertainty.
+
+    See Also
+    --------
+    plot_regimes : values along a coordinate such as time, with the probabilities of the clusters.
+    plot_items_map : a map of the items by their similarity.
 
     Notes
     -----
@@ -85,7 +95,9 @@ def plot_data(
     that points are seen. Two: a point for each item. More: the items on the first two principal components of the
     standardized features, by scikit-learn; the axes tell their shares of the variance. Items with a missing value
     in a feature that is drawn are left out, and the title says how many. The legend names the
-    largest clusters; after twenty colours come patterns and other shapes of points.
+    largest clusters; after twenty colours come patterns and other shapes of points. Columns of dates in a DataFrame are
+    coordinates. A map has equal scales on both axes; if its second coordinate is a latitude, a degree of it is as long
+    as on the ground in the middle of the map.
 
     Examples
     --------
@@ -94,11 +106,11 @@ def plot_data(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['small (n = 2)', 'large (n = 1)']
     """
-    found = (
-        _partial_table(data, partition) if isinstance(partition, PartialPartition) else observed_table(data, partition)
-    )
+    found = _table(data, partition)
+    if data is None:
+        _check_places(features, found)
     similarity = np.ones(found.labels.size) if items is None else _similarity(items, partition, found)
-    values, titles = _shown(found, features)
+    values, titles, dated = _shown(found, features)
     present: npt.NDArray[np.bool_] = np.isfinite(values.sum(axis=1))
     if not present.any():
         raise ValueError("`data` must hold an item without a missing value; got none.")
@@ -111,17 +123,36 @@ def plot_data(
     _draw_points(ax, values[present, 0], heights, numbers[present], similarity[present])
     ax.set_xlabel(titles[0], wrap=True)
     ax.set_ylabel("items" if single else titles[1], wrap=True)
+    for axis, is_dated in zip((ax.xaxis, ax.yaxis), dated, strict=False):
+        if is_dated:
+            tick_dates(axis)
+    if data is None and not any(dated):
+        latitude = float(np.mean(heights)) if titles[1].lower().startswith("lat") else 0.0
+        ax.set_aspect(1 / np.cos(np.radians(latitude)), adjustable="datalim")
     if not present.all():
         ax.set_title(f"{np.sum(~present)} of {present.size} items have missing values", loc="left", fontsize="small")
     add_legend(ax, _entries(found, similarity[present], items is not None))
     return ax
 
 
-def _partial_table(data: Any, partial: PartialPartition) -> Observed:
-    """The data with the labels of a partial partition, -1 if unassigned."""
-    found = observed_table(data, partial.labels + 1)
-    labels, numbers = np.array([int(name) for name in found.names]) - 1, np.arange(partial.n_clusters)
-    return found._replace(labels=labels[found.labels], names=[str(k) for k in numbers], numbers=numbers)
+def _table(data: Any, partition: Any) -> Observed:
+    """The data with the labels, those of a partial partition -1 if unassigned; zeros if there are no data."""
+    is_partial = isinstance(partition, PartialPartition)
+    labels = partition.labels + 1 if is_partial else partition
+    found = observed_table(np.zeros(np.shape(getattr(labels, "labels", labels))) if data is None else data, labels)
+    if not is_partial:
+        return found
+    own, numbers = np.array([int(name) for name in found.names]) - 1, np.arange(partition.n_clusters)
+    return found._replace(labels=own[found.labels], names=[str(k) for k in numbers], numbers=numbers)
+
+
+def _check_places(features: Any, found: Observed) -> None:
+    known = {str(name) for name in found.items.coords}
+    if not (isinstance(features, (list, tuple)) and len(features) == 2 and known >= set(features)):
+        raise ValueError(
+            f"`features` must name two coordinates of the items if `data` is None; got {features!r}, "
+            f"present: {', '.join(map(repr, sorted(known))) or 'none'}."
+        )
 
 
 def _similarity(items: Any, partition: Any, found: Observed) -> Floats:
@@ -139,15 +170,25 @@ def _similarity(items: Any, partition: Any, found: Observed) -> Floats:
     return np.asarray(similarity, dtype=np.float64)
 
 
-def _shown(found: Observed, features: Sequence[Any] | None) -> tuple[Floats, list[str]]:
-    """The columns to draw, and their names."""
+def _shown(found: Observed, features: Sequence[Any] | None) -> tuple[Floats, list[str], list[bool]]:
+    """The columns to draw, their names, and which of them are dates."""
     if features is None:
-        return found.values, [f"feature {name}" if name.isdigit() else name for name in found.features]
+        names = [f"feature {name}" if name.isdigit() else name for name in found.features]
+        return found.values, names, [False] * len(names)
     names = [str(name) for name in features] if isinstance(features, (list, tuple)) else []
-    if len(names) not in (1, 2) or not set(names) <= set(found.features):
-        present = ", ".join(map(repr, found.features))
+    coords = [name for name in map(str, found.items.coords) if name not in found.features]
+    if not found.named and len(names) == len(found.features) and not {*found.features, *coords} & set(names):
+        return found.values, names, [False] * len(names)
+    if len(names) not in (1, 2) or not set(names) <= {*found.features, *coords}:
+        present = ", ".join(map(repr, [*found.features, *coords]))
         raise ValueError(f"`features` must be one or two names in a list; got {features!r}, present: {present}.")
-    return found.values[:, [found.features.index(name) for name in names]], names
+    coordinates = {name: plain(found.items.coords[name].values) for name in coords}
+    columns = [
+        numbers_along(name, coordinates[name]) if name in coords else found.values[:, found.features.index(name)]
+        for name in names
+    ]
+    dated = [name in coords and coordinates[name].dtype.kind == "M" for name in names]
+    return np.column_stack(columns), names, dated
 
 
 def _components(values: Floats, present: npt.NDArray[np.bool_]) -> tuple[Floats, list[str]]:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from posterior_consensus.answers.credible import BOUNDS, CredibleBall
 from posterior_consensus.answers.particle_record import Particles
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.items import Floats
 from posterior_consensus.ensemble.partitions import canonical_labels
 from posterior_consensus.evaluate.expectation import loss_matrix, losses_of_draws
 from posterior_consensus.losses.partition_losses import vi
@@ -19,6 +20,7 @@ from posterior_consensus.plots.colours import (
     MARK,
     MARKERS,
     MOST_CHAINS,
+    NEUTRAL,
     chain_colour,
     chain_marker,
     colours_of,
@@ -26,8 +28,12 @@ from posterior_consensus.plots.colours import (
     ink_on,
     patterns_of,
 )
+from posterior_consensus.results.display import counted
 from posterior_consensus.sources.door import as_draws
 
+_AREA, _LARGEST = 14.0, 1200.0  # of one draw, and of all that are equal, in square points
+_IN_LEGEND = 150.0  # square points that have room in a legend
+_LEAST = 1e-18  # squared distance; below it, draws are equal
 _SYMBOLS = {"horizontal": "X", "upper_vertical": "^", "lower_vertical": "v"}
 
 
@@ -76,7 +82,8 @@ def plot_draws_map(
     Classical scaling (Torgerson): the two leading eigenvectors of -J D^2 J / 2, with D the distances of the draws shown
     and J the centring matrix. The estimate and the bounds are placed among the draws by Gower's formula [1]_, so that
     they do not change the map. The axes' labels tell the share of the sum of positive eigenvalues; where both
-    together have less than half, a title says that distant draws can coincide. Equal partitions always do.
+    together have less than half, a title says that distant draws can coincide. Equal draws of a chain, or of a
+    particle, are one point, of an area that grows with their number; the legend says how.
     Of more than 10,000 items the distances are of so many, chosen at random, and the second axis says so.
 
     References
@@ -104,16 +111,19 @@ def plot_draws_map(
     shown = draws.take(_evenly(draws, n_draws))
     at, compared = shown.labels_only().of_some_items()
     marked = [canonical_labels(labels[at]) for _, labels in marks.values()]
-    placed, added, shares = _scaled(compared, marked, metric)
+    squares = losses_of_draws(np.arange(compared.n_draws), compared, metric) ** 2
+    placed, added, shares = _scaled(squares, compared, marked, metric)
     ax = new_axes(ax, figsize, 5.8, 4.4)
     inside = np.ones(shown.n_draws, bool)
     if ball is not None:
         reached = loss_matrix(draws.as_labels(ball.center)[np.newaxis], shown, metric)[0]
         inside = reached <= ball.radius * (1 + 1e-9) + 1e-12
-    _draw_groups(ax, _by_chain(shown) if particles is None else _by_particle(shown, particles), placed, inside)
+    groups = _by_chain(shown) if particles is None else _by_particle(shown, particles)
+    first = np.argmax(squares <= _LEAST, axis=1)  # of the draws that are equal
+    _draw_groups(ax, groups, placed, inside, first)
     if ball is not None and not inside.all():
         text = f"outside of the {ball.prob:.0%} ball"
-        ax.scatter([], [], s=14, linewidth=0.7, facecolor="none", edgecolor=ink(), label=text)
+        ax.scatter([], [], s=_AREA, linewidth=0.7, facecolor="none", edgecolor=ink(), label=text)
     for (name, (symbol, _)), (x, y) in zip(marks.items(), added, strict=True):
         if isinstance(symbol, int):
             _draw_number(ax, symbol, x, y)
@@ -155,10 +165,9 @@ def _evenly(draws: PartitionDraws, n_draws: int) -> npt.NDArray[np.intp]:
 
 
 def _scaled(
-    shown: PartitionDraws, extra: list[npt.NDArray[np.int32]], metric: PartitionLoss
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Places (N, 2) of the draws and of further partitions (P, 2), and the two axes' shares of the variation."""
-    squares = losses_of_draws(np.arange(shown.n_draws), shown, metric) ** 2
+    squares: Floats, shown: PartitionDraws, extra: list[npt.NDArray[np.int32]], metric: PartitionLoss
+) -> tuple[Floats, Floats, Floats]:
+    """Places (N, 2) of the draws of these squared distances, and of further partitions (P, 2); the axes' shares."""
     means = squares.mean(axis=0)
     values, vectors = np.linalg.eigh(-(squares - means - means[:, np.newaxis] + means.mean()) / 2)
     positive = np.maximum(values, 0.0)
@@ -214,10 +223,21 @@ def _by_particle(shown: PartitionDraws, particles: Particles) -> list[_Group]:
 
 
 def _draw_groups(
-    ax: Axes, groups: list[_Group], places: npt.NDArray[np.float64], inside: npt.NDArray[np.bool_]
+    ax: Axes, groups: list[_Group], places: Floats, inside: npt.NDArray[np.bool_], first: npt.NDArray[np.intp]
 ) -> None:
-    for rows, colour, marker, name in groups:
-        for within in (True, False):
-            at = rows[inside[rows] == within]
-            (x, y), face, label = places[at].T, colour if within else "none", name if within else None
-            ax.scatter(x, y, 14, facecolor=face, edgecolor=colour, marker=marker, linewidth=0.7, alpha=0.6, label=label)
+    """Draw one point for equal draws of a group, of an area that grows with their number; the legend says how."""
+    parts = [(group, full, group.rows[inside[group.rows] == full]) for group in groups for full in (True, False)]
+    counted_draws = [np.unique(first[rows], return_counts=True) for _, _, rows in parts]
+    most = max(int(counts.max(initial=1)) for _, counts in counted_draws)
+    area = min(_AREA, _LARGEST / most)
+    style: dict[str, Any] = {"linewidth": 0.7, "alpha": 0.6}
+    for ((_, colour, marker, _), full, _), (at, counts) in zip(parts, counted_draws, strict=True):
+        look = {"facecolor": colour if full else "none", "edgecolor": colour, "marker": marker, **style}
+        ax.scatter(places[at, 0], places[at, 1], area * counts, **look)
+    for _, colour, marker, name in groups:
+        ax.scatter([], [], _AREA, facecolor=colour, edgecolor=colour, marker=marker, label=name, **style)
+    for count in sorted({1, min(most, round(_IN_LEGEND / area))}) if most > 1 else ():
+        label = counted(count, "equal draw") if count > 1 else "1 draw"
+        ax.scatter([], [], area * count, facecolor="none", edgecolor=NEUTRAL, label=label)
+    if most * area > _IN_LEGEND:
+        ax.scatter([], [], 0.0, label=f"(largest: {most:,} equal draws)")

@@ -86,12 +86,17 @@ def _explain(ax: Axes, views: ExpertViews, sure: Any) -> None:
     add_legend(ax, shown)
 
 
-def plot_expert_views(views: ExpertViews, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
+def plot_expert_views(
+    views: ExpertViews, *, order: Any = "clusters", figsize: Size = None, ax: Axes | None = None
+) -> Axes:
     """Plot the partition of each view as a strip of items, with the items' uncertainty.
 
     Parameters
     ----------
     views : ExpertViews
+    order : {"clusters", "data"}, name of a coordinate, or array_like of shape (n_items,)
+        Order of the items: by cluster of the first view; or that of the data; or along a coordinate of the items, such
+        as time or position along a genome, by its name or its values.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
@@ -104,6 +109,8 @@ def plot_expert_views(views: ExpertViews, *, figsize: Size = None, ax: Axes | No
     ------
     TypeError
         If `views` is no such result.
+    ValueError
+        If `order` or `figsize` is invalid.
 
     Notes
     -----
@@ -129,8 +136,8 @@ def plot_expert_views(views: ExpertViews, *, figsize: Size = None, ax: Axes | No
     sharing = np.bincount(views.expert_view.values, minlength=views.n_views)
     captions = [f"view {view}\n{counted(int(number), 'expert')}" for view, number in enumerate(sharing)]
     ax = new_axes(ax, figsize, 7.2, 1.2 + 0.5 * len(captions))
-    order = draw_strips(ax, list(views.labels), captions, "first view")
-    edges = np.arange(order.size + 1) - 0.5
-    for view, probability in enumerate(views.memberships.max("cluster").values[:, order]):
+    shown = draw_strips(ax, list(views.labels), captions, "first view", order)
+    edges = np.arange(shown.size + 1) - 0.5
+    for view, probability in enumerate(views.memberships.max("cluster").values[:, shown]):
         ax.stairs(view + HEIGHT - 2 * HEIGHT * probability, edges, baseline=None, color=ink(), linewidth=1.0)
     return ax

@@ -19,14 +19,15 @@ def four_panels(
     ball: CredibleBall,
     items: ItemUncertainty,
     *,
+    order: Any = "clusters",
     figsize: Size = None,
 ) -> Grid:
     """Draw similarity matrix, number of clusters, credible ball and item uncertainty, lettered."""
     axes = grid_axes(None, figsize, 2, 2, 11.0, 8.2, height_ratios=(1.25, 1.0), framed=True)
-    plot_psm(draws, partition, ax=axes[0, 0])
+    plot_psm(draws, partition, order=order, ax=axes[0, 0])
     plot_n_clusters(draws, partition, ax=axes[0, 1])
-    plot_credible_ball(ball, ax=axes[1, 0])
-    plot_item_uncertainty(items, ax=axes[1, 1])
+    plot_credible_ball(ball, order=order, ax=axes[1, 0])
+    plot_item_uncertainty(items, order=order, ax=axes[1, 1])
     for letter, ax in zip("abcd", axes.ravel().tolist(), strict=True):
         corner = {"xy": (0, 1), "xycoords": "axes fraction", "xytext": (-30, 6), "textcoords": "offset points"}
         ax.annotate(letter, **corner, fontsize="large", fontweight="bold")

@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from posterior_consensus.answers.item_uncertainty import ItemUncertainty
-from posterior_consensus.ensemble.items import numbers_of
-from posterior_consensus.plots.axes import (
-    MOST_IN_ROW,
-    Axes,
-    Size,
-    check_result,
-    extent,
-    name_bars,
-    new_axes,
-    point,
-    scatter_clusters,
-    some_of,
-)
-from posterior_consensus.plots.colours import NEUTRAL, ink, is_patterned, patch_style
+from posterior_consensus.ensemble.items import Items, numbers_of
+from posterior_consensus.plots.axes import Axes, Size, check_result, extent, new_axes, point, scatter_clusters
+from posterior_consensus.plots.colours import NEUTRAL, ink, patch_style
+from posterior_consensus.plots.rows import item_row, name_row
 
 
-def plot_item_uncertainty(items: ItemUncertainty, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
+def plot_item_uncertainty(
+    items: ItemUncertainty, *, order: Any = "clusters", figsize: Size = None, ax: Axes | None = None
+) -> Axes:
     """Plot the mean posterior similarity of each item to the rest of its cluster, and to the nearest other cluster.
 
     Parameters
     ----------
     items : ItemUncertainty
         What :func:`item_uncertainty` gives.
+    order : {"clusters", "data"}, name of a coordinate, or array_like of shape (n_items,)
+        Order of the items: by cluster and, within it, the most certain first; or that of the data; or along a
+        coordinate of the items, such as time or position along a genome, by its name or its values.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
@@ -40,14 +37,18 @@ def plot_item_uncertainty(items: ItemUncertainty, *, figsize: Size = None, ax: A
     ------
     TypeError
         If `items` is not an ItemUncertainty.
+    ValueError
+        If `order` or `figsize` is invalid.
 
     Notes
     -----
-    Items stand by cluster and, within it, the most certain first. The bar, in the cluster's colour, is the mean
-    similarity to the rest of the cluster; an item on its own has none. The point, in the other cluster's colour, is the
-    mean similarity to that cluster: above the bar, the item would rather be there. After twenty colours come
-    patterns, of points other shapes. Items are named where their names can be read at the size of the axes, else
-    clusters are. Of more than 20,000 items so many are drawn, at random, and the axis says so.
+    By cluster, the most certain item of each is the first. The bar, in the cluster's colour, is the mean similarity to
+    the rest of the cluster; an item on its own has none. The point, in the other cluster's colour, is the mean
+    similarity to that cluster: above the bar, the item would rather be there. After twenty colours come patterns, of
+    points other shapes. Items are named where their names can be read at the size of the axes, else clusters are, or
+    values of the coordinate. If clusters have less than 12 points each, the row has the largest ones and those of the
+    least mean similarity, at most six items of each, evenly spaced, and the axis label notes it. Along a coordinate,
+    all items are shown. Beyond 20,000 items, a random sample of 20,000 is shown.
 
     Examples
     --------
@@ -58,24 +59,28 @@ def plot_item_uncertainty(items: ItemUncertainty, *, figsize: Size = None, ax: A
     'mean posterior similarity'
     """
     check_result("items", items, ItemUncertainty, "item_uncertainty")
-    at = some_of(items.cluster.size, MOST_IN_ROW, MOST_IN_ROW)
-    cluster, own = items.cluster.values, np.nan_to_num(items.probability.values)
-    order = at[np.lexsort([np.nan_to_num(items.nearest_probability.values[at]), -own[at], cluster[at]])]
+    cluster, single = items.cluster.values, np.isnan(items.probability.values)
+    own, other = np.nan_to_num(items.probability.values), np.nan_to_num(items.nearest_probability.values)
+    numbers = numbers_of(items.names)
     ax = new_axes(ax, figsize, 7.2, 3.4)
-    room = extent(ax)[0] / order.size  # points an item
-    edges = np.arange(order.size + 1) - 0.5
-    sizes = np.bincount(cluster[at], minlength=int(cluster.max()) + 1)
-    ends = np.cumsum(sizes)
-    patterned, numbers = is_patterned(extent(ax)[0], sizes.size), numbers_of(items.names)
-    for k, size, end in zip(numbers.tolist(), sizes, ends, strict=True):
-        rows = slice(end - size, end)
-        ax.stairs(own[order[rows]], edges[end - size : end + 1], fill=True, alpha=0.6, **patch_style(k, patterned))
-    elsewhere = np.flatnonzero(items.nearest.values[order] >= 0)
-    nearest, height = (found.values[order[elsewhere]] for found in (items.nearest, items.nearest_probability))
+    along = Items.along(items.cluster, str(items.cluster.dims[0]))
+    row = item_row(ax, along, cluster, order, then=[-own, other], certainty=np.where(single, 1 - other, own))
+    here, heights = cluster[row.at], own[row.at]
+    edges = np.arange(row.at.size + 1) - 0.5
+    for k in row.clusters:
+        (places,) = np.nonzero(here == k)
+        span = slice(places[0], places[-1] + 1)
+        bars = np.where(here[span] == k, heights[span], np.nan)
+        ax.stairs(
+            bars, edges[span.start : span.stop + 1], fill=True, alpha=0.6, **patch_style(numbers[k], row.patterned)
+        )
+    elsewhere = np.flatnonzero(items.nearest.values[row.at] >= 0)
+    nearest, height = items.nearest.values[row.at][elsewhere], other[row.at][elsewhere]
+    room = extent(ax)[0] / row.at.size  # points an item
     points = {"s": float(np.clip(room, 3.0, 5.0)) ** 2, "edgecolors": ink(), "linewidths": 0.6 if room > 4 else 0.2}
     scatter_clusters(ax, elsewhere, height, numbers[nearest], **points, zorder=2.5, clip_on=False)
     ax.set(ylim=(0, 1.02), ylabel="mean posterior similarity")
-    name_bars(ax, items.cluster, order, sizes, [str(name) for name in items.names])
+    name_row(ax, row, [str(name) for name in items.names])
     _add_legend(ax)
     return ax
 

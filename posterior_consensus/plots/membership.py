@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 
 from posterior_consensus.answers.membership import Membership
+from posterior_consensus.ensemble.items import Floats, Items
 from posterior_consensus.plots.axes import (
-    MOST_IN_ROW,
     MOST_NAMED,
     Axes,
     Size,
     add_legend,
-    check_order,
     check_result,
-    extent,
-    name_bars,
     new_axes,
     shortened,
-    some_of,
 )
-from posterior_consensus.plots.colours import is_patterned, patch_style
+from posterior_consensus.plots.colours import patch_style
+from posterior_consensus.plots.rows import item_row, name_row
 
 
 def plot_membership(
-    membership: Membership, *, order: str = "clusters", figsize: Size = None, ax: Axes | None = None
+    membership: Membership, *, order: Any = "clusters", figsize: Size = None, ax: Axes | None = None
 ) -> Axes:
     """Plot each item's probabilities of the clusters as a stacked bar.
 
@@ -31,9 +31,9 @@ def plot_membership(
     ----------
     membership : Membership
         The result of :func:`membership`.
-    order : {"clusters", "data"}
-        Order of the items: by cluster and, within it, the most probable first; or the order of the data, such as time
-        or position along a genome.
+    order : {"clusters", "data"}, name of a coordinate, or array_like of shape (n_items,)
+        Order of the items: by cluster and, within it, the most probable first; or that of the data; or along a
+        coordinate of the items, such as time or position along a genome, by its name or its values.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
@@ -53,9 +53,11 @@ def plot_membership(
     -----
     Population geneticists plot proportions of ancestry in this way. Sorted by cluster, an item's own cluster is at the
     bottom of its bar, the other clusters follow in their order, and "elsewhere" is grey at the top; lines separate
-    clusters. In the order of the data, the clusters have one order in all bars. Items are named if the axes have room
-    for their names, else clusters are named; in the order of the data, one in every few items is named. Beyond twenty
-    colours, patterns are added. Beyond 20,000 items, a random sample of 20,000 is shown, and the axis label notes it.
+    clusters. In the order of the data or along a coordinate, the clusters have one order in all bars. Items are named
+    if the axes have room for their names, else clusters, one in every few items, or values of the coordinate. Beyond
+    twenty colours, patterns are added. If clusters have less than 12 points each, the row has the largest and those of
+    the least mean probability, at most six items of each, evenly spaced, and the axis label notes it. Beyond 20,000
+    items, a random sample of 20,000 is shown.
 
     Examples
     --------
@@ -65,28 +67,44 @@ def plot_membership(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['0', '1', 'elsewhere']
     """
+    check_result("membership", membership, Membership, "membership")
+    cluster, own = membership.cluster.values, membership.own.values
+    ax = new_axes(ax, figsize, 7.2, 3.0)
+    items = Items.along(membership.cluster, str(membership.cluster.dims[0]))
+    row = item_row(ax, items, cluster, order, then=[-own], certainty=own)
+    ax.set(ylim=(0, 1), ylabel="posterior probability")
+    edges = np.arange(row.at.size + 1, dtype=np.float64) - 0.5
+    draw_shares(ax, membership, row.at, edges, by_cluster=row.along is None, patterned=row.patterned)
+    name_row(ax, row, _names(membership))
+    return ax
+
+
+def draw_shares(
+    ax: Axes,
+    membership: Membership,
+    at: npt.NDArray[np.intp],
+    edges: Floats,
+    *,
+    by_cluster: bool = False,
+    patterned: bool = False,
+) -> None:
+    """Stack the probabilities of items between these edges; by cluster, an item's own cluster is at the bottom."""
     from matplotlib.patches import Patch
 
-    check_result("membership", membership, Membership, "membership")
-    by_data = check_order(order)
-    at = some_of(membership.cluster.size, MOST_IN_ROW, MOST_IN_ROW)
-    cluster, own = membership.cluster.values, membership.own.values
-    in_row = at if by_data else at[np.lexsort([-own[at], cluster[at]])]
-    shares = membership.probabilities.values[in_row]
-    home = np.full(at.size, -1) if by_data else cluster[in_row]  # at the bottom
-    numbers, sizes = [*membership.numbers, -1], np.bincount(cluster[at], minlength=len(membership.numbers))
-    ax = new_axes(ax, figsize, 7.2, 3.0)
-    patterned = is_patterned(extent(ax)[0], sizes.size)
-    edges, floor = np.arange(at.size + 1) - 0.5, np.zeros(at.size) if by_data else own[in_row]
+    shares, numbers = membership.probabilities.values[at], [*membership.numbers, -1]
+    home = membership.cluster.values[at] if by_cluster else np.full(at.size, -1)
+    floor = membership.own.values[at] if by_cluster else np.zeros(at.size)
     for k, number in enumerate(numbers):
         start = np.where(home == k, 0.0, floor)
         end = start + shares[:, k]
         ax.stairs(end, edges, baseline=start, fill=True, **patch_style(number, patterned))
         floor = np.where(home == k, floor, end)
-    ax.set(ylim=(0, 1), ylabel="posterior probability")
-    names = [str(name) for name in membership.probabilities["consensus_cluster"].values]
-    name_bars(ax, membership.cluster, in_row, sizes, names[:-1], by_data)
+    sizes = np.bincount(membership.cluster.values, minlength=len(membership.numbers))
     largest = np.sort(np.argsort(-sizes, kind="stable")[:MOST_NAMED]).tolist()
+    names = [*_names(membership), "elsewhere"]
     looks = [(shortened(names[k], 24), patch_style(numbers[k], patterned)) for k in (*largest, -1)]
     add_legend(ax, [Patch(label=name, **style) for name, style in looks])
-    return ax
+
+
+def _names(membership: Membership) -> list[str]:
+    return [str(name) for name in membership.probabilities["consensus_cluster"].values[:-1]]

@@ -9,14 +9,15 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
-from posterior_consensus.ensemble.items import cluster_names, cluster_numbers, difference, labelled, positions
+from posterior_consensus.ensemble.items import Items, cluster_names, cluster_numbers, difference, labelled, positions
 from posterior_consensus.ensemble.partitions import Labels, as_array, canonical_labels
 
 
 class Observed(NamedTuple):
     """Data of shape (n_items, n_features), the features' names, the items' labels, and names and numbers of clusters.
 
-    A number below 0 is that of unassigned items.
+    A number below 0 is that of unassigned items. `items` have the coordinates of the data and of the partition. The
+    features of an array without names are not `named`; their names are their positions.
     """
 
     values: npt.NDArray[np.float64]
@@ -24,9 +25,11 @@ class Observed(NamedTuple):
     labels: Labels
     names: list[str]
     numbers: npt.NDArray[np.int64]
+    items: Items
+    named: bool
 
 
-def observed_table(data: Any, partition: Any) -> Observed:
+def observed_table(data: Any, partition: Any, name: str = "partition") -> Observed:
     """Bring data of any kind into the partition's order of the items."""
     found = getattr(partition, "labels", partition)
     dim = str(found.dims[0]) if isinstance(found, xr.DataArray) and found.ndim else "item"
@@ -37,29 +40,48 @@ def observed_table(data: Any, partition: Any) -> Observed:
         order = positions(wanted, given)
         if order is None:
             why = difference(wanted, given)
-            raise ValueError(f"`data` must be of the partition's items; the coordinates of {dim!r} differ: {why}.")
+            raise ValueError(f"`data` must be of the {name}'s items; the coordinates of {dim!r} differ: {why}.")
         array = array.isel({dim: order})
     labels = canonical_labels(found)
     if labels.size != len(array):
-        raise ValueError(f"`partition` must label all {len(array)} items of the data; got {labels.size} labels.")
+        raise ValueError(f"`{name}` must label all {len(array)} items of the data; got {labels.size} labels.")
+    named = array.name is not None if array.ndim == 1 else str(array.dims[1]) in array.coords
     if array.ndim == 1:
         array = array.expand_dims({"feature": [array.name or "value"]}, axis=1)
     if array.dtype.kind not in "iufb":
         raise TypeError(f"`data` must be numbers; got dtype {array.dtype}.")
     feature = str(array.dims[1])
-    names = array[feature].values if feature in array.coords else range(array.shape[1])
+    features = array[feature].values if feature in array.coords else range(array.shape[1])
     values = array.values.astype(np.float64)
-    numbers, clusters = cluster_numbers(partition, found), [str(name) for name in cluster_names(partition, found)]
-    return Observed(values, [str(name) for name in names], labels, clusters, numbers)
+    numbers, clusters = cluster_numbers(partition, found), [str(one) for one in cluster_names(partition, found)]
+    items = _items(dim, array, found)
+    return Observed(values, [str(one) for one in features], labels, clusters, numbers, items, named)
+
+
+def _items(dim: str, array: xr.DataArray, labels: Any) -> Items:
+    """The items with the coordinates that the data have, and those that only the partition has."""
+    coords: dict[str, Any] = {}
+    for one in (labels, array):
+        along = one.coords.items() if isinstance(one, xr.DataArray) else ()
+        coords |= {str(key): (dim, coord.values) for key, coord in along if coord.dims == (one.dims[0],)}
+    return Items(len(array), dim, xr.Coordinates(coords, indexes={}))
 
 
 def _as_dataarray(data: Any, dim: str) -> xr.DataArray:
-    """The data with items first; those of a table without an index of its own are known by position."""
+    """The data with items first; those of a table without an index of its own are known by position.
+
+    Columns of dates are coordinates of the items.
+    """
     if isinstance(data, xr.DataArray):
         array = data.transpose(dim, ...) if dim in data.dims else data
     elif isinstance(data, (pd.DataFrame, pd.Series)):
         coords: dict[str, Any] = {} if isinstance(data.index, pd.RangeIndex) else {dim: data.index.to_numpy()}
+        if data.index.name not in (None, dim):
+            coords[str(data.index.name)] = (dim, data.index.to_numpy())
         if isinstance(data, pd.DataFrame):
+            dates = data.select_dtypes(["datetime", "datetimetz"])
+            coords |= {str(name): (dim, dates[name].to_numpy()) for name in dates}
+            data = data.drop(columns=dates.columns)
             coords["feature"] = [str(name) for name in data.columns]
         name = data.name if isinstance(data, pd.Series) else None
         array = xr.DataArray(data.to_numpy(), coords, (dim, "feature")[: data.ndim], name)

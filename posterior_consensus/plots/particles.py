@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.answers.particle_record import Particles
-from posterior_consensus.ensemble.partitions import Labels
 from posterior_consensus.plots.axes import Axes, Size, check_result, new_axes
 from posterior_consensus.plots.colours import ink
-from posterior_consensus.plots.strips import HEIGHT, draw_strips
+from posterior_consensus.plots.strips import HEIGHT, change, draw_strips
 from posterior_consensus.results.display import counted, quantity
 
 
-def plot_particles(particles: Particles, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
+def plot_particles(
+    particles: Particles, *, order: Any = "clusters", figsize: Size = None, ax: Axes | None = None
+) -> Axes:
     """Plot the particles as strips of items, with their weights and differences.
 
     Parameters
     ----------
     particles : Particles
+    order : {"clusters", "data"}, name of a coordinate, or array_like of shape (n_items,)
+        Order of the items: by cluster of the heaviest particle; or that of the data; or along a coordinate of the
+        items, such as time or position along a genome, by its name or its values.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
@@ -33,6 +38,8 @@ def plot_particles(particles: Particles, *, figsize: Size = None, ax: Axes | Non
     ------
     TypeError
         If `particles` is no such result.
+    ValueError
+        If `order` or `figsize` is invalid.
 
     Notes
     -----
@@ -45,7 +52,9 @@ def plot_particles(particles: Particles, *, figsize: Size = None, ax: Axes | Non
 
     where n_kl(i) items are in both clusters and m_kl(i) in either. It is 0 if an item's co-members are the same in all.
 
-    Of more than 20,000 items so many are drawn, at random, and the axis says so.
+    If clusters have less than 12 points each, the row has the largest ones and those whose co-members change most, at
+    most six items of each, evenly spaced. Beyond 20,000 items, a random sample of 20,000 is shown. The axis label notes
+    both.
 
     See Also
     --------
@@ -70,13 +79,13 @@ def plot_particles(particles: Particles, *, figsize: Size = None, ax: Axes | Non
     if several:
         captions.append("co-members\nthat change")
     ax = new_axes(ax, figsize, 7.2, 1.2 + 0.5 * len(captions))
-    order = draw_strips(ax, list(particles.partitions), captions, "heaviest particle")
+    shown = draw_strips(ax, list(particles.partitions), captions, "heaviest particle", order)
     if several:
         floor = len(partitions) + HEIGHT
-        changes = _changes(partitions, particles.weights.values)[order]
-        edges = np.arange(order.size + 1) - 0.5
+        changes = _changes(partitions, particles.weights.values)[shown]
+        edges = np.arange(shown.size + 1) - 0.5
         ax.stairs(floor - 2 * HEIGHT * changes, edges, baseline=floor, fill=True, color=ink(), alpha=0.6)
-        ax.hlines([floor], -0.5, order.size - 0.5, colors=ink(), linewidths=0.8)
+        ax.hlines([floor], -0.5, shown.size - 0.5, colors=ink(), linewidths=0.8)
     distance = quantity(particles.distance, particles.loss.unit, 3)
     kind = "Wasserstein distance" if particles.loss.metric else "mean loss"
     ax.set_title(f"{kind} from the posterior {distance} ({particles.loss.name})", fontsize="medium")
@@ -89,12 +98,5 @@ def _changes(partitions: npt.NDArray[np.int32], weights: npt.NDArray[np.float64]
     for k, other in itertools.combinations(range(len(partitions)), 2):
         weight = weights[k] * weights[other]
         total += weight
-        changes += weight * _change(partitions[k], partitions[other])
+        changes += weight * change(partitions[k], partitions[other])
     return changes / total if total > 0 else changes
-
-
-def _change(one: Labels, other: Labels) -> npt.NDArray[np.float64]:
-    cells = np.unique(one.astype(np.int64) * other.size + other, return_inverse=True)[1].ravel()
-    common = np.bincount(cells)[cells]
-    change: npt.NDArray[np.float64] = 1 - common / (np.bincount(one)[one] + np.bincount(other)[other] - common)
-    return change

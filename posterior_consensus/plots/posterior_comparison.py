@@ -21,6 +21,7 @@ from posterior_consensus.plots.axes import (
 )
 from posterior_consensus.plots.colours import NEUTRAL, as_cmap, ink
 from posterior_consensus.plots.psm import draw_parted, item_order
+from posterior_consensus.plots.rows import check_order, label_along
 from posterior_consensus.runtime.arguments import check_count
 
 _ERRORS = 2.0  # standard errors that a bar reaches to either side
@@ -32,6 +33,7 @@ def plot_posterior_comparison(
     comparison: PosteriorComparison,
     partition: Any = None,
     *,
+    order: Any = "clusters",
     n_items: int = 12,
     cmap: Any = "RdBu_r",
     figsize: Size = None,
@@ -46,6 +48,9 @@ def plot_posterior_comparison(
     partition : result object, DataArray or label vector of shape (n_items,), optional
         Partition that orders the items, typically the consensus of one of the two; lines separate its clusters if there
         are at most 30. Without it, items are ordered by average linkage on the mean of the two matrices.
+    order : {"clusters", "data"}, name of a coordinate, or array_like of shape (n_items,)
+        Order of the items: by cluster; or that of the data; or along a coordinate of the items, such as time or
+        position along a genome, by its name or its values.
     n_items : int
         Number of items to show in the second plot.
     cmap : str or matplotlib.colors.Colormap
@@ -88,13 +93,18 @@ def plot_posterior_comparison(
     items = Items.along(difference, str(difference.dims[0]))
     labels = np.zeros(items.n_items, np.int32) if partition is None else items.as_labels(partition)
     grid = grid_axes(axes, figsize, 1, 2, 9.6, 4.4, width_ratios=(1.25, 1.0), framed=True).ravel()
-    order = item_order(comparison.similarity.mean("posterior").values, labels)
-    _draw_matrix(grid[0], difference.values[np.ix_(order, order)], labels[order], colours, comparison.names)
+    along = check_order(order, items)
+    mean = comparison.similarity.mean("posterior").values
+    in_row = item_order(mean, labels) if along is None else np.argsort(along.rank)
+    _draw_matrix(grid[0], difference.values[np.ix_(in_row, in_row)], labels[in_row], colours, comparison.names)
     grid[0].set(xlabel=items.dim, ylabel=items.dim)
     clusters = None
-    if partition is not None:
+    if partition is not None and along is None:
         clusters = np.bincount(labels), [str(name) for name in cluster_names(partition, items.in_order(partition))]
-    label_row(grid[0], "xy", items.names[order], clusters)
+    if along is None:
+        label_row(grid[0], "xy", items.names[in_row], clusters)
+    else:
+        label_along(grid[0], "xy", along, items, in_row)
     grid[0].tick_params(length=0)
     _draw_items(grid[1], comparison, n_items)
     return grid

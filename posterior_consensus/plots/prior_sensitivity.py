@@ -78,7 +78,7 @@ def plot_prior_sensitivity(sensitivity: PriorSensitivity, *, figsize: Size = Non
         grid[0].legend(frameon=False, fontsize="small")
     grid[0].set_ylabel("expected clusters")
     loss = sensitivity.loss
-    grid[1].set_ylabel(with_unit(f"excess {loss.name}", loss.unit))
+    grid[1].set_ylabel(with_unit(f"excess expected {loss.name}", loss.unit))
     grid[1].axhline(0.0, color=NEUTRAL, linewidth=0.8, zorder=0.5)
     if along:
         grid[1].set_xlabel("concentration")

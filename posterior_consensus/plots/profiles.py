@@ -84,10 +84,13 @@ def plot_cluster_profiles(
     _set_names(ax, "y", names)
     if several:
         _draw_cells(ax, found.values, found.labels, as_cmap(cmap))
+        caption = "line: standard deviation within the cluster;\nas wide as the cell if it is that of all items"
         _set_names(ax, "x", features)
     else:
         _draw_points(ax, found.values[:, 0], found.labels, found.numbers)
         ax.set_xlabel(found.features[0], wrap=True)
+        caption = "line: quartiles of the cluster; tick: median"
+    ax.set_title(caption, loc="left", fontsize="small")
     ax.set_ylabel("cluster")
     ax.tick_params(axis="y", length=0)
     return ax

@@ -20,14 +20,13 @@ from posterior_consensus.plots.axes import (
     Axes,
     Size,
     add_colour_bar,
-    check_order,
     label_row,
-    label_some,
     new_axes,
     some_of,
     with_share,
 )
 from posterior_consensus.plots.colours import MARK, as_cmap, colours_of, ink_on
+from posterior_consensus.plots.rows import check_order, label_along
 from posterior_consensus.sources.door import as_source
 from posterior_consensus.sources.matrices import as_pair_similarity
 
@@ -41,7 +40,7 @@ def plot_psm(
     psm: Any,
     partition: Any = None,
     *,
-    order: str = "clusters",
+    order: Any = "clusters",
     cmap: Any = "Blues",
     figsize: Size = None,
     ax: Axes | None = None,
@@ -56,9 +55,10 @@ def plot_psm(
     partition : result object, DataArray or label vector of shape (n_items,), optional
         Typically the consensus. Without it items are ordered by average linkage and nothing is outlined. Of a
         :class:`PartialPartition` the unassigned items stand at the end, paler.
-    order : {"clusters", "data"}
-        Items by cluster and, within it, similar ones next to each other; or in the order of the data, as of time or
-        along a genome. Then each run of neighbours in one cluster is outlined.
+    order : {"clusters", "data"}, name of a coordinate, or array_like of shape (n_items,)
+        Order of the items: by cluster and, within it, similar ones next to each other; or that of the data; or along a
+        coordinate of the items, such as time or position along a genome, by its name or its values. By data or
+        coordinate, each run of neighbours in one cluster is outlined.
     cmap : str or matplotlib.colors.Colormap
         Colours of the probabilities from 0 to 1.
     figsize : (float, float), optional
@@ -80,7 +80,8 @@ def plot_psm(
     -----
     Clusters stand in the order of their labels, items within a cluster in that of an average linkage tree of 1 - PSM.
     Items are named where their names can be read at the size of the axes. Else clusters have a tick each, and their
-    names, as the user gave them, if there is room; in the order of the data, one of every few items is named. The strip
+    names, as the user gave them, if there is room. In the order of the data, one in every few items is named; along a
+    coordinate, items if there is room, else values of the coordinate. The strip
     above has the clusters' colours, the same as in :func:`plot_data` and of aligned partitions in
     :func:`plot_alluvial`. Of more than 10,000 items 2,000 are drawn, at random, and the axis says so.
 
@@ -92,7 +93,6 @@ def plot_psm(
     >>> ax.get_xlabel()
     'item'
     """
-    by_data = check_order(order)
     try:
         source = as_pair_similarity(psm) if _is_matrix(psm) else as_source(psm)
     except (TypeError, ValueError) as error:
@@ -101,21 +101,23 @@ def plot_psm(
         raise type(error)(str(error).replace("`matrix`", "`psm`")) from None
     items, at = source.items, some_of(source.n_items, MOST_OF_PAIRS, SOME_OF_PAIRS)
     shown = source if at.size == source.n_items else source.of_items(at)
+    along = check_order(order, items)
     values = posterior_similarity_matrix(shown).values
     given = None if partition is None else _labels(partition, items)[at]
     is_partial = isinstance(partition, PartialPartition)
     labels = given if given is None or is_partial else canonical_labels(given)
-    in_row = np.arange(at.size)
-    if not by_data:
+    if along is None:
         in_row = item_order(values, np.zeros(at.size, np.int32) if labels is None else labels)
+    else:
+        in_row = np.argsort(along.rank[at])
     ax = new_axes(ax, figsize, 5.6, 4.8, framed=True)
     image = ax.imshow(values[np.ix_(in_row, in_row)], cmap=as_cmap(cmap), vmin=0.0, vmax=1.0, interpolation="nearest")
-    add_colour_bar(ax, image, "posterior probability of the same cluster")
+    add_colour_bar(ax, image, "co-clustering probability")
     ax.set(xlabel=with_share(items.dim, at.size, items.n_items), ylabel=items.dim)
     ax.tick_params(length=0)
     clusters = None if labels is None else _draw_clusters(ax, labels[in_row], partition, given)
-    if by_data:
-        label_some(ax, "xy", items.named(at))
+    if along is not None:
+        label_along(ax, "xy", along, items, at[in_row])
     else:
         label_row(ax, "xy", items.named(at[in_row]), clusters)
     return ax

@@ -21,6 +21,7 @@ from posterior_consensus.plots.axes import (
 )
 from posterior_consensus.plots.colours import MARK, as_cmap
 from posterior_consensus.plots.psm import draw_parted, item_order
+from posterior_consensus.plots.rows import check_order, label_along
 from posterior_consensus.sources.door import as_draws
 
 _SIDE = 2.6  # inches
@@ -31,6 +32,7 @@ def plot_psm_by_chain(
     draws: Any,
     partition: Any = None,
     *,
+    order: Any = "clusters",
     cmap: Any = "Blues",
     figsize: Size = None,
     axes: Any = None,
@@ -43,6 +45,9 @@ def plot_psm_by_chain(
     partition : result object, DataArray or label vector of shape (n_items,), optional
         Orders the items, typically the consensus; its clusters, up to 30, are parted by lines. Without it items are
         ordered by average linkage of the matrix over all chains.
+    order : {"clusters", "data"}, name of a coordinate, or array_like of shape (n_items,)
+        Order of the items: by cluster; or that of the data; or along a coordinate of the items, such as time or
+        position along a genome, by its name or its values.
     cmap : str or matplotlib.colors.Colormap
         Colours of the probabilities from 0 to 1.
     figsize : (float, float), optional
@@ -81,12 +86,14 @@ def plot_psm_by_chain(
     plain, labels = as_sampled(draws), canonical_labels(labels[at])
     if at.size < draws.n_items:
         plain = plain.of_items(at)
-    order = item_order(plain.shared_similarity, labels)
+    along = check_order(order, draws.items)
+    in_row = item_order(plain.shared_similarity, labels) if along is None else np.argsort(along.rank[at])
     n_chains = len(draws.samples.chains)
     n_columns = min(n_chains, _MOST_COLUMNS)
     n_rows = -(-n_chains // n_columns)
     if axes is None:
-        width, height = max(_SIDE * n_columns + 0.9, 4.2), _SIDE * n_rows + 0.6
+        below = 0.0 if along is None else 0.5  # inches for the names of places
+        width, height = max(_SIDE * n_columns + 0.9, 4.2), (_SIDE + below) * n_rows + 0.6
         grid = grid_axes(None, figsize, n_rows, n_columns, width, height, framed=True).ravel()
         for unused in grid[n_chains:]:
             unused.remove()
@@ -94,17 +101,21 @@ def plot_psm_by_chain(
     else:
         axes = grid_axes(axes, figsize, 1, n_chains, 0, 0, framed=True)[0]
     gap = largest_gap(plain)
-    marked = [int(np.flatnonzero(order == item)[0]) for item in gap.items] if gap.size > 0 else []
+    marked = [int(np.flatnonzero(in_row == item)[0]) for item in gap.items] if gap.size > 0 else []
     for ax, rows in zip(axes, plain.samples.chains, strict=True):
-        values = plain.take(rows).shared_similarity[np.ix_(order, order)]
-        image = draw_parted(ax, values, labels[order], colours, 0.0, 1.0)
+        values = plain.take(rows).shared_similarity[np.ix_(in_row, in_row)]
+        image = draw_parted(ax, values, labels[in_row], colours, 0.0, 1.0)
         ax.set_title(f"chain {draws.samples.chain[rows[0]]}", fontsize="medium")
         ax.set(xticks=[], yticks=[])
         if marked:
             ax.plot(marked, marked[::-1], "o", markersize=9, markerfacecolor="none", markeredgecolor=MARK)
+        if along is not None:
+            ax.set_xlabel(draws.items.dim)
+            label_along(ax, "x", along, draws.items, at[in_row])
     if at.size < draws.n_items:
-        axes[0].set_xlabel(with_share(draws.items.dim, at.size, draws.n_items), fontsize="small")
-    add_colour_bar(list(axes), image, "probability of\nthe same cluster", pad=0.02)
+        name = axes[0].get_xlabel() or draws.items.dim
+        axes[0].set_xlabel(with_share(name, at.size, draws.n_items), fontsize="small")
+    add_colour_bar(list(axes), image, "co-clustering probability", pad=0.02)
     if marked:
         first, second = draws.items.named(at[list(gap.items)])
         title = f"largest difference {gap.size:.2f}: {draws.items.dim} {first} and {second}, "

@@ -4,58 +4,65 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from posterior_consensus.ensemble.items import Items
-from posterior_consensus.plots.axes import MOST_IN_ROW, Axes, extent, label_row, matched, some_of, with_share
-from posterior_consensus.plots.colours import colours_of, ink, is_patterned, patch_style, patterns_of, repeats
+from posterior_consensus.ensemble.items import Floats, Items
+from posterior_consensus.ensemble.partitions import Labels
+from posterior_consensus.plots.axes import Axes, matched
+from posterior_consensus.plots.colours import colours_of, patch_style, patterns_of
+from posterior_consensus.plots.rows import item_row, name_row
 
 HEIGHT = 0.36  # of half a strip, where strips are 1 apart
-_MOST_CLUSTERS = 50  # parted by lines; the lines of more would cover the strips
 
 
-def draw_strips(ax: Axes, partitions: Sequence[xr.DataArray], captions: Sequence[str], by: str) -> npt.NDArray[np.intp]:
-    """Draw partitions in the first of the rows, which have a caption each; return the order of the items drawn.
+def draw_strips(
+    ax: Axes, partitions: Sequence[xr.DataArray], captions: Sequence[str], by: str, order: Any
+) -> npt.NDArray[np.intp]:
+    """Draw partitions in the first of the rows, which have a caption each; return the items drawn, left to right.
 
-    Clusters have the colour of the first partition's cluster with which they are matched. Items are ordered by their
-    cluster in the first partition, then in each of the others. Lines part the clusters of the first, which the axis
-    calls `by`.
+    Clusters have the colour of the first partition's cluster with which they are matched. By cluster, items are ordered
+    by their cluster in the first partition, which the axis calls `by`, then in each of the others. If there is no room
+    for all clusters, there are the largest and those whose co-members change most from the first partition on.
     """
     from matplotlib.colors import to_rgb
     from matplotlib.patches import Rectangle
 
     first, n_rows = partitions[0].values, len(captions)
     strips = [first, *(matched(partition.values, first) for partition in partitions[1:])]
-    items = Items.along(partitions[0].reset_coords(drop=True), str(partitions[0].dims[0]))
-    at = some_of(first.size, MOST_IN_ROW, MOST_IN_ROW)
-    order = at[np.lexsort([labels[at] for labels in reversed(strips)])]
-    patterned = is_patterned(extent(ax)[0], int(first.max()) + 1)
-    for row, labels in enumerate(strips):
-        colours = np.array([to_rgb(colour) for colour in colours_of(labels[order])])
+    changes = np.mean([change(first, other) for other in strips[1:]] or [np.zeros(first.size)], axis=0)
+    items = Items.along(partitions[0], str(partitions[0].dims[0]))
+    row = item_row(ax, items, first, order, then=strips[1:], certainty=-changes, doubted="most changing")
+    for place, labels in enumerate(strips):
+        shown = labels[row.at]
+        colours = np.array([to_rgb(colour) for colour in colours_of(shown)])
         ax.imshow(
             colours[np.newaxis],
-            extent=(-0.5, order.size - 0.5, row + HEIGHT, row - HEIGHT),
+            extent=(-0.5, shown.size - 0.5, place + HEIGHT, place - HEIGHT),
             aspect="auto",
             interpolation="nearest",
         )
-        for start, end in _runs(labels[order]) if patterned else []:
-            cluster = int(labels[order[start]])
+        for start, end in _runs(shown) if row.patterned else []:
+            cluster = int(shown[start])
             if patterns_of(np.array([cluster]))[0]:
-                ax.add_patch(Rectangle((start - 0.5, row - HEIGHT), end - start, 2 * HEIGHT, **patch_style(cluster)))
-    more = repeats(max(int(labels.max()) + 1 for labels in strips), patterned)
-    if first.max() < _MOST_CLUSTERS:
-        edges = np.flatnonzero(np.diff(first[order])) + 0.5
-        ax.vlines(edges, -0.5, n_rows - 0.5, colors=ink(), linewidths=0.8, linestyles=":")
-    ax.set(xlim=(-0.5, order.size - 0.5), ylim=(n_rows - 0.5, -0.5))
-    ax.set_xlabel(f"{with_share(items.dim, order.size, first.size)}, by cluster of the {by}{more}")
+                ax.add_patch(Rectangle((start - 0.5, place - HEIGHT), end - start, 2 * HEIGHT, **patch_style(cluster)))
+    ax.set_ylim(n_rows - 0.5, -0.5)
+    name_row(ax, row, [str(k) for k in range(max(int(labels.max()) + 1 for labels in strips))], f"cluster of the {by}")
     ax.set_yticks(range(n_rows), captions)
-    label_row(ax, "x", items.named(order))
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
-    return order
+    return row.at
+
+
+def change(one: Labels, other: Labels) -> Floats:
+    """Share (n,) of each item's co-members that change from one partition to another."""
+    cells = np.unique(one.astype(np.int64) * (int(other.max()) + 1) + other, return_inverse=True)[1].ravel()
+    common = np.bincount(cells)[cells]
+    changed: Floats = 1 - common / (np.bincount(one)[one] + np.bincount(other)[other] - common)
+    return changed
 
 
 def _runs(labels: npt.NDArray[np.integer]) -> list[tuple[int, int]]:

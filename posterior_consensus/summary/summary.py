@@ -183,11 +183,14 @@ class Summary(SummaryRecord, display.Shown):
         """
         return write_report(self, Path(path))
 
-    def plot(self, *, figsize: tuple[float, float] | None = None) -> npt.NDArray[np.object_]:
+    def plot(self, *, order: Any = "clusters", figsize: tuple[float, float] | None = None) -> npt.NDArray[np.object_]:
         """Plot similarity matrix, number of clusters, credible ball and item uncertainty in four panels.
 
         Parameters
         ----------
+        order : {"clusters", "data"}, name of a coordinate, or array_like of shape (n_items,)
+            Order of the items: by cluster; or that of the data; or along a coordinate of the items, such as time, by
+            its name or its values.
         figsize : (float, float), optional
             Width and height of the figure in inches.
 
@@ -196,7 +199,7 @@ class Summary(SummaryRecord, display.Shown):
         ndarray of matplotlib.axes.Axes, of shape (2, 2)
             ``summary.plot()[0, 0].figure`` is the figure, for example to save it.
         """
-        return four_panels(self.draws, self.consensus, self.ball, self.items, figsize=figsize)
+        return four_panels(self.draws, self.consensus, self.ball, self.items, order=order, figsize=figsize)
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         items = display.counted(self.draws.n_items, "item")

@@ -70,7 +70,10 @@ def test_matrix_in_the_order_of_the_data_has_runs_outlined():
     days = np.datetime64("2024-02-28", "ns") + np.arange(3) * np.timedelta64(1, "D")
     dated = pc.plot_psm(draws_of(1, 9, 3, names=days), order="data")
     assert [tick.get_text() for tick in dated.get_yticklabels()] == ["2024-02-28", "2024-02-29", "2024-03-01"]
-    with pytest.raises(ValueError, match="`order` must be one of 'clusters', 'data'; got 'time'"):
+    with pytest.raises(
+        ValueError,
+        match="`order` must be 'clusters', 'data', 'obs' .*, or one value for each of the 100 items; got 'time'",
+    ):
         pc.plot_psm(draws, order="time")
 
 

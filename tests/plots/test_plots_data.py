@@ -120,3 +120,45 @@ def test_data_without_a_complete_item_are_refused():
     with pytest.raises(ValueError, match="`data` must hold an item without a missing value"):
         pc.plot_data(np.full((4, 2), np.nan), CENTER)
     plt.close("all")
+
+
+SITES = xr.DataArray(
+    CENTER,
+    dims="city",
+    coords={"city": NAMES, "lon": ("city", [7.1, 10.1, 10.0, 11.6]), "lat": ("city", [50.7, 54.3, 48.4, 50.9])},
+)
+
+
+def test_columns_of_an_array_take_the_names_given():
+    ax = pc.plot_data(VALUES, CENTER, features=["time", "return"])
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("time", "return")
+    assert pc.plot_data(VALUES[:, 0], CENTER, features=["speed"]).get_xlabel() == "speed"
+    assert sorted(points(pc.plot_data(VALUES, CENTER, features=[1, 0]))) == sorted(map(tuple, VALUES[:, ::-1].tolist()))
+    with pytest.raises(ValueError, match="got \\['time', 'return'\\], present: 'a', 'b'"):
+        pc.plot_data(pd.DataFrame(VALUES, columns=["a", "b"]), CENTER, features=["time", "return"])
+
+
+def test_coordinates_of_the_items_are_axes():
+    series = pd.Series(VALUES[:, 1], index=pd.Index([1871, 1872, 1873, 1874], name="year"), name="flow")
+    ax = pc.plot_data(series, CENTER, features=["year", "flow"])
+    assert sorted(points(ax)) == list(zip(series.index, series, strict=True))
+    ax = pc.plot_data(VALUES[:, 0], SITES, features=["lat", "value"])
+    assert sorted(points(ax)) == sorted(zip(SITES["lat"].values, VALUES[:, 0], strict=True))
+    frame = pd.DataFrame({"day": pd.date_range("2020-01-01", periods=4), "x": VALUES[:, 0]})
+    ax = pc.plot_data(frame, CENTER, features=["day", "x"])
+    ax.figure.canvas.draw()
+    assert "02" in [tick.get_text() for tick in ax.get_xticklabels()] and ax.get_xlabel() == "day"
+    with pytest.raises(TypeError, match="must be numbers or dates; 'city' has dtype"):
+        pc.plot_data(VALUES, SITES, features=["city", "lat"])
+
+
+def test_without_data_two_coordinates_are_a_map():
+    items = pc.item_uncertainty(DRAWS, SITES)
+    ax = pc.plot_data(None, SITES, items=items, features=["lon", "lat"])
+    assert sorted(points(ax)) == sorted(zip(SITES["lon"].values, SITES["lat"].values, strict=True))
+    assert ax.get_aspect() == pytest.approx(1 / np.cos(np.radians(SITES["lat"].values.mean())))
+    places = SITES.rename(lon="x", lat="y")
+    assert pc.plot_data(None, places, features=["x", "y"]).get_aspect() == 1
+    for features in (None, ["x"], "xy"):
+        with pytest.raises(ValueError, match="`features` must name two coordinates of the items if `data` is None"):
+            pc.plot_data(None, places, features=features)

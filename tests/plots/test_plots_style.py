@@ -62,6 +62,7 @@ PLOTS = {
     "traces": lambda **kw: pc.plot_traces(pc.diagnose(DRAWS, LABELS), **kw),
     "sequence": lambda **kw: pc.plot_sequence(pc.diagnostics.sequential_distances(DRAWS), **kw),
     "near_independence": lambda **kw: pc.plot_near_independence(pc.diagnostics.near_independence(DRAWS), **kw),
+    "regimes": lambda **kw: pc.plot_regimes(np.arange(12.0), pc.membership(DRAWS, LABELS), **kw),
     "items_map": lambda **kw: pc.plot_items_map(DRAWS, LABELS, **kw),
     "dendrogram": lambda **kw: pc.plot_dendrogram(pc.cluster_merges(DRAWS, LABELS), **kw),
     "draws_map": lambda **kw: pc.plot_draws_map(DRAWS, LABELS, ball=BALL, **kw),
@@ -123,7 +124,7 @@ def test_figures_have_the_size_that_is_asked_for(name):
     with pytest.raises(TypeError, match="`figsize` must be numbers"):
         PLOTS[name](figsize="large")
     several = ("psm_by_chain", "traces", "sequence", "loss_by_n_clusters", "posterior_comparison", "agreement_path")
-    several += ("prior_sensitivity",)
+    several += ("prior_sensitivity", "regimes")
     where = "axes" if name in several else "ax"
     with pytest.raises(ValueError, match=f"`figsize` is for a new figure, and `{where}` has one"):
         PLOTS[name](figsize=(3, 3), **{where: plt.subplots()[1]})
@@ -176,7 +177,7 @@ def test_thirty_clusters_look_different():
 
 def test_the_axis_says_where_colours_repeat():
     labels = np.arange(200)
-    ax = pc.plot_item_uncertainty(pc.item_uncertainty([labels], labels))
+    ax = pc.plot_item_uncertainty(pc.item_uncertainty([labels], labels), order="data")
     assert ax.get_xlabel().endswith("colours repeat after 20 clusters")
     ax = pc.plot_alluvial([labels, labels])
     assert ax.get_xlabel() == "colours repeat after 20 clusters"
@@ -271,4 +272,26 @@ def test_profiles_of_many_clusters_are_few_artists():
     assert len(ax.collections) + len(ax.lines) < 10
     ax = pc.plot_cluster_profiles(np.arange(4000.0).reshape(2000, 2) ** 2, labels)
     assert len(ax.collections) + len(ax.lines) < 10
+    plt.close("all")
+
+
+def test_equal_draws_are_one_point_whose_area_is_their_number():
+    draws = np.array([[0, 0, 1, 1, 2]] * 60 + [[0, 0, 1, 1, 1]] * 12 + [[0, 1, 1, 1, 2]])
+    ax = pc.plot_draws_map(draws)
+    (dots,) = [found for found in ax.collections if len(found.get_offsets()) > 1]
+    areas = np.sort(dots.get_sizes())
+    np.testing.assert_allclose(areas / areas[0], [1, 12, 60])
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert texts[1] == "1 draw" and texts[2].endswith("equal draws") and texts[3] == "(largest: 60 equal draws)"
+    apart = pc.plot_draws_map([[0, 0, 0, 0], [0, 0, 1, 1], [0, 1, 0, 1]])
+    assert apart.get_legend() is None
+    plt.close("all")
+
+
+def test_profiles_say_what_their_lines_are():
+    assert pc.plot_cluster_profiles(np.arange(12.0), LABELS).get_title(loc="left") == (
+        "line: quartiles of the cluster; tick: median"
+    )
+    several = pc.plot_cluster_profiles(np.arange(24.0).reshape(12, 2) ** 2, LABELS)
+    assert several.get_title(loc="left").startswith("line: standard deviation within the cluster")
     plt.close("all")

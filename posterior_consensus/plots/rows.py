@@ -1,0 +1,229 @@
+"""Items in a row: which of them are shown, in which order, and how the axis names them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from posterior_consensus.ensemble.items import Floats, Items
+from posterior_consensus.ensemble.partitions import Labels
+from posterior_consensus.plots.axes import (
+    MOST_IN_ROW,
+    Axes,
+    extent,
+    label_clusters,
+    label_items,
+    label_some,
+    some_of,
+    with_share,
+)
+from posterior_consensus.plots.colours import ink, is_patterned, repeats
+
+Places = npt.NDArray[np.intp]
+
+_LEAST_ROOM = 12.0  # points a cluster; if there is less, some clusters are shown
+_ROOM = 20.0  # points of each of these
+_LEAST_SHOWN = 6  # clusters
+_ITEMS_OF_EACH = 6  # so that a few items of small clusters are seen beside them
+_CHARACTER = 5.4  # points
+_LARGE = 10_000  # years are below, and have no commas
+
+
+class Along(NamedTuple):
+    """An order of all items: the coordinate's name and its values, None in the order of the data; each item's rank."""
+
+    name: str
+    values: npt.NDArray[Any] | None
+    rank: Places
+
+
+class ItemRow(NamedTuple):
+    """Items from left to right.
+
+    By cluster, `clusters` and `sizes` are those of the runs; along a coordinate, `along` is the order. `note` says
+    what is left out, and `patterned` whether patterns of clusters can be seen.
+    """
+
+    items: Items
+    at: Places
+    clusters: Places
+    sizes: Places
+    along: Along | None
+    note: str
+    patterned: bool
+
+
+def check_order(order: Any, items: Items) -> Along | None:
+    """Check the order of the items; None if it is by cluster."""
+    if isinstance(order, str) and order == "clusters":
+        return None
+    if isinstance(order, str) and order == "data":
+        own, in_row = coordinate(items.dim, items), np.arange(items.n_items)
+        if own is not None and own.dtype.kind == "M" and np.all(own[1:] >= own[:-1]):
+            return Along(items.dim, own, in_row)
+        return Along("", None, in_row)
+    name = order if isinstance(order, str) else str(getattr(order, "name", None) or "given values")
+    values = coordinate(order, items) if isinstance(order, str) else plain(items.in_order(order, "order"))
+    if values is None or values.shape != (items.n_items,):
+        present = "".join(f", {str(name)!r}" for name in items.coords)
+        raise ValueError(
+            f"`order` must be 'clusters', 'data'{present} (coordinates of the items), or one value for each of the "
+            f"{items.n_items} items; got {f'an array of shape {np.shape(order)}' if np.ndim(order) else repr(order)}."
+        )
+    if pd.isna(values).any():
+        raise ValueError(f"`order` must have a value for each item; got {int(pd.isna(values).sum())} missing ones.")
+    return Along(name, values, np.argsort(np.argsort(values, kind="stable"), kind="stable"))
+
+
+def coordinate(name: str, items: Items) -> npt.NDArray[Any] | None:
+    """Values of a coordinate of the items, None if there is none of this name."""
+    return plain(items.coords[name].values) if name in items.coords else None
+
+
+def plain(values: Any) -> npt.NDArray[Any]:
+    """Values as an array; times of a time zone as local ones, and periods as their starts."""
+    array = np.asarray(values)
+    index = pd.Index(array) if array.dtype == object and array.ndim == 1 else None
+    if isinstance(index, pd.PeriodIndex):
+        index = index.to_timestamp()
+    return index.tz_localize(None).to_numpy() if isinstance(index, pd.DatetimeIndex) else array
+
+
+def numbers_along(name: str, values: npt.NDArray[Any]) -> Floats:
+    """Values of a coordinate as numbers along an axis, dates as Matplotlib has them."""
+    from matplotlib.dates import date2num
+
+    if values.dtype.kind not in "iufM":
+        raise TypeError(f"a coordinate along an axis must be numbers or dates; {name!r} has dtype {values.dtype}.")
+    return np.asarray(date2num(values) if values.dtype.kind == "M" else values, dtype=np.float64)
+
+
+def item_row(
+    ax: Axes,
+    items: Items,
+    labels: Labels,
+    order: Any,
+    *,
+    then: Sequence[npt.NDArray[Any]],
+    certainty: Floats,
+    doubted: str = "least certain",
+) -> ItemRow:
+    """Put items in a row: along a coordinate, or by cluster and `then` by these keys.
+
+    By cluster, if there is no room for all of them, the row has the largest clusters and the least certain of the
+    others, and a few items of each.
+    """
+    along = check_order(order, items)
+    at = some_of(items.n_items, MOST_IN_ROW, MOST_IN_ROW)
+    keys = [along.rank] if along is not None else [*reversed(then), labels]
+    at = at[np.lexsort([key[at] for key in keys])]
+    width, note = extent(ax)[0], ""
+    found, sizes = np.unique(labels[at], return_counts=True)
+    clusters = found.astype(np.intp)
+    if along is None and clusters.size > max(_LEAST_SHOWN, width / _LEAST_ROOM):
+        most, each = max(_LEAST_SHOWN, int(width / _ROOM)), _ITEMS_OF_EACH
+        note = f"\nthe {most - most // 2} largest and the {most // 2} {doubted} of {clusters.size:,} clusters"
+        chosen = _chosen(sizes, np.bincount(labels[at], certainty[at])[clusters] / sizes, most)
+        note += f",\nat most {each} items of each" if sizes[chosen].max() > each else ""
+        starts = np.cumsum(sizes) - sizes
+        kept = [_spread(at[starts[k] : starts[k] + sizes[k]], each) for k in chosen]
+        at, clusters, sizes = np.concatenate(kept), clusters[chosen], np.array([len(some) for some in kept], np.intp)
+    n_runs = int(np.count_nonzero(np.diff(labels[at]))) + 1
+    return ItemRow(items, at, clusters, sizes, along, note, is_patterned(width, n_runs))
+
+
+def _chosen(sizes: Places, certainty: Floats, most: int) -> Places:
+    """The largest clusters, and of the others the least certain."""
+    by_size, n_largest = np.argsort(-sizes, kind="stable"), most - most // 2
+    others = by_size[n_largest:]
+    doubted = others[np.argsort(certainty[others], kind="stable")][: most // 2]
+    return np.append(by_size[:n_largest], doubted)
+
+
+def _spread(members: Places, most: int) -> Places:
+    """At most so many members, evenly spaced; neither end has more weight than it has among all."""
+    n = min(most, members.size)
+    return members[((np.arange(n) + 0.5) * members.size / n).astype(np.intp)]
+
+
+def name_row(ax: Axes, row: ItemRow, names: Sequence[str], by: str = "cluster") -> None:
+    """Name the items, or their clusters, or places along the coordinate; the axis says what is shown.
+
+    The y axis is to have its limits.
+    """
+    n_items, name = row.items.n_items, row.items.dim
+    ax.set_xlim(-0.5, row.at.size - 0.5)
+    ax.tick_params(axis="x", length=0)
+    ax.set_xlabel(name if row.note else with_share(name, row.at.size, n_items))
+    if row.along is not None:
+        label_along(ax, "x", row.along, row.items, row.at)
+    else:
+        ax.vlines(np.cumsum(row.sizes)[:-1] - 0.5, *ax.get_ylim(), colors=ink(), linewidths=0.8, linestyles=":")
+        if not label_items(ax, "x", row.items.named(row.at)):
+            label_clusters(ax, "x", row.sizes, [names[k] for k in row.clusters], by)
+        elif by != "cluster":
+            ax.set_xlabel(f"{ax.get_xlabel()}, by {by}")
+    ax.set_xlabel(ax.get_xlabel() + row.note + repeats(len(names), row.patterned))
+
+
+def label_along(ax: Axes, sides: str, along: Along, items: Items, at: Places) -> None:
+    """Name, along all `sides`, items in a row, or values of the coordinate that they stand by."""
+    names, values = items.named(at), None if along.values is None else along.values[at]
+    if values is None:
+        label_some(ax, sides, names)
+        return
+    by = f", by {along.name}" if along.name not in ("", items.dim) else ""
+    axes = [ax.xaxis if side == "x" else ax.yaxis for side in sides]
+    for axis in axes:
+        axis.set_label_text(axis.get_label_text() + by)
+    length = min(size for side, size in zip("xy", extent(ax), strict=True) if side in sides)
+    most = max(3, int(length / 50))
+    if (along.name != items.dim or len(names) < most) and label_items(ax, sides, names):
+        return
+    places, texts, constant = _marks(values, most)
+    if values.dtype.kind not in "iufM" and places.size > 1 and np.all(np.diff(places) == 1):
+        label_some(ax, sides, values)
+        return
+    named = list[int]()
+    for k, place in enumerate(places):
+        room = length / len(values) * (place - places[named[-1]]) if named else np.inf
+        if room > _CHARACTER * (len(texts[k]) + len(texts[named[-1]]) if named else 0) / 2 + 4:
+            named.append(k)
+    for axis in axes:
+        axis.set_ticks(places[named], [texts[k] for k in named], fontsize=9.0)
+        axis.set_label_text(axis.get_label_text() + (f" ({constant})" if constant else ""))
+
+
+def _marks(values: npt.NDArray[Any], most: int) -> tuple[Floats, list[str], str]:
+    """Places in a row of ascending values, their texts, and what these have in common.
+
+    A value is in the middle of the items that have it, and between items if none has it.
+    """
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num, num2date
+    from matplotlib.ticker import MaxNLocator
+
+    constant = ""
+    if values.dtype.kind == "M":
+        values = date2num(values)
+        locator = AutoDateLocator(minticks=min(3, most), maxticks=most)
+        marks = np.array(locator.tick_values(*num2date(values[[0, -1]])) if values[0] < values[-1] else values[:1])
+        marks = marks[(marks >= values[0]) & (marks <= values[-1])]
+        formatter = ConciseDateFormatter(locator)
+        texts = formatter.format_ticks(marks.tolist())
+        constant = formatter.get_offset()
+        if marks.size == 1:
+            texts, constant = [f"{num2date(marks[0]):%Y-%m-%d}"], ""
+    elif values.dtype.kind in "iuf":
+        marks = np.array(MaxNLocator(most, steps=[1, 2, 2.5, 5, 10]).tick_values(values[0], values[-1]))
+        marks = marks[(marks >= values[0]) & (marks <= values[-1])]
+        texts = [f"{mark:,.12g}" if np.abs(values[[0, -1]]).max() >= _LARGE else f"{mark:.12g}" for mark in marks]
+    else:
+        marks = np.unique(values)
+        texts = [str(mark) for mark in marks]
+    places = (np.searchsorted(values, marks) + np.searchsorted(values, marks, "right") - 1) / 2
+    alone = np.flatnonzero(np.bincount((2 * places).astype(int))[(2 * places).astype(int)] == 1)  # others are in a gap
+    return places[alone], [texts[k] for k in alone], constant
