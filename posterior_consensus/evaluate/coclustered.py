@@ -1,4 +1,4 @@
-"""Pairs of items that the draws co-cluster, found cluster by cluster: for clusters so small that most pairs never are."""
+"""Pairs of items that the draws co-cluster, found cluster by cluster: for many small clusters."""
 
 from __future__ import annotations
 

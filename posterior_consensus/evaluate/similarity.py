@@ -103,7 +103,7 @@ def posterior_similarity_matrix(
     if nearest is not None:
         return _nearest(source, check_count("nearest", nearest))
     if above is not None:
-        return _above(source, above)
+        return _above(source, check_threshold(above))
     if items is not None:
         source = source.of_items(source.items.positions_of(items))
     if source.n_draws is not None:
@@ -128,17 +128,22 @@ def _nearest(source: PairSource, n_others: int) -> csr_array:
     return found
 
 
-def _above(source: PairSource, threshold: Any) -> csr_array:
-    if isinstance(threshold, bool) or not isinstance(threshold, (int, float, np.integer, np.floating)):
-        raise TypeError(f"`above` must be a number; got {threshold!r}.")
-    if not 0 <= threshold < 1:
-        raise ValueError(f"`above` must be a similarity from 0 and below 1; got {threshold!r}.")
+def check_threshold(above: Any) -> float:
+    """Take a similarity above which pairs are asked for."""
+    if isinstance(above, bool) or not isinstance(above, (int, float, np.integer, np.floating)):
+        raise TypeError(f"`above` must be a number; got {above!r}.")
+    if not 0 <= above < 1:
+        raise ValueError(f"`above` must be a similarity from 0 and below 1; got {above!r}.")
+    return float(above)
+
+
+def _above(source: PairSource, threshold: float) -> csr_array:
     n, n_pairs = source.n_items, 0
     columns, values, counts = [], [], np.zeros(n + 1, np.int64)
-    for first, second, similarity in pairs_of_similarity_above(source, float(threshold)):
+    for first, second, similarity in pairs_of_similarity_above(source, threshold):
         n_pairs += first.size
         memory.check(
-            64 * n_pairs, f"More than {n_pairs} pairs of similarity above {threshold}", "Take a larger `above`."
+            64 * n_pairs, f"More than {n_pairs} pairs of similarity above {threshold:g}", "Take a larger `above`."
         )
         columns.append(second.astype(np.min_scalar_type(-n)))
         values.append(similarity)
