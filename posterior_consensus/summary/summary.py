@@ -38,7 +38,7 @@ from posterior_consensus.summary.further import look_for_answers
 from posterior_consensus.summary.observed import observed_of
 from posterior_consensus.summary.record import SummaryRecord
 from posterior_consensus.summary.references import bibtex, cited_keys
-from posterior_consensus.summary.report import write_report
+from posterior_consensus.summary.report.page import write_report
 from posterior_consensus.summary.text import facts, findings, improbable, left_out, methods_text, number_probabilities
 
 _SEARCH, _REST = 0.5, 0.25  # shares of what is left of a time limit, for the search and for each later step

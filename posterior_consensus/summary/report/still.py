@@ -1,19 +1,16 @@
-"""A summary as one HTML file: findings, tables and figures, without anything from the network."""
+"""Sections of a report that are still: tables, and figures as pictures."""
 
 from __future__ import annotations
 
 import base64
 import html
 from collections.abc import Callable
-from importlib import resources
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-import posterior_consensus
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.plots.axes import as_png
 from posterior_consensus.plots.credible_ball import plot_credible_ball
@@ -27,54 +24,15 @@ from posterior_consensus.plots.psm import plot_psm
 from posterior_consensus.plots.psm_by_chain import plot_psm_by_chain
 from posterior_consensus.plots.traces import plot_traces
 from posterior_consensus.results import display
-from posterior_consensus.runtime.files import written_whole
 from posterior_consensus.summary.record import SummaryRecord
-from posterior_consensus.summary.text import findings, methods_text
 
 _MOST_LISTED = 20_000  # items by name
 _OF_ITEMS = "Items: mean posterior similarity to the rest of their cluster, and to the nearest other cluster."
 _MOST_CHAINS = 8  # similarity matrices side by side
 
 
-def write_report(summary: SummaryRecord, path: Path) -> Path:
-    """Write the report and return its path."""
-    page = _page(summary)
-    with written_whole(path) as new:
-        new.write_text(page, encoding="utf-8")
-    return path
-
-
-def _page(summary: SummaryRecord) -> str:
-    items, clusters = summary.draws.n_items, summary.consensus.n_clusters
-    title = f"{display.counted(items, 'item')} in {display.counted(clusters, 'cluster')}"
-    *said, verdict = findings(summary)
-    listed = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in said)
-    sections = [
-        f"<h1>{html.escape(title)}</h1><p>{html.escape(summary.source)}</p>",
-        f'<h2>Findings</h2><ul>{listed}</ul><p class="verdict {summary.diagnosis.status}">{html.escape(verdict)}</p>',
-        f"<h2>Clusters</h2>{_table(summary.to_dataframe())}{_members(summary)}",
-        *(f"<h2>{html.escape(head)}</h2>{''.join(parts)}" for head, parts in _figures(summary).items()),
-        f"<h2>Items with the smallest margin</h2>{_table(_uncertain(summary))}",
-        f"<h2>Convergence</h2>{_table(summary.diagnosis.to_dataframe())}",
-        f"<h2>For the section on methods</h2><pre>{html.escape(methods_text(summary))}</pre>",
-        f"<h2>Time</h2>{_table(pd.DataFrame({'seconds': summary.seconds}))}",
-    ]
-    version = posterior_consensus.__version__
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{html.escape(title)}</title><style>{_style()}</style></head>\n<body>\n"
-        + "\n".join(sections)
-        + f"\n<footer>posterior_consensus {version}</footer>\n</body></html>\n"
-    )
-
-
-def _style() -> str:
-    return resources.files("posterior_consensus.summary").joinpath("report.css").read_text(encoding="utf-8")
-
-
-def _figures(summary: SummaryRecord) -> dict[str, list[str]]:
-    """Figures by heading."""
+def figures(summary: SummaryRecord) -> dict[str, list[str]]:
+    """Return the figures by heading."""
     draws, best = summary.draws, summary.consensus
     found = {
         "Posterior similarity of pairs": [
@@ -96,7 +54,7 @@ def _figures(summary: SummaryRecord) -> dict[str, list[str]]:
         )
     if summary.answers is not None and summary.answers.n_particles > 1:
         found["Further modes"] = [
-            _table(summary.answers.to_dataframe()),
+            table(summary.answers.to_dataframe()),
             _figure(plot_particles, summary.answers, text="The partitions of the modes, with their weights."),
         ]
     if summary.observed is not None:
@@ -119,12 +77,13 @@ def _figure(plot: Callable[..., Any], *arguments: Any, text: str, **options: Any
     )
 
 
-def _table(frame: pd.DataFrame) -> str:
+def table(frame: pd.DataFrame) -> str:
+    """Return a table as HTML."""
     return frame.to_html(float_format=display.number, na_rep="-", border=0)
 
 
-def _members(summary: SummaryRecord) -> str:
-    """The items of each cluster, folded away."""
+def members(summary: SummaryRecord) -> str:
+    """Return the items of each cluster, folded away."""
     labels = summary.consensus.labels
     items = summary.draws.items
     order = np.argsort(labels.values, kind="stable")
@@ -142,6 +101,7 @@ def _named(items: Items, members: npt.NDArray[np.intp], most: int) -> str:
     return ", ".join(items.named(members[:most])) + (", ..." if members.size > most else "")
 
 
-def _uncertain(summary: SummaryRecord) -> pd.DataFrame:
-    table = summary.items.to_dataframe().dropna(subset="probability")
-    return table.sort_values("margin", kind="stable", na_position="last").head(15)
+def uncertain(summary: SummaryRecord) -> pd.DataFrame:
+    """Return a row for each of the items with the smallest margins."""
+    rows = summary.items.to_dataframe().dropna(subset="probability")
+    return rows.sort_values("margin", kind="stable", na_position="last").head(15)
