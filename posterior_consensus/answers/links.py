@@ -80,7 +80,8 @@ class Links(Stored):
                 "second_cluster": pd.Index(names[cluster[second]]).infer_objects(),
             }
         )
-        return table.iloc[np.argsort(np.abs(self.pairs["probability"].values - 0.5), kind="stable")]
+        order = np.argsort(np.abs(self.pairs["probability"].values - 0.5), kind="stable")
+        return table.iloc[order].reset_index(drop=True)
 
     @property
     def uncertain(self) -> pd.DataFrame:

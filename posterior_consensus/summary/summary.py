@@ -14,6 +14,7 @@ import xarray as xr
 
 from posterior_consensus.answers.credible import credible_ball
 from posterior_consensus.answers.item_uncertainty import item_uncertainty
+from posterior_consensus.answers.links import links, suits_links
 from posterior_consensus.bounds.certificate import Certificate, quick_certificate
 from posterior_consensus.consensus import ConsensusPartition, consensus_partition
 from posterior_consensus.consensus.methods import check_no_method, takes
@@ -23,7 +24,7 @@ from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
 from posterior_consensus.kernels import ahead
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
-from posterior_consensus.plots.four_panels import four_panels
+from posterior_consensus.plots.four_panels import four_panels, link_panels
 from posterior_consensus.results import display
 from posterior_consensus.results.storage import reading
 from posterior_consensus.results.stored_as import read_fields
@@ -77,6 +78,10 @@ class Summary(SummaryRecord, display.Shown):
         Steps that the time limit skipped or ended.
     no_certificate : str
         Why there is no certificate although the loss has a bound, as a sentence; else empty.
+    links : Links or None
+        Links between pairs of items, if there are more than 50 clusters and most items are in clusters of at most 3, as
+        in record linkage. Figures, tables and sentences then show links in the place of clusters. Else None, and for
+        more than 10,000 items with large clusters among the draws'.
     """
 
     @classmethod
@@ -186,6 +191,9 @@ class Summary(SummaryRecord, display.Shown):
     def plot(self, *, figsize: tuple[float, float] | None = None) -> npt.NDArray[np.object_]:
         """Plot similarity matrix, number of clusters, credible ball and item uncertainty in four panels.
 
+        If the summary has `links`, plot clusters by size, number of clusters, links by probability and the most
+        uncertain links.
+
         Parameters
         ----------
         figsize : (float, float), optional
@@ -196,13 +204,16 @@ class Summary(SummaryRecord, display.Shown):
         ndarray of matplotlib.axes.Axes, of shape (2, 2)
             ``summary.plot()[0, 0].figure`` is the figure, for example to save it.
         """
+        if self.links is not None:
+            return link_panels(self.draws, self.links, figsize=figsize)
         return four_panels(self.draws, self.consensus, self.ball, self.items, figsize=figsize)
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         items = display.counted(self.draws.n_items, "item")
         clusters = display.counted(self.consensus.n_clusters, "cluster")
         title = f"Summary: {items} ({self.draws.items.dim}) in {clusters}"
-        return title, facts(self), self.to_dataframe()
+        rows = self.to_dataframe() if self.links is None else self.links.uncertain.head(display.MOST_ROWS)
+        return title, facts(self), rows
 
 
 def summarize(
@@ -317,6 +328,7 @@ def summarize(
         if answers
         else None,
         observed=observed,
+        links=clock("links", links, draws, consensus) if suits_links(draws, draws.as_labels(consensus)) else None,
         seconds=clock.seconds,
         cut=tuple(clock.cut),
     )

@@ -19,6 +19,7 @@ from posterior_consensus.results.work import ClusterLimits
 from posterior_consensus.runtime import memory
 from posterior_consensus.search.runs import SearchInfo
 from posterior_consensus.summary.answers import answers_in_short, answers_reported, further_answers, rough_because
+from posterior_consensus.summary.links import links_in_short, of_links
 from posterior_consensus.summary.record import SummaryRecord
 from posterior_consensus.summary.references import REFERENCES, cited_keys, loss_key
 
@@ -52,6 +53,7 @@ def facts(summary: SummaryRecord) -> list[tuple[str, str]]:
         (f"{_percent(ball.prob)} ball", f"radius {_radius(summary)}, {_clusters_inside(summary)}"),
         ("clusters", f"{_range_of_clusters(summary)} in 90% of the posterior{_reported(summary)}"),
         ("ambiguous", _ambiguous(summary)),
+        *([] if summary.links is None else [("links", links_in_short(summary.links))]),
         ("modes", answers_in_short(summary)),
         ("chains", summary.diagnosis.verdict),
     ]
@@ -65,6 +67,7 @@ def findings(summary: SummaryRecord) -> list[str]:
     sentences = [
         _sizes(summary.consensus.cluster_sizes.values),
         f"In 90% of the posterior the number of clusters is {_range_of_clusters(summary)}.",
+        *of_links(summary),
         *_improbable_number(summary),
         *further_answers(summary),
         _in_ball(summary),

@@ -12,7 +12,8 @@ import posterior_consensus
 from posterior_consensus.results import display
 from posterior_consensus.runtime.files import written_whole
 from posterior_consensus.summary.record import SummaryRecord
-from posterior_consensus.summary.report.still import figures, members, table, uncertain
+from posterior_consensus.summary.report.small_clusters import of_links
+from posterior_consensus.summary.report.still import clusters, figures, table, uncertain
 from posterior_consensus.summary.text import findings, methods_text
 
 
@@ -25,14 +26,15 @@ def write_report(summary: SummaryRecord, path: Path) -> Path:
 
 
 def _page(summary: SummaryRecord) -> str:
-    items, clusters = summary.draws.n_items, summary.consensus.n_clusters
-    title = f"{display.counted(items, 'item')} in {display.counted(clusters, 'cluster')}"
+    items = display.counted(summary.draws.n_items, "item")
+    title = f"{items} in {display.counted(summary.consensus.n_clusters, 'cluster')}"
     *said, verdict = findings(summary)
     listed = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in said)
     sections = [
         f"<h1>{html.escape(title)}</h1><p>{html.escape(summary.source)}</p>",
         f'<h2>Findings</h2><ul>{listed}</ul><p class="verdict {summary.diagnosis.status}">{html.escape(verdict)}</p>',
-        f"<h2>Clusters</h2>{table(summary.to_dataframe())}{members(summary)}",
+        *(f"<h2>{html.escape(head)}</h2>{''.join(parts)}" for head, parts in of_links(summary).items()),
+        f"<h2>Clusters</h2>{clusters(summary)}",
         *(f"<h2>{html.escape(head)}</h2>{''.join(parts)}" for head, parts in figures(summary).items()),
         f"<h2>Items with the smallest margin</h2>{table(uncertain(summary))}",
         f"<h2>Convergence</h2>{table(summary.diagnosis.to_dataframe())}",
