@@ -5,10 +5,14 @@ from __future__ import annotations
 import html
 import textwrap
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+
+import posterior_consensus
+from posterior_consensus.runtime.guesses import no_attribute
 
 MOST_ROWS = 12  # a result fills one screen at most
 _WIDTH = 100  # characters of a line's value
@@ -99,6 +103,14 @@ class Shown:
     def _parts(self) -> Parts:
         """Title, named values and table."""
         raise NotImplementedError
+
+    if not TYPE_CHECKING:  # or every attribute would be one
+
+        def __getattr__(self, name: str) -> Any:
+            """Raise an error that says which attribute was probably meant."""
+            if hasattr(type(self), name):  # a property that failed
+                return object.__getattribute__(self, name)
+            raise no_attribute(self, name, posterior_consensus.__all__)
 
     def __repr__(self) -> str:
         title, facts, table = self._parts()
