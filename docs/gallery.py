@@ -129,6 +129,22 @@ def plot_dendrogram():
     pc.plot_dendrogram(pc.cluster_merges(summary().draws, summary().consensus, progressbar=False))
 
 
+@cache
+def records():
+    return pc.summarize(posterior("records"), random_seed=1, answers=False, progressbar=False)
+
+
+def plot_links():
+    """Records of people, and which are of one person."""
+    pc.plot_links(records().links)
+
+
+def plot_cluster_sizes():
+    """The same records, with the prior of their model."""
+    found = pc.links(records().draws, records(), prior=pc.priors.pitman_yor(100.0, 0.7))
+    pc.plot_cluster_sizes(found)
+
+
 def plot_stable_components():
     pc.plot_stable_components(pc.stable_components(iris().draws, 0.95))
 

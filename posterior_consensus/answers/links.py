@@ -68,7 +68,8 @@ class Links(Stored):
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each pair, the most uncertain first: both names, the probability, and both clusters."""
         dim, cluster, names = str(self.cluster.dims[0]), self.cluster.values, np.array(self.names, dtype=object)
-        items = self.cluster.indexes[dim] if dim in self.cluster.indexes else pd.RangeIndex(cluster.size)
+        own = self.cluster.indexes.get(dim, pd.RangeIndex(cluster.size))
+        items = own.to_flat_index()
         first, second = self.pairs["first"].values, self.pairs["second"].values
         table = pd.DataFrame(
             {

@@ -20,11 +20,12 @@ from posterior_consensus.ensemble.partitions import HasLabels
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import stored_as
+from posterior_consensus.results.latex import Tabled
 from posterior_consensus.results.storage import as_dataset
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SummaryRecord(HasLabels):
+class SummaryRecord(HasLabels, Tabled):
     """Fields of :class:`Summary`, which describes them."""
 
     source: str = field(metadata=stored_as.attribute("source"))

@@ -28,7 +28,7 @@ from posterior_consensus.plots.four_panels import four_panels, link_panels
 from posterior_consensus.results import display
 from posterior_consensus.results.storage import reading
 from posterior_consensus.results.stored_as import read_fields
-from posterior_consensus.runtime.arguments import check_between, check_seconds
+from posterior_consensus.runtime.arguments import as_path, check_between, check_seconds
 from posterior_consensus.runtime.progress import waiting
 from posterior_consensus.sources.containers import opened
 from posterior_consensus.sources.door import find_source
@@ -40,6 +40,7 @@ from posterior_consensus.summary.observed import observed_of
 from posterior_consensus.summary.record import SummaryRecord
 from posterior_consensus.summary.references import bibtex, cited_keys
 from posterior_consensus.summary.report.page import write_report
+from posterior_consensus.summary.tables import write_tables
 from posterior_consensus.summary.text import facts, findings, improbable, left_out, methods_text, number_probabilities
 
 _SEARCH, _REST = 0.5, 0.25  # shares of what is left of a time limit, for the search and for each later step
@@ -187,6 +188,30 @@ class Summary(SummaryRecord, display.Shown):
             If the report cannot be written; an existing file stays as it was.
         """
         return write_report(self, Path(path))
+
+    def to_csv(self, folder: str | Path) -> Path:
+        """Write the tables for a spreadsheet, and the findings, to files in a folder.
+
+        ``clusters.csv`` has a row for each cluster, ``items.csv`` one for each item, ``convergence.csv`` the checks of
+        the chains, and ``findings.txt`` a sentence in each line. With `links`, ``links.csv`` has a row for each pair
+        and ``cluster_sizes.csv`` one for each size of clusters.
+
+        Parameters
+        ----------
+        folder : str or Path
+            It is made if it does not exist. Files of these names are replaced, others stay.
+
+        Returns
+        -------
+        Path
+            Path of the folder.
+
+        Raises
+        ------
+        OSError
+            If the files cannot be written.
+        """
+        return write_tables(self, as_path("folder", folder))
 
     def plot(self, *, figsize: tuple[float, float] | None = None) -> npt.NDArray[np.object_]:
         """Plot similarity matrix, number of clusters, credible ball and item uncertainty in four panels.

@@ -42,6 +42,8 @@ PLOTS = {
     "credible_ball": lambda **kw: pc.plot_credible_ball(BALL, **kw),
     "particles": lambda **kw: pc.plot_particles(SEVERAL, **kw),
     "membership": lambda **kw: pc.plot_membership(pc.membership(DRAWS, LABELS), **kw),
+    "links": lambda **kw: pc.plot_links(pc.links(DRAWS, LABELS), **kw),
+    "cluster_sizes": lambda **kw: pc.plot_cluster_sizes(pc.links(DRAWS, LABELS), **kw),
     "component_similarity": lambda **kw: pc.plot_component_similarity(SIMILAR, **kw),
     "cluster_summary": lambda **kw: pc.plot_cluster_summary(CLUSTERS, **kw),
     "stable_components": lambda **kw: pc.plot_stable_components(STABLE, **kw),
