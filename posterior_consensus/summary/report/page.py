@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-from importlib import resources
 from pathlib import Path
 
 import pandas as pd
@@ -12,6 +11,7 @@ import posterior_consensus
 from posterior_consensus.results import display
 from posterior_consensus.runtime.files import written_whole
 from posterior_consensus.summary.record import SummaryRecord
+from posterior_consensus.summary.report.interactive import interactive, text_of
 from posterior_consensus.summary.report.small_clusters import of_links
 from posterior_consensus.summary.report.still import clusters, figures, table, uncertain
 from posterior_consensus.summary.text import findings, methods_text
@@ -30,10 +30,12 @@ def _page(summary: SummaryRecord) -> str:
     title = f"{items} in {display.counted(summary.consensus.n_clusters, 'cluster')}"
     *said, verdict = findings(summary)
     listed = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in said)
+    shown = interactive(summary)
     sections = [
         f"<h1>{html.escape(title)}</h1><p>{html.escape(summary.source)}</p>",
         f'<h2>Findings</h2><ul>{listed}</ul><p class="verdict {summary.diagnosis.status}">{html.escape(verdict)}</p>',
         *(f"<h2>{html.escape(head)}</h2>{''.join(parts)}" for head, parts in of_links(summary).items()),
+        shown,
         f"<h2>Clusters</h2>{clusters(summary)}",
         *(f"<h2>{html.escape(head)}</h2>{''.join(parts)}" for head, parts in figures(summary).items()),
         f"<h2>Items with the smallest margin</h2>{table(uncertain(summary))}",
@@ -45,11 +47,7 @@ def _page(summary: SummaryRecord) -> str:
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{html.escape(title)}</title><style>{_style()}</style></head>\n<body>\n"
+        f"<title>{html.escape(title)}</title><style>{text_of('report.css')}</style></head>\n<body>\n"
         + "\n".join(sections)
         + f"\n<footer>posterior_consensus {version}</footer>\n</body></html>\n"
     )
-
-
-def _style() -> str:
-    return resources.files("posterior_consensus.summary.report").joinpath("report.css").read_text(encoding="utf-8")
