@@ -57,7 +57,9 @@ axes = summary.plot()
 links = summary.links
 review = links.uncertain[["first", "second", "probability", "mcse"]]
 for end in ("first", "second"):
-    review = review.join(records[fields].agg(lambda own: ", ".join(own.fillna("?")), axis=1).rename(f"{end} record"), end)
+    review = review.join(
+        records[fields].agg(lambda own: ", ".join(own.fillna("?")), axis=1).rename(f"{end} record"), end
+    )
 display(review.head(8).round(2))
 
 # %% [markdown]
@@ -94,7 +96,9 @@ person = records["entity"]
 pairs["true"] = person.loc[pairs["first"]].to_numpy() == person.loc[pairs["second"]].to_numpy()
 edges = [0, 0.05, 0.5, 0.95, 1]
 by_probability = pairs.groupby(pd.cut(pairs["probability"], edges, include_lowest=True), observed=True)
-display(by_probability.agg(pairs=("true", "size"), mean_probability=("probability", "mean"), share_true=("true", "mean")))
+display(
+    by_probability.agg(pairs=("true", "size"), mean_probability=("probability", "mean"), share_true=("true", "mean"))
+)
 
 # %% [markdown]
 # ## To a spreadsheet, or to a paper

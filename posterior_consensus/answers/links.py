@@ -131,11 +131,13 @@ class Links(Stored):
             ("draws", str(self.n_draws)),
         ]
         pairs = display.counted(self.pairs.sizes["link"], "pair")
-        title = f"Links: {pairs} of {self.cluster.size:,} items ({self.cluster.dims[0]}) above {self.above:g}"
-        return title, facts, self.to_dataframe()
+        items = display.counted(self.cluster.size, "item")
+        title = f"Links: {pairs} of {items} ({self.cluster.dims[0]}) above {self.above:g}"
+        return title, facts, self.to_dataframe() if self.pairs.sizes["link"] else None
 
     def _by_size(self) -> list[tuple[str, xr.Dataset]]:
-        return [(str(size), self.sizes.sel(size=size)) for size in self.sizes["size"].values[:-1]]
+        seen = self.sizes.isel(size=slice(None, -1)).where(self.sizes["upper"] > 0, drop=True)
+        return [(str(size), self.sizes.sel(size=size)) for size in seen["size"].values]
 
 
 def range_of(row: xr.Dataset) -> str:

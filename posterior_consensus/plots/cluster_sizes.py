@@ -6,7 +6,7 @@ import numpy as np
 
 from posterior_consensus.answers.links import Links
 from posterior_consensus.plots.axes import Axes, Size, check_result, new_axes, tick_integers
-from posterior_consensus.plots.colours import MARK, PRIOR, ink
+from posterior_consensus.plots.colours import COLOURS, MARK, PRIOR
 
 
 def plot_cluster_sizes(links: Links, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
@@ -46,8 +46,8 @@ def plot_cluster_sizes(links: Links, *, figsize: Size = None, ax: Axes | None = 
     table = links.sizes.isel(size=slice(None, -1))
     at, mean = np.arange(table.sizes["size"]), table["mean"].values
     ax.bar(at, mean, width=0.8, color="#C9D3DF", label="posterior mean")
-    ax.vlines(at, table["lower"], table["upper"], colors=ink(), linewidths=1.4, label="90% interval")
-    ax.plot(at, table["partition"], "D", color=MARK, markersize=5, linestyle="", label="partition")
+    ax.vlines(at, table["lower"], table["upper"], colors=COLOURS[0], linewidths=2.5, label="90% interval")
+    ax.plot(at, table["partition"], "D", color=MARK, markersize=5, linestyle="", label="partition", clip_on=False)
     if table["prior"].notnull().all():
         ax.plot(at, table["prior"], "o", color=PRIOR, markersize=5, linestyle="", label="prior mean")
     ax.set_xticks(at, table["size"].values)

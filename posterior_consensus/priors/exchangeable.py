@@ -114,11 +114,12 @@ class ExchangeablePrior(PartitionPrior):
         log_choices = -np.log1p(n_items) - betaln(n_items - sizes + 1.0, sizes + 1.0)
         for group in self._groups(n_items, float(n_items)):
             own = log_choices + log_rising(1.0 - group.discount, sizes - 1)
-            for q in np.flatnonzero(group.log_weights > _LOG_NEGLIGIBLE):
-                theta = float(group.concentrations[q])
+            kept = np.flatnonzero(group.log_weights > _LOG_NEGLIGIBLE)
+            for part in (kept[rows] for rows in slices(kept.size, max(1, _CELLS // n_items))):
+                theta = group.concentrations[part, np.newaxis]
                 others = _log_rising_from_0(theta + group.discount, n_items - sizes)
-                of_node = own + others - log_rising(theta + 1.0, n_items - 1) + group.log_weights[q]
-                np.logaddexp(log_total, of_node, out=log_total)
+                weights = group.log_weights[part, np.newaxis] - log_rising(theta + 1.0, n_items - 1)
+                np.logaddexp(log_total, own + logsumexp(others + weights, axis=0), out=log_total)
         return np.asarray(np.exp(log_total))
 
     def _information(self, concentrations: Floats, n_items: int, most: float) -> Any:
@@ -131,9 +132,9 @@ class ExchangeablePrior(PartitionPrior):
         return np.minimum(found, most)
 
 
-def _log_rising_from_0(x: float, n: npt.NDArray[Any]) -> Floats:
+def _log_rising_from_0(x: Floats, n: npt.NDArray[Any]) -> Floats:
     """The same as :func:`log_rising`, also for x = 0, which a prior of one component gives."""
-    return log_rising(x, n) if x > 0 else np.where(n > 0, -np.inf, 0.0)
+    return np.where(x > 0, log_rising(np.where(x > 0, x, 1.0), n), np.where(n > 0, -np.inf, 0.0))
 
 
 def _variance(a: Floats, n_items: float) -> Floats:
