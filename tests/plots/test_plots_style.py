@@ -125,7 +125,7 @@ def test_figures_have_the_size_that_is_asked_for(name):
     with pytest.raises(TypeError, match="`figsize` must be numbers"):
         PLOTS[name](figsize="large")
     several = ("psm_by_chain", "traces", "sequence", "loss_by_n_clusters", "posterior_comparison", "agreement_path")
-    several += ("prior_sensitivity",)
+    several += ("prior_sensitivity", "links")
     where = "axes" if name in several else "ax"
     with pytest.raises(ValueError, match=f"`figsize` is for a new figure, and `{where}` has one"):
         PLOTS[name](figsize=(3, 3), **{where: plt.subplots()[1]})
