@@ -11,14 +11,14 @@ from posterior_consensus.answers.loss_path import loss_path
 from posterior_consensus.answers.n_clusters import loss_by_n_clusters
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.plots.axes import matched
+from posterior_consensus.plots.axes import SOME_OF_PAIRS, matched
 from posterior_consensus.results import display
 from posterior_consensus.results.display import counted
 from posterior_consensus.summary.further import some_draws
 from posterior_consensus.summary.record import SummaryRecord
 from posterior_consensus.summary.text import number_probabilities
 
-_MOST_LABELS = {"clusters": 2_000_000, "threshold": 600_000}  # of items times draws that a slider is computed from
+_MOST_LABELS = 2_000_000  # items times draws that the slider for the number of clusters is computed from
 _MOST_NUMBERS = 15  # of clusters on the slider
 _THRESHOLDS = np.arange(1, 10) / 10
 _HELD = 0.01  # probability from which a number of clusters is on the slider
@@ -40,11 +40,12 @@ def choices_of(summary: SummaryRecord) -> tuple[list[Choice], list[str]]:
     found, said = [Choice("answer", 0.0, own, "the partition reported"), *_modes(summary)], []
     if draws.n_draws < summary.draws.n_draws:
         said.append(f"The sliders' partitions and costs are computed from {draws.n_draws} of the draws.")
-    for kind, name, along in (
-        ("clusters", "the number of clusters", _by_number),
-        ("threshold", "the pair threshold", _by_threshold),
+    for name, along, fits in (
+        ("the number of clusters", _by_number, draws.n_items * draws.n_draws <= _MOST_LABELS),
+        # High thresholds leave nearly as many clusters as items, among which a search takes the square of that time.
+        ("the pair threshold", _by_threshold, draws.n_items <= SOME_OF_PAIRS),
     ):
-        if draws.n_items * draws.n_draws <= _MOST_LABELS[kind]:
+        if fits:
             found += along(summary, draws)
         else:
             said.append(f"There is no slider for {name}: it is left out for so many items and draws.")

@@ -12,7 +12,7 @@ from posterior_consensus.results import display
 from posterior_consensus.runtime.files import written_whole
 from posterior_consensus.summary.record import SummaryRecord
 from posterior_consensus.summary.report.interactive import interactive, text_of
-from posterior_consensus.summary.report.still import figures, members, table, uncertain
+from posterior_consensus.summary.report.still import PAIRS, figures, members, table, uncertain
 from posterior_consensus.summary.text import findings, methods_text
 
 
@@ -29,13 +29,13 @@ def _page(summary: SummaryRecord) -> str:
     title = f"{display.counted(items, 'item')} in {display.counted(clusters, 'cluster')}"
     *said, verdict = findings(summary)
     listed = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in said)
-    shown = interactive(summary)
+    stills = figures(summary)
     sections = [
         f"<h1>{html.escape(title)}</h1><p>{html.escape(summary.source)}</p>",
         f'<h2>Findings</h2><ul>{listed}</ul><p class="verdict {summary.diagnosis.status}">{html.escape(verdict)}</p>',
-        shown,
+        interactive(summary, "".join(stills[PAIRS])),
         f"<h2>Clusters</h2>{table(summary.to_dataframe())}{members(summary)}",
-        *(f"<h2>{html.escape(head)}</h2>{''.join(parts)}" for head, parts in figures(summary).items()),
+        *(f"<h2>{html.escape(head)}</h2>{''.join(parts)}" for head, parts in stills.items() if head != PAIRS),
         f"<h2>Items with the smallest margin</h2>{table(uncertain(summary))}",
         f"<h2>Convergence</h2>{table(summary.diagnosis.to_dataframe())}",
         f"<h2>For the section on methods</h2><pre>{html.escape(methods_text(summary))}</pre>",

@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.answers.embedding import item_embedding
-from posterior_consensus.answers.item_uncertainty import ItemUncertainty, item_uncertainty
+from posterior_consensus.answers.item_uncertainty import ItemUncertainty
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.items import Items, numbers_of
-from posterior_consensus.ensemble.partitions import Labels
+from posterior_consensus.ensemble.items import Floats, Items, numbers_of
+from posterior_consensus.ensemble.partitions import Labels, canonical_labels
+from posterior_consensus.evaluate.similarity import own_and_nearest
 from posterior_consensus.plots.axes import SOME_OF_PAIRS, some_of, with_unit
 from posterior_consensus.plots.colours import colours_of, patterns_of
 from posterior_consensus.plots.observed import observed_table
@@ -87,8 +88,7 @@ def _similarities(
     matrices = [draws] if chains[0][1] is None else [chain for _, chain in draws.by_chain()]
     shares = [1.0] if len(matrices) == 1 else [float(draws.weights[rows].sum()) for rows in _rows(draws)]
     steps = [np.rint(_STEPS * chain.shared_similarity[upper]).astype(np.uint8) for chain in matrices]
-    canonical = np.unique(labels, return_inverse=True)[1].astype(np.int32)
-    return np.stack(steps), shares, item_order(draws.shared_similarity, canonical)
+    return np.stack(steps), shares, item_order(draws.shared_similarity, canonical_labels(labels))
 
 
 def _rows(draws: PartitionDraws) -> list[npt.NDArray[np.intp]]:
@@ -98,7 +98,7 @@ def _rows(draws: PartitionDraws) -> list[npt.NDArray[np.intp]]:
 def _features(summary: SummaryRecord, shown: npt.NDArray[np.intp]) -> tuple[list[str], npt.NDArray[np.float32]]:
     """Names and values (n_features, n_shown) of what places the items: their data, and a map by similarity."""
     names: list[str] = []
-    columns: list[npt.NDArray[np.float64]] = []
+    columns: list[Floats] = []
     if summary.observed is not None:
         found = observed_table(summary.observed, summary.consensus)
         unit, kept = str(summary.observed.attrs.get("units", "")), slice(_MOST_FEATURES)
@@ -118,7 +118,7 @@ def _coordinate(items: Items) -> str | None:
     return items.dim if places.size and np.any(np.diff(places) < 0) else None
 
 
-def _places(items: Items) -> npt.NDArray[np.float64]:
+def _places(items: Items) -> Floats:
     """Numbers or times of the items; none if their names are no such things."""
     index = items.coords[items.dim].to_index() if items.dim in items.coords else None
     if index is None or index.dtype.kind not in "iufMm" or index.hasnans:
@@ -131,33 +131,43 @@ def _partitions(
 ) -> tuple[list[dict[str, Any]], Arrays]:
     """The choices, each with its row in the arrays, in which equal partitions have one."""
     rows: dict[bytes, int] = {}
-    columns: list[dict[str, npt.NDArray[Any]]] = []
-    listed = []
+    columns: list[Arrays] = []
+    listed = list[dict[str, Any]]()
     for choice in choices:
         labels = choice.labels.astype(np.int32)
         row = rows.setdefault(labels.tobytes(), len(rows))
         if row == len(columns):
-            found = items if row == 0 else item_uncertainty(draws, labels)
-            columns.append(_row(labels, found))
+            columns.append(_of_reported(labels, items) if row == 0 else _of_other(labels, draws))
         listed.append({"kind": choice.kind, "value": choice.value, "row": row, "words": choice.words})
     return listed, {name: np.stack([column[name] for column in columns]) for name in columns[0]}
 
 
-def _row(labels: Labels, found: ItemUncertainty) -> dict[str, npt.NDArray[Any]]:
-    own = np.zeros(int(found.cluster.max()) + 1, np.int32)
-    own[found.cluster.values] = labels
-    nearest = found.nearest.values
-    membership = np.full(labels.size, np.nan) if found.membership is None else found.membership.values
+def _of_reported(labels: Labels, items: ItemUncertainty) -> Arrays:
+    membership = np.full(labels.size, np.nan) if items.membership is None else items.membership.values
+    found = items.probability.values, items.nearest.values, items.nearest_probability.values
+    return _row(labels, items.cluster.values, *found, membership)
+
+
+def _of_other(labels: Labels, draws: PartitionDraws) -> Arrays:
+    """Without the probability of the own cluster, which takes long for each of many partitions."""
+    clusters = canonical_labels(labels)
+    return _row(labels, clusters, *own_and_nearest(draws, clusters), np.full(labels.size, np.nan))
+
+
+def _row(labels: Labels, clusters: Labels, own: Floats, nearest: Labels, other: Floats, membership: Floats) -> Arrays:
+    """What the table shows of one partition; `nearest` numbers its `clusters`, the page its `labels`."""
+    number = np.zeros(int(clusters.max()) + 1, np.int32)
+    number[clusters] = labels
     return {
         "labels": labels,
-        "nearest": np.where(nearest < 0, -1, own[nearest]).astype(np.int32),
-        "own": _fixed(found.probability.values),
-        "other": _fixed(found.nearest_probability.values),
+        "nearest": np.where(nearest < 0, -1, number[nearest]).astype(np.int32),
+        "own": _fixed(own),
+        "other": _fixed(other),
         "membership": _fixed(membership),
     }
 
 
-def _fixed(values: npt.NDArray[np.float64]) -> npt.NDArray[np.uint16]:
+def _fixed(values: Floats) -> npt.NDArray[np.uint16]:
     return np.where(np.isnan(values), _MISSING, np.rint(_TEN_THOUSANDTHS * np.nan_to_num(values))).astype(np.uint16)
 
 
