@@ -131,7 +131,7 @@ def test_galaxies_are_selected_sorted_and_coloured(chromium, galaxies):
 
 
 def test_sliders_chains_and_orders_change_the_pictures(chromium, galaxies):
-    summary, path = galaxies
+    _, path = galaxies
     with Report(chromium, path, color_scheme="dark") as report:
         page = report.page
         seen = {report.matrix()}

@@ -154,7 +154,7 @@ const look = (() => {
     $("chains").hidden = meta.chains.length === 1;
     const features = meta.features.map((words, value) => element("option", words, { value }));
     features.push(element("option", "mean similarity to own cluster", { value: "own" }));
-    const isData = k => k < meta.features.length && !meta.features[k].startsWith("map by similarity");
+    const isData = k => k < meta.n_data;
     for (const [id, at] of [["across", 0], ["upwards", isData(0) && !isData(1) ? features.length - 1 : 1]]) {
       $(id).replaceChildren(...features.map(option => option.cloneNode(true)));
       $(id).selectedIndex = Math.min(at, features.length - 1);

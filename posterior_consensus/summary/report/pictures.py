@@ -71,7 +71,8 @@ def _figure(**options: Any) -> Any:
 
 
 def _matrix(image: ColumnDataSource, colours: LinearColorMapper, boxes: dict[str, ColumnDataSource]) -> Any:
-    plot = _figure(x_range=Range1d(0, 1), y_range=Range1d(1, 0), aspect_ratio=1, tools=_ZOOM)
+    across, down = Range1d(start=0, end=1), Range1d(start=1, end=0)
+    plot = _figure(x_range=across, y_range=down, aspect_ratio=1, tools=_ZOOM)
     plot.image("image", x=0, y=0, dw="size", dh="size", source=image, color_mapper=colours)
     plot.quad(source=boxes["strip"], fill_color="colour", line_color=None, level="overlay")
     plot.quad(source=boxes["blocks"], fill_color=None, line_color="colour", line_width=2)
@@ -91,8 +92,8 @@ def _scatter(items: ColumnDataSource) -> Any:
 
 
 def _bars(items: ColumnDataSource) -> Any:
-    ranges = {"x_range": Range1d(0, 1), "y_range": Range1d(0, 1.02)}
-    plot = _figure(height=260, tools="box_select,xpan,xbox_zoom,reset,save", **ranges)
+    across, up = Range1d(start=0, end=1), Range1d(start=0, end=1.02)
+    plot = _figure(height=260, x_range=across, y_range=up, tools="box_select,xpan,xbox_zoom,reset,save")
     plot.vbar(
         "rank", top="own", width=1.0, source=items, fill_color="colour", line_color=None, nonselection_fill_alpha=0.3,
         selection_line_color="#C1272D", selection_line_width=2.5,
