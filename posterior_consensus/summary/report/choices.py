@@ -19,6 +19,7 @@ from posterior_consensus.summary.record import SummaryRecord
 from posterior_consensus.summary.text import LOSS_NAMES, number_probabilities
 
 _MOST_LABELS = 2_000_000  # items times draws that the slider for the number of clusters is computed from
+_MOST_CLUSTERS = 100  # among which the sliders' partitions are searched for
 _MOST_NUMBERS = 15  # of clusters on the slider
 _THRESHOLDS = np.arange(1, 10) / 10
 _HELD = 0.01  # probability from which a number of clusters is on the slider
@@ -40,15 +41,16 @@ def choices_of(summary: SummaryRecord) -> tuple[list[Choice], list[str]]:
     found, said = [Choice("answer", 0.0, own, "the partition reported"), *_modes(summary)], []
     if draws.n_draws < summary.draws.n_draws:
         said.append(f"The sliders' partitions and costs are computed from {draws.n_draws} of the draws.")
+    few = summary.consensus.n_clusters <= _MOST_CLUSTERS
     for name, along, fits in (
-        ("the number of clusters", _by_number, draws.n_items * draws.n_draws <= _MOST_LABELS),
+        ("the number of clusters", _by_number, few and draws.n_items * draws.n_draws <= _MOST_LABELS),
         # High thresholds leave nearly as many clusters as items, among which a search takes the square of that time.
-        ("the pair threshold", _by_threshold, draws.n_items <= SOME_OF_PAIRS),
+        ("the pair threshold", _by_threshold, few and draws.n_items <= SOME_OF_PAIRS),
     ):
         if fits:
             found += along(summary, draws)
         else:
-            said.append(f"There is no slider for {name}: it is left out for so many items and draws.")
+            said.append(f"There is no slider for {name}: it is left out for so many items, draws or clusters.")
     return [choice._replace(labels=matched(choice.labels, own)) for choice in found], said
 
 
@@ -88,9 +90,5 @@ def _by_threshold(_: SummaryRecord, draws: PartitionDraws) -> Iterator[Choice]:
     for k, (tau, labels) in enumerate(rows):
         expected = display.quantity(float(path.table["expected_vi"][k]), "bits", 3)
         number = counted(int(path.table["n_clusters"][k]), "cluster")
-        yield Choice(
-            "threshold",
-            float(tau),
-            labels,
-            f"pair threshold {tau:.1f}: {number}, expected variation of information {expected}",
-        )
+        words = f"pair threshold {tau:.1f}: {number}, expected {LOSS_NAMES['vi']} {expected}"
+        yield Choice("threshold", float(tau), labels, words)
