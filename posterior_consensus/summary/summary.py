@@ -166,8 +166,8 @@ class Summary(SummaryRecord, display.Shown):
     def to_html(self, path: str | Path) -> Path:
         """Write a report with findings, figures and tables to one HTML file that needs no network.
 
-        With Bokeh installed (the extra ``report``), its pictures can be searched, clicked and zoomed, and sliders change
-        the partition shown.
+        With Bokeh installed (the extra ``report``), its pictures can be searched, clicked and zoomed, and sliders
+        change the partition shown.
 
         Parameters
         ----------
