@@ -28,12 +28,13 @@ def iris():
 
 
 def linked_records():
-    """Draws of pairs and triples of records, of which some leave their cluster now and then."""
+    """Draws of small clusters of records; some records are at times alone, or in the next cluster."""
     rng = np.random.default_rng(1)
     entity = np.sort(rng.integers(60, size=150))
     labels = np.tile(entity, (2, 100, 1))
     leaves = rng.random(labels.shape) < rng.choice([0.02, 0.3], p=[0.8, 0.2], size=150)
-    labels[leaves] = 60 + np.broadcast_to(np.arange(150), labels.shape)[leaves]
+    elsewhere = np.where(np.arange(150) % 2, 60 + np.arange(150), (entity + 1) % 60)
+    labels[leaves] = np.broadcast_to(elsewhere, labels.shape)[leaves]
     names = [f"record {number:03d}" for number in range(150)]
     return xr.DataArray(labels, dims=("chain", "draw", "record"), coords={"record": names}, name="entity")
 

@@ -175,8 +175,9 @@ const look = (() => {
   function slider(id) {
     const steps = meta.partitions.map((one, k) => k).filter(k => meta.partitions[k].kind === id);
     $(`for-${id}`).hidden = steps.length === 0;
-    const near = steps.findIndex(k => meta.partitions[k].row === 0);
-    Object.assign($(id), { min: 0, max: steps.length - 1, step: 1, value: near < 0 ? steps.length >> 1 : near });
+    const near = [...steps.keys()].filter(at => meta.partitions[steps[at]].row === 0);  // the partition reported
+    const value = near.length ? near[near.length >> 1] : steps.length >> 1;
+    Object.assign($(id), { min: 0, max: steps.length - 1, step: 1, value });
     const say = () => {
       const one = meta.partitions[steps[$(id).value]];
       $(id).setAttribute("aria-valuetext", one.words);
@@ -436,12 +437,14 @@ const look = (() => {
       const mixed = from.map((part, at) => Math.round(part + share * (to[at] - part)));
       return "#" + mixed.map(part => part.toString(16).padStart(2, "0")).join("");
     });
-    for (const plot of [models.scatter, models.bars])
+    for (const plot of [models.matrix, models.scatter, models.bars]) {
+      plot.toolbar.visible = !print.matches;
       for (const axis of [...plot.below, ...plot.left])
         Object.assign(axis, {
           axis_label_text_color: ink(), major_label_text_color: ink(), axis_line_color: ink(), major_tick_line_color: ink(),
           minor_tick_line_color: null,
         });
+    }
     if (models.blocks.data.colour.length)
       models.blocks.data = { ...models.blocks.data, colour: models.blocks.data.colour.map(ink) };
   }
