@@ -170,7 +170,10 @@ class Summary(SummaryRecord, display.Shown):
         return bibtex(cited_keys(self.methods_text()))
 
     def to_html(self, path: str | Path) -> Path:
-        """Write a report with findings, tables and figures to one HTML file that needs no network.
+        """Write a report with findings, figures and tables to one HTML file that needs no network.
+
+        With Bokeh installed (the extra ``report``), its pictures can be searched, clicked and zoomed, and sliders
+        change the partition shown.
 
         Parameters
         ----------

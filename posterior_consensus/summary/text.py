@@ -23,7 +23,7 @@ from posterior_consensus.summary.links import links_in_short, of_links
 from posterior_consensus.summary.record import SummaryRecord
 from posterior_consensus.summary.references import REFERENCES, cited_keys, loss_key
 
-_NAMES = {"vi": "variation of information", "binder": "Binder loss"}
+LOSS_NAMES = {"vi": "variation of information", "binder": "Binder loss"}
 _GIVEN = "with the items' allocations given by their probabilities in each draw [gelfand1990]."
 _SAMPLED = (
     "with the items' allocations sampled from their probabilities in each draw, and the co-clustering probabilities "
@@ -144,7 +144,7 @@ def methods_text(summary: SummaryRecord) -> str:
     how = "by greedy search [dahl2022]" if best.method == "greedy" else f"by the method {best.method!r}"
     report, has, and_ = ("We report the", ":", ", with") if diagnosis.status != "disagree" else ("The", " has", " and")
     key = loss_key(summary.loss)
-    loss, version = _NAMES.get(best.loss.name, best.loss.name), posterior_consensus.__version__
+    loss, version = LOSS_NAMES.get(best.loss.name, best.loss.name), posterior_consensus.__version__
     second = (
         f"{report} partition{_asked(best)} of minimum posterior expected {loss}{f' [{key}]' if key else ''} found "
         f"{how} with posterior_consensus {version} [posterior_consensus]{has} {counted(best.n_clusters, 'cluster')}"
@@ -260,7 +260,7 @@ def _in_ball(summary: SummaryRecord) -> str:
 def _expected(best: ConsensusPartition) -> str:
     """The expected loss, which the sentences on optimality and on its error refer to."""
     value = display.quantity(best.expected_loss, best.loss.unit, 3)
-    return f"The posterior expected {_NAMES.get(best.loss.name, best.loss.name)} of this partition is {value}."
+    return f"The posterior expected {LOSS_NAMES.get(best.loss.name, best.loss.name)} of this partition is {value}."
 
 
 def _rough(best: ConsensusPartition) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,14 +11,15 @@ from posterior_consensus.answers.loss_path import loss_path
 from posterior_consensus.answers.n_clusters import loss_by_n_clusters
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import Labels
-from posterior_consensus.plots.axes import matched
+from posterior_consensus.plots.axes import SOME_OF_PAIRS, matched
 from posterior_consensus.results import display
 from posterior_consensus.results.display import counted
 from posterior_consensus.summary.further import some_draws
 from posterior_consensus.summary.record import SummaryRecord
-from posterior_consensus.summary.text import number_probabilities
+from posterior_consensus.summary.text import LOSS_NAMES, number_probabilities
 
-_MOST_LABELS = {"clusters": 2_000_000, "threshold": 600_000}  # of items times draws that a slider is computed from
+_MOST_LABELS = 2_000_000  # items times draws that the slider for the number of clusters is computed from
+_MOST_CLUSTERS = 100  # among which the sliders' partitions are searched for
 _MOST_NUMBERS = 15  # of clusters on the slider
 _THRESHOLDS = np.arange(1, 10) / 10
 _HELD = 0.01  # probability from which a number of clusters is on the slider
@@ -40,14 +41,16 @@ def choices_of(summary: SummaryRecord) -> tuple[list[Choice], list[str]]:
     found, said = [Choice("answer", 0.0, own, "the partition reported"), *_modes(summary)], []
     if draws.n_draws < summary.draws.n_draws:
         said.append(f"The sliders' partitions and costs are computed from {draws.n_draws} of the draws.")
-    for kind, name, along in (
-        ("clusters", "the number of clusters", _by_number),
-        ("threshold", "the pair threshold", _by_threshold),
+    few = summary.consensus.n_clusters <= _MOST_CLUSTERS
+    for name, along, fits in (
+        ("the number of clusters", _by_number, few and draws.n_items * draws.n_draws <= _MOST_LABELS),
+        # High thresholds leave nearly as many clusters as items, among which a search takes the square of that time.
+        ("the pair threshold", _by_threshold, few and draws.n_items <= SOME_OF_PAIRS),
     ):
-        if draws.n_items * draws.n_draws <= _MOST_LABELS[kind]:
+        if fits:
             found += along(summary, draws)
         else:
-            said.append(f"There is no slider for {name}: it is left out for so many items and draws.")
+            said.append(f"There is no slider for {name}: it is left out for so many items, draws or clusters.")
     return [choice._replace(labels=matched(choice.labels, own)) for choice in found], said
 
 
@@ -65,25 +68,27 @@ def _by_number(summary: SummaryRecord, draws: PartitionDraws) -> Iterator[Choice
     least, most = max(1, held.min() - 1), min(draws.n_items, held.max() + 1)
     numbers = np.linspace(least, most, min(most - least + 1, _MOST_NUMBERS)).round().astype(int)
     wanted = {*numbers.tolist(), best}
-    options = {"n_clusters": wanted, "n_starts": 1, "random_seed": _SEED, "progressbar": False}
+    options: dict[str, Any] = {"n_clusters": wanted, "n_starts": 1, "random_seed": _SEED, "progressbar": False}
     result = loss_by_n_clusters(draws, loss=summary.loss, **options)
     unit, error = result.loss.unit, result.table["difference_mcse"].values
+    name = LOSS_NAMES.get(result.loss.name, result.loss.name)
     rows = zip(result.table["n_clusters"].values, result.partitions.values, strict=True)
     for k, (number, labels) in enumerate(rows):
         expected, more = (
-            display.quantity(float(result.table[name][k]), unit, 3) for name in ("expected_loss", "difference")
+            display.quantity(float(result.table[column][k]), unit, 3) for column in ("expected_loss", "difference")
         )
-        words = f"{counted(int(number), 'cluster')}: expected {result.loss.name} {expected}, {more} more than the least"
+        words = f"{counted(int(number), 'cluster')}: expected {name} {expected}, {more} more than the least"
         words += f" (standard error {error[k]:.1g})" if error[k] > 0 else ""
         probability = float(result.table["probability"][k])
         yield Choice("clusters", float(number), labels, f"{words}; probability of that number {probability:.2f}")
 
 
 def _by_threshold(_: SummaryRecord, draws: PartitionDraws) -> Iterator[Choice]:
-    options = {"n_starts": 1, "random_seed": _SEED, "progressbar": False}
+    options: dict[str, Any] = {"n_starts": 1, "random_seed": _SEED, "progressbar": False}
     path = loss_path(draws, loss="binder", values=_THRESHOLDS, **options)
     rows = zip(path.table["tau"].values, path.partitions.values, strict=True)
     for k, (tau, labels) in enumerate(rows):
         expected = display.quantity(float(path.table["expected_vi"][k]), "bits", 3)
         number = counted(int(path.table["n_clusters"][k]), "cluster")
-        yield Choice("threshold", float(tau), labels, f"pair threshold {tau:.1f}: {number}, expected vi {expected}")
+        words = f"pair threshold {tau:.1f}: {number}, expected {LOSS_NAMES['vi']} {expected}"
+        yield Choice("threshold", float(tau), labels, words)

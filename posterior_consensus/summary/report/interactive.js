@@ -154,7 +154,7 @@ const look = (() => {
     $("chains").hidden = meta.chains.length === 1;
     const features = meta.features.map((words, value) => element("option", words, { value }));
     features.push(element("option", "mean similarity to own cluster", { value: "own" }));
-    const isData = k => k < meta.features.length && !meta.features[k].startsWith("map by similarity");
+    const isData = k => k < meta.n_data;
     for (const [id, at] of [["across", 0], ["upwards", isData(0) && !isData(1) ? features.length - 1 : 1]]) {
       $(id).replaceChildren(...features.map(option => option.cloneNode(true)));
       $(id).selectedIndex = Math.min(at, features.length - 1);
@@ -175,9 +175,14 @@ const look = (() => {
   function slider(id) {
     const steps = meta.partitions.map((one, k) => k).filter(k => meta.partitions[k].kind === id);
     $(`for-${id}`).hidden = steps.length === 0;
-    const near = steps.findIndex(k => meta.partitions[k].row === 0);
-    Object.assign($(id), { min: 0, max: steps.length - 1, step: 1, value: near < 0 ? steps.length >> 1 : near });
-    const say = () => $(id).setAttribute("aria-valuetext", meta.partitions[steps[$(id).value]].words);
+    const near = [...steps.keys()].filter(at => meta.partitions[steps[at]].row === 0);  // the partition reported
+    const value = near.length ? near[near.length >> 1] : steps.length >> 1;
+    Object.assign($(id), { min: 0, max: steps.length - 1, step: 1, value });
+    const say = () => {
+      const one = meta.partitions[steps[$(id).value]];
+      $(id).setAttribute("aria-valuetext", one.words);
+      $(`of-${id}`).textContent = one.value;
+    };
     if (steps.length) say();
     $(id).oninput = () => {
       state.partition = steps[$(id).value];
@@ -311,13 +316,13 @@ const look = (() => {
   }
 
   // Pointer
-  function under({ model, x, y }) {
-    const m = standing.length;
-    if (model === models.matrix) {
+  function under(name, { x, y }) {
+    const m = standing.length, model = models[name];
+    if (name === "matrix") {
       const [column, line] = [Math.floor(x), Math.floor(y)];
       return column >= 0 && line >= 0 && column < m && line < m ? [standing[line], standing[column]] : [];
     }
-    if (model === models.bars) return x >= 0 && x < m ? [standing[Math.floor(x)]] : [];
+    if (name === "bars") return x >= 0 && x < m ? [standing[Math.floor(x)]] : [];
     const { data } = models.items, across = model.inner_width / (model.x_range.end - model.x_range.start);
     const up = model.inner_height / (model.y_range.end - model.y_range.start);
     let best = -1, least = REACH * REACH;
@@ -328,25 +333,24 @@ const look = (() => {
     return best < 0 ? [] : [best];
   }
 
-  function pointed(event) {
-    const found = under(event), tip = $("tip");
+  function pointed(name, event) {
+    const found = under(name, event), tip = $("tip");
     tip.hidden = found.length === 0;
     if (tip.hidden) return;
     const [k, other] = found, i = arrays.shown[k], lines = [short(meta.names[i])];
     if (other === undefined) lines.push(`cluster ${meta.clusters[label(i)]}, similarity to it ${text(value("own", i))}`);
     else lines.push(short(meta.names[arrays.shown[other]]), `probability ${text(mean[k * standing.length + other] / 255)}`);
     tip.replaceChildren(...lines.map(line => element("div", line)));
-    const id = ["matrix", "scatter", "bars"].find(name => models[name] === event.model);
-    const box = $(`of-${id}`).getBoundingClientRect();
+    const box = $(`of-${name}`).getBoundingClientRect();
     tip.style.left = `${Math.min(box.left + event.sx + 14, innerWidth - tip.offsetWidth - 8)}px`;
     tip.style.top = `${box.top + event.sy + 14}px`;
   }
 
   function left() { $("tip").hidden = true; }
 
-  function tapped(event) {
-    const found = under(event);
-    if (found.length) select([...new Set(found)].map(k => arrays.shown[k]).slice(0, 1));
+  function tapped(name, event) {
+    const [k] = under(name, event);
+    if (k !== undefined) select([arrays.shown[k]]);
   }
 
   // Table
@@ -433,12 +437,14 @@ const look = (() => {
       const mixed = from.map((part, at) => Math.round(part + share * (to[at] - part)));
       return "#" + mixed.map(part => part.toString(16).padStart(2, "0")).join("");
     });
-    for (const plot of [models.scatter, models.bars])
+    for (const plot of [models.matrix, models.scatter, models.bars]) {
+      plot.toolbar.visible = !print.matches;
       for (const axis of [...plot.below, ...plot.left])
         Object.assign(axis, {
           axis_label_text_color: ink(), major_label_text_color: ink(), axis_line_color: ink(), major_tick_line_color: ink(),
           minor_tick_line_color: null,
         });
+    }
     if (models.blocks.data.colour.length)
       models.blocks.data = { ...models.blocks.data, colour: models.blocks.data.colour.map(ink) };
   }

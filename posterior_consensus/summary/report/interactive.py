@@ -6,12 +6,13 @@ from importlib import resources, util
 
 from posterior_consensus.summary.record import SummaryRecord
 from posterior_consensus.summary.report.payload import payload_of
+from posterior_consensus.summary.report.still import PAIRS
 
 
-def interactive(summary: SummaryRecord) -> str:
-    """Return pictures, controls and table with their scripts; nothing without Bokeh."""
+def interactive(summary: SummaryRecord, still: str) -> str:
+    """Return pictures, controls and table with their scripts; without Bokeh, and without scripts, the `still` ones."""
     if util.find_spec("bokeh") is None:
-        return ""
+        return f"<h2>{PAIRS}</h2>{still}"
     from posterior_consensus.summary.report.pictures import library, pictures
 
     script, parts = pictures()
@@ -20,7 +21,7 @@ def interactive(summary: SummaryRecord) -> str:
         section = section.replace(f"<!--{name}-->", part)
     packed = f'<script type="text/plain" id="payload">{payload_of(summary)}</script>'
     own = f"<style>{text_of('interactive.css')}</style>", f"<script>{text_of('interactive.js')}</script>"
-    return "\n".join([section, packed, library(), *own, script])
+    return "\n".join([section.replace("<!--still-->", still), packed, library(), *own, script])
 
 
 def text_of(file: str) -> str:

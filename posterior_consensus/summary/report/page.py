@@ -13,7 +13,7 @@ from posterior_consensus.runtime.files import written_whole
 from posterior_consensus.summary.record import SummaryRecord
 from posterior_consensus.summary.report.interactive import interactive, text_of
 from posterior_consensus.summary.report.small_clusters import of_links
-from posterior_consensus.summary.report.still import clusters, figures, table, uncertain
+from posterior_consensus.summary.report.still import PAIRS, clusters, figures, table, uncertain
 from posterior_consensus.summary.text import findings, methods_text
 
 
@@ -30,14 +30,14 @@ def _page(summary: SummaryRecord) -> str:
     title = f"{items} in {display.counted(summary.consensus.n_clusters, 'cluster')}"
     *said, verdict = findings(summary)
     listed = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in said)
-    shown = interactive(summary)
+    stills = figures(summary)
     sections = [
         f"<h1>{html.escape(title)}</h1><p>{html.escape(summary.source)}</p>",
         f'<h2>Findings</h2><ul>{listed}</ul><p class="verdict {summary.diagnosis.status}">{html.escape(verdict)}</p>',
         *(f"<h2>{html.escape(head)}</h2>{''.join(parts)}" for head, parts in of_links(summary).items()),
-        shown,
+        interactive(summary, "".join(stills.pop(PAIRS, []))),
         f"<h2>Clusters</h2>{clusters(summary)}",
-        *(f"<h2>{html.escape(head)}</h2>{''.join(parts)}" for head, parts in figures(summary).items()),
+        *(f"<h2>{html.escape(head)}</h2>{''.join(parts)}" for head, parts in stills.items()),
         f"<h2>Items with the smallest margin</h2>{table(uncertain(summary))}",
         f"<h2>Convergence</h2>{table(summary.diagnosis.to_dataframe())}",
         f"<h2>For the section on methods</h2><pre>{html.escape(methods_text(summary))}</pre>",

@@ -25,26 +25,28 @@ def library() -> str:
 def pictures() -> tuple[str, dict[str, str]]:
     """Return the script that draws the pictures, and an element of the page for each."""
     image = ColumnDataSource({"image": [np.zeros((1, 1), np.uint8)], "size": [1]})
-    items = ColumnDataSource({name: [] for name in ("x", "y", "rank", "own", "other", "colour", "marker")})
+    # One item until the script is there, as Bokeh warns of ranges of nothing.
+    numbers = {name: [0.0] for name in ("x", "y", "rank", "own", "other")}
+    items = ColumnDataSource({**numbers, "colour": ["#888888"], "marker": ["circle"]})
     boxes = {"blocks": _boxes("colour"), "strip": _boxes("colour"), "marks": _boxes()}
     colours = LinearColorMapper(low=0, high=255, palette=["#ffffff", "#000000"])
     plots = {"matrix": _matrix(image, colours, boxes), "scatter": _scatter(items), "bars": _bars(items)}
     document = Document()
-    for plot in plots.values():
+    for name, plot in plots.items():
         document.add_root(plot)
-        plot.js_on_event("mousemove", CustomJS(code="look.pointed(cb_obj)"))
+        plot.js_on_event("mousemove", CustomJS(code=f"look.pointed('{name}', cb_obj)"))
         plot.js_on_event("mouseleave", CustomJS(code="look.left()"))
-        plot.js_on_event("tap", CustomJS(code="look.tapped(cb_obj)"))
+        plot.js_on_event("tap", CustomJS(code=f"look.tapped('{name}', cb_obj)"))
     items.selected.js_on_change("indices", CustomJS(code="look.chosen(cb_obj.indices)"))
     models = {**plots, **boxes, "image": image, "colours": colours, "items": items}
     code = f"look.begin({{{', '.join(models)}}})"
     document.js_on_event("document_ready", CustomJS(args=models, code=code))
     script, parts = components(plots)
-    numbers: dict[str, str] = {}
+    ids: dict[str, str] = {}
 
     def named(found: re.Match[str]) -> str:
-        number = f"{len(numbers):08x}-0000-0000-0000-000000000000"
-        return numbers.setdefault(found[0], f'"p{len(numbers)}"' if found[0][0] == '"' else number)
+        number = f"{len(ids):08x}-0000-0000-0000-000000000000"
+        return ids.setdefault(found[0], f'"p{len(ids)}"' if found[0][0] == '"' else number)
 
     *shown, script = (_IDS.sub(named, text) for text in (*parts.values(), script))
     return script, dict(zip(parts, shown, strict=True))
@@ -69,7 +71,8 @@ def _figure(**options: Any) -> Any:
 
 
 def _matrix(image: ColumnDataSource, colours: LinearColorMapper, boxes: dict[str, ColumnDataSource]) -> Any:
-    plot = _figure(x_range=Range1d(0, 1), y_range=Range1d(1, 0), aspect_ratio=1, tools=_ZOOM)
+    across, down = Range1d(start=0, end=1), Range1d(start=1, end=0)
+    plot = _figure(x_range=across, y_range=down, aspect_ratio=1, tools=_ZOOM)
     plot.image("image", x=0, y=0, dw="size", dh="size", source=image, color_mapper=colours)
     plot.quad(source=boxes["strip"], fill_color="colour", line_color=None, level="overlay")
     plot.quad(source=boxes["blocks"], fill_color=None, line_color="colour", line_width=2)
@@ -83,19 +86,19 @@ def _scatter(items: ColumnDataSource) -> Any:
     plot = _figure(aspect_ratio=1.15, tools=f"box_select,lasso_select,{_ZOOM}", active_drag="box_select")
     plot.scatter(
         "x", "y", source=items, size=9, marker="marker", fill_color="colour", fill_alpha=0.75, line_color=None,
-        nonselection_fill_alpha=0.2, selection_fill_alpha=1.0, selection_line_color="#C1272D", selection_line_width=2.5,
+        nonselection_fill_alpha=0.3, selection_fill_alpha=1.0, selection_line_color="#C1272D", selection_line_width=2.5,
     )  # fmt: skip
     return plot
 
 
 def _bars(items: ColumnDataSource) -> Any:
-    ranges = {"x_range": Range1d(0, 1), "y_range": Range1d(0, 1.02)}
-    plot = _figure(aspect_ratio=3.2, tools="box_select,xpan,xbox_zoom,reset,save", **ranges)
+    across, up = Range1d(start=0, end=1), Range1d(start=0, end=1.02)
+    plot = _figure(height=260, x_range=across, y_range=up, tools="box_select,xpan,xbox_zoom,reset,save")
     plot.vbar(
         "rank", top="own", width=1.0, source=items, fill_color="colour", line_color=None, nonselection_fill_alpha=0.3,
         selection_line_color="#C1272D", selection_line_width=2.5,
     )  # fmt: skip
-    plot.scatter("rank", "other", source=items, size=4, fill_color="#222222", line_color="#ffffff", line_width=0.5)
+    plot.scatter("rank", "other", source=items, size=4, color="#888888", nonselection_alpha=0.8)
     plot.xaxis.visible = False
     plot.yaxis.axis_label = "mean similarity"
     return plot

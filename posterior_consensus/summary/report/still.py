@@ -27,6 +27,7 @@ from posterior_consensus.plots.traces import plot_traces
 from posterior_consensus.results import display
 from posterior_consensus.summary.record import SummaryRecord
 
+PAIRS = "Posterior similarity of pairs"  # a heading
 _MOST_LISTED = 20_000  # items by name
 _OF_ITEMS = "Items: mean posterior similarity to the rest of their cluster, and to the nearest other cluster."
 _MOST_CHAINS = 8  # similarity matrices side by side
@@ -64,7 +65,7 @@ def _of_clusters(summary: SummaryRecord) -> dict[str, list[str]]:
     """Return the figures of matrices and bars."""
     draws, best = summary.draws, summary.consensus
     return {
-        "Posterior similarity of pairs": [
+        PAIRS: [
             figure(plot_psm, draws, best, text="Posterior similarity matrix; the clusters are outlined."),
         ],
         "Uncertainty of the partition": [
