@@ -12,7 +12,7 @@ from posterior_consensus.summary.report.still import PAIRS
 def interactive(summary: SummaryRecord, still: str) -> str:
     """Return pictures, controls and table with their scripts; without Bokeh, and without scripts, the `still` ones."""
     if util.find_spec("bokeh") is None:
-        return f"<h2>{PAIRS}</h2>{still}"
+        return f"<h2>{PAIRS}</h2>{still}" if still else ""
     from posterior_consensus.summary.report.pictures import library, pictures
 
     script, parts = pictures()
