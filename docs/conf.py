@@ -103,5 +103,14 @@ def link_by_name(app, env, node, contnode):
     return make_refnode(app.builder, node["refdoc"], found.docname, found.node_id, contnode)
 
 
+def write_reports(app, error):
+    """Write the reports that the landing page links, beside the pages."""
+    if error is None and app.builder.format == "html":
+        import gallery
+
+        gallery.reports(Path(app.outdir) / "reports")
+
+
 def setup(app):
     app.connect("missing-reference", link_by_name)
+    app.connect("build-finished", write_reports)

@@ -28,6 +28,25 @@ def iris():
     return pc.summarize(posterior("iris"), random_seed=1, progressbar=False)
 
 
+def linked_records():
+    """Draws of small clusters of records; some records are at times alone, or in the next cluster."""
+    rng = np.random.default_rng(1)
+    entity = np.sort(rng.integers(60, size=150))
+    labels = np.tile(entity, (2, 100, 1))
+    leaves = rng.random(labels.shape) < rng.choice([0.02, 0.3], p=[0.8, 0.2], size=150)
+    elsewhere = np.where(np.arange(150) % 2, 60 + np.arange(150), (entity + 1) % 60)
+    labels[leaves] = np.broadcast_to(elsewhere, labels.shape)[leaves]
+    names = [f"record {number:03d}" for number in range(150)]
+    return xr.DataArray(labels, dims=("chain", "draw", "record"), coords={"record": names}, name="entity")
+
+
+def reports(folder):
+    """Write the reports that the landing page links."""
+    folder.mkdir(exist_ok=True)
+    summary().to_html(folder / "galaxies.html")
+    pc.summarize(linked_records(), random_seed=1, progressbar=False).to_html(folder / "records.html")
+
+
 def four_panels():
     summary().plot()
 
@@ -142,6 +161,22 @@ def plot_items_map():
 
 def plot_dendrogram():
     pc.plot_dendrogram(pc.cluster_merges(summary().draws, summary().consensus, progressbar=False))
+
+
+@cache
+def records():
+    return pc.summarize(posterior("records"), random_seed=1, answers=False, progressbar=False)
+
+
+def plot_links():
+    """Records of people, and which are of one person."""
+    pc.plot_links(records().links)
+
+
+def plot_cluster_sizes():
+    """The same records, with the prior of their model."""
+    found = pc.links(records().draws, records(), prior=pc.priors.pitman_yor(100.0, 0.7))
+    pc.plot_cluster_sizes(found)
 
 
 def plot_stable_components():

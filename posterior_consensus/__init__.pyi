@@ -27,6 +27,8 @@ from .answers.distances import pairwise_losses as pairwise_losses
 from .answers.embedding import item_embedding as item_embedding
 from .answers.item_uncertainty import ItemUncertainty as ItemUncertainty
 from .answers.item_uncertainty import item_uncertainty as item_uncertainty
+from .answers.links import Links as Links
+from .answers.links import links as links
 from .answers.loss_path import LossPath as LossPath
 from .answers.loss_path import loss_path as loss_path
 from .answers.membership import Membership as Membership
@@ -72,6 +74,7 @@ from .losses import binder as binder
 from .losses import vi as vi
 from .plots.agreement_path import plot_agreement_path as plot_agreement_path
 from .plots.alluvial import plot_alluvial as plot_alluvial
+from .plots.cluster_sizes import plot_cluster_sizes as plot_cluster_sizes
 from .plots.cluster_summary import plot_cluster_summary as plot_cluster_summary
 from .plots.component_similarity import plot_component_similarity as plot_component_similarity
 from .plots.credible_ball import plot_credible_ball as plot_credible_ball
@@ -83,6 +86,7 @@ from .plots.experts import plot_expert_views as plot_expert_views
 from .plots.experts import plot_experts as plot_experts
 from .plots.item_uncertainty import plot_item_uncertainty as plot_item_uncertainty
 from .plots.items_map import plot_items_map as plot_items_map
+from .plots.links import plot_links as plot_links
 from .plots.loss_by_n_clusters import plot_loss_by_n_clusters as plot_loss_by_n_clusters
 from .plots.loss_path import plot_loss_path as plot_loss_path
 from .plots.membership import plot_membership as plot_membership

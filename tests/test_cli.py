@@ -281,7 +281,8 @@ def test_outputs_that_cannot_be_written_leave_the_old_ones_and_the_summary(file,
     assert f"--output '{old[0]}' cannot be written: No space left on device." in captured.err
     assert main([file, "--var", "z", "--report", "/dev/full"]) == 1
     assert "--report '/dev/full' cannot be written: No space left on device." in capsys.readouterr().err
-    monkeypatch.setattr("posterior_consensus.summary.report._page", lambda _: "new \ud800")  # fails as it is encoded
+    page = "posterior_consensus.summary.report.page._page"
+    monkeypatch.setattr(page, lambda _: "new \ud800")  # fails as it is encoded
     assert main([file, "--var", "z", "--report", str(old[1])]) == 2
     assert [path.read_text() for path in old] == ["old", "old"]
     assert {path.name for path in tmp_path.iterdir()} == {"posterior.nc", "out.nc", "report.html", "figure.png"}

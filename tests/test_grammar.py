@@ -27,6 +27,7 @@ DATA = {
         "sequence",
         "diagnosis",
         "membership",
+        "links",
     ),  # results
     *("losses", "independence", "comparison", "components", "sensitivity", "clusters", "similarity"),
 }

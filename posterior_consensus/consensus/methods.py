@@ -29,6 +29,7 @@ from posterior_consensus.consensus.selection import Candidate
 from posterior_consensus.consensus.spectral import spectral
 from posterior_consensus.losses.lookup import factories
 from posterior_consensus.losses.record import Need
+from posterior_consensus.runtime.guesses import did_you_mean
 
 
 class Method(NamedTuple):
@@ -71,7 +72,7 @@ def as_method(method: Any) -> tuple[Callable[..., Candidate], str, Need]:
         raise TypeError(f"`method` must be a name or a function; got {method!r}.")
     if method not in METHODS:
         names, is_loss = ", ".join(map(repr, METHODS)), method.lower() in factories()
-        hint = f" That is a loss: loss={method!r}." if is_loss else ""
+        hint = f" That is a loss: loss={method!r}." if is_loss else did_you_mean(method, METHODS)
         raise ValueError(f"`method` must be a function or one of {names}; got {method!r}.{hint}")
     return METHODS[method].function, method, METHODS[method].needs
 

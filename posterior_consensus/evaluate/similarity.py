@@ -13,6 +13,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from posterior_consensus.ensemble.draws import PartitionDraws, hard_draws
 from posterior_consensus.ensemble.pairs import PairSource, Result
+from posterior_consensus.evaluate.coclustered import Pairs, has_small_clusters, pairs_above
 from posterior_consensus.kernels import coclustering, ensemble
 from posterior_consensus.runtime import memory
 from posterior_consensus.runtime.arguments import check_count
@@ -78,7 +79,8 @@ def posterior_similarity_matrix(
     Without weights the time is that of n^2 N / 64 x log2(clusters) bit operations;
     the memory beyond the result is a few percent of it. `nearest` and `above` go through rows of the matrix, some at a
     time, and take memory for those, the labels once more and the result; their time, too, grows with the square of the
-    number of items. Their entries are those of the matrix, bit
+    number of items. Where clusters are many and small, as in record linkage, `above` goes through the pairs of each
+    cluster instead, and its time grows with their number. Their entries are those of the matrix, bit
     for bit; of allocation probabilities they are so but for rounding, and so are those of `items`.
 
     Examples
@@ -101,7 +103,7 @@ def posterior_similarity_matrix(
     if nearest is not None:
         return _nearest(source, check_count("nearest", nearest))
     if above is not None:
-        return _above(source, above)
+        return _above(source, check_threshold(above))
     if items is not None:
         source = source.of_items(source.items.positions_of(items))
     if source.n_draws is not None:
@@ -126,26 +128,41 @@ def _nearest(source: PairSource, n_others: int) -> csr_array:
     return found
 
 
-def _above(source: PairSource, threshold: Any) -> csr_array:
-    if isinstance(threshold, bool) or not isinstance(threshold, (int, float, np.integer, np.floating)):
-        raise TypeError(f"`above` must be a number; got {threshold!r}.")
-    if not 0 <= threshold < 1:
-        raise ValueError(f"`above` must be a similarity from 0 and below 1; got {threshold!r}.")
+def check_threshold(above: Any) -> float:
+    """Take a similarity above which pairs are asked for."""
+    if isinstance(above, bool) or not isinstance(above, (int, float, np.integer, np.floating)):
+        raise TypeError(f"`above` must be a number; got {above!r}.")
+    if not 0 <= above < 1:
+        raise ValueError(f"`above` must be a similarity from 0 and below 1; got {above!r}.")
+    return float(above)
+
+
+def _above(source: PairSource, threshold: float) -> csr_array:
     n, n_pairs = source.n_items, 0
     columns, values, counts = [], [], np.zeros(n + 1, np.int64)
+    for first, second, similarity in pairs_of_similarity_above(source, threshold):
+        n_pairs += first.size
+        memory.check(
+            64 * n_pairs, f"More than {n_pairs} pairs of similarity above {threshold:g}", "Take a larger `above`."
+        )
+        columns.append(second.astype(np.min_scalar_type(-n)))
+        values.append(similarity)
+        counts[1:] += np.bincount(first, minlength=n)
+    upper = csr_array((np.concatenate(values), np.concatenate(columns), np.cumsum(counts)), shape=(n, n))
+    return upper + upper.T
+
+
+def pairs_of_similarity_above(source: PairSource, threshold: float) -> Iterator[Pairs]:
+    """Pairs of two items of larger similarity, in order: the first, the second, and their similarity."""
+    draws = hard_draws(source)
+    if draws is not None and has_small_clusters(draws):
+        yield from pairs_above(draws.without_zero_weights(), threshold)
+        return
     for first, rows in source.row_blocks():
         # Pairs of these items and later ones: where entries are rounded, both of a pair must come from one sum.
         later = rows[:, first:]
         row, column = np.nonzero(np.triu(later > threshold, 1))
-        n_pairs += row.size
-        memory.check(
-            64 * n_pairs, f"More than {n_pairs} pairs of similarity above {threshold}", "Take a larger `above`."
-        )
-        columns.append((column + first).astype(np.min_scalar_type(-n)))
-        values.append(later[row, column])
-        counts[first + 1 : first + 1 + len(rows)] = np.bincount(row, minlength=len(rows))
-    upper = csr_array((np.concatenate(values), np.concatenate(columns), np.cumsum(counts)), shape=(n, n))
-    return upper + upper.T
+        yield row + first, column + first, later[row, column]
 
 
 def batch_shifts(draws: PartitionDraws) -> Iterator[Floats]:

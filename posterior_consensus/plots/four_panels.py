@@ -1,4 +1,4 @@
-"""The whole result in one figure of four panels, for a paper."""
+"""The whole result in one figure of four panels, for a paper: of clusters, or of links where clusters are small."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from typing import Any
 
 from posterior_consensus.answers.credible import CredibleBall
 from posterior_consensus.answers.item_uncertainty import ItemUncertainty
+from posterior_consensus.answers.links import Links
 from posterior_consensus.plots.axes import Grid, Size, grid_axes
+from posterior_consensus.plots.cluster_sizes import plot_cluster_sizes
 from posterior_consensus.plots.credible_ball import plot_credible_ball
 from posterior_consensus.plots.item_uncertainty import plot_item_uncertainty
+from posterior_consensus.plots.links import plot_links
 from posterior_consensus.plots.n_clusters import plot_n_clusters
 from posterior_consensus.plots.psm import plot_psm
 
@@ -28,6 +31,19 @@ def four_panels(
     plot_n_clusters(draws, partition, ax=axes[0, 1])
     plot_credible_ball(ball, order=order, ax=axes[1, 0])
     plot_item_uncertainty(items, order=order, ax=axes[1, 1])
+    return _lettered(axes)
+
+
+def link_panels(draws: Any, links: Links, *, figsize: Size = None) -> Grid:
+    """Draw sizes and number of clusters, links by probability and the most uncertain links, lettered."""
+    axes = grid_axes(None, figsize, 2, 2, 11.0, 8.2, height_ratios=(1.0, 1.2), framed=True)
+    plot_cluster_sizes(links, ax=axes[0, 0])
+    plot_n_clusters(draws, links.cluster, ax=axes[0, 1])
+    plot_links(links, axes=axes[1])
+    return _lettered(axes)
+
+
+def _lettered(axes: Grid) -> Grid:
     for letter, ax in zip("abcd", axes.ravel().tolist(), strict=True):
         corner = {"xy": (0, 1), "xycoords": "axes fraction", "xytext": (-30, 6), "textcoords": "offset points"}
         ax.annotate(letter, **corner, fontsize="large", fontweight="bold")

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 
 from posterior_consensus.plots.axes import Axes, Size, add_legend, new_axes, tick_integers
-from posterior_consensus.plots.colours import MARK, MOST_CHAINS, chain_colour, chain_marker
+from posterior_consensus.plots.colours import MARK, MOST_CHAINS, PRIOR, chain_colour, chain_marker
 from posterior_consensus.priors.record import PartitionPrior, check_prior
 from posterior_consensus.results.display import counted
 from posterior_consensus.sources.door import as_draws
 
-_PRIOR = "#9A6700"  # seen on white, on black and on the bars
 _VISIBLE = 0.01  # of the largest probability
 _MOST_POINTS = 60
 
@@ -106,7 +105,7 @@ def _draw_prior(ax: Axes, prior: PartitionPrior, n_items: int, fewest: int, most
         "o-" if few else "-",
         markersize=3,
         linewidth=1,
-        color=_PRIOR,
+        color=PRIOR,
         label="prior",
     )
     return fewest, most

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import logsumexp
+from scipy.special import betaln, logsumexp
 
 from posterior_consensus.ensemble.labels import slices
 from posterior_consensus.kernels import occupancy
@@ -109,6 +109,19 @@ class ExchangeablePrior(PartitionPrior):
             _add_chances(group, n_items, chances)
         return chances
 
+    def _cluster_sizes(self, n_items: int) -> Floats:
+        sizes, log_total = np.arange(1, n_items + 1), np.full(n_items, -np.inf)
+        log_choices = -np.log1p(n_items) - betaln(n_items - sizes + 1.0, sizes + 1.0)
+        for group in self._groups(n_items, float(n_items)):
+            own = log_choices + log_rising(1.0 - group.discount, sizes - 1)
+            kept = np.flatnonzero(group.log_weights > _LOG_NEGLIGIBLE)
+            for part in (kept[rows] for rows in slices(kept.size, max(1, _CELLS // n_items))):
+                theta = group.concentrations[part, np.newaxis]
+                others = _log_rising_from_0(theta + group.discount, n_items - sizes)
+                weights = group.log_weights[part, np.newaxis] - log_rising(theta + 1.0, n_items - 1)
+                np.logaddexp(log_total, own + logsumexp(others + weights, axis=0), out=log_total)
+        return np.asarray(np.exp(log_total))
+
     def _information(self, concentrations: Floats, n_items: int, most: float) -> Any:
         """Bound of what a partition into at most `most` clusters says of the log concentration."""
         if self.n_components is not None:
@@ -117,6 +130,11 @@ class ExchangeablePrior(PartitionPrior):
         if self.discount > 0.0:
             found = np.maximum(found, _variance(concentrations / self.discount, most))
         return np.minimum(found, most)
+
+
+def _log_rising_from_0(x: Floats, n: npt.NDArray[Any]) -> Floats:
+    """The same as :func:`log_rising`, also for x = 0, which a prior of one component gives."""
+    return np.where(x > 0, log_rising(np.where(x > 0, x, 1.0), n), np.where(n > 0, -np.inf, 0.0))
 
 
 def _variance(a: Floats, n_items: float) -> Floats:

@@ -110,6 +110,46 @@ class PartitionPrior(ABC):
         chances = chances[: 1 + int(np.flatnonzero(chances >= _NEGLIGIBLE).max())]
         return xr.DataArray(chances, {"n_clusters": np.arange(1, chances.size + 1)}, ("n_clusters",), "prior")
 
+    def cluster_sizes(self, n_items: int) -> xr.DataArray:
+        """Compute the expected number of clusters of each size under the prior.
+
+        Parameters
+        ----------
+        n_items : int
+
+        Returns
+        -------
+        xarray.DataArray of shape (size,), dtype float64
+            Named ``prior``: the expected number of clusters of 1, 2, ..., `n_items` items. Multiplied by the sizes,
+            they sum to `n_items`.
+
+        Raises
+        ------
+        ValueError
+            If `n_items` is below 1, or this is a prior on labels.
+
+        Notes
+        -----
+        Under a prior of the two-parameter family with discount d and concentration a, the expected number of clusters
+        of m of n items is [1]_
+
+            binom(n, m) (1 - d)_{m-1} (a + d)_{n-m} / (a + 1)_{n-1},
+
+        with rising factorials (x)_k = x (x + 1) ... (x + k - 1). Mixtures of such priors take the mean of it.
+
+        References
+        ----------
+        .. [1] Pitman (2006), Combinatorial Stochastic Processes, Springer. https://doi.org/10.1007/b11601500
+
+        Examples
+        --------
+        >>> import posterior_consensus as pc
+        >>> pc.priors.crp(1.0).cluster_sizes(4).values.round(4)
+        array([1.    , 0.5   , 0.3333, 0.25  ])
+        """
+        numbers = self._cluster_sizes(check_count("n_items", n_items))
+        return xr.DataArray(numbers, {"size": np.arange(1, numbers.size + 1)}, ("size",), "prior")
+
     @abstractmethod
     def of_sizes(self, sizes: Sizes) -> Floats:
         """Log prior (N,) of draws with these cluster sizes."""
@@ -117,6 +157,13 @@ class PartitionPrior(ABC):
     @abstractmethod
     def _n_clusters(self, n_items: int) -> Floats:
         """Probabilities of 1, 2, ... clusters."""
+
+    def _cluster_sizes(self, n_items: int) -> Floats:
+        """Expected numbers of clusters of 1 to `n_items` items."""
+        raise ValueError(
+            f"`prior` must be a prior on partitions, such as priors.crp; got {self!r}, a prior on labels. With many "
+            "components, priors.crp of the same concentration is nearly the same prior on partitions."
+        )
 
     @property
     @abstractmethod

@@ -5,12 +5,16 @@ from __future__ import annotations
 import html
 import textwrap
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-_MOST_ROWS = 12  # a result fills one screen at most
+import posterior_consensus
+from posterior_consensus.runtime.guesses import no_attribute
+
+MOST_ROWS = 12  # a result fills one screen at most
 _WIDTH = 100  # characters of a line's value
 _ENOUGH = 100.0  # effective draws
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
@@ -100,6 +104,14 @@ class Shown:
         """Title, named values and table."""
         raise NotImplementedError
 
+    if not TYPE_CHECKING:  # or every attribute would be one
+
+        def __getattr__(self, name: str) -> Any:
+            """Raise an error that says which attribute was probably meant."""
+            if hasattr(type(self), name):  # a property that failed
+                return object.__getattribute__(self, name)
+            raise no_attribute(self, name, posterior_consensus.__all__)
+
     def __repr__(self) -> str:
         title, facts, table = self._parts()
         width = max(len(name) for name, _ in facts)
@@ -109,10 +121,10 @@ class Shown:
             lines += [f"  {name:<{width}}  {first}", *(f"  {'':<{width}}  {line}" for line in rest)]
         if table is None:
             return "\n".join(lines)
-        body = table.head(_MOST_ROWS).to_string(float_format=number, index_names=False, na_rep="-")
+        body = table.head(MOST_ROWS).to_string(float_format=number, index_names=False, na_rep="-")
         lines += ["", *("  " + line for line in body.splitlines())]
-        if len(table) > _MOST_ROWS:
-            lines.append(f"  ... {len(table) - _MOST_ROWS} more rows in to_dataframe()")
+        if len(table) > MOST_ROWS:
+            lines.append(f"  ... {len(table) - MOST_ROWS} more rows in to_dataframe()")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -123,9 +135,9 @@ class Shown:
         )
         body = more = ""
         if table is not None:
-            body = table.head(_MOST_ROWS).to_html(float_format=number, index_names=False, na_rep="-", border=0)
+            body = table.head(MOST_ROWS).to_html(float_format=number, index_names=False, na_rep="-", border=0)
             body = body.replace("<table", "<table style='margin-left:0'", 1)
-            if len(table) > _MOST_ROWS:
-                more = f"<p>{len(table) - _MOST_ROWS} more rows in <code>to_dataframe()</code></p>"
+            if len(table) > MOST_ROWS:
+                more = f"<p>{len(table) - MOST_ROWS} more rows in <code>to_dataframe()</code></p>"
         head = f"<strong>{html.escape(title)}</strong><table style='margin-left:0'>{rows}</table>"
         return f"<div>{head}{body}{more}</div>"

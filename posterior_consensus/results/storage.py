@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Protocol, Self
 import xarray as xr
 
 from posterior_consensus.results import display
+from posterior_consensus.results.latex import Tabled
 from posterior_consensus.results.plain import restored_levels, storable
 from posterior_consensus.results.stored_as import Form, Parts, read_fields, write_fields
 
@@ -21,7 +22,7 @@ class HasDataset(Protocol):
         ...
 
 
-class Stored(display.Shown):
+class Stored(display.Shown, Tabled):
     """A result, a dataclass whose fields declare how they are stored, and which comes back from there."""
 
     _also_stored: ClassVar[Mapping[str, Mapping[str, Form]]] = {}

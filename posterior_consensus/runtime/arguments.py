@@ -1,12 +1,13 @@
 """Arguments that many functions take, checked with the argument's name in the error."""
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from posterior_consensus.runtime.guesses import did_you_mean
 
 
 def check_count(name: str, value: Any) -> int:
@@ -36,13 +37,7 @@ def check_clusters(n_clusters: Any, max_clusters: Any) -> None:
 
 def unknown_option(where: str, name: str, own: Iterable[str], known: Iterable[str]) -> TypeError:
     """Make the error for an option that `where` does not take: it lists its own, and a near one of those `known`."""
-    plain = {one.replace("_", ""): one for one in known}
-    word = name.replace("_", "").lower()
-    inside = [
-        one for short, one in plain.items() if min(len(short), len(word)) > 2 and (word in short or short in word)
-    ]
-    near = [*inside, *(plain[short] for short in get_close_matches(word, plain, 1, 0.7))]
-    hint = f" Did you mean `{near[0]}`?" if near else ""
+    hint = did_you_mean(name, known)
     return TypeError(f"{where} takes {', '.join(own) or 'no options of its own'}; got `{name}`.{hint}")
 
 

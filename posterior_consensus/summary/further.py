@@ -25,11 +25,11 @@ def look_for_answers(
     """Search for a few modes on some of the draws and items; a single one has the consensus as its partition."""
     one = draws.as_labels(consensus) if as_loss(metric) == consensus.loss else None
     asked: dict[str, Any] = {"max_particles": _MOST_ANSWERS, "n_starts": 1, "one": one, "effort": _EFFORT}
-    return find_particles(_some(draws), "auto", metric, **asked, **options)
+    return find_particles(some_draws(draws), "auto", metric, **asked, **options)
 
 
-def _some(draws: PartitionDraws) -> PartitionDraws:
-    """Draws that are evenly spaced in each chain; of weighted ones some by weight, the heavy counted more than once."""
+def some_draws(draws: PartitionDraws) -> PartitionDraws:
+    """Return draws evenly spaced in each chain; of weighted ones some by weight, the heavy counted more than once."""
     if draws.n_draws > _DRAWS_LOOKED_AT and draws.samples.is_weighted:
         shares = (np.arange(_DRAWS_LOOKED_AT) + 0.5) / _DRAWS_LOOKED_AT
         rows, times = np.unique(draws.samples.at_quantiles(shares), return_counts=True)

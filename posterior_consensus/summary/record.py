@@ -9,6 +9,7 @@ import xarray as xr
 
 from posterior_consensus.answers.credible import CredibleBall
 from posterior_consensus.answers.item_uncertainty import ItemUncertainty
+from posterior_consensus.answers.links import Links
 from posterior_consensus.answers.particle_record import Particles
 from posterior_consensus.bounds.bound import relative_gap
 from posterior_consensus.bounds.certificate import Certificate
@@ -19,11 +20,12 @@ from posterior_consensus.ensemble.partitions import HasLabels
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
 from posterior_consensus.results import stored_as
+from posterior_consensus.results.latex import Tabled
 from posterior_consensus.results.storage import as_dataset
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SummaryRecord(HasLabels):
+class SummaryRecord(HasLabels, Tabled):
     """Fields of :class:`Summary`, which describes them."""
 
     source: str = field(metadata=stored_as.attribute("source"))
@@ -39,6 +41,7 @@ class SummaryRecord(HasLabels):
     seconds: dict[str, float] = field(metadata=stored_as.in_json("summary_seconds"))
     cut: tuple[str, ...] = field(default=(), metadata=stored_as.names("summary_cut"))
     no_certificate: str = field(default="", metadata=stored_as.attribute("summary_no_certificate"))
+    links: Links | None = field(default=None, metadata=stored_as.record(Links))
 
     @property
     def labels(self) -> xr.DataArray:

@@ -14,6 +14,7 @@ import xarray as xr
 
 from posterior_consensus.answers.credible import credible_ball
 from posterior_consensus.answers.item_uncertainty import item_uncertainty
+from posterior_consensus.answers.links import links, suits_links
 from posterior_consensus.bounds.certificate import Certificate, quick_certificate
 from posterior_consensus.consensus import ConsensusPartition, consensus_partition
 from posterior_consensus.consensus.methods import check_no_method, takes
@@ -23,11 +24,11 @@ from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
 from posterior_consensus.kernels import ahead
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.losses.record import PartitionLoss
-from posterior_consensus.plots.four_panels import four_panels
+from posterior_consensus.plots.four_panels import four_panels, link_panels
 from posterior_consensus.results import display
 from posterior_consensus.results.storage import reading
 from posterior_consensus.results.stored_as import read_fields
-from posterior_consensus.runtime.arguments import check_between, check_seconds
+from posterior_consensus.runtime.arguments import as_path, check_between, check_seconds
 from posterior_consensus.runtime.progress import waiting
 from posterior_consensus.sources.containers import opened
 from posterior_consensus.sources.door import find_source
@@ -38,7 +39,8 @@ from posterior_consensus.summary.further import look_for_answers
 from posterior_consensus.summary.observed import observed_of
 from posterior_consensus.summary.record import SummaryRecord
 from posterior_consensus.summary.references import bibtex, cited_keys
-from posterior_consensus.summary.report import write_report
+from posterior_consensus.summary.report.page import write_report
+from posterior_consensus.summary.tables import write_tables
 from posterior_consensus.summary.text import facts, findings, improbable, left_out, methods_text, number_probabilities
 
 _SEARCH, _REST = 0.5, 0.25  # shares of what is left of a time limit, for the search and for each later step
@@ -77,6 +79,10 @@ class Summary(SummaryRecord, display.Shown):
         Steps that the time limit skipped or ended.
     no_certificate : str
         Why there is no certificate although the loss has a bound, as a sentence; else empty.
+    links : Links or None
+        Links between pairs of items, if there are more than 50 clusters and most items are in clusters of at most 3, as
+        in record linkage. Figures, tables and sentences then show links in the place of clusters. Else None, and for
+        more than 10,000 items with large clusters among the draws'.
     """
 
     @classmethod
@@ -164,7 +170,10 @@ class Summary(SummaryRecord, display.Shown):
         return bibtex(cited_keys(self.methods_text()))
 
     def to_html(self, path: str | Path) -> Path:
-        """Write a report with findings, tables and figures to one HTML file that needs no network.
+        """Write a report with findings, figures and tables to one HTML file that needs no network.
+
+        With Bokeh installed (the extra ``report``), its pictures can be searched, clicked and zoomed, and sliders
+        change the partition shown.
 
         Parameters
         ----------
@@ -183,8 +192,35 @@ class Summary(SummaryRecord, display.Shown):
         """
         return write_report(self, Path(path))
 
+    def to_csv(self, folder: str | Path) -> Path:
+        """Write the tables for a spreadsheet, and the findings, to files in a folder.
+
+        ``clusters.csv`` has a row for each cluster, ``items.csv`` one for each item, ``convergence.csv`` the checks of
+        the chains, and ``findings.txt`` a sentence in each line. With `links`, ``links.csv`` has a row for each pair
+        and ``cluster_sizes.csv`` one for each size of clusters.
+
+        Parameters
+        ----------
+        folder : str or Path
+            It is made if it does not exist. Files of these names are replaced, others stay.
+
+        Returns
+        -------
+        Path
+            Path of the folder.
+
+        Raises
+        ------
+        OSError
+            If the files cannot be written.
+        """
+        return write_tables(self, as_path("folder", folder))
+
     def plot(self, *, order: Any = "clusters", figsize: tuple[float, float] | None = None) -> npt.NDArray[np.object_]:
         """Plot similarity matrix, number of clusters, credible ball and item uncertainty in four panels.
+
+        If the summary has `links`, plot clusters by size, number of clusters, links by probability and the most
+        uncertain links, unless another `order` of the items is asked for.
 
         Parameters
         ----------
@@ -199,13 +235,16 @@ class Summary(SummaryRecord, display.Shown):
         ndarray of matplotlib.axes.Axes, of shape (2, 2)
             ``summary.plot()[0, 0].figure`` is the figure, for example to save it.
         """
+        if self.links is not None and isinstance(order, str) and order == "clusters":
+            return link_panels(self.draws, self.links, figsize=figsize)
         return four_panels(self.draws, self.consensus, self.ball, self.items, order=order, figsize=figsize)
 
     def _parts(self) -> tuple[str, list[tuple[str, str]], pd.DataFrame]:
         items = display.counted(self.draws.n_items, "item")
         clusters = display.counted(self.consensus.n_clusters, "cluster")
         title = f"Summary: {items} ({self.draws.items.dim}) in {clusters}"
-        return title, facts(self), self.to_dataframe()
+        rows = self.to_dataframe() if self.links is None else self.links.uncertain.head(display.MOST_ROWS)
+        return title, facts(self), rows
 
 
 def summarize(
@@ -320,6 +359,7 @@ def summarize(
         if answers
         else None,
         observed=observed,
+        links=clock("links", links, draws, consensus) if suits_links(draws, draws.as_labels(consensus)) else None,
         seconds=clock.seconds,
         cut=tuple(clock.cut),
     )

@@ -19,10 +19,11 @@ from posterior_consensus.results.work import ClusterLimits
 from posterior_consensus.runtime import memory
 from posterior_consensus.search.runs import SearchInfo
 from posterior_consensus.summary.answers import answers_in_short, answers_reported, further_answers, rough_because
+from posterior_consensus.summary.links import links_in_short, of_links
 from posterior_consensus.summary.record import SummaryRecord
 from posterior_consensus.summary.references import REFERENCES, cited_keys, loss_key
 
-_NAMES = {"vi": "variation of information", "binder": "Binder loss"}
+LOSS_NAMES = {"vi": "variation of information", "binder": "Binder loss"}
 _GIVEN = "with the items' allocations given by their probabilities in each draw [gelfand1990]."
 _SAMPLED = (
     "with the items' allocations sampled from their probabilities in each draw, and the co-clustering probabilities "
@@ -52,6 +53,7 @@ def facts(summary: SummaryRecord) -> list[tuple[str, str]]:
         (f"{_percent(ball.prob)} ball", f"radius {_radius(summary)}, {_clusters_inside(summary)}"),
         ("clusters", f"{_range_of_clusters(summary)} in 90% of the posterior{_reported(summary)}"),
         ("ambiguous", _ambiguous(summary)),
+        *([] if summary.links is None else [("links", links_in_short(summary.links))]),
         ("modes", answers_in_short(summary)),
         ("chains", summary.diagnosis.verdict),
     ]
@@ -65,6 +67,7 @@ def findings(summary: SummaryRecord) -> list[str]:
     sentences = [
         _sizes(summary.consensus.cluster_sizes.values),
         f"In 90% of the posterior the number of clusters is {_range_of_clusters(summary)}.",
+        *of_links(summary),
         *_improbable_number(summary),
         *further_answers(summary),
         _in_ball(summary),
@@ -141,7 +144,7 @@ def methods_text(summary: SummaryRecord) -> str:
     how = "by greedy search [dahl2022]" if best.method == "greedy" else f"by the method {best.method!r}"
     report, has, and_ = ("We report the", ":", ", with") if diagnosis.status != "disagree" else ("The", " has", " and")
     key = loss_key(summary.loss)
-    loss, version = _NAMES.get(best.loss.name, best.loss.name), posterior_consensus.__version__
+    loss, version = LOSS_NAMES.get(best.loss.name, best.loss.name), posterior_consensus.__version__
     second = (
         f"{report} partition{_asked(best)} of minimum posterior expected {loss}{f' [{key}]' if key else ''} found "
         f"{how} with posterior_consensus {version} [posterior_consensus]{has} {counted(best.n_clusters, 'cluster')}"
@@ -257,7 +260,7 @@ def _in_ball(summary: SummaryRecord) -> str:
 def _expected(best: ConsensusPartition) -> str:
     """The expected loss, which the sentences on optimality and on its error refer to."""
     value = display.quantity(best.expected_loss, best.loss.unit, 3)
-    return f"The posterior expected {_NAMES.get(best.loss.name, best.loss.name)} of this partition is {value}."
+    return f"The posterior expected {LOSS_NAMES.get(best.loss.name, best.loss.name)} of this partition is {value}."
 
 
 def _rough(best: ConsensusPartition) -> list[str]:

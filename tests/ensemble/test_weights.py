@@ -97,6 +97,7 @@ def functions_of(draws, partition):
         "pairwise_losses": lambda: pc.pairwise_losses(draws),
         "item_uncertainty": lambda: pc.item_uncertainty(draws, partition),
         "membership": lambda: pc.membership(draws, partition),
+        "links": lambda: pc.links(draws, partition),
         "particles": lambda: [pc.particles(draws, **seeded, **quiet), pc.particles(draws, 3, **seeded, **quiet)],
         "partial_partition": lambda: pc.partial_partition(draws, complete="vi", **seeded),
         "certify": lambda: [
@@ -141,6 +142,8 @@ def functions_of(draws, partition):
         ),
         "plot_traces": lambda: pc.plot_traces(pc.diagnose(draws, partition)),
         "plot_membership": lambda: pc.plot_membership(pc.membership(draws, partition)),
+        "plot_links": lambda: pc.plot_links(pc.links(draws, partition)),
+        "plot_cluster_sizes": lambda: pc.plot_cluster_sizes(pc.links(draws, partition)),
         "plot_stable_components": lambda: pc.plot_stable_components(pc.stable_components(draws)),
     }
 

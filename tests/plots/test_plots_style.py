@@ -42,6 +42,8 @@ PLOTS = {
     "credible_ball": lambda **kw: pc.plot_credible_ball(BALL, **kw),
     "particles": lambda **kw: pc.plot_particles(SEVERAL, **kw),
     "membership": lambda **kw: pc.plot_membership(pc.membership(DRAWS, LABELS), **kw),
+    "links": lambda **kw: pc.plot_links(pc.links(DRAWS, LABELS), **kw),
+    "cluster_sizes": lambda **kw: pc.plot_cluster_sizes(pc.links(DRAWS, LABELS), **kw),
     "component_similarity": lambda **kw: pc.plot_component_similarity(SIMILAR, **kw),
     "cluster_summary": lambda **kw: pc.plot_cluster_summary(CLUSTERS, **kw),
     "stable_components": lambda **kw: pc.plot_stable_components(STABLE, **kw),
@@ -124,7 +126,7 @@ def test_figures_have_the_size_that_is_asked_for(name):
     with pytest.raises(TypeError, match="`figsize` must be numbers"):
         PLOTS[name](figsize="large")
     several = ("psm_by_chain", "traces", "sequence", "loss_by_n_clusters", "posterior_comparison", "agreement_path")
-    several += ("prior_sensitivity", "regimes")
+    several += ("prior_sensitivity", "regimes", "links")
     where = "axes" if name in several else "ax"
     with pytest.raises(ValueError, match=f"`figsize` is for a new figure, and `{where}` has one"):
         PLOTS[name](figsize=(3, 3), **{where: plt.subplots()[1]})

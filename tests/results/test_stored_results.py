@@ -87,6 +87,13 @@ RESULTS = {
     "posteriors, names": lambda z: pc.compare_posteriors(z, z[:1], names=("old", "new"), random_seed=1),
     "membership": lambda z: pc.membership(z, best(z, n_clusters=3)),
     "membership, names": lambda z: pc.membership(z, best(z, n_clusters=3).with_names(["a", ("b", 1), 7])),
+    "links": lambda z: pc.links(z, best(z, n_clusters=3)),
+    "links, names": lambda z: pc.links(
+        pc.as_partition_draws(z, weights=np.arange(60)),
+        best(z, n_clusters=3).with_names(["a", ("b", 1), 7]),
+        above=0.0,
+        prior=pc.priors.crp(1.0),
+    ),
     "match, names": lambda z: pc.match_clusters(
         best(z[:, :, 2:], n_clusters=3), best(z[:, :, :6], n_clusters=2).with_names(["a", ("b", 1)])
     ),
@@ -229,7 +236,7 @@ def test_results_come_back_from_one_group(tmp_path):
     kinds += ["independence", "threshold", "perturbation", "modes"]
     kinds += ["by number", "path", "merges", "posteriors", "particles, weights", "density"]
     kinds += ["stable, complete", "sensitivity, others", "agreement, analyses", "coclustering"]
-    kinds += ["clusters, parameters", "components"]
+    kinds += ["clusters, parameters", "components", "links, names"]
     results = [RESULTS[kind](Z) for kind in kinds]
     tree = attach(xr.DataTree(), *results)
     with xr.open_datatree(written(tree, tmp_path / "a.nc"), engine="h5netcdf") as stored:
@@ -261,6 +268,7 @@ PLOTS = {
         pc.credible_ball(found.partitions, np.zeros(8, int)),
     ],
     "stable": lambda found: [pc.plot_stable_components(found), found.components],
+    "links, names": lambda found: [pc.plot_links(found), pc.plot_cluster_sizes(found), found.between_clusters()],
     "sensitivity, others": lambda found: [pc.plot_prior_sensitivity(found), found.verdict, found.moved],
     "agreement, analyses": lambda found: [pc.plot_agreement_path(found), found.groups, found.verdict],
     "coclustering": lambda found: [found.row_draws, found.column_draws],

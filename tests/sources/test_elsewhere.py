@@ -143,7 +143,7 @@ def test_a_summary_of_very_many_items_says_what_it_leaves_out(monkeypatch, tmp_p
     for module in ("psm", "psm_by_chain", "item_uncertainty", "strips"):
         for name, most in limits.items():
             monkeypatch.setattr(f"posterior_consensus.plots.{module}.{name}", most, raising=False)
-    monkeypatch.setattr("posterior_consensus.summary.report._MOST_LISTED", 20)
+    monkeypatch.setattr("posterior_consensus.summary.report.still._MOST_LISTED", 20)
     for name, most in limits.items():
         monkeypatch.setattr(f"posterior_consensus.summary.text.{name}", most)
     monkeypatch.setattr("posterior_consensus.bounds.methods.BYTES_A_PAIR", 1e9)

@@ -132,7 +132,7 @@ class Page(html.parser.HTMLParser):
         self.open, self.sources, self.text = [], [], []
 
     def handle_starttag(self, tag, attrs):
-        if tag not in ("meta", "img", "br"):
+        if tag not in ("meta", "img", "br", "input"):
             self.open.append(tag)
         self.sources += [value for key, value in attrs if key in ("src", "href")]
 

@@ -1,0 +1,283 @@
+"""Which pairs of items are links? For many small clusters, as in record linkage: links, sizes, and clusters to join."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import xarray as xr
+
+from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
+from posterior_consensus.ensemble.items import Floats, cluster_names
+from posterior_consensus.ensemble.partitions import Labels
+from posterior_consensus.evaluate.coclustered import has_small_clusters
+from posterior_consensus.evaluate.similarity import check_threshold, pairs_of_similarity_above
+from posterior_consensus.priors.record import PartitionPrior, check_prior
+from posterior_consensus.results import display, stored_as
+from posterior_consensus.results.storage import Stored
+from posterior_consensus.runtime import memory, sizes
+from posterior_consensus.sources.door import as_source
+
+SURE = 0.95  # probability from which a link is sure; below 1 - SURE its absence is
+SMALL, MANY = 3, 50  # items of a small cluster, and clusters of which a picture shows each
+_LARGEST = 10  # clusters of so many items or more are counted together
+_INTERVAL = (0.05, 0.95)
+_COLUMNS = ("mean", "mcse", "ess", "lower", "upper", "partition", "prior")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Links(Stored):
+    """Links between pairs of items, and the numbers of clusters by size; made by :func:`links`.
+
+    Attributes
+    ----------
+    cluster : xarray.DataArray of shape (n_items,), dtype int32
+        Cluster of each item in the partition.
+    pairs : xarray.Dataset
+        Over ``link``, for pairs of items of probability above `above`: ``first`` and ``second``, their positions;
+        ``probability``, their posterior similarity, and its Monte Carlo standard error ``mcse``, NaN for fewer than
+        four draws in a chain.
+    sizes : xarray.Dataset
+        Over ``size``, "1", "2", ... and "all": the number of clusters of that size. Sizes from 10 on are one row, "10
+        or more". ``mean``, ``mcse`` and ``ess`` over the draws; ``lower`` and ``upper``, quantiles at 5% and 95%;
+        ``partition``, the number in the partition; ``prior``, the number expected under the prior, NaN without one.
+    above : float
+        Probability above which pairs are in `pairs`.
+    names : tuple
+        Names of the clusters, by number, as the partition has them.
+    n_draws : int
+    """
+
+    cluster: xr.DataArray = field(metadata=stored_as.array("link_cluster", of_items=True))
+    pairs: xr.Dataset = field(metadata=stored_as.table("link_{}", ("first", "second", "probability", "mcse")))
+    sizes: xr.Dataset = field(metadata=stored_as.table("clusters_by_size_{}", _COLUMNS, {"size": "cluster_size_class"}))
+    above: float = field(metadata=stored_as.attribute("links_above"))
+    names: tuple[Hashable, ...] = field(metadata=stored_as.names("link_cluster_names"))
+    n_draws: int = field(metadata=stored_as.attribute("links_draws"))
+
+    @property
+    def within(self) -> npt.NDArray[np.bool_]:
+        """Whether the partition co-clusters each of `pairs`."""
+        cluster = self.cluster.values
+        return np.equal(cluster[self.pairs["first"].values], cluster[self.pairs["second"].values])
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A row for each pair, the most uncertain first: both names, the probability, and both clusters."""
+        dim, cluster, names = str(self.cluster.dims[0]), self.cluster.values, np.array(self.names, dtype=object)
+        own = self.cluster.indexes.get(dim, pd.RangeIndex(cluster.size))
+        items = own.to_flat_index()
+        first, second = self.pairs["first"].values, self.pairs["second"].values
+        table = pd.DataFrame(
+            {
+                "first": items[first],
+                "second": items[second],
+                "probability": self.pairs["probability"].values,
+                "mcse": self.pairs["mcse"].values,
+                "first_cluster": pd.Index(names[cluster[first]]).infer_objects(),
+                "second_cluster": pd.Index(names[cluster[second]]).infer_objects(),
+            }
+        )
+        order = np.argsort(np.abs(self.pairs["probability"].values - 0.5), kind="stable")
+        return table.iloc[order].reset_index(drop=True)
+
+    @property
+    def uncertain(self) -> pd.DataFrame:
+        """The rows of :meth:`to_dataframe` with a probability between 0.05 and 0.95."""
+        table = self.to_dataframe()
+        return table[table["probability"].between(1 - SURE, SURE)]
+
+    def between_clusters(self) -> pd.DataFrame:
+        """A row for each two clusters of the partition with links between them, the nearest to one cluster first.
+
+        ``probability`` is the mean over all pairs of an item of the one and an item of the other, where pairs that are
+        not in `pairs` count as 0. ``size`` is the number of items of both.
+        """
+        between = ~self.within
+        ends = self.cluster.values[np.stack([self.pairs["first"].values, self.pairs["second"].values])[:, between]]
+        joined, inverse = np.unique(np.sort(ends, axis=0), axis=1, return_inverse=True)
+        sums = np.bincount(inverse.ravel(), self.pairs["probability"].values[between], joined.shape[1])
+        counts = np.bincount(self.cluster.values)[joined]
+        names = np.array(self.names, dtype=object)
+        table = pd.DataFrame(
+            {
+                "first_cluster": pd.Index(names[joined[0]]).infer_objects(),
+                "second_cluster": pd.Index(names[joined[1]]).infer_objects(),
+                "size": counts.sum(axis=0),
+                "probability": sums / counts.prod(axis=0),
+            }
+        )
+        return table.sort_values("probability", ascending=False, kind="stable", ignore_index=True)
+
+    @property
+    def n_by_certainty(self) -> tuple[int, int, int]:
+        """Numbers of links that are sure, of uncertain ones, and of pairs that are unlikely to be links."""
+        probability = self.pairs["probability"].values
+        sure, unlikely = int(np.sum(probability > SURE)), int(np.sum(probability < 1 - SURE))
+        return sure, probability.size - sure - unlikely, unlikely
+
+    def _parts(self) -> display.Parts:
+        sure, uncertain, unlikely = self.n_by_certainty
+        total = self.sizes.sel(size="all")
+        mean = display.with_error(f"{float(total['mean']):.4g}", float(total["mcse"]), float(total["ess"]))
+        counts = f"{sure:,} above {SURE:g}, {uncertain:,} uncertain, {unlikely:,} below {1 - SURE:.2g}"
+        facts = [
+            ("clusters", f"{range_of(total)} in 90% of the posterior, mean {mean}; {int(total['partition'])} here"),
+            ("by size", "; ".join(f"{size}: {range_of(own)}" for size, own in self._by_size())),
+            ("links", counts),
+            ("draws", str(self.n_draws)),
+        ]
+        pairs = display.counted(self.pairs.sizes["link"], "pair")
+        items = display.counted(self.cluster.size, "item")
+        title = f"Links: {pairs} of {items} ({self.cluster.dims[0]}) above {self.above:g}"
+        return title, facts, self.to_dataframe() if self.pairs.sizes["link"] else None
+
+    def _by_size(self) -> list[tuple[str, xr.Dataset]]:
+        seen = self.sizes.isel(size=slice(None, -1)).where(self.sizes["upper"] > 0, drop=True)
+        return [(str(size), self.sizes.sel(size=size)) for size in seen["size"].values]
+
+
+def range_of(row: xr.Dataset) -> str:
+    """The interval of a number of clusters, in words."""
+    low, high = int(row["lower"]), int(row["upper"])
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def links(draws: Any, partition: Any, *, above: float = 0.01, prior: PartitionPrior | None = None) -> Links:
+    """Compute the probabilities of links between items, and how many clusters of each size there are.
+
+    Parameters
+    ----------
+    draws : PartitionDraws or any posterior that :func:`summarize` takes
+    partition : result object, DataArray or label vector of shape (n_items,)
+        Typically the consensus.
+    above : float
+        Probability above which pairs of items are kept, from 0 and below 1. 0 keeps all that any draw co-clusters.
+    prior : PartitionPrior, optional
+        Such as ``priors.crp(1.0)``: its expected numbers of clusters by size.
+
+    Returns
+    -------
+    Links
+
+    Raises
+    ------
+    ValueError
+        If there are no draws, `above` is out of range, draws or partition are invalid, or the prior is one on labels.
+    TypeError
+        If `prior` is something else.
+    MemoryError
+        If the pairs take more than the memory budget.
+
+    See Also
+    --------
+    plot_links : the links by probability, and the most uncertain ones.
+    plot_cluster_sizes : the numbers of clusters by size.
+    posterior_similarity_matrix : the same probabilities as a sparse array, ``above=0``.
+
+    Notes
+    -----
+    A link is a pair of items in one cluster; its probability is their posterior similarity. Where clusters are many and
+    small, only the pairs within clusters of the draws are visited, and no matrix is formed. Standard errors are those
+    of :func:`diagnostics.similarity_mcse`. Numbers of clusters are counted in each draw; of allocation probabilities,
+    in the sampled labels.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> draws = [[0, 0, 1, 2], [0, 0, 1, 1], [0, 0, 1, 2], [0, 1, 2, 3]]
+    >>> found = pc.links(draws, [0, 0, 1, 2], prior=pc.priors.crp(1.0))
+    >>> found.to_dataframe()[["first", "second", "probability", "mcse"]].round(3)
+       first  second  probability  mcse
+    0      0       1         0.75  0.25
+    1      2       3         0.25  0.25
+    >>> found.sizes.to_dataframe()[["mean", "lower", "upper", "partition", "prior"]].round(2)
+          mean  lower  upper  partition  prior
+    size
+    1      2.0    0.0    4.0        2.0   1.00
+    2      1.0    0.0    2.0        1.0   0.50
+    all    3.0    2.0    4.0        3.0   2.08
+    """
+    above = check_threshold(above)
+    taken = draws_of(as_source(draws), "`links`")
+    labels = taken.as_labels(partition)
+    prior = None if prior is None else check_prior(prior)
+    found = [np.concatenate(column) for column in zip(*pairs_of_similarity_above(taken, above), strict=True)]
+    columns = dict(zip(("first", "second", "probability"), found, strict=True))
+    columns["mcse"] = _errors(taken, *found)
+    return Links(
+        cluster=taken.items.array(labels, "cluster"),
+        pairs=xr.Dataset({name: ("link", column) for name, column in columns.items()}),
+        sizes=_by_size(taken, labels, prior),
+        above=above,
+        names=cluster_names(partition, taken.items.in_order(partition)),
+        n_draws=taken.n_draws,
+    )
+
+
+def suits_links(draws: PartitionDraws, labels: Labels) -> bool:
+    """Whether links say more of a partition than pictures of its clusters: more than 50, and most items in small ones.
+
+    A panel has some 500 points across, so that a block of three items among more than 50 clusters is a dot, and a
+    cluster of at most three items is told by its pairs. Pairs of very many items are counted if clusters are small.
+    """
+    own = np.bincount(labels)[labels]
+    few = labels.size <= sizes.ITEMS_OF_ALL_PAIRS or has_small_clusters(draws)
+    return bool(labels.max() >= MANY and np.mean(own <= SMALL) > 0.5 and few)
+
+
+def _errors(draws: PartitionDraws, first: npt.NDArray[Any], second: npt.NDArray[Any], probability: Floats) -> Floats:
+    """Standard error (P,) of the probability of each pair, from batches of draws as for the similarity matrix."""
+    error = np.full(first.size, np.nan)
+    if not first.size or min(rows.size for rows in draws.samples.chains) < 4:
+        return error
+    batches, factors = zip(*draws.samples.batch_factors(), strict=True)
+    order, starts = np.concatenate(batches), np.cumsum([0, *(batch.size for batch in batches[:-1])])
+    addends = draws.samples.addends[0][order]
+    totals = np.add.reduceat(addends, starts)
+    items, at = np.unique(np.concatenate([first, second]), return_inverse=True)
+    some = draws.of_items(items) if draws.soft is not None else None
+    columns = draws.drawn.columns(items) if some is None else some.as_soft("`links`").probabilities.swapaxes(0, 1)
+    columns = columns[:, order]
+    for part in memory.parts(first.size, 16 * columns[0].size):
+        one, other = columns[at[: first.size][part]], columns[at[first.size :][part]]
+        agree = np.equal(one, other) if some is None else np.einsum("ptk,ptk->pt", one, other, dtype=np.float64)
+        sums = np.add.reduceat(agree * addends, starts, axis=1)
+        means = np.divide(sums, totals, out=np.zeros(sums.shape), where=totals > 0)
+        error[part] = np.sqrt(np.square(np.array(factors) * (means - probability[part, np.newaxis])).sum(axis=1))
+    return error
+
+
+def _by_size(draws: PartitionDraws, labels: Labels, prior: PartitionPrior | None) -> xr.Dataset:
+    """Posterior, partition and prior numbers of clusters by size, and of all of them."""
+    own = np.bincount(labels)
+    drawn = draws.without_zero_weights()
+    largest = min(_LARGEST, max(int(drawn.drawn.sizes.max()), int(own.max())))
+    counts = np.stack([*_counts(drawn.drawn.sizes, drawn.starts, largest), drawn.n_clusters]).astype(np.float64)
+    quantiles = np.quantile(counts, _INTERVAL, axis=1, method="inverted_cdf", weights=drawn.weights)
+    expected = np.full(len(counts), np.nan)
+    if prior is not None:
+        numbers = prior.cluster_sizes(draws.n_items).values
+        beyond = numbers[_LARGEST:].sum() if largest == _LARGEST else 0.0
+        expected[:] = *numbers[: largest - 1], numbers[largest - 1] + beyond, numbers.sum()
+    columns = (
+        drawn.samples.mean(counts),
+        drawn.samples.mcse(counts),
+        drawn.samples.ess(counts),
+        *quantiles,
+        np.append(_counts(own, np.array([0, own.size]), largest), own.size).astype(np.float64),
+        expected,
+    )
+    last = f"{largest}" if largest < _LARGEST else f"{_LARGEST} or more"
+    names = [*map(str, range(1, largest)), last, "all"]
+    table = {name: ("size", column) for name, column in zip(_COLUMNS, columns, strict=True)}
+    return xr.Dataset(table, {"size": names})
+
+
+def _counts(values: npt.NDArray[Any], starts: npt.NDArray[Any], largest: int) -> list[npt.NDArray[np.int64]]:
+    """How many clusters each draw has of every size up to the largest, which stands for larger ones, too."""
+    own = [values == size for size in range(1, largest)] + [values >= largest]
+    return [np.add.reduceat(one, starts[:-1], dtype=np.int64) for one in own]

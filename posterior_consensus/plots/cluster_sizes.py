@@ -1,0 +1,57 @@
+"""The numbers of clusters by size as a picture."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from posterior_consensus.answers.links import Links
+from posterior_consensus.plots.axes import Axes, Size, check_result, new_axes, tick_integers
+from posterior_consensus.plots.colours import COLOURS, MARK, PRIOR
+
+
+def plot_cluster_sizes(links: Links, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
+    """Plot how many clusters of each size there are: posterior, partition and, if it was given, prior.
+
+    Parameters
+    ----------
+    links : Links
+        What :func:`links` gives.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    TypeError
+        If `links` is something else, or `ax` no Axes.
+
+    Notes
+    -----
+    Bars are posterior means, and lines run from the 5% to the 95% quantile.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> draws = [[0, 0, 1, 2], [0, 0, 1, 1], [0, 0, 1, 2], [0, 1, 2, 3]]
+    >>> ax = pc.plot_cluster_sizes(pc.links(draws, [0, 0, 1, 2]))
+    >>> [float(bar.get_height()) for bar in ax.patches]
+    [2.0, 1.0]
+    """
+    check_result("links", links, Links, "links")
+    ax = new_axes(ax, figsize, 5.6, 3.4)
+    table = links.sizes.isel(size=slice(None, -1))
+    at, mean = np.arange(table.sizes["size"]), table["mean"].values
+    ax.bar(at, mean, width=0.8, color="#C9D3DF", label="posterior mean")
+    ax.vlines(at, table["lower"], table["upper"], colors=COLOURS[0], linewidths=2.5, label="90% interval")
+    ax.plot(at, table["partition"], "D", color=MARK, markersize=5, linestyle="", label="partition", clip_on=False)
+    if table["prior"].notnull().all():
+        ax.plot(at, table["prior"], "o", color=PRIOR, markersize=5, linestyle="", label="prior mean")
+    ax.set_xticks(at, table["size"].values)
+    tick_integers(ax.yaxis)
+    ax.set(xlabel="items of a cluster", ylabel="number of clusters", ylim=(0.0, None))
+    ax.legend(frameon=False, fontsize="small", loc="upper right")
+    return ax

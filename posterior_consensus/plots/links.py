@@ -1,0 +1,98 @@
+"""Links as a picture: how many there are of each probability, and which are most uncertain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from posterior_consensus.answers.links import SURE, Links
+from posterior_consensus.ensemble.items import Items
+from posterior_consensus.plots.axes import Axes, Grid, Size, check_result, grid_axes, shortened
+from posterior_consensus.plots.colours import COLOURS, MARK, NEUTRAL, ink
+from posterior_consensus.results.display import counted
+
+_MOST_NAMED = 20  # links
+_LONGEST = 24  # name
+_BINS = np.linspace(0.0, 1.0, 21)
+
+
+def plot_links(links: Links, *, figsize: Size = None, axes: Any = None) -> Grid:
+    """Plot the links by probability, and the most uncertain links with the names of their items.
+
+    Parameters
+    ----------
+    links : Links
+        What :func:`links` gives.
+    figsize : (float, float), optional
+        Width and height of a new figure in inches.
+    axes : sequence of two matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    ndarray of matplotlib.axes.Axes, of shape (1, 2)
+
+    Raises
+    ------
+    TypeError
+        If `links` is something else, or `axes` do not hold Axes.
+    ValueError
+        If `axes` are not two.
+
+    Notes
+    -----
+    Left, a logarithmic axis counts the pairs that the partition co-clusters, and on top of them the others. Right, the
+    20 links nearest to a probability of 1/2, and lines of two Monte Carlo standard errors. Longer names lose their
+    middle.
+
+    Examples
+    --------
+    >>> import posterior_consensus as pc
+    >>> draws = [[0, 0, 1, 2], [0, 0, 1, 1], [0, 0, 1, 2], [0, 1, 2, 3]]
+    >>> axes = pc.plot_links(pc.links(draws, [0, 0, 1, 2]))
+    >>> [name.get_text() for name in axes[0, 1].get_yticklabels()]
+    ['2 and 3', '0 and 1']
+    """
+    check_result("links", links, Links, "links")
+    grid = grid_axes(axes, figsize, 1, 2, 10.0, 4.4)
+    draw_histogram(grid[0, 0], links)
+    draw_uncertain(grid[0, 1], links)
+    return grid
+
+
+def draw_histogram(ax: Axes, links: Links) -> None:
+    """Count the pairs by probability, those within clusters of the partition apart."""
+    probability, within = links.pairs["probability"].values, links.within
+    parts = [probability[within], probability[~within]]
+    names = ["in one cluster of the partition", "in different clusters"]
+    ax.hist(parts, _BINS.tolist(), stacked=True, color=[COLOURS[0], COLOURS[1]], label=names)
+    for edge in (1 - SURE, SURE):
+        ax.axvline(edge, color=ink(), linewidth=0.8, linestyle=":")
+    if probability.size:
+        ax.set_yscale("log")
+        ax.set_ylim(0.8, None)
+    ax.set(xlim=(0.0, 1.0), xlabel="probability of a link", ylabel=f"pairs above {links.above:g}")
+    ax.legend(frameon=False, fontsize="small", loc="lower left", bbox_to_anchor=(0.0, 1.0))
+
+
+def draw_uncertain(ax: Axes, links: Links) -> None:
+    """Name the links nearest to a probability of 1/2."""
+    items = Items.along(links.cluster, str(links.cluster.dims[0]))
+    probability, within = links.pairs["probability"].values, links.within
+    nearest = np.argsort(np.abs(probability - 0.5), kind="stable")
+    nearest = nearest[(probability[nearest] >= 1 - SURE) & (probability[nearest] <= SURE)]
+    shown = nearest[:_MOST_NAMED]
+    shown = shown[np.argsort(probability[shown], kind="stable")]
+    at, chance = np.arange(shown.size), probability[shown]
+    error = 2 * np.nan_to_num(links.pairs["mcse"].values[shown])
+    ax.hlines(at, np.maximum(chance - error, 0.0), np.minimum(chance + error, 1.0), colors=NEUTRAL, linewidths=1.2)
+    ax.scatter(chance, at, c=np.array(COLOURS[:2])[np.where(within[shown], 0, 1)], edgecolors=ink(), linewidths=0.6)
+    ax.axvline(0.5, color=MARK, linewidth=0.8, linestyle="--", zorder=0.5)
+    ends = [items.named(links.pairs[end].values[shown]).tolist() for end in ("first", "second")]
+    names = [" and ".join(shortened(name, _LONGEST) for name in pair) for pair in zip(*ends, strict=True)]
+    ax.set_yticks(at, names, fontsize=min(9.0, 160.0 / max(shown.size, 1)))
+    for name in ax.get_yticklabels():
+        name.set_parse_math(False)
+    some = f"{shown.size} of " if shown.size < nearest.size else ""
+    ax.set_title(f"{some}{counted(nearest.size, 'uncertain link')}", fontsize="medium")
+    ax.set(xlim=(0.0, 1.0), xlabel="probability of a link", ylim=(-0.7, max(shown.size, 1) - 0.3))

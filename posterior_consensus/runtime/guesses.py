@@ -1,0 +1,48 @@
+"""Names that are not there, and the names that were probably meant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from difflib import get_close_matches
+
+_SIMILARITY = "posterior_similarity_matrix(draws)"
+_MEANT = {"psm": _SIMILARITY, "ari": 'partition_loss(partition, reference, loss="omari")'}  # of the package
+_MEANT_OF_RESULT = {"partition": "labels", "psm": _SIMILARITY, "similarity_matrix": _SIMILARITY}
+_PLOTS = {  # of results whose plot has another name than they
+    "ConsensusPartition": "plot_psm(draws, partition)",
+    "PartitionDraws": "plot_psm(draws)",
+    "PairSimilarity": "plot_psm(draws)",
+    "ClusterMerges": "plot_dendrogram(merges)",
+    "PartitionDensity": "plot_density_peaks(density)",
+    "Diagnosis": "plot_traces(diagnosis)",
+    "AlignedPartitions": "plot_alluvial(partitions)",
+}
+
+
+def did_you_mean(name: str, known: Iterable[str], meant: str | None = None) -> str:
+    """The end of an error on an unknown name: `meant`, else the nearest known name, or one that holds this one."""
+    plain = {one.replace("_", "").lower(): one for one in known}
+    word = name.replace("_", "").lower()
+    inside = [short for short in plain if min(len(short), len(word)) > 2 and (word in short or short in word)]
+    near = [*get_close_matches(word, plain, 1, 0.85), *inside, *get_close_matches(word, plain, 1, 0.7)]
+    found = meant or (plain[near[0]] if near else "")
+    return f" Did you mean `{found}`?" if found else ""
+
+
+def no_public_name(package: str, name: str, known: Iterable[str]) -> AttributeError:
+    """Make the error for a name that the package does not have."""
+    hint = "" if name.startswith("_") else did_you_mean(name, known, _MEANT.get(name))
+    return AttributeError(f"module {package!r} has no attribute {name!r}.{hint}", name=name)
+
+
+def no_attribute(result: object, name: str, public: Collection[str]) -> AttributeError:
+    """Make the error for an attribute that a result does not have; `public` are the package's names."""
+    kind = type(result).__name__
+    meant = _MEANT_OF_RESULT.get(name)
+    if name == "plot":
+        plot = "plot_" + re.sub(r"(?<!^)(?=[A-Z])", "_", kind).lower()
+        meant = _PLOTS.get(kind, plot if plot in public else None)
+    known = [own for own in sorted({*dir(type(result)), *vars(result)}) if not own.startswith("_")]
+    hint = "" if name.startswith("_") else did_you_mean(name, known, meant)
+    return AttributeError(f"{kind!r} object has no attribute {name!r}.{hint}", name=name)

@@ -1,0 +1,62 @@
+"""Words of a summary on many small clusters: how many of each size, and which links are uncertain."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from posterior_consensus.answers.links import MANY, SMALL, SURE, Links, range_of
+from posterior_consensus.results import display
+from posterior_consensus.summary.record import SummaryRecord
+
+_MOST_SIZES = 4  # in a sentence
+_WHY = f"there are more than {MANY} clusters, and most items are in clusters of at most {SMALL}"
+_NAMES = {"1": "singletons", "2": "pairs", "3": "triples"}
+
+
+def links_in_short(links: Links) -> str:
+    """Numbers of links, and why they are shown."""
+    sure, uncertain, _ = links.n_by_certainty
+    return (
+        f"{sure:,} with a probability above {SURE:g} and {uncertain:,} uncertain ones, shown in the place of clusters, "
+        f"because {_WHY}; `links.uncertain` has all"
+    )
+
+
+def of_links(summary: SummaryRecord) -> list[str]:
+    """Sentences on sizes, links, and the two clusters nearest to one."""
+    links = summary.links
+    if links is None:
+        return []
+    sure, uncertain, _ = links.n_by_certainty
+    within = int(np.sum(links.within & (np.abs(links.pairs["probability"].values - 0.5) <= SURE - 0.5)))
+    here = f", {within:,} of which {'is' if within == 1 else 'are'} in one cluster here" if uncertain else ""
+    return [
+        f"Figures and tables show links, which are pairs of items in one cluster, because {_WHY}.",
+        _by_size(links),
+        f"{display.counted(sure, 'link')} {'has' if sure == 1 else 'have'} a probability above {SURE:g}, and "
+        f"{uncertain:,} between {1 - SURE:.2g} and {SURE:g}{here}.",
+        *_nearest(summary, links),
+    ]
+
+
+def _by_size(links: Links) -> str:
+    """Intervals of the numbers of clusters of the smallest sizes."""
+    parts = [f"{range_of(links.sizes.sel(size=size))} {_named(size)}" for size in links.sizes["size"].values[:-1]]
+    return f"In 90% of the posterior there are {display.joined(parts[:_MOST_SIZES])}."
+
+
+def _named(size: str) -> str:
+    return _NAMES.get(size, f"clusters of {size} items")
+
+
+def _nearest(summary: SummaryRecord, links: Links) -> list[str]:
+    """The two clusters whose items have the most probable links."""
+    joined = links.between_clusters()
+    if joined.empty:
+        return []
+    members = summary.consensus.clusters
+    first, second = (display.listed(members[joined[end].iloc[0]], SMALL) for end in ("first_cluster", "second_cluster"))
+    return [
+        f"The two clusters nearest to one are {first} and {second}: links between them have a mean probability of "
+        f"{joined['probability'].iloc[0]:.2f}."
+    ]

@@ -1,0 +1,94 @@
+"""Partitions that a reader of the report can choose between: the answers, and those along two sliders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from posterior_consensus.answers.loss_path import loss_path
+from posterior_consensus.answers.n_clusters import loss_by_n_clusters
+from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.partitions import Labels
+from posterior_consensus.plots.axes import SOME_OF_PAIRS, matched
+from posterior_consensus.results import display
+from posterior_consensus.results.display import counted
+from posterior_consensus.summary.further import some_draws
+from posterior_consensus.summary.record import SummaryRecord
+from posterior_consensus.summary.text import LOSS_NAMES, number_probabilities
+
+_MOST_LABELS = 2_000_000  # items times draws that the slider for the number of clusters is computed from
+_MOST_CLUSTERS = 100  # among which the sliders' partitions are searched for
+_MOST_NUMBERS = 15  # of clusters on the slider
+_THRESHOLDS = np.arange(1, 10) / 10
+_HELD = 0.01  # probability from which a number of clusters is on the slider
+_SEED = 1  # the report of a summary is the same every time
+
+
+class Choice(NamedTuple):
+    """A partition, numbered as the one reported, and what the page says of it."""
+
+    kind: str
+    value: float
+    labels: Labels
+    words: str
+
+
+def choices_of(summary: SummaryRecord) -> tuple[list[Choice], list[str]]:
+    """Return the partitions, the one reported first, and sentences on what was left out."""
+    draws, own = some_draws(summary.draws), summary.consensus.labels.values
+    found, said = [Choice("answer", 0.0, own, "the partition reported"), *_modes(summary)], []
+    if draws.n_draws < summary.draws.n_draws:
+        said.append(f"The sliders' partitions and costs are computed from {draws.n_draws} of the draws.")
+    few = summary.consensus.n_clusters <= _MOST_CLUSTERS
+    for name, along, fits in (
+        ("the number of clusters", _by_number, few and draws.n_items * draws.n_draws <= _MOST_LABELS),
+        # High thresholds leave nearly as many clusters as items, among which a search takes the square of that time.
+        ("the pair threshold", _by_threshold, few and draws.n_items <= SOME_OF_PAIRS),
+    ):
+        if fits:
+            found += along(summary, draws)
+        else:
+            said.append(f"There is no slider for {name}: it is left out for so many items, draws or clusters.")
+    return [choice._replace(labels=matched(choice.labels, own)) for choice in found], said
+
+
+def _modes(summary: SummaryRecord) -> Iterator[Choice]:
+    answers = summary.answers
+    if answers is not None and answers.n_particles > 1:
+        for k, weight in enumerate(answers.weights.values):
+            words = f"the {display.ordinal(k)} mode, {weight:.0%} of the draws"
+            yield Choice("answer", k + 1.0, answers.partitions.values[k], words)
+
+
+def _by_number(summary: SummaryRecord, draws: PartitionDraws) -> Iterator[Choice]:
+    best = summary.consensus.n_clusters
+    held = np.append(np.flatnonzero(number_probabilities(draws) >= _HELD), best)
+    least, most = max(1, held.min() - 1), min(draws.n_items, held.max() + 1)
+    numbers = np.linspace(least, most, min(most - least + 1, _MOST_NUMBERS)).round().astype(int)
+    wanted = {*numbers.tolist(), best}
+    options: dict[str, Any] = {"n_clusters": wanted, "n_starts": 1, "random_seed": _SEED, "progressbar": False}
+    result = loss_by_n_clusters(draws, loss=summary.loss, **options)
+    unit, error = result.loss.unit, result.table["difference_mcse"].values
+    name = LOSS_NAMES.get(result.loss.name, result.loss.name)
+    rows = zip(result.table["n_clusters"].values, result.partitions.values, strict=True)
+    for k, (number, labels) in enumerate(rows):
+        expected, more = (
+            display.quantity(float(result.table[column][k]), unit, 3) for column in ("expected_loss", "difference")
+        )
+        words = f"{counted(int(number), 'cluster')}: expected {name} {expected}, {more} more than the least"
+        words += f" (standard error {error[k]:.1g})" if error[k] > 0 else ""
+        probability = float(result.table["probability"][k])
+        yield Choice("clusters", float(number), labels, f"{words}; probability of that number {probability:.2f}")
+
+
+def _by_threshold(_: SummaryRecord, draws: PartitionDraws) -> Iterator[Choice]:
+    options: dict[str, Any] = {"n_starts": 1, "random_seed": _SEED, "progressbar": False}
+    path = loss_path(draws, loss="binder", values=_THRESHOLDS, **options)
+    rows = zip(path.table["tau"].values, path.partitions.values, strict=True)
+    for k, (tau, labels) in enumerate(rows):
+        expected = display.quantity(float(path.table["expected_vi"][k]), "bits", 3)
+        number = counted(int(path.table["n_clusters"][k]), "cluster")
+        words = f"pair threshold {tau:.1f}: {number}, expected {LOSS_NAMES['vi']} {expected}"
+        yield Choice("threshold", float(tau), labels, words)

@@ -1,0 +1,53 @@
+"""The page of a report: findings first, then pictures and tables, in one file."""
+
+from __future__ import annotations
+
+import html
+from pathlib import Path
+
+import pandas as pd
+
+import posterior_consensus
+from posterior_consensus.results import display
+from posterior_consensus.runtime.files import written_whole
+from posterior_consensus.summary.record import SummaryRecord
+from posterior_consensus.summary.report.interactive import interactive, text_of
+from posterior_consensus.summary.report.small_clusters import of_links
+from posterior_consensus.summary.report.still import PAIRS, clusters, figures, table, uncertain
+from posterior_consensus.summary.text import findings, methods_text
+
+
+def write_report(summary: SummaryRecord, path: Path) -> Path:
+    """Write the report and return its path."""
+    page = _page(summary)
+    with written_whole(path) as new:
+        new.write_text(page, encoding="utf-8")
+    return path
+
+
+def _page(summary: SummaryRecord) -> str:
+    items = display.counted(summary.draws.n_items, "item")
+    title = f"{items} in {display.counted(summary.consensus.n_clusters, 'cluster')}"
+    *said, verdict = findings(summary)
+    listed = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in said)
+    stills = figures(summary)
+    sections = [
+        f"<h1>{html.escape(title)}</h1><p>{html.escape(summary.source)}</p>",
+        f'<h2>Findings</h2><ul>{listed}</ul><p class="verdict {summary.diagnosis.status}">{html.escape(verdict)}</p>',
+        *(f"<h2>{html.escape(head)}</h2>{''.join(parts)}" for head, parts in of_links(summary).items()),
+        interactive(summary, "".join(stills.pop(PAIRS, []))),
+        f"<h2>Clusters</h2>{clusters(summary)}",
+        *(f"<h2>{html.escape(head)}</h2>{''.join(parts)}" for head, parts in stills.items()),
+        f"<h2>Items with the smallest margin</h2>{table(uncertain(summary))}",
+        f"<h2>Convergence</h2>{table(summary.diagnosis.to_dataframe())}",
+        f"<h2>For the section on methods</h2><pre>{html.escape(methods_text(summary))}</pre>",
+        f"<h2>Time</h2>{table(pd.DataFrame({'seconds': summary.seconds}))}",
+    ]
+    version = posterior_consensus.__version__
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{html.escape(title)}</title><style>{text_of('report.css')}</style></head>\n<body>\n"
+        + "\n".join(sections)
+        + f"\n<footer>posterior_consensus {version}</footer>\n</body></html>\n"
+    )

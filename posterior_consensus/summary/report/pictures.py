@@ -1,0 +1,104 @@
+"""The pictures of a report that answer, drawn by Bokeh; what they show is filled in by the page's script."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+from bokeh.document import Document
+from bokeh.embed import components
+from bokeh.models import ColumnDataSource, CustomJS, LinearColorMapper, Range1d
+from bokeh.plotting import figure
+from bokeh.resources import INLINE
+
+# Bokeh counts its models over the life of the process, and draws names of pages at random.
+_IDS = re.compile(r'"p\d+"|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}')
+_ZOOM = "pan,box_zoom,wheel_zoom,reset,save"
+
+
+def library() -> str:
+    """Return the script of the library itself, for a page that loads nothing."""
+    return str(INLINE.clone(components=["bokeh"]).render_js())
+
+
+def pictures() -> tuple[str, dict[str, str]]:
+    """Return the script that draws the pictures, and an element of the page for each."""
+    image = ColumnDataSource({"image": [np.zeros((1, 1), np.uint8)], "size": [1]})
+    # One item until the script is there, as Bokeh warns of ranges of nothing.
+    numbers = {name: [0.0] for name in ("x", "y", "rank", "own", "other")}
+    items = ColumnDataSource({**numbers, "colour": ["#888888"], "marker": ["circle"]})
+    boxes = {"blocks": _boxes("colour"), "strip": _boxes("colour"), "marks": _boxes()}
+    colours = LinearColorMapper(low=0, high=255, palette=["#ffffff", "#000000"])
+    plots = {"matrix": _matrix(image, colours, boxes), "scatter": _scatter(items), "bars": _bars(items)}
+    document = Document()
+    for name, plot in plots.items():
+        document.add_root(plot)
+        plot.js_on_event("mousemove", CustomJS(code=f"look.pointed('{name}', cb_obj)"))
+        plot.js_on_event("mouseleave", CustomJS(code="look.left()"))
+        plot.js_on_event("tap", CustomJS(code=f"look.tapped('{name}', cb_obj)"))
+    items.selected.js_on_change("indices", CustomJS(code="look.chosen(cb_obj.indices)"))
+    models = {**plots, **boxes, "image": image, "colours": colours, "items": items}
+    code = f"look.begin({{{', '.join(models)}}})"
+    document.js_on_event("document_ready", CustomJS(args=models, code=code))
+    script, parts = components(plots)
+    ids: dict[str, str] = {}
+
+    def named(found: re.Match[str]) -> str:
+        number = f"{len(ids):08x}-0000-0000-0000-000000000000"
+        return ids.setdefault(found[0], f'"p{len(ids)}"' if found[0][0] == '"' else number)
+
+    *shown, script = (_IDS.sub(named, text) for text in (*parts.values(), script))
+    return script, dict(zip(parts, shown, strict=True))
+
+
+def _boxes(*more: str) -> ColumnDataSource:
+    return ColumnDataSource({name: [] for name in ("left", "right", "top", "bottom", *more)})
+
+
+def _figure(**options: Any) -> Any:
+    plot = figure(
+        sizing_mode="stretch_width",
+        toolbar_location="above",
+        background_fill_color=None,
+        border_fill_color=None,
+        outline_line_color=None,
+        **options,
+    )
+    plot.toolbar.logo = None
+    plot.grid.visible = False
+    return plot
+
+
+def _matrix(image: ColumnDataSource, colours: LinearColorMapper, boxes: dict[str, ColumnDataSource]) -> Any:
+    across, down = Range1d(start=0, end=1), Range1d(start=1, end=0)
+    plot = _figure(x_range=across, y_range=down, aspect_ratio=1, tools=_ZOOM)
+    plot.image("image", x=0, y=0, dw="size", dh="size", source=image, color_mapper=colours)
+    plot.quad(source=boxes["strip"], fill_color="colour", line_color=None, level="overlay")
+    plot.quad(source=boxes["blocks"], fill_color=None, line_color="colour", line_width=2)
+    marked = {"fill_color": "#C1272D", "fill_alpha": 0.15, "line_color": "#C1272D", "line_alpha": 0.9}
+    plot.quad(source=boxes["marks"], **marked)
+    plot.axis.visible = False
+    return plot
+
+
+def _scatter(items: ColumnDataSource) -> Any:
+    plot = _figure(aspect_ratio=1.15, tools=f"box_select,lasso_select,{_ZOOM}", active_drag="box_select")
+    plot.scatter(
+        "x", "y", source=items, size=9, marker="marker", fill_color="colour", fill_alpha=0.75, line_color=None,
+        nonselection_fill_alpha=0.3, selection_fill_alpha=1.0, selection_line_color="#C1272D", selection_line_width=2.5,
+    )  # fmt: skip
+    return plot
+
+
+def _bars(items: ColumnDataSource) -> Any:
+    across, up = Range1d(start=0, end=1), Range1d(start=0, end=1.02)
+    plot = _figure(height=260, x_range=across, y_range=up, tools="box_select,xpan,xbox_zoom,reset,save")
+    plot.vbar(
+        "rank", top="own", width=1.0, source=items, fill_color="colour", line_color=None, nonselection_fill_alpha=0.3,
+        selection_line_color="#C1272D", selection_line_width=2.5,
+    )  # fmt: skip
+    plot.scatter("rank", "other", source=items, size=4, color="#888888", nonselection_alpha=0.8)
+    plot.xaxis.visible = False
+    plot.yaxis.axis_label = "mean similarity"
+    return plot

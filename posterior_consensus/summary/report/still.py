@@ -1,0 +1,126 @@
+"""Sections of a report that are still: tables, and figures as pictures."""
+
+from __future__ import annotations
+
+import base64
+import html
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from posterior_consensus.answers.links import MANY
+from posterior_consensus.ensemble.items import Items
+from posterior_consensus.plots.axes import as_png
+from posterior_consensus.plots.credible_ball import plot_credible_ball
+from posterior_consensus.plots.data import plot_data
+from posterior_consensus.plots.draws_map import plot_draws_map
+from posterior_consensus.plots.item_uncertainty import plot_item_uncertainty
+from posterior_consensus.plots.n_clusters import plot_n_clusters
+from posterior_consensus.plots.particles import plot_particles
+from posterior_consensus.plots.profiles import plot_cluster_profiles
+from posterior_consensus.plots.psm import plot_psm
+from posterior_consensus.plots.psm_by_chain import plot_psm_by_chain
+from posterior_consensus.plots.traces import plot_traces
+from posterior_consensus.results import display
+from posterior_consensus.summary.record import SummaryRecord
+
+PAIRS = "Posterior similarity of pairs"  # a heading
+_MOST_LISTED = 20_000  # items by name
+_OF_ITEMS = "Items: mean posterior similarity to the rest of their cluster, and to the nearest other cluster."
+_MOST_CHAINS = 8  # similarity matrices side by side
+
+
+def figures(summary: SummaryRecord) -> dict[str, list[str]]:
+    """Return the figures by heading; where links are shown, none with a block or a bar for each cluster."""
+    draws, best = summary.draws, summary.consensus
+    found = {} if summary.links is not None else _of_clusters(summary)
+    found["Agreement of the chains"] = [
+        figure(plot_traces, summary.diagnosis, text="Scalar summaries of the partition along each chain."),
+        figure(plot_draws_map, draws, best, ball=summary.ball, text="Map of the draws by their distances."),
+    ]
+    if summary.links is None and 1 < len(draws.samples.chains) <= _MOST_CHAINS:
+        found["Agreement of the chains"].insert(
+            1, figure(plot_psm_by_chain, draws, best, text="The similarity matrix of each chain.")
+        )
+    if summary.answers is not None and summary.answers.n_particles > 1:
+        found["Further modes"] = [
+            table(summary.answers.to_dataframe()),
+            figure(plot_particles, summary.answers, text="The partitions of the modes, with their weights."),
+        ]
+    if summary.observed is not None:
+        values = summary.observed
+        found["The data by cluster"] = [
+            figure(plot_cluster_profiles, values, best, text=f"Observed {values.name}, cluster by cluster.")
+        ]
+        if values.notnull().all([dim for dim in values.dims if dim != draws.items.dim]).any():
+            text = f"Observed {values.name}, and each item's mean posterior similarity to the rest of its cluster."
+            found["The data by cluster"].insert(0, figure(plot_data, values, best, items=summary.items, text=text))
+    return found
+
+
+def _of_clusters(summary: SummaryRecord) -> dict[str, list[str]]:
+    """Return the figures of matrices and bars."""
+    draws, best = summary.draws, summary.consensus
+    return {
+        PAIRS: [
+            figure(plot_psm, draws, best, text="Posterior similarity matrix; the clusters are outlined."),
+        ],
+        "Uncertainty of the partition": [
+            figure(plot_credible_ball, summary.ball, text="The partition and the bounds of its credible ball."),
+            figure(plot_n_clusters, draws, best, text="Number of clusters, by chain."),
+            figure(plot_item_uncertainty, summary.items, text=_OF_ITEMS),
+        ],
+    }
+
+
+def figure(plot: Callable[..., Any], *arguments: Any, text: str, **options: Any) -> str:
+    """Draw a plot and put it into the page as a picture."""
+    data = base64.b64encode(as_png(plot(*arguments, **options))).decode("ascii")
+    caption = html.escape(text)
+    return (
+        f'<figure><img alt="{caption}" src="data:image/png;base64,{data}"><figcaption>{caption}</figcaption></figure>'
+    )
+
+
+def table(frame: pd.DataFrame) -> str:
+    """Return a table as HTML."""
+    return frame.to_html(float_format=display.number, na_rep="-", border=0)
+
+
+def folded(title: str, body: str) -> str:
+    """Return a part of the page that a click unfolds."""
+    return f"<details><summary>{title}</summary>{body}</details>"
+
+
+def clusters(summary: SummaryRecord) -> str:
+    """Return the table of clusters, folded away if they are many, and their items."""
+    rows, number = table(summary.to_dataframe()), summary.consensus.n_clusters
+    return (folded(display.counted(number, "cluster"), rows) if number > MANY else rows) + _members(summary)
+
+
+def _members(summary: SummaryRecord) -> str:
+    """Return the items of each cluster, folded away."""
+    labels = summary.consensus.labels
+    items = summary.draws.items
+    order = np.argsort(labels.values, kind="stable")
+    parts = np.split(order, np.cumsum(np.bincount(labels.values))[:-1])
+    most = labels.size if labels.size <= _MOST_LISTED else max(1, _MOST_LISTED // len(parts))
+    rows = "".join(
+        f"<tr><th>{k}</th><td style='text-align:left'>{html.escape(_named(items, members, most))}</td></tr>"
+        for k, members in enumerate(parts)
+    )
+    title = "All items by cluster" if most == labels.size else f"The first {most:,} items of each cluster"
+    return folded(title, f"<table>{rows}</table>")
+
+
+def _named(items: Items, members: npt.NDArray[np.intp], most: int) -> str:
+    return ", ".join(items.named(members[:most])) + (", ..." if members.size > most else "")
+
+
+def uncertain(summary: SummaryRecord) -> pd.DataFrame:
+    """Return a row for each of the items with the smallest margins."""
+    rows = summary.items.to_dataframe().dropna(subset="probability")
+    return rows.sort_values("margin", kind="stable", na_position="last").head(15)

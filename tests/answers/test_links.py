@@ -1,0 +1,190 @@
+"""Links between items: probabilities, errors, sizes, and when a summary shows them."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import posterior_consensus as pc
+from posterior_consensus.answers.links import suits_links
+from posterior_consensus.ensemble.partitions import enumerate_partitions
+from posterior_consensus.evaluate import coclustered, similarity
+from tests import reference
+from tests.ensembles import DEGENERATE
+from tests.helpers import array, check
+
+WEIGHTS = np.random.default_rng(7).exponential(size=60) * (np.arange(60) % 7 > 0)
+
+
+def records(n_items=40, n_draws=60, seed=3):
+    """Draws of many small clusters: pairs, triples and singletons whose records leave now and then."""
+    rng = np.random.default_rng(seed)
+    truth = np.repeat(np.arange(n_items), rng.choice([1, 2, 3], n_items, p=[0.5, 0.3, 0.2]))[:n_items]
+    leaves = rng.random((n_draws, n_items)) < rng.beta(0.4, 1.0, n_items)
+    return np.where(leaves, n_items + rng.integers(n_items, size=leaves.shape), truth), truth
+
+
+Z, TRUTH = records()
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["equal", "weighted"])
+@pytest.mark.parametrize("above", [0.0, 0.01, 0.3])
+def test_pairs_are_entries_of_the_matrix(weights, above):
+    draws = pc.as_partition_draws(Z.reshape(2, 30, -1), weights=None if weights is None else weights.reshape(2, 30))
+    found = pc.links(draws, TRUTH, above=above)
+    psm = reference.similarity(Z, weights)
+    rows, columns = np.nonzero(np.triu(psm > above, 1))
+    np.testing.assert_array_equal(found.pairs["first"], rows)
+    np.testing.assert_array_equal(found.pairs["second"], columns)
+    np.testing.assert_allclose(found.pairs["probability"], psm[rows, columns], rtol=1e-12)
+    errors = pc.diagnostics.similarity_mcse(draws).values[rows, columns]
+    np.testing.assert_allclose(found.pairs["mcse"], errors, rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(found.within, TRUTH[rows] == TRUTH[columns])
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["equal", "weighted"])
+@pytest.mark.parametrize("shares", [1e-6, 1e-9], ids=["some parts", "single rows"])
+def test_counting_by_cluster_gives_the_bits_of_the_matrix(weights, shares, monkeypatch):
+    draws = pc.as_partition_draws(Z, weights=weights)
+    monkeypatch.setattr("posterior_consensus.runtime.sizes.SHARE_OF_PART", shares)
+    monkeypatch.setattr(coclustered, "_SLOWER", 0)
+    found = pc.posterior_similarity_matrix(draws, above=0.0)
+    monkeypatch.setattr(similarity, "has_small_clusters", lambda draws: False)
+    assert (found != pc.posterior_similarity_matrix(draws, above=0.0)).nnz == 0
+    assert found.nnz > 0 and found.has_sorted_indices
+
+
+def test_many_small_clusters_need_no_rows_of_a_matrix(monkeypatch):
+    z, _ = records(2000, 20)
+    draws = pc.as_partition_draws(z)
+    monkeypatch.setattr(type(draws), "row_blocks", None)
+    found = pc.links(draws, z[0])
+    assert coclustered.has_small_clusters(draws) and found.pairs.sizes["link"] > 100
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["equal", "weighted"])
+def test_sizes_are_counted_in_every_draw(weights):
+    weights = None if weights is None else weights[:57]
+    found = pc.links(pc.as_partition_draws(Z[:57], weights=weights), TRUTH).sizes
+    sizes = [np.unique(draw, return_counts=True)[1] for draw in Z[:57]]
+    used = np.full(57, 1 / 57) if weights is None else weights / weights.sum()
+    for size in found["size"].values[:-1]:
+        counts = np.array([np.sum(own >= 10 if size == "10 or more" else own == int(size)) for own in sizes])
+        assert float(found["mean"].sel(size=size)) == pytest.approx(counts @ used)
+        order = np.argsort(counts, kind="stable")
+        low = counts[order][np.searchsorted(np.cumsum(used[order]), 0.05)]
+        assert int(found["lower"].sel(size=size)) == low
+        assert int(found["partition"].sel(size=size)) == np.sum(np.bincount(TRUTH) == int(size))
+    total = np.array([own.size for own in sizes])
+    assert float(found["mean"].sel(size="all")) == pytest.approx(total @ used)
+    assert int(found["partition"].sel(size="all")) == np.unique(TRUTH).size
+    assert found["prior"].isnull().all()
+
+
+def test_ten_items_and_more_are_one_row():
+    draws = np.array([[0] * 12 + [1] * 10 + [2], [0] * 11 + [1] * 11 + [2]] * 4)
+    found = pc.links(draws, draws[0], prior=pc.priors.crp(2.0)).sizes
+    assert found["size"].values.tolist() == [*map(str, range(1, 10)), "10 or more", "all"]
+    assert found["mean"].values.tolist() == [1, *[0] * 8, 2, 3]
+    expected = pc.priors.crp(2.0).cluster_sizes(23)
+    assert float(found["prior"].sel(size="10 or more")) == pytest.approx(float(expected[9:].sum()))
+    assert float(found["prior"].sel(size="all")) == pytest.approx(float(expected.sum()))
+
+
+def test_clusters_to_join_are_means_over_their_pairs():
+    draws = [[0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 2], [0, 1, 2, 3]]
+    partition = pc.consensus_partition(draws, method="best_draw", random_seed=1).labels.copy(data=[0, 0, 1, 2])
+    joined = pc.links(draws, partition, above=0.0).between_clusters()
+    assert joined.to_dict("list") == {
+        "first_cluster": [0, 1],
+        "second_cluster": [1, 2],
+        "size": [3, 2],
+        "probability": [0.25, 0.25],
+    }
+
+
+def test_tables_have_the_names_of_items_and_clusters():
+    draws = array(np.array([[0, 0, 1, 2], [0, 0, 1, 1]] * 10), ("sample", "record"), record=["Ann", "Bo", "C&A", "$x"])
+    best = pc.consensus_partition(draws, n_clusters=3, random_seed=1, progressbar=False).with_names(["a", "b", "c"])
+    found = pc.links(draws, best)
+    table = found.to_dataframe()
+    assert table[["first", "second", "first_cluster", "second_cluster"]].values.tolist() == [
+        ["C&A", "$x", "b", "c"],
+        ["Ann", "Bo", "a", "a"],
+    ]
+    assert found.uncertain["second"].tolist() == ["$x"]
+    assert found.n_by_certainty == (1, 1, 0)
+    axes = pc.plot_links(found)
+    axes[0, 0].figure.canvas.draw()  # a dollar is no mathematics
+    assert [name.get_text() for name in axes[0, 1].get_yticklabels()] == ["C&A and $x"]
+
+
+def test_allocation_probabilities_give_their_own():
+    rng = np.random.default_rng(4)
+    p = rng.dirichlet(np.full(3, 0.3), size=(2, 20, 8))
+    draws = pc.as_allocation_probabilities(p)
+    found = pc.links(draws, np.arange(8) % 3, above=0.0)
+    rows, columns = np.triu_indices(8, 1)
+    np.testing.assert_allclose(found.pairs["probability"], pc.posterior_similarity_matrix(draws).values[rows, columns])
+    np.testing.assert_allclose(
+        found.pairs["mcse"], pc.diagnostics.similarity_mcse(draws).values[rows, columns], rtol=1e-9
+    )
+
+
+def test_draws_in_a_store_give_the_same(tmp_path):
+    stored = pc.as_partition_draws(Z, store=tmp_path / "z")
+    found, expected = pc.links(stored, TRUTH), pc.links(Z, TRUTH)
+    xr.testing.assert_identical(found.pairs, expected.pairs)
+    xr.testing.assert_identical(found.sizes, expected.sizes)
+
+
+@pytest.mark.parametrize("name", DEGENERATE)
+def test_degenerate_draws(name):
+    draws = DEGENERATE[name]
+    found = pc.links(draws, draws[0])
+    assert repr(found).startswith("Links: ") and len(found.to_dataframe()) == found.pairs.sizes["link"]
+    pc.plot_links(found)
+    pc.plot_cluster_sizes(found)
+
+
+@pytest.mark.parametrize(
+    "prior",
+    [
+        pc.priors.crp(1.7),
+        pc.priors.crp((2, 1)),
+        pc.priors.pitman_yor(0.4, 0.6),
+        pc.priors.pitman_yor(-0.3, 0.5),
+        pc.priors.dirichlet_multinomial(0.7, 1),
+        pc.priors.dirichlet_multinomial(0.7, 4),
+    ],
+    ids=str,
+)
+def test_the_prior_of_sizes_is_a_sum_over_all_partitions(prior):
+    partitions = np.concatenate(list(enumerate_partitions(6)))
+    chances = np.exp(prior.log_prob(partitions).values)
+    counts = [[np.sum(np.bincount(p) == size) for size in range(1, 7)] for p in partitions]
+    np.testing.assert_allclose(prior.cluster_sizes(6), chances @ np.array(counts), rtol=1e-8, atol=1e-15)
+
+
+def test_the_prior_of_sizes_agrees_with_that_of_the_number_of_clusters():
+    prior = pc.priors.pitman_yor(20.0, 0.5)
+    sizes, number = prior.cluster_sizes(3000), prior.n_clusters(3000)
+    assert float((sizes * sizes["size"]).sum()) == pytest.approx(3000, rel=1e-9)
+    assert float(sizes.sum()) == pytest.approx(float((number * number["n_clusters"]).sum()), rel=1e-9)
+
+
+def test_when_a_summary_shows_links():
+    z, truth = records(200)
+    draws = pc.as_partition_draws(z)
+    assert suits_links(draws, draws.as_labels(truth))
+    assert not suits_links(draws, draws.as_labels(np.arange(200) % 50))  # few clusters
+    assert not suits_links(draws, draws.as_labels(np.arange(200) % 51))  # many, of four items
+
+
+def test_words_of_errors():
+    check(lambda x: pc.links(Z, TRUTH, above=x), 1.0, ValueError, ["`above` must be a similarity from 0 and below 1"])
+    check(lambda x: pc.links(Z, TRUTH, prior=x), 1.0, TypeError, ["`prior` must be a PartitionPrior such as"])
+    stick = pc.priors.stick_breaking(1.0, n_components=5)
+    check(lambda x: pc.links(Z, TRUTH, prior=x), stick, ValueError, ["must be a prior on partitions", "priors.crp"])
+    pairs = pc.as_pair_similarity(pc.posterior_similarity_matrix(Z))
+    check(lambda x: pc.links(x, TRUTH), pairs, ValueError, ["`links` needs posterior draws"])
+    check(lambda x: pc.plot_links(x), Z, TypeError, ["`links` must be what links() returns"])

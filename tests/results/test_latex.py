@@ -1,0 +1,55 @@
+"""Tables for LaTeX."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import posterior_consensus as pc
+from posterior_consensus.results.latex import Tabled
+from tests.helpers import array
+
+ODD = {
+    "R&D": r"R\&D",
+    "50%": r"50\%",
+    "$x_1$": r"\$x\_1\$",
+    "#{a}": r"\#\{a\}",
+    "~^": r"\textasciitilde{}\textasciicircum{}",
+    "\\input": r"\textbackslash{}input",
+    "[1]*": "{[}1{]}{*}",
+    "a\nb": "a b",
+    "<é>": r"\textless{}é\textgreater{}",
+}
+
+
+class Table(Tabled):
+    def __init__(self, table):
+        self.table = table
+
+    def to_dataframe(self):
+        return self.table
+
+
+def rows(text):
+    return [line.removesuffix(r" \\").split(" & ") for line in text.splitlines() if line.endswith(r" \\")]
+
+
+def test_names_are_escaped():
+    found = rows(Table(pd.DataFrame({"a_b": list(ODD)})).to_latex())
+    assert found == [[r"a\_b"], *([escaped] for escaped in ODD.values())]
+
+
+def test_numbers_and_missing_ones():
+    table = pd.DataFrame({"x": [1.23456, np.nan], "k": [1, 20], "who": ["a", None]}, index=["first", "second"])
+    text = Table(table).to_latex()
+    assert text.splitlines()[0] == r"\begin{tabular}{lrrl}"
+    assert rows(text) == [["", "x", "k", "who"], ["first", "1.235", "1", "a"], ["second", "--", "20", "--"]]
+
+
+@pytest.mark.parametrize("make", [pc.item_uncertainty, pc.links, pc.membership])
+def test_results_have_a_row_for_each_of_their_table(make):
+    draws = array(np.array([[0, 0, 1, 2], [0, 0, 1, 1]] * 10), ("sample", "obs"), obs=list(ODD)[:4])
+    result = make(draws, [0, 0, 1, 1])
+    found = rows(result.to_latex())
+    assert len(found) == 1 + len(result.to_dataframe())
+    assert {len(row) for row in found} == {len(found[0])}
+    assert found[1][0] in ODD.values()
