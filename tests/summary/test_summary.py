@@ -170,9 +170,9 @@ def test_report_stands_alone(summary, tmp_path):
 
 
 def test_names_are_escaped_in_the_report(tmp_path):
-    z = xr.DataArray(np.array([[0, 0, 1], [0, 1, 1]] * 4), dims=("draw", "<i>"), coords={"<i>": ["<a>", "&", "c"]})
+    z = xr.DataArray(np.array([[0, 0, 1], [0, 1, 1]] * 4), dims=("draw", "<i>"), coords={"<i>": ["<item 1>", "&", "c"]})
     report = pc.summarize(z.expand_dims("chain"), random_seed=1).to_html(tmp_path / "report.html").read_text()
-    assert "<a>" not in report and "&lt;a&gt;" in report
+    assert "<item 1>" not in report and "&lt;item 1&gt;" in report
 
 
 def test_figure_has_four_panels(summary):
