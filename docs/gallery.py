@@ -29,7 +29,7 @@ def iris():
 
 
 def linked_records():
-    """Draws of small clusters of records; some records are at times alone, or in the next cluster."""
+    """Draws of small clusters of records; in some draws, a record is alone or in the next cluster."""
     rng = np.random.default_rng(1)
     entity = np.sort(rng.integers(60, size=150))
     labels = np.tile(entity, (2, 100, 1))
@@ -104,7 +104,7 @@ def plot_data():
 
 
 def plot_regimes():
-    """The Nile's flow, normal with one change of its mean: draws of the year from its posterior under flat priors."""
+    """The Nile's flow, normal with one change of its mean; draws of the year of change are under flat priors."""
     flow = pd.read_csv(DATA / "nile.csv", index_col="year")["volume"]
     before = np.arange(1, flow.size)  # years before the change
     squares = np.array([sum(part.var(ddof=0) * part.size for part in (flow[:k], flow[k:])) for k in before])
@@ -169,12 +169,12 @@ def records():
 
 
 def plot_links():
-    """Records of people, and which are of one person."""
+    """Links between records of people."""
     pc.plot_links(records().links)
 
 
 def plot_cluster_sizes():
-    """The same records, with the prior of their model."""
+    """The same records; the prior is that of the model."""
     found = pc.links(records().draws, records(), prior=pc.priors.pitman_yor(100.0, 0.7))
     pc.plot_cluster_sizes(found)
 

@@ -88,8 +88,8 @@ display(summary)
 
 # %% [markdown]
 # The consensus has two regimes and one change, between 1898 and 1899. `membership` gives each year's probability of
-# each regime. `plot_regimes` plots the series over the regimes, and these probabilities below it. "Elsewhere" is a
-# state that is matched with neither regime. No year is elsewhere with a probability above 0.2.
+# each regime. `plot_regimes` plots the series on a background coloured by regime, and these probabilities below it.
+# "Elsewhere" is a state that is matched with neither regime. No year is elsewhere with a probability above 0.2.
 
 # %%
 membership = pc.membership(summary.draws, best)
@@ -98,8 +98,9 @@ axes[0].set(ylabel="flow (10⁸ m³)")
 display(membership)
 
 # %% [markdown]
-# Every figure of items takes `order`: `"data"`, the name of a coordinate, or its values. Here it keeps the order of
-# time in the similarity matrix and in the strips of the credible ball. Blocks along the diagonal are regimes.
+# Figures with items in a row take `order`: `"clusters"`, `"data"`, the name of a coordinate, or its values. Here,
+# `order` keeps the years in sequence in panels a, c and d. Blocks along the diagonal of the similarity matrix are
+# regimes.
 
 # %%
 axes = summary.plot(order="year")

@@ -1,14 +1,14 @@
 # %% [markdown]
-# # Which records are of one person? Many small clusters
+# # Which records refer to the same person? Many small clusters
 #
-# Lists of people have duplicates: one person has two records or more, with typing errors. Record linkage asks which
-# records are of one person. A partition of the records answers it: a cluster is a person. There are hundreds of
-# clusters, of one to five records, so that a picture of clusters shows nothing. Links do: pairs of records in one
-# cluster.
+# Lists of people have duplicates: one person can have several records, with typing errors. Record linkage asks which
+# records refer to the same person. The answer is a partition of the records, with a cluster for each person. There are
+# hundreds of clusters, most of one record, so a picture of clusters shows nothing. We look at links instead: pairs of
+# records in one cluster.
 #
-# The posterior is that of a hit-and-miss model for 498 records of the second data set of Febrl, of 400 people.
-# `sample_records.py` has the model. It sees given name, surname, postcode and year of birth only. The names of records
-# end with the true person's number, and a letter for the record; the model did not see them.
+# The data are 498 records of 400 people from the second data set of Febrl. `sample_records.py` describes the
+# hit-and-miss model and samples its posterior. The model uses given name, surname, postcode and year of birth only.
+# The name of a record ends with the number of the true person and a letter for the record; the model does not use it.
 
 # %%
 import pandas as pd
@@ -26,9 +26,9 @@ display(records[fields].head())
 # %% [markdown]
 # ## One call
 #
-# `summarize` notices that there are more than 50 clusters, and that most records are in clusters of at most three. It
-# then shows links in the place of clusters, in print, in the figure and in the report. Binder's loss counts pairs, and
-# suits links. The search for further modes is left out here.
+# There are more than 50 clusters, and most records are in clusters of at most three. In this case, the summary shows
+# links instead of clusters: in print, in the figure and in the report. We use Binder's loss because it counts pairs.
+# `answers=False` skips the search for further modes.
 
 # %%
 summary = pc.summarize(tree, loss="binder", answers=False, random_seed=1, progressbar=False)
@@ -40,15 +40,15 @@ print(*summary.findings(), sep="\n")
 # %% [markdown]
 # ## The figure
 #
-# Top left are the numbers of singletons, pairs, triples and so on; the lines are 90% intervals. Top right is the number
-# of people. Bottom left are all pairs by their probability: most are nearly certain. The few in between are what a
-# clerk would look at, and bottom right are the most uncertain of them.
+# Panel a has the numbers of singletons, pairs, triples and so on, with 90% intervals, and panel b the number of people.
+# Panel c counts the pairs by probability: most are nearly certain. A clerk would review the few uncertain ones; panel d
+# lists the most uncertain of them.
 
 # %%
 axes = summary.plot()
 
 # %% [markdown]
-# ## The links to look at
+# ## Links to review
 #
 # `links.uncertain` has every link with a probability between 0.05 and 0.95, with its Monte Carlo standard error. With
 # the fields of both records, it is a list for clerical review.
@@ -65,7 +65,8 @@ display(review.head(8).round(2))
 # %% [markdown]
 # ## Clusters that could be joined
 #
-# The mean probability of the links between two clusters says which two are nearest to one.
+# Two clusters are candidates for joining if the mean probability of the links between them is high. The table has the
+# five pairs of clusters with the highest means.
 
 # %%
 display(links.between_clusters().head(5).round(2))
@@ -73,8 +74,8 @@ display(links.between_clusters().head(5).round(2))
 # %% [markdown]
 # ## How many people, and of how many records?
 #
-# The prior of the model is a Pitman-Yor process. `links` takes it, and gives the expected numbers of clusters by size
-# under the prior next to the posterior.
+# The prior of the model is a Pitman-Yor process. With this prior, `links` adds the expected number of clusters of each
+# size under the prior to those under the posterior.
 
 # %%
 prior = pc.priors.pitman_yor(100.0, 0.7)
@@ -87,10 +88,9 @@ ax = pc.plot_cluster_sizes(found)
 # %% [markdown]
 # ## Compared with the truth
 #
-# The data are made, so that the true people are known. All links with a probability above 0.95 are true. Of those
-# between 0.05 and 0.5 most are true as well, more than their probabilities say. The model takes a typing error for an
-# unrelated value, and a given name that changes places with the surname for two errors. A better model of errors would
-# move these links; the uncertain ones are where it matters.
+# The records are synthetic, so the true people are known. All links with a probability above 0.95 are true. Most links
+# with a probability between 0.05 and 0.5 are true as well: these probabilities are too low. The model of errors is
+# simple: it treats a mistyped value as an unrelated one, and a given name swapped with the surname as two errors.
 
 # %%
 pairs = found.to_dataframe()
@@ -105,8 +105,8 @@ display(
 # %% [markdown]
 # ## To a spreadsheet, or to a paper
 #
-# `summary.to_csv("tables")` writes the links, the clusters, the items and the findings to files. `to_latex` of any
-# result writes its table for a paper:
+# `summary.to_csv("tables")` writes tables of links, clusters, sizes and items, the checks of convergence and the
+# findings to files. The method `to_latex` of a result returns its table for a paper:
 
 # %%
 print("\n".join(links.to_latex().splitlines()[:6]))

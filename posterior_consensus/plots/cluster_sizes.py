@@ -10,12 +10,12 @@ from posterior_consensus.plots.colours import COLOURS, MARK, PRIOR
 
 
 def plot_cluster_sizes(links: Links, *, figsize: Size = None, ax: Axes | None = None) -> Axes:
-    """Plot how many clusters of each size there are: posterior, partition and, if it was given, prior.
+    """Plot the number of clusters of each size: posterior, partition and, if given, prior.
 
     Parameters
     ----------
     links : Links
-        What :func:`links` gives.
+        The result of :func:`links`.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
@@ -27,11 +27,12 @@ def plot_cluster_sizes(links: Links, *, figsize: Size = None, ax: Axes | None = 
     Raises
     ------
     TypeError
-        If `links` is something else, or `ax` no Axes.
+        If `links` is not a Links, or `ax` is not an Axes.
 
     Notes
     -----
-    Bars are posterior means, and lines run from the 5% to the 95% quantile.
+    Bars are posterior means, and lines extend from the 5% to the 95% quantile. Diamonds are the numbers in the
+    partition, and points the prior means.
 
     Examples
     --------
@@ -52,6 +53,6 @@ def plot_cluster_sizes(links: Links, *, figsize: Size = None, ax: Axes | None = 
         ax.plot(at, table["prior"], "o", color=PRIOR, markersize=5, linestyle="", label="prior mean")
     ax.set_xticks(at, table["size"].values)
     tick_integers(ax.yaxis)
-    ax.set(xlabel="items of a cluster", ylabel="number of clusters", ylim=(0.0, None))
+    ax.set(xlabel="items per cluster", ylabel="number of clusters", ylim=(0.0, None))
     ax.legend(frameon=False, fontsize="small", loc="upper right")
     return ax

@@ -13,14 +13,14 @@ from posterior_consensus.results.display import counted, quantity
 def plot_credible_ball(
     ball: CredibleBall, *, order: Any = "clusters", figsize: Size = None, ax: Axes | None = None
 ) -> Axes:
-    """Plot the centre of a credible ball and its bounds as strips of items coloured by cluster.
+    """Plot the center of a credible ball and its bounds as strips of items coloured by cluster.
 
     Parameters
     ----------
     ball : CredibleBall
     order : {"clusters", "data"}, name of a coordinate, or array_like of shape (n_items,)
-        Order of the items: by cluster of the center; or that of the data; or along a coordinate of the items, such
-        as time or position along a genome, by its name or its values.
+        Order of the items: by cluster of the center, as in the data, or along a coordinate of the items (its name or
+        its values), such as time or position along a genome.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
@@ -38,12 +38,13 @@ def plot_credible_ball(
 
     Notes
     -----
-    Items are ordered by their cluster in the center, then in each bound from the top. Clusters of a bound have the
-    colour of the center's cluster with which they are matched (most items in common over all one-to-one matchings);
-    those left over have the next. After twenty colours come patterns. Of several bounds at the same
-    distance the first is drawn. If clusters have less than 12 points each, the row has the largest ones and those whose
-    co-members change most, at most six items of each, evenly spaced. Beyond 20,000 items, a random sample of 20,000 is
-    shown. The axis label notes both.
+    By default, items are ordered by their cluster in the center, then in each bound from the top. Clusters of a bound
+    have the colour of the center's cluster with which they are matched (most items in common over all one-to-one
+    matchings). Unmatched clusters have the next colours. Beyond twenty colours, patterns are added. Of several bounds
+    at the same distance the first is plotted. In the order of clusters, if the axis has less than 12 points of length
+    for each cluster, only the largest clusters and those whose co-members change most are shown, with at most six
+    evenly spaced items of each. Beyond 20,000 items, a random sample of 20,000 is shown. The axis label notes what
+    is shown.
 
     Examples
     --------

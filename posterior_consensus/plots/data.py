@@ -56,8 +56,8 @@ def plot_data(
     Parameters
     ----------
     data : array_like, Series, DataFrame or DataArray of shape (n_items,) or (n_items, n_features), or None
-        Numbers, NaN where missing. A DataFrame has a row for each item; a DataArray may have the items second. None for
-        a map of the items at two of their coordinates, which `features` names.
+        Numbers, NaN where missing. A DataFrame has a row for each item; a DataArray may have the items second. With
+        None, plot a map of the items at two of their coordinates, named by `features`.
     partition : result object, DataArray or label vector of shape (n_items,)
         Typically the consensus. Of a :class:`PartialPartition`, the assigned items are solid and the unassigned ones
         pale.
@@ -65,9 +65,9 @@ def plot_data(
         What :func:`item_uncertainty` gives for this partition. A point is then the smaller, the smaller its item's
         mean similarity to the rest of its cluster, and hollow if that is below 1/2. A cross is an item on its own.
     features : sequence of one or two names, optional
-        The features to draw: columns of the data, or coordinates of the items, of the data or of the partition, such
-        as their time. By default all columns; of more than two their first two principal components. Columns of an
-        array without names take these names if there are as many of them.
+        The features to plot: columns of the data, or coordinates of the items in the data or in the partition, such as
+        time. By default all columns; if there are more than two, their first two principal components. If the data are
+        an array without names, `features` can name all of its columns instead.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
@@ -96,8 +96,8 @@ def plot_data(
     standardized features, by scikit-learn; the axes tell their shares of the variance. Items with a missing value
     in a feature that is drawn are left out, and the title says how many. The legend names the
     largest clusters; after twenty colours come patterns and other shapes of points. Columns of dates in a DataFrame are
-    coordinates. A map has equal scales on both axes; if its second coordinate is a latitude, a degree of it is as long
-    as on the ground in the middle of the map.
+    coordinates. A map has equal scales on both axes. If the name of its second coordinate begins with "lat", a degree
+    of longitude is shortened by the cosine of the mean latitude.
 
     Examples
     --------

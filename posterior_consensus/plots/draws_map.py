@@ -83,7 +83,7 @@ def plot_draws_map(
     and J the centring matrix. The estimate and the bounds are placed among the draws by Gower's formula [1]_, so that
     they do not change the map. The axes' labels tell the share of the sum of positive eigenvalues; where both
     together have less than half, a title says that distant draws can coincide. Equal draws of a chain, or of a
-    particle, are one point, of an area that grows with their number; the legend says how.
+    particle, are one point. Its area is proportional to their number; the legend gives the scale.
     Of more than 10,000 items the distances are of so many, chosen at random, and the second axis says so.
 
     References
@@ -225,7 +225,7 @@ def _by_particle(shown: PartitionDraws, particles: Particles) -> list[_Group]:
 def _draw_groups(
     ax: Axes, groups: list[_Group], places: Floats, inside: npt.NDArray[np.bool_], first: npt.NDArray[np.intp]
 ) -> None:
-    """Draw one point for equal draws of a group, of an area that grows with their number; the legend says how."""
+    """Draw one point for equal draws of a group, of an area proportional to their number, and a legend of areas."""
     parts = [(group, full, group.rows[inside[group.rows] == full]) for group in groups for full in (True, False)]
     counted_draws = [np.unique(first[rows], return_counts=True) for _, _, rows in parts]
     most = max(int(counts.max(initial=1)) for _, counts in counted_draws)

@@ -95,8 +95,8 @@ def plot_expert_views(
     ----------
     views : ExpertViews
     order : {"clusters", "data"}, name of a coordinate, or array_like of shape (n_items,)
-        Order of the items: by cluster of the first view; or that of the data; or along a coordinate of the items, such
-        as time or position along a genome, by its name or its values.
+        Order of the items: by cluster of the first view, as in the data, or along a coordinate of the items (its name
+        or its values), such as time or position along a genome.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional

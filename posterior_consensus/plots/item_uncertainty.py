@@ -23,8 +23,8 @@ def plot_item_uncertainty(
     items : ItemUncertainty
         What :func:`item_uncertainty` gives.
     order : {"clusters", "data"}, name of a coordinate, or array_like of shape (n_items,)
-        Order of the items: by cluster and, within it, the most certain first; or that of the data; or along a
-        coordinate of the items, such as time or position along a genome, by its name or its values.
+        Order of the items: by cluster, the most certain item of each first; as in the data; or along a coordinate of
+        the items (its name or its values), such as time or position along a genome.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
@@ -42,13 +42,13 @@ def plot_item_uncertainty(
 
     Notes
     -----
-    By cluster, the most certain item of each is the first. The bar, in the cluster's colour, is the mean similarity to
-    the rest of the cluster; an item on its own has none. The point, in the other cluster's colour, is the mean
-    similarity to that cluster: above the bar, the item would rather be there. After twenty colours come patterns, of
-    points other shapes. Items are named where their names can be read at the size of the axes, else clusters are, or
-    values of the coordinate. If clusters have less than 12 points each, the row has the largest ones and those of the
-    least mean similarity, at most six items of each, evenly spaced, and the axis label notes it. Along a coordinate,
-    all items are shown. Beyond 20,000 items, a random sample of 20,000 is shown.
+    The bar, in the cluster's colour, is the mean similarity to the rest of the cluster; an item on its own has none.
+    The point, in the other cluster's colour, is the mean similarity to that cluster. If it is above the bar, the item
+    is more similar to the other cluster than to its own. Beyond twenty colours, bars have patterns and points other
+    shapes. Items are named if the axes have room for their names, else clusters or values of the coordinate. In the
+    order of clusters, if the axis has less than 12 points of length for each cluster, only the largest clusters and
+    those with the lowest mean similarity are shown, with at most six evenly spaced items of each. Beyond 20,000 items,
+    a random sample of 20,000 is shown. The axis label notes what is shown.
 
     Examples
     --------

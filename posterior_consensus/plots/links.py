@@ -1,4 +1,4 @@
-"""Links as a picture: how many there are of each probability, and which are most uncertain."""
+"""Links as a picture: the number of pairs by probability, and the most uncertain links."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def plot_links(links: Links, *, figsize: Size = None, axes: Any = None) -> Grid:
     Parameters
     ----------
     links : Links
-        What :func:`links` gives.
+        The result of :func:`links`.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     axes : sequence of two matplotlib.axes.Axes, optional
@@ -35,15 +35,16 @@ def plot_links(links: Links, *, figsize: Size = None, axes: Any = None) -> Grid:
     Raises
     ------
     TypeError
-        If `links` is something else, or `axes` do not hold Axes.
+        If `links` is not a Links, or `axes` holds other things than Axes.
     ValueError
-        If `axes` are not two.
+        If there are not two `axes`.
 
     Notes
     -----
-    Left, a logarithmic axis counts the pairs that the partition co-clusters, and on top of them the others. Right, the
-    20 links nearest to a probability of 1/2, and lines of two Monte Carlo standard errors. Longer names lose their
-    middle.
+    On the left, pairs are counted by probability on a logarithmic axis; those in different clusters of the partition
+    are stacked on those that it co-clusters. On the right are at most 20 links with a probability between 0.05 and
+    0.95, those nearest to 1/2. Lines extend two Monte Carlo standard errors to either side. Names of more than 24
+    characters are shortened in the middle.
 
     Examples
     --------
@@ -71,7 +72,7 @@ def draw_histogram(ax: Axes, links: Links) -> None:
     if probability.size:
         ax.set_yscale("log")
         ax.set_ylim(0.8, None)
-    ax.set(xlim=(0.0, 1.0), xlabel="probability of a link", ylabel=f"pairs above {links.above:g}")
+    ax.set(xlim=(0.0, 1.0), xlabel="probability of a link", ylabel=f"pairs with probability > {links.above:g}")
     ax.legend(frameon=False, fontsize="small", loc="lower left", bbox_to_anchor=(0.0, 1.0))
 
 

@@ -32,8 +32,8 @@ def plot_membership(
     membership : Membership
         The result of :func:`membership`.
     order : {"clusters", "data"}, name of a coordinate, or array_like of shape (n_items,)
-        Order of the items: by cluster and, within it, the most probable first; or that of the data; or along a
-        coordinate of the items, such as time or position along a genome, by its name or its values.
+        Order of the items: by cluster, the most probable item of each first; as in the data; or along a coordinate of
+        the items (its name or its values), such as time or position along a genome.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
@@ -54,10 +54,11 @@ def plot_membership(
     Population geneticists plot proportions of ancestry in this way. Sorted by cluster, an item's own cluster is at the
     bottom of its bar, the other clusters follow in their order, and "elsewhere" is grey at the top; lines separate
     clusters. In the order of the data or along a coordinate, the clusters have one order in all bars. Items are named
-    if the axes have room for their names, else clusters, one in every few items, or values of the coordinate. Beyond
-    twenty colours, patterns are added. If clusters have less than 12 points each, the row has the largest and those of
-    the least mean probability, at most six items of each, evenly spaced, and the axis label notes it. Beyond 20,000
-    items, a random sample of 20,000 is shown.
+    if the axes have room for their names. Else the axis names clusters, one in every few items in the order of the
+    data, or values of the coordinate. Beyond twenty colours, patterns are added. In the order of clusters, if the axis
+    has less than 12 points of length for each cluster, only the largest clusters and those with the lowest mean
+    probability are shown, with at most six evenly spaced items of each. Beyond 20,000 items, a random sample of 20,000
+    is shown. The axis label notes what is shown.
 
     Examples
     --------

@@ -24,8 +24,8 @@ def plot_particles(
     ----------
     particles : Particles
     order : {"clusters", "data"}, name of a coordinate, or array_like of shape (n_items,)
-        Order of the items: by cluster of the heaviest particle; or that of the data; or along a coordinate of the
-        items, such as time or position along a genome, by its name or its values.
+        Order of the items: by cluster of the heaviest particle, as in the data, or along a coordinate of the items (its
+        name or its values), such as time or position along a genome.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     ax : matplotlib.axes.Axes, optional
@@ -52,9 +52,9 @@ def plot_particles(
 
     where n_kl(i) items are in both clusters and m_kl(i) in either. It is 0 if an item's co-members are the same in all.
 
-    If clusters have less than 12 points each, the row has the largest ones and those whose co-members change most, at
-    most six items of each, evenly spaced. Beyond 20,000 items, a random sample of 20,000 is shown. The axis label notes
-    both.
+    In the order of clusters, if the axis has less than 12 points of length for each cluster, only the largest clusters
+    and those whose co-members change most are shown, with at most six evenly spaced items of each. Beyond 20,000 items,
+    a random sample of 20,000 is shown. The axis label notes what is shown.
 
     See Also
     --------

@@ -49,8 +49,8 @@ def plot_posterior_comparison(
         Partition that orders the items, typically the consensus of one of the two; lines separate its clusters if there
         are at most 30. Without it, items are ordered by average linkage on the mean of the two matrices.
     order : {"clusters", "data"}, name of a coordinate, or array_like of shape (n_items,)
-        Order of the items: by cluster; or that of the data; or along a coordinate of the items, such as time or
-        position along a genome, by its name or its values.
+        Order of the items: by cluster, as in the data, or along a coordinate of the items (its name or its values),
+        such as time or position along a genome.
     n_items : int
         Number of items to show in the second plot.
     cmap : str or matplotlib.colors.Colormap

@@ -84,7 +84,7 @@ def plot_cluster_profiles(
     _set_names(ax, "y", names)
     if several:
         _draw_cells(ax, found.values, found.labels, as_cmap(cmap))
-        caption = "line: standard deviation within the cluster;\nas wide as the cell if it is that of all items"
+        caption = "line: standard deviation within the cluster;\ncell width: standard deviation of all items"
         _set_names(ax, "x", features)
     else:
         _draw_points(ax, found.values[:, 0], found.labels, found.numbers)

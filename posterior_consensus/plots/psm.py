@@ -56,9 +56,9 @@ def plot_psm(
         Typically the consensus. Without it items are ordered by average linkage and nothing is outlined. Of a
         :class:`PartialPartition` the unassigned items stand at the end, paler.
     order : {"clusters", "data"}, name of a coordinate, or array_like of shape (n_items,)
-        Order of the items: by cluster and, within it, similar ones next to each other; or that of the data; or along a
-        coordinate of the items, such as time or position along a genome, by its name or its values. By data or
-        coordinate, each run of neighbours in one cluster is outlined.
+        Order of the items: by cluster, with similar items next to each other; as in the data; or along a coordinate of
+        the items (its name or its values), such as time or position along a genome. In the last two orders, each run
+        of neighbours in one cluster is outlined.
     cmap : str or matplotlib.colors.Colormap
         Colours of the probabilities from 0 to 1.
     figsize : (float, float), optional
@@ -80,8 +80,8 @@ def plot_psm(
     -----
     Clusters stand in the order of their labels, items within a cluster in that of an average linkage tree of 1 - PSM.
     Items are named where their names can be read at the size of the axes. Else clusters have a tick each, and their
-    names, as the user gave them, if there is room. In the order of the data, one in every few items is named; along a
-    coordinate, items if there is room, else values of the coordinate. The strip
+    names, as the user gave them, if there is room. In the order of the data, one in every few items is named. Along a
+    coordinate, items are named if there is room, else values of the coordinate. The strip
     above has the clusters' colours, the same as in :func:`plot_data` and of aligned partitions in
     :func:`plot_alluvial`. Of more than 10,000 items 2,000 are drawn, at random, and the axis says so.
 

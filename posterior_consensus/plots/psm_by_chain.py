@@ -46,8 +46,8 @@ def plot_psm_by_chain(
         Orders the items, typically the consensus; its clusters, up to 30, are parted by lines. Without it items are
         ordered by average linkage of the matrix over all chains.
     order : {"clusters", "data"}, name of a coordinate, or array_like of shape (n_items,)
-        Order of the items: by cluster; or that of the data; or along a coordinate of the items, such as time or
-        position along a genome, by its name or its values.
+        Order of the items: by cluster, as in the data, or along a coordinate of the items (its name or its values),
+        such as time or position along a genome.
     cmap : str or matplotlib.colors.Colormap
         Colours of the probabilities from 0 to 1.
     figsize : (float, float), optional

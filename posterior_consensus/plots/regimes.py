@@ -31,7 +31,7 @@ def plot_regimes(
     figsize: Size = None,
     axes: Any = None,
 ) -> Grid:
-    """Plot values along time or another coordinate, over the clusters and each item's probabilities of them.
+    """Plot values along time or another coordinate, coloured by cluster, with each item's cluster probabilities.
 
     Parameters
     ----------
@@ -40,14 +40,14 @@ def plot_regimes(
     membership : Membership
         The result of :func:`membership`, with the partition and the probabilities.
     order : "data", name of a coordinate, or array_like of shape (n_items,)
-        The horizontal axis: numbers or dates, by the name of a coordinate of the data or of the partition, or by their
-        values. By default the items' own coordinate if it increases, else their positions.
+        The horizontal axis: numbers or dates, given as the name of a coordinate of the data or of the partition, or as
+        values. With "data", the items' own coordinate if it increases, else their positions.
     features : sequence of names, optional
-        The features to draw, at most 6, a panel each. By default all.
+        The features to plot, at most 6, with a panel for each. By default all.
     figsize : (float, float), optional
         Width and height of a new figure in inches.
     axes : array of matplotlib.axes.Axes, optional
-        One for each feature and one for the probabilities.
+        One for each feature, and one for the probabilities.
 
     Returns
     -------
@@ -59,7 +59,7 @@ def plot_regimes(
         If `membership` is not a Membership, the data or `order` are not numbers or dates, or `axes` holds other things.
     ValueError
         If the data are of other items, there are more than 6 features, `features`, `order` or `figsize` are invalid, or
-        there is another number of `axes`.
+        the number of `axes` is wrong.
 
     See Also
     --------
@@ -68,8 +68,8 @@ def plot_regimes(
 
     Notes
     -----
-    The background has the colour of each item's cluster, and changes midway between neighbours. Below are the stacked
-    posterior probabilities of the clusters, in one order throughout; "elsewhere" is grey at the top.
+    The background has the colour of each item's cluster, and changes midway between neighbours. The last panel stacks
+    the posterior probabilities of the clusters, in the same order for all items; "elsewhere" is grey at the top.
 
     Examples
     --------

@@ -69,10 +69,11 @@ def check_order(order: Any, items: Items) -> Along | None:
     name = order if isinstance(order, str) else str(getattr(order, "name", None) or "given values")
     values = coordinate(order, items) if isinstance(order, str) else plain(items.in_order(order, "order"))
     if values is None or values.shape != (items.n_items,):
-        present = "".join(f", {str(name)!r}" for name in items.coords)
+        names = ", ".join(repr(str(name)) for name in items.coords)
+        present = f", a coordinate of the items ({names})" if names else ""
         raise ValueError(
-            f"`order` must be 'clusters', 'data'{present} (coordinates of the items), or one value for each of the "
-            f"{items.n_items} items; got {f'an array of shape {np.shape(order)}' if np.ndim(order) else repr(order)}."
+            f"`order` must be 'clusters', 'data'{present}, or one value for each of the {items.n_items} items; "
+            f"got {f'an array of shape {np.shape(order)}' if np.ndim(order) else repr(order)}."
         )
     if pd.isna(values).any():
         raise ValueError(f"`order` must have a value for each item; got {int(pd.isna(values).sum())} missing ones.")

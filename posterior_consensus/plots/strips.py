@@ -26,7 +26,7 @@ def draw_strips(
 
     Clusters have the colour of the first partition's cluster with which they are matched. By cluster, items are ordered
     by their cluster in the first partition, which the axis calls `by`, then in each of the others. If there is no room
-    for all clusters, there are the largest and those whose co-members change most from the first partition on.
+    for all clusters, the largest are shown and those whose co-members change most from the first partition to others.
     """
     from matplotlib.colors import to_rgb
     from matplotlib.patches import Rectangle
@@ -35,7 +35,7 @@ def draw_strips(
     strips = [first, *(matched(partition.values, first) for partition in partitions[1:])]
     changes = np.mean([change(first, other) for other in strips[1:]] or [np.zeros(first.size)], axis=0)
     items = Items.along(partitions[0], str(partitions[0].dims[0]))
-    row = item_row(ax, items, first, order, then=strips[1:], certainty=-changes, doubted="most changing")
+    row = item_row(ax, items, first, order, then=strips[1:], certainty=-changes, doubted="least stable")
     for place, labels in enumerate(strips):
         shown = labels[row.at]
         colours = np.array([to_rgb(colour) for colour in colours_of(shown)])

@@ -131,11 +131,12 @@ class PartitionPrior(ABC):
         Notes
         -----
         Under a prior of the two-parameter family with discount d and concentration a, the expected number of clusters
-        of m of n items is [1]_
+        with m of the n items is [1]_
 
             binom(n, m) (1 - d)_{m-1} (a + d)_{n-m} / (a + 1)_{n-1},
 
-        with rising factorials (x)_k = x (x + 1) ... (x + k - 1). Mixtures of such priors take the mean of it.
+        with rising factorials (x)_k = x (x + 1) ... (x + k - 1). For a mixture of such priors, it is
+        averaged over the mixture.
 
         References
         ----------

@@ -35,8 +35,8 @@ class Tabled:
         Returns
         -------
         str
-            A ``tabular`` environment, for the preamble ``\usepackage{booktabs}``. Names are escaped, numbers have four
-            significant digits, and missing ones are dashes.
+            A ``tabular`` environment, which needs ``\usepackage{booktabs}`` in the preamble. Names are escaped,
+            fractional numbers have four significant digits, and missing values are dashes.
 
         Examples
         --------

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 _SIMILARITY = "posterior_similarity_matrix(draws)"
 _MEANT = {"psm": _SIMILARITY, "ari": 'partition_loss(partition, reference, loss="omari")'}  # of the package
 _MEANT_OF_RESULT = {"partition": "labels", "psm": _SIMILARITY, "similarity_matrix": _SIMILARITY}
-_PLOTS = {  # of results whose plot has another name than they
+_PLOTS = {  # of results whose plot has a different name
     "ConsensusPartition": "plot_psm(draws, partition)",
     "PartitionDraws": "plot_psm(draws)",
     "PairSimilarity": "plot_psm(draws)",

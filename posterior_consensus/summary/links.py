@@ -17,19 +17,19 @@ def links_in_short(links: Links) -> str:
     """Numbers of links, and why they are shown."""
     sure, uncertain, _ = links.n_by_certainty
     return (
-        f"{sure:,} with a probability above {SURE:g} and {uncertain:,} uncertain ones, shown in the place of clusters, "
-        f"because {_WHY}; `links.uncertain` has all"
+        f"{sure:,} with a probability above {SURE:g} and {uncertain:,} uncertain ones, shown instead of clusters "
+        f"because {_WHY}; `links.uncertain` lists the uncertain ones"
     )
 
 
 def of_links(summary: SummaryRecord) -> list[str]:
-    """Sentences on sizes, links, and the two clusters nearest to one."""
+    """Sentences on sizes, links, and the first candidates for joining."""
     links = summary.links
     if links is None:
         return []
     sure, uncertain, _ = links.n_by_certainty
     within = int(np.sum(links.within & (np.abs(links.pairs["probability"].values - 0.5) <= SURE - 0.5)))
-    here = f", {within:,} of which {'is' if within == 1 else 'are'} in one cluster here" if uncertain else ""
+    here = f", {within:,} of which the partition co-clusters" if uncertain else ""
     return [
         f"Figures and tables show links, which are pairs of items in one cluster, because {_WHY}.",
         _by_size(links),
@@ -42,7 +42,7 @@ def of_links(summary: SummaryRecord) -> list[str]:
 def _by_size(links: Links) -> str:
     """Intervals of the numbers of clusters of the smallest sizes."""
     parts = [f"{range_of(links.sizes.sel(size=size))} {_named(size)}" for size in links.sizes["size"].values[:-1]]
-    return f"In 90% of the posterior there are {display.joined(parts[:_MOST_SIZES])}."
+    return f"There are {display.joined(parts[:_MOST_SIZES])} (a 90% interval each)."
 
 
 def _named(size: str) -> str:
@@ -57,6 +57,6 @@ def _nearest(summary: SummaryRecord, links: Links) -> list[str]:
     members = summary.consensus.clusters
     first, second = (display.listed(members[joined[end].iloc[0]], SMALL) for end in ("first_cluster", "second_cluster"))
     return [
-        f"The two clusters nearest to one are {first} and {second}: links between them have a mean probability of "
-        f"{joined['probability'].iloc[0]:.2f}."
+        f"The first candidates for joining are the clusters of {first} and of {second}: the links between them have a "
+        f"mean probability of {joined['probability'].iloc[0]:.2f}."
     ]

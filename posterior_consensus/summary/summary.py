@@ -81,8 +81,8 @@ class Summary(SummaryRecord, display.Shown):
         Why there is no certificate although the loss has a bound, as a sentence; else empty.
     links : Links or None
         Links between pairs of items, if there are more than 50 clusters and most items are in clusters of at most 3, as
-        in record linkage. Figures, tables and sentences then show links in the place of clusters. Else None, and for
-        more than 10,000 items with large clusters among the draws'.
+        in record linkage. Figures, tables and sentences then show links instead of clusters. None otherwise, and for
+        more than 10,000 items whose clusters are large in some draws.
     """
 
     @classmethod
@@ -172,8 +172,8 @@ class Summary(SummaryRecord, display.Shown):
     def to_html(self, path: str | Path) -> Path:
         """Write a report with findings, figures and tables to one HTML file that needs no network.
 
-        With Bokeh installed (the extra ``report``), its pictures can be searched, clicked and zoomed, and sliders
-        change the partition shown.
+        With Bokeh installed (the extra ``report``), its pictures are interactive: they zoom, a search or a click marks
+        an item in all of them, and sliders change the partition shown.
 
         Parameters
         ----------
@@ -196,13 +196,13 @@ class Summary(SummaryRecord, display.Shown):
         """Write the tables for a spreadsheet, and the findings, to files in a folder.
 
         ``clusters.csv`` has a row for each cluster, ``items.csv`` one for each item, ``convergence.csv`` the checks of
-        the chains, and ``findings.txt`` a sentence in each line. With `links`, ``links.csv`` has a row for each pair
+        convergence, and ``findings.txt`` one sentence on each line. With `links`, ``links.csv`` has a row for each pair
         and ``cluster_sizes.csv`` one for each size of clusters.
 
         Parameters
         ----------
         folder : str or Path
-            It is made if it does not exist. Files of these names are replaced, others stay.
+            Created if it does not exist. Files of these names are replaced, others stay.
 
         Returns
         -------
@@ -212,21 +212,23 @@ class Summary(SummaryRecord, display.Shown):
         Raises
         ------
         OSError
-            If the files cannot be written.
+            If the files cannot be written, or `folder` is a file.
+        TypeError
+            If `folder` is not a path.
         """
         return write_tables(self, as_path("folder", folder))
 
     def plot(self, *, order: Any = "clusters", figsize: tuple[float, float] | None = None) -> npt.NDArray[np.object_]:
         """Plot similarity matrix, number of clusters, credible ball and item uncertainty in four panels.
 
-        If the summary has `links`, plot clusters by size, number of clusters, links by probability and the most
-        uncertain links, unless another `order` of the items is asked for.
+        If the summary has `links` and `order` is "clusters", plot instead the numbers of clusters by size, the number
+        of clusters, the links by probability and the most uncertain links.
 
         Parameters
         ----------
         order : {"clusters", "data"}, name of a coordinate, or array_like of shape (n_items,)
-            Order of the items: by cluster; or that of the data; or along a coordinate of the items, such as time, by
-            its name or its values.
+            Order of the items: by cluster, as in the data, or along a coordinate of the items (its name or its values),
+            such as time.
         figsize : (float, float), optional
             Width and height of the figure in inches.
 

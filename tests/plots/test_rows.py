@@ -190,7 +190,7 @@ def test_clusters_have_room(n_clusters, cut):
 def test_strips_show_the_clusters_that_change_most():
     draws, labels = many(60)
     ax = pc.plot_credible_ball(pc.credible_ball(draws, labels))
-    assert "most changing of 60 clusters" in ax.get_xlabel()
+    assert "least stable of 60 clusters" in ax.get_xlabel()
     assert {"58", "59"} <= set(ticks(ax.xaxis))
 
 

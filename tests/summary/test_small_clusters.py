@@ -43,14 +43,14 @@ def test_findings_count_sizes_and_links(summary):
     found = " ".join(summary.findings())
     sizes = summary.links.sizes
     low, high = (int(sizes[end].sel(size="1")) for end in ("lower", "upper"))
-    assert f"there are {low} to {high} singletons, " in found
+    assert f"There are {low} to {high} singletons, " in found
     sure, uncertain, _ = summary.links.n_by_certainty
     assert f"{sure} links have a probability above 0.95, and {uncertain} between 0.05 and 0.95" in found
     within = summary.links.uncertain.query("first_cluster == second_cluster")
-    assert f", {len(within)} of which are in one cluster here." in found
+    assert f", {len(within)} of which the partition co-clusters." in found
     best = summary.links.between_clusters().iloc[0]
     members = summary.consensus.clusters[best["first_cluster"]]
-    assert f"The two clusters nearest to one are {members[0]}" in found
+    assert f"The first candidates for joining are the clusters of {members[0]}" in found
     assert f"mean probability of {best['probability']:.2f}." in found
 
 
@@ -58,7 +58,7 @@ def test_the_figure_is_of_links(summary):
     axes = summary.plot()
     assert axes.shape == (2, 2)
     labels = [ax.get_xlabel() for ax in axes.flat]
-    assert labels == ["items of a cluster", "number of clusters", "probability of a link", "probability of a link"]
+    assert labels == ["items per cluster", "number of clusters", "probability of a link", "probability of a link"]
 
 
 def test_the_report_begins_with_a_figure(summary, tmp_path):

@@ -1,4 +1,4 @@
-"""Partitions that a reader of the report can choose between: the answers, and those along two sliders."""
+"""Partitions that a reader of the report can choose between: modes, and those along two sliders."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def choices_of(summary: SummaryRecord) -> tuple[list[Choice], list[str]]:
     draws, own = some_draws(summary.draws), summary.consensus.labels.values
     found, said = [Choice("answer", 0.0, own, "the partition reported"), *_modes(summary)], []
     if draws.n_draws < summary.draws.n_draws:
-        said.append(f"The sliders' partitions and costs are computed from {draws.n_draws} of the draws.")
+        said.append(f"The sliders' partitions and expected losses are computed from {draws.n_draws} of the draws.")
     few = summary.consensus.n_clusters <= _MOST_CLUSTERS
     for name, along, fits in (
         ("the number of clusters", _by_number, few and draws.n_items * draws.n_draws <= _MOST_LABELS),
@@ -50,7 +50,7 @@ def choices_of(summary: SummaryRecord) -> tuple[list[Choice], list[str]]:
         if fits:
             found += along(summary, draws)
         else:
-            said.append(f"There is no slider for {name}: it is left out for so many items, draws or clusters.")
+            said.append(f"There is no slider for {name}: there are too many items, draws or clusters.")
     return [choice._replace(labels=matched(choice.labels, own)) for choice in found], said
 
 
@@ -77,10 +77,10 @@ def _by_number(summary: SummaryRecord, draws: PartitionDraws) -> Iterator[Choice
         expected, more = (
             display.quantity(float(result.table[column][k]), unit, 3) for column in ("expected_loss", "difference")
         )
-        words = f"{counted(int(number), 'cluster')}: expected {name} {expected}, {more} more than the least"
+        words = f"{counted(int(number), 'cluster')}: expected {name} {expected}, {more} above the minimum"
         words += f" (standard error {error[k]:.1g})" if error[k] > 0 else ""
         probability = float(result.table["probability"][k])
-        yield Choice("clusters", float(number), labels, f"{words}; probability of that number {probability:.2f}")
+        yield Choice("clusters", float(number), labels, f"{words}; this number has probability {probability:.2f}")
 
 
 def _by_threshold(_: SummaryRecord, draws: PartitionDraws) -> Iterator[Choice]:

@@ -7,9 +7,10 @@ const look = (() => {
     uint8: Uint8Array, uint16: Uint16Array, int32: Int32Array, float32: Float32Array, float64: Float64Array,
   };
   const COLUMNS = [
-    ["item", i => meta.names[i]], ["cluster", i => meta.clusters[label(i)]], ["membership", i => value("membership", i)],
-    ["own similarity", i => value("own", i)], ["next cluster", i => nextName(i)],
-    ["similarity to it", i => value("other", i)], ["margin", i => value("own", i) - value("other", i)],
+    ["item", i => meta.names[i]], ["cluster", i => meta.clusters[label(i)]],
+    ["membership probability", i => value("membership", i)],
+    ["similarity to own", i => value("own", i)], ["nearest cluster", i => nextName(i)],
+    ["similarity to nearest", i => value("other", i)], ["margin", i => value("own", i) - value("other", i)],
   ];
   const dark = matchMedia("(prefers-color-scheme: dark)"), print = matchMedia("print");
   const state = { partition: 0, order: "clusters", on: [], selected: [], sort: 0, down: false, page: 0 };
@@ -137,7 +138,8 @@ const look = (() => {
     const number = new Set(arrays.labels.subarray(row(), row() + meta.names.length)).size;
     $("partition").textContent = `${number} ${number === 1 ? "cluster" : "clusters"} shown: ${shown.words}.`;
     for (const [id, words] of [
-      ["of-matrix", "Similarity matrix"], ["of-scatter", "Items"], ["of-bars", "Similarity to own and next cluster"],
+      ["of-matrix", "Similarity matrix"], ["of-scatter", "Items"],
+      ["of-bars", "Mean similarity to own and nearest cluster"],
     ]) $(id).setAttribute("aria-label", `${words} of ${standing.length} items, ${number} clusters, order: ${order}`);
     fillClusters();
     showTable();
@@ -282,10 +284,10 @@ const look = (() => {
 
   function facts(i) {
     const known = [["Cluster", meta.clusters[label(i)]]], membership = value("membership", i);
-    if (!Number.isNaN(membership)) known.push(["probability of it", text(membership)]);
+    if (!Number.isNaN(membership)) known.push(["membership probability", text(membership)]);
     known.push(["mean similarity to it", text(value("own", i))]);
     if (nextName(i) !== "")
-      known.push(["next cluster", nextName(i)], ["mean similarity to the next", text(value("other", i))],
+      known.push(["nearest other cluster", nextName(i)], ["mean similarity to that", text(value("other", i))],
         ["margin", text(value("own", i) - value("other", i))]);
     return element("p", known.map(([name, words]) => `${name}: ${words}`).join("; ") + ".");
   }
@@ -303,7 +305,7 @@ const look = (() => {
     const step = by => standing[(position[k] + by + m) % m], neighbours = element("p", "", { className: "screen" });
     for (const [by, words] of [[-1, " (before it)"], [1, " (after it)"]])
       neighbours.append(button(arrays.shown[step(by)], words));
-    return [element("h4", "In one cluster with, and how surely"), list, neighbours];
+    return [element("h4", "Most probable co-members"), list, neighbours];
   }
 
   function moves(i) {
@@ -340,8 +342,12 @@ const look = (() => {
     tip.hidden = found.length === 0;
     if (tip.hidden) return;
     const [k, other] = found, i = arrays.shown[k], lines = [short(meta.names[i])];
-    if (other === undefined) lines.push(`cluster ${meta.clusters[label(i)]}, similarity to it ${text(value("own", i))}`);
-    else lines.push(short(meta.names[arrays.shown[other]]), `probability ${text(mean[k * standing.length + other] / 255)}`);
+    if (other === undefined)
+      lines.push(`cluster ${meta.clusters[label(i)]}, mean similarity to it ${text(value("own", i))}`);
+    else {
+      const shared = text(mean[k * standing.length + other] / 255);
+      lines.push(short(meta.names[arrays.shown[other]]), `co-clustering probability ${shared}`);
+    }
     tip.replaceChildren(...lines.map(line => element("div", line)));
     const box = $(`of-${name}`).getBoundingClientRect();
     tip.style.left = `${Math.min(box.left + event.sx + 14, innerWidth - tip.offsetWidth - 8)}px`;

@@ -1,4 +1,4 @@
-"""The section of a report that answers, if Bokeh is there to draw it."""
+"""The interactive section of a report, if Bokeh is installed."""
 
 from __future__ import annotations
 

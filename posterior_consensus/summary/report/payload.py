@@ -1,4 +1,4 @@
-"""What the pictures of a report show, as one block of text that the page's script reads."""
+"""The data of the interactive pictures, as one block of text that the page's script reads."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _STEPS = 255  # of a similarity
 _TEN_THOUSANDTHS, _MISSING = 10_000, 65_535  # of what the table shows
 _MARKERS = ("circle", "square", "triangle", "diamond", "inverted_triangle", "plus")
 
-_ABOUT = "The pictures show {:,} of {:,} items, chosen at random; the search and the table have every item."
+_ABOUT = "The pictures show {:,} of {:,} items, chosen at random; the search and the table include every item."
 
 Arrays = dict[str, npt.NDArray[Any]]
 

@@ -1,4 +1,4 @@
-"""The pictures of a report that answer, drawn by Bokeh; what they show is filled in by the page's script."""
+"""The interactive pictures of a report, drawn by Bokeh; the page's script fills them in."""
 
 from __future__ import annotations
 

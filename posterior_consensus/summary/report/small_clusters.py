@@ -10,7 +10,7 @@ from posterior_consensus.summary.report.still import figure, folded, table
 _SHOWN = 15  # rows
 _MOST = 1000  # rows folded away
 _TEXT = (
-    "a: clusters by size, posterior, partition and prior. b: number of clusters. c: links by probability. d: the most "
+    "a: clusters by size, posterior and partition. b: number of clusters. c: links by probability. d: the most "
     "uncertain links, with two Monte Carlo standard errors."
 )
 
