@@ -22,7 +22,7 @@ from posterior_consensus.results.storage import Stored
 from posterior_consensus.runtime import memory, sizes
 from posterior_consensus.sources.door import as_source
 
-SURE = 0.95  # probability above which a link is nearly certain; below 1 - SURE its absence is
+SURE, UNLIKELY = 0.95, 0.05  # probabilities above which a link is nearly certain, and below which its absence is
 SMALL, MANY = 3, 50  # items of a small cluster, and clusters of which a picture shows each
 _LARGEST = 10  # clusters of so many items or more are counted together
 _INTERVAL = (0.05, 0.95)
@@ -89,7 +89,7 @@ class Links(Stored):
     def uncertain(self) -> pd.DataFrame:
         """The rows of :meth:`to_dataframe` with a probability between 0.05 and 0.95."""
         table = self.to_dataframe()
-        return table[table["probability"].between(1 - SURE, SURE)]
+        return table[table["probability"].between(UNLIKELY, SURE)]
 
     def between_clusters(self) -> pd.DataFrame:
         """A row for each two clusters of the partition with links between them, the most probable links first.
@@ -117,14 +117,14 @@ class Links(Stored):
     def n_by_certainty(self) -> tuple[int, int, int]:
         """Numbers of links that are nearly certain, uncertain, and improbable."""
         probability = self.pairs["probability"].values
-        sure, unlikely = int(np.sum(probability > SURE)), int(np.sum(probability < 1 - SURE))
+        sure, unlikely = int(np.sum(probability > SURE)), int(np.sum(probability < UNLIKELY))
         return sure, probability.size - sure - unlikely, unlikely
 
     def _parts(self) -> display.Parts:
         sure, uncertain, unlikely = self.n_by_certainty
         total = self.sizes.sel(size="all")
         mean = display.with_error(f"{float(total['mean']):.4g}", float(total["mcse"]), float(total["ess"]))
-        counts = f"{sure:,} above {SURE:g}, {uncertain:,} uncertain, {unlikely:,} below {1 - SURE:.2g}"
+        counts = f"{sure:,} above {SURE:g}, {uncertain:,} uncertain, {unlikely:,} below {UNLIKELY:g}"
         here = f"{int(total['partition'])} in the partition"
         facts = [
             ("clusters", f"{range_of(total)} in 90% of the posterior, mean {mean}; {here}"),

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from posterior_consensus.answers.links import SURE, Links
+from posterior_consensus.answers.links import SURE, UNLIKELY, Links
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.plots.axes import Axes, Grid, Size, check_result, grid_axes, shortened
 from posterior_consensus.plots.colours import COLOURS, MARK, NEUTRAL, ink
@@ -67,7 +67,7 @@ def draw_histogram(ax: Axes, links: Links) -> None:
     parts = [probability[within], probability[~within]]
     names = ["in one cluster of the partition", "in different clusters"]
     ax.hist(parts, _BINS.tolist(), stacked=True, color=[COLOURS[0], COLOURS[1]], label=names)
-    for edge in (1 - SURE, SURE):
+    for edge in (UNLIKELY, SURE):
         ax.axvline(edge, color=ink(), linewidth=0.8, linestyle=":")
     if probability.size:
         ax.set_yscale("log")
@@ -81,7 +81,7 @@ def draw_uncertain(ax: Axes, links: Links) -> None:
     items = Items.along(links.cluster, str(links.cluster.dims[0]))
     probability, within = links.pairs["probability"].values, links.within
     nearest = np.argsort(np.abs(probability - 0.5), kind="stable")
-    nearest = nearest[(probability[nearest] >= 1 - SURE) & (probability[nearest] <= SURE)]
+    nearest = nearest[(probability[nearest] >= UNLIKELY) & (probability[nearest] <= SURE)]
     shown = nearest[:_MOST_NAMED]
     shown = shown[np.argsort(probability[shown], kind="stable")]
     at, chance = np.arange(shown.size), probability[shown]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from posterior_consensus.answers.links import MANY, SMALL, SURE, Links, range_of
+from posterior_consensus.answers.links import MANY, SMALL, SURE, UNLIKELY, Links, range_of
 from posterior_consensus.results import display
 from posterior_consensus.summary.record import SummaryRecord
 
@@ -28,13 +28,14 @@ def of_links(summary: SummaryRecord) -> list[str]:
     if links is None:
         return []
     sure, uncertain, _ = links.n_by_certainty
-    within = int(np.sum(links.within & (np.abs(links.pairs["probability"].values - 0.5) <= SURE - 0.5)))
+    probability = links.pairs["probability"].values
+    within = int(np.sum(links.within & (probability >= UNLIKELY) & (probability <= SURE)))
     here = f", {within:,} of which the partition co-clusters" if uncertain else ""
     return [
         f"Figures and tables show links, which are pairs of items in one cluster, because {_WHY}.",
         _by_size(links),
         f"{display.counted(sure, 'link')} {'has' if sure == 1 else 'have'} a probability above {SURE:g}, and "
-        f"{uncertain:,} between {1 - SURE:.2g} and {SURE:g}{here}.",
+        f"{uncertain:,} between {UNLIKELY:g} and {SURE:g}{here}.",
         *_nearest(summary, links),
     ]
 

@@ -108,10 +108,11 @@ def test_allocation_probabilities_and_many_chains(draws):
     soft = np.random.default_rng(3).dirichlet(np.ones(3), (2, 20, 7))
     probabilities = xr.DataArray(soft, dims=("chain", "draw", "item", "component"))
     meta, _ = unpacked(summary_of(pc.as_allocation_probabilities(probabilities)))
-    assert len(meta["chains"]) == 2
+    assert len(meta["chains"]) == 2 and not meta["said"]
     many = xr.DataArray(draws.values.reshape(10, 6, 7), dims=("chain", "draw", "name"))
     meta, arrays = unpacked(summary_of(many))
     assert len(meta["chains"]) == 1 and arrays["similarities"].size == 21
+    assert meta["said"] == ["The chains are shown together, because there are more than 8."]
 
 
 def test_without_bokeh_the_pictures_are_still(draws, monkeypatch, tmp_path):

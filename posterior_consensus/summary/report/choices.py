@@ -23,6 +23,7 @@ _MOST_CLUSTERS = 100  # among which the sliders' partitions are searched for
 _MOST_NUMBERS = 15  # of clusters on the slider
 _THRESHOLDS = np.arange(1, 10) / 10
 _HELD = 0.01  # probability from which a number of clusters is on the slider
+_SLIDERS = 2
 _SEED = 1  # the report of a summary is the same every time
 
 
@@ -39,8 +40,6 @@ def choices_of(summary: SummaryRecord) -> tuple[list[Choice], list[str]]:
     """Return the partitions, the one reported first, and sentences on what was left out."""
     draws, own = some_draws(summary.draws), summary.consensus.labels.values
     found, said = [Choice("answer", 0.0, own, "the partition reported"), *_modes(summary)], []
-    if draws.n_draws < summary.draws.n_draws:
-        said.append(f"The sliders' partitions and expected losses are computed from {draws.n_draws} of the draws.")
     few = summary.consensus.n_clusters <= _MOST_CLUSTERS
     for name, along, fits in (
         ("the number of clusters", _by_number, few and draws.n_items * draws.n_draws <= _MOST_LABELS),
@@ -51,6 +50,8 @@ def choices_of(summary: SummaryRecord) -> tuple[list[Choice], list[str]]:
             found += along(summary, draws)
         else:
             said.append(f"There is no slider for {name}: there are too many items, draws or clusters.")
+    if draws.n_draws < summary.draws.n_draws and len(said) < _SLIDERS:
+        said.append(f"The sliders' partitions and expected losses are computed from {draws.n_draws} of the draws.")
     return [choice._replace(labels=matched(choice.labels, own)) for choice in found], said
 
 

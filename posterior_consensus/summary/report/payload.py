@@ -32,6 +32,9 @@ _MARKERS = ("circle", "square", "triangle", "diamond", "inverted_triangle", "plu
 
 _ABOUT = "The pictures show {:,} of {:,} items, chosen at random; the search and the table include every item."
 
+_ALL = "all"  # chains, where they have one matrix
+_AS_ONE = f"The chains are shown together, because there are more than {_MOST_CHAINS}."
+
 Arrays = dict[str, npt.NDArray[Any]]
 
 
@@ -43,6 +46,8 @@ def payload_of(summary: SummaryRecord) -> str:
     shown = _shown(draws.n_items, len(chains))
     if shown.size < draws.n_items:
         said.insert(0, _ABOUT.format(shown.size, draws.n_items))
+    if list(chains) == [_ALL]:
+        said.insert(0, _AS_ONE)
     data = _data(summary, shown)
     placed = data | _map(draws.of_items(shown))
     along = _along(items)
@@ -71,7 +76,7 @@ def _chains(draws: PartitionDraws) -> dict[Any, float]:
     """Share of the weight of each chain that has a matrix of its own; one entry for all if they are too many."""
     weights = {draws.samples.chain[rows[0]]: float(draws.weights[rows].sum()) for rows in draws.samples.chains}
     weights = {name: weight for name, weight in weights.items() if weight > 0}
-    return weights if len(weights) <= _MOST_CHAINS else {"all": 1.0}
+    return weights if len(weights) <= _MOST_CHAINS else {_ALL: 1.0}
 
 
 def _shown(n_items: int, n_matrices: int) -> npt.NDArray[np.intp]:
