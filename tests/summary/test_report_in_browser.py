@@ -3,6 +3,7 @@
 import csv
 import io
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -204,9 +205,12 @@ def test_names_are_shown_as_they_are_and_never_run(chromium, no_stills, tmp_path
     draws = noisy(len(HOSTILE) * 2, 20, 2, [*HOSTILE, *(f"plain {k}" for k in range(len(HOSTILE)))])
     draws = draws.rename(name="</script><b>", chain="chain").rename("z</script>@{x}")
     draws = draws.assign_coords(chain=["<i>one</i>", "</script><script>alert(3)</script>"])
-    path = summary_of(draws).to_html(tmp_path / "report.html")
+    features = {"feature": [r"$$\alpha$$", r"\(x\) <b>bold</b> @{y}"]}
+    data = xr.DataArray(np.arange(40.0).reshape(20, 2), dims=("</script><b>", "feature"), coords=features, name="<i>")
+    path = replace(summary_of(draws), observed=data, source="<i>z</i>").to_html(tmp_path / "report.html")
     with Report(chromium, path) as report:
         page = report.page
+        assert page.locator("#across option").first.inner_text() == features["feature"][0]
         shown = page.locator("#table tbody td:first-child button").evaluate_all("all => all.map(one => one.title)")
         assert sorted(shown) == sorted(draws["</script><b>"].values.tolist())
         for name in HOSTILE:

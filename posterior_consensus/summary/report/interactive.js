@@ -24,6 +24,8 @@ const look = (() => {
   };
   const nextName = i => arrays.nearest[row() + i] < 0 ? "" : meta.clusters[arrays.nearest[row() + i]];
   const text = number => Number.isNaN(number) ? "–" : number.toFixed(2);
+  // Bokeh takes these for formulas, and garbles them without a further library that sets formulas.
+  const noFormula = name => name.replace(/\$\$|\\[([]/g, found => `${found[0]}\u200b${found[1]}`);
   const short = name => name.length > 60 ? name.slice(0, 59) + "…" : name;
 
   function element(tag, words, attributes = {}) {
@@ -123,7 +125,7 @@ const look = (() => {
       marker: clusters.map(k => meta.markers[k]),
     };
     for (const [side, id] of [["below", "across"], ["left", "upwards"]])
-      models.scatter[side][0].axis_label = short($(id).selectedOptions[0].textContent);
+      models.scatter[side][0].axis_label = noFormula(short($(id).selectedOptions[0].textContent));
     Object.assign(models.bars.x_range, { start: 0, end: m, reset_start: 0, reset_end: m });
   }
 
