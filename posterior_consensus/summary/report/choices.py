@@ -39,8 +39,6 @@ def choices_of(summary: SummaryRecord) -> tuple[list[Choice], list[str]]:
     """Return the partitions, the one reported first, and sentences on what was left out."""
     draws, own = some_draws(summary.draws), summary.consensus.labels.values
     found, said = [Choice("answer", 0.0, own, "the partition reported"), *_modes(summary)], []
-    if draws.n_draws < summary.draws.n_draws:
-        said.append(f"The sliders' partitions and costs are computed from {draws.n_draws} of the draws.")
     few = summary.consensus.n_clusters <= _MOST_CLUSTERS
     for name, along, fits in (
         ("the number of clusters", _by_number, few and draws.n_items * draws.n_draws <= _MOST_LABELS),
@@ -51,6 +49,8 @@ def choices_of(summary: SummaryRecord) -> tuple[list[Choice], list[str]]:
             found += along(summary, draws)
         else:
             said.append(f"There is no slider for {name}: it is left out for so many items, draws or clusters.")
+    if found[-1].kind != "answer" and draws.n_draws < summary.draws.n_draws:
+        said.append(f"The sliders' partitions and costs are computed from {draws.n_draws} of the draws.")
     return [choice._replace(labels=matched(choice.labels, own)) for choice in found], said
 
 
@@ -77,7 +77,7 @@ def _by_number(summary: SummaryRecord, draws: PartitionDraws) -> Iterator[Choice
         expected, more = (
             display.quantity(float(result.table[column][k]), unit, 3) for column in ("expected_loss", "difference")
         )
-        words = f"{counted(int(number), 'cluster')}: expected {name} {expected}, {more} more than the least"
+        words = f"{counted(int(number), 'cluster')}, expected {name} {expected}, {more} more than the least"
         words += f" (standard error {error[k]:.1g})" if error[k] > 0 else ""
         probability = float(result.table["probability"][k])
         yield Choice("clusters", float(number), labels, f"{words}; probability of that number {probability:.2f}")
@@ -90,5 +90,5 @@ def _by_threshold(_: SummaryRecord, draws: PartitionDraws) -> Iterator[Choice]:
     for k, (tau, labels) in enumerate(rows):
         expected = display.quantity(float(path.table["expected_vi"][k]), "bits", 3)
         number = counted(int(path.table["n_clusters"][k]), "cluster")
-        words = f"pair threshold {tau:.1f}: {number}, expected {LOSS_NAMES['vi']} {expected}"
+        words = f"pair threshold {tau:.1f}, {number}, expected {LOSS_NAMES['vi']} {expected}"
         yield Choice("threshold", float(tau), labels, words)
