@@ -38,7 +38,8 @@ class Choice(NamedTuple):
 def choices_of(summary: SummaryRecord) -> tuple[list[Choice], list[str]]:
     """Return the partitions, the one reported first, and sentences on what was left out."""
     draws, own = some_draws(summary.draws), summary.consensus.labels.values
-    found, said = [Choice("answer", 0.0, own, "the partition reported"), *_modes(summary)], []
+    found, said = [Choice("answer", 0.0, own, "the partition reported"), *_modes(summary)], list[str]()
+    missing = list[str]()
     few = summary.consensus.n_clusters <= _MOST_CLUSTERS
     for name, along, fits in (
         ("the number of clusters", _by_number, few and draws.n_items * draws.n_draws <= _MOST_LABELS),
@@ -48,7 +49,9 @@ def choices_of(summary: SummaryRecord) -> tuple[list[Choice], list[str]]:
         if fits:
             found += along(summary, draws)
         else:
-            said.append(f"There is no slider for {name}: it is left out for so many items, draws or clusters.")
+            missing.append(f"no slider for {name}")
+    if missing:
+        said.append(f"There is {' and '.join(missing)}: left out for so many items, draws or clusters.")
     if found[-1].kind != "answer" and draws.n_draws < summary.draws.n_draws:
         said.append(f"The sliders' partitions and costs are computed from {draws.n_draws} of the draws.")
     return [choice._replace(labels=matched(choice.labels, own)) for choice in found], said

@@ -57,6 +57,9 @@ const look = (() => {
     fillTableControls();
     average();
     theme();
+    if (matchMedia("(pointer: coarse)").matches)  // a finger that scrolls the page is not to drag the pictures
+      for (const plot of [models.matrix, models.scatter, models.bars])
+        for (const tool of plot.toolbar.tools) if (tool.active) tool.active = false;
     for (const media of [dark, print]) media.addEventListener("change", theme);
     showAll();
     $("look").dataset.ready = "yes";
@@ -141,6 +144,7 @@ const look = (() => {
     for (const [id, words] of [
       ["of-matrix", "Similarity matrix"], ["of-scatter", "Items"], ["of-bars", "Similarity to own and next cluster"],
     ]) $(id).setAttribute("aria-label", `${words} of ${standing.length} items, ${number} clusters, order: ${order}`);
+    for (const id of ["clusters", "threshold"]) $(`for-${id}`).classList.toggle("used", shown.kind === id);
     showTable();
     mark();
   }
@@ -248,10 +252,13 @@ const look = (() => {
 
   function mark() {
     const inside = state.selected.filter(i => place.has(i)).map(i => place.get(i)), m = standing.length;
-    const at = inside.slice(0, 50).map(k => position[k]);
+    const starts = [], ends = [];
+    for (const at of inside.map(k => position[k]).sort((a, b) => a - b))
+      if (ends.at(-1) === at) ends[ends.length - 1] = at + 1;
+      else { starts.push(at); ends.push(at + 1); }
+    const all = starts.map(() => m), none = starts.map(() => 0);
     models.marks.data = {
-      left: [...at, ...at.map(() => 0)], right: [...at.map(p => p + 1), ...at.map(() => m)],
-      top: [...at.map(() => 0), ...at], bottom: [...at.map(() => m), ...at.map(p => p + 1)],
+      left: [...starts, ...none], right: [...ends, ...all], top: [...none, ...starts], bottom: [...all, ...ends],
     };
     const before = models.items.selected.indices;
     if (before.length !== inside.length || before.some((k, at) => k !== inside[at]))
@@ -405,13 +412,15 @@ const look = (() => {
     $("of-cluster").replaceChildren(
       element("option", "all", { value: "" }), ...used.map(k => element("option", meta.clusters[k], { value: k })));
     $("of-cluster").value = members.has(Number(before)) ? before : "";
-    $("legend").replaceChildren(...(used.length > KEYED ? [] : used).map(k => {
+    const keyed = used.length > KEYED ? [] : used.map(k => {
       const words = `${meta.clusters[k]} (${members.get(k).length.toLocaleString("en")})`;
       const made = element("button", words, { type: "button", title: `Select cluster ${meta.clusters[k]}` });
       made.prepend(swatch(k));
       made.onclick = () => select(members.get(k));
       return made;
-    }));
+    });
+    $("legend").replaceChildren("Clusters (items):", ...keyed);
+    $("legend").hidden = keyed.length === 0;
     return used.length;
   }
 
