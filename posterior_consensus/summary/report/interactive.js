@@ -60,7 +60,12 @@ const look = (() => {
     if (matchMedia("(pointer: coarse)").matches)  // a finger that scrolls the page is not to drag the pictures
       for (const plot of [models.matrix, models.scatter, models.bars])
         for (const tool of plot.toolbar.tools) if (tool.active) tool.active = false;
-    for (const media of [dark, print]) media.addEventListener("change", theme);
+    dark.addEventListener("change", theme);
+    print.addEventListener("change", () => {
+      theme();
+      for (const plot of [models.matrix, models.scatter, models.bars])
+        Bokeh.index.find_one(plot)?.paint();  // at once, as paper does not wait for the next frame
+    });
     showAll();
     $("look").dataset.ready = "yes";
   }
