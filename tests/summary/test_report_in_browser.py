@@ -178,7 +178,8 @@ def test_keys_and_the_key_of_clusters_select(chromium, galaxies):
             page.keyboard.press("Enter")
             assert page.evaluate(focused).endswith("(after it)")
         page.locator("#legend button").first.click()
-        assert page.locator("#item h3").inner_text() == f"{np.sum(summary.consensus.labels.values == 0)} items are selected"
+        first = np.sum(summary.consensus.labels.values == 0)
+        assert page.locator("#item h3").inner_text() == f"{first} items are selected"
         page.get_by_text("Clear the selection").click()
         page.fill("#search", "no such name")
         page.keyboard.press("Enter")
