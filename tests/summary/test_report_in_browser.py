@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 import shutil
 from dataclasses import replace
 
@@ -48,6 +49,11 @@ def noisy(n_items, n_draws, n_clusters=5, names=None, chains=2):
     labels[wrong] = rng.integers(n_clusters, size=wrong.sum())
     names = [f"item {k}" for k in range(n_items)] if names is None else names
     return xr.DataArray(labels, dims=("chain", "draw", "name"), coords={"name": names})
+
+
+def number_in(words):
+    """Number of clusters in the words on the partition shown."""
+    return int(re.search(r"(\d+) cluster", words)[1])
 
 
 def summary_of(draws):
@@ -139,11 +145,11 @@ def test_sliders_chains_and_orders_change_the_pictures(chromium, galaxies):
         page.locator("#clusters").focus()
         page.keyboard.press("Home")
         words = page.locator("#partition").inner_text()
-        fewest = int(words.split()[0])
-        assert words.startswith(f"{fewest} cluster") and "above the minimum" in words
+        fewest = number_in(words)
+        assert "above the minimum" in words and page.locator("#legend button").count() == fewest
         seen.add(report.matrix())
         page.keyboard.press("End")
-        assert int(page.locator("#partition").inner_text().split()[0]) > fewest
+        assert number_in(page.locator("#partition").inner_text()) > fewest
         page.locator("#threshold").focus()
         page.keyboard.press("Home")
         assert "pair threshold 0.1" in page.locator("#partition").inner_text()
@@ -156,7 +162,39 @@ def test_sliders_chains_and_orders_change_the_pictures(chromium, galaxies):
             box.click()  # the last one stays on
         assert page.locator("#chains input:checked").count() == 1
         page.locator("#answers input").first.check()
-        assert page.locator("#partition").inner_text().endswith("the partition reported.")
+        assert page.locator("#partition").inner_text().startswith("Shown: the partition reported, ")
+
+
+def test_keys_and_the_key_of_clusters_select(chromium, galaxies):
+    summary, path = galaxies
+    with Report(chromium, path) as report:
+        page = report.page
+        focused = "document.activeElement.textContent"
+        page.locator("#table tbody button").nth(3).focus()
+        page.keyboard.press("Enter")
+        assert page.evaluate(focused) == page.locator("#item h3").inner_text() == summary.draws.items.names[3]
+        page.get_by_text("(after it)").focus()
+        for _ in range(2):
+            page.keyboard.press("Enter")
+            assert page.evaluate(focused).endswith("(after it)")
+        page.locator("#legend button").first.click()
+        first = np.sum(summary.consensus.labels.values == 0)
+        assert page.locator("#item h3").inner_text() == f"{first} items are selected"
+        page.get_by_text("Clear the selection").click()
+        page.fill("#search", "no such name")
+        page.keyboard.press("Enter")
+        assert "No item is named" in page.locator("#item").inner_text()
+        page.fill("#search", "")
+        assert "Select an item" in page.locator("#item").inner_text()
+
+
+def test_a_page_without_sliders_and_for_fingers(chromium, no_stills, tmp_path):
+    path = summary_of(np.tile(np.arange(240) // 2, (2, 10, 1))).to_html(tmp_path / "report.html")
+    with Report(chromium, path, viewport={"width": 390, "height": 800}, has_touch=True, is_mobile=True) as report:
+        page = report.page
+        assert not page.locator("#clusters").is_visible() and not page.locator("#threshold").is_visible()
+        assert page.locator("#legend").is_hidden() and "sliders'" not in page.locator("#said").inner_text()
+        assert page.locator("#of-matrix .bk-events").evaluate("one => getComputedStyle(one).touchAction") != "none"
 
 
 def test_a_thousand_items_on_a_page_of_six_megabytes(chromium, tmp_path):

@@ -23,7 +23,6 @@ _MOST_CLUSTERS = 100  # among which the sliders' partitions are searched for
 _MOST_NUMBERS = 15  # of clusters on the slider
 _THRESHOLDS = np.arange(1, 10) / 10
 _HELD = 0.01  # probability from which a number of clusters is on the slider
-_SLIDERS = 2
 _SEED = 1  # the report of a summary is the same every time
 
 
@@ -39,7 +38,8 @@ class Choice(NamedTuple):
 def choices_of(summary: SummaryRecord) -> tuple[list[Choice], list[str]]:
     """Return the partitions, the one reported first, and sentences on what was left out."""
     draws, own = some_draws(summary.draws), summary.consensus.labels.values
-    found, said = [Choice("answer", 0.0, own, "the partition reported"), *_modes(summary)], []
+    found, said = [Choice("answer", 0.0, own, "the partition reported"), *_modes(summary)], list[str]()
+    missing = list[str]()
     few = summary.consensus.n_clusters <= _MOST_CLUSTERS
     for name, along, fits in (
         ("the number of clusters", _by_number, few and draws.n_items * draws.n_draws <= _MOST_LABELS),
@@ -49,8 +49,10 @@ def choices_of(summary: SummaryRecord) -> tuple[list[Choice], list[str]]:
         if fits:
             found += along(summary, draws)
         else:
-            said.append(f"There is no slider for {name}: there are too many items, draws or clusters.")
-    if draws.n_draws < summary.draws.n_draws and len(said) < _SLIDERS:
+            missing.append(f"no slider for {name}")
+    if missing:
+        said.append(f"There is {' and '.join(missing)}: there are too many items, draws or clusters.")
+    if found[-1].kind != "answer" and draws.n_draws < summary.draws.n_draws:
         said.append(f"The sliders' partitions and expected losses are computed from {draws.n_draws} of the draws.")
     return [choice._replace(labels=matched(choice.labels, own)) for choice in found], said
 
@@ -78,7 +80,7 @@ def _by_number(summary: SummaryRecord, draws: PartitionDraws) -> Iterator[Choice
         expected, more = (
             display.quantity(float(result.table[column][k]), unit, 3) for column in ("expected_loss", "difference")
         )
-        words = f"{counted(int(number), 'cluster')}: expected {name} {expected}, {more} above the minimum"
+        words = f"{counted(int(number), 'cluster')}, expected {name} {expected}, {more} above the minimum"
         words += f" (standard error {error[k]:.1g})" if error[k] > 0 else ""
         probability = float(result.table["probability"][k])
         yield Choice("clusters", float(number), labels, f"{words}; this number has probability {probability:.2f}")
@@ -91,5 +93,5 @@ def _by_threshold(_: SummaryRecord, draws: PartitionDraws) -> Iterator[Choice]:
     for k, (tau, labels) in enumerate(rows):
         expected = display.quantity(float(path.table["expected_vi"][k]), "bits", 3)
         number = counted(int(path.table["n_clusters"][k]), "cluster")
-        words = f"pair threshold {tau:.1f}: {number}, expected {LOSS_NAMES['vi']} {expected}"
+        words = f"pair threshold {tau:.1f}, {number}, expected {LOSS_NAMES['vi']} {expected}"
         yield Choice("threshold", float(tau), labels, words)

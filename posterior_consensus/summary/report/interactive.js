@@ -1,8 +1,9 @@
 // The pictures of the report: one state, and functions that show it. Names are only ever set as text.
 const look = (() => {
   "use strict";
-  const MISSING = 65535, ROWS = 25, LISTED = 15, MATCHES = 12, REACH = 14;
+  const MISSING = 65535, ROWS = 25, LISTED = 15, MATCHES = 12, REACH = 14, KEYED = 40, SURELY = 0.005;
   const PALETTES = { light: ["#ffffff", "#6baed6", "#08306b"], dark: ["#14171a", "#2b6ca3", "#e3f1ff"] };
+  const SHAPES = { circle: "●", square: "■", triangle: "▲", diamond: "◆", inverted_triangle: "▼", plus: "✚" };
   const TYPES = {
     uint8: Uint8Array, uint16: Uint16Array, int32: Int32Array, float32: Float32Array, float64: Float64Array,
   };
@@ -27,6 +28,7 @@ const look = (() => {
   const text = number => Number.isNaN(number) ? "–" : number.toFixed(2);
   // Bokeh takes these for formulas, and garbles them without a further library that sets formulas.
   const noFormula = name => name.replace(/\$\$|\\[([]/g, found => `${found[0]}\u200b${found[1]}`);
+  const nameOf = i => meta.names[i].trim() ? meta.names[i] : "(no name)";
   const short = name => name.length > 60 ? name.slice(0, 59) + "…" : name;
 
   function element(tag, words, attributes = {}) {
@@ -56,7 +58,15 @@ const look = (() => {
     fillTableControls();
     average();
     theme();
-    for (const media of [dark, print]) media.addEventListener("change", theme);
+    if (matchMedia("(pointer: coarse)").matches)  // a finger that scrolls the page is not to drag the pictures
+      for (const plot of [models.matrix, models.scatter, models.bars])
+        for (const tool of plot.toolbar.tools) if (tool.active) tool.active = false;
+    dark.addEventListener("change", theme);
+    print.addEventListener("change", () => {
+      theme();
+      for (const plot of [models.matrix, models.scatter, models.bars])
+        Bokeh.index.find_one(plot)?.paint();  // at once, as paper does not wait for the next frame
+    });
     showAll();
     $("look").dataset.ready = "yes";
   }
@@ -135,13 +145,13 @@ const look = (() => {
     showMatrix();
     showItems();
     const shown = meta.partitions[state.partition], order = $("order").selectedOptions[0].textContent;
-    const number = new Set(arrays.labels.subarray(row(), row() + meta.names.length)).size;
-    $("partition").textContent = `${number} ${number === 1 ? "cluster" : "clusters"} shown: ${shown.words}.`;
+    const number = fillClusters(), clusters = `, ${number} ${number === 1 ? "cluster" : "clusters"}`;
+    $("partition").textContent = `Shown: ${shown.words}${shown.kind === "answer" ? clusters : ""}.`;
     for (const [id, words] of [
       ["of-matrix", "Similarity matrix"], ["of-scatter", "Items"],
       ["of-bars", "Mean similarity to own and nearest cluster"],
     ]) $(id).setAttribute("aria-label", `${words} of ${standing.length} items, ${number} clusters, order: ${order}`);
-    fillClusters();
+    for (const id of ["clusters", "threshold"]) $(`for-${id}`).classList.toggle("used", shown.kind === id);
     showTable();
     mark();
   }
@@ -179,8 +189,10 @@ const look = (() => {
   function slider(id) {
     const steps = meta.partitions.map((one, k) => k).filter(k => meta.partitions[k].kind === id);
     $(`for-${id}`).hidden = steps.length === 0;
-    const near = [...steps.keys()].filter(at => meta.partitions[steps[at]].row === 0);  // the partition reported
-    const value = near.length ? near[near.length >> 1] : steps.length >> 1;
+    const near = steps.filter(k => meta.partitions[k].row === 0);  // the partition reported, or what is next to it
+    const wanted = near.length ? meta.partitions[near[near.length >> 1]].value : id === "clusters" ? meta.n_clusters : 0.5;
+    const away = k => Math.abs(meta.partitions[k].value - wanted);
+    const value = steps.reduce((best, k, at) => away(k) < away(steps[best]) ? at : best, 0);
     Object.assign($(id), { min: 0, max: steps.length - 1, step: 1, value });
     const say = () => {
       const one = meta.partitions[steps[$(id).value]];
@@ -227,7 +239,7 @@ const look = (() => {
 
   function find(words, nearly) {
     const wanted = plain(words);
-    if (!wanted) return;
+    if (!wanted) return showPanel();
     let at = meta.names.findIndex(name => plain(name) === wanted);
     if (at < 0 && nearly) at = meta.names.findIndex(name => plain(name).startsWith(wanted));
     if (at < 0 && nearly) at = meta.names.findIndex(name => plain(name).includes(wanted));
@@ -237,17 +249,23 @@ const look = (() => {
 
   // Selection
   function select(items) {
+    const { key } = document.activeElement.dataset, inPanel = $("item").contains(document.activeElement);
     state.selected = items;
     mark();
     showTable();
+    if (key) ($("look").querySelector(`[data-key="${key}"]`) ?? $("item")).focus();  // the button was made anew
+    else if (inPanel) $("item").focus();
   }
 
   function mark() {
     const inside = state.selected.filter(i => place.has(i)).map(i => place.get(i)), m = standing.length;
-    const at = inside.slice(0, 50).map(k => position[k]);
+    const starts = [], ends = [];
+    for (const at of inside.map(k => position[k]).sort((a, b) => a - b))
+      if (ends.at(-1) === at) ends[ends.length - 1] = at + 1;
+      else { starts.push(at); ends.push(at + 1); }
+    const all = starts.map(() => m), none = starts.map(() => 0);
     models.marks.data = {
-      left: [...at, ...at.map(() => 0)], right: [...at.map(p => p + 1), ...at.map(() => m)],
-      top: [...at.map(() => 0), ...at], bottom: [...at.map(() => m), ...at.map(p => p + 1)],
+      left: [...starts, ...none], right: [...ends, ...all], top: [...none, ...starts], bottom: [...all, ...ends],
     };
     const before = models.items.selected.indices;
     if (before.length !== inside.length || before.some((k, at) => k !== inside[at]))
@@ -261,9 +279,16 @@ const look = (() => {
       if (items.length || state.selected.every(i => place.has(i))) select(items);
   }
 
-  function button(i, more = "") {
-    const made = element("button", short(meta.names[i]) + more, { type: "button", title: meta.names[i] });
+  function button(i, more = "", key = "") {
+    const made = element("button", short(nameOf(i)) + more, { type: "button", title: meta.names[i] });
     made.onclick = () => select([i]);
+    if (key) made.dataset.key = key;
+    return made;
+  }
+
+  function unselect() {
+    const made = element("button", "Clear the selection", { type: "button", className: "screen" });
+    made.onclick = () => select([]);
     return made;
   }
 
@@ -276,27 +301,28 @@ const look = (() => {
     if (more.length) {
       const buttons = element("p", "");
       buttons.append(...state.selected.slice(0, 50).map(item => button(item)));
-      panel.replaceChildren(element("h3", `${more.length + 1} items are selected`), buttons);
+      if (more.length >= 50) buttons.append(" and more");
+      panel.replaceChildren(element("h3", `${more.length + 1} items are selected`), buttons, unselect());
       return;
     }
-    panel.replaceChildren(element("h3", meta.names[i]), facts(i), ...company(i), ...moves(i));
+    panel.replaceChildren(element("h3", nameOf(i)), facts(i), ...company(i), ...moves(i), unselect());
   }
 
   function facts(i) {
     const known = [["Cluster", meta.clusters[label(i)]]], membership = value("membership", i);
     if (!Number.isNaN(membership)) known.push(["membership probability", text(membership)]);
-    known.push(["mean similarity to it", text(value("own", i))]);
-    if (nextName(i) !== "")
-      known.push(["nearest other cluster", nextName(i)], ["mean similarity to that", text(value("other", i))],
-        ["margin", text(value("own", i) - value("other", i))]);
+    const own = value("own", i), other = value("other", i);
+    known.push(["mean similarity to it", Number.isNaN(own) ? "none, as the item is alone in it" : text(own)]);
+    if (nextName(i) !== "") known.push(["nearest other cluster", nextName(i)], ["mean similarity to that", text(other)]);
+    if (!Number.isNaN(own - other)) known.push(["margin", text(own - other)]);
     return element("p", known.map(([name, words]) => `${name}: ${words}`).join("; ") + ".");
   }
 
   function company(i) {
     if (!place.has(i)) return [element("p", "This item is not among those in the pictures.")];
     const m = standing.length, k = place.get(i), from = mean.subarray(k * m, (k + 1) * m);
-    const others = [...position.keys()].filter(j => j !== k && from[j] > 0).sort((a, b) => from[b] - from[a]);
-    const list = element("ol", "");
+    const others = [...position.keys()].filter(j => j !== k && from[j] >= 255 * SURELY).sort((a, b) => from[b] - from[a]);
+    const list = others.length ? element("ol", "") : element("p", "No other item has a probability of 0.005 or more.");
     for (const j of others.slice(0, LISTED)) {
       const entry = element("li", ` ${text(from[j] / 255)}, cluster ${meta.clusters[label(arrays.shown[j])]}`);
       entry.prepend(button(arrays.shown[j]));
@@ -304,7 +330,7 @@ const look = (() => {
     }
     const step = by => standing[(position[k] + by + m) % m], neighbours = element("p", "", { className: "screen" });
     for (const [by, words] of [[-1, " (before it)"], [1, " (after it)"]])
-      neighbours.append(button(arrays.shown[step(by)], words));
+      neighbours.append(button(arrays.shown[step(by)], words, `step ${by}`));
     return [element("h4", "Most probable co-members"), list, neighbours];
   }
 
@@ -341,12 +367,12 @@ const look = (() => {
     const found = under(name, event), tip = $("tip");
     tip.hidden = found.length === 0;
     if (tip.hidden) return;
-    const [k, other] = found, i = arrays.shown[k], lines = [short(meta.names[i])];
+    const [k, other] = found, i = arrays.shown[k], lines = [short(nameOf(i))];
     if (other === undefined)
       lines.push(`cluster ${meta.clusters[label(i)]}, mean similarity to it ${text(value("own", i))}`);
     else {
       const shared = text(mean[k * standing.length + other] / 255);
-      lines.push(short(meta.names[arrays.shown[other]]), `co-clustering probability ${shared}`);
+      lines.push(short(nameOf(arrays.shown[other])), `co-clustering probability ${shared}`);
     }
     tip.replaceChildren(...lines.map(line => element("div", line)));
     const box = $(`of-${name}`).getBoundingClientRect();
@@ -379,11 +405,34 @@ const look = (() => {
     $("csv").onclick = save;
   }
 
+  function swatch(cluster) {
+    const made = element("span", "", { className: "mark" });
+    made.dataset.shape = SHAPES[meta.markers[cluster]];
+    made.style.color = meta.colours[cluster];
+    return made;
+  }
+
+  // The clusters there are: in the filter of the table, and by colour; returns their number.
   function fillClusters() {
-    const before = $("of-cluster").value, used = new Set(arrays.labels.subarray(row(), row() + meta.names.length));
-    const options = [...used].sort((a, b) => a - b).map(k => element("option", meta.clusters[k], { value: k }));
-    $("of-cluster").replaceChildren(element("option", "all", { value: "" }), ...options);
-    $("of-cluster").value = used.has(Number(before)) ? before : "";
+    const before = $("of-cluster").value, members = new Map();
+    arrays.labels.subarray(row(), row() + meta.names.length).forEach((k, i) => {
+      if (!members.has(k)) members.set(k, []);
+      members.get(k).push(i);
+    });
+    const used = [...members.keys()].sort((a, b) => a - b);
+    $("of-cluster").replaceChildren(
+      element("option", "all", { value: "" }), ...used.map(k => element("option", meta.clusters[k], { value: k })));
+    $("of-cluster").value = members.has(Number(before)) ? before : "";
+    const keyed = used.length > KEYED ? [] : used.map(k => {
+      const words = `${meta.clusters[k]} (${members.get(k).length.toLocaleString("en")})`;
+      const made = element("button", words, { type: "button", title: `Select cluster ${meta.clusters[k]}` });
+      made.prepend(swatch(k));
+      made.onclick = () => select(members.get(k));
+      return made;
+    });
+    $("legend").replaceChildren("Clusters (items):", ...keyed);
+    $("legend").hidden = keyed.length === 0;
+    return used.length;
   }
 
   function sorted() {
@@ -410,8 +459,9 @@ const look = (() => {
       const line = element("tr", "", { className: state.selected.includes(i) ? "selected" : "" });
       COLUMNS.forEach(([, get], k) => {
         const cell = element("td", "");
-        if (k === 0) cell.append(button(i));
+        if (k === 0) cell.append(button(i, "", `row ${i}`));
         else cell.textContent = typeof get(i) === "string" ? get(i) : text(get(i));
+        if (k === 1) cell.prepend(swatch(label(i)));
         line.append(cell);
       });
       return line;

@@ -59,6 +59,7 @@ def payload_of(summary: SummaryRecord) -> str:
         "partitions": listed,
         "features": list(placed),
         "n_data": len(data),
+        "n_clusters": summary.consensus.n_clusters,
         "coordinate": None if along is None else items.dim,
         "said": said,
     }

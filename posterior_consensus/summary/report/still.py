@@ -109,7 +109,7 @@ def _members(summary: SummaryRecord) -> str:
     parts = np.split(order, np.cumsum(np.bincount(labels.values))[:-1])
     most = labels.size if labels.size <= _MOST_LISTED else max(1, _MOST_LISTED // len(parts))
     rows = "".join(
-        f"<tr><th>{k}</th><td style='text-align:left'>{html.escape(_named(items, members, most))}</td></tr>"
+        f"<tr><th>{k}</th><td style='text-align:left'>{_named(items, members, most)}</td></tr>"
         for k, members in enumerate(parts)
     )
     title = "All items by cluster" if most == labels.size else f"The first {most:,} items of each cluster"
@@ -117,7 +117,12 @@ def _members(summary: SummaryRecord) -> str:
 
 
 def _named(items: Items, members: npt.NDArray[np.intp], most: int) -> str:
-    return ", ".join(items.named(members[:most])) + (", ..." if members.size > most else "")
+    """Return names as HTML, in which none turns the direction of those after it."""
+    names = (
+        html.escape(name) if name.isascii() else f"<bdi>{html.escape(name)}</bdi>"
+        for name in items.named(members[:most])
+    )
+    return ", ".join(names) + (", ..." if members.size > most else "")
 
 
 def uncertain(summary: SummaryRecord) -> pd.DataFrame:
