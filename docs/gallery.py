@@ -28,23 +28,12 @@ def iris():
     return pc.summarize(posterior("iris"), random_seed=1, progressbar=False)
 
 
-def linked_records():
-    """Draws of small clusters of records; in some draws, a record is alone or in the next cluster."""
-    rng = np.random.default_rng(1)
-    entity = np.sort(rng.integers(60, size=150))
-    labels = np.tile(entity, (2, 100, 1))
-    leaves = rng.random(labels.shape) < rng.choice([0.02, 0.3], p=[0.8, 0.2], size=150)
-    elsewhere = np.where(np.arange(150) % 2, 60 + np.arange(150), (entity + 1) % 60)
-    labels[leaves] = np.broadcast_to(elsewhere, labels.shape)[leaves]
-    names = [f"record {number:03d}" for number in range(150)]
-    return xr.DataArray(labels, dims=("chain", "draw", "record"), coords={"record": names}, name="entity")
-
-
 def reports(folder):
     """Write the reports that the landing page links."""
     folder.mkdir(exist_ok=True)
     summary().to_html(folder / "galaxies.html")
-    pc.summarize(linked_records(), random_seed=1, progressbar=False).to_html(folder / "records.html")
+    links = pc.summarize(posterior("records"), loss="binder", answers=False, random_seed=1, progressbar=False)
+    links.to_html(folder / "records.html")
 
 
 def four_panels():
