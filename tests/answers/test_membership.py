@@ -282,6 +282,9 @@ def test_bars_in_the_order_of_the_data_have_clusters_in_one_order(rng):
         assert_allclose(bar.baseline, tops[:, k] - found.probabilities.values[:, k], rtol=0, atol=1e-12)
     assert [tick.get_text() for tick in ax.get_xticklabels()] == [str(item) for item in range(9)]
     check(
-        lambda order: pc.plot_membership(found, order=order), None, ValueError, ["`order` must be one of 'clusters',"]
+        lambda order: pc.plot_membership(found, order=order),
+        None,
+        ValueError,
+        ["`order` must be 'clusters', 'data'", "got None"],
     )
     plt.close("all")

@@ -140,7 +140,7 @@ def test_a_summary_of_very_many_items_says_what_it_leaves_out(monkeypatch, tmp_p
     monkeypatch.setattr(sizes, "ITEMS_OF_ALL_PAIRS", 30)
     monkeypatch.setattr("posterior_consensus.summary.further._EFFORT", Effort(most_labels=1000))
     limits = {"MOST_OF_PAIRS": 50, "SOME_OF_PAIRS": 20, "MOST_IN_ROW": 25}
-    for module in ("psm", "psm_by_chain", "item_uncertainty", "strips"):
+    for module in ("psm", "psm_by_chain", "rows"):
         for name, most in limits.items():
             monkeypatch.setattr(f"posterior_consensus.plots.{module}.{name}", most, raising=False)
     monkeypatch.setattr("posterior_consensus.summary.report.still._MOST_LISTED", 20)
