@@ -142,7 +142,7 @@ def functions_of(draws, partition):
         ),
         "plot_traces": lambda: pc.plot_traces(pc.diagnose(draws, partition)),
         "plot_membership": lambda: pc.plot_membership(pc.membership(draws, partition)),
-        "plot_regimes": lambda: pc.plot_regimes(np.arange(draws.n_items), pc.membership(draws, partition)),
+        "plot_regimes": lambda: pc.plot_regimes(np.arange(len(partition)), pc.membership(draws, partition)),
         "plot_links": lambda: pc.plot_links(pc.links(draws, partition)),
         "plot_cluster_sizes": lambda: pc.plot_cluster_sizes(pc.links(draws, partition)),
         "plot_stable_components": lambda: pc.plot_stable_components(pc.stable_components(draws)),
