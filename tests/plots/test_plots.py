@@ -72,7 +72,7 @@ def test_matrix_in_the_order_of_the_data_has_runs_outlined():
     assert [tick.get_text() for tick in dated.get_yticklabels()] == ["2024-02-28", "2024-02-29", "2024-03-01"]
     with pytest.raises(
         ValueError,
-.* items; got 'time'",
+        match=r"`order` must be 'clusters', 'data', a coordinate of the items \('obs'\), or .* items; got 'time'",
     ):
         pc.plot_psm(draws, order="time")
 
