@@ -54,6 +54,7 @@ class FormOfRuns(Form, Protocol):
     """A form in which random runs begin, which changes of the best follow."""
 
     at_once: int  # runs between two looks at whether to stop: not the number of threads, on which nothing may depend
+    has_matrix: bool  # whether a similarity matrix, and what it leads to, takes little beside the search
     explores_all: bool  # whether `explore` ends where `polish` does
     work_for_little: float  # nanoseconds, roughly, that a search of very few labels takes at least
     work_a_label: float  # the same for each label of many

@@ -25,6 +25,7 @@ class OnItemTerms:
     """Search over the similarity matrix for the least sum over items of a term of cluster size and own links."""
 
     at_once = 3
+    has_matrix = True
     explores_all = False
     sums = None
     is_capped = False

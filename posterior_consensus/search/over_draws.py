@@ -35,6 +35,7 @@ _CHAINED = 5000  # draws up to which chains of moves are tried on all of them
 _PAIRS_OF_DRAWS = 8  # from which is estimated how many cells of a search's tables are not zero
 _FAR = 5  # times as many clusters as any draw has: Binder's loss was seen to ask for four times, VI for fewer
 _COLUMNS = 16  # clusters that double what a scan takes
+_MANY_CLUSTERS = 1000  # up to which effort grows: beyond, each restart changes the more places
 _SPARSE_ROW, _SPARSE_CELL = 100, 4  # cells of dense tables that take as long as a sparse row and one of its cells
 _MOST_IN_TREE = 2000  # items of which a tree is made
 _CUTS = 16  # numbers of clusters into which it is cut
@@ -59,13 +60,18 @@ class OnDraws:
         sparse = loss.is_linear and limits.fewest == 1 and is_sparse(draws)
         self._kind = cells.sparse_draws if sparse else cells.Draws
         self.limits = limits
+        self.has_matrix = not sparse or draws.n_items <= _MOST_IN_TREE
         self.kernels: tuple[Any, ...] = ((ahead.search_over_draws, sparse, loss.is_linear),)
         if sparse:
             self.kernels += ((ahead.similarities, draws.drawn.dtype.name),)
         if limits.fewest > 1:
             self.kernels += ((ahead.clusters_opened,),)
-        self.work_a_label = WORK_A_LABEL * (1 + draws.n_clusters.mean() / _COLUMNS if sparse else 1.0)
-        if not sparse:
+        self.work_a_label = WORK_A_LABEL
+        if sparse:
+            slower = 1 + _columns_like_sparse(draws) / _COLUMNS
+            self._scan *= slower
+            self.work_a_label *= slower * (1 + min(draws.n_clusters.mean(), _MANY_CLUSTERS) / _COLUMNS)
+        else:
             check_memory(self, limits.fewest)
             room = memory.budget() // self.bytes_a_cluster
             self.limits = limits._replace(most=min(limits.most, room))
@@ -269,7 +275,12 @@ class OnRatios(OnDraws):
 
 
 def is_sparse(draws: PartitionDraws) -> bool:
-    """Whether few enough cells of the tables are not zero: those of a draw with another one tell how many."""
+    """Whether few enough cells of the tables are not zero."""
+    return bool(_columns_like_sparse(draws) < draws.n_clusters.mean())
+
+
+def _columns_like_sparse(draws: PartitionDraws) -> float:
+    """How many cells of a dense table take as long as a row of a sparse one, from tables of some draws with others."""
     rows = np.linspace(0, draws.n_draws - 1, 2 * _PAIRS_OF_DRAWS).astype(np.intp)
     labels, n_clusters = draws.drawn.take(rows).values, draws.n_clusters[rows]
     cells = 0.0
@@ -277,4 +288,4 @@ def is_sparse(draws: PartitionDraws) -> bool:
         pairs = labels[one].astype(np.int64) * int(n_clusters[other]) + labels[other]
         met = np.bincount(np.unique(pairs) // int(n_clusters[other]))
         cells += met[labels[one]].mean() / _PAIRS_OF_DRAWS  # of an item's row
-    return bool(_SPARSE_ROW + _SPARSE_CELL * cells < draws.n_clusters.mean())
+    return _SPARSE_ROW + _SPARSE_CELL * cells

@@ -19,6 +19,7 @@ class OnPairs:
     """Search over the similarity matrix, which holds all that Binder's loss asks of the draws."""
 
     at_once = 10  # a run takes little, and Binder's loss has many partitions that are nearly the best
+    has_matrix = True
     explores_all = True
     is_capped = False
     ratios = None

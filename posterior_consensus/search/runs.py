@@ -198,7 +198,7 @@ class Runs:
             yield "extremes", [np.zeros(n_items, np.int32)] + [np.arange(n_items, dtype=np.int32)] * (most >= n_items)
         drawn = self._source.some_labels(_DRAWS).astype(np.int32)
         yield "draw", [labels for labels in drawn if labels.max() < most]
-        if n_items == 1 or 8 * n_items**2 > min(self._least_work, memory.budget()):
+        if n_items == 1 or not self._form.has_matrix or 8 * n_items**2 > min(self._least_work, memory.budget()):
             return
         similarity = self._source.shared_similarity
         yield "components", [labels for labels in [above_a_half(similarity)] if labels.max() < most]

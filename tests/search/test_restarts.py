@@ -79,6 +79,27 @@ def test_there_are_perturbations_where_starts_differ_and_they_take_little():
     assert len(set(agreed.kinds)) >= 4 and find(clear, "binder", n_perturbations=5).info.n_perturbations == 5
 
 
+def records(n_items, n_draws):
+    """Draws of clusters of one to three items, some of which leave theirs now and then."""
+    rng = np.random.default_rng(1)
+    truth = np.repeat(np.arange(n_items), rng.integers(1, 4, n_items))[:n_items]
+    return np.array([np.where(rng.random(n_items) < 0.2, n_items + np.arange(n_items), truth) for _ in range(n_draws)])
+
+
+def test_trees_and_components_are_starts_where_a_similarity_matrix_takes_little():
+    kinds = [set(find(records(n, 30)).info.kinds) for n in (600, 2100)]
+    assert {"tree", "components", "draw"} <= kinds[0]
+    assert not {"tree", "components"} & kinds[1] and "draw" in kinds[1]
+
+
+def test_effort_grows_with_the_number_of_clusters_up_to_a_thousand():
+    one, other, more = (
+        OnDraws(pc.as_partition_draws(records(n, 16)), losses.vi(), Limits(1, n), NEVER).work_a_label
+        for n in (600, 2000, 4000)
+    )
+    assert one < 0.7 * other and more == pytest.approx(other, rel=0.01)
+
+
 @pytest.mark.parametrize(
     ("kinds", "at_best", "n_perturbations", "words"),
     [
