@@ -115,7 +115,7 @@ def test_map_keeps_distances_that_a_plane_can_hold():
     np.testing.assert_allclose(found, [[0, 1, 1], [1, 0, 2], [1, 2, 0]], atol=1e-7)
     estimate = ax.collections[-1].get_offsets().data[0]
     np.testing.assert_allclose(estimate, points[1], atol=1e-7)
-    assert "100% of the variation" in ax.get_xlabel()
+    assert "100% of the variation" in ax.get_xlabel() and ax.get_ylabel() == "second axis: 0% of it"
 
 
 def test_map_shows_some_of_every_chain_and_what_is_outside_of_the_ball():

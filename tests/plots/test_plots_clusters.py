@@ -173,6 +173,13 @@ def test_bands_are_as_wide_as_the_items_in_common():
     assert colours[4] == colours[1] and colours[3] in (colours[0], colours[2])
 
 
+def test_gaps_between_many_clusters_take_at_most_a_quarter_of_the_items():
+    bars = pc.plot_alluvial([np.arange(50), np.arange(50) // 25]).patches
+    column = sorted((bar.get_y(), bar.get_y() + bar.get_height()) for bar in bars if bar.get_height() < 0.1)
+    gaps = np.diff(np.array(column).ravel())[1::2]
+    np.testing.assert_allclose(gaps, 0.25 / 50)
+
+
 def test_matched_clusters_keep_their_colour():
     ax = pc.plot_alluvial([[0, 0, 1, 1, 1], [0, 1, 1, 1, 1], [0, 1, 2, 2, 2]])
     first, second, third = ([to_hex(p.get_facecolor()) for p in ax.patches[a:b]] for a, b in ((0, 2), (2, 4), (4, 7)))

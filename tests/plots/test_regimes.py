@@ -33,10 +33,12 @@ def _closed():
 
 
 def background(ax):
-    """Ends and colour of each rectangle behind the values."""
+    """Ends and colour of each rectangle behind the values, which goes from the bottom to the top."""
+    paths = ax.collections[0].get_paths()
+    assert all((path.vertices[:, 1].min(), path.vertices[:, 1].max()) == (0, 1) for path in paths)
     return [
         (path.vertices[:, 0].min(), path.vertices[:, 0].max(), to_hex(colour).upper())
-        for path, colour in zip(ax.collections[0].get_paths(), ax.collections[0].get_facecolors(), strict=True)
+        for path, colour in zip(paths, ax.collections[0].get_facecolors(), strict=True)
     ]
 
 
