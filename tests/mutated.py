@@ -21,7 +21,7 @@ class Lines:
     def __init__(self, folder: str) -> None:
         self.file = Path(folder) / f"{os.getpid()}.jsonl"  # xdist runs tests in several processes
         self.reached: set[tuple[str, int]] = set()
-        self.by_fixture: dict[tuple[Path, str], set[tuple[str, int]]] = {}
+        self.by_fixture: dict[tuple[str, str], set[tuple[str, int]]] = {}
         self.has_failed = False
         sys.monitoring.use_tool_id(sys.monitoring.COVERAGE_ID, "lines")
         sys.monitoring.register_callback(sys.monitoring.COVERAGE_ID, sys.monitoring.events.LINE, self.note)
@@ -46,7 +46,7 @@ class Lines:
         try:
             return (yield)
         finally:
-            self.by_fixture.setdefault((request.path, fixturedef.argname), set()).update(self.reached)
+            self.by_fixture.setdefault((request.node.nodeid, fixturedef.argname), set()).update(self.reached)
             self.reached = before
 
     @pytest.hookimpl(wrapper=True)
@@ -56,7 +56,8 @@ class Lines:
         began = time.perf_counter()
         result = yield
         seconds = time.perf_counter() - began
-        shared = (self.by_fixture.get((item.path, name), set()) for name in item.fixturenames)
+        above = [(node.nodeid, name) for node in item.listchain() for name in item.fixturenames]
+        shared = (self.by_fixture.get(fixture, set()) for fixture in above)
         lines: dict[str, list[int]] = {}
         for file, line in sorted(self.reached.union(*shared)):
             lines.setdefault(file, []).append(line)
