@@ -17,6 +17,7 @@ import posterior_consensus as pc
 from benchmarks._timing import is_smallest, print_table, random_draws
 
 _LOSSES = "vi", "binder", "nid"
+_N_CLUSTERS = 20, 100
 _MOMENTS = 5
 
 
@@ -24,17 +25,18 @@ def main() -> None:
     """Print the worst and the median delay for each loss."""
     smallest = is_smallest()
     size = (200, 600) if smallest else (3_000, 1_500)
-    posteriors = {"20 clusters": random_draws(*size, 20), "100 clusters": random_draws(*size, 100)}
     rows = []
-    for name, labels in posteriors.items():
-        draws = pc.as_partition_draws(labels)
+    for n_clusters in _N_CLUSTERS[:1] if smallest else _N_CLUSTERS:
+        draws = pc.as_partition_draws(random_draws(*size, n_clusters))
         for loss in _LOSSES[:1] if smallest else _LOSSES:
             _search(draws, loss)  # which may compile
             whole = _seconds(lambda loss=loss, draws=draws: _search(draws, loss))
             moments = whole * (np.arange(_MOMENTS) + 0.5) / _MOMENTS
             pressed = [_after_interrupt(draws, loss, moment) for moment in moments]
             late = [_seconds(lambda at=at, loss=loss, draws=draws: _search(draws, loss, at)) - at for at in moments]
-            rows.append([name, loss, whole, float(np.median(pressed)), max(pressed), max(0.0, *late)])
+            rows.append(
+                [f"{n_clusters} clusters", loss, whole, float(np.median(pressed)), max(pressed), max(0.0, *late)]
+            )
     print_table(["posterior", "loss", "search (s)", "Ctrl-C: median (s)", "worst", "seconds: worst"], rows)
 
 

@@ -22,7 +22,7 @@ from tests.kernels.checks import MODULES
 PACKAGE = Path(pc.__file__).parent
 GALAXIES = Path(__file__).parents[1] / "examples" / "data" / "galaxies.nc"
 
-SUMMARY = """
+COMPILING = """
 import json
 import numpy as np
 from numba.core import event
@@ -38,10 +38,13 @@ class Names(event.Listener):
 
 event.register("numba:compile", Names())
 import posterior_consensus as pc
-from tests.test_quick_start import POSTERIORS
-pc.summarize(POSTERIORS[{name!r}](), random_seed=1, progressbar=False)
+{call}
 print(json.dumps(Names.names))
 """
+SUMMARY = (
+    "from tests.test_quick_start import POSTERIORS; "
+    "pc.summarize(POSTERIORS[{name!r}](), random_seed=1, progressbar=False)"
+)
 
 
 def many_records():
@@ -104,7 +107,7 @@ def on_disk(folder):
 def test_a_summary_compiles_no_more_than_it_needs_and_side_by_side(tmp_path):
     environment, before = {"PYTHONPATH": str(PACKAGE.parent), "NUMBA_NUM_THREADS": "2"}, Counter()
     for name in POSTERIORS:
-        in_this_process = json.loads(printed(SUMMARY.format(name=name), tmp_path, **environment))
+        in_this_process = json.loads(printed(COMPILING.format(call=SUMMARY.format(name=name)), tmp_path, **environment))
         after = on_disk(tmp_path)
         new, before = after - before, after
         assert new.total() <= COMPILED[name], name
@@ -162,9 +165,10 @@ def test_compilation_ends_though_processes_die(n_dead, monkeypatch):
 
 
 def test_where_python_cannot_be_started_again_kernels_are_compiled_when_they_are_called(tmp_path):
-    script = f"import sys; sys.executable = ''\n{SUMMARY.format(name='soft assignments')}"
+    call = "pc.consensus_partition(pc.as_pair_similarity(np.eye(3)), loss='binder', progressbar=False)"
     environment = {"PYTHONPATH": str(PACKAGE.parent), "NUMBA_NUM_THREADS": "2"}
-    assert "_solve_items" in json.loads(printed(script, tmp_path, **environment))
+    script = f"import sys; sys.executable = ''\n{COMPILING.format(call=call)}"
+    assert "scan_pairs" in json.loads(printed(script, tmp_path, **environment))
 
 
 def test_an_edit_of_a_kernel_in_another_file_is_noticed(tmp_path):

@@ -36,7 +36,7 @@ def kinds_of_weights(rng, n_draws):
 
 
 KINDS = kinds_of_weights(np.random.default_rng(0), N_DRAWS)
-UNLIKE = [pytest.param(KINDS[name], id=name) for name in ("wide lognormal", "counts", "some of 0")]
+UNLIKE = [pytest.param(KINDS[name], id=name) for name in ("wide lognormal", "some of 0")]
 
 
 def is_probability(values):
@@ -52,7 +52,7 @@ def test_similarities_are_probabilities(n_draws):
     soft = rng.dirichlet(np.full(4, 0.2), size=(n_draws, 9)).astype(np.float32)
     soft[:, :2] = np.eye(4)[0]
     partition = np.array([0, 0, 0, 1, 1, 1, 2, 2, 3])
-    for k in range(15):
+    for k in range(5):
         for weights in (None, *kinds_of_weights(np.random.default_rng(k), n_draws).values()):
             hard = pc.as_partition_draws(labels, weights=weights)
             for draws in (hard, pc.as_allocation_probabilities(soft, weights=weights)):

@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 import pickle
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -181,9 +182,17 @@ def assert_equal(found, expected):
         assert found == expected and isinstance(found, type(expected).__mro__[-2])
 
 
+ONE_OF_EACH = list({kind.split(",")[0]: kind for kind in RESULTS}.values())
+
+
+@cache
+def made(kind):
+    return RESULTS[kind](Z)
+
+
 @pytest.fixture(scope="module", params=list(RESULTS))
 def result(request):
-    return RESULTS[request.param](Z)
+    return made(request.param)
 
 
 def engine_of(suffix):
@@ -237,7 +246,7 @@ def test_results_come_back_from_one_group(tmp_path):
     kinds += ["by number", "path", "merges", "posteriors", "particles, weights", "density"]
     kinds += ["stable, complete", "sensitivity, others", "agreement, analyses", "coclustering"]
     kinds += ["clusters, parameters", "components", "links, names"]
-    results = [RESULTS[kind](Z) for kind in kinds]
+    results = [made(kind) for kind in kinds]
     tree = attach(xr.DataTree(), *results)
     with xr.open_datatree(written(tree, tmp_path / "a.nc"), engine="h5netcdf") as stored:
         for result in results:
@@ -277,7 +286,7 @@ PLOTS = {
 
 @pytest.mark.parametrize("kind", list(PLOTS))
 def test_what_came_back_from_a_file_can_be_used(kind, tmp_path):
-    result = RESULTS[kind](Z)
+    result = made(kind)
     with read(written(result.to_dataset(), tmp_path / "a.nc")) as stored:
         PLOTS[kind](type(result).from_dataset(stored))
 
@@ -298,7 +307,7 @@ INDEX = pd.MultiIndex.from_product([["x", "y"], [1, 2, 3, 4]], names=["plot", "t
 LEVELS = Z.drop_vars("obs").assign_coords(xr.Coordinates.from_pandas_multiindex(INDEX, "obs"))
 
 
-@pytest.mark.parametrize("kind", list(RESULTS))
+@pytest.mark.parametrize("kind", ONE_OF_EACH)
 def test_items_of_several_levels_come_back(kind, tmp_path):
     result = RESULTS[kind](LEVELS)
     with read(written(result.to_dataset(), tmp_path / "a.nc")) as stored:
@@ -308,7 +317,7 @@ def test_items_of_several_levels_come_back(kind, tmp_path):
         assert_equal(type(result).from_dataset(stored["consensus"]), result)
 
 
-@pytest.mark.parametrize("kind", list({kind.split(",")[0]: kind for kind in RESULTS}.values()))
+@pytest.mark.parametrize("kind", ONE_OF_EACH)
 def test_what_no_file_holds_of_items_is_text_or_left_out(kind, tmp_path):
     days = pd.period_range("2020", periods=8, freq="D")
     z = Z.assign_coords(obs=days, site=("obs", np.array([1, "a", None, 2.5, *"bcde"], dtype=object)))
@@ -327,7 +336,7 @@ def test_what_no_file_holds_of_items_is_text_or_left_out(kind, tmp_path):
 
 
 def test_every_result_that_is_stored_is_here():
-    assert {type(make(Z)) for make in RESULTS.values()} == set(Stored.__subclasses__())
+    assert {type(made(kind)) for kind in RESULTS} == set(Stored.__subclasses__())
 
 
 @pytest.mark.parametrize(
