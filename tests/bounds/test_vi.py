@@ -142,6 +142,13 @@ def test_the_bound_is_never_above_the_incumbents_loss_and_the_work_is_told():
     assert bound.info.size_groups[-1] == draws.n_items
 
 
+def test_it_ends_where_it_gains_no_more():
+    draws = pc.as_partition_draws(noisy_draws(np.random.default_rng(0), 40, 5, 2, 0.1))
+    best, least = optimum(draws)
+    one, other = (bound_of(draws, best, seconds) for seconds in (1.0, 2.0))
+    assert one.value == pytest.approx(least, abs=1e-6) and one.info.n_steps == other.info.n_steps
+
+
 def test_too_many_items_are_refused_before_memory_is_taken(monkeypatch):
     monkeypatch.setenv("POSTERIOR_CONSENSUS_MEMORY", "1KB")
     with pytest.raises(MemoryError, match="The bound for VI of .* distinct items would take"):
