@@ -14,7 +14,7 @@ from posterior_consensus.agreement.record import EARLY, AgreementPath
 from posterior_consensus.ensemble.draws import PartitionDraws, draws_of
 from posterior_consensus.ensemble.items import Items
 from posterior_consensus.ensemble.pairs import PairSimilarity, PairSource
-from posterior_consensus.ensemble.partitions import Labels
+from posterior_consensus.ensemble.partitions import Labels, distinct_rows
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.evaluate.expectation import Floats, loss_and_error, mean_between, mean_loss
 from posterior_consensus.losses.lookup import as_loss, with_parameters
@@ -165,7 +165,7 @@ class _Chain:
         """A better estimate where the others (m - 1, n) weigh `price` beside the chain's own draws, if one is found."""
         loss = _with_price(self._loss, price)
         source = self._with_estimates(others, price)
-        found = self._search(source, loss, rng, [own, *np.unique(others, axis=0)], _STARTS)
+        found = self._search(source, loss, rng, [own, *others[distinct_rows(others)[0]]], _STARTS)
         values = mean_loss(source, np.stack([own, found]), loss)
         return found if values[1] < values[0] - _SAME * max(1.0, abs(values[0])) else own
 

@@ -297,8 +297,8 @@ class _Distance(NamedTuple):
 
 def _with_error(value: float, both: Sequence[PartitionDraws], potentials: Sequence[Floats]) -> _Distance:
     """A distance with the error of the mean potentials of the dual problem, one for each posterior."""
-    errors = [draws.samples.mcse(potential) for draws, potential in zip(both, potentials, strict=True)]
-    sizes = [draws.samples.ess(potential) for draws, potential in zip(both, potentials, strict=True)]
+    found = (draws.samples.mcse_and_ess(potential) for draws, potential in zip(both, potentials, strict=True))
+    errors, sizes = zip(*found, strict=True)
     return _Distance(value, float(np.hypot(*errors)), float(np.fmin(*sizes)))
 
 

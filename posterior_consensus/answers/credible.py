@@ -175,7 +175,7 @@ def _bounds(
     bounds = {}
     for name, ties in farthest.items():
         tied = labels[np.searchsorted(rows, ties)]
-        distinct = distinct_rows(tied)
+        distinct = np.sort(distinct_rows(tied)[0])
         dim = f"{name}_bound"
         array = draws.items.partition_array(tied[distinct].astype(np.int32), dim, name)
         bounds[name] = array.assign_coords(distance=(dim, distances[ties[distinct]]))

@@ -268,8 +268,7 @@ def _by_size(draws: PartitionDraws, labels: Labels, prior: PartitionPrior | None
         expected[:] = *numbers[: largest - 1], numbers[largest - 1] + beyond, numbers.sum()
     columns = (
         drawn.samples.mean(counts),
-        drawn.samples.mcse(counts),
-        drawn.samples.ess(counts),
+        *drawn.samples.mcse_and_ess(counts),
         *quantiles,
         np.append(_counts(own, np.array([0, own.size]), largest), own.size).astype(np.float64),
         expected,

@@ -172,8 +172,7 @@ def loss_path(
     columns = (
         labels.max(axis=1).astype(np.int64) + 1,
         draws.samples.mean(losses),
-        draws.samples.mcse(losses),
-        draws.samples.ess(losses),
+        *draws.samples.mcse_and_ess(losses),
         mean_loss(draws, labels, binder()),
         mean_loss(draws, labels, vi()),
         np.array([np.nan, *distances]),

@@ -208,6 +208,7 @@ def partial_partition(
     rng = as_generator(random_seed)
     labels, curve, bound = search(draws, prob, n_starts, rng, seconds, progressbar)
     agrees = agreement(draws, labels)
+    mcse, ess = draws.samples.mcse_and_ess(agrees)
     completion, expected, error, size = None, np.nan, np.nan, np.nan
     if loss is not None:
         full = completed(draws, labels, loss, rng, seconds, progressbar)
@@ -216,8 +217,8 @@ def partial_partition(
     return PartialPartition(
         labels=draws.items.array(labels, "labels"),
         probability=float(draws.samples.mean(agrees)),
-        mcse=float(draws.samples.mcse(agrees)),
-        ess=float(draws.samples.ess(agrees)),
+        mcse=float(mcse),
+        ess=float(ess),
         prob=prob,
         n_items_bound=bound,
         curve=xr.DataArray(curve, {"n_items": np.arange(curve.size)}, ("n_items",), "probability"),

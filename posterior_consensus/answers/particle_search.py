@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.ensemble.draws import PartitionDraws
-from posterior_consensus.ensemble.partitions import Labels, canonical_labels
+from posterior_consensus.ensemble.partitions import Labels, canonical_labels, distinct_rows
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.evaluate.expectation import Floats, unscaled_losses
 from posterior_consensus.kernels import ensemble
@@ -241,11 +241,9 @@ def _joined(
 def merged(draws: PartitionDraws) -> PartitionDraws:
     """Each partition among the draws once, with the sum of the weights, as one chain; those of weight 0 left out."""
     draws = draws.without_zero_weights()
-    labels, inverse = np.unique(draws.labels, axis=0, return_inverse=True)
-    rows = np.empty(len(labels), np.intp)
-    rows[inverse.ravel()] = np.arange(draws.n_draws)
-    samples = Samples.of_one_chain(len(labels)).weighted(np.bincount(inverse.ravel(), draws.weights).astype(np.float64))
-    return replace(draws.labels_only(), samples=samples, drawn=draws.drawn.take(rows))
+    first, which = distinct_rows(draws.labels)
+    samples = Samples.of_one_chain(first.size).weighted(np.bincount(which, draws.weights).astype(np.float64))
+    return replace(draws.labels_only(), samples=samples, drawn=draws.drawn.take(first))
 
 
 def _at_quantiles(shares: Floats, quantiles: Floats) -> Rows:

@@ -280,15 +280,17 @@ def _as_particles(
     path = {"distance": ("n_particles", distances, measure), "mcse": ("n_particles", errors, measure)}
     within = np.divide(draws.samples.mean(losses * at_each), weights, out=np.zeros_like(weights), where=weights > 0)
     by_chain = visits(draws, at_each)
+    weights_mcse, weights_ess = draws.samples.mcse_and_ess(at_each)
+    distance_mcse, distance_ess = draws.samples.mcse_and_ess(least)
     return Particles(
         partitions=draws.items.partition_array(partitions, "particle", "partitions"),
         weights=xr.DataArray(weights, dims="particle", name="weights"),
-        weights_mcse=xr.DataArray(draws.samples.mcse(at_each), dims="particle", name="weights_mcse"),
-        weights_ess=xr.DataArray(draws.samples.ess(at_each), dims="particle", name="weights_ess"),
+        weights_mcse=xr.DataArray(weights_mcse, dims="particle", name="weights_mcse"),
+        weights_ess=xr.DataArray(weights_ess, dims="particle", name="weights_ess"),
         mode=xr.DataArray(mode, dims="particle", name="mode"),
         distance=float(draws.samples.mean(least)),
-        distance_mcse=float(draws.samples.mcse(least)),
-        distance_ess=float(draws.samples.ess(least)),
+        distance_mcse=float(distance_mcse),
+        distance_ess=float(distance_ess),
         expected_loss=xr.DataArray(within, dims="particle", name="expected_loss", attrs=measure),
         assignment=draws.samples.array(nearest.astype(np.int32), "assignment"),
         by_chain=xr.DataArray(by_chain.shares, {"chain": by_chain.names}, ("chain", "particle"), "by_chain"),
@@ -336,7 +338,7 @@ def _judged(
         doubt, apart = undecided(found, far, n_modes), found.belonging
     if n_modes == 1:
         return ("unknown", apart, doubt) if doubt else ("one mode", (), _of_one(number))
-    errors, sizes = draws.samples.mcse(at_modes), draws.samples.ess(at_modes)
+    errors, sizes = draws.samples.mcse_and_ess(at_modes)
     status, chains, verdict = judged(visits(draws, at_modes), draws.samples.mean(at_modes), errors, sizes)
     if number is not None and number != n_modes:
         more = f"The {number} particles divide them."

@@ -284,8 +284,7 @@ def _judged(samples: Samples, found: Labels, losses: Floats, clusters: Floats) -
         found[best].max() + 1,
         expected[0],
         samples.mean(more) if best else 0.0,
-        samples.mcse(more),
-        samples.ess(more),
+        *samples.mcse_and_ess(more),
         _moves(found[0], found[best]).sum(),
     )
     return found[best], {name: float(value) for name, value in zip(_COLUMNS[3:], values, strict=True)}

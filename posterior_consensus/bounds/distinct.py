@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from posterior_consensus.ensemble.draws import PartitionDraws
+from posterior_consensus.ensemble.partitions import distinct_rows
 from posterior_consensus.kernels.vi_tangents import Blocks
 
 _PILOT_ROWS = 1e7  # memberships of items in draws
@@ -19,11 +20,11 @@ class DistinctDraws:
     """
 
     def __init__(self, draws: PartitionDraws) -> None:
-        rows, row = np.unique(draws.labels, axis=0, return_inverse=True)
-        columns, first, item = np.unique(rows, axis=1, return_index=True, return_inverse=True)
-        self.labels = columns
-        self.weights = np.bincount(row.ravel(), weights=draws.weights)
-        self.multiplicity: npt.NDArray[np.int64] = np.bincount(item.ravel()).astype(np.int64)
+        draw, row = distinct_rows(draws.labels)
+        first, item = distinct_rows(draws.labels[draw].T)
+        self.labels = draws.labels[np.ix_(draw, first)]
+        self.weights = np.bincount(row, weights=draws.weights)
+        self.multiplicity: npt.NDArray[np.int64] = np.bincount(item).astype(np.int64)
         of_labels = draws.labels_only().shared_similarity
         self.similarity = of_labels[np.ix_(first, first)]
         self.n = first.size

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from posterior_consensus.consensus.selection import Candidate, Task, allowed
 from posterior_consensus.ensemble.draws import PartitionDraws
 from posterior_consensus.ensemble.partitions import distinct_rows
@@ -16,7 +18,7 @@ _CANDIDATES_AT_ONCE = 64
 def best_draw(draws: PartitionDraws, loss: Loss, task: Task) -> Candidate:
     """Take the draw whose expected loss against all draws is least; equal draws are evaluated once."""
     labels = draws.labels[draws.weights > 0]
-    candidates = allowed(labels[distinct_rows(labels)], task)
+    candidates = allowed(labels[np.sort(distinct_rows(labels)[0])], task)
     if len(candidates) == 0:
         wanted = f"at most {task.max_clusters}" if task.n_clusters is None else f"{task.n_clusters}"
         clusters = draws.n_clusters[draws.weights > 0]

@@ -16,6 +16,7 @@ from posterior_consensus.ensemble.allocations import AllocationProbabilities
 from posterior_consensus.ensemble.items import Floats, Items
 from posterior_consensus.ensemble.labels import DrawnLabels, LabelsInMemory
 from posterior_consensus.ensemble.pairs import PairSource, Result
+from posterior_consensus.ensemble.partitions import distinct_rows
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.kernels import coclustering, ensemble
 from posterior_consensus.losses.record import Need, PartitionLoss
@@ -279,7 +280,8 @@ class PartitionDraws(PairSource):
     def some_labels(self, most: int) -> npt.NDArray[Any]:
         """Labels (at most `most`, n) of the draws that differ, among as many as that from all over the posterior."""
         rows = np.linspace(0, self.n_draws - 1, min(most, self.n_draws)).round().astype(np.intp)
-        return np.unique(self.drawn.take(rows).values, axis=0)
+        labels = self.drawn.take(rows).values
+        return labels[distinct_rows(labels)[0]]
 
     def row(self, item: int) -> Floats:
         """Similarities (n,) of one item to all, at n x N cost."""

@@ -266,12 +266,20 @@ def contingency_table(labels: Labels, others: Labels) -> npt.NDArray[np.int64]:
     return np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
 
 
-def distinct_rows(partitions: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
-    """Return the row numbers, ascending, at which each distinct partition of (n_partitions, n_items) appears first."""
-    rows = np.ascontiguousarray(partitions)
+def distinct_rows(partitions: npt.NDArray[Any]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Find the distinct label vectors of (n_partitions, n_items), in lexicographic order of their labels from 0.
+
+    Returns
+    -------
+    first : ndarray of shape (n_distinct,)
+        Row at which each appears first.
+    which : ndarray of shape (n_partitions,)
+        Which of them each row is.
+    """
+    rows = np.ascontiguousarray(partitions, partitions.dtype.newbyteorder(">"))  # whose bytes compare as numbers do
     whole = rows.view(np.dtype((np.void, rows.shape[1] * rows.itemsize))).ravel()  # one value a row
-    _, first = np.unique(whole, return_index=True)
-    return np.sort(first)
+    _, first, which = np.unique(whole, return_index=True, return_inverse=True)
+    return first, which
 
 
 def enumerate_partitions(n_items: int) -> Iterator[npt.NDArray[np.uint8]]:

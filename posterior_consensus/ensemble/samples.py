@@ -161,8 +161,8 @@ class Samples:
             error[moving] = pseudo[moving].std(axis=-1, ddof=1) / np.sqrt(size)
         return error
 
-    def ess(self, values: Floats) -> Floats:
-        """Effective sample size of :meth:`mean`: how many independent draws give a mean of the same standard error.
+    def mcse_and_ess(self, values: Floats) -> tuple[Floats, Floats]:
+        """Monte Carlo standard error of :meth:`mean`, and how many independent draws give a mean of the same error.
 
         Parameters
         ----------
@@ -170,12 +170,12 @@ class Samples:
 
         Returns
         -------
-        ndarray of shape (...)
-            The variance over :meth:`mcse` squared; NaN where that is NaN or 0.
+        mcse, ess : ndarray of shape (...)
+            :meth:`mcse`, and the variance over its square; NaN where that is NaN or 0.
         """
         error = self.mcse(values)
         variance = self.mean(np.square(values - self.mean(values)[..., np.newaxis]))
-        return np.divide(variance, np.square(error), out=np.full(error.shape, np.nan), where=error > 0)
+        return error, np.divide(variance, np.square(error), out=np.full(error.shape, np.nan), where=error > 0)
 
     @property
     def about_weights(self) -> str:

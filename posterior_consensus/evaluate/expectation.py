@@ -167,7 +167,7 @@ def loss_and_error(source: PairSource, partitions: npt.NDArray[Any], loss: Loss)
         unknown = np.full(len(partitions), np.nan)
         return MeanLoss(mean_loss(source, partitions, loss), unknown, unknown)
     samples = draws_of(source).samples
-    return MeanLoss(samples.mean(losses), samples.mcse(losses), samples.ess(losses))
+    return MeanLoss(samples.mean(losses), *samples.mcse_and_ess(losses))
 
 
 class ComparedLosses(NamedTuple):
@@ -192,8 +192,9 @@ def compared_losses(
     samples = draws_of(source).samples
     expected = samples.mean(losses)
     more = losses - losses[expected.argmin() if reference is None else reference]
-    ess = np.fmin(samples.ess(losses), samples.ess(more))
-    return ComparedLosses(expected, samples.mcse(losses), samples.mean(more), samples.mcse(more), ess)
+    mcse, ess = samples.mcse_and_ess(losses)
+    of_more, size = samples.mcse_and_ess(more)
+    return ComparedLosses(expected, mcse, samples.mean(more), of_more, np.fmin(ess, size))
 
 
 def _losses_by_draw(source: PairSource, partitions: npt.NDArray[Any], loss: Loss) -> Floats | None:

@@ -276,7 +276,8 @@ class OnRatios(OnDraws):
 
 def is_sparse(draws: PartitionDraws) -> bool:
     """Whether few enough cells of the tables are not zero."""
-    return bool(_columns_like_sparse(draws) < draws.n_clusters.mean())
+    mean = draws.n_clusters.mean()
+    return bool(mean > _SPARSE_ROW and _columns_like_sparse(draws) < mean)
 
 
 def _columns_like_sparse(draws: PartitionDraws) -> float:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from posterior_consensus.ensemble.draws import draws_if_any
 from posterior_consensus.ensemble.pairs import PairSource
-from posterior_consensus.ensemble.partitions import Labels, canonical_rows
+from posterior_consensus.ensemble.partitions import Labels, canonical_rows, distinct_rows
 from posterior_consensus.kernels.records import ZEALOUS
 from posterior_consensus.losses.record import Loss
 from posterior_consensus.results.work import Info
@@ -387,4 +387,4 @@ def _changed_by_twos(labels: Labels) -> list[Labels]:
         changed[k, pairs, first] = changed[k, pairs, second] = k
     changed[-1, pairs, first], changed[-1, pairs, second] = labels[second], labels[first]
     rows, _ = canonical_rows(changed.reshape(-1, labels.size).astype(np.uint8), int(n_clusters) + 1)
-    return list(np.unique(rows, axis=0).astype(np.int32))
+    return list(rows[distinct_rows(rows)[0]].astype(np.int32))

@@ -11,6 +11,7 @@ from posterior_consensus.ensemble.partitions import (
     canonical_labels,
     canonical_rows,
     contingency_table,
+    distinct_rows,
     enumerate_partitions,
     smallest_dtype,
 )
@@ -139,3 +140,13 @@ def test_enumeration_yields_every_partition_once(n_items):
     assert len(np.unique(partitions, axis=0)) == BELL[n_items]
     assert_array_equal(canonical_rows(partitions, n_items)[0], partitions)
     assert len(blocks) == BELL[(n_items + 1) // 2]  # so that memory stays small
+
+
+@pytest.mark.parametrize(("dtype", "most"), [(np.uint8, 2), (np.uint8, 256), (np.uint16, 600), (np.int32, 70_000)])
+def test_distinct_rows_are_those_of_numpy(dtype, most):
+    rows = np.random.default_rng(1).integers(0, most, (50, 5)).astype(dtype)[np.arange(80) % 50]
+    rows[::7, 0] = 0
+    wanted, first, which = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    found, found_which = distinct_rows(rows)
+    assert np.array_equal(rows[found], wanted)
+    assert np.array_equal(found, first) and np.array_equal(found_which, which.ravel())

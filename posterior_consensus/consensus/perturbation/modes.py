@@ -173,7 +173,7 @@ def fit_modes(
         check_count(name, value)
     rng = as_generator(random_seed)
     used = model_draws(draws, n_clusters, "shared")
-    distinct = distinct_rows(used.labels).size
+    distinct = distinct_rows(used.labels)[0].size
     if isinstance(n_modes, str):
         if n_modes != "auto":
             raise ValueError(f"`n_modes` must be an integer or 'auto'; got {n_modes!r}.")
