@@ -98,10 +98,13 @@ class Links(Stored):
         are not in `pairs` count as 0. ``size`` is the number of items in both clusters.
         """
         between = ~self.within
-        ends = self.cluster.values[np.stack([self.pairs["first"].values, self.pairs["second"].values])[:, between]]
-        joined, inverse = np.unique(np.sort(ends, axis=0), axis=1, return_inverse=True)
-        sums = np.bincount(inverse.ravel(), self.pairs["probability"].values[between], joined.shape[1])
-        counts = np.bincount(self.cluster.values)[joined]
+        pairs = np.stack([self.pairs["first"].values, self.pairs["second"].values])[:, between]
+        ends = self.cluster.values.astype(np.int64)[pairs]
+        sizes = np.bincount(self.cluster.values)
+        code, which = np.unique(ends.min(axis=0) * sizes.size + ends.max(axis=0), return_inverse=True)
+        joined = np.stack(np.divmod(code, sizes.size))
+        sums = np.bincount(which, self.pairs["probability"].values[between], code.size)
+        counts = sizes[joined]
         names = np.array(self.names, dtype=object)
         table = pd.DataFrame(
             {

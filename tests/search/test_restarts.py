@@ -1,10 +1,12 @@
 from importlib import import_module
+from itertools import combinations
 
 import numpy as np
 import pytest
 
 import posterior_consensus as pc
 from posterior_consensus import losses
+from posterior_consensus.ensemble.partitions import canonical_labels
 from posterior_consensus.search import restarts
 from posterior_consensus.search.forms import Limits
 from posterior_consensus.search.over_draws import OnDraws
@@ -194,3 +196,15 @@ def test_a_loss_along_thresholds_takes_as_many_perturbations_as_asked_for():
     for number in (0, 5):
         best = pc.consensus_partition(draws, loss="pear", n_perturbations=number, random_seed=1, progressbar=False)
         assert best.info.n_perturbations == number
+
+
+def test_every_two_items_change_places_and_go_together_into_any_cluster():
+    labels = np.array([0, 0, 1, 2, 2], np.int32)
+    wanted = set()
+    for i, j in combinations(range(labels.size), 2):
+        for one, other in [(labels[j], labels[i]), *((k, k) for k in range(4))]:
+            changed = labels.copy()
+            changed[i], changed[j] = one, other
+            wanted.add(tuple(canonical_labels(changed)))
+    found = [tuple(row) for row in runs._changed_by_twos(labels)]
+    assert set(found) == wanted and len(found) == len(wanted)
