@@ -105,6 +105,7 @@ def test_correlated_draws_are_thinned(rng):
         )
         assert 0.8 * 2000 / step <= found.n_draws <= 1.3 * 2000 / step
     assert pc.diagnostics.near_independence(rng.integers(3, size=(300, 9)), max_draws=51).n_draws == 50
+    assert pc.diagnostics.near_independence(rng.integers(3, size=(300, 9)), max_draws=20).n_draws == 20
 
 
 @pytest.mark.slow

@@ -99,6 +99,12 @@ def test_lines_part_clusters_unless_they_would_cover_the_matrix(n_clusters, n_li
     assert len(ax.lines) == n_lines
 
 
+def test_lines_lie_between_clusters():
+    (ax,) = pc.plot_psm_by_chain(draws_of(1, 10, 62), np.arange(62) % 2)
+    across, down = ax.lines
+    assert list(across.get_ydata()) == list(down.get_xdata()) == [30.5, 30.5]
+
+
 def test_long_names_of_items_stay_within_the_figure():
     draws = draws_of(2, 40, 5, names=[f"patient number {i} of the university hospital in the city" for i in range(5)])
     figure = pc.plot_psm_by_chain(draws)[0].figure

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+import rich.console
 import xarray as xr
 
 import posterior_consensus as pc
@@ -162,3 +163,13 @@ def test_long_calls_show_how_far_they_are(function, described, monkeypatch):
     Shown.descriptions.clear()
     function(draws, random_seed=1, progressbar=False)
     assert Shown.descriptions == [] and not progress._screen.locked()
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+@pytest.mark.parametrize("notebook", [False, True])
+@pytest.mark.parametrize("widgets", [False, True])
+def test_progress_is_shown_in_terminals_and_in_notebooks_with_widgets(terminal, notebook, widgets, monkeypatch):
+    monkeypatch.setattr(rich.console.Console, "is_terminal", terminal)
+    monkeypatch.setattr(rich.console, "_is_jupyter", lambda: notebook)
+    monkeypatch.setattr(progress, "find_spec", lambda name: name if widgets else None)
+    assert progress._can_be_seen() is (terminal or (notebook and widgets))
