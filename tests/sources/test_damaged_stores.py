@@ -110,20 +110,18 @@ def test_a_damaged_chunk_is_refused(stored, damage, tmp_path):
         assert draws.drawn.columns(np.array([0, 699])).shape == (2, 60)  # of other chunks
 
 
-def test_damage_in_one_of_several_runs_of_draws_is_noticed(tmp_path):
-    chain, draw = np.tile([0, 1], 30), np.arange(60) // 2  # each of which is a run, as the chains take turns
-    coords = {"chain": ("sample", chain), "draw": ("sample", draw)}
-    labels = xr.DataArray(LABELS.reshape(60, 700), dims=("sample", "obs"), coords=coords)
-    draws = pc.as_partition_draws(labels, store=tmp_path / "store")
-    assert draws.labels.shape == (60, 700)
+def test_damage_in_one_of_several_runs_of_draws_is_noticed(tmp_path, monkeypatch):
+    monkeypatch.setenv(BUDGET, "100kB")  # so that draws of an accumulator go to disk, each batch a run
+    with pc.PartitionAccumulator(tmp_path / "kept", batch_size=10) as kept:
+        kept.add(LABELS.reshape(60, 700))
+        draws = kept.draws()
+    assert draws.drawn.layout.runs.tolist() == [*range(0, 61, 10)]
     chunk = draws.drawn.folder / "0.0"
-    with chunk.open("r+b") as file:
-        file.seek(5 * 700)
-        (byte,) = file.read(1)
-        file.seek(5 * 700)
-        file.write(bytes([byte ^ 1]))
+    damaged = np.fromfile(chunk, np.uint8)
+    damaged[5 * draws.drawn.layout.width] ^= 1
+    damaged.tofile(chunk)
     with pytest.raises(ValueError, match=r"is damaged: the chunk .*0.0 is not as it was written"):
-        pc.as_partition_draws(tmp_path / "store").labels.sum()
+        draws.drawn.columns(np.array([3]))
 
 
 def test_what_describes_a_store_must_fit_it(stored, tmp_path):
