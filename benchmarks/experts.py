@@ -65,10 +65,8 @@ def main() -> None:
     irrelevant = _irrelevant_experts(data, numbers[-1], repeats)
     _intervals(data, numbers, repeats)
     task_2 = (numbers, 1) if given.smallest else (NUMBERS_OF_TASK_2, REPEATS_OF_TASK_2)
-    curves = {
-        kind: _one_view(data, accuracies, *task_2, kind)
-        for kind, accuracies in (("unequal", ACCURACIES), ("equal", (0.95,) * 5))
-    }
+    kinds = {"unequal": ACCURACIES} if given.smallest else {"unequal": ACCURACIES, "equal": (0.95,) * 5}
+    curves = {kind: _one_view(data, accuracies, *task_2, kind) for kind, accuracies in kinds.items()}
     if given.figures:
         from benchmarks._expert_figures import draw
 
