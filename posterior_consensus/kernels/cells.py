@@ -112,14 +112,6 @@ def _row_of_sparse(state, draws, i, t):
     return draws.row_of[i, t]
 
 
-def _row_dense(state, draws, row):
-    return row
-
-
-def _row_sparse(state, draws, row):
-    return draws.rows[row]
-
-
 def _count_dense(state, row, k):
     return state.counts[row, k]
 
@@ -197,20 +189,29 @@ def _rename_cells(state, draws, names):
         cells[row] = (end - row) // 2
 
 
-def _row_sums_dense(state, row, h):
-    total, joint = 0, 0.0
-    for count in state.counts[row]:
-        joint += h[count]
-        total += count
-    return joint, total
+def _sums_dense(state, draws, t, h):
+    joint, drawn = 0.0, 0.0
+    for row in state.counts[draws.starts[t] : draws.starts[t + 1]]:
+        total, of_row = 0, 0.0
+        for count in row:
+            of_row += h[count]
+            total += count
+        joint += of_row
+        drawn += h[total]
+    return joint, drawn
 
 
-def _row_sums_sparse(state, row, h):
-    total, joint = 0, 0.0
-    for at in range(row + 1, row + 1 + 2 * state.cells[row], 2):
-        joint += h[state.cells[at + 1]]
-        total += state.cells[at + 1]
-    return joint, total
+def _sums_sparse(state, draws, t, h):
+    cells = state.cells
+    joint, drawn = 0.0, 0.0
+    for row in draws.rows[draws.starts[t] : draws.starts[t + 1]]:
+        total, of_row = 0, 0.0
+        for at in range(row + 1, row + 1 + 2 * cells[row], 2):
+            of_row += h[cells[at + 1]]
+            total += cells[at + 1]
+        joint += of_row
+        drawn += h[total]
+    return joint, drawn
 
 
 _fill_either = either(Dense, _fill_dense, _fill_sparse, "Count the items of a partition in tables that hold zeros.")
@@ -225,11 +226,10 @@ def _fill(state, draws):
 
 
 row_of = either(Dense, _row_of_dense, _row_of_sparse, "The row of an item in a draw.")
-nth_row = either(Dense, _row_dense, _row_sparse, "The row of cluster `row` of all draws' clusters, draw below draw.")
 count = either(Dense, _count_dense, _count_sparse, "Count of a cell, by row and column.")
 add = either(Dense, _add_dense, _add_sparse, "Add a number to the count of a cell; return what it is then.")
-row_sums = either(
-    Dense, _row_sums_dense, _row_sums_sparse, "Sum of h over the cells of a row, and the number of its items."
+sums_of_draw = either(
+    Dense, _sums_dense, _sums_sparse, "A and C of draw t: sums of h over the cells and over the rows."
 )
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from posterior_consensus.kernels._jit import either, inner, jit
-from posterior_consensus.kernels.cells import add, count, nth_row, row_of, row_sums
+from posterior_consensus.kernels.cells import add, count, row_of, sums_of_draw
 from posterior_consensus.kernels.loss import LinearLoss, has_denominator, is_linear, loss_value
 
 _STEP = 1e-6  # of the differences that stand for derivatives, relative to h(n)
@@ -25,12 +25,7 @@ def expected_losses(draws, loss, state):
     Computes A and C of every draw anew, free of the rounding that moves leave behind.
     """
     for t in range(state.joint.size):
-        joint, drawn = 0.0, 0.0
-        for row in range(draws.starts[t], draws.starts[t + 1]):
-            sum_of_row, total = row_sums(state, nth_row(state, draws, row), loss.h)
-            joint += sum_of_row
-            drawn += loss.h[total]
-        state.joint[t], state.drawn[t] = joint, drawn
+        state.joint[t], state.drawn[t] = sums_of_draw(state, draws, t, loss.h)
     is_ratio = has_denominator(loss)
     top = loss.h[-1]
     in_one = 0.0  # its joint cells are the draws' clusters

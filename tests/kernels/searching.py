@@ -32,12 +32,12 @@ def state_of(draws, partition=PARTITION, width=8):
     return cells.tables_of(draws, np.array(partition, np.int32), width)
 
 
-COUNT, NTH_ROW = compiled(cells.count), compiled(cells.nth_row)
+COUNT = compiled(cells.count)
 
 
 def counts_of(draws, state):
     """All cells (R, width) of tables of either kind."""
-    rows = [NTH_ROW(state, draws, row) for row in range(draws.starts[-1])]
+    rows = draws.rows if isinstance(draws, cells.SparseDraws) else range(draws.starts[-1])
     return np.array([[COUNT(state, row, k) for k in range(state.sizes.size)] for row in rows])
 
 
