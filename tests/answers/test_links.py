@@ -146,6 +146,11 @@ def test_degenerate_draws(name):
     pc.plot_cluster_sizes(found)
 
 
+def test_one_component_makes_one_cluster():
+    sizes = pc.priors.dirichlet_multinomial(0.5, 1).cluster_sizes(6)
+    np.testing.assert_allclose(sizes, [0, 0, 0, 0, 0, 1], atol=1e-15)
+
+
 @pytest.mark.parametrize(
     "prior",
     [

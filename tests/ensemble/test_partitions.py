@@ -102,6 +102,7 @@ def test_as_codes_of_booleans_and_of_nothing():
         ([10**30, 1], ValueError, r"must be finite integers below .*; got 1e\+30"),
         (["1", 1], TypeError, "all integers, all strings or all whole-number floats; got int, str"),
         ([[1], [1, 2]], TypeError, "got list"),
+        (np.array([0, 2.5, 1], dtype=object), ValueError, r"must be integers; got 2\.5 at position 1"),
         (np.array([1j]), TypeError, "got dtype complex128"),
         (np.array(["2020"], dtype="M8[D]"), TypeError, "got dtype datetime64"),
     ],

@@ -12,7 +12,7 @@ from matplotlib.colors import to_hex, to_rgba_array
 from matplotlib.text import Text
 
 import posterior_consensus as pc
-from posterior_consensus.plots.axes import cluster_entries
+from posterior_consensus.plots.axes import cluster_entries, label_items
 from posterior_consensus.plots.colours import COLOURS, MARK, chain_colour, chain_line
 from posterior_consensus.plots.four_panels import four_panels
 from tests.plots.test_plots import draws_of
@@ -297,3 +297,10 @@ def test_profiles_say_what_their_lines_are():
     several = pc.plot_cluster_profiles(np.arange(24.0).reshape(12, 2) ** 2, LABELS)
     assert several.get_title(loc="left").startswith("line: standard deviation within the cluster")
     plt.close("all")
+
+
+def test_long_names_are_written_where_they_take_little_of_the_shorter_side():
+    names = np.array(["a name of an item"] * 5)
+    for height, written in ((2, False), (10, True)):
+        ax = plt.figure(figsize=(10, height)).gca()
+        assert label_items(ax, "x", names) is written
