@@ -55,6 +55,8 @@ def test_sizes():
     np.testing.assert_allclose(np.bincount(balanced) / 30_000, 1 / 3, atol=0.015)
     dominant = simulate.random_perturbation(30_000, 3, n_draws=1, noise=0.1, sizes=0.9, random_seed=4).truth
     np.testing.assert_allclose(np.bincount(dominant) / 30_000, [0.9, 0.05, 0.05], atol=0.015)
+    empty = simulate.random_perturbation(40, 3, n_draws=1, noise=0.1, sizes=0.0, random_seed=4).truth
+    assert np.unique(empty).size == 2
     truth = np.arange(12) % 3
     given = simulate.random_perturbation(12, 4, n_draws=3, noise=0.2, truth=truth, random_seed=4)
     np.testing.assert_array_equal(given.truth, truth)

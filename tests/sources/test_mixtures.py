@@ -289,6 +289,18 @@ def test_missing_observations(pm, y, rng, d):
     assert soft.items.coords["obs"].values.tolist() == list("abcdefg")
 
 
+def test_components_of_two_families(pm, rng):
+    mu, data = normals(rng, 2, 2), rng.normal(size=(N, 2))
+    with pm.Model() as model:
+        pmu = pm.Normal("mu", shape=(2, 2))
+        parts = [pm.MvNormal.dist(pmu[0], cov=np.eye(2)), pm.MvStudentT.dist(nu=4, mu=pmu[1], scale=np.eye(2))]
+        pm.Mixture("y", w=[0.5, 0.5], comp_dists=parts, observed=data)
+    deviations = data[:, np.newaxis] - over_items(mu)
+    families = stats.multivariate_normal(np.zeros(2)), stats.multivariate_t(np.zeros(2), df=4)
+    log_p = [family.logpdf(deviations[..., k, :]) for k, family in enumerate(families)]
+    check(pc.allocation_probabilities(model, posterior(mu=mu)), expected(0.5, np.stack(log_p, axis=-1)))
+
+
 def test_latent_mixture(pm, y, rng):
     mu, x = normals(rng, K), normals(rng, N)
     with pm.Model() as model:
