@@ -43,14 +43,14 @@ def main() -> None:
     print_table(header + (["salso, s", "its expected loss", "ratio of times"] if has_salso else []), rows)
 
 
-def records(n_items: int) -> np.ndarray:
-    """Draws (N_DRAWS, n_items) of clusters of one to four records, some of which leave theirs now and then."""
+def records(n_items: int, n_draws: int = N_DRAWS) -> np.ndarray:
+    """Draws (n_draws, n_items) of clusters of one to four records, some of which leave theirs now and then."""
     rng = np.random.default_rng(1)
     size = rng.choice([1, 2, 3, 4], n_items, p=[0.5, 0.3, 0.15, 0.05])
     truth = np.repeat(np.arange(n_items), size)[:n_items]
     keep = rng.beta(8, 1.5, n_items)
     alone = np.arange(n_items, 2 * n_items)
-    return np.array([np.where(rng.random(n_items) > keep, alone, truth) for _ in range(N_DRAWS)], np.int32)
+    return np.array([np.where(rng.random(n_items) > keep, alone, truth) for _ in range(n_draws)], np.int32)
 
 
 def _measured(n_items, loss):

@@ -16,6 +16,7 @@ from numba.core.registry import CPUDispatcher
 from scipy.special import softmax
 
 import posterior_consensus as pc
+from benchmarks.records import records
 from posterior_consensus.kernels import ahead, tables
 from tests.kernels.checks import MODULES
 
@@ -47,14 +48,6 @@ SUMMARY = (
 )
 
 
-def many_records():
-    """Draws of clusters of one to four records, some of which leave theirs now and then."""
-    rng = np.random.default_rng(1)
-    truth = np.repeat(np.arange(600), rng.choice([1, 2, 3, 4], 600, p=[0.5, 0.3, 0.15, 0.05]))[:600]
-    keep, alone = rng.beta(8, 1.5, 600), np.arange(600, 1200)
-    return np.array([np.where(rng.random(600) > keep, alone, truth) for _ in range(60)])
-
-
 def wide_labels():
     """Draws of 300 clusters."""
     rng = np.random.default_rng(1)
@@ -72,7 +65,7 @@ def soft_assignments():
 
 POSTERIORS = {
     "galaxies": lambda: str(GALAXIES),
-    "record linkage": many_records,
+    "record linkage": lambda: records(600, 60),
     "wide labels": wide_labels,
     "soft assignments": soft_assignments,
 }

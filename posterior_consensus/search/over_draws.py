@@ -35,7 +35,7 @@ _CHAINED = 5000  # draws up to which chains of moves are tried on all of them
 _PAIRS_OF_DRAWS = 8  # from which is estimated how many cells of a search's tables are not zero
 _FAR = 5  # times as many clusters as any draw has: Binder's loss was seen to ask for four times, VI for fewer
 _COLUMNS = 16  # clusters that double what a scan takes
-_MANY_CLUSTERS = 1000  # up to which effort grows: beyond, each restart changes the more places
+_CLUSTERS_WORTH_EFFORT = 1000  # up to which effort grows: beyond, each restart changes the more places
 _SPARSE_ROW, _SPARSE_CELL = 100, 4  # cells of dense tables that take as long as a sparse row and one of its cells
 _MOST_IN_TREE = 2000  # items of which a tree is made
 _CUTS = 16  # numbers of clusters into which it is cut
@@ -70,7 +70,7 @@ class OnDraws:
         if sparse:
             slower = 1 + _columns_like_sparse(draws) / _COLUMNS
             self._scan *= slower
-            self.work_a_label *= slower * (1 + min(draws.n_clusters.mean(), _MANY_CLUSTERS) / _COLUMNS)
+            self.work_a_label *= slower * (1 + min(draws.n_clusters.mean(), _CLUSTERS_WORTH_EFFORT) / _COLUMNS)
         else:
             check_memory(self, limits.fewest)
             room = memory.budget() // self.bytes_a_cluster

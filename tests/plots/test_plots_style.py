@@ -304,3 +304,4 @@ def test_long_names_are_written_where_they_take_little_of_the_shorter_side():
     for height, written in ((2, False), (10, True)):
         ax = plt.figure(figsize=(10, height)).gca()
         assert label_items(ax, "x", names) is written
+    plt.close("all")

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import posterior_consensus as pc
+from benchmarks.records import records
 from posterior_consensus import losses
 from posterior_consensus.ensemble.partitions import canonical_labels
 from posterior_consensus.search import restarts
@@ -79,13 +80,6 @@ def test_there_are_perturbations_where_starts_differ_and_they_take_little():
     agreed = find(clear, "binder").info
     assert find(splits(34)).info.n_perturbations > 0 == find(many).info.n_perturbations == agreed.n_perturbations
     assert len(set(agreed.kinds)) >= 4 and find(clear, "binder", n_perturbations=5).info.n_perturbations == 5
-
-
-def records(n_items, n_draws):
-    """Draws of clusters of one to three items, some of which leave theirs now and then."""
-    rng = np.random.default_rng(1)
-    truth = np.repeat(np.arange(n_items), rng.integers(1, 4, n_items))[:n_items]
-    return np.array([np.where(rng.random(n_items) < 0.2, n_items + np.arange(n_items), truth) for _ in range(n_draws)])
 
 
 def test_trees_and_components_are_starts_where_a_similarity_matrix_takes_little():
