@@ -1,12 +1,61 @@
+import os
+
 import numpy as np
 import pytest
 import xarray as xr
 from hypothesis import settings
 
 import posterior_consensus as pc
+from tests.approved import Approved
 
-settings.register_profile("default", deadline=None, max_examples=60)  # the first example compiles
-settings.load_profile("default")
+# The first example compiles kernels, hence no deadline.
+settings.register_profile("repeated", deadline=None, max_examples=60, derandomize=True)
+settings.register_profile("random", settings.get_profile("repeated"), derandomize=False)
+settings.load_profile("repeated")
+
+BEGAN = pytest.StashKey[float]()
+SPENT = pytest.StashKey[float]()
+
+
+def pytest_addoption(parser):
+    parser.addoption("--approve", action="store_true", help="write the sentences in tests/approved/ anew")
+    parser.addoption("--cpu-limit", type=float, help="CPU seconds above which a test without the mark `slow` fails")
+
+
+def pytest_configure(config):
+    config.pluginmanager.register(Approved(config.getoption("approve")), "approved")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    item.stash[BEGAN], item.stash[SPENT] = _cpu_seconds(), 0.0
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Durations are CPU seconds, which do not depend on what else the machine does."""
+    report = yield
+    now = _cpu_seconds()
+    report.duration = now - item.stash[BEGAN]
+    item.stash[BEGAN] = now
+    item.stash[SPENT] += report.duration
+    limit = item.config.getoption("cpu_limit")
+    is_plain = limit is not None and item.get_closest_marker("slow") is None
+    if call.when == "teardown" and report.passed and is_plain and item.stash[SPENT] > limit:
+        report.outcome = "failed"
+        report.longrepr = f"{item.nodeid} took {item.stash[SPENT]:.1f} CPU seconds: mark it `slow`, or make it shorter"
+    return report
+
+
+def _cpu_seconds():
+    return sum(os.times()[:4])  # of this process and of its children that have ended
+
+
+@pytest.fixture
+def approved(request):
+    """Compare a text with the approved one of its area and name; see `tests.approved`."""
+    return request.config.pluginmanager.get_plugin("approved").check
 
 
 @pytest.fixture

@@ -78,3 +78,11 @@ def flip_bits(folder, read, expected, message, most):
         file.write_bytes(content)
     assert read() == expected
     return n_noticed
+
+
+def one_hot(labels, starts):
+    """B (n, R): column starts[t] + k marks the items of cluster k of draw t."""
+    matrix = np.zeros((labels.shape[1], starts[-1]), int)
+    for t, row in enumerate(labels):
+        matrix[np.arange(row.size), starts[t] + row] = 1
+    return matrix

@@ -324,3 +324,11 @@ def pairwise_similarities(draws, weights=None):
                 together = [t for t in both if draws[t][i] == draws[t][j]]
                 found[i, j] = share[together].sum() / share[both].sum()
     return found
+
+
+def information_of_table(shares, rows, columns):
+    """Mutual information (nats) of the clusters of rows and of columns, given the shares of a table."""
+    table = np.zeros((rows.max() + 1, columns.max() + 1))
+    np.add.at(table, (rows[:, np.newaxis], columns), shares)
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0))
+    return sum(p * np.log(p / e) for p, e in zip(table.ravel(), expected.ravel(), strict=True) if p > 0)

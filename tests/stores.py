@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 
 from posterior_consensus.sources import stores
-from tests.ensembles import noisy_draws
+from tests.catalogue.posteriors import noisy_draws
 
 BUDGET = "POSTERIOR_CONSENSUS_MEMORY"
 LABELS = noisy_draws(np.random.default_rng(1), 60, 700, 4, 0.3).reshape(3, 20, 700)

@@ -29,3 +29,18 @@ def relabelled(draw, draws):
     ]
     rows = draws.reshape(-1, draws.shape[-1])
     return np.array([np.array(new)[row] for new, row in zip(names, rows, strict=True)]).reshape(draws.shape)
+
+
+@st.composite
+def small_draws(draw, max_items=6, max_draws=6):
+    """A few draws of a few items, ties and all."""
+    n_items = draw(st.integers(1, max_items))
+    row = st.lists(st.integers(0, 3), min_size=n_items, max_size=n_items)
+    return np.array(draw(st.lists(row, min_size=1, max_size=max_draws)))
+
+
+def label_pairs(max_items=9):
+    """Two label vectors of the same items."""
+    return st.integers(1, max_items).flatmap(
+        lambda n: st.tuples(*[st.lists(st.integers(0, 5), min_size=n, max_size=n)] * 2)
+    )

@@ -5,7 +5,8 @@ import pytest
 import xarray as xr
 
 import posterior_consensus as pc
-from tests.helpers import CENTER, GOOD, ROWS, array, check
+from tests.catalogue.bad import PARTITIONS
+from tests.helpers import CENTER, GOOD, ROWS, check
 
 OPTIONS = {
     "loss": [
@@ -206,20 +207,6 @@ TAKES_PARTITION = {
     "diagnose": pc.diagnose,
     "plot_psm_by_chain": pc.plot_psm_by_chain,
     "plot_draws_map": pc.plot_draws_map,
-}
-PARTITIONS = {
-    "too short": ([0, 1], ValueError, "must label all 4 items"),
-    "too long": ([0] * 5, ValueError, "must label all 4 items"),
-    "empty": ([], ValueError, "must be a vector of labels, one for each item"),
-    "NaN": ([0, 0, 1, np.nan], ValueError, "must not be missing; got 1 NaN"),
-    "NaN among strings": (["a", "a", "b", np.nan], ValueError, "must not be missing; got 1 NaN"),
-    "masked": (np.ma.array([0, 0, 1, 1], mask=[0, 0, 0, 1]), ValueError, "must not be missing; got 1 NaN"),
-    "negative": ([0, 0, 1, -1], ValueError, "must not be negative; got -1"),
-    "not whole": ([0, 0, 1, 1.5], ValueError, "must be integers; got 1.5"),
-    "a set": ({0, 1}, ValueError, "must be a vector of labels, one for each item; got "),
-    "text": ("abcd", ValueError, "must be a vector of labels, one for each item; got "),
-    "other items": (array([0, 0, 1, 1], ("obs",), obs=list("abce")), ValueError, "coordinates of 'obs' differ"),
-    "items twice": (array([0, 0, 1, 1], ("obs",), obs=list("abca")), ValueError, "coordinates of 'obs' differ"),
 }
 
 

@@ -15,7 +15,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import posterior_consensus as pc
 from posterior_consensus.cli import main
-from tests.ensembles import noisy_draws
+from tests.catalogue.posteriors import noisy_draws
 from tests.helpers import written
 
 COMMAND = [sys.executable, "-c", "import sys; from posterior_consensus.cli import main; sys.exit(main())"]

@@ -11,7 +11,7 @@ import pytest
 import xarray as xr
 
 import posterior_consensus as pc
-from tests.ensembles import noisy_draws
+from tests.catalogue.posteriors import noisy_draws
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = ("from_r.md", "from_graph_tool.md")

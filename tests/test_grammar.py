@@ -7,7 +7,7 @@ import pytest
 
 import posterior_consensus as pc
 from posterior_consensus.consensus.methods import own_options
-from tests.test_public_api import PUBLIC
+from tests.catalogue.functions import PUBLIC
 
 FUNCTIONS = {name: inspect.signature(value) for name, value in PUBLIC.items() if inspect.isfunction(value)}
 DEFAULTS = {"loss": None, "tau": None, "seconds": None, "random_seed": None, "progressbar": True}

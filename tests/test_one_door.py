@@ -14,9 +14,9 @@ import xarray as xr
 import posterior_consensus as pc
 from posterior_consensus.sources import door
 from posterior_consensus.summary import summary
-from tests.ensemble.test_weights import functions_of
+from tests.catalogue.bad import BAD
+from tests.catalogue.functions import functions_of
 from tests.helpers import check
-from tests.sources.test_bad_input import BAD
 
 PACKAGE = Path(pc.__file__).parent
 DOORS = {"as_source", "as_draws", "find_source"}

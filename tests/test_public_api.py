@@ -9,22 +9,9 @@ from pathlib import Path
 import pytest
 
 import posterior_consensus as pc
+from tests.catalogue.functions import MODULES, PUBLIC, TOP
 
 ROOT = Path(__file__).parents[1]
-MODULES = ["consensus", "diagnostics", "experts", "losses", "priors", "simulate"]
-TOP = [name for name in pc.__all__ if not name.startswith("_") and name not in MODULES]
-
-
-def public_names():
-    """The top level's names, and those of its modules that the top level has not."""
-    named = {name: getattr(pc, name) for name in TOP}
-    for module in MODULES:
-        own = getattr(pc, module)
-        named |= {f"{module}.{name}": getattr(own, name) for name in own.__all__ if name not in TOP}
-    return named
-
-
-PUBLIC = public_names()
 
 
 def indexed():

@@ -12,7 +12,7 @@ import posterior_consensus as pc
 from posterior_consensus.agreement.record import EARLY
 from posterior_consensus.ensemble.partitions import enumerate_partitions
 from tests import reference
-from tests.ensembles import noisy_draws
+from tests.catalogue.posteriors import noisy_draws
 from tests.helpers import array
 
 DATA = Path(__file__).parents[2] / "examples" / "data"

@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 
 import posterior_consensus as pc
-from tests.ensembles import noisy_draws
+from tests.catalogue.posteriors import noisy_draws
 from tests.helpers import array
 
 

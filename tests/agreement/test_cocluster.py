@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 
 import posterior_consensus as pc
 from tests import reference
-from tests.kernels.test_mutual_information import information
+from tests.reference import information_of_table
 
 
 def planted(seed=0, copies=6, noise=0.0):
@@ -23,7 +23,9 @@ def planted(seed=0, copies=6, noise=0.0):
 def in_nats(found, table):
     shares = table / table.sum()
     values = [
-        information(shares, row, column) for row in found.row_labels.values for column in found.column_labels.values
+        information_of_table(shares, row, column)
+        for row in found.row_labels.values
+        for column in found.column_labels.values
     ]
     return np.mean(values)
 
@@ -42,7 +44,7 @@ def test_what_is_told_is_the_definition():
     found = pc.cocluster(table, n_row_clusters=4, n_column_clusters=3, n_clusterings=3, random_seed=2)
     assert float(found.trace["mutual_information"][-1]) == pytest.approx(in_nats(found, table) / np.log(2), abs=1e-12)
     shares = table / table.sum()
-    whole = information(shares, np.arange(shares.shape[0]), np.arange(shares.shape[1])) / np.log(2)
+    whole = information_of_table(shares, np.arange(shares.shape[0]), np.arange(shares.shape[1])) / np.log(2)
     assert found.table_information == pytest.approx(whole, abs=1e-12)
     assert float(found.trace["row_jaccard"][-1]) == pytest.approx(pc.averaged_jaccard(found.row_draws))
     assert float(found.trace["column_jaccard"][-1]) == pytest.approx(pc.averaged_jaccard(found.column_draws))

@@ -12,8 +12,8 @@ from matplotlib.colors import to_hex
 
 import posterior_consensus as pc
 from posterior_consensus.plots.colours import COLOURS, OPEN
-from tests.ensembles import label_pairs
 from tests.helpers import check
+from tests.strategies import label_pairs
 
 BASE = [0] * 10 + [1] * 8 + [2] * 6
 

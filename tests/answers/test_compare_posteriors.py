@@ -10,7 +10,7 @@ import xarray as xr
 import posterior_consensus as pc
 from posterior_consensus.answers.transport import matched, transported
 from tests import reference
-from tests.ensembles import noisy_draws, sticky_chains
+from tests.catalogue.posteriors import noisy_draws, sticky_chains
 from tests.helpers import GOOD, check
 
 QUIET = {"random_seed": 1, "progressbar": False}

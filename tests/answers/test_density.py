@@ -19,7 +19,7 @@ from posterior_consensus.answers.density_split import default_bandwidth, draws_w
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.runtime import executor
 from tests import reference
-from tests.ensembles import DEGENERATE, noisy_draws, random_draws, sticky_chains
+from tests.catalogue.posteriors import DEGENERATE, noisy_draws, random_draws, sticky_chains
 from tests.helpers import GOOD, ROWS, check
 
 GOLDEN = Path(__file__).parents[1] / "golden"

@@ -6,7 +6,7 @@ import xarray as xr
 import posterior_consensus as pc
 from posterior_consensus.kernels import contingency
 from tests import reference
-from tests.ensembles import DEGENERATE, noisy_draws, random_draws
+from tests.catalogue.posteriors import DEGENERATE, noisy_draws, random_draws
 from tests.helpers import GOOD, ROWS, check
 
 

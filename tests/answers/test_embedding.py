@@ -10,8 +10,8 @@ from sklearn.decomposition import PCA
 
 import posterior_consensus as pc
 from tests import reference
-from tests.ensembles import DEGENERATE, noisy_draws
-from tests.kernels.checks import one_hot
+from tests.catalogue.posteriors import DEGENERATE, noisy_draws
+from tests.helpers import one_hot
 
 
 def drawn(seed, weighted=True, n_items=30):

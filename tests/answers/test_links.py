@@ -9,21 +9,13 @@ from posterior_consensus.answers.links import suits_links
 from posterior_consensus.ensemble.partitions import enumerate_partitions
 from posterior_consensus.evaluate import coclustered, similarity
 from tests import reference
-from tests.ensembles import DEGENERATE
+from tests.catalogue.posteriors import DEGENERATE, linked_records
 from tests.helpers import array, check
 
 WEIGHTS = np.random.default_rng(7).exponential(size=60) * (np.arange(60) % 7 > 0)
 
 
-def records(n_items=40, n_draws=60, seed=3):
-    """Draws of many small clusters: pairs, triples and singletons whose records leave now and then."""
-    rng = np.random.default_rng(seed)
-    truth = np.repeat(np.arange(n_items), rng.choice([1, 2, 3], n_items, p=[0.5, 0.3, 0.2]))[:n_items]
-    leaves = rng.random((n_draws, n_items)) < rng.beta(0.4, 1.0, n_items)
-    return np.where(leaves, n_items + rng.integers(n_items, size=leaves.shape), truth), truth
-
-
-Z, TRUTH = records()
+Z, TRUTH = linked_records()
 
 
 @pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["equal", "weighted"])
@@ -54,7 +46,7 @@ def test_counting_by_cluster_gives_the_bits_of_the_matrix(weights, shares, monke
 
 
 def test_many_small_clusters_need_no_rows_of_a_matrix(monkeypatch):
-    z, _ = records(2000, 20)
+    z, _ = linked_records(2000, 20)
     draws = pc.as_partition_draws(z)
     monkeypatch.setattr(type(draws), "row_blocks", None)
     found = pc.links(draws, z[0])
@@ -178,7 +170,7 @@ def test_the_prior_of_sizes_agrees_with_that_of_the_number_of_clusters():
 
 
 def test_when_a_summary_shows_links():
-    z, truth = records(200)
+    z, truth = linked_records(200)
     draws = pc.as_partition_draws(z)
     assert suits_links(draws, draws.as_labels(truth))
     assert not suits_links(draws, draws.as_labels(np.arange(200) % 50))  # few clusters

@@ -7,7 +7,7 @@ import pytest
 import posterior_consensus as pc
 from posterior_consensus.ensemble.partitions import enumerate_partitions
 from tests import reference
-from tests.ensembles import noisy_draws, random_draws, sticky_chains
+from tests.catalogue.posteriors import noisy_draws, random_draws, sticky_chains
 from tests.helpers import GOOD, check
 
 QUIET = {"random_seed": 1, "progressbar": False}

@@ -5,7 +5,8 @@ from hypothesis import given, settings
 
 import posterior_consensus as pc
 from tests import reference
-from tests.ensembles import DEGENERATE, noisy_draws, small_draws
+from tests.catalogue.posteriors import DEGENERATE, noisy_draws
+from tests.strategies import small_draws
 
 GRID = {"binder": [0.1, 0.3, 0.5, 0.6, 0.9], "vi": [0.2, 0.7, 1.0, 1.1, 1.7]}
 DEFINITION = {"binder": reference.binder, "vi": reference.vi}

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import posterior_consensus as pc
 from posterior_consensus.answers.membership import own_membership
 from posterior_consensus.plots.colours import COLOURS, OPEN
-from tests.ensembles import DEGENERATE, noisy_draws, sticky_chains, two_modes
+from tests.catalogue.posteriors import DEGENERATE, noisy_draws, sticky_chains, two_modes
 from tests.helpers import GOOD, check
 
 PARTITION = np.array([0, 0, 0, 0, 1, 1, 1, 2, 2])

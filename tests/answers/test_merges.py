@@ -9,7 +9,7 @@ from scipy.cluster import hierarchy
 
 import posterior_consensus as pc
 from tests import reference
-from tests.ensembles import DEGENERATE, noisy_draws
+from tests.catalogue.posteriors import DEGENERATE, noisy_draws
 
 PAIR_LOSSES = {"vi_lower_bound": reference.vi_lower_bound, "pear": reference.one_minus_pear}
 

@@ -14,8 +14,9 @@ import posterior_consensus as pc
 from posterior_consensus.answers import partial_search
 from posterior_consensus.runtime import executor
 from tests import reference
-from tests.ensembles import DEGENERATE, noisy_draws, random_draws, small_draws, two_modes
+from tests.catalogue.posteriors import DEGENERATE, noisy_draws, random_draws, two_modes
 from tests.helpers import GOOD, array, check
+from tests.strategies import small_draws
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 

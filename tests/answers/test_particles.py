@@ -12,7 +12,7 @@ import posterior_consensus as pc
 from posterior_consensus.answers.particle_chains import visits
 from posterior_consensus.runtime import executor
 from tests import reference
-from tests.ensembles import DEGENERATE, noisy_draws, random_draws
+from tests.catalogue.posteriors import DEGENERATE, noisy_draws, random_draws
 from tests.helpers import array, check
 
 GOLDEN = Path(__file__).parents[1] / "golden"

@@ -9,7 +9,7 @@ from scipy.sparse.csgraph import connected_components
 import posterior_consensus as pc
 from posterior_consensus.ensemble.partitions import enumerate_partitions
 from tests import reference
-from tests.ensembles import DEGENERATE, noisy_draws
+from tests.catalogue.posteriors import DEGENERATE, noisy_draws
 from tests.helpers import array, check
 
 ALL_OF_SEVEN = np.concatenate(list(enumerate_partitions(7)))

@@ -12,7 +12,8 @@ import posterior_consensus as pc
 from posterior_consensus.bounds.binder import binder_bound, cost_step
 from posterior_consensus.bounds.budget import Deadline, WorkBudget
 from tests import reference
-from tests.ensembles import DEGENERATE, noisy_draws, random_draws, small_draws
+from tests.catalogue.posteriors import DEGENERATE, noisy_draws, random_draws
+from tests.strategies import small_draws
 
 COSTS = [1.0, 0.5, 1.6, 0.25, 0.8]  # with 0.8 the costs of five draws tie but for rounding
 

@@ -8,7 +8,7 @@ import xarray as xr
 import posterior_consensus as pc
 from posterior_consensus.bounds import certificate
 from tests import reference
-from tests.ensembles import DEGENERATE, noisy_draws, random_draws
+from tests.catalogue.posteriors import DEGENERATE, noisy_draws, random_draws
 from tests.helpers import CENTER, GOOD, array, check
 
 

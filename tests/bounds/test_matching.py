@@ -5,7 +5,7 @@ import posterior_consensus as pc
 from posterior_consensus.bounds.budget import Deadline
 from posterior_consensus.bounds.matching import matching_bound
 from tests import reference
-from tests.ensembles import DEGENERATE, noisy_draws
+from tests.catalogue.posteriors import DEGENERATE, noisy_draws
 
 METRICS = [name for name, factory in pc.LOSSES.items() if factory().metric]
 

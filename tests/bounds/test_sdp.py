@@ -11,9 +11,8 @@ from posterior_consensus.bounds.budget import WorkBudget
 from posterior_consensus.bounds.sdp_cuts import Cuts
 from posterior_consensus.losses import within_variance
 from tests import reference
-from tests.ensembles import DEGENERATE, noisy_draws, random_draws
-from tests.helpers import check
-from tests.kernels.checks import one_hot
+from tests.catalogue.posteriors import DEGENERATE, noisy_draws, random_draws
+from tests.helpers import check, one_hot
 
 PARTITIONS = {n: np.array(list(reference.partitions(n))) for n in (6, 7)}
 

@@ -10,7 +10,7 @@ from posterior_consensus.bounds.branching import Search
 from posterior_consensus.bounds.budget import Deadline, WorkBudget
 from posterior_consensus.bounds.sdp_binder import PairRelaxation
 from tests import reference
-from tests.ensembles import noisy_draws, random_draws
+from tests.catalogue.posteriors import noisy_draws, random_draws
 
 
 def costs_of(labels, loss, weights=None):

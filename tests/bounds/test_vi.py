@@ -15,7 +15,8 @@ from posterior_consensus.ensemble.partitions import enumerate_partitions
 from posterior_consensus.evaluate.expectation import mean_loss
 from posterior_consensus.losses import vi
 from tests import reference
-from tests.ensembles import DEGENERATE, noisy_draws, random_draws, small_draws
+from tests.catalogue.posteriors import DEGENERATE, noisy_draws, random_draws
+from tests.strategies import small_draws
 
 
 def optimum(draws):

@@ -6,7 +6,7 @@ import pytest
 
 import posterior_consensus as pc
 from tests import reference
-from tests.ensembles import noisy_draws
+from tests.catalogue.posteriors import noisy_draws
 
 
 def find(draws, seed=1, **options):

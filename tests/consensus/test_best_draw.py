@@ -3,7 +3,7 @@ import pytest
 
 import posterior_consensus as pc
 from tests import reference
-from tests.ensembles import noisy_draws
+from tests.catalogue.posteriors import noisy_draws
 
 
 def find(draws, loss="vi", **options):

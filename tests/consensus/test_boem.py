@@ -5,7 +5,7 @@ import xarray as xr
 import posterior_consensus as pc
 from posterior_consensus.consensus import boem as implementation
 from tests import reference
-from tests.ensembles import noisy_draws
+from tests.catalogue.posteriors import noisy_draws
 
 
 def find(draws, loss="binder", **options):

@@ -7,7 +7,7 @@ import xarray as xr
 import posterior_consensus as pc
 from posterior_consensus.consensus import selection
 from tests import reference
-from tests.ensembles import noisy_draws
+from tests.catalogue.posteriors import noisy_draws
 
 
 def find(draws, loss="vi", **options):

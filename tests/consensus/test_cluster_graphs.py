@@ -14,8 +14,8 @@ from posterior_consensus.consensus.cspa import balanced_labels, transported
 from posterior_consensus.runtime import executor
 from posterior_consensus.sources.labels import as_partition_draws
 from tests import reference
-from tests.ensembles import noisy_draws
-from tests.kernels.checks import one_hot
+from tests.catalogue.posteriors import noisy_draws
+from tests.helpers import one_hot
 
 METHODS = ["cspa", "mcla", "hbgf", "nmf"]
 STREHL_AND_GHOSH = [[1, 1, 1, 2, 2, 3, 3], [2, 2, 2, 3, 3, 1, 1], [1, 1, 2, 2, 3, 3, 3]]  # their Table 1, but draw 4

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 
 import posterior_consensus as pc
 from tests import reference
-from tests.ensembles import DEGENERATE, noisy_draws, small_draws
+from tests.catalogue.posteriors import DEGENERATE, noisy_draws
+from tests.strategies import small_draws
 
 LOSSES = list(pc.LOSSES)
 METHODS = list(pc.METHODS)

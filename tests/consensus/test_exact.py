@@ -5,7 +5,7 @@ import pytest
 
 import posterior_consensus as pc
 from tests import reference
-from tests.ensembles import DEGENERATE, noisy_draws, random_draws
+from tests.catalogue.posteriors import DEGENERATE, noisy_draws, random_draws
 from tests.helpers import GOOD, check
 
 

@@ -6,7 +6,7 @@ from scipy.spatial.distance import pdist, squareform
 import posterior_consensus as pc
 from posterior_consensus.search.trees import cut, tree
 from tests import reference
-from tests.ensembles import noisy_draws
+from tests.catalogue.posteriors import noisy_draws
 
 
 @pytest.mark.parametrize("linkage", ["average", "complete"])

@@ -6,7 +6,7 @@ import xarray as xr
 
 import posterior_consensus as pc
 from tests import reference
-from tests.ensembles import DEGENERATE, noisy_draws, random_draws
+from tests.catalogue.posteriors import DEGENERATE, noisy_draws, random_draws
 from tests.helpers import check
 
 PARTITIONS = np.array(list(reference.partitions(7)))

@@ -7,8 +7,8 @@ from sklearn.cluster import KMeans
 import posterior_consensus as pc
 from posterior_consensus.consensus import kcc as implementation
 from tests import reference
-from tests.ensembles import noisy_draws
-from tests.kernels.checks import one_hot
+from tests.catalogue.posteriors import noisy_draws
+from tests.helpers import one_hot
 
 UTILITIES = list(implementation.UTILITIES)
 

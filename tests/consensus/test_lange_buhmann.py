@@ -4,7 +4,7 @@ import pytest
 import posterior_consensus as pc
 from posterior_consensus.consensus import lange_buhmann as implementation
 from tests import reference
-from tests.ensembles import noisy_draws
+from tests.catalogue.posteriors import noisy_draws
 
 
 def find(draws, **options):

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 import posterior_consensus as pc
 from posterior_consensus.ensemble.partitions import canonical_labels, enumerate_partitions
 from posterior_consensus.evaluate.expectation import mean_loss
-from tests.ensembles import noisy_draws, small_draws
+from tests.catalogue.posteriors import noisy_draws
+from tests.strategies import small_draws
 
 RECORDS = {name: factory() for name, factory in pc.LOSSES.items()} | {
     record.name: record for record in (pc.binder(0.5), pc.vi(1.5))

@@ -10,7 +10,7 @@ import posterior_consensus as pc
 from posterior_consensus.consensus.perturbation import blocks, em
 from posterior_consensus.consensus.perturbation.search import search
 from tests import reference
-from tests.ensembles import DEGENERATE, noisy_draws
+from tests.catalogue.posteriors import DEGENERATE, noisy_draws
 from tests.helpers import check
 
 

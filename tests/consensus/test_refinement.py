@@ -7,7 +7,7 @@ import xarray as xr
 import posterior_consensus as pc
 from posterior_consensus.sources.labels import as_partition_draws
 from tests import reference
-from tests.ensembles import noisy_draws, random_draws
+from tests.catalogue.posteriors import noisy_draws, random_draws
 
 ORDERS = ["jacobi", "gauss-seidel"]
 

@@ -10,7 +10,7 @@ from posterior_consensus.consensus.selection import Candidate, Task, best_number
 from posterior_consensus.losses import vi
 from posterior_consensus.results.work import NumbersInfo
 from posterior_consensus.sources.labels import as_partition_draws
-from tests.ensembles import noisy_draws
+from tests.catalogue.posteriors import noisy_draws
 
 RNG = np.random.default_rng(1)
 TRYING = ["basic", "spectral", "kcc", "lange_buhmann"]

@@ -16,7 +16,7 @@ from posterior_consensus.runtime import executor
 from posterior_consensus.search.eigenvectors import _basis, leading_eigenvectors, random_walk_vectors
 from posterior_consensus.sources.labels import as_partition_draws
 from tests import reference
-from tests.ensembles import DEGENERATE, noisy_draws
+from tests.catalogue.posteriors import DEGENERATE, noisy_draws
 
 
 @pytest.mark.parametrize("weighted", [False, True])

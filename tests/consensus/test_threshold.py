@@ -6,7 +6,8 @@ from hypothesis import given, settings
 import posterior_consensus as pc
 from posterior_consensus.consensus import threshold as implementation
 from tests import reference
-from tests.ensembles import DEGENERATE, noisy_draws, small_draws
+from tests.catalogue.posteriors import DEGENERATE, noisy_draws
+from tests.strategies import small_draws
 
 
 def perturbed(seed, n_draws, n_items, n_labels, noise):

@@ -6,7 +6,7 @@ from arviz_stats.base import array_stats
 
 import posterior_consensus as pc
 from tests import reference
-from tests.ensembles import associations, sticky_chains, two_modes, unequal_chains
+from tests.catalogue.posteriors import associations, sticky_chains, two_modes, unequal_chains
 
 
 @pytest.mark.parametrize("weighted", [False, True])

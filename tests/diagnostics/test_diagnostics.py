@@ -11,7 +11,7 @@ from arviz_stats.base import array_stats
 import posterior_consensus as pc
 from posterior_consensus.diagnostics import agreement, traces
 from tests import reference
-from tests.ensembles import DEGENERATE, associations, noisy_draws, sticky_chains, two_modes, unequal_chains
+from tests.catalogue.posteriors import DEGENERATE, associations, noisy_draws, sticky_chains, two_modes, unequal_chains
 
 DATA = Path(__file__).parents[2] / "examples" / "data"
 STAYS = [0.0, 0.5, 0.9, 0.98]

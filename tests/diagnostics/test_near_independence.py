@@ -8,7 +8,7 @@ import posterior_consensus as pc
 from posterior_consensus.diagnostics.discrepancy import gaussian_kernel, squared_discrepancies
 from posterior_consensus.diagnostics.matching import matched_labels
 from posterior_consensus.ensemble.partitions import canonical_rows
-from tests.ensembles import associations, noisy_draws, sticky_chains
+from tests.catalogue.posteriors import associations, noisy_draws, sticky_chains
 
 
 def p_values(make, number):

@@ -9,7 +9,7 @@ import xarray as xr
 import posterior_consensus as pc
 from posterior_consensus.diagnostics.burn_in import end_of_burn_in
 from tests import reference
-from tests.ensembles import DEGENERATE, noisy_draws, sticky_chains, unequal_chains
+from tests.catalogue.posteriors import DEGENERATE, noisy_draws, sticky_chains, unequal_chains
 
 BLOCK_MODEL = Path(__file__).parents[2] / "examples" / "data" / "block_model.nc"
 LOSSES = {

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import posterior_consensus as pc
-from tests.ensembles import unequal_chains
+from tests.catalogue.posteriors import unequal_chains
 from tests.helpers import written
 from tests.strategies import label_draws, relabelled, weights
 

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 import posterior_consensus as pc
 from tests import reference
-from tests.ensembles import DEGENERATE, noisy_draws, small_draws
+from tests.catalogue.posteriors import DEGENERATE, noisy_draws
+from tests.strategies import small_draws
 
 
 def assert_is_the_uncertainty(found, draws, partition, weights=None):

@@ -12,7 +12,7 @@ import xarray as xr
 import posterior_consensus as pc
 from posterior_consensus import consensus
 from tests import reference
-from tests.ensembles import DEGENERATE, noisy_draws
+from tests.catalogue.posteriors import DEGENERATE, noisy_draws
 
 NEEDS_PAIRS = [name for name, method in pc.METHODS.items() if method.needs == "pairs"]
 NEEDS_DRAWS = [name for name, method in pc.METHODS.items() if method.needs == "draws"]

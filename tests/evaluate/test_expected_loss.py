@@ -4,7 +4,7 @@ import xarray as xr
 
 import posterior_consensus as pc
 from tests import reference
-from tests.ensembles import DEGENERATE, noisy_draws, random_draws
+from tests.catalogue.posteriors import DEGENERATE, noisy_draws, random_draws
 
 LOSSES = sorted(pc.LOSSES)
 

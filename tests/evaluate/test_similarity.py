@@ -8,7 +8,7 @@ from posterior_consensus.kernels import coclustering
 from posterior_consensus.runtime import sizes
 from posterior_consensus.sources.labels import as_partition_draws
 from tests import reference
-from tests.ensembles import DEGENERATE, noisy_draws, random_draws
+from tests.catalogue.posteriors import DEGENERATE, noisy_draws, random_draws
 from tests.helpers import mean_similarity
 
 SIZES = [(1, 1, 1), (70, 6, 3), (63, 33, 20), (130, 65, 60), (4096, 10, 3), (4097, 7, 4), (9000, 5, 3)]

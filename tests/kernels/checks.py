@@ -92,11 +92,3 @@ def assert_identical(one, other):
             assert_identical(a, b)
     else:
         np.testing.assert_array_equal(one, other, strict=isinstance(one, np.ndarray))
-
-
-def one_hot(labels, starts):
-    """B (n, R): column starts[t] + k marks the items of cluster k of draw t."""
-    matrix = np.zeros((labels.shape[1], starts[-1]), int)
-    for t, row in enumerate(labels):
-        matrix[np.arange(row.size), starts[t] + row] = 1
-    return matrix

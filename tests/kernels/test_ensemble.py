@@ -4,7 +4,8 @@ import pytest
 from posterior_consensus.ensemble.partitions import canonical_rows
 from posterior_consensus.kernels import ensemble
 from tests import reference
-from tests.kernels.checks import one_hot, run
+from tests.helpers import one_hot
+from tests.kernels.checks import run
 
 SIZES = [(1, 1, 1), (9, 4, 3), (130, 3, 20), (300, 5, 290), (7, 70, 4)]  # items go in blocks of 128
 

@@ -9,14 +9,7 @@ from scipy import sparse
 
 from posterior_consensus.kernels import mutual_information as kernels
 from tests.kernels import checks
-
-
-def information(shares, rows, columns):
-    """The definition, in nats."""
-    table = np.zeros((rows.max() + 1, columns.max() + 1))
-    np.add.at(table, (rows[:, np.newaxis], columns), shares)
-    expected = np.outer(table.sum(axis=1), table.sum(axis=0))
-    return sum(p * np.log(p / e) for p, e in zip(table.ravel(), expected.ravel(), strict=True) if p > 0)
+from tests.reference import information_of_table
 
 
 def some_table(seed, shape=(12, 7)):
@@ -47,13 +40,13 @@ def test_no_single_move_is_left_that_raises_the_sum(seed):
     kernels.climb(profiles, shares.sum(axis=1), 2.0, 4, orders, 100, labels)
     for before, found in zip(rows, labels, strict=True):
         assert np.unique(found).size == 4  # no cluster is emptied
-        value = sum(information(shares, found, one) for one in columns)
-        assert value > sum(information(shares, before, one) for one in columns)
+        value = sum(information_of_table(shares, found, one) for one in columns)
+        assert value > sum(information_of_table(shares, before, one) for one in columns)
         for item, k in itertools.product(range(12), range(4)):
             moved = found.copy()
             moved[item] = k
             if np.unique(moved).size == 4:
-                assert sum(information(shares, moved, one) for one in columns) <= value + 1e-12
+                assert sum(information_of_table(shares, moved, one) for one in columns) <= value + 1e-12
 
 
 def test_the_value_is_the_sum_but_for_a_constant():
@@ -61,7 +54,7 @@ def test_the_value_is_the_sum_but_for_a_constant():
     profiles = kernels.profiles_of(sparse.csr_array(shares), columns, 3)
     orders = np.tile(np.arange(12), (4, 1))
     values = kernels.climb(profiles, shares.sum(axis=1), 2.0, 3, orders, 3, rows)
-    sums = [sum(information(shares, row, one) for one in columns) for row in rows]
+    sums = [sum(information_of_table(shares, row, one) for one in columns) for row in rows]
     np.testing.assert_allclose(values - values[0], np.array(sums) - sums[0], atol=1e-12)
 
 

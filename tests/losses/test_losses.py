@@ -11,7 +11,8 @@ from posterior_consensus.evaluate.expectation import loss_matrix
 from posterior_consensus.losses.record import TERMS
 from posterior_consensus.sources.labels import as_partition_draws
 from tests import reference
-from tests.ensembles import label_pairs, noisy_draws
+from tests.catalogue.posteriors import noisy_draws
+from tests.strategies import label_pairs
 
 # Every loss under test: our record, and its definition.
 CASES = {

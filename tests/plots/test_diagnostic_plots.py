@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 import posterior_consensus as pc
 from tests import reference
-from tests.plots.test_plots import SIZES, draws_of
+from tests.catalogue.posteriors import SIZES, draws_of
 
 SIZES = SIZES | {"many chains": (13, 12, 6)}
 

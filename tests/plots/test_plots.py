@@ -3,21 +3,12 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 
 import posterior_consensus as pc
 from posterior_consensus.plots.colours import COLOURS
-
-
-def draws_of(n_chains, n_draws, n_items, n_labels=4, names=None):
-    z = np.random.default_rng(0).integers(0, n_labels, (n_chains, n_draws, n_items))
-    coords = {} if names is None else {"obs": names}
-    return pc.as_partition_draws(xr.DataArray(z, dims=("chain", "draw", "obs"), coords=coords))
-
-
-SIZES = {"small": (2, 9, 5), "one draw": (1, 1, 4), "one item": (1, 6, 1), "two items": (1, 6, 2), "large": (4, 9, 150)}
+from tests.catalogue.posteriors import SIZES, draws_of
 
 
 @pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)

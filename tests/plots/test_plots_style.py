@@ -15,7 +15,7 @@ import posterior_consensus as pc
 from posterior_consensus.plots.axes import cluster_entries, label_items
 from posterior_consensus.plots.colours import COLOURS, MARK, chain_colour, chain_line
 from posterior_consensus.plots.four_panels import four_panels
-from tests.plots.test_plots import draws_of
+from tests.catalogue.posteriors import draws_of
 
 DRAWS = draws_of(3, 40, 12)
 LABELS = np.arange(12) % 3

@@ -12,7 +12,7 @@ from benchmarks.prior_sensitivity import weighted_means
 from posterior_consensus import cli
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.priors.importance import smoothed
-from tests.ensembles import noisy_draws
+from tests.catalogue.posteriors import noisy_draws
 
 
 def test_ratios_without_ties_are_smoothed_as_by_arviz(rng):

@@ -9,8 +9,8 @@ import xarray as xr
 
 import posterior_consensus as pc
 from posterior_consensus.sources.containers import attach
+from tests.catalogue.results import ITEMS, LEVELS, Z, assert_equal, best, engine_of, read
 from tests.helpers import array, written
-from tests.results.test_stored_results import ITEMS, LEVELS, Z, assert_equal, best, engine_of, read
 
 
 def summaries():

@@ -16,7 +16,7 @@ from posterior_consensus.ensemble.labels import LabelsInMemory
 from posterior_consensus.runtime import cluster, executor, sizes
 from posterior_consensus.runtime.executor import Executor
 from posterior_consensus.search import scale
-from tests.ensembles import noisy_draws
+from tests.catalogue.posteriors import noisy_draws
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")

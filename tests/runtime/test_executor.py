@@ -14,7 +14,7 @@ from posterior_consensus.search.forms import Limits
 from posterior_consensus.search.item_terms import OnItemTerms
 from posterior_consensus.search.over_draws import OnDraws, OnRatios
 from posterior_consensus.search.over_pairs import OnPairs
-from tests.ensembles import noisy_draws
+from tests.catalogue.posteriors import noisy_draws
 
 
 def fill(first, last, out):

@@ -7,7 +7,7 @@ import pytest
 
 import posterior_consensus as pc
 from posterior_consensus.runtime import memory
-from tests.ensembles import noisy_draws
+from tests.catalogue.posteriors import noisy_draws
 
 BUDGET = "POSTERIOR_CONSENSUS_MEMORY"
 DRAWS = noisy_draws(np.random.default_rng(1), 40, 30, 5, 0.5)

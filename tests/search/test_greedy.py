@@ -12,8 +12,9 @@ from posterior_consensus.runtime import executor
 from posterior_consensus.search.over_draws import OnDraws
 from posterior_consensus.search.over_pairs import OnPairs
 from tests import reference
-from tests.ensembles import noisy_draws, random_draws, small_draws
+from tests.catalogue.posteriors import noisy_draws, random_draws
 from tests.helpers import check
+from tests.strategies import small_draws
 
 search = import_module("posterior_consensus.search.engine")
 partition = import_module("posterior_consensus.consensus.partition")

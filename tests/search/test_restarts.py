@@ -14,7 +14,7 @@ from posterior_consensus.search.over_draws import OnDraws
 from posterior_consensus.search.over_pairs import OnPairs
 from posterior_consensus.search.runs import SearchInfo
 from tests import reference
-from tests.ensembles import noisy_draws, random_draws
+from tests.catalogue.posteriors import noisy_draws, random_draws
 
 runs = import_module("posterior_consensus.search.runs")
 NEVER = np.zeros(1, np.uint8)

@@ -16,7 +16,7 @@ from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.runtime import executor, sizes
 from posterior_consensus.search import scale
 from tests import reference
-from tests.ensembles import noisy_draws
+from tests.catalogue.posteriors import noisy_draws
 
 LOSS_OF = {"vi": reference.vi, "binder": reference.binder, "nvi": reference.nvi}
 BLOCKS = ((7, 1), (64, 1), (256, 2**24))  # items whose number a block's is a multiple of, and labels in a block

@@ -12,7 +12,7 @@ import pytest
 import posterior_consensus as pc
 from posterior_consensus.sources import stores
 from tests import reference
-from tests.ensembles import noisy_draws
+from tests.catalogue.posteriors import noisy_draws
 from tests.helpers import flip_bits
 
 LABELS = noisy_draws(np.random.default_rng(1), 53, 12, 4, 0.3)

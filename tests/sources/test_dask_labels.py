@@ -13,7 +13,7 @@ from posterior_consensus.ensemble.dask_labels import DaskLabels, canonical_block
 from posterior_consensus.ensemble.labels import LabelsInMemory
 from posterior_consensus.kernels import ensemble
 from posterior_consensus.runtime import sizes
-from tests.ensembles import noisy_draws
+from tests.catalogue.posteriors import noisy_draws
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")

@@ -12,8 +12,8 @@ from posterior_consensus.evaluate.expectation import all_losses, loss_matrix, lo
 from posterior_consensus.losses import LOSSES
 from posterior_consensus.losses.lookup import as_loss
 from posterior_consensus.runtime import sizes
+from tests.catalogue.posteriors import noisy_draws, random_draws
 from tests.elsewhere import elsewhere
-from tests.ensembles import noisy_draws, random_draws
 
 KINDS = ("plain", "weighted", "unequal", "alone", "one item", "one draw")
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import posterior_consensus as pc
-from tests.sources.test_mixtures import CHAINS, DRAWS, K, N, posterior
+from tests.catalogue.mixtures import CHAINS, DRAWS, K, N, posterior
 
 D = 2
 

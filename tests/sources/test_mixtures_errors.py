@@ -8,7 +8,7 @@ import pytest
 import xarray as xr
 
 import posterior_consensus as pc
-from tests.sources.test_mixtures import N, normal_mixture, normals, posterior  # noqa: F401
+from tests.catalogue.mixtures import N, normal_mixture, normals, posterior  # noqa: F401
 
 WAYS_OUT = r"pm\.Deterministic 'log_prob_z'.* use as_allocation_probabilities; or write the labels as a pm\.Categorical"
 

@@ -7,7 +7,9 @@ from numpy.testing import assert_array_equal
 from scipy import stats
 
 import posterior_consensus as pc
-from tests.sources.test_mixtures import K, N, check, expected, normals, over_items, posterior, weights
+from tests.catalogue.mixtures import K, N, expected, normals, over_items, posterior
+from tests.helpers import check
+from tests.strategies import weights
 
 
 @pytest.fixture(scope="module")

@@ -18,8 +18,8 @@ from posterior_consensus.runtime import progress
 from posterior_consensus.search import scale
 from posterior_consensus.sources import stores
 from tests import reference
-from tests.ensemble.test_weights import functions_of
-from tests.ensembles import noisy_draws
+from tests.catalogue.functions import functions_of
+from tests.catalogue.posteriors import noisy_draws
 from tests.helpers import Impatient
 from tests.stores import BUDGET, LABELS, assert_same_draws, large_file, narrow, total
 

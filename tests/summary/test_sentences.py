@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 
 import posterior_consensus as pc
 from posterior_consensus.summary.references import REFERENCES, bibtex
-from tests.ensembles import noisy_draws
+from tests.catalogue.posteriors import noisy_draws
 
 
 def test_a_loose_bound_is_not_told(summary):

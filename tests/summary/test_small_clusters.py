@@ -8,14 +8,14 @@ import pytest
 import xarray as xr
 
 import posterior_consensus as pc
-from tests.answers.test_links import records
+from tests.catalogue.posteriors import linked_records
 
 NAMES = [f"<b>{k}</b>, Ann & Bo" for k in range(120)]
 
 
 @pytest.fixture(scope="module")
 def summary():
-    z, _ = records(120, 40)
+    z, _ = linked_records(120, 40)
     z = xr.DataArray(z.reshape(2, 20, -1), dims=("chain", "draw", "record"), coords={"record": NAMES}, name="z")
     options = {"n_starts": 1, "answers": False, "progressbar": False}
     return pc.summarize(z, loss="binder", random_seed=1, **options)

@@ -13,7 +13,7 @@ import xarray as xr
 from numpy.testing import assert_array_equal
 
 import posterior_consensus as pc
-from tests.ensembles import DEGENERATE, noisy_draws
+from tests.catalogue.posteriors import DEGENERATE, noisy_draws
 from tests.helpers import check, written
 
 DIMS = ("chain", "draw", "obs", "component")

@@ -2,7 +2,6 @@
 
 import numpy as np
 import xarray as xr
-from hypothesis import strategies as st
 
 import posterior_consensus as pc
 
@@ -58,16 +57,18 @@ DEGENERATE = {
 }
 
 
-@st.composite
-def small_draws(draw, max_items=6, max_draws=6):
-    """A few draws of a few items, ties and all."""
-    n_items = draw(st.integers(1, max_items))
-    row = st.lists(st.integers(0, 3), min_size=n_items, max_size=n_items)
-    return np.array(draw(st.lists(row, min_size=1, max_size=max_draws)))
+def draws_of(n_chains, n_draws, n_items, n_labels=4, names=None):
+    z = np.random.default_rng(0).integers(0, n_labels, (n_chains, n_draws, n_items))
+    coords = {} if names is None else {"obs": names}
+    return pc.as_partition_draws(xr.DataArray(z, dims=("chain", "draw", "obs"), coords=coords))
 
 
-def label_pairs(max_items=9):
-    """Two label vectors of the same items."""
-    return st.integers(1, max_items).flatmap(
-        lambda n: st.tuples(*[st.lists(st.integers(0, 5), min_size=n, max_size=n)] * 2)
-    )
+SIZES = {"small": (2, 9, 5), "one draw": (1, 1, 4), "one item": (1, 6, 1), "two items": (1, 6, 2), "large": (4, 9, 150)}
+
+
+def linked_records(n_items=40, n_draws=60, seed=3):
+    """Draws of many small clusters: pairs, triples and singletons whose records leave now and then."""
+    rng = np.random.default_rng(seed)
+    truth = np.repeat(np.arange(n_items), rng.choice([1, 2, 3], n_items, p=[0.5, 0.3, 0.2]))[:n_items]
+    leaves = rng.random((n_draws, n_items)) < rng.beta(0.4, 1.0, n_items)
+    return np.where(leaves, n_items + rng.integers(n_items, size=leaves.shape), truth), truth
