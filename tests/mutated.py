@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+PATIENCE = 180  # seconds of a test
 PACKAGE = str(Path(__file__).parents[1] / "posterior_consensus")
 
 
@@ -23,6 +25,7 @@ class Lines:
         self.reached: set[tuple[str, int]] = set()
         self.by_fixture: dict[tuple[str, str], set[tuple[str, int]]] = {}
         self.has_failed = False
+        signal.signal(signal.SIGALRM, _give_up)
         sys.monitoring.use_tool_id(sys.monitoring.COVERAGE_ID, "lines")
         sys.monitoring.register_callback(sys.monitoring.COVERAGE_ID, sys.monitoring.events.LINE, self.note)
         sys.monitoring.set_events(sys.monitoring.COVERAGE_ID, sys.monitoring.events.LINE)
@@ -54,7 +57,9 @@ class Lines:
         self.restart()
         self.has_failed = False
         began = time.perf_counter()
+        signal.alarm(PATIENCE)  # kernels as plain Python may take hours
         result = yield
+        signal.alarm(0)
         seconds = time.perf_counter() - began
         above = [(node.nodeid, name) for node in item.listchain() for name in item.fixturenames]
         shared = (self.by_fixture.get(fixture, set()) for fixture in above)
@@ -64,7 +69,10 @@ class Lines:
         if not self.has_failed:
             # At once: xdist does not wait for what its processes do at the end.
             with self.file.open("a", encoding="utf-8") as file:
-                file.write(json.dumps({"test": item.nodeid, "seconds": seconds, "lines": lines}) + "\n")
+                is_slow = item.get_closest_marker("slow") is not None
+                name = item.nodeid.rpartition("@")[0] if item.get_closest_marker("xdist_group") else item.nodeid
+                note = {"test": name or item.nodeid, "seconds": seconds, "slow": is_slow, "lines": lines}
+                file.write(json.dumps(note) + "\n")
         return result
 
     def pytest_runtest_logreport(self, report) -> None:
@@ -72,6 +80,10 @@ class Lines:
 
     def pytest_sessionfinish(self) -> None:
         sys.monitoring.set_events(sys.monitoring.COVERAGE_ID, 0)
+
+
+def _give_up(number, frame) -> None:
+    raise TimeoutError
 
 
 class Chosen:

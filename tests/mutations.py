@@ -1,9 +1,12 @@
 """Mutation testing by hand: small faults put into the package one at a time, and the tests that notice none of them.
 
-A mutant is an operator, a comparison or a small constant changed outside the kernels. First all tests run once, to see
-which lines each of them reaches. Then each mutant meets the tests that reach it, those of its own room before the
-others and the fastest first, until one fails or their time is spent. On two cores, ``python -m tests.mutations
-lines --number 200`` takes an hour or two, and 20 minutes more if the folder ``lines`` is new. It needs Python 3.12.
+A mutant is an operator, a comparison or a small constant changed. First all tests run once, to see which lines each of
+them reaches. Then each mutant meets the tests that reach it, those of its own room before the others and the fastest
+first, until one fails or their time is spent: the plain tests first, then those that are marked slow.
+
+``python -m tests.mutations lines --number 80`` takes an hour on two cores, and ten minutes more if the folder ``lines``
+is new. With ``--kernels``, mutants are in the kernels, which run as plain Python and meet the tests of kernels and of
+the search only. It needs Python 3.12.
 """
 
 from __future__ import annotations
@@ -30,8 +33,9 @@ from tests.mutated import Chosen, put_in
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "posterior_consensus"
-SECONDS = 60  # of tests for a mutant, in its own room and again elsewhere
-PATIENCE = 15  # times as long may they take before the mutant counts as killed: it may never end
+SECONDS = 180  # of plain tests for a mutant, and again of slow ones
+PATIENCE = 5  # times as long may they take before the mutant counts as killed: it may never end
+SEES_KERNELS = ["tests/kernels", "tests/search"]
 BLIND = ["tests/kernels", "tests/test_quick_start.py", "tests/test_examples.py", "tests/test_architecture.py"]
 SWAPPED = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
@@ -67,6 +71,7 @@ class Reach(NamedTuple):
     """How long a test takes, and the lines it reaches by file."""
 
     seconds: float
+    slow: bool
     lines: dict[str, list[int]]
 
     def meets(self, mutant: Mutant) -> bool:
@@ -116,44 +121,48 @@ def _changed(node: ast.AST) -> ast.expr | None:
     return None
 
 
-def reach_of_tests(folder: Path, processes: int) -> dict[str, Reach]:
+def reach_of_tests(folder: Path, processes: int, in_kernels: bool) -> dict[str, Reach]:
     """What each test reaches, as the folder has it or as all tests now show."""
     if not folder.is_dir():
         folder.mkdir()
-        ignored = [f"--ignore={path}" for path in BLIND]
-        command = [sys.executable, "-m", "pytest", "tests", "-p", "tests.mutated", "-n", str(processes), *ignored]
+        tests = SEES_KERNELS if in_kernels else ["tests", *(f"--ignore={path}" for path in BLIND)]
+        command = [sys.executable, "-m", "pytest", *tests, "-p", "tests.mutated", "-n", str(processes)]
         subprocess.run(command, cwd=ROOT, env=os.environ | {"NOTE_LINES_IN": str(folder.resolve())})
     tests = (json.loads(line) for file in folder.glob("*.jsonl") for line in file.open(encoding="utf-8"))
-    return {test.pop("test"): Reach(**test) for test in tests}
+    reach = {test.pop("test"): Reach(**test) for test in tests}
+    return {name: one for name, one in reach.items() if in_kernels or not name.startswith(tuple(BLIND))}
 
 
-def rounds(mutant: Mutant, reach: dict[str, Reach]) -> Iterator[list[str]]:
-    """The tests that a mutant meets: those of its own room, then those elsewhere."""
+def rounds(mutant: Mutant, reach: dict[str, Reach], slow: bool) -> Iterator[list[str]]:
+    """The slow or the other tests that a mutant meets: those of its own room, then those elsewhere."""
     room = f"tests/{mutant.file.relative_to(PACKAGE).parts[0]}/"
     met = [name for name in reach if reach[name].meets(mutant)] or [name for name in reach if name.startswith(room)]
-    met.sort(key=lambda name: reach[name].seconds)
+    met = sorted((name for name in met if reach[name].slow is slow), key=lambda name: reach[name].seconds)
+    left = SECONDS
     for here in (True, False):
         names = [name for name in met if name.startswith(room) is here]
         ends = accumulate(reach[name].seconds for name in names)
-        affordable = [name for name, end in zip(names, ends, strict=True) if end < SECONDS]
+        affordable = [name for name, end in zip(names, ends, strict=True) if end < left]
         if affordable:
+            left -= sum(reach[name].seconds for name in affordable)
             yield affordable
 
 
 def fate(mutant: Mutant, reach: dict[str, Reach]) -> str:
     """The test that kills this mutant, or that it lives."""
-    for tests in rounds(mutant, reach):
-        with tempfile.NamedTemporaryFile(encoding="utf-8", mode="r") as output:
-            # A fork, as the libraries are imported already; the package is not.
-            process = get_context("fork").Process(target=_run, args=(mutant, tests, output.name))
-            process.start()
-            process.join(PATIENCE * SECONDS)
-            if process.is_alive():
-                process.kill()
-                return "takes too long"
-            if process.exitcode != 0:
-                told = (line for line in output if line.startswith(("FAILED", "ERROR", "E ")))
-                return next(told).strip()
+    for slow in (False, True):
+        for tests in rounds(mutant, reach, slow):
+            with tempfile.NamedTemporaryFile(encoding="utf-8", mode="r") as output:
+                # A fork, as the libraries are imported already; the package is not.
+                process = get_context("fork").Process(target=_run, args=(mutant, tests, output.name))
+                process.start()
+                process.join(PATIENCE * SECONDS)
+                if process.is_alive():
+                    process.kill()
+                    return "takes too long"
+                if process.exitcode != 0:
+                    told = (line for line in output if line.startswith(("FAILED", "ERROR", "E ")))
+                    return f"{'slow ' * slow}{next(told, 'ended').strip()}"
     return "lives"
 
 
@@ -176,19 +185,25 @@ def main() -> None:
     parser.add_argument("--number", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--kernels", action="store_true", help="mutants in the kernels, which run as plain Python")
     given = parser.parse_args()
-    files = sorted(file for file in PACKAGE.rglob("*.py") if "kernels" not in file.parts)
+    if given.kernels:
+        os.environ["NUMBA_DISABLE_JIT"] = "1"
+    files = sorted(file for file in PACKAGE.rglob("*.py") if ("kernels" in file.parts) is given.kernels)
     found = [mutant for file in files for mutant in mutants(file)]
     chosen = random.Random(given.seed).sample(found, min(given.number, len(found)))
-    reach = reach_of_tests(given.lines, given.processes)
+    reach = reach_of_tests(given.lines, given.processes, given.kernels)
     for library in LIBRARIES:
         import_module(library)
-    living = 0
+    ends = []
     with ThreadPoolExecutor(given.processes) as threads:
         for mutant, end in zip(chosen, threads.map(lambda mutant: fate(mutant, reach), chosen), strict=True):
-            living += end == "lives"
+            ends.append(end)
             print(f"{mutant}: {end}", flush=True)
-    print(f"{living} of {len(chosen)} mutants live, of {len(found)} there are")
+    living, by_slow = ends.count("lives"), sum(end.startswith("slow") for end in ends)
+    print(
+        f"{living} of {len(chosen)} mutants live and {by_slow} are killed by slow tests alone, of {len(found)} there are"
+    )
 
 
 if __name__ == "__main__":
