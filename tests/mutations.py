@@ -201,9 +201,7 @@ def main() -> None:
             ends.append(end)
             print(f"{mutant}: {end}", flush=True)
     living, by_slow = ends.count("lives"), sum(end.startswith("slow") for end in ends)
-    print(
-        f"{living} of {len(chosen)} mutants live and {by_slow} are killed by slow tests alone, of {len(found)} there are"
-    )
+    print(f"Of {len(chosen)} mutants, of {len(found)} there are, {living} live; slow tests alone kill {by_slow}")
 
 
 if __name__ == "__main__":
