@@ -30,11 +30,22 @@ def check(function, argument, error, parts):
         assert part in str(raised.value)
 
 
+def check_all(function, cases):
+    """Assert that the function refuses each argument as its case (argument, error, *parts) says."""
+    failures = []
+    for argument, error, *parts in cases:
+        try:
+            check(function, argument, error, parts)
+        except (Exception, pytest.fail.Exception) as failure:
+            failures.append(f"{argument!r}: {failure}")
+    assert not failures, "\n".join(failures)
+
+
 class Impatient(threading.Timer):
     """A timer whose time is over at once."""
 
     def start(self):
-        self.function()
+        self.function(*self.args)
 
 
 def written(data, path):
