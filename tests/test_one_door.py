@@ -57,55 +57,47 @@ def test_only_public_functions_call_a_door():
 N_CHAINS, LENGTH, N_ITEMS, N_COMPONENTS = 2, 40, 7, 3
 PARTITION = np.array([0, 0, 0, 1, 1, 2, 2])
 DIMS = ("chain", "draw", "item", "component")
+RNG = np.random.default_rng(1)
+ODDS = np.exp(2.5 * np.eye(N_COMPONENTS)[PARTITION] + RNG.normal(size=(N_CHAINS, LENGTH, N_ITEMS, N_COMPONENTS)))
+P = ODDS / ODDS.sum(axis=-1, keepdims=True)
+Z = (RNG.random((N_CHAINS, LENGTH, N_ITEMS, 1)) > P.cumsum(axis=-1)).sum(axis=-1)
+DRAWS = {"labels": pc.as_partition_draws(Z), "soft": pc.as_allocation_probabilities(P)}
+VARIABLES = {"labels": {"z": (DIMS[:3], Z)}, "soft": {"p": (DIMS, P)}}
+VARIABLES["both"] = VARIABLES["labels"] | VARIABLES["soft"]
+
 ELSEWHERE = {"as_pair_similarity", "from_a_strings"}  # take a matrix and A-strings
 TAKES_A_RESULT = {
     *("plot_dendrogram", "plot_credible_ball", "plot_density_peaks", "plot_item_uncertainty", "plot_particles"),
     *("plot_partial_partition", "plot_traces", "plot_stable_components", "plot_prior_sensitivity"),
     *("plot_membership", "plot_links", "plot_cluster_sizes"),
 }
-
 SEVERAL = {"agreement_path of chains": (dict, list), "as_constraints": dict}  # several posteriors there
 TAKES_PAIRS = {
     *("posterior_similarity_matrix", "expected_loss of pairs", "consensus of pairs", "certify", "refine_partition"),
     *("item_uncertainty", "item_embedding", "cluster_merges", "stable_components", "plot_psm", "plot_items_map"),
 }
+# They look at their data before the door does, or open it themselves.
+EXAMPLES = ("consensus_partition", "summarize", "as_constraints", "agreement_path of chains", "others", "plot_psm")
 
 
 def functions(data):
     """Every public function and figure that takes a posterior, by name."""
     seeded = {"random_seed": 1, "progressbar": False}
     changed = {
-        "expected_loss": lambda: pc.expected_loss(data, [PARTITION, np.zeros(N_ITEMS)], loss="vi"),
         "expected_loss of pairs": lambda: pc.expected_loss(data, PARTITION, loss="binder"),
         "cluster_merges": lambda: pc.cluster_merges(data, PARTITION, loss="binder"),
         "consensus of pairs": lambda: pc.consensus_partition(data, loss="binder", n_starts=1, **seeded),
         "certify": lambda: pc.certify(data, PARTITION, loss="binder", progressbar=False),
-        "agreement_path": lambda: pc.agreement_path({"a": data, "b": data}, prices=[0.5], **seeded),
         "agreement_path of chains": lambda: pc.agreement_path(data, prices=[0.5], **seeded),
         "particles": lambda: pc.particles(data, 2, **seeded),
         "calibration": lambda: pc.partition_density(DRAWS["labels"], calibration=data, **seeded),
-        "loss_by_n_clusters": lambda: pc.loss_by_n_clusters(data, n_clusters=[2], **seeded),
         "others": lambda: pc.pairwise_losses(DRAWS["labels"], data),
     }
     known = functions_of(data, PARTITION)
-    return {name: known[name] for name in known.keys() - ELSEWHERE - TAKES_A_RESULT} | changed
+    return {name: known[name] for name in sorted(known.keys() - ELSEWHERE - TAKES_A_RESULT)} | changed
 
 
-def made():
-    rng = np.random.default_rng(1)
-    logits = 2.5 * np.eye(N_COMPONENTS)[PARTITION] + rng.normal(size=(N_CHAINS, LENGTH, N_ITEMS, N_COMPONENTS))
-    p = np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)
-    return p, (rng.random((*p.shape[:-1], 1)) > p.cumsum(axis=-1)).sum(axis=-1)
-
-
-P, Z = made()
-DRAWS = {"labels": pc.as_partition_draws(Z), "soft": pc.as_allocation_probabilities(P)}
-VARIABLES = {"labels": {"z": (DIMS[:3], Z)}, "soft": {"p": (DIMS, P)}}
-VARIABLES["both"] = VARIABLES["labels"] | VARIABLES["soft"]
-WORDS = {
-    "a matrix alone": "needs posterior draws; got a similarity matrix alone",
-    "an array of similarities": "This looks like a posterior similarity matrix: give as_pair_similarity",
-}
+NAMES = tuple(functions(None))
 
 
 def accumulated(path=None):
@@ -122,37 +114,20 @@ def frame():
 
 def elements(what):
     """A table of variables whose elements are columns, z[1] and p[1,2]."""
-    columns = {"mu[1]": 0.5}
+    table = frame()[[]].assign(**{"mu[1]": 0.5})
     for name, (_, values) in VARIABLES[what].items():
-        flat = values.reshape(N_CHAINS * LENGTH, -1)
-        at = np.ndindex(values.shape[2:])
-        columns |= {f"{name}[{','.join(str(k + 1) for k in index)}]": flat[:, j] for j, index in enumerate(at)}
-    return pd.DataFrame(columns, frame().index)
+        for at in np.ndindex(values.shape[2:]):
+            table[f"{name}[{','.join(str(k + 1) for k in at)}]"] = values[(..., *at)].ravel()
+    return table
 
 
 def in_dask(values):
     return pytest.importorskip("dask.array").from_array(values, chunks=(1, 5, *values.shape[2:]))
 
 
-def store(path):
-    pc.as_partition_draws(Z, store=path)
-    return path
-
-
-def accumulator(path):
-    accumulated(path).close()
-    return path
-
-
-def file_of(path, write):
-    write(path)
-    return path
-
-
 def posterior(what):
-    return xr.Dataset(VARIABLES[what]).assign(
-        mu=(DIMS[:2] + DIMS[3:], np.zeros((N_CHAINS, LENGTH, N_COMPONENTS)) + 0.5)
-    )
+    mu = np.full((N_CHAINS, LENGTH, N_COMPONENTS), 0.5)
+    return xr.Dataset(VARIABLES[what] | {"mu": (DIMS[:2] + DIMS[3:], mu)})
 
 
 def tree(what):
@@ -166,38 +141,38 @@ def inference_data(what):
     return arviz.InferenceData(posterior=posterior(what))
 
 
-# Kinds of sources: what they hold, and what makes one given a path.
+# Kinds of sources: what makes one, or writes one to a path.
 KINDS = {
-    "labels: array": ("labels", lambda path: Z),
-    "labels: list": ("labels", lambda path: Z.tolist()),
-    "labels: DataArray": ("labels", lambda path: xr.Dataset(VARIABLES["labels"])["z"]),
-    "labels: DataFrame": ("labels", lambda path: frame()),
-    "labels: dict": ("labels", lambda path: {"z": Z, "mu": Z[0, 0]}),
-    "labels: Dataset": ("labels", lambda path: posterior("labels")),
-    "labels: tree": ("labels", lambda path: tree("labels")),
-    "labels: InferenceData": ("labels", lambda path: inference_data("labels")),
-    "labels: NetCDF": ("labels", lambda path: file_of(path / "a.nc", tree("labels").to_netcdf)),
-    "labels: NumPy file": ("labels", lambda path: file_of(path / "a.npy", lambda file: np.save(file, Z))),
-    "labels: table": ("labels", lambda path: file_of(path / "a.csv", lambda file: frame().to_csv(file))),
-    "labels: store": ("labels", lambda path: store(path / "store")),
-    "labels: accumulator": ("labels", lambda path: accumulated()),
-    "labels: accumulator's store": ("labels", lambda path: accumulator(path / "kept")),
-    "labels: dask": ("labels", lambda path: in_dask(Z)),
-    "soft: array": ("soft", lambda path: P),
-    "soft: DataArray": ("soft", lambda path: xr.DataArray(P, dims=DIMS)),
-    "soft: dict": ("soft", lambda path: {"p": P}),
-    "soft: tree": ("soft", lambda path: tree("soft")),
-    "soft: NetCDF": ("soft", lambda path: file_of(path / "a.nc", tree("soft").to_netcdf)),
-    "soft: NumPy file": ("soft", lambda path: file_of(path / "a.npy", lambda file: np.save(file, P))),
-    "soft: DataFrame": ("soft", lambda path: elements("soft")),
-    "soft: dask": ("soft", lambda path: in_dask(P)),
-    "both: dict": ("soft", lambda path: {"z": Z, "p": P}),
-    "both: DataFrame": ("soft", lambda path: elements("both")),
-    "both: Dataset": ("soft", lambda path: posterior("both")),
-    "both: InferenceData": ("soft", lambda path: inference_data("both")),
-    "both: NetCDF": ("soft", lambda path: file_of(path / "a.nc", tree("both").to_netcdf)),
-    "a matrix alone": ("a matrix alone", lambda path: DRAWS["labels"].as_pairs()),
-    "an array of similarities": ("an array of similarities", lambda path: DRAWS["labels"].similarity()),
+    "labels: array": lambda: Z,
+    "labels: list": lambda: Z.tolist(),
+    "labels: DataArray": lambda: xr.Dataset(VARIABLES["labels"])["z"],
+    "labels: DataFrame": frame,
+    "labels: dict": lambda: {"z": Z, "mu": Z[0, 0]},
+    "labels: Dataset": lambda: posterior("labels"),
+    "labels: tree": lambda: tree("labels"),
+    "labels: InferenceData": lambda: inference_data("labels"),
+    "labels: accumulator": accumulated,
+    "labels: dask": lambda: in_dask(Z),
+    "soft: array": lambda: P,
+    "soft: DataArray": lambda: xr.DataArray(P, dims=DIMS),
+    "soft: dict": lambda: {"p": P},
+    "soft: tree": lambda: tree("soft"),
+    "soft: DataFrame": lambda: elements("soft"),
+    "soft: dask": lambda: in_dask(P),
+    "both: dict": lambda: {"z": Z, "p": P},
+    "both: DataFrame": lambda: elements("both"),
+    "both: Dataset": lambda: posterior("both"),
+    "both: InferenceData": lambda: inference_data("both"),
+}
+FILES = {
+    "labels: a.nc": lambda path: tree("labels").to_netcdf(path),
+    "labels: a.npy": lambda path: np.save(path, Z),
+    "labels: a.csv": lambda path: frame().to_csv(path),
+    "labels: store": lambda path: pc.as_partition_draws(Z, store=path),
+    "labels: accumulator's store": lambda path: accumulated(path).close(),
+    "soft: a.nc": lambda path: tree("soft").to_netcdf(path),
+    "soft: a.npy": lambda path: np.save(path, P),
+    "both: a.nc": lambda path: tree("both").to_netcdf(path),
 }
 
 
@@ -247,14 +222,19 @@ def stopping(monkeypatch):
     monkeypatch.setattr(summary, "find_source", find)
 
 
-@pytest.mark.parametrize("kind", [kind for kind, (what, _) in KINDS.items() if what in DRAWS])
-def test_every_function_takes_the_same_source(kind, stopping, tmp_path):
-    what, make = KINDS[kind]
-    data, wanted = make(tmp_path), DRAWS[what]
-    for name, function in functions(data).items():
+@pytest.mark.parametrize(("number", "kind"), list(enumerate(KINDS | FILES)))
+def test_functions_take_the_same_source_of_every_kind(number, kind, stopping, tmp_path):
+    """Some functions take each kind, and each function takes some kind of its own."""
+    if kind in FILES:
+        data = tmp_path / kind.split()[-1]
+        FILES[kind](data)
+    else:
+        data = KINDS[kind]()
+    wanted, known = DRAWS["labels" if kind.startswith("labels") else "soft"], functions(data)
+    for name in {*EXAMPLES, *NAMES[number :: len(KINDS | FILES)]}:
         if isinstance(data, SEVERAL.get(name, ())):
             continue
-        source = taken(function)
+        source = taken(known[name])
         np.testing.assert_array_equal(source.labels, wanted.labels)
         np.testing.assert_array_equal(source.samples.chain, wanted.samples.chain)
         assert (source.soft is None) is (wanted.soft is None)
@@ -262,31 +242,38 @@ def test_every_function_takes_the_same_source(kind, stopping, tmp_path):
             np.testing.assert_array_equal(source.soft.probabilities, wanted.soft.probabilities)
 
 
+def test_every_function_takes_the_same_labels(stopping):
+    for name, function in functions(posterior("labels")).items():
+        np.testing.assert_array_equal(taken(function).labels, DRAWS["labels"].labels, name)
+
+
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("what", ["labels", "both"])
-@pytest.mark.parametrize("name", sorted(functions(None)))
-def test_every_function_answers_a_posterior_as_its_draws(name, what):
-    draws = DRAWS["labels" if what == "labels" else "soft"]
-    np.testing.assert_equal(plain(functions(posterior(what))[name]()), plain(functions(draws)[name]()))
+@pytest.mark.parametrize("name", NAMES)
+def test_every_function_answers_a_posterior_as_its_draws(name):
+    of_posterior, of_draws = functions(posterior("both"))[name], functions(DRAWS["soft"])[name]
+    np.testing.assert_equal(plain(of_posterior()), plain(of_draws()))
     plt.close("all")
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("what", WORDS)
-def test_every_function_takes_a_matrix_or_says_why_not(what, tmp_path):
-    data = KINDS[what][1](tmp_path)
-    for name, function in functions(data).items():
-        if what == "a matrix alone" and name in TAKES_PAIRS:
+def test_every_function_takes_a_matrix_or_says_why_not():
+    for name, function in functions(DRAWS["labels"].as_pairs()).items():
+        if name in TAKES_PAIRS:
             function()
         else:
-            with pytest.raises(ValueError, match=WORDS[what]):
+            with pytest.raises(ValueError, match="needs posterior draws; got a similarity matrix"):
                 function()
         plt.close("all")
 
 
-@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("bad", ["NaN", "no draws", "a vector", "a mixture", "a set", "no file", "an empty tree"])
-def test_every_function_refuses_bad_draws_in_the_same_words(bad):
-    for name, function in functions(BAD[bad][0]).items():
+def test_bad_draws_are_refused_in_the_same_words(bad):
+    for name in NAMES if bad == "NaN" else EXAMPLES:
         if name != "others":  # which may be one partition
-            check(lambda _, function=function: function(), *BAD[bad])
+            check(lambda data, name=name: functions(data)[name](), *BAD[bad])
+
+
+def test_an_array_of_similarities_is_refused():
+    refused = DRAWS["labels"].similarity(), ValueError, ["similarity matrix: give as_pair_similarity"]
+    for name in EXAMPLES:
+        check(lambda data, name=name: functions(data)[name](), *refused)
