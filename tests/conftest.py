@@ -24,6 +24,7 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.pluginmanager.register(Approved(config.getoption("approve")), "approved")
+    config.addinivalue_line("markers", "xdist_group(name): kept on one worker; known without pytest-xdist too")
 
 
 @pytest.hookimpl(wrapper=True)
