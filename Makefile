@@ -1,11 +1,11 @@
 # Each Python gets one environment of its own, made and brought up to date when a target needs it:
-#     make test                       the first of python3.13, 3.12, 3.11, python3, python that is new enough
+#     make test                       the first of python3.13, 3.12, 3.11, 3.14, python3, python that is new enough
 #     make test PYTHON=python3.11     that one
 #     make test UV=                   with venv and pip although uv (>= 0.7) is there
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: demo demo-lowest test check docs bench reproduce python clean help
+.PHONY: demo demo-lowest test test-all approve check docs bench reproduce python clean help
 
 UV ?= $(shell command -v uv 2>/dev/null)
 UV := $(UV)
@@ -14,7 +14,7 @@ UV := $(UV)
 version_of = $(1) -I -c 'import sys; v = sys.version_info; v < (3, 11) and sys.exit(1); print("%d.%d %d.%d.%d" % (v[:2] + v[:3]))' 2>/dev/null
 
 ifndef PYTHON
-PYTHON := $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
+PYTHON := $(shell for p in python3.13 python3.12 python3.11 python3.14 python3 python; do \
 	$(call version_of,$$p) >/dev/null && { echo $$p; break; }; done)
 endif
 ifneq ($(strip $(PYTHON)),)
@@ -35,7 +35,10 @@ CONSTRAIN := $(addprefix -c ,$(CONSTRAINTS))
 unexport $(filter PYTHON% NUMBA_% PYTEST_% MYPY%,$(.VARIABLES)) VIRTUAL_ENV
 # Not __pycache__: a cache then belongs to this checkout and goes with `make clean`.
 export NUMBA_CACHE_DIR := $(CURDIR)/$(VENV)/numba-cache
-demo test check bench reproduce: export MPLBACKEND := Agg
+demo test test-all approve check bench reproduce: export MPLBACKEND := Agg
+# Two workers share two cores, hence no threads within one.
+test test-all: export OPENBLAS_NUM_THREADS := 1
+test test-all: export OMP_NUM_THREADS := 1
 docs: export MPLBACKEND := module://matplotlib_inline.backend_inline
 
 demo: $(VENV)/demo.stamp  ## the main job on a small posterior
@@ -44,20 +47,31 @@ demo: $(VENV)/demo.stamp  ## the main job on a small posterior
 demo-lowest: $(or $(UV),.venv/uv/bin/uv)  ## the same with the lowest versions that pyproject.toml allows
 	$(MAKE) demo UV=$< VENV=$(VENV)-lowest CONSTRAIN='--upgrade --resolution lowest-direct'
 
-test: $(VENV)/test.stamp  ## all tests
-	@# Kernels first, which both workers need; a worker begins with half of the files, then takes from the other.
+TEST = $(PY) -m pytest tests -n auto --dist loadgroup --durations 15
+# In CI, a test that is not marked slow fails if it takes three times the two seconds that it may take.
+LIMIT := $(if $(CI),--cpu-limit 6)
+
+test: $(VENV)/test.stamp  ## every behaviour once, in about four minutes
+	@# Kernels first, which both workers need.
 	$(VENV)/bin/posterior-consensus compile
-	$(PY) -m pytest tests -n auto --dist worksteal --durations 15
+	$(TEST) -m 'not slow'
+
+test-all: $(VENV)/test.stamp  ## the slow tests too, in about ten minutes
+	$(VENV)/bin/posterior-consensus compile
+	$(TEST) --hypothesis-profile random $(LIMIT)
+
+approve: $(VENV)/test.stamp  ## write the sentences in tests/approved/ anew: read the diff
+	$(PY) -m pytest tests --approve -q
 
 check: $(VENV)/dev.stamp  ## style, types, layers and doctests
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 	$(VENV)/bin/lint-imports
-	$(PY) -m pytest --doctest-modules posterior_consensus
+	$(PY) -m pytest --doctest-modules posterior_consensus -n auto
 
 docs: $(VENV)/dev.stamp  ## the documentation, in docs/_build/html
-	$(PY) -m sphinx -W --keep-going -b html docs docs/_build/html
+	$(PY) -m sphinx -W --keep-going -j auto -b html docs docs/_build/html
 
 bench: $(VENV)/test.stamp  ## every file of benchmarks/ whose name begins with neither _ nor reproduce
 	@set -e; for f in $(basename $(notdir $(filter-out benchmarks/_% benchmarks/reproduce_%,$(wildcard benchmarks/*.py)))); do echo "== $$f"; $(PY) -m benchmarks.$$f; done

@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[1]
 BENCHMARKS = sorted(file.stem for file in (ROOT / "benchmarks").glob("[!_]*.py"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BENCHMARKS)
 def test_benchmark_runs(name, capfd, monkeypatch):
     monkeypatch.chdir(ROOT)
@@ -32,6 +33,7 @@ def test_cells_a_twentieth_apart_are_close():
     assert (found["cells"], found["close"]) == (2, 1)
 
 
+@pytest.mark.slow
 def test_gibbs_sampler_of_the_mixtures_draws_from_the_posterior():
     observations = np.array([[-1.2], [-0.9], [0.3], [1.1], [1.6]])
     spread, concentration = 2.0, 0.7
