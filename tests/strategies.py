@@ -1,8 +1,11 @@
 """Hypothesis strategies for label draws, their weights and their relabellings."""
 
 import numpy as np
+from hypothesis import example
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
+
+from tests.catalogue.posteriors import DEGENERATE
 
 SPARSE = st.integers(0, 2**62)
 
@@ -44,3 +47,10 @@ def label_pairs(max_items=9):
     return st.integers(1, max_items).flatmap(
         lambda n: st.tuples(*[st.lists(st.integers(0, 5), min_size=n, max_size=n)] * 2)
     )
+
+
+def degenerate(test):
+    """Let a hypothesis test of `draws` begin with those of the catalogue that are degenerate."""
+    for draws in DEGENERATE.values():
+        test = example(draws=draws)(test)
+    return test

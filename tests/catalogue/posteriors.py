@@ -6,10 +6,15 @@ import xarray as xr
 import posterior_consensus as pc
 
 
+def around(rng, truth, n_draws, noise, n_labels=None):
+    """Draws around a partition: an item keeps its cluster, or with the probability `noise` gets any label."""
+    shape = n_draws, len(truth)
+    return np.where(rng.random(shape) < noise, rng.integers(n_labels or max(truth) + 1, size=shape), truth)
+
+
 def noisy_draws(rng, n_draws, n_items, n_clusters, noise):
-    """Draws around one random partition: an item keeps its cluster or gets any; the names of the clusters switch."""
-    truth = rng.integers(n_clusters, size=n_items)
-    labels = np.where(rng.random((n_draws, n_items)) < noise, rng.integers(n_clusters, size=(n_draws, n_items)), truth)
+    """Draws around one random partition; the names of the clusters switch."""
+    labels = around(rng, rng.integers(n_clusters, size=n_items), n_draws, noise, n_clusters)
     return np.array([rng.permutation(n_clusters)[row] for row in labels])
 
 
