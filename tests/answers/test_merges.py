@@ -10,6 +10,7 @@ from scipy.cluster import hierarchy
 import posterior_consensus as pc
 from tests import reference
 from tests.catalogue.posteriors import DEGENERATE, noisy_draws
+from tests.helpers import check
 
 PAIR_LOSSES = {"vi_lower_bound": reference.vi_lower_bound, "pear": reference.one_minus_pear}
 
@@ -30,39 +31,36 @@ def expected(draws, labels, loss):
 
 @pytest.mark.parametrize("loss", [*pc.LOSSES, *pc.PAIR_LOSSES])
 def test_every_merge_is_the_cheapest(loss):
-    for seed in range(3):
-        draws = drawn(seed)
-        labels = reference.canonical(np.random.default_rng(seed).integers(6, size=14))
-        merges = pc.cluster_merges(draws, labels, loss=loss, progressbar=False)
-        numbers = merges.table["n_clusters"].values
-        assert numbers.tolist() == list(range(labels.max() + 1, 0, -1))
-        held = {k: set(np.flatnonzero(labels == k)) for k in range(labels.max() + 1)}
-        made = labels.max() + 1
-        for before, k in pairwise(numbers):
-            left, found = (merges.partitions.sel(n_clusters=number).values for number in (before, k))
-            value = float(merges.table["expected_loss"].sel(n_clusters=k))
-            assert value == pytest.approx(expected(draws, found, loss), abs=1e-12)
-            unions = [np.where(left == j, i, left) for j in range(before) for i in range(j)]
-            assert value == pytest.approx(min(expected(draws, union, loss) for union in unions), abs=1e-12)
-            first, second = (int(merges.table[name].sel(n_clusters=k)) for name in ("first", "second"))
-            held[made] = held.pop(first) | held.pop(second)
-            made += 1
-            assert {frozenset(np.flatnonzero(found == c)) for c in range(k)} == {frozenset(m) for m in held.values()}
-            np.testing.assert_array_equal(found, reference.canonical(found))
+    draws = drawn(1)
+    labels = reference.canonical(np.random.default_rng(1).integers(5, size=14))
+    merges = pc.cluster_merges(draws, labels, loss=loss, progressbar=False)
+    numbers = merges.table["n_clusters"].values
+    assert numbers.tolist() == list(range(labels.max() + 1, 0, -1))
+    held = {k: set(np.flatnonzero(labels == k)) for k in range(labels.max() + 1)}
+    for made, (before, k) in enumerate(pairwise(numbers), labels.max() + 1):
+        left, found = (merges.partitions.sel(n_clusters=number).values for number in (before, k))
+        value = float(merges.table["expected_loss"].sel(n_clusters=k))
+        assert value == pytest.approx(expected(draws, found, loss), abs=1e-12)
+        unions = [np.where(left == j, i, left) for j in range(before) for i in range(j)]
+        assert value == pytest.approx(min(expected(draws, union, loss) for union in unions), abs=1e-12)
+        first, second = (int(merges.table[name].sel(n_clusters=k)) for name in ("first", "second"))
+        held[made] = held.pop(first) | held.pop(second)
+        assert {frozenset(np.flatnonzero(found == c)) for c in range(k)} == {frozenset(m) for m in held.values()}
+        np.testing.assert_array_equal(found, reference.canonical(found))
 
 
 def test_errors_are_those_of_the_expected_losses_and_of_their_differences():
     draws = drawn(4)
-    labels = np.arange(14) % 4
-    merges = pc.cluster_merges(draws, labels)
+    merges = pc.cluster_merges(draws, np.arange(14) % 4)
     assert merges.loss.name == "vi" and merges.n_draws == 20
     found = pc.expected_loss(draws, merges.partitions.values, loss="vi")
-    np.testing.assert_allclose(merges.table["expected_loss"], found["expected_loss"])
+    losses = found["expected_loss"].values
+    np.testing.assert_allclose(merges.table["expected_loss"], losses)
     np.testing.assert_allclose(merges.table["mcse"], found["mcse"])
-    np.testing.assert_allclose(
-        merges.table["difference"], found["expected_loss"] - found["expected_loss"][0], atol=1e-14
-    )
+    np.testing.assert_allclose(merges.table["difference"], losses - losses[0], atol=1e-14)
     assert merges.table["difference_mcse"][0] == 0 and np.all(merges.table["difference_mcse"][1:] > 0)
+    text = repr(merges)
+    assert "ClusterMerges: 4 clusters" in text and "vi, bits" in text
 
 
 def test_a_result_is_merged_under_its_own_loss():
@@ -76,56 +74,44 @@ def test_a_result_is_merged_under_its_own_loss():
 
 
 def test_a_matrix_gives_what_its_draws_give():
-    draws = drawn(6)
-    labels = np.arange(14) % 5
+    draws, labels = drawn(6), np.arange(14) % 5
+    pairs = pc.as_pair_similarity(draws)
     for loss in ("binder", *pc.PAIR_LOSSES):
-        one, other = (pc.cluster_merges(source, labels, loss=loss) for source in (draws, pc.as_pair_similarity(draws)))
+        one, other = (pc.cluster_merges(source, labels, loss=loss) for source in (draws, pairs))
         np.testing.assert_array_equal(one.partitions, other.partitions)
         np.testing.assert_allclose(one.table["expected_loss"], other.table["expected_loss"], atol=1e-13)
         values = other.table["expected_loss"].values
-        np.testing.assert_allclose(other.table["difference"], [value - values[0] for value in values], atol=1e-15)
+        np.testing.assert_allclose(other.table["difference"], values - values[0], atol=1e-15)
         assert other.table["mcse"].isnull().all() and other.n_draws is None
-    with pytest.raises(ValueError, match="loss 'vi' needs posterior draws; got a similarity matrix alone"):
-        pc.cluster_merges(pc.as_pair_similarity(draws), labels)
+    check(lambda x: pc.cluster_merges(x, labels), pairs, ValueError, ["'vi'", "posterior draws", "matrix"])
 
 
 def test_losses_that_are_sums_over_clusters():
-    every = pc.LOSSES | pc.PAIR_LOSSES
-    assert {name for name, loss in every.items() if loss().is_linear} == {
-        "binder",
-        "vi",
-        "vi_lower_bound",
-        "within_variance",
-    }
+    linear = {name for name, loss in (pc.LOSSES | pc.PAIR_LOSSES).items() if loss().is_linear}
+    assert linear == {"binder", "vi", "vi_lower_bound", "within_variance"}
 
 
-@pytest.mark.parametrize("name", DEGENERATE)
-def test_degenerate_draws(name):
-    draws = DEGENERATE[name]
-    merges = pc.cluster_merges(draws, draws[0], loss="nid")
-    assert merges.table.sizes["n_clusters"] == len(np.unique(draws[0]))
-    assert np.isfinite(merges.table["expected_loss"]).all()
-    pc.plot_dendrogram(merges).figure.canvas.draw()
-    plt.close("all")
+def test_degenerate_draws():
+    for draws in DEGENERATE.values():
+        merges = pc.cluster_merges(draws, draws[0], loss="nid")
+        assert merges.table.sizes["n_clusters"] == len(np.unique(draws[0]))
+        assert np.isfinite(merges.table["expected_loss"]).all()
+        pc.plot_dendrogram(merges).figure.canvas.draw()
+        plt.close("all")
 
 
-def test_it_shows_itself():
-    text = repr(pc.cluster_merges(drawn(1), np.arange(14) % 3))
-    assert "ClusterMerges: 3 clusters, merged two by two" in text and "vi, bits" in text
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_the_tree_is_scipys(seed):
+def test_the_tree_is_scipys(rng):
     """Its bars are those of SciPy's dendrogram of the same merges, up to the order of the leaves."""
-    rng, truth = np.random.default_rng(seed), np.arange(40) % 7
+    truth = np.arange(40) % 7
     draws = np.where(rng.random((30, 40)) < 0.15, rng.integers(7, size=(30, 40)), truth)
     merges = pc.cluster_merges(draws, truth)
     losses = merges.table["expected_loss"].values
     assert np.all(np.diff(losses) > 0)  # as SciPy needs it
     joined = merges.table[["first", "second"]].to_array().values.T[1:]
-    sizes = [1] * 7
+    sizes, below = [1] * 7, [{k} for k in range(7)]
     for first, second in joined:
         sizes.append(sizes[first] + sizes[second])
+        below.append(below[first] | below[second])
     tree = np.column_stack([joined, losses[1:] - losses[0], sizes[7:]])
     theirs = hierarchy.dendrogram(tree, no_plot=True)
     ax = pc.plot_dendrogram(merges)
@@ -133,15 +119,11 @@ def test_the_tree_is_scipys(seed):
     heights = np.sort(bars[:, :, 1] - losses[0], axis=1)
     np.testing.assert_allclose(np.sort(heights, axis=0), np.sort(np.sort(theirs["dcoord"], axis=1), axis=0), atol=1e-12)
     leaves = [int(label.get_text().split("\n")[0]) for label in ax.get_xticklabels()]
-    below = [{k} for k in range(7)]
-    for first, second in joined:
-        below.append(below[first] | below[second])
-        at = [leaves.index(k) for k in below[-1]]
+    for at in ([leaves.index(k) for k in members] for members in below):
         assert max(at) - min(at) == len(at) - 1  # no two branches cross
     assert ax.get_ylabel() == "expected vi (bits)"
     plt.close("all")
 
 
 def test_only_merges_are_drawn():
-    with pytest.raises(TypeError, match=r"`merges` must be what cluster_merges\(\) returns; got list"):
-        pc.plot_dendrogram([1, 2])
+    check(pc.plot_dendrogram, [1, 2], TypeError, ["`merges`", "cluster_merges()", "got list"])

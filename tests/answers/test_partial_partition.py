@@ -61,22 +61,22 @@ def test_enumeration_of_any_draws(draws, prob, data):
     assert partial.probability == pytest.approx(share_that_agrees(partial, draws, weights), abs=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("weights", ["none", "whole", "any"])
-def test_search_against_enumeration(seed, weights, monkeypatch):
+def test_search_against_enumeration(weights, monkeypatch):
     """The search that larger problems take, on those that can be enumerated."""
     monkeypatch.setattr(partial_search, "_ALL_SUBSETS", 0)
-    rng = np.random.default_rng(seed)
-    draws = noisy_draws(rng, 70, 7, 3, 0.25)
-    given = {"none": None, "whole": rng.integers(1, 5, 70), "any": rng.random(70)}[weights]
-    for prob in (0.3, 0.5, 0.8):
-        partial = partial_of(pc.as_partition_draws(draws, weights=given), prob)
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        draws = noisy_draws(rng, 70, 7, 3, 0.25)
+        given = {"none": None, "whole": rng.integers(1, 5, 70), "any": rng.random(70)}[weights]
         curve = best_by_size(draws, given)
-        assert partial.n_items == np.flatnonzero(curve >= prob - 1e-9).max()
-        assert partial.probability == pytest.approx(share_that_agrees(partial, draws, given), abs=1e-9)
-        assert partial.n_items_bound >= partial.n_items
-        assert np.all(partial.curve.values <= curve + 1e-9)
-        assert partial.area >= curve[:-1].mean() - 0.01
+        for prob in (0.3, 0.5, 0.8):
+            partial = partial_of(pc.as_partition_draws(draws, weights=given), prob)
+            assert partial.n_items == np.flatnonzero(curve >= prob - 1e-9).max()
+            assert partial.probability == pytest.approx(share_that_agrees(partial, draws, given), abs=1e-9)
+            assert partial.n_items_bound >= partial.n_items
+            assert np.all(partial.curve.values <= curve + 1e-9)
+            assert partial.area >= curve[:-1].mean() - 0.01
 
 
 def test_members_leave_again(monkeypatch):
@@ -106,40 +106,25 @@ def test_order_and_names_do_not_matter(n_items):
     assert other.area == pytest.approx(partial.area, rel=0.01)
 
 
-@pytest.mark.parametrize("n_items", [6, 40])
-def test_weights_are_repeated_draws(n_items):
-    rng = np.random.default_rng(3)
-    draws, weights = noisy_draws(rng, 90, n_items, 4, 0.05), rng.integers(0, 4, 90)
-    weighted = partial_of(pc.as_partition_draws(draws, weights=weights), 0.6)
-    repeated = partial_of(np.repeat(draws, weights, axis=0), 0.6)
-    np.testing.assert_array_equal(weighted.labels, repeated.labels)
-    np.testing.assert_allclose(weighted.curve, repeated.curve, atol=1e-12)
-    assert weighted.probability == pytest.approx(repeated.probability, abs=1e-12)
-
-
-@pytest.mark.parametrize("name", DEGENERATE)
 @pytest.mark.parametrize("enumerated", [True, False])
-def test_degenerate_draws(name, enumerated, monkeypatch):
+def test_degenerate_draws(enumerated, monkeypatch):
     if not enumerated:
         monkeypatch.setattr(partial_search, "_ALL_SUBSETS", 0)
-    draws = DEGENERATE[name]
-    partial = partial_of(draws, 0.9, complete="vi")
-    curve = best_by_size(draws)
-    assert partial.n_items == np.flatnonzero(curve >= 0.9).max()
-    if len(np.unique([reference.canonical(row) for row in draws], axis=0)) == 1:
-        assert partial.n_items == draws.shape[1] and partial.probability == partial.area == 1.0
-        np.testing.assert_array_equal(partial.labels, reference.canonical(draws[0]))
-        assert partial.expected_loss == 0.0
-    assert partial.in_words() in repr(partial).replace("\n              ", " ")
+    for draws in DEGENERATE.values():
+        partial = partial_of(draws, 0.9, complete="vi")
+        assert partial.n_items == np.flatnonzero(best_by_size(draws) >= 0.9).max()
+        if len(np.unique([reference.canonical(row) for row in draws], axis=0)) == 1:
+            assert partial.n_items == draws.shape[1] and partial.probability == partial.area == 1.0
+            np.testing.assert_array_equal(partial.labels, reference.canonical(draws[0]))
+            assert partial.expected_loss == 0.0
+        assert partial.in_words() in repr(partial).replace("\n              ", " ")
 
 
-def test_words_stand_alone():
+def test_words_stand_alone(approved):
     draws = np.array([[0, 0, 1, 1, 1, 0]] * 9 + [[0, 0, 1, 1, 1, 1]] * 3)
-    words = partial_of(draws, 0.8).in_words()
-    assert words.startswith("With probability 1 (MCSE 0), 5 of 6 items (item) are clustered exactly as found, in 2 clu")
-    assert words.endswith("in 2 clusters of 3, 2; the other is unassigned.")
-    alone = partial_of(random_draws(np.random.default_rng(0), 60, 4, 4), 0.99).in_words()
-    assert alone == "No two of the 4 items (item) were found whose joint clustering has probability 0.99."
+    approved("verdicts_partial_partition", "some", partial_of(draws).in_words())
+    alone = partial_of(random_draws(np.random.default_rng(0), 60, 4, 4), 0.99)
+    approved("verdicts_partial_partition", "none", alone.in_words())
 
 
 def test_signatures_enter_together():
@@ -151,9 +136,9 @@ def test_signatures_enter_together():
 
 def test_the_bound_is_one():
     rng = np.random.default_rng(5)
-    for n_items, noise in ((9, 0.02), (30, 0.1), (60, 0.02)):
+    for n_items, noise in ((9, 0.02), (30, 0.1)):
         draws = pc.as_partition_draws(noisy_draws(rng, 100, n_items, 3, noise))
-        for prob in (0.6, 0.8, 0.95):
+        for prob in (0.6, 0.95):
             partial = partial_of(draws, prob)
             assert partial.n_items <= partial.n_items_bound <= n_items
     certain = np.tile([0, 0, 1, 1, 2, 2, 3, 3, 4, 4], (50, 1))
@@ -161,13 +146,25 @@ def test_the_bound_is_one():
     assert partial_of(certain, 0.9).n_items_bound == 5
 
 
-def test_seconds_end_it():
-    draws = noisy_draws(np.random.default_rng(0), 200, 60, 3, 0.1)
-    partial = partial_of(draws, 0.5, seconds=1e-9)
-    assert partial.n_items >= 1 and partial.probability >= 0.5
+def test_seconds_end_it(monkeypatch):
+    grown, grow = [], partial_search.partial.grow
+    monkeypatch.setattr(partial_search.partial, "grow", lambda *given: grown.append(given) or grow(*given))
+    monkeypatch.setattr(partial_search, "_AGREE", 100)
+    draws = noisy_draws(np.random.default_rng(0), 30, 20, 3, 0.1)
+    partial_of(draws, 0.5, n_starts=20)
+    assert len(grown) == 20 > partial_search._AT_ONCE
+    grown.clear()
+    found = partial_of(draws, 0.5, n_starts=20, seconds=1e-9)
+    assert len(grown) == partial_search._AT_ONCE
+    assert found.n_items >= 1 and found.probability >= 0.5
 
 
-@pytest.mark.parametrize("loss", [*pc.LOSSES, pc.binder(0.7), pc.vi(0.5)])
+def no_better(draws, labels, loss, others):
+    losses = pc.expected_loss(draws, [labels, *others], loss=loss)["expected_loss"].values
+    return np.all(losses >= losses[0] - 1e-9)
+
+
+@pytest.mark.parametrize("loss", ["vi", "nid", "nmi", pc.binder(0.7)])
 def test_completion_keeps_what_is_sure(loss):
     rng = np.random.default_rng(8)
     draws = two_modes(rng, [[0] * 6 + [1] * 6, [0] * 3 + [1] * 9], 60, 0.9, [0] * 12)
@@ -181,11 +178,9 @@ def test_completion_keeps_what_is_sure(loss):
     judged = pc.expected_loss(draws, completion, loss=loss)
     assert partial.expected_loss == pytest.approx(float(judged["expected_loss"]))
     assert partial.expected_loss_mcse == pytest.approx(float(judged["mcse"]))
-    for i in np.flatnonzero(~sure):  # no open item is better elsewhere
-        for k in range(min(completion.max() + 2, 3)):
-            other = completion.copy()
-            other[i] = k
-            assert float(pc.expected_loss(draws, other, loss=loss)["expected_loss"]) >= partial.expected_loss - 1e-9
+    clusters = range(min(completion.max() + 2, 3))
+    moved = [np.where(np.arange(12) == i, k, completion) for i in np.flatnonzero(~sure) for k in clusters]
+    assert no_better(draws, completion, loss, moved)
 
 
 def test_completion_of_what_the_consensus_does_not_hold():
@@ -193,33 +188,26 @@ def test_completion_of_what_the_consensus_does_not_hold():
     draws = [[0, 0, 1, 1, 2, 2, 2, 2, 2]] * 2 + [[0, 1, 1, 1, 1, 1, 1, 1, 1]] * 2 + [[0, 1, 0, 1, 0, 1, 0, 1, 0]] * 3
     partial = partial_of(draws, 0.4, complete="binder")
     sure = partial.labels.values >= 0
-    completion = partial.completion.values
-    np.testing.assert_array_equal(reference.canonical(completion[sure]), partial.labels.values[sure])
-    others = [c for c in draws if np.array_equal(reference.canonical(np.array(c)[sure]), partial.labels.values[sure])]
-    for other in others:
-        assert float(pc.expected_loss(draws, other, loss="binder")["expected_loss"]) >= partial.expected_loss - 1e-9
+    completion, labels = partial.completion.values, partial.labels.values[sure]
+    np.testing.assert_array_equal(reference.canonical(completion[sure]), labels)
+    agreeing = [c for c in draws if np.array_equal(reference.canonical(np.array(c)[sure]), labels)]
+    assert no_better(draws, completion, "binder", agreeing)
 
 
 @pytest.mark.parametrize("n_items", [7, 12])
 def test_names_coordinates_and_stores(n_items):
     names = [f"star {k}" for k in range(n_items)]
-    z = array(
-        noisy_draws(np.random.default_rng(2), 40, n_items, 3, 0.1).reshape(2, 20, n_items),
-        ("chain", "draw", "obs"),
-        obs=names,
-    )
+    draws = noisy_draws(np.random.default_rng(2), 40, n_items, 3, 0.1)
+    z = array(draws.reshape(2, 20, n_items), ("chain", "draw", "obs"), obs=names)
     partial = partial_of(z, 0.6, complete=pc.vi(0.8))
     assert partial.labels.dims == partial.completion.dims == ("obs",)
     np.testing.assert_array_equal(partial.labels["obs"], names)
-    assert partial.mcse == pytest.approx(float(pc.as_partition_draws(z).samples.mcse(_agreement(partial, z))))
-    for other in (
-        pc.PartialPartition.from_dataset(partial.to_dataset()),
-        pickle.loads(pickle.dumps(partial)),
-    ):
+    agreement = np.array([share_that_agrees(partial, [row]) for row in draws])
+    assert partial.mcse == pytest.approx(float(pc.as_partition_draws(z).samples.mcse(agreement)))
+    for other in (pc.PartialPartition.from_dataset(partial.to_dataset()), pickle.loads(pickle.dumps(partial))):
         assert repr(other) == repr(partial) and other.loss.name == partial.loss.name
-        xr.testing.assert_identical(other.curve, partial.curve)
-        xr.testing.assert_identical(other.labels, partial.labels)
-        xr.testing.assert_identical(other.completion, partial.completion)
+        for name in ("curve", "labels", "completion"):
+            xr.testing.assert_identical(getattr(other, name), getattr(partial, name))
     table = partial.to_dataframe()
     assert list(table["size"]) == np.bincount(partial.labels[partial.labels >= 0]).tolist()
     assert table["obs"].iloc[0].startswith("star")
@@ -227,62 +215,50 @@ def test_names_coordinates_and_stores(n_items):
     np.testing.assert_array_equal(np.asarray(partial), partial.labels)
 
 
-def _agreement(partial, z):
-    rows = z.values.reshape(-1, z.shape[-1])
-    return np.array([share_that_agrees(partial, row[np.newaxis]) for row in rows])
-
-
 def test_same_for_any_number_of_threads(monkeypatch):
-    draws = noisy_draws(np.random.default_rng(4), 400, 120, 4, 0.1)
+    draws = noisy_draws(np.random.default_rng(4), 400, 80, 4, 0.1)
     found = []
     for number in (1, 2, 5):
         monkeypatch.setattr(executor, "n_threads", lambda number=number: number)
-        found.append(partial_of(draws, 0.5, complete="vi"))
+        found.append(partial_of(draws, 0.5, complete="vi", n_starts=6))
     for other in found[1:]:
-        np.testing.assert_array_equal(other.labels, found[0].labels)
-        np.testing.assert_array_equal(other.curve, found[0].curve)
-        np.testing.assert_array_equal(other.completion, found[0].completion)
+        for name in ("labels", "curve", "completion"):
+            np.testing.assert_array_equal(getattr(other, name), getattr(found[0], name))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "part"),
-    [
-        ({"prob": 0}, ValueError, "`prob` must lie between 0 and 1, both excluded; got 0"),
-        ({"prob": 1.0}, ValueError, "`prob` must lie between 0 and 1, both excluded; got 1.0"),
-        ({"prob": np.nan}, ValueError, "`prob` must lie between 0 and 1, both excluded; got nan"),
-        ({"prob": "0.8"}, TypeError, "`prob` must be a number; got str"),
-        ({"n_starts": 0}, ValueError, "`n_starts` must be at least 1; got 0"),
-        ({"n_starts": 2.5}, TypeError, "`n_starts` must be an integer; got 2.5"),
-        ({"seconds": 0}, ValueError, "`seconds` must be positive; got 0"),
-        ({"complete": "pear"}, ValueError, "`complete` must be"),
-        ({"complete": True}, TypeError, "`complete` must be a name or a PartitionLoss"),
-        ({"random_seed": -1}, ValueError, "`random_seed` must be an integer from 0"),
-    ],
-)
-def test_arguments(arguments, error, part):
-    check(lambda a: pc.partial_partition(GOOD, **a), arguments, error, [part])
+def test_arguments():
+    for argument, value, error, part in [
+        ("prob", np.nan, ValueError, "both excluded; got nan"),
+        ("prob", "0.8", TypeError, "number; got str"),
+        ("n_starts", 0, ValueError, "at least 1; got 0"),
+        ("n_starts", 2.5, TypeError, "integer; got 2.5"),
+        ("seconds", 0, ValueError, "positive; got 0"),
+        ("complete", "pear", ValueError, "`complete`"),
+        ("complete", True, TypeError, "PartitionLoss"),
+        ("random_seed", -1, ValueError, "from 0"),
+    ]:
+        check(lambda v, name=argument: pc.partial_partition(GOOD, **{name: v}), value, error, [f"`{argument}`", part])
 
 
 def test_a_partial_partition_is_no_partition():
-    partial = partial_of(noisy_draws(np.random.default_rng(0), 60, 9, 3, 0.3), 0.8)
-    check(lambda p: pc.credible_ball(np.zeros((3, 9), int), p), partial, ValueError, ["must not be negative; got -1"])
+    partial = partial_of(noisy_draws(np.random.default_rng(0), 60, 9, 3, 0.3))
+    check(lambda p: pc.credible_ball(np.zeros((3, 9), int), p), partial, ValueError, ["negative; got -1"])
 
 
 def test_memory(monkeypatch):
     monkeypatch.setenv("POSTERIOR_CONSENSUS_MEMORY", "20KB")
     draws = noisy_draws(np.random.default_rng(0), 500, 60, 3, 0.3)
-    check(partial_of, draws, MemoryError, ["The search for a partial partition would take", "Thin the draws."])
+    check(partial_of, draws, MemoryError, ["partial partition", "Thin"])
 
 
-SALSO = {0.5: 20, 0.8: 5, 0.95: 3}  # items of chips() with 64 runs on these draws
+SALSO = {0.5: 20, 0.8: 5, 0.95: 3}  # items of chips() with 64 runs on these draws, by probability
 SALSO_AREA = 0.049132
 
 
-@pytest.mark.parametrize("prob", SALSO)
-def test_no_smaller_than_salso(prob):
+def test_no_smaller_than_salso():
     draws = pc.as_partition_draws(np.load(GOLDEN / "dpmm_draws.npz")["labels"])
-    for seed in (1, 2):
-        partial = partial_of(draws, prob, random_seed=seed)
-        assert partial.n_items >= SALSO[prob]
+    for prob, n_items in SALSO.items():
+        partial = partial_of(draws, prob)
+        assert partial.n_items >= n_items
         assert partial.area >= SALSO_AREA
         assert partial.probability == pytest.approx(share_that_agrees(partial, draws.labels), abs=1e-12)

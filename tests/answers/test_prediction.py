@@ -48,11 +48,14 @@ def test_an_item_like_none_is_in_a_new_cluster():
 
 def test_bad_arguments(known, new):
     fewer = pc.as_allocation_probabilities(np.full((29, 3, 4), 0.25))
-    check(
-        lambda x: pc.predict_allocation(x, known, partition=PARTITION), fewer, ValueError, ["`new`", "29 x 4", "30 x 4"]
-    )
-    labels = known.labels
-    for name, of in (("new", (labels, known)), ("known", (new, labels))):
-        with pytest.raises(TypeError, match=f"`{name}` needs allocation probabilities"):
-            pc.predict_allocation(*of, partition=PARTITION)
-    check(lambda x: pc.predict_allocation(new, known, partition=x), [0, 1], ValueError, ["partition", "6", "2"])
+
+    def predicted(changes):
+        return pc.predict_allocation(**{"new": new, "known": known, "partition": PARTITION} | changes)
+
+    for changes, error, *parts in [
+        ({"new": fewer}, ValueError, "`new`", "29 x 4", "30 x 4"),
+        ({"new": known.labels}, TypeError, "`new`", "allocation probabilities"),
+        ({"known": known.labels}, TypeError, "`known`", "allocation probabilities"),
+        ({"partition": [0, 1]}, ValueError, "partition", "6", "2"),
+    ]:
+        check(predicted, changes, error, parts)

@@ -10,7 +10,7 @@ import xarray as xr
 
 import posterior_consensus as pc
 from posterior_consensus.ensemble import switching
-from tests.helpers import written
+from tests.helpers import check, written
 
 GALAXIES = Path(__file__).parents[2] / "examples" / "data" / "galaxies.nc"
 SIZES = (4, 3, 4, 1)  # of the true clusters
@@ -149,10 +149,8 @@ def test_a_cluster_that_a_draw_lacks_takes_an_empty_component():
     assert record["match_share"].values.sum() == 2.5
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_most_items_in_common_over_all_assignments(seed):
-    rng = np.random.default_rng(seed)
-    components, reference = rng.integers(0, 5, (20, 9)), np.array([0, 1, 2, 0, 1, 2, 0, 0, 1], np.int32)
+def test_most_items_in_common_over_all_assignments(rng):
+    components, reference = rng.integers(0, 5, (50, 9)), np.array([0, 1, 2, 0, 1, 2, 0, 0, 1], np.int32)
     common = switching.common_items(components, reference, 5)
     for draw, row, assigned in zip(components, common, switching.most_in_common(common), strict=True):
         counts = [[np.sum((draw == k) & (reference == c)) for c in range(3)] for k in range(5)]
@@ -167,10 +165,8 @@ def divergence(p, q, order):
     return float(np.sum(p * np.log(p / q)))
 
 
-@pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("weighted", [False, True])
-def test_no_order_of_any_draw_has_less_divergence(seed, weighted):
-    rng = np.random.default_rng(seed)
+def test_no_order_of_any_draw_has_less_divergence(rng, weighted):
     p = rng.dirichlet(np.full(4, 0.7), (12, 6))
     weights = rng.dirichlet(np.ones(12)) if weighted else np.full(12, 1 / 12)
     start = np.array([rng.permutation(4) for _ in range(12)])
@@ -190,33 +186,14 @@ def test_no_order_of_any_draw_has_less_divergence(seed, weighted):
     assert total(order) <= total(start)
 
 
-def test_least_divergence_over_all_orders_of_all_draws():
-    """Well separated, so that the local optimum is the global one, which brute force finds."""
-    rng = np.random.default_rng(2)
-    base = np.array([[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.1, 0.2, 0.7], [0.7, 0.2, 0.1]])
-    p = np.stack([rng.dirichlet(np.ones(3), 4) * 0.2 + 0.8 * base[:, rng.permutation(3)] for _ in range(4)])
-    orders = list(itertools.permutations(range(3)))
-
-    def total(choice):
-        q = np.mean([d[:, o] for d, o in zip(p, choice, strict=True)], axis=0)
-        return sum(divergence(d, q, o) for d, o in zip(p, choice, strict=True))
-
-    least = min(total((orders[0], *rest)) for rest in itertools.product(orders, repeat=3))
-    start = switching.with_the_rest(
-        switching.most_in_common(switching.expected_common_items(p, np.array([0, 1, 2, 0], np.int32))), 3
-    )
-    assert total(switching.least_divergence(p, np.full(4, 0.25), start)) == pytest.approx(least)
-
-
 def test_probabilities_of_zero_and_single_precision():
     p = np.zeros((3, 4, 3), np.float32)
-    for t, order in enumerate([(0, 1, 2), (2, 0, 1), (1, 2, 0)]):
+    orders = [(0, 1, 2), (2, 0, 1), (1, 2, 0)]
+    for t, order in enumerate(orders):
         p[t, range(4), [order[k] for k in (0, 0, 1, 2)]] = 1
-    start = switching.with_the_rest(
-        switching.most_in_common(switching.expected_common_items(p, np.array([0, 0, 1, 2], np.int32))), 3
-    )
-    found = switching.least_divergence(p, np.full(3, 1 / 3), start)
-    np.testing.assert_array_equal(found, [(0, 1, 2), (2, 0, 1), (1, 2, 0)])
+    common = switching.expected_common_items(p, np.array([0, 0, 1, 2], np.int32))
+    start = switching.with_the_rest(switching.most_in_common(common), 3)
+    np.testing.assert_array_equal(switching.least_divergence(p, np.full(3, 1 / 3), start), orders)
 
 
 def test_probabilities_without_labels_and_their_own_dimension():
@@ -236,54 +213,42 @@ def test_labels_from_one():
     xr.testing.assert_equal(found, expected)
     few = posterior.isel(obs=slice(0, 1), draw=slice(0, 1), chain=slice(0, 1))
     few = few.assign(z=few["z"] * 0 + 2)
-    with pytest.raises(ValueError, match="`first_label` must say whether the labels of 'z' number .* run from 2 to 2"):
+    with pytest.raises(ValueError, match="`first_label` .*'z'.* from 2 to 2"):
         pc.relabel(few, [0], component_dim=BOTH)
-    mu = few["mu"].values[0, 0]
     for first in (0, 1):
         found = pc.relabel(few, [0], component_dim=BOTH, first_label=first)
-        assert found["mu"].values.ravel().tolist() == [mu[2 - first]]
+        assert found["mu"].values.ravel().tolist() == [few["mu"].values[0, 0, 2 - first]]
         assert int(found["z"].squeeze()) == 0
 
 
-def test_labels_as_floats_and_stacked_draws():
+def test_labels_as_floats_stacked_draws_a_node_and_other_orders_change_nothing():
     posterior = switched(truth_of(4))
     expected = pc.relabel(posterior, TRUTH, component_dim=BOTH)
     floats = pc.relabel(posterior.assign(z=posterior["z"].astype(float)), TRUTH, component_dim=BOTH)
     xr.testing.assert_equal(floats, expected)
+    by_name = pc.as_partition_draws(posterior["z"]).items.array(TRUTH, "labels")
+    xr.testing.assert_equal(pc.relabel(posterior, by_name[::-1], component_dim=BOTH), expected)
+    tree = xr.DataTree.from_dict({"posterior": posterior})
+    of_node, of_tree = (pc.relabel(data, TRUTH, component_dim=BOTH) for data in (tree["posterior"], tree))
+    xr.testing.assert_identical(of_node, of_tree)
     stacked = posterior.stack(sample=("chain", "draw")).transpose(..., "sample")
     found = pc.relabel(stacked, TRUTH, component_dim=BOTH)
     order = ("chain", "draw", *BOTH, ...)
-    xr.testing.assert_equal(
-        found.unstack("sample").transpose(*order, missing_dims="ignore"),
-        expected.transpose(*order, missing_dims="ignore"),
-    )
+    one, other = (x.transpose(*order, missing_dims="ignore") for x in (found.unstack("sample"), expected))
+    xr.testing.assert_equal(one, other)
     soft = pc.relabel(stacked, TRUTH, component_dim=BOTH, allocations=soft_of(posterior))
     xr.testing.assert_equal(soft, found)
-
-
-def test_consensus_is_aligned_by_the_names_of_the_items():
-    posterior = switched(truth_of(4))
-    expected = pc.relabel(posterior, TRUTH, component_dim=BOTH)
-    best = pc.as_partition_draws(posterior["z"]).items.array(TRUTH, "labels")
-    xr.testing.assert_equal(pc.relabel(posterior, best[::-1], component_dim=BOTH), expected)
 
 
 def test_a_dimension_without_a_name_is_not_forgotten():
     posterior = switched(truth_of(4)).drop_vars("component")
     posterior["w"] = posterior["mu"].rename(component="w_dim_0")
-    with pytest.warns(UserWarning, match="Left in the order of each draw, with 4 entries: 'w_dim_0' of 'w'"):
+    with pytest.warns(UserWarning, match="4 entries: 'w_dim_0' of 'w'"):
         left = pc.relabel(posterior, TRUTH, component_dim=BOTH)
     xr.testing.assert_equal(left["w"], posterior["w"])
     found = pc.relabel(posterior, TRUTH, component_dim=[*BOTH, "w_dim_0"])
     np.testing.assert_array_equal(found["w"], found["mu"])
     assert found["w"].dims == ("chain", "draw", "w_dim_0")
-
-
-def test_of_the_posterior_node_alone():
-    posterior = switched(truth_of(4))
-    tree = xr.DataTree.from_dict({"posterior": posterior})
-    found = pc.relabel(tree["posterior"], TRUTH, component_dim=BOTH)
-    xr.testing.assert_identical(found, pc.relabel(tree, TRUTH, component_dim=BOTH))
 
 
 def test_means_of_galaxies_by_cluster():
@@ -293,30 +258,24 @@ def test_means_of_galaxies_by_cluster():
     best = pc.consensus_partition(tree, random_seed=1, n_starts=4)
     with pytest.warns(UserWarning, match="weights of the clusters do not sum to one"):
         found = pc.relabel(tree, best, component_dim="component")
-    record = found["relabelling"]
-    large = best.cluster_sizes.values >= 5
+    record, large = found["relabelling"], best.cluster_sizes.values >= 5
     assert large.sum() >= 2 and (record["match_share"].values[large] > 0.99).all()
     velocity = tree["observed_data"]["velocity"].values
-    if velocity.max() > 1000:
-        velocity = velocity / 1000
     observed = [np.median(velocity[best.labels.values == k]) for k in np.flatnonzero(large)]
     means = np.median(found["posterior"]["mu"].values.reshape(-1, best.n_clusters), axis=0)[large]
     np.testing.assert_allclose(means, observed, atol=1.5)
-    np.testing.assert_array_equal(np.argsort(means), np.argsort(observed))
-    assert 0.5 < float(record["agreement"]) <= 1
     expected = (found["posterior"]["z"].values == best.labels.values).mean()
-    assert float(record["agreement"]) == pytest.approx(expected)
+    assert 0.5 < float(record["agreement"]) == pytest.approx(expected)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def fitted(arviz):
     """What a sampler leaves behind: InferenceData of ArviZ 0.x, DataTree of ArviZ 1.x."""
     posterior = switched(truth_of(6))
-    samples = {name: v.values for name, v in posterior.items() if name in ("mu", "z", "alpha")}
-    names = {"dims": {"z": ["obs"], "mu": ["component"]}, "coords": {"obs": posterior["obs"].values}}
-    if hasattr(arviz, "convert_to_inference_data"):
-        return arviz.from_dict(posterior=samples, observed_data={"y": np.arange(12.0)}, **names)
-    return arviz.from_dict({"posterior": samples, "observed_data": {"y": np.arange(12.0)}}, **names)
+    groups = {"posterior": posterior[["mu", "z", "alpha"]], "observed_data": xr.Dataset({"y": ("obs", np.arange(12))})}
+    if hasattr(arviz, "InferenceData"):
+        return arviz.InferenceData(**groups)
+    return xr.DataTree.from_dict(groups)
 
 
 def test_arviz_reads_the_result(arviz, fitted):
@@ -333,8 +292,7 @@ def test_arviz_reads_the_result(arviz, fitted):
 
 def test_the_result_survives_a_file(fitted, tmp_path):
     found = pc.relabel(fitted, TRUTH, component_dim="component")
-    path = written(found, tmp_path / "a.nc")
-    with xr.open_datatree(path, engine="h5netcdf") as read:
+    with xr.open_datatree(written(found, tmp_path / "a.nc"), engine="h5netcdf") as read:
         read = read.load()
     for group in ("posterior", "observed_data", "extra_components", "relabelling"):
         stored = found[group].to_dataset() if isinstance(found, xr.DataTree) else found[group]
@@ -343,68 +301,57 @@ def test_the_result_survives_a_file(fitted, tmp_path):
     assert read["relabelling"].attrs == {"method": "ECR", "component_dim": "component"}
 
 
-def bad(**changes):
-    arguments = {"partition": TRUTH, "component_dim": BOTH} | changes
-    posterior = arguments.pop("posterior", switched(truth_of(4)))
-    return lambda: pc.relabel(posterior, **arguments)
+def test_what_does_not_fit_is_refused():
+    posterior, numbers = switched(truth_of(4)), np.zeros((CHAINS, DRAWS, TRUTH.size))
 
+    def of(first_label=None, **changes):
+        z = {name: (("chain", "draw", "obs"), values) for name, values in changes.items()}
+        return {"idata": posterior.assign(z), "first_label": first_label}
 
-def changed(**variables):
-    return switched(truth_of(4)).assign(**variables)
-
-
-NUMBERS = np.zeros((CHAINS, DRAWS, TRUTH.size))
-Z = ("chain", "draw", "obs")
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (bad(component_dim="part"), ValueError, "`component_dim` must name dimensions .* got 'part', present: 'chain'"),
-        (bad(component_dim=["component", "obs"]), ValueError, "must .* same length; got 'component' 4, 'obs' 12"),
-        (bad(component_dim=3), TypeError, "`component_dim` must be a name or a sequence of names; got 3"),
-        (bad(component_dim=[]), TypeError, "`component_dim` must be a name or a sequence of names; got \\[\\]"),
-        (bad(partition=TRUTH[1:]), ValueError, "`partition` must label all 12 items; got 11 labels"),
-        (bad(partition=np.arange(12)), ValueError, "`partition` must have at most .* 4; got 12. .* max_clusters=4"),
-        (bad(var_name="zz"), ValueError, "`var_name` must name a variable of the group; got 'zz'"),
-        (bad(first_label=2), ValueError, "`first_label` must be 0, 1 or None; got 2"),
-        (bad(posterior=changed(z=(Z, NUMBERS + 4)), first_label=0), ValueError, "from 0; they run from 4 to 4"),
-        (bad(posterior=changed(z=(Z, NUMBERS)), first_label=1), ValueError, "from 1; they run from 0 to 0"),
-        (bad(posterior=changed(z=(Z, NUMBERS + 10**6))), ValueError, "numbers of the 4 components"),
-        (bad(posterior=changed(z=(Z, NUMBERS - 1))), ValueError, "must not be negative"),
-        (bad(posterior=changed(z=(Z, NUMBERS.astype(str)))), TypeError, "'z' must be the numbers of components; got"),
-        (bad(posterior=changed(z2=(Z, NUMBERS.astype(int)))), ValueError, "`var_name` must name .*'z', 'z2'"),
-        (bad(posterior=changed(c=("component", np.arange(4)))), ValueError, "'c', with components, must have the dim"),
-        (bad(posterior=switched(truth_of(4)).drop_vars("z")), ValueError, "has no label variable"),
-        (bad(posterior="a.nc"), TypeError, "`idata` must be an InferenceData, DataTree or Dataset; got str. Open"),
-        (bad(posterior=xr.DataTree()), ValueError, "`group` must name a group of the data; got 'posterior'"),
-    ],
-)
-def test_what_does_not_fit_is_refused(call, error, message):
-    with pytest.raises(error, match=message):
-        call()
+    for changes, error, *parts in [
+        ({"component_dim": "part"}, ValueError, "`component_dim`", "got 'part', present: 'chain'"),
+        ({"component_dim": ["component", "obs"]}, ValueError, "same length", "'component' 4, 'obs' 12"),
+        ({"component_dim": 3}, TypeError, "`component_dim`", "got 3"),
+        ({"component_dim": []}, TypeError, "`component_dim`", "got []"),
+        ({"partition": TRUTH[1:]}, ValueError, "`partition`", "12 items; got 11"),
+        ({"partition": np.arange(12)}, ValueError, "`partition`", "4; got 12", "max_clusters=4"),
+        ({"var_name": "zz"}, ValueError, "`var_name`", "got 'zz'"),
+        ({"first_label": 2}, ValueError, "`first_label`", "0, 1 or None; got 2"),
+        (of(z=numbers + 4, first_label=0), ValueError, "from 0;", "from 4 to 4"),
+        (of(z=numbers, first_label=1), ValueError, "from 1;", "from 0 to 0"),
+        (of(z=numbers + 10**6), ValueError, "the 4 components"),
+        (of(z=numbers - 1), ValueError, "negative"),
+        (of(z=numbers.astype(str)), TypeError, "'z'", "numbers of components"),
+        (of(z2=numbers.astype(int)), ValueError, "`var_name`", "'z', 'z2'"),
+        ({"idata": posterior.assign(c=("component", np.arange(4)))}, ValueError, "'c'", "dim"),
+        ({"idata": posterior.drop_vars("z")}, ValueError, "no label variable"),
+        ({"idata": "a.nc"}, TypeError, "`idata`", "got str", "Open"),
+        ({"idata": xr.DataTree()}, ValueError, "`group`", "got 'posterior'"),
+    ]:
+        arguments = {"idata": posterior, "partition": TRUTH, "component_dim": BOTH}
+        check(lambda x, given=arguments: pc.relabel(**given | x), changes, error, parts)
 
 
 def test_probabilities_that_do_not_fit_are_refused():
     posterior = switched(truth_of(4))
     soft = soft_of(posterior)
 
-    def relabelled(**arguments):
-        return pc.relabel(posterior, TRUTH, **{"component_dim": BOTH, "allocations": soft} | arguments)
+    def relabelled(changes):
+        return pc.relabel(posterior, TRUTH, **{"component_dim": BOTH, "allocations": soft} | changes)
 
-    with pytest.raises(TypeError, match="`allocations` needs allocation probabilities; got draws of labels"):
-        relabelled(allocations=soft.labels)
-    with pytest.raises(ValueError, match="`allocations` must be of the 4 components of 'component'; got .* of 6"):
-        relabelled(allocations=soft_of(switched(truth_of(6))))
-    with pytest.raises(ValueError, match="`allocations` must be of the same draws as the posterior, 10; got 8"):
-        relabelled(allocations=soft_of(posterior.isel(draw=slice(4))))
-    with pytest.raises(ValueError, match="of the same draws as the posterior, in the same order; chains or draws"):
-        relabelled(allocations=soft_of(posterior.isel(draw=slice(None, None, -1))))
-    with pytest.raises(ValueError, match="`sample_dims` must be dimensions of the posterior; got \\('step',\\)"):
-        relabelled(sample_dims="step")
-    with pytest.raises(ValueError, match="`var_name` must name a variable of integers over"):
-        relabelled(var_name="mu")
+    of_six, fewer, turned = (
+        soft_of(x)
+        for x in (switched(truth_of(6)), posterior.isel(draw=slice(4)), posterior.isel(draw=slice(9, None, -1)))
+    )
+    for changes, error, *parts in [
+        ({"allocations": soft.labels}, TypeError, "`allocations`", "got draws of labels"),
+        ({"allocations": of_six}, ValueError, "`allocations`", "4 components of 'component'", "of 6"),
+        ({"allocations": fewer}, ValueError, "`allocations`", "same draws", "10; got 8"),
+        ({"allocations": turned}, ValueError, "`allocations`", "same order"),
+        ({"sample_dims": "step"}, ValueError, "`sample_dims`", "got ('step',)"),
+        ({"var_name": "mu"}, ValueError, "`var_name`", "integers"),
+    ]:
+        check(relabelled, changes, error, parts)
     posterior["z2"] = posterior["z"]
-    with pytest.raises(ValueError, match="`var_name` must name the label variable; candidates: 'z', 'z2'"):
-        relabelled()
-    assert (relabelled(var_name="z2")["z2"] == TRUTH).all()
+    check(relabelled, {}, ValueError, ["`var_name`", "candidates: 'z', 'z2'"])
+    assert (relabelled({"var_name": "z2"})["z2"] == TRUTH).all()
