@@ -2,20 +2,19 @@
 
 import pkgutil
 import sys
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from copy import deepcopy
-from functools import cache
 from importlib import import_module
 from unittest.mock import patch
 
-import numba
 import numpy as np
 from numba.core.registry import CPUDispatcher
 
 from posterior_consensus import kernels
 from posterior_consensus.runtime import executor
+from posterior_consensus.search import descent
 
-MODULES = [import_module(f"{kernels.__name__}.{module.name}") for module in pkgutil.iter_modules(kernels.__path__)]
+MODULES = [import_module(f"{kernels.__name__}.{one.name}") for one in pkgutil.iter_modules(kernels.__path__)]
 
 
 def at_once(kernel, first, last, *arguments, work):
@@ -23,37 +22,27 @@ def at_once(kernel, first, last, *arguments, work):
     kernel(first, last, *arguments)
 
 
-def _one_by_one(kernel, first, last, *arguments, work):
+def one_by_one(kernel, first, last, *arguments, work):
     for index in reversed(range(first, last)):
         kernel(index, index + 1, *arguments)
 
 
-def _on_threads(kernel, first, last, *arguments, work):
+def on_threads(kernel, first, last, *arguments, work):
     with patch.object(executor, "n_threads", lambda: 3):
         executor.in_blocks(kernel, first, last, *arguments, work=2**40)
 
 
-def in_python(kernel, first, last, *arguments, work):
-    """One block, in plain Python."""
-    kernel.py_func(first, last, *arguments)
-
-
-@cache
-def compiled(kernel):
-    """The kernel as Python may call it, also where it is one that only kernels call."""
-    if not isinstance(kernel, CPUDispatcher):
-        return numba.njit(error_model="numpy")(lambda *arguments: kernel(*arguments))
-    if kernel.targetoptions.get("no_cpython_wrapper"):
-        return numba.njit(error_model="numpy")(kernel.py_func)
-    return kernel
+def plain(kernel):
+    return getattr(kernel, "py_func", kernel)  # with NUMBA_DISABLE_JIT it is none but that
 
 
 @contextmanager
-def way_in_for_all():
-    """Kernels that only kernels call may be called by the plain Python of the others."""
-    found = [(m, name, value) for m in MODULES for name, value in vars(m).items() if isinstance(value, CPUDispatcher)]
+def in_plain_python():
+    """All kernels are what they are written as: nothing is compiled, and Python may call those that kernels call."""
+    named = [(module, name, value) for module in (*MODULES, descent) for name, value in vars(module).items()]
+    found = [one for one in named if isinstance(one[2], CPUDispatcher)]
     for module, name, value in found:
-        setattr(module, name, compiled(value))
+        setattr(module, name, value.py_func)
     try:
         yield
     finally:
@@ -61,34 +50,42 @@ def way_in_for_all():
             setattr(module, name, value)
 
 
-def run(kernel, *arguments):
-    """Result and arguments after the call: the same for blocks of any size, on threads, and in plain Python."""
-    plain = getattr(kernel, "py_func", kernel)
-    blocks = sys.modules[plain.__module__]
+def run(kernel, *arguments, rtol=0.0):
+    """Result and arguments after the call: the same for blocks of any size, on threads, and in plain Python.
+
+    What only kernels call runs in plain Python alone: compiled, it is a part of them. The exponentials of plain Python
+    may differ from the compiled ones by `rtol`.
+    """
+    blocks = sys.modules[plain(kernel).__module__]
     outcomes = []
-    if hasattr(blocks, "in_blocks") and kernel is plain:
-        for way in (at_once, _one_by_one, _on_threads):
-            copies = deepcopy(arguments)
+    if isinstance(kernel, CPUDispatcher):
+        if not kernel.targetoptions.get("no_cpython_wrapper"):
+            outcomes.append(_outcome(kernel, arguments))
+    elif hasattr(blocks, "in_blocks"):
+        for way in (at_once, one_by_one, on_threads):
             with patch.object(blocks, "in_blocks", way):
-                outcomes.append((kernel(*copies), copies))
-        way = patch.object(blocks, "in_blocks", in_python)
-    else:
-        copies = deepcopy(arguments)
-        outcomes.append((compiled(kernel)(*copies), copies))
-        way = nullcontext()
-    copies = deepcopy(arguments)
-    with way_in_for_all(), way:
-        outcomes.append((plain(*copies), copies))
+                outcomes.append(_outcome(kernel, arguments))
+    with in_plain_python():
+        slow = _outcome(plain(kernel), arguments)
     for other in outcomes[1:]:
         assert_identical(outcomes[0], other)
-    return outcomes[0]
+    if outcomes:
+        assert_identical(outcomes[0], slow, rtol)
+    return outcomes[0] if outcomes else slow
 
 
-def assert_identical(one, other):
-    """The same numbers bit for bit, through any nesting of tuples."""
+def _outcome(function, arguments):
+    copies = deepcopy(arguments)
+    return function(*copies), copies
+
+
+def assert_identical(one, other, rtol=0.0):
+    """The same numbers bit for bit unless they may differ a little, through any nesting of tuples."""
     if isinstance(one, tuple):
         assert len(one) == len(other)
         for a, b in zip(one, other, strict=True):
-            assert_identical(a, b)
+            assert_identical(a, b, rtol)
+    elif rtol > 0:
+        np.testing.assert_allclose(one, other, rtol=rtol)
     else:
         np.testing.assert_array_equal(one, other, strict=isinstance(one, np.ndarray))

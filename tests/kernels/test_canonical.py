@@ -12,7 +12,6 @@ from tests.kernels.checks import run
 )
 def test_labels_are_numbered_by_first_appearance(n_draws, n_items, n_codes, dtype):
     codes = np.random.default_rng(1).integers(n_codes, size=(n_draws, n_items)).astype(dtype)
-    out = np.empty(codes.shape, np.uint16)
-    n_clusters, (_, _, labels) = run(canonical.canonicalise, codes, n_codes, out)
+    n_clusters, (_, _, labels) = run(canonical.canonicalise, codes, n_codes, np.empty_like(codes))
     np.testing.assert_array_equal(labels, [reference.canonical(row) for row in codes])
     np.testing.assert_array_equal(n_clusters, [np.unique(row).size for row in codes])

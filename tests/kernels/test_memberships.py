@@ -6,9 +6,10 @@ from scipy.sparse import csr_array
 from scipy.special import softmax
 
 from posterior_consensus.kernels.memberships import settle_memberships
+from tests.kernels.checks import plain
 
 
-@pytest.mark.parametrize("kernel", [settle_memberships, settle_memberships.py_func])
+@pytest.mark.parametrize("kernel", [settle_memberships, plain(settle_memberships)])
 def test_passes_are_those_of_the_definition(kernel):
     rng = np.random.default_rng(0)
     weights = np.triu(rng.normal(size=(9, 9)) * (rng.random((9, 9)) < 0.5), 1)

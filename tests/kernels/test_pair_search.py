@@ -1,3 +1,5 @@
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -5,9 +7,10 @@ from posterior_consensus.kernels import pair_moves, pair_search
 from posterior_consensus.losses import binder
 from tests import reference
 from tests.kernels.checks import run
-from tests.kernels.searching import N_ITEMS, PARTITION, some_draws
+from tests.kernels.searching import N_ITEMS, STARTS, mean_loss, similarity_of, some_draws
 
-STARTS = [PARTITION, range(N_ITEMS), [0] * N_ITEMS]
+LIMITS = [(1, N_ITEMS), (1, 3), (3, 3), (7, 9)]
+COSTS = [0.3, 1.0, 1.6]
 
 
 def one_move_away(partition, fewest, most):
@@ -20,17 +23,14 @@ def one_move_away(partition, fewest, most):
                 yield reference.canonical(moved)
 
 
-@pytest.mark.parametrize("a", [0.3, 1.0, 1.6])
-@pytest.mark.parametrize("start", STARTS)
-@pytest.mark.parametrize(("fewest", "most"), [(1, N_ITEMS), (1, 3), (3, 3), (7, 9)])
-def test_each_move_is_the_best_of_all(a, start, fewest, most):
+@pytest.mark.parametrize(("limits", "start"), [*product(range(4), range(3))])
+def test_each_move_is_the_best_of_all(limits, start):
+    a, (fewest, most), start = COSTS[(limits + start) % 3], LIMITS[limits], STARTS[start]
     draws, record = some_draws(), binder(a)
-    similarity = reference.similarity(draws.labels, draws.weights)
-    np.fill_diagonal(similarity, 0.0)
-    costs = pair_moves.Costs(record.numerator["A"], record.numerator["B"])
+    similarity, costs = similarity_of(draws), pair_moves.Costs(record.numerator["A"], record.numerator["B"])
 
     def loss(partition):
-        return reference.expected(partition, draws.labels, lambda x, y: reference.binder(x, y, a), draws.weights)
+        return mean_loss(partition, draws, lambda x, y: reference.binder(x, y, a))
 
     begun = np.array(start, np.int32)
     pair_search.move_best(similarity, costs, begun, fewest, most, np.empty(0))  # only so many clusters as wanted

@@ -8,7 +8,7 @@ from scipy.optimize import linprog
 from posterior_consensus.ensemble.partitions import canonical_rows
 from posterior_consensus.kernels import vi_bound, vi_tangents
 from tests import reference
-from tests.kernels.checks import in_python, run, way_in_for_all
+from tests.kernels.checks import at_once, in_plain_python, run
 
 N, N_DRAWS, N_GROUPS, N_TANGENTS = 6, 5, 2, 5
 LOWER, UPPER = np.array([1, 4]), np.array([3, 12])
@@ -93,7 +93,7 @@ def test_tangents_are_below_at_every_set_and_touch_at_their_point(multiplicity, 
     vi_tangents.linearise(blocks, means, 0, N, slots, tangents := no_tangents(), costs)
     assert tangents.tags[0].tolist() == [-1, -1, -1, -1, 0]
     assert tangents.tags[1].tolist() == [-1, -1, 1, -1, 0]
-    with way_in_for_all(), patch.object(vi_tangents, "in_blocks", in_python):
+    with in_plain_python(), patch.object(vi_tangents, "in_blocks", at_once):
         vi_tangents.linearise(blocks, means, 0, N, slots, slow := no_tangents(), np.empty_like(costs))
     np.testing.assert_allclose(tangents.slopes, slow.slopes, rtol=1e-6)
     np.testing.assert_allclose(tangents.offsets, slow.offsets, rtol=1e-12)
