@@ -39,16 +39,12 @@ def test_results_and_arrays_are_matched_by_name():
     assert pc.averaged_jaccard([one, xr.zeros_like(shuffled), shuffled]) < 1.0
 
 
-def test_single_items_agree():
+def test_single_items_agree_and_what_is_refused(monkeypatch):
     assert pc.averaged_jaccard([[0, 1, 2], [2, 1, 0]]) == 1.0
     assert pc.averaged_jaccard([[0, 1, 2], [0, 0, 0]]) == 0.0
-
-
-def test_what_is_refused(monkeypatch):
-    with pytest.raises(ValueError, match="`partitions` must be at least two; got 1"):
-        pc.averaged_jaccard([[0, 1, 2]])
-    with pytest.raises(ValueError, match="`partitions` must be at least two; got 1"):
-        pc.averaged_jaccard(pc.as_partition_draws([[0, 1], [0, 0]], weights=[1, 0]))
+    for one in ([[0, 1, 2]], pc.as_partition_draws([[0, 1], [0, 0]], weights=[1, 0])):
+        with pytest.raises(ValueError, match="`partitions`.*at least two; got 1"):
+            pc.averaged_jaccard(one)
     monkeypatch.setenv("POSTERIOR_CONSENSUS_MEMORY", "100B")
-    with pytest.raises(MemoryError, match="The Jaccard indices of 5 partitions"):
+    with pytest.raises(MemoryError, match="of 5 partitions"):
         pc.averaged_jaccard(np.zeros((5, 3), int))

@@ -1,5 +1,7 @@
 """Co-clustering of tables by agreement."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -22,12 +24,8 @@ def planted(seed=0, copies=6, noise=0.0):
 
 def in_nats(found, table):
     shares = table / table.sum()
-    values = [
-        information_of_table(shares, row, column)
-        for row in found.row_labels.values
-        for column in found.column_labels.values
-    ]
-    return np.mean(values)
+    pairs = product(found.row_labels.values, found.column_labels.values)
+    return np.mean([information_of_table(shares, *pair) for pair in pairs])
 
 
 @pytest.mark.parametrize("n_clusterings", [1, 5])
@@ -50,23 +48,17 @@ def test_what_is_told_is_the_definition():
     assert float(found.trace["column_jaccard"][-1]) == pytest.approx(pc.averaged_jaccard(found.column_draws))
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_rounds_never_lower_the_information_and_empty_no_cluster(seed):
+@pytest.mark.parametrize(("seed", "most_work"), [(0, 1e8), (1, 0)], ids=["small", "large"])
+def test_rounds_never_lower_the_information_and_empty_no_cluster(seed, most_work, monkeypatch):
+    monkeypatch.setattr("posterior_consensus.agreement.cocluster._MOST_WORK", most_work)
     table = np.random.default_rng(seed).poisson(0.7, size=(40, 15))
-    found = pc.cocluster(table, n_row_clusters=5, n_column_clusters=6, n_clusterings=4, n_rounds=6, random_seed=seed)
+    options = {"n_row_clusters": 5, "n_column_clusters": 6, "n_clusterings": 4, "random_seed": seed}
+    found, start = (pc.cocluster(table, n_rounds=n_rounds, **options) for n_rounds in (6, 0))
     assert np.all(np.diff(found.trace["mutual_information"]) >= -1e-12)
     assert all(np.unique(labels).size == 5 for labels in found.row_labels.values)
     assert all(np.unique(labels).size == 6 for labels in found.column_labels.values)
-    start = pc.cocluster(table, n_row_clusters=5, n_column_clusters=6, n_clusterings=4, n_rounds=0, random_seed=seed)
     assert start.trace.sizes["round"] == 1
     assert float(start.trace["mutual_information"][0]) == float(found.trace["mutual_information"][0])
-
-
-def test_a_large_table_never_loses_information_either(monkeypatch):
-    monkeypatch.setattr("posterior_consensus.agreement.cocluster._MOST_WORK", 0)
-    table = np.random.default_rng(5).poisson(1.0, size=(30, 20))
-    found = pc.cocluster(table, n_row_clusters=4, n_column_clusters=4, n_clusterings=3, n_rounds=20, random_seed=5)
-    assert np.all(np.diff(found.trace["mutual_information"]) >= -1e-12)
 
 
 def test_every_kind_of_table_gives_the_same():
@@ -75,17 +67,8 @@ def test_every_kind_of_table_gives_the_same():
     names = [f"word {k}" for k in range(counts.shape[1])]
     frame = pd.DataFrame(counts, index=pd.Index([f"text {k}" for k in range(len(counts))], name="text"), columns=names)
     array = xr.DataArray(counts, {"site": np.arange(len(counts)) + 5}, ("site", "species"))
-    kinds = [
-        counts,
-        counts.tolist(),
-        counts / 7.5,
-        1e303 * counts,
-        sparse.coo_matrix(counts),
-        sparse.csc_array(counts),
-        frame,
-        frame.astype(pd.SparseDtype(int, 0)),
-        array,
-    ]
+    kinds = [counts, counts.tolist(), counts / 7.5, 1e303 * counts, sparse.coo_matrix(counts), sparse.csc_array(counts)]
+    kinds += [frame, frame.astype(pd.SparseDtype(int, 0)), array]
     found = [pc.cocluster(one, n_row_clusters=3, n_column_clusters=3, n_clusterings=2, random_seed=4) for one in kinds]
     for other in found[1:]:
         np.testing.assert_array_equal(other.row_labels.values, found[0].row_labels.values)
@@ -102,18 +85,16 @@ def test_rows_of_zeros_go_with_the_smallest():
     found = pc.cocluster(table, n_row_clusters=2, n_column_clusters=2, n_clusterings=3, random_seed=1)
     assert np.all(found.row_labels.values == [0, 0, 1, 1, 1, 1])
     assert np.all(found.column_labels.values == [0, 1, 1])
-    with pytest.raises(ValueError, match="`n_column_clusters` must be at most 2, as many as are not of zeros; got 3"):
+    with pytest.raises(ValueError, match="`n_column_clusters` must be at most 2.*zeros.*got 3"):
         pc.cocluster(table, n_row_clusters=2, n_column_clusters=3)
 
 
 def test_a_seed_repeats_on_any_number_of_threads(monkeypatch):
-    table = np.random.default_rng(1).poisson(1.0, size=(50, 30))
-    found = [pc.cocluster(table, n_row_clusters=5, n_column_clusters=5, n_clusterings=4, random_seed=7)]
-    for threads in (1, 3):
+    table, found = np.random.default_rng(1).poisson(1.0, size=(50, 30)), []
+    for threads in (1, 3, 1):
         monkeypatch.setattr("posterior_consensus.runtime.executor.n_threads", lambda threads=threads: threads)
         found.append(pc.cocluster(table, n_row_clusters=5, n_column_clusters=5, n_clusterings=4, random_seed=7))
-    for other in found[1:]:
-        xr.testing.assert_identical(other.to_dataset(), found[0].to_dataset())
+        xr.testing.assert_identical(found[-1].to_dataset(), found[0].to_dataset())
 
 
 def test_smallest_tables():
@@ -126,10 +107,10 @@ def test_smallest_tables():
 
 
 def test_digits_come_to_agree():
-    """A tenth of the reproduction in the benchmark: rows and columns agree more after four rounds, and so does SCCC."""
-    table = load_digits().data[:300]
+    """A part of the reproduction in the benchmark: rows and columns agree more after four rounds, and so does SCCC."""
+    table = load_digits().data[:100]
     before, after = (
-        pc.cocluster(table, n_row_clusters=10, n_column_clusters=16, n_rounds=n, random_seed=1) for n in (0, 4)
+        pc.cocluster(table, n_row_clusters=10, n_column_clusters=8, n_rounds=n, random_seed=1) for n in (0, 4)
     )
     for side in ("row_jaccard", "column_jaccard"):
         assert float(after.trace[side][-1]) > float(before.trace[side][0]) + 0.08
@@ -144,14 +125,14 @@ def test_digits_come_to_agree():
 @pytest.mark.parametrize(
     ("table", "numbers", "error", "message"),
     [
-        ([1, 2], (1, 1), ValueError, r"`table` must have rows and columns; got shape \(2,\)"),
-        ([[1, -2]], (1, 1), ValueError, "`table` must hold finite numbers from 0; got -2.0"),
-        ([[1, np.nan]], (1, 1), ValueError, "`table` must hold finite numbers from 0; got nan"),
-        ([[0, 0]], (1, 1), ValueError, "`table` must hold at least one number above 0; got none"),
+        ([1, 2], (1, 1), ValueError, r"`table`.*rows and columns; got shape \(2,\)"),
+        ([[1, -2]], (1, 1), ValueError, "`table`.*finite.*got -2.0"),
+        ([[1, np.nan]], (1, 1), ValueError, "`table`.*finite.*got nan"),
+        ([[0, 0]], (1, 1), ValueError, "`table`.*above 0; got none"),
         ([["a", "b"]], (1, 1), TypeError, "`table` must hold numbers"),
-        ([[1, 2]], (2, 1), ValueError, "`n_row_clusters` must be at most 1, as many as are not of zeros; got 2"),
-        ([[1, 2]], (1, 1.5), TypeError, "`n_column_clusters` must be an integer; got 1.5"),
-        ([[1, 2]], (1, 1, 0), ValueError, "`n_clusterings` must be at least 1; got 0"),
+        ([[1, 2]], (2, 1), ValueError, "`n_row_clusters`.*at most 1.*zeros; got 2"),
+        ([[1, 2]], (1, 1.5), TypeError, "`n_column_clusters`.*integer; got 1.5"),
+        ([[1, 2]], (1, 1, 0), ValueError, "`n_clusterings`.*at least 1; got 0"),
     ],
 )
 def test_what_is_refused(table, numbers, error, message):
@@ -162,5 +143,5 @@ def test_what_is_refused(table, numbers, error, message):
 
 def test_memory_is_asked_for(monkeypatch):
     monkeypatch.setenv("POSTERIOR_CONSENSUS_MEMORY", "1KB")
-    with pytest.raises(MemoryError, match="20 items by 50 clusters of the other side"):
+    with pytest.raises(MemoryError, match="20 items by 50 clusters"):
         pc.cocluster(np.ones((20, 30)), n_row_clusters=5, n_column_clusters=5)
