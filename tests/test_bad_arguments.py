@@ -45,7 +45,7 @@ def test_arguments_that_do_not_fit_together():
         *(({"loss": "binder", "tau": t}, ValueError, "`tau`", f"excluded; got {t}") for t in (1, 0.0, np.nan)),
         ({"loss": "binder", "tau": "half"}, ValueError, "`tau`", "between 0 and 1, 'auto' or None; got 'half'"),
         *(({"loss": "binder", "tau": t}, TypeError, "`tau`", f"got {type(t).__name__}") for t in (True, [0.5])),
-        ({"loss": pc.binder(0.5), "tau": 0.5}, ValueError, "`tau` needs", "got loss 'binder(a=0.5)'"),
+        ({"loss": pc.binder(0.5), "tau": 0.5}, ValueError, "loss='binder'; got loss 'binder(a=0.5)'"),
         ({"loss": "zz", "tau": 0.5}, ValueError, "`loss`", "PartitionLoss or one of"),
         ({"loss": 3, "tau": 0.5}, TypeError, "`loss`", "PartitionLoss"),
         ({"refine": "jacobi", "passes": 0}, ValueError, "`passes`", "at least 1; got 0"),

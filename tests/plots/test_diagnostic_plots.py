@@ -1,4 +1,4 @@
-"""Pictures of the chains show what they should, at odd sizes too."""
+"""Pictures of the chains show what they should."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -6,39 +6,12 @@ from itertools import pairwise
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from matplotlib.axes import Axes
 
 import posterior_consensus as pc
 from tests import reference
-from tests.catalogue.posteriors import SIZES, draws_of
-
-SIZES = SIZES | {"many chains": (13, 12, 6)}
-
-
-@pytest.mark.parametrize(
-    ("size", "given"), [*((size, False) for size in SIZES), ("small", True), ("one item", True), ("many chains", True)]
-)
-def test_every_plot_returns_its_axes(size, given):
-    size = SIZES[size]
-    draws = draws_of(*size)
-    best = pc.consensus_partition(draws, method="best_draw")
-    ball = pc.credible_ball(draws, best)
-    plots = [
-        ((7, 2), "axes", lambda **kw: pc.plot_traces(pc.diagnose(draws, best), **kw)),
-        ((size[0],), "axes", lambda **kw: pc.plot_psm_by_chain(draws, best, **kw)),
-        ((size[0],), "axes", lambda **kw: pc.plot_psm_by_chain(draws, **kw)),
-        ((2,), "axes", lambda **kw: pc.plot_sequence(pc.diagnostics.sequential_distances(draws), **kw)),
-        ((), "ax", lambda **kw: pc.plot_draws_map(draws, best, ball=ball, **kw)),
-        ((), "ax", lambda **kw: pc.plot_draws_map(draws, **kw)),
-    ]
-    for shape, name, plot in plots:
-        mine = plt.figure().subplots(*(*shape, 1, 1)[:2], squeeze=False).reshape(shape) if given else None
-        mine = mine.item() if given and shape == () else mine
-        drawn = plot(**({name: mine} if given else {}))
-        flat = np.atleast_1d(np.asarray(drawn, dtype=object))
-        assert np.shape(drawn) == shape and all(isinstance(ax, Axes) for ax in flat.flat)
-        assert not given or np.all(flat == np.atleast_1d(np.asarray(mine, dtype=object)))
-        flat.flat[0].figure.canvas.draw()
+from tests.catalogue.plots import plotted
+from tests.catalogue.posteriors import draws_of
+from tests.helpers import check_all
 
 
 def test_traces_are_drawn_by_chain_and_ranks_compared():
@@ -93,15 +66,11 @@ def test_matrices_of_the_chains_have_one_order_and_one_scale():
     assert axes[0].figure.get_suptitle().startswith(title)
 
 
-@pytest.mark.parametrize(("n_clusters", "n_lines"), [(1, 0), (30, 58), (31, 0)])
-def test_lines_part_clusters_unless_they_would_cover_the_matrix(n_clusters, n_lines):
-    (ax,) = pc.plot_psm_by_chain(draws_of(1, 10, 62), np.arange(62) % n_clusters)
-    assert len(ax.lines) == n_lines
-
-
-def test_lines_lie_between_clusters():
-    (ax,) = pc.plot_psm_by_chain(draws_of(1, 10, 62), np.arange(62) % 2)
-    across, down = ax.lines
+def test_lines_lie_between_clusters_unless_they_would_cover_the_matrix():
+    draws = draws_of(1, 10, 62)
+    for n_clusters, n_lines in ((1, 0), (30, 58), (31, 0)):
+        assert len(pc.plot_psm_by_chain(draws, np.arange(62) % n_clusters)[0].lines) == n_lines
+    across, down = pc.plot_psm_by_chain(draws, np.arange(62) % 2)[0].lines
     assert list(across.get_ydata()) == list(down.get_xdata()) == [30.5, 30.5]
 
 
@@ -183,44 +152,16 @@ def test_labels_below_the_histograms_do_not_touch(rng):
     assert all(after.x0 > before.x1 + 3 for before, after in pairwise(shown))
 
 
-@pytest.mark.parametrize(
-    ("plot", "error", "message"),
-    [
-        (lambda: pc.plot_traces([1]), TypeError, "`diagnosis` must be what diagnose\\(\\) returns; got list"),
-        (
-            lambda: pc.plot_sequence([1]),
-            TypeError,
-            "`sequence` must be what diagnostics.sequential_distances\\(\\) returns; got list",
-        ),
-        (
-            lambda: pc.plot_near_independence([1]),
-            TypeError,
-            "`independence` must be what diagnostics.near_independence\\(\\) returns; got list",
-        ),
-        (
-            lambda: pc.plot_psm_by_chain(draws_of(2, 5, 4), axes=[1, 2]),
-            TypeError,
-            "`axes` must hold matplotlib Axes; got int",
-        ),
-        (
-            lambda: pc.plot_psm_by_chain(draws_of(2, 5, 4), axes=plt.subplots()[1]),
-            ValueError,
-            "`axes` must hold 2 matplotlib Axes; got 1",
-        ),
-        (
-            lambda: pc.plot_draws_map(draws_of(1, 5, 4), n_draws=1),
-            ValueError,
-            "`n_draws` must be an integer from 2; got 1",
-        ),
-        (
-            lambda: pc.plot_draws_map(draws_of(1, 5, 4), ball=3),
-            TypeError,
-            "`ball` must be what credible_ball\\(\\) returns; got int",
-        ),
-        (lambda: pc.plot_draws_map(draws_of(1, 5, 4), [0]), ValueError, "`partition` must label all 4 items"),
-        (lambda: pc.plot_psm_by_chain(draws_of(1, 5, 4), [0]), ValueError, "`partition` must label all 4 items"),
-    ],
-)
-def test_bad_arguments(plot, error, message):
-    with pytest.raises(error, match=message):
-        plot()
+def test_bad_arguments():
+    draws, short = draws_of(2, 5, 4), "`partition` must label all 4 items"
+    results = {"traces": "`diagnosis`", "sequence": "`sequence`", "near_independence": "`independence`"}
+    cases = [
+        *(([name, [1]], TypeError, argument, "got list") for name, argument in results.items()),
+        (["psm_by_chain", draws, {"axes": [1, 2]}], TypeError, "`axes` must hold matplotlib Axes; got int"),
+        (["psm_by_chain", draws, {"axes": plt.subplots()[1]}], ValueError, "`axes` must hold 2", "got 1"),
+        (["psm_by_chain", draws, [0]], ValueError, short),
+        (["draws_map", draws, [0]], ValueError, short),
+        (["draws_map", draws, {"n_draws": 1}], ValueError, "`n_draws`", "an integer from 2; got 1"),
+        (["draws_map", draws, {"ball": 3}], TypeError, "`ball` must be what credible_ball() returns; got int"),
+    ]
+    check_all(plotted, cases)

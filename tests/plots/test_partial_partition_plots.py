@@ -1,6 +1,5 @@
 """Pictures of partial partitions: the curve, and sure items solid where open ones are pale."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
@@ -13,7 +12,7 @@ NAMES = [f"item {k}" for k in range(8)]
 SURE = [-1, 0, 0, 1, -1, 1, 1, -1]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def partial():
     """Items 1 and 2 are together, 3, 5 and 6 are, and the others are anywhere."""
     rng = np.random.default_rng(0)
@@ -21,8 +20,7 @@ def partial():
     draws = np.where(labels == 5, rng.integers(4, size=(1, 60, 8)), labels)
     found = pc.partial_partition(array(draws, ("chain", "draw", "obs"), obs=NAMES), 0.9, random_seed=1)
     np.testing.assert_array_equal(found.labels, SURE)
-    yield found
-    plt.close("all")
+    return found
 
 
 def test_curve_and_what_was_asked_for(partial):
@@ -46,9 +44,8 @@ def test_open_items_are_pale_among_the_data(partial):
     ax = pc.plot_data(values, partial)
     shown = {}
     for points in ax.collections:
-        for place, colour in zip(
-            points.get_offsets(), np.resize(points.get_facecolors(), (len(points.get_offsets()), 4)), strict=True
-        ):
+        colours = np.resize(points.get_facecolors(), (len(points.get_offsets()), 4))
+        for place, colour in zip(points.get_offsets(), colours, strict=True):
             shown[int(place[0]) // 2] = (to_hex(colour[:3]), points.get_alpha())
     assert len(shown) == 8
     for i, k in enumerate(SURE):
@@ -74,25 +71,17 @@ def test_uncertainty_is_of_whole_partitions(partial):
         pc.plot_data(np.arange(8.0), partial, items=items)
 
 
-def test_matrix_has_open_items_at_the_end_and_paler(partial):
+def test_matrix_has_open_items_paler_and_at_the_end_or_in_the_order_of_the_data(partial):
     draws = np.where(np.array(SURE) < 0, np.arange(8) + 5, SURE)[np.newaxis, np.newaxis]
-    psm = pc.posterior_similarity_matrix(array(draws, ("chain", "draw", "obs"), obs=NAMES))
-    ax = pc.plot_psm(psm, partial)
+    draws = array(draws, ("chain", "draw", "obs"), obs=NAMES)
+    ax = pc.plot_psm(pc.posterior_similarity_matrix(draws), partial)
     alpha = ax.images[0].get_alpha()
     assert np.all(alpha[:5, :5] == 1.0) and np.all(alpha[5:] < 0.5) and np.all(alpha[:, 5:] < 0.5)
     assert [patch.get_width() for patch in ax.patches] == [2, 3]
-    shown = [tick.get_text() for tick in ax.get_xticklabels()]
-    assert set(shown[5:]) == {"item 0", "item 4", "item 7"}
-
-
-def test_matrix_in_the_order_of_the_data_outlines_what_is_sure(partial):
-    draws = np.where(np.array(SURE) < 0, np.arange(8) + 5, SURE)[np.newaxis, np.newaxis]
-    ax = pc.plot_psm(array(draws, ("chain", "draw", "obs"), obs=NAMES), partial, order="data")
-    sure = np.array(SURE) >= 0
+    assert {tick.get_text() for tick in ax.get_xticklabels()[5:]} == {"item 0", "item 4", "item 7"}
+    ax, sure = pc.plot_psm(draws, partial, order="data"), np.array(SURE) >= 0
     np.testing.assert_array_equal(ax.images[0].get_alpha() == 1.0, np.logical_and.outer(sure, sure))
-    assert sorted(patch.get_x() + 0.5 for patch in ax.patches) == [
-        k for k in range(8) if SURE[k] >= 0 and (k == 0 or SURE[k - 1] != SURE[k])
-    ]
+    assert sorted(patch.get_x() + 0.5 for patch in ax.patches) == [1, 3, 5]  # where a run of sure items begins
 
 
 def test_open_is_named_where_items_are_not():
@@ -103,4 +92,3 @@ def test_open_is_named_where_items_are_not():
     assert partial.n_items >= 60
     ax = pc.plot_psm(draws, partial)
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["0", "1", "unassigned"]
-    plt.close("all")

@@ -1,6 +1,5 @@
 """plot_data shows every item where its data are, in its cluster's colour, and how sure it is."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,7 +10,7 @@ from sklearn.decomposition import PCA
 
 import posterior_consensus as pc
 from posterior_consensus.plots.colours import COLOURS
-from tests.helpers import CENTER
+from tests.helpers import CENTER, check_all
 
 NAMES = ["Bonn", "Kiel", "Ulm", "Jena"]
 DRAWS = xr.DataArray(
@@ -96,30 +95,19 @@ def test_items_with_missing_values_are_counted_and_one_on_its_own_is_a_cross():
     assert ax.get_legend().get_texts()[-1].get_text() == "on its own"
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"items": 3}, TypeError, "`items` must be what item_uncertainty\\(\\) returns; got int"),
-        (
-            {"items": pc.item_uncertainty(DRAWS, [0, 0, 0, 1])},
-            ValueError,
-            "`items` must be of this partition; got other clusters",
-        ),
-        ({"features": ["x"]}, ValueError, "`features` must be one or two names .* got \\['x'\\], present: '0', '1'"),
-        ({"features": "01"}, ValueError, "`features` must be one or two names"),
-        ({"features": [0, 1, 0]}, ValueError, "`features` must be one or two names"),
+def test_bad_arguments():
+    other, features = pc.item_uncertainty(DRAWS, [0, 0, 0, 1]), "`features` must be one or two names"
+    cases = [
+        ({"items": 3}, TypeError, "`items` must be what item_uncertainty() returns; got int"),
+        ({"items": other}, ValueError, "`items`", "this partition; got other clusters"),
+        ({"features": ["x"]}, ValueError, features, "got ['x'], present: '0', '1'"),
+        ({"features": "01"}, ValueError, features),
+        ({"features": [0, 1, 0]}, ValueError, features),
         ({"ax": 3}, TypeError, "`ax` must be a matplotlib Axes or None; got int"),
-    ],
-)
-def test_bad_arguments(options, error, message):
-    with pytest.raises(error, match=message):
-        pc.plot_data(VALUES, LABELS, **options)
-
-
-def test_data_without_a_complete_item_are_refused():
-    with pytest.raises(ValueError, match="`data` must hold an item without a missing value"):
+    ]
+    check_all(lambda options: pc.plot_data(VALUES, LABELS, **options), cases)
+    with pytest.raises(ValueError, match="`data` .* an item without a missing value"):
         pc.plot_data(np.full((4, 2), np.nan), CENTER)
-    plt.close("all")
 
 
 SITES = xr.DataArray(

@@ -1,0 +1,71 @@
+"""Every plot is drawn, on new axes and on given ones, of draws that are many, few or of one item."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+
+import posterior_consensus as pc
+from tests.catalogue.posteriors import SIZES, draws_of
+
+GIVEN = ("small", "two items")  # axes, tiny ones where it is one
+SIZES = SIZES | {"large": (2, 9, 400), "many chains": (13, 12, 6)}
+
+
+def of_the_draws(draws, best, values):
+    path = pc.loss_path(draws, loss="vi", values=[0.3, 0.9, 1.2], method="best_draw")
+    return {
+        lambda **kw: pc.plot_psm(draws, best, **kw): (),
+        lambda **kw: pc.plot_psm(pc.posterior_similarity_matrix(draws), **kw): (),
+        lambda **kw: pc.plot_credible_ball(pc.credible_ball(draws, best), **kw): (),
+        lambda **kw: pc.plot_n_clusters(draws, best, **kw): (),
+        lambda **kw: pc.plot_loss_path(path, **kw): (),
+        lambda **kw: pc.plot_draws_map(draws, best, ball=pc.credible_ball(draws, best), **kw): (),
+        lambda **kw: pc.plot_draws_map(draws, **kw): (),
+        lambda **kw: pc.plot_psm_by_chain(draws.isel(chain=[0]), **kw): (1,),
+    }
+
+
+def of_the_chains(draws, best, values):
+    n_chains = len(draws.samples.chains)
+    return {
+        lambda **kw: pc.plot_traces(pc.diagnose(draws, best), **kw): (7, 2),
+        lambda **kw: pc.plot_psm_by_chain(draws, best if n_chains < 9 else None, **kw): (n_chains,),
+        lambda **kw: pc.plot_sequence(pc.diagnostics.sequential_distances(draws), **kw): (2,),
+    }
+
+
+def of_the_items(draws, best, values):
+    items, each, all_in_one = pc.item_uncertainty(draws, best), np.arange(draws.n_items), np.zeros(draws.n_items, int)
+    return {
+        lambda **kw: pc.plot_item_uncertainty(items, **kw): (),
+        lambda **kw: pc.plot_item_uncertainty(pc.item_uncertainty(draws, all_in_one), **kw): (),
+        lambda **kw: pc.plot_item_uncertainty(pc.item_uncertainty(draws, each), **kw): (),
+        lambda **kw: pc.plot_cluster_profiles(values[:, 0], best, **kw): (),
+        lambda **kw: pc.plot_cluster_profiles(values, best, **kw): (),
+        lambda **kw: pc.plot_data(values[:, 0], best, **kw): (),
+        lambda **kw: pc.plot_data(values[:, :2], best, items=items, **kw): (),
+        lambda **kw: pc.plot_data(values[:, :5], each, **kw): (),
+        lambda **kw: pc.plot_alluvial([best, *draws.labels[:2]], **kw): (),
+        lambda **kw: pc.plot_alluvial([each, all_in_one], **kw): (),
+        lambda **kw: pc.plot_alluvial(pc.credible_ball(draws, best), **kw): (),
+    }
+
+
+@pytest.mark.parametrize(
+    ("plots", "size"),
+    [(plots, size) for plots in (of_the_draws, of_the_chains, of_the_items) for size in SIZES][:-1],  # many chains
+)
+def test_every_plot_returns_its_axes(plots, size):
+    draws = draws_of(*SIZES[size])
+    best = pc.consensus_partition(draws, method="best_draw")
+    for plot, shape in plots(draws, best, np.random.default_rng(1).normal(size=(draws.n_items, 30))).items():
+        given = None
+        if size in GIVEN:
+            figure = plt.figure(figsize=None if shape else (1.5, 1.2))
+            given = figure.subplots(*(*shape, 1, 1)[:2], squeeze=False).reshape(shape)
+        drawn = plot(**({} if given is None else {"axes": given} if shape else {"ax": given.item()}))
+        assert np.shape(drawn) == shape and all(isinstance(ax, Axes) for ax in np.ravel(drawn))
+        assert given is None or np.all(drawn == given)
+        np.ravel(drawn)[0].figure.canvas.draw()
+        plt.close("all")
