@@ -2,6 +2,7 @@
 
 import json
 import os
+import runpy
 import shutil
 import signal
 import subprocess
@@ -12,12 +13,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numba.core import event
 from numba.core.registry import CPUDispatcher
 from scipy.special import softmax
 
 import posterior_consensus as pc
 from benchmarks.records import records
-from posterior_consensus.kernels import ahead, tables
+from posterior_consensus.kernels import _jit, ahead, tables
 from tests.kernels.checks import MODULES
 
 PACKAGE = Path(pc.__file__).parent
@@ -97,6 +99,7 @@ def on_disk(folder):
     return Counter(file.name.split("-")[0].split(".")[-1] for file in folder.rglob("*.nbc"))
 
 
+@pytest.mark.slow
 def test_a_summary_compiles_no_more_than_it_needs_and_side_by_side(tmp_path):
     environment, before = {"PYTHONPATH": str(PACKAGE.parent), "NUMBA_NUM_THREADS": "2"}, Counter()
     for name in POSTERIORS:
@@ -121,21 +124,17 @@ def test_each_kernel_that_python_calls_is_in_a_set():
     assert own == {kernel for kernel, _ in ahead.everything()}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for one process")
 def test_ctrl_c_ends_the_processes_that_compile(tmp_path):
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_NUM_THREADS": "2"}
-    command = [
-        sys.executable,
-        "-c",
-        "import sys; from posterior_consensus.cli import main; sys.exit(main(['compile']))",
-    ]
-    with subprocess.Popen(
-        command, env=environment, stderr=subprocess.PIPE, text=True, start_new_session=True
-    ) as process:
+    compiling = "import sys; from posterior_consensus.cli import main; sys.exit(main(['compile']))"
+    streams = {"stderr": subprocess.PIPE, "text": True, "start_new_session": True}
+    with subprocess.Popen([sys.executable, "-c", compiling], env=environment, **streams) as process:
         while not list(tmp_path.rglob("*.nbc")):
             time.sleep(0.05)
         os.kill(process.pid, signal.SIGINT)
-        assert process.wait(timeout=30) == 130
+        assert process.wait(timeout=600) == 130
         assert process.stderr.read().endswith("interrupted\n")
     with pytest.raises(ProcessLookupError):
         os.killpg(process.pid, 0)  # no child is left of its group
@@ -157,6 +156,28 @@ def test_compilation_ends_though_processes_die(n_dead, monkeypatch):
     assert [child.returncode is None for child in started] == [False, False]  # no child is left behind
 
 
+def test_kernels_are_compiled_beforehand_once_where_python_can_be_started_again(monkeypatch):
+    started = []
+    monkeypatch.setattr(ahead, "side_by_side", lambda missing, progressbar: started.append(missing))
+    monkeypatch.setattr(ahead, "not_ready", dict)
+    monkeypatch.setattr(ahead, "announce", lambda _: None)
+    for n_threads, executable, jobs in (
+        (2, "", "abc"),
+        (2, "/opt/it", "abc"),
+        (1, "python", "abc"),
+        (2, "python", "a"),
+    ):
+        monkeypatch.setattr(ahead, "n_threads", lambda n_threads=n_threads: n_threads)
+        monkeypatch.setattr(sys, "executable", executable)
+        ahead.prepare((lambda jobs=jobs: enumerate(jobs),), progressbar=False)
+    assert not started
+    two_kernels = (lambda: enumerate("ab"),)
+    for _ in range(2):
+        ahead.prepare(two_kernels, progressbar=False)
+    assert started == [{0: "a", 1: "b"}]
+
+
+@pytest.mark.slow
 def test_where_python_cannot_be_started_again_kernels_are_compiled_when_they_are_called(tmp_path):
     call = "pc.consensus_partition(pc.as_pair_similarity(np.eye(3)), loss='binder', progressbar=False)"
     environment = {"PYTHONPATH": str(PACKAGE.parent), "NUMBA_NUM_THREADS": "2"}
@@ -164,12 +185,32 @@ def test_where_python_cannot_be_started_again_kernels_are_compiled_when_they_are
     assert "scan_pairs" in json.loads(printed(script, tmp_path, **environment))
 
 
-def test_an_edit_of_a_kernel_in_another_file_is_noticed(tmp_path):
-    shutil.copytree(PACKAGE, tmp_path / PACKAGE.name, ignore=shutil.ignore_patterns("__pycache__"))
-    before = float(printed(EXPECTED_LOSS, tmp_path, PYTHONPATH=str(tmp_path)))
-    file = tmp_path / PACKAGE.name / "kernels" / "loss.py"
+def edited(folder):
+    """Change the kernel of all losses."""
+    file = folder / "kernels" / "loss.py"
     text = file.read_text()
-    edited = text.replace("    value = numerator[0] * top", "    value = 1000.0 + numerator[0] * top")
-    assert edited != text
-    file.write_text(edited)
+    new = text.replace("    value = numerator[0] * top", "    value = 1000.0 + numerator[0] * top")
+    assert new != text
+    file.write_text(new)
+
+
+def copied(folder):
+    return shutil.copytree(PACKAGE, folder / PACKAGE.name, ignore=shutil.ignore_patterns("__pycache__"))
+
+
+def test_kernels_on_disk_are_those_of_all_files_as_they_are(tmp_path, monkeypatch):
+    monkeypatch.setattr(event, "register", lambda *_: None)
+    folder, found = copied(tmp_path), []
+    for change in (lambda _: None, edited):
+        change(folder)
+        found.append(runpy.run_path(str(folder / "kernels" / "_jit.py"))["_SOURCES"])
+    assert found[0] == _jit._SOURCES != found[1]
+    assert tables.expected_losses._cache._cache_file._version.endswith(f" {_jit._SOURCES}")
+
+
+@pytest.mark.slow
+def test_an_edit_of_a_kernel_in_another_file_is_noticed(tmp_path):
+    folder = copied(tmp_path)
+    before = float(printed(EXPECTED_LOSS, tmp_path, PYTHONPATH=str(tmp_path)))
+    edited(folder)
     assert float(printed(EXPECTED_LOSS, tmp_path, PYTHONPATH=str(tmp_path))) == pytest.approx(1000.0 + before)

@@ -23,7 +23,7 @@ da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.xdist_group("cluster"),
     # A worker that is killed leaves what it had open to be closed by whoever comes across it.
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
@@ -33,13 +33,14 @@ pytestmark = [
 N_DRAWS, N_ITEMS = 60, 600
 
 
-@pytest.fixture(scope="module")
-def client():
-    """A client of two processes of one thread each."""
+@pytest.fixture(scope="module", params=["threads", pytest.param("processes", marks=pytest.mark.slow)])
+def client(request):
+    """A client of two workers of one thread each, in this process or in two of their own."""
     # Else all wait half a minute for a worker that was killed.
-    with warnings.catch_warnings(), dask.config.set({"distributed.comm.timeouts.connect": "3s"}):
+    with warnings.catch_warnings(), dask.config.set({"distributed.comm.timeouts.connect": "10s"}):
         warnings.simplefilter("ignore")
-        workers = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
+        options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+        workers = distributed.LocalCluster(processes=request.param == "processes", **options)
         with workers, distributed.Client(workers) as client:
             yield client
 
@@ -48,13 +49,6 @@ def client():
 def sends_all(monkeypatch):
     """Let the smallest work be worth sending."""
     monkeypatch.setattr(sizes, "LABELS_WORTH_SENDING", 0)
-
-
-@pytest.fixture
-def waits_for_both(client):
-    """A killed worker is started anew by its nanny."""
-    yield
-    client.wait_for_workers(2, timeout=60)
 
 
 @pytest.fixture(scope="module")
@@ -85,15 +79,21 @@ def answers(draws):
     ]
 
 
+def without_seconds(dataset):
+    return dataset.assign_attrs(info=None)
+
+
 def test_answers_are_those_of_one_machine(client, labels, monkeypatch):
     here = answers(pc.as_partition_draws(labels))
     monkeypatch.setattr(sizes, "LABELS_WORTH_SENDING", 0)
     draws = pc.as_partition_draws(persisted(client, labels))
     assert isinstance(draws.drawn, DaskLabels)
     for one, other in zip(here, answers(draws), strict=True):
-        for dataset in (one, other):
-            dataset.attrs = {k: v for k, v in dataset.attrs.items() if k != "info"}  # has seconds
-        assert one.identical(other), (one, other)
+        assert without_seconds(one).identical(without_seconds(other)), (one, other)
+
+
+@pytest.mark.usefixtures("sends_all")
+def test_labels_of_other_types_are_the_same(client, labels):
     for dtype in (np.float32, np.uint8):
         draws = pc.as_partition_draws(persisted(client, labels.astype(dtype)))
         np.testing.assert_array_equal(draws.labels, pc.as_partition_draws(labels).labels)
@@ -102,7 +102,8 @@ def test_answers_are_those_of_one_machine(client, labels, monkeypatch):
 def test_a_search_in_blocks_is_that_of_one_machine(client, labels, monkeypatch):
     monkeypatch.setattr(scale, "_ITEMS", 100)
     here = pc.as_partition_draws(labels)
-    one = [pc.consensus_partition(here, loss=loss, random_seed=1, progressbar=False) for loss in ("vi", "nvi")]
+    best = pc.consensus_partition(here, random_seed=1, progressbar=False)
+    assert best.info.sample == [100, N_DRAWS]
     monkeypatch.setattr(sizes, "LABELS_WORTH_SENDING", 0)
     there = pc.as_partition_draws(persisted(client, labels))
     read = DaskLabels.values.func
@@ -112,16 +113,12 @@ def test_a_search_in_blocks_is_that_of_one_machine(client, labels, monkeypatch):
         return read(self)
 
     monkeypatch.setattr(DaskLabels, "values", property(values))
-    for best in one:
-        assert best.info.sample == [100, N_DRAWS]
-        other = pc.consensus_partition(there, loss=best.loss, random_seed=1, progressbar=False)
-        assert best.labels.identical(other.labels) and best.expected_loss == other.expected_loss
-        assert (
-            pc.credible_ball(here, best.labels)
-            .to_dataset()
-            .identical(pc.credible_ball(there, best.labels).to_dataset())
-        )
-        assert pc.diagnose(here, best).to_dataset().identical(pc.diagnose(there, best).to_dataset())
+    other = pc.consensus_partition(there, random_seed=1, progressbar=False)
+    assert best.labels.identical(other.labels) and best.expected_loss == other.expected_loss
+    ball, other = (pc.credible_ball(draws, best.labels).to_dataset() for draws in (here, there))
+    assert ball.identical(other)
+    diagnosis, other = (pc.diagnose(draws, best).to_dataset() for draws in (here, there))
+    assert diagnosis.identical(other)
 
 
 def test_a_summary_is_that_of_one_machine(client, labels, monkeypatch):
@@ -140,8 +137,15 @@ def test_small_work_stays_here(client, labels):
     assert client.submit(cluster.client_for, 1e12).result() is None  # a call on a worker has that worker
 
 
+def until_told(folder):
+    """Say which process this is, and wait for the word to go on."""
+    (folder / str(os.getpid())).touch()
+    while not (folder / "go").exists():
+        time.sleep(0.01)
+
+
 class Slow:
-    """Something whose method takes until it is told to end, as a search does."""
+    """Something whose methods take until they are told to end, as a search does."""
 
     def __init__(self, stop):
         self.stop = stop
@@ -152,45 +156,39 @@ class Slow:
             time.sleep(0.01)
         return number, int(self.data.sum()), executor.n_threads()
 
-    def work(self, number):
-        time.sleep(0.3)
-        return number, int(self.data.sum()), executor.n_threads()
+    def work(self, number, folder):
+        until_told(folder)
+        return number, int(self.data.sum())
 
     def fail(self, number):
         raise ArithmeticError(f"number {number}")
 
 
-def slow_sum(labels, items):
-    time.sleep(0.2)
-    return labels.sum(axis=1, dtype=np.int64)
-
-
 @pytest.mark.usefixtures("sends_all", "client")
 def test_the_time_limit_ends_calls_on_workers():
-    with Executor(-1, 0.5, 1) as calls:
-        slow = Slow(calls.stop)
-        found = calls.results(slow.wait, [(number,) for number in range(5)])
-        assert [number for number, *_ in found] == list(range(5))
-        assert {threads for *_, threads in found} == {1}
+    with Executor(-1, 0.2, 1) as calls:
+        found = calls.results(Slow(calls.stop).wait, [(number,) for number in range(5)])
+        assert found == [(number, sum(range(100_000)), 1) for number in range(5)]
         assert calls.stopped == "seconds"
 
 
-def interrupt_once_busy(client):
-    """Press Ctrl-C when workers have been at their calls for a while."""
-    while not any(client.processing().values()):
-        time.sleep(0.05)
-    time.sleep(0.5)
-    signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="needs signals to threads")
-@pytest.mark.usefixtures("sends_all")
-def test_ctrl_c_ends_calls_on_workers(client):
+@pytest.mark.usefixtures("sends_all", "client")
+def test_ctrl_c_ends_calls_on_workers(monkeypatch):
+    waits, completed = threading.Event(), cluster.Workers._completed
+
+    def press():
+        waits.wait()
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    def completed_with_word(self, futures, seconds):
+        waits.set()
+        return completed(self, futures, seconds)
+
+    monkeypatch.setattr(cluster.Workers, "_completed", completed_with_word)
     with Executor(-1, None, 1) as calls:
-        slow = Slow(calls.stop)
-        presses = threading.Thread(target=interrupt_once_busy, args=[client], daemon=True)
-        presses.start()
-        assert len(calls.results(slow.wait, [(number,) for number in range(3)])) == 3
+        threading.Thread(target=press, daemon=True).start()
+        assert len(calls.results(Slow(calls.stop).wait, [(number,) for number in range(3)])) == 3
         assert calls.stopped == "interrupted"
 
 
@@ -200,33 +198,56 @@ def test_an_error_on_a_worker_is_raised_here():
         calls.results(Slow(calls.stop).fail, [(number,) for number in range(3)])
 
 
-@pytest.mark.usefixtures("sends_all", "waits_for_both")
-@pytest.mark.parametrize("n_killed", [1, 2])
-def test_a_search_loses_nothing_with_a_worker(client, n_killed):
-    """With all workers goes what they were sent: it is sent anew."""
+@pytest.fixture
+def killing(client, tmp_path):
+    """Kill so many workers once all are at a call, which then go on. Nannies start them anew."""
     pids = list(client.run(os.getpid).values())
+
+    def kill(n_killed):
+        while not all((tmp_path / str(pid)).exists() for pid in pids):
+            time.sleep(0.01)
+        for pid in pids[:n_killed]:
+            os.kill(pid, signal.SIGKILL)
+        (tmp_path / "go").touch()
+
+    yield lambda n_killed: threading.Thread(target=kill, args=[n_killed], daemon=True).start()
+    client.wait_for_workers(2, timeout=600)
+
+
+in_processes = pytest.mark.parametrize(
+    "client", [pytest.param("processes", marks=pytest.mark.slow)], indirect=True, scope="module"
+)
+
+
+@in_processes
+@pytest.mark.usefixtures("sends_all")
+@pytest.mark.parametrize("n_killed", [1, 2])
+def test_a_search_loses_nothing_with_a_worker(client, killing, n_killed, tmp_path):
+    """With all workers goes what they were sent: it is sent anew."""
     with Executor(-1, None, 1) as calls:
-        slow = Slow(calls.stop)
-        for number, pid in enumerate(pids[:n_killed]):
-            threading.Timer(1.0 + 0.05 * number, os.kill, [pid, signal.SIGKILL]).start()
-        found = calls.results(slow.work, [(number,) for number in range(16)])
-    assert [number for number, *_ in found] == list(range(16))
-    assert {total for _, total, _ in found} == {sum(range(100_000))}
+        killing(n_killed)
+        found = calls.results(Slow(calls.stop).work, [(number, tmp_path) for number in range(16)])
+    assert found == [(number, sum(range(100_000))) for number in range(16)]
 
 
-@pytest.mark.usefixtures("sends_all", "waits_for_both")
+def slow_sum(labels, items, folder):
+    until_told(folder)
+    return labels.sum(axis=1, dtype=np.int64)
+
+
+@in_processes
+@pytest.mark.usefixtures("sends_all")
 @pytest.mark.parametrize("how", ["map", "sum"])
-def test_blocks_of_a_lost_worker_are_made_again(client, labels, how):
+def test_blocks_of_a_lost_worker_are_made_again(client, killing, labels, how, tmp_path):
     draws = pc.as_partition_draws(persisted(client, labels))
     here = pc.as_partition_draws(labels).drawn
     distributed.wait(draws.drawn._parts)
     blocks = [slice(first, first + 40) for first in range(0, N_ITEMS, 40)]
-    pid = next(iter(client.run(os.getpid).values()))
-    threading.Timer(0.4, os.kill, [pid, signal.SIGKILL]).start()
+    killing(1)
     if how == "sum":
-        total = draws.drawn.sum_blocks(slow_sum, blocks=blocks)
+        total = draws.drawn.sum_blocks(slow_sum, tmp_path, blocks=blocks)
     else:
-        found = list(draws.drawn.map_blocks(slow_sum, blocks=blocks))
+        found = list(draws.drawn.map_blocks(slow_sum, tmp_path, blocks=blocks))
         assert [items for items, _ in found] == blocks
         total = sum(one for _, one in found)
     np.testing.assert_array_equal(total, here.array.sum(axis=1))

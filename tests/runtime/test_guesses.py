@@ -11,54 +11,53 @@ import pytest
 import posterior_consensus as pc
 from posterior_consensus.results.display import Shown
 from posterior_consensus.runtime.guesses import no_attribute
+from tests.helpers import check_all
 
-DRAWS = pc.as_partition_draws([[0, 0, 1, 1], [0, 0, 0, 1], [1, 1, 0, 0], [0, 0, 1, 1]] * 10)
 LABELS = [0, 0, 1, 1]
 
 
-@pytest.mark.parametrize(
-    ("name", "meant"),
-    [
-        ("psm", "posterior_similarity_matrix(draws)"),
-        ("similarity_matrix", "posterior_similarity_matrix"),
-        ("plot_trace", "plot_traces"),
-        ("ari", 'partition_loss(partition, reference, loss="omari")'),
-        ("plot_pms", "plot_psm"),
-        ("sumarize", "summarize"),
-        ("consensus_partion", "consensus_partition"),
-        ("Sumary", "Summary"),
-    ],
-)
-def test_names_of_the_package(name, meant):
-    with pytest.raises(AttributeError, match=re.escape(f"has no attribute {name!r}. Did you mean `{meant}`?")):
-        getattr(pc, name)
+@pytest.fixture
+def draws():
+    return pc.as_partition_draws([[0, 0, 1, 1], [0, 0, 0, 1], [1, 1, 0, 0], [0, 0, 1, 1]] * 10)
 
 
-@pytest.mark.parametrize("name", ["xyzzy", "_psm", "__wrapped__"])
-def test_names_that_are_near_to_nothing(name):
-    with pytest.raises(AttributeError, match=f"^module 'posterior_consensus' has no attribute '{name}'.$"):
-        getattr(pc, name)
-    assert not hasattr(pc, name)
+def test_names_of_the_package():
+    meant = {
+        "psm": "posterior_similarity_matrix(draws)",
+        "similarity_matrix": "posterior_similarity_matrix",
+        "plot_trace": "plot_traces",
+        "ari": 'partition_loss(partition, reference, loss="omari")',
+        "plot_pms": "plot_psm",
+        "sumarize": "summarize",
+        "consensus_partion": "consensus_partition",
+        "Sumary": "Summary",
+    }
+    cases = [(name, AttributeError, f"has no attribute {name!r}. Did you mean `{one}`?") for name, one in meant.items()]
+    of_nothing = ("xyzzy", "_psm", "__wrapped__")
+    cases += [(name, AttributeError, f"module 'posterior_consensus' has no attribute {name!r}.") for name in of_nothing]
+    check_all(lambda name: getattr(pc, name), cases)
+    for name in of_nothing:
+        with pytest.raises(AttributeError, match=r"attribute '\w+'\.$"):
+            getattr(pc, name)
+        assert not hasattr(pc, name)
 
 
-@pytest.mark.parametrize(
-    ("name", "meant"),
-    [
-        ("partition", "labels"),
-        ("lables", "labels"),
-        ("psm", "posterior_similarity_matrix(draws)"),
-        ("similarity_matrix", "posterior_similarity_matrix(draws)"),
-        ("plot", "plot_psm(draws, partition)"),
-        ("n_cluster", "n_clusters"),
-        ("todataframe", "to_dataframe"),
-    ],
-)
-def test_attributes_of_results(name, meant):
-    best = pc.consensus_partition(DRAWS, method="best_draw", random_seed=1)
-    with pytest.raises(AttributeError) as error:
-        getattr(best, name)
-    assert str(error.value) == f"'ConsensusPartition' object has no attribute {name!r}. Did you mean `{meant}`?"
-    assert getattr(best, name, None) is None
+def test_attributes_of_results(draws):
+    meant = {
+        "partition": "labels",
+        "lables": "labels",
+        "psm": "posterior_similarity_matrix(draws)",
+        "similarity_matrix": "posterior_similarity_matrix(draws)",
+        "plot": "plot_psm(draws, partition)",
+        "n_cluster": "n_clusters",
+        "todataframe": "to_dataframe",
+    }
+    best = pc.consensus_partition(draws, method="best_draw", random_seed=1)
+    for name, one in meant.items():
+        with pytest.raises(AttributeError) as error:
+            getattr(best, name)
+        assert str(error.value) == f"'ConsensusPartition' object has no attribute {name!r}. Did you mean `{one}`?"
+        assert getattr(best, name, None) is None
 
 
 def test_plots_of_results_are_there():
@@ -81,21 +80,16 @@ def test_a_property_that_fails_says_why():
         _ = Broken().labels
 
 
-@pytest.mark.parametrize(
-    ("name", "meant"), [("ari", "omari"), ("bindr", "binder"), ("VI_lowerbound", "vi_lower_bound")]
-)
-def test_losses(name, meant):
-    with pytest.raises(ValueError, match=f"got '{name}'. Did you mean `{meant}`\\?$"):
-        pc.expected_loss(DRAWS, LABELS, loss=name)
-
-
-def test_methods():
+def test_losses_and_methods(draws):
+    for name, meant in {"ari": "omari", "bindr": "binder", "VI_lowerbound": "vi_lower_bound"}.items():
+        with pytest.raises(ValueError, match=f"got '{name}'. Did you mean `{meant}`\\?$"):
+            pc.expected_loss(draws, LABELS, loss=name)
     with pytest.raises(ValueError, match="got 'heirarchical'. Did you mean `hierarchical`\\?$"):
-        pc.consensus_partition(DRAWS, method="heirarchical")
+        pc.consensus_partition(draws, method="heirarchical")
 
 
-def test_results_are_copied_and_pickled_and_completed():
-    for result in (DRAWS, pc.item_uncertainty(DRAWS, LABELS)):
+def test_results_are_copied_and_pickled_and_completed(draws):
+    for result in (draws, pc.item_uncertainty(draws, LABELS)):
         for other in (pickle.loads(pickle.dumps(result)), copy.copy(result), copy.deepcopy(result)):
             assert repr(other) == repr(result)
         assert {"to_dataframe", "items"} & set(dir(result))

@@ -11,40 +11,31 @@ from tests.catalogue.posteriors import noisy_draws
 
 BUDGET = "POSTERIOR_CONSENSUS_MEMORY"
 DRAWS = noisy_draws(np.random.default_rng(1), 40, 30, 5, 0.5)
-N_ROWS = int(pc.as_partition_draws(DRAWS).n_clusters.sum())
+N_ROWS = sum(np.unique(row).size for row in DRAWS)
 
 
 def find(draws=DRAWS, loss="vi", method="greedy", **options):
     return pc.consensus_partition(draws, loss=loss, method=method, random_seed=1, progressbar=False, **options)
 
 
-@pytest.mark.parametrize(
-    ("text", "size"),
-    [("2GB", 2e9), ("500MB", 5e8), (" 1.5 gb ", 1.5e9), ("4000", 4000), ("3KB", 3000), ("7 b", 7), ("1TB", 1e12)],
-)
-def test_the_budget_is_what_the_environment_says(text, size, monkeypatch):
+def test_the_budget_is_what_the_environment_says(monkeypatch):
     monkeypatch.delenv(BUDGET, raising=False)
     assert memory.budget() == 4e9
-    monkeypatch.setenv(BUDGET, text)
-    assert memory.budget() == size and memory.fits(size) and not memory.fits(size + 1)
-
-
-@pytest.mark.parametrize("text", ["", "much", "-1GB", "0", "2 GiB", "1e9", "nan"])
-def test_what_is_no_size_is_refused(text, monkeypatch):
-    monkeypatch.setenv(BUDGET, text)
-    with pytest.raises(ValueError, match=f"{BUDGET} must be a size such as '2GB' or '500MB'; got {text!r}"):
-        find()
+    said = {"2GB": 2e9, "500MB": 5e8, " 1.5 gb ": 1.5e9, "4000": 4000, "3KB": 3000, "7 b": 7, "1TB": 1e12}
+    for text, size in said.items():
+        monkeypatch.setenv(BUDGET, text)
+        assert memory.budget() == size and memory.fits(size) and not memory.fits(size + 1)
+    for text in ("", "much", "-1GB", "0", "2 GiB", "1e9", "nan"):
+        monkeypatch.setenv(BUDGET, text)
+        with pytest.raises(ValueError, match=f"{BUDGET} must be a size such as '2GB' or '500MB'; got {text!r}"):
+            find()
 
 
 def test_an_error_says_what_takes_how_much_and_what_to_do(monkeypatch):
     monkeypatch.setenv(BUDGET, "2GB")
     memory.check(2e9, "It")
-    with pytest.raises(MemoryError) as error:
+    with pytest.raises(MemoryError, match=rf"^It .* 3 GB .* 2 GB\. Thin the draws\. .* {BUDGET}=3\.15GB"):
         memory.check(3e9, "It", "Thin the draws.")
-    assert str(error.value) == (
-        "It would take 3 GB of memory, and the budget is 2 GB. Thin the draws. Or set the environment variable "
-        "POSTERIOR_CONSENSUS_MEMORY=3.15GB if the machine has as much."
-    )
 
 
 @pytest.mark.parametrize(("length", "each", "sizes"), [(10, 25, [4, 4, 2]), (3, 1e9, [1, 1, 1]), (5, 1, [5])])
@@ -56,19 +47,16 @@ def test_parts_make_up_the_whole(length, each, sizes, monkeypatch):
 
 
 SOFT = np.random.default_rng(2).dirichlet(np.ones(3), (2, 10, 30))
+MATRIX = "The similarity matrix of 30 items"
 TOO_MUCH = {
-    "matrix": (7199, "The similarity matrix of 30 items", lambda: pc.posterior_similarity_matrix(DRAWS)),
+    "matrix": (7199, MATRIX, lambda: pc.posterior_similarity_matrix(DRAWS)),
     "matrix, weights": (
         7199,
-        "The similarity matrix of 30 items",
+        MATRIX,
         lambda: pc.posterior_similarity_matrix(pc.as_partition_draws(DRAWS, weights=np.arange(40))),
     ),
-    "matrix, soft": (
-        7199,
-        "The similarity matrix of 30 items",
-        lambda: pc.posterior_similarity_matrix(pc.as_allocation_probabilities(SOFT)),
-    ),
-    "tree": (7199, "The similarity matrix of 30 items", lambda: find(method="hierarchical")),
+    "matrix, soft": (7199, MATRIX, lambda: pc.posterior_similarity_matrix(pc.as_allocation_probabilities(SOFT))),
+    "tree": (7199, MATRIX, lambda: find(method="hierarchical")),
     "search": (8 * N_ROWS, "A search among 3 clusters", lambda: find(n_clusters=3)),
     "search, one more": (8 * N_ROWS, "A search among 3 clusters", lambda: find(loss="binder")),
     "k-means": (3000, "K-means of 30 items in 5 clusters", lambda: find(method="kcc", n_clusters=5)),
@@ -81,7 +69,7 @@ TOO_MUCH = {
 def test_what_the_budget_does_not_hold_is_refused_in_words(kind, monkeypatch):
     size, what, call = TOO_MUCH[kind]
     monkeypatch.setenv(BUDGET, str(size))
-    with pytest.raises(MemoryError, match=f"{what} would take .* and the budget is .* {BUDGET}="):
+    with pytest.raises(MemoryError, match=f"{what} .* {BUDGET}="):
         call()
 
 

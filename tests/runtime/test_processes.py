@@ -31,17 +31,19 @@ def answer(seed):
 
 @pytest.fixture(scope="module")
 def expected():
-    """The answers of this process, whose threads have run by then."""
-    return [answer(seed) for seed in range(N_CALLS)]
-
-
-def test_the_work_is_enough_for_threads():
-    with patch.object(executor, "n_threads", lambda: 2), patch.object(executor, "_pool", None):
-        answer(0)
+    """The answers of this process, whose threads have run by then, as the work is enough for them."""
+    with patch.object(executor, "_pool", None):
+        found = [answer(seed) for seed in range(N_CALLS)]
         assert executor._pool is not None
+    return found
 
 
-@pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
+def slow_but_fork(method):
+    """Other methods start Python anew in each process, and load the package."""
+    return pytest.param(method, marks=() if method == "fork" else pytest.mark.slow)
+
+
+@pytest.mark.parametrize("method", [slow_but_fork(one) for one in multiprocessing.get_all_start_methods()])
 def test_a_process_pool_gives_the_same_answers(method, expected):
     context = multiprocessing.get_context(method)
     with warnings.catch_warnings():
@@ -51,16 +53,12 @@ def test_a_process_pool_gives_the_same_answers(method, expected):
             assert list(pool.map(answer, range(N_CALLS), timeout=300)) == expected
 
 
+@pytest.mark.slow
 def test_loky_gives_the_same_answers(expected):
     assert Parallel(n_jobs=2, backend="loky", timeout=300)(delayed(answer)(seed) for seed in range(N_CALLS)) == expected
 
 
 def test_threads_give_the_same_answers(expected):
-    with ThreadPoolExecutor(3) as pool:
-        assert list(pool.map(answer, range(N_CALLS), timeout=300)) == expected
-
-
-def test_asyncio_gives_the_same_answers(expected):
     async def all_answers():
         return await asyncio.gather(*(asyncio.to_thread(answer, seed) for seed in range(N_CALLS)))
 

@@ -1,6 +1,7 @@
 """How long a summary may take, what it says it left out, and how much work its look for further answers is."""
 
 import json
+from itertools import product
 
 import numpy as np
 import pytest
@@ -39,15 +40,12 @@ def test_no_time_leaves_out_what_can_be_and_says_so(tmp_path):
     assert summary.consensus.info.stopped == "seconds" and summary.consensus.labels.size == 200
     assert summary.certificate is None and summary.answers is None and {"certificate", "answers"} <= set(summary.cut)
     assert summary.diagnosis.n_compared < 200
-    said = " ".join(summary.left_out())
-    for part in (
-        "The search was stopped by the time limit",
-        "No certificate was computed, because no time was left.",
-        "No search for further modes was made, because no time was left.",
-        f"pairs of {summary.diagnosis.n_compared} items",
-    ):
-        assert (part in said and part in str(summary).replace("\n", " ")) or part in said
-    assert all(sentence in summary.methods_text() for sentence in summary.left_out())
+    sentences = summary.left_out()
+    compared = f"pairs of {summary.diagnosis.n_compared} items"
+    for part in ("search was stopped by the time limit", "No certificate", "No search for further modes", compared):
+        assert any(part in sentence for sentence in sentences), part
+    for text in (summary.methods_text(), str(summary)):
+        assert all(sentence in " ".join(text.split()) for sentence in sentences)
     assert "No search for further modes was made" in summary.to_html(tmp_path / "report.html").read_text()
     again = pc.Summary.from_dataset(summary.to_dataset(), summary.draws)
     assert again.cut == summary.cut and again.answers is None and again.findings() == summary.findings()
@@ -165,11 +163,9 @@ def test_long_calls_show_how_far_they_are(function, described, monkeypatch):
     assert Shown.descriptions == [] and not progress._screen.locked()
 
 
-@pytest.mark.parametrize("terminal", [False, True])
-@pytest.mark.parametrize("notebook", [False, True])
-@pytest.mark.parametrize("widgets", [False, True])
-def test_progress_is_shown_in_terminals_and_in_notebooks_with_widgets(terminal, notebook, widgets, monkeypatch):
-    monkeypatch.setattr(rich.console.Console, "is_terminal", terminal)
-    monkeypatch.setattr(rich.console, "_is_jupyter", lambda: notebook)
-    monkeypatch.setattr(progress, "find_spec", lambda name: name if widgets else None)
-    assert progress._can_be_seen() is (terminal or (notebook and widgets))
+def test_progress_is_shown_in_terminals_and_in_notebooks_with_widgets(monkeypatch):
+    for terminal, notebook, widgets in product((False, True), repeat=3):
+        monkeypatch.setattr(rich.console.Console, "is_terminal", terminal)
+        monkeypatch.setattr(rich.console, "_is_jupyter", lambda notebook=notebook: notebook)
+        monkeypatch.setattr(progress, "find_spec", lambda name, widgets=widgets: name if widgets else None)
+        assert progress._can_be_seen() is (terminal or (notebook and widgets))
