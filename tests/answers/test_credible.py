@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 import xarray as xr
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import posterior_consensus as pc
@@ -27,41 +27,30 @@ def assert_is_the_ball(ball, draws, center, loss, prob, weights=None):
         rows = [tuple(row) for row in found.values.tolist()]
         assert len(set(rows)) == len(rows) and set(rows) == ties
         assert found.dtype == np.int32
-    distances = [definition(center, draw) for draw in draws]
-    np.testing.assert_allclose(ball.distances, distances, atol=1e-12)
+    np.testing.assert_allclose(ball.distances, [definition(center, draw) for draw in draws], atol=1e-12)
 
 
 @pytest.mark.parametrize("loss", METRICS)
-@pytest.mark.parametrize("prob", [0.05, 0.5, 0.8, 0.95, 0.999])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_definition_with_many_ties(loss, prob, weighted):
+def test_definition_with_many_ties_and_of_degenerate_draws(loss):
     rng = np.random.default_rng(1)
-    draws = noisy_draws(rng, 60, 6, 3, 0.4)
-    weights = rng.integers(0, 4, 60) if weighted else None
-    center = rng.integers(3, size=6)
+    draws, center, weights = noisy_draws(rng, 60, 6, 3, 0.4), rng.integers(3, size=6), rng.integers(0, 4, 60)
     assert len(np.unique([reference.vi(center, draw) for draw in draws])) < 20
-    ball = pc.credible_ball(pc.as_partition_draws(draws, weights=weights), center, loss=loss, prob=prob)
-    assert_is_the_ball(ball, draws, center, loss, prob, weights)
+    for prob, own in ((0.05, None), (0.5, weights), (0.95, None), (0.999, weights)):
+        ball = pc.credible_ball(pc.as_partition_draws(draws, weights=own), center, loss=loss, prob=prob)
+        assert_is_the_ball(ball, draws, center, loss, prob, own)
+    for draws in DEGENERATE.values():
+        for center in (draws[0], np.zeros(draws.shape[1], int)):
+            assert_is_the_ball(pc.credible_ball(draws, center, loss=loss), draws, center, loss, 0.95)
 
 
+@settings(max_examples=30)
 @given(draws=small_draws(), prob=st.sampled_from([0.25, 0.5, 0.75, 0.95]), data=st.data())
-@pytest.mark.parametrize("loss", ["vi", "binder"])
-def test_definition_for_any_draws(loss, draws, prob, data):
+def test_definition_for_any_draws(draws, prob, data):
     row = data.draw(st.integers(0, len(draws) - 1))
     weights = data.draw(st.lists(st.integers(0, 3), min_size=len(draws), max_size=len(draws)))
     weights = weights if any(weights) else None
-    taken = pc.as_partition_draws(draws, weights=weights)
-    ball = pc.credible_ball(taken, draws[row], loss=loss, prob=prob)
-    assert_is_the_ball(ball, draws, draws[row], loss, prob, weights)
-
-
-@pytest.mark.parametrize("name", DEGENERATE)
-@pytest.mark.parametrize("loss", METRICS)
-def test_degenerate_draws(name, loss):
-    draws = DEGENERATE[name]
-    for center in (draws[0], np.zeros(draws.shape[1], int)):
-        ball = pc.credible_ball(draws, center, loss=loss)
-        assert_is_the_ball(ball, draws, center, loss, 0.95)
+    ball = pc.credible_ball(pc.as_partition_draws(draws, weights=weights), draws[row], prob=prob)
+    assert_is_the_ball(ball, draws, draws[row], "vi", prob, weights)
 
 
 def test_exactly_enough_draws_are_enough():
@@ -98,7 +87,7 @@ def test_the_loss_is_the_result_s():
     assert "binder" in repr(pc.credible_ball(draws, best))
 
 
-@pytest.mark.parametrize("loss", ["omari", "nmi", pc.binder(0.5), pc.vi(1.5), pc.losses.nmi("arithmetic")])
-def test_a_ball_needs_a_metric(loss):
-    with pytest.raises(ValueError, match="must be a metric.*'vi', 'binder', 'jaccard', 'nvi', 'id', 'nid'"):
-        pc.credible_ball([[0, 1], [0, 0]], [0, 0], loss=loss)
+def test_a_ball_needs_a_metric():
+    for loss in ("omari", "nmi", pc.binder(0.5), pc.vi(1.5), pc.losses.nmi("arithmetic")):
+        with pytest.raises(ValueError, match="`loss` must be a metric.*'vi', 'binder', 'jaccard', 'nvi', 'id', 'nid'"):
+            pc.credible_ball([[0, 1], [0, 0]], [0, 0], loss=loss)
