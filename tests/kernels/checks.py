@@ -40,9 +40,9 @@ def plain(kernel):
 def in_plain_python():
     """All kernels are what they are written as: nothing is compiled, and Python may call those that kernels call."""
     named = [(module, name, value) for module in (*MODULES, descent) for name, value in vars(module).items()]
-    found = [one for one in named if isinstance(one[2], CPUDispatcher)]
+    found = [one for one in named if isinstance(one[2], (CPUDispatcher, descent._Steps))]
     for module, name, value in found:
-        setattr(module, name, value.py_func)
+        setattr(module, name, value._make(map(plain, value)) if isinstance(value, tuple) else plain(value))
     try:
         yield
     finally:

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 
 import posterior_consensus as pc
 from posterior_consensus.runtime import executor
@@ -14,12 +13,13 @@ from posterior_consensus.search.over_pairs import OnPairs
 from tests import reference
 from tests.catalogue.posteriors import noisy_draws, random_draws
 from tests.helpers import check
-from tests.strategies import small_draws
 
 search = import_module("posterior_consensus.search.engine")
 partition = import_module("posterior_consensus.consensus.partition")
 GOLDEN = Path(__file__).parents[1] / "golden"
-LOSSES = list(pc.LOSSES)
+FEW = ["vi", "binder", "nid"]  # by draws, by pairs, and a ratio
+NOISY = noisy_draws(np.random.default_rng(8), 30, 30, 5, 0.6)
+CLEAR = noisy_draws(np.random.default_rng(6), 30, 30, 4, 0.1)
 COUNTS = ["n_starts", "n_starts_at_best", "n_scans", "n_moves", "n_merges", "n_chains", "n_zealous_updates", "n_splits"]
 
 
@@ -27,18 +27,7 @@ def find(draws, loss="vi", **options):
     return pc.consensus_partition(draws, loss=loss, random_seed=1, progressbar=False, **options)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@settings(max_examples=40)
-@given(draws=small_draws(max_items=7))
-def test_no_move_of_an_item_and_no_merge_improves_the_answer(loss, draws):
-    result = find(draws, loss, n_starts=1)
-    definition = reference.LOSSES[loss]
-    around = [reference.expected(p, draws, definition) for p in reference.neighbours(result.labels)]
-    assert result.expected_loss <= min(around) + 1e-10
-
-
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("loss", "weighted"), [(loss, number % 2 == 0) for number, loss in enumerate(pc.LOSSES)])
 def test_no_move_and_no_merge_improves_a_larger_answer(loss, weighted):
     rng = np.random.default_rng(1)
     draws = pc.as_partition_draws(
@@ -49,11 +38,12 @@ def test_no_move_and_no_merge_improves_a_larger_answer(loss, weighted):
     assert result.expected_loss <= float(pc.expected_loss(draws, around, loss=loss)["expected_loss"].min()) + 1e-10
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("n_clusters", [7, 30])
-def test_more_clusters_than_any_draw_has(loss, n_clusters):
+@pytest.mark.parametrize("loss", FEW)
+def test_more_clusters_than_any_draw_has_and_no_more(loss):
     draws = random_draws(np.random.default_rng(2), 10, 30, 3)
-    assert find(draws, loss, n_clusters=n_clusters, n_starts=2).n_clusters == n_clusters
+    for n_clusters in (7, 30):
+        assert find(draws, loss, n_clusters=n_clusters, n_starts=2).n_clusters == n_clusters
+    assert find(draws[:4], loss, max_clusters="draws").n_clusters <= 3
 
 
 def test_tables_widen_where_the_best_partition_has_more_clusters_than_any_draw():
@@ -73,8 +63,7 @@ def test_more_than_256_clusters():
     assert result.expected_loss == pytest.approx(0, abs=1e-12)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("n_items", [9, 30])
+@pytest.mark.parametrize(("loss", "n_items"), [("vi", 9), ("binder", 30), ("nid", 30)])
 def test_info_tells_the_runs_and_fits_the_answer(loss, n_items):
     draws = noisy_draws(np.random.default_rng(5), 30, n_items, 5, 0.6)
     result = find(draws, loss, n_agree=100)
@@ -91,7 +80,7 @@ def test_info_tells_the_runs_and_fits_the_answer(loss, n_items):
     assert info.n_scans >= info.n_starts_at_best and info.seconds > 0
 
 
-@pytest.mark.parametrize("loss", ["vi", "binder", "nid"])
+@pytest.mark.parametrize("loss", FEW)
 def test_single_cluster_counts_as_a_run(loss):
     draws = np.random.default_rng(3).integers(0, 6, (60, 40))
     result = find(draws, loss, max_clusters=3)
@@ -100,10 +89,8 @@ def test_single_cluster_counts_as_a_run(loss):
 
 
 def test_a_search_ends_where_runs_agree_and_more_runs_are_no_worse():
-    clear = noisy_draws(np.random.default_rng(6), 30, 30, 4, 0.1)
-
     def allocations(*arguments, **options):
-        return find(clear, *arguments, **options).info.kinds.count("allocation")
+        return find(CLEAR, *arguments, **options).info.kinds.count("allocation")
 
     assert allocations() == 3 and allocations("binder") == 10
     assert allocations(n_agree=5) == 6 and allocations(n_agree=100, n_starts=6) == 6
@@ -112,19 +99,17 @@ def test_a_search_ends_where_runs_agree_and_more_runs_are_no_worse():
     assert many.expected_loss <= few.expected_loss + 1e-12
 
 
-@pytest.mark.parametrize("loss", ["omari", "nvi", "id", "nid"])
+@pytest.mark.parametrize("loss", ["omari", "id"])
 def test_losses_that_are_not_linear_start_from_three_cuts_of_a_tree_too(loss):
     rugged = noisy_draws(np.random.default_rng(12), 300, 60, 8, 0.75)
     few, many = (find(rugged, loss, n_agree=number, n_perturbations=0) for number in (3, 100))
     assert 1 <= many.info.kinds.count("tree") <= 3 and few.info.n_starts < many.info.n_starts
     assert many.expected_loss <= few.expected_loss + 1e-12
     assert min(many.info.expected_losses) == pytest.approx(many.expected_loss, abs=1e-12)
-    clear = noisy_draws(np.random.default_rng(6), 30, 30, 4, 0.1)
-    assert find(clear, loss).info.n_starts_at_best >= 3
+    assert find(CLEAR, loss).info.n_starts_at_best >= 3
 
 
-@pytest.mark.parametrize("loss", ["vi", "binder", "omari"])
-@pytest.mark.parametrize("n_items", [8, 40])
+@pytest.mark.parametrize(("loss", "n_items"), [("vi", 40), ("binder", 8), ("binder", 40), ("omari", 8)])
 def test_number_of_threads_does_not_matter(loss, n_items, monkeypatch):
     draws = noisy_draws(np.random.default_rng(7), 90, n_items, 6, 0.6)
     alone = find(draws, loss)
@@ -137,26 +122,24 @@ def test_number_of_threads_does_not_matter(loss, n_items, monkeypatch):
 
 @pytest.mark.parametrize("loss", ["vi", "binder"])
 def test_starts_are_runs_too_and_the_answer_is_no_worse(loss):
-    draws = noisy_draws(np.random.default_rng(8), 30, 30, 5, 0.6)
-    best = find(draws, loss)
+    best = find(NOISY, loss)
     names = ["x" if k else "y" for k in best.labels.values]
     starts = ["best_draw", "hierarchical", "spectral", best, best.labels, best.labels.values + 7, names]
-    result = find(draws, loss, starts=starts, n_starts=1, n_agree=1)
+    result = find(NOISY, loss, starts=starts, n_starts=1, n_agree=1)
     assert result.info.kinds.count("given") == len(starts) and result.info.kinds.count("allocation") == 1
     assert result.expected_loss <= best.expected_loss + 1e-12
     np.testing.assert_allclose(result.info.expected_losses[3:6], best.expected_loss, atol=1e-12)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", FEW)
 def test_starts_where_items_are_too_many_for_a_tree(loss, monkeypatch):
     monkeypatch.setattr("posterior_consensus.search.over_draws._MOST_IN_TREE", 20)
-    draws = noisy_draws(np.random.default_rng(8), 30, 30, 5, 0.6)
-    result = find(draws, loss, starts=["best_draw"], n_starts=2)
+    result = find(NOISY, loss, starts=["best_draw"], n_starts=2)
     assert result.info.n_starts >= 3
     assert result.expected_loss == pytest.approx(result.info.trace[-1], abs=1e-12)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", FEW)
 def test_starts_of_any_number_of_clusters_keep_to_the_limits(loss):
     draws = noisy_draws(np.random.default_rng(9), 20, 15, 4, 0.5)
     starts = [np.arange(15), np.zeros(15, int)]
@@ -183,15 +166,12 @@ def test_starts_of_any_number_of_clusters_keep_to_the_limits(loss):
     ],
 )
 def test_bad_options_are_refused(options, error, parts):
-    draws = noisy_draws(np.random.default_rng(8), 30, 30, 5, 0.6)
-    check(lambda given: find(draws, **given), options, error, parts)
+    check(lambda given: find(NOISY, **given), options, error, parts)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("n_clusters", [None, 3])
+@pytest.mark.parametrize(("loss", "n_clusters"), [*((loss, None) for loss in FEW), ("vi", 3), ("binder", 3)])
 def test_a_tiny_time_limit_gives_a_partition(loss, n_clusters):
-    draws = noisy_draws(np.random.default_rng(8), 30, 30, 5, 0.6)
-    result = find(draws, loss, seconds=1e-9, n_clusters=n_clusters)
+    result = find(NOISY, loss, seconds=1e-9, n_clusters=n_clusters)
     np.testing.assert_array_equal(result.labels, reference.canonical(result.labels.values))
     assert n_clusters is None or result.n_clusters == n_clusters
     assert result.info.n_starts >= 1 and result.info.stopped == "seconds"
@@ -202,19 +182,25 @@ def test_an_interrupt_of_the_bound_leaves_the_partition(monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    draws = noisy_draws(np.random.default_rng(8), 30, 30, 5, 0.6)
-    whole = find(draws, "binder")
+    whole = find(NOISY, "binder")
     assert whole.info.stopped == "" and whole.lower_bound is not None
     monkeypatch.setattr(partition, "quick_bound", interrupted)
-    with pytest.warns(UserWarning, match="The computation of the lower bound was interrupted"):
-        result = find(draws, "binder")
+    with pytest.warns(UserWarning, match="lower bound.*interrupted"):
+        result = find(NOISY, "binder")
     np.testing.assert_array_equal(result.labels, whole.labels)
     assert result.lower_bound is None
 
 
-@pytest.mark.parametrize("loss", ["vi", "binder", "omari"])
-@pytest.mark.parametrize("at", [0, 1, 3])
-@pytest.mark.parametrize("threads", [False, True])
+@pytest.mark.parametrize(
+    ("loss", "at", "threads"),
+    [
+        ("vi", 0, False),
+        ("binder", 1, False),
+        ("omari", 3, False),
+        ("binder", 0, True),
+        ("vi", 3, True),
+    ],
+)
 def test_an_interrupt_gives_the_best_so_far(loss, at, threads, monkeypatch):
     draws = noisy_draws(np.random.default_rng(8), 30, 30, 5, 0.8)
     calls = []
@@ -234,19 +220,13 @@ def test_an_interrupt_gives_the_best_so_far(loss, at, threads, monkeypatch):
     else:
         for problem in (OnDraws, OnPairs):
             monkeypatch.setattr(problem, "_settle", interrupted(problem._settle))
-    with pytest.warns(UserWarning, match="The search was interrupted"):
+    with pytest.warns(UserWarning, match="search was interrupted"):
         result = find(draws, loss, n_starts=80, n_agree=100)
     assert 1 <= result.info.n_starts < 80 and result.info.stopped == "interrupted"
     assert result.expected_loss == pytest.approx(result.info.trace[-1], abs=1e-12)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-def test_the_largest_number_in_any_draw_is_a_limit(loss):
-    draws = random_draws(np.random.default_rng(2), 4, 30, 3)
-    assert find(draws, loss, max_clusters="draws").n_clusters <= 3
-
-
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", FEW)
 def test_draws_of_weight_zero_are_not_there(loss):
     rng = np.random.default_rng(3)
     labels = noisy_draws(rng, 60, 30, 5, 0.6)
@@ -257,8 +237,7 @@ def test_draws_of_weight_zero_are_not_there(loss):
     np.testing.assert_allclose(some.info.expected_losses, others.info.expected_losses, atol=1e-12)
 
 
-@pytest.mark.parametrize("a", [0.5, 1.0, 1.4])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("a", "weighted"), [(0.5, False), (1.0, True), (1.4, True)])
 def test_both_forms_of_the_search_agree(a, weighted, monkeypatch):
     rng = np.random.default_rng(10)
     weights = rng.exponential(size=60) if weighted else None
@@ -268,7 +247,7 @@ def test_both_forms_of_the_search_agree(a, weighted, monkeypatch):
     assert find(draws, pc.binder(a)).expected_loss == pytest.approx(pairwise.expected_loss, abs=1e-12)
 
 
-@pytest.mark.parametrize("loss", ["nvi", "nid", "nmi", "id", "jaccard", "omari"])
+@pytest.mark.parametrize("loss", ["nid", "id", "jaccard"])
 def test_nearly_equal_losses_do_not_cycle(loss):
     """Every draw sets a different item apart, so that all moves are worth the same but for rounding."""
     n_items = 150
@@ -276,13 +255,6 @@ def test_nearly_equal_losses_do_not_cycle(loss):
     result = find(draws, loss, n_starts=1)
     assert np.isfinite(result.expected_loss)
     assert result.info.n_scans < 20 * (result.info.n_starts + result.info.n_perturbations)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_single_cluster_is_found_where_draws_have_little_in_common(seed):
-    draws = np.random.default_rng(seed).integers(0, 4, (30, 8))
-    best = find(draws, "vi", method="enumeration")
-    assert find(draws, "vi").expected_loss == pytest.approx(best.expected_loss, abs=1e-12)
 
 
 def test_no_one_sample_of_the_draws_decides_where_runs_for_a_ratio_end():

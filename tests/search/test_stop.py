@@ -1,26 +1,22 @@
 """How often searches look at whether to stop, and what they do once they are to: counted without compilation."""
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
-
+import numpy as np
 import pytest
 
-COUNT = """
-import json, sys
-import numpy as np
-from posterior_consensus.kernels import cells, pair_moves
-from posterior_consensus.search import descent
+from posterior_consensus.kernels import pair_moves
+from posterior_consensus.kernels.records import SCANS
 from posterior_consensus.losses.lookup import as_loss
-from posterior_consensus.ensemble.partitions import canonical_rows
+from posterior_consensus.search import descent
 from tests import reference
+from tests.kernels.checks import in_plain_python
+from tests.kernels.searching import KINDS, draws_of, mean_loss, similarity_of
 
-N, name, kind = 24, sys.argv[1], sys.argv[2]
+N = 24
 
 
 class Flag(np.ndarray):
+    """Says that it is time to stop once it has been looked at so many times."""
+
     def __getitem__(self, key):
         self.looks += 1
         return int(self.looks > self.until)
@@ -32,52 +28,37 @@ def flag(until):
     return made
 
 
-rng = np.random.default_rng(3)
-noisy = np.where(rng.random((8, N)) < 0.4, rng.integers(6, size=(8, N)), np.arange(N) // 5)
-labels, counts = canonical_rows(noisy.astype(np.uint8), 6)
-starts = np.concatenate([[0], np.cumsum(counts)])
-weights = np.full(8, 1 / 8)
-record = as_loss(name)
-similarity = reference.similarity(labels, weights)
-np.fill_diagonal(similarity, 0.0)
+def some_draws():
+    rng = np.random.default_rng(3)
+    noisy = np.where(rng.random((8, N)) < 0.4, rng.integers(6, size=(8, N)), np.arange(N) // 5)
+    return draws_of(noisy, np.full(8, 1 / 8))
 
 
-def settled(until, most):
-    stop, partition = flag(until), np.arange(N, dtype=np.int32)
-    order = np.arange(N)
-    if kind == "pairs":
-        costs = pair_moves.Costs(record.numerator["A"], record.numerator["B"])
-        value, tally = descent.settle_pairs(similarity, costs, partition, order, (1, most), stop)
-        value += record.numerator["C"] * similarity.sum() / 2
-    else:
-        draws = {"dense": cells.Draws, "sparse": cells.sparse_draws}[kind](labels, starts, weights)
-        value, _, tally = descent.settle(
-            draws, record.arrays(N), partition, order, (1, most), stop, effort=2, exactly=True
-        )
-    definition = reference.LOSSES[name]
-    mean = reference.expected(partition, labels, definition, weights)
-    assert abs(record.scale(N) * value - mean) < 1e-9, (until, value, mean)
-    return stop.looks, int(np.unique(partition).size), tally.tolist()
-
-
-whole, _, tally = settled(np.inf, N)
-stopped = [(at, *settled(at, most)[:2], most) for at in range(0, whole, max(1, whole // 40)) for most in (3, N)]
-print(json.dumps({"looks": whole, "scans": tally[0], "stopped": stopped}))
-"""
+def settled(name, kind, until, most):
+    """How often the search looked, how many clusters it left, and how many scans there were."""
+    draws, record = some_draws(), as_loss(name)
+    stop, partition, order = flag(until), np.arange(N, dtype=np.int32), np.arange(N)
+    with in_plain_python():
+        if kind == "pairs":
+            similarity, costs = similarity_of(draws), pair_moves.Costs(record.numerator["A"], record.numerator["B"])
+            value, tally = descent.settle_pairs(similarity, costs, partition, order, (1, most), stop)
+            value += record.numerator["C"] * similarity.sum() / 2
+        else:
+            value, _, tally = descent.settle(
+                *(KINDS[kind](*draws), record.arrays(N), partition, order, (1, most), stop), effort=2, exactly=True
+            )
+    assert record.scale(N) * value == pytest.approx(mean_loss(partition, draws, reference.LOSSES[name]), abs=1e-9)
+    return stop.looks, np.unique(partition).size, tally[SCANS]
 
 
 @pytest.mark.parametrize(
     ("loss", "kind"), [("vi", "dense"), ("nid", "dense"), ("vi", "sparse"), ("binder", "dense"), ("binder", "pairs")]
 )
 def test_a_search_looks_at_every_item_and_ends_at_once(loss, kind):
-    root = Path(__file__).parents[2]
-    environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(root)}
-    done = subprocess.run(
-        [sys.executable, "-c", COUNT, loss, kind], capture_output=True, text=True, env=environment, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert found["scans"] > 1 and found["looks"] > 24 * found["scans"]
-    for until, looks, n_clusters, most in found["stopped"]:
+    whole, _, n_scans = settled(loss, kind, np.inf, N)
+    assert n_scans > 1 and whole > N * n_scans
+    for number, until in enumerate(range(0, whole, whole // 12)):
+        most = (3, N)[number % 2]
+        looks, n_clusters, _ = settled(loss, kind, until, most)
         assert n_clusters <= most
-        assert looks <= until + 4 * (24 if kind == "pairs" else 4)  # of pairs, clusters too many merge one by one
+        assert looks <= until + 4 * (N if kind == "pairs" else 4)  # of pairs, clusters too many merge one by one
