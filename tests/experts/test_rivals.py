@@ -11,6 +11,7 @@ from posterior_consensus.experts.metric_learning import information_theoretic_me
 from posterior_consensus.experts.pairwise_k_means import PairwiseKMeans, neighbourhoods
 from posterior_consensus.experts.semi_crowd import complete_matrix
 from tests.experts.study import features, statements
+from tests.helpers import check
 
 METHODS = ("semi_crowd", "itml_k_means", "mpck_means")
 
@@ -22,13 +23,8 @@ def two_stripes(rng, n=60):
 
 
 def test_similarity_of_experts_is_the_rand_index_of_common_pairs():
-    rows = {
-        "expert": ["a", "a", "a", "b", "b", "b", "c"],
-        "i": [0, 0, 1, 0, 0, 2, 3],
-        "j": [1, 2, 2, 1, 2, 3, 4],
-        "kind": ["must", "cannot", "must", "must", "must", "must", "must"],
-    }
-    found = expert_similarity(pc.as_constraints(rows))
+    rows = {"expert": list("aaabbbc"), "i": [0, 0, 1, 0, 0, 2, 3], "j": [1, 2, 2, 1, 2, 3, 4]}
+    found = expert_similarity(pc.as_constraints(rows | {"kind": [True, False, True, True, True, True, True]}))
     np.testing.assert_allclose(found, [[1, 0.5, 0], [0.5, 1, 0], [0, 0, 1]])
 
 
@@ -40,23 +36,17 @@ def test_experts_who_speak_of_the_same_pairs_are_grouped():
     found = pc.experts.meta_clustering(pc.as_constraints(experts), 2, random_seed=1)
     assert found.values.tolist() == [0, 0, 0, 1, 1, 1]
     assert found.indexes["expert"].tolist() == list(experts)
-    apart = {
-        "expert": ["a", "b", "c", "d"],
-        "i": [0, 0, 4, 4],
-        "j": [1, 1, 5, 5],
-        "kind": ["must"] * 4,
-    }
-    assert pc.experts.meta_clustering(pc.as_constraints(apart), random_seed=1).values.tolist() == [0, 0, 1, 1]
-    with pytest.raises(ValueError, match="at most the number of experts, 4"):
-        pc.experts.meta_clustering(pc.as_constraints(apart), 5)
+    apart = pc.as_constraints({"expert": list("abcd"), "i": [0, 0, 4, 4], "j": [1, 1, 5, 5], "kind": ["must"] * 4})
+    assert pc.experts.meta_clustering(apart, random_seed=1).values.tolist() == [0, 0, 1, 1]
+    check(lambda k: pc.experts.meta_clustering(apart, k), 5, ValueError, ["at most", "experts, 4"])
 
 
 def test_the_graph_of_statements_is_cut():
     truth = np.repeat([0, 1, 2], 10)
     said = pc.as_constraints({k: truth for k in range(3)}, n_pairs=200, random_seed=1)
     np.testing.assert_array_equal(pc.experts.normalised_cut(said, n_clusters=3, random_seed=1), truth)
-    with pytest.raises(ValueError, match="items that are linked"):
-        pc.experts.normalised_cut({"expert": [0], "i": [0], "j": [1], "kind": ["cannot"]}, n_clusters=2)
+    apart = {"expert": [0], "i": [0], "j": [1], "kind": ["cannot"]}
+    check(lambda x: pc.experts.normalised_cut(x, n_clusters=2), apart, ValueError, ["linked"])
 
 
 def test_a_matrix_of_low_rank_is_completed_in_spite_of_errors():
@@ -77,10 +67,14 @@ def test_errors_are_filtered_before_the_metric_is_learnt():
     said = pc.as_constraints(statements([truth] * 5, (0.9,) * 5, 400, rng), 60)
     assert adjusted_rand_score(truth, pc.experts.semi_crowd(said, values, n_clusters=2, random_seed=1)) > 0.9
     split = pc.as_constraints({"expert": [0, 1], "i": [0, 0], "j": [1, 1], "kind": ["must", "cannot"]})
-    with pytest.raises(ValueError, match="experts disagree about all"):
-        pc.experts.semi_crowd(split, np.arange(4.0), n_clusters=2)
-    with pytest.raises(ValueError, match="`certain` must be two shares in order"):
-        pc.experts.semi_crowd(said, values, n_clusters=2, certain=(0.8, 0.2))
+    check(lambda x: pc.experts.semi_crowd(x, np.arange(4.0), n_clusters=2), split, ValueError, ["disagree about all"])
+    for wrong, error, *parts in [
+        ({"certain": 0.5}, ValueError, "`certain`", "two shares"),
+        ({"certain": (0.8, 0.2)}, ValueError, "`certain`", "two shares"),
+        ({"certain": "ab"}, TypeError, "`certain`", "numbers"),
+        ({"ridge": -1}, ValueError, "`ridge`", "above 0"),
+    ]:
+        check(lambda x: pc.experts.semi_crowd({"Ann": [0, 0, 1]}, np.eye(3), n_clusters=2, **x), wrong, error, parts)
 
 
 def test_one_bound_is_met_by_the_rank_one_update():
@@ -120,20 +114,17 @@ def test_neighbourhoods_are_what_must_links_connect():
     assert [one.tolist() for one in neighbourhoods(pairs, must, 8)] == [[0, 1, 2], [3, 4]]
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_the_objective_is_its_definition_and_never_rises(seed):
-    rng = np.random.default_rng(seed)
+def test_the_objective_is_its_definition_and_never_rises(rng):
     values, one, _ = features(rng, 60)
     said = pc.as_constraints(statements([one] * 3, (0.8,) * 3, 200, rng), 60)
     pairs, votes = said.average_vote()
     must = votes > 0.5
     run = PairwiseKMeans(values, pairs, must, 0.7).run(3, rng)
     assert len(run.trace) > 1 and np.diff(run.trace).max() < 1e-6 * abs(run.trace[0])
-    total = 0.0
+    total = -60 * np.log(run.metric).sum()
     for k in range(3):
         own = values[run.labels == k]
         total += (((own - own.mean(axis=0)) ** 2) @ run.metric).sum()
-    total -= 60 * np.log(run.metric).sum()
     for (i, j), linked in zip(pairs, must, strict=True):
         length = run.metric @ (values[i] - values[j]) ** 2
         if linked and run.labels[i] != run.labels[j]:
@@ -154,32 +145,14 @@ def test_statements_show_what_features_hide(name):
 
 
 @pytest.mark.parametrize("name", METHODS)
-@pytest.mark.parametrize("kind", ["must", "cannot"])
-def test_one_statement_is_enough_and_labels_have_names(name, kind):
-    values = pd.DataFrame(np.random.default_rng(5).normal(size=(6, 2)), index=list("abcdef"))
-    said = {"expert": [0], "i": ["a"], "j": ["b"], "kind": [kind]}
-    found = getattr(pc.experts, name)(said, values, n_clusters=2, random_seed=1)
-    assert found.indexes["item"].tolist() == list("abcdef") and found.dtype == np.int32 and found[0] == 0
-    with pytest.raises(ValueError, match="`n_clusters` must be at most the number of items, 6; got 7"):
-        getattr(pc.experts, name)(said, values, n_clusters=7)
-
-
-@pytest.mark.parametrize("name", METHODS)
-def test_features_without_names_leave_those_of_the_statements(name):
-    said = pc.as_constraints({"expert": [0], "i": ["a"], "j": ["b"], "kind": ["must"]}, list("abcdef"))
-    found = getattr(pc.experts, name)(said, np.random.default_rng(5).normal(size=(6, 2)), n_clusters=2, random_seed=1)
-    assert found.indexes["item"].tolist() == list("abcdef")
-
-
-@pytest.mark.parametrize(
-    ("wrong", "error", "message"),
-    [
-        ({"certain": 0.5}, ValueError, "`certain` must be two shares"),
-        ({"certain": (0.8, 0.2)}, ValueError, "`certain` must be two shares"),
-        ({"certain": "ab"}, TypeError, "`certain` must be numbers"),
-        ({"ridge": -1}, ValueError, "`ridge` must be a finite number above 0"),
-    ],
-)
-def test_options_of_semi_crowd_are_checked(wrong, error, message):
-    with pytest.raises(error, match=message):
-        pc.experts.semi_crowd({"Ann": [0, 0, 1]}, np.eye(3), n_clusters=2, **wrong)
+def test_one_statement_is_enough_and_labels_have_names(name):
+    rival, letters = getattr(pc.experts, name), list("abcdef")
+    values = pd.DataFrame(np.random.default_rng(5).normal(size=(6, 2)), index=letters)
+    for kind in ("must", "cannot"):
+        said = {"expert": [0], "i": ["a"], "j": ["b"], "kind": [kind]}
+        found = rival(said, values, n_clusters=2, random_seed=1)
+        assert found.indexes["item"].tolist() == letters and found.dtype == np.int32 and found[0] == 0
+        check(lambda k, x=said: rival(x, values, n_clusters=k), 7, ValueError, ["`n_clusters`", "6; got 7"])
+    named = pc.as_constraints(said, letters)  # features without names leave those of the statements
+    found = rival(named, values.to_numpy(), n_clusters=2, random_seed=1)
+    assert found.indexes["item"].tolist() == letters

@@ -8,6 +8,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import posterior_consensus as pc
 from tests.experts.study import ACCURACY, features, statements
+from tests.helpers import check
 
 QUIET = {"random_seed": 1, "progressbar": False}
 
@@ -15,7 +16,7 @@ QUIET = {"random_seed": 1, "progressbar": False}
 @pytest.fixture(scope="module")
 def study():
     rng = np.random.default_rng(5)
-    values, one, other = features(rng)
+    values, one, other = features(rng, 90)
     table = statements([one] * 3 + [other] * 3, ACCURACY[::2] + ACCURACY[::2], 300, rng)
     return values, one, other, table
 
@@ -26,7 +27,7 @@ def found(study):
     return pc.expert_views(table, values, n_clusters=4, **QUIET)
 
 
-def test_views_clusters_and_reliability_are_found(study, found):
+def test_views_clusters_and_reliability_are_found(study, found, approved):
     _, one, other, _ = study
     np.testing.assert_array_equal(found.expert_view, [0, 0, 0, 1, 1, 1])
     assert found.n_views == 2 and found.n_clusters.values.tolist() == [3, 3]
@@ -35,7 +36,7 @@ def test_views_clusters_and_reliability_are_found(study, found):
     for measure in (found.sensitivity, found.specificity):
         np.testing.assert_allclose(measure, ACCURACY[::2] * 2, atol=0.05)
     assert np.all(found.view_probability.max("view") > 0.99)
-    assert found.verdict == "2 views differ; view 0 of 3 clusters: e0, e1, e2; view 1 of 3 clusters: e3, e4, e5."
+    approved("verdicts_experts", "two views", found.verdict)
     np.testing.assert_allclose(found.memberships.sum("cluster"), 1)
     assert np.all(np.diff(found.trace) > -1e-8 * abs(found.bound))
 
@@ -46,14 +47,11 @@ def test_views_are_found_without_features(study):
     np.testing.assert_array_equal(free.expert_view, [0, 0, 0, 1, 1, 1])
     for view, truth in enumerate((one, other)):
         assert adjusted_rand_score(truth, free.labels[view]) > 0.7
-    with pytest.raises(ValueError, match="found without"):
-        free.predict(np.zeros((2, 6)))
+    check(free.predict, np.zeros((2, 6)), ValueError, ["without"])
 
 
 def test_weights_are_expected_log_odds(found):
-    rng = np.random.default_rng(0)
-    a, b = found.reliability.values[..., 0], found.reliability.values[..., 1]
-    drawn = rng.beta(a, b, size=(40_000, *a.shape))
+    drawn = np.random.default_rng(0).beta(*np.moveaxis(found.reliability.values, -1, 0), size=(40_000, 6, 2))
     odds = (np.log(drawn) - np.log1p(-drawn)).sum(axis=2)
     np.testing.assert_allclose(found.expert_weight, odds.mean(axis=0), atol=0.02)
     ends = np.quantile(drawn, [0.05, 0.95], axis=0)
@@ -61,30 +59,26 @@ def test_weights_are_expected_log_odds(found):
         np.testing.assert_allclose(found.intervals(0.9)[measure], ends[:, :, k].T, atol=0.005)
 
 
-def test_an_irrelevant_expert_says_no_more_than_chance(study):
+def test_an_irrelevant_expert_says_no_more_than_chance(study, approved):
     values, one, other, _ = study
     rng = np.random.default_rng(8)
     table = statements([one, one, other, other, rng.permutation(one)], (0.9,) * 5, 600, rng)
     seen = pc.expert_views(table, values, n_clusters=3, **QUIET)
     assert seen.informative.values.tolist() == [True, True, True, True, False]
     assert abs(seen.expert_weight[-1]) < 0.5 < 2 < seen.expert_weight[:-1].min()
-    assert seen.verdict.endswith("No more than chance: e4.")
+    approved("verdicts_experts", "one of chance", seen.verdict)
 
 
 def test_new_items_are_predicted(study, found):
-    values = study[0]
-    known = found.predict(values)
+    known = found.predict(study[0])
     np.testing.assert_array_equal(known["labels"], found.labels)
     np.testing.assert_allclose(known["memberships"], found.memberships)
-    new, one, other = features(np.random.default_rng(6), 90)
+    new, *truths = features(np.random.default_rng(6), 90)
     new = pd.DataFrame(new, index=[f"new {k}" for k in range(90)])
     predicted = found.predict(new)
     assert predicted.indexes["item"].tolist() == new.index.tolist()
-    assert [adjusted_rand_score(t, z) > 0.8 for t, z in zip((one, other), predicted["labels"], strict=True)] == [
-        True
-    ] * 2
-    with pytest.raises(ValueError, match="`features` must have 6 columns; got 2"):
-        found.predict(new.iloc[:, :2])
+    assert all(adjusted_rand_score(t, z) > 0.8 for t, z in zip(truths, predicted["labels"], strict=True))
+    check(found.predict, new.iloc[:, :2], ValueError, ["`features`", "6 columns; got 2"])
 
 
 def test_names_and_orders_change_nothing(study, found):
@@ -122,45 +116,39 @@ def is_finite(found):
 
 
 FEW = {
-    "one statement": {"expert": ["a"], "i": [0], "j": [1], "kind": ["must"]},
-    "an expert with one": {
-        "expert": ["a", "a", "b"],
-        "i": [0, 1, 2],
-        "j": [1, 2, 3],
-        "kind": ["must", "cannot", "must"],
-    },
-    "contradictory only": {"expert": ["a"] * 4, "i": [0, 0, 1, 1], "j": [1, 1, 2, 2], "kind": ["must", "cannot"] * 2},
+    "one statement": [("a", 0, 1, "must")],
+    "an expert with one": [("a", 0, 1, "must"), ("a", 1, 2, "cannot"), ("b", 2, 3, "must")],
+    "contradictory only": [("a", 0, 1, "must"), ("a", 0, 1, "cannot"), ("a", 1, 2, "must"), ("a", 1, 2, "cannot")],
 }
 
 
+def said_in(case, n_items=None):
+    return pc.as_constraints(pd.DataFrame(FEW[case], columns=["expert", "i", "j", "kind"]), n_items)
+
+
 @pytest.mark.parametrize("case", FEW)
-@pytest.mark.parametrize("n_clusters", [1, 3, 9])
 @pytest.mark.parametrize("with_features", [True, False])
-def test_little_is_enough_for_a_finite_answer(case, n_clusters, with_features):
-    values = np.column_stack([np.arange(5.0), np.ones(5)])
-    said = pc.as_constraints(FEW[case], 5)
-    seen = pc.expert_views(said, values if with_features else None, n_clusters=n_clusters, n_starts=3, **QUIET)
-    is_finite(seen)
-    assert seen.labels.shape[1] == 5 and int(seen.labels.max()) < n_clusters
-    if n_clusters == 1:
-        assert not seen.labels.any()
+def test_little_is_enough_for_a_finite_answer(case, with_features):
+    values = np.column_stack([np.arange(5.0), np.ones(5)]) if with_features else None
+    for n_clusters in (1, 3, 9):
+        seen = pc.expert_views(said_in(case, 5), values, n_clusters=n_clusters, n_starts=3, **QUIET)
+        is_finite(seen)
+        assert seen.labels.shape[1] == 5 and int(seen.labels.max()) < n_clusters
 
 
 def test_what_cannot_be_answered_is_refused():
-    said = pc.as_constraints(FEW["one statement"])
-    for wrong in (0, 2.5, True):
-        with pytest.raises((ValueError, TypeError), match="`n_clusters` must be"):
-            pc.expert_views(said, n_clusters=wrong)
-    with pytest.raises(ValueError, match="`max_views` must be at least 1"):
-        pc.expert_views(said, n_clusters=2, max_views=0)
-    with pytest.raises(ValueError, match="`n_starts` must be at least 1"):
-        pc.expert_views(said, n_clusters=2, n_starts=0)
-    with pytest.raises(ValueError, match="item 1 is named, the rows are 1"):
-        pc.expert_views(said, [[0.0]], n_clusters=2)
-    with pytest.raises(ValueError, match="must be finite; got 1 missing or infinite"):
-        pc.expert_views(said, [[0.0], [np.nan]], n_clusters=2)
-    with pytest.raises(ValueError, match="items x features; got shape"):
-        pc.expert_views(said, np.zeros((2, 2, 2)), n_clusters=2)
+    for changes, error, *parts in [
+        ({"n_clusters": 0}, ValueError, "`n_clusters`", "got 0"),
+        ({"n_clusters": 2.5}, TypeError, "`n_clusters`", "got 2.5"),
+        ({"n_clusters": True}, TypeError, "`n_clusters`", "got True"),
+        ({"max_views": 0}, ValueError, "`max_views`", "at least 1"),
+        ({"n_starts": 0}, ValueError, "`n_starts`", "at least 1"),
+        ({"features": [[0.0]]}, ValueError, "item 1 is named", "rows are 1"),
+        ({"features": [[0.0], [np.nan]]}, ValueError, "finite; got 1"),
+        ({"features": np.zeros((2, 2, 2))}, ValueError, "items x features; got shape"),
+    ]:
+        asked = {"constraints": said_in("one statement"), "n_clusters": 2}
+        check(lambda x, given=asked: pc.expert_views(**given | x), changes, error, parts)
 
 
 def test_more_views_than_experts_are_not_looked_for():
@@ -174,9 +162,8 @@ def test_named_features_are_taken_by_name_in_any_order():
     said = pc.as_constraints({"Ann": np.repeat([0, 1, 2], 3)}, random_seed=1)
     found = pc.expert_views(said, values, n_clusters=2, n_starts=2, **QUIET)
     expected = found.predict(values)
-    for same in (values[["y", "x"]], values.to_numpy(), pc.ExpertViews.from_dataset(found.to_dataset())):
-        view, given = (same, values) if isinstance(same, pc.ExpertViews) else (found, same)
+    restored = pc.ExpertViews.from_dataset(found.to_dataset())
+    for view, given in ((found, values[["y", "x"]]), (found, values.to_numpy()), (restored, values)):
         xr.testing.assert_identical(view.predict(given), expected)
     for wrong in (["x", "z"], ["x", "x"]):
-        with pytest.raises(ValueError, match=r"`features` must have the columns \['x', 'y'\], each of them once"):
-            found.predict(values.set_axis(wrong, axis=1))
+        check(found.predict, values.set_axis(wrong, axis=1), ValueError, ["`features`", "['x', 'y']", "once"])
