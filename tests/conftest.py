@@ -7,6 +7,7 @@ from hypothesis import settings
 
 import posterior_consensus as pc
 from tests.approved import Approved
+from tests.catalogue.posteriors import recovered
 
 # The first example compiles kernels, hence no deadline.
 settings.register_profile("repeated", deadline=None, max_examples=60, derandomize=True)
@@ -81,22 +82,7 @@ def small_draws(z):
 
 @pytest.fixture
 def posterior_tree(rng):
-    """Labels, the probabilities they are drawn from, parameters and data, as a marginalised and recovered model has."""
-    y = np.concatenate([rng.normal(-4, 1, 8), rng.normal(0, 1, 6), rng.normal(4, 1, 6)])
-    mu = np.array([-4.0, 0.0, 4.0, 9.0]) + 0.1 * rng.normal(size=(2, 50, 4))
-    log_p = -0.5 * (y[:, np.newaxis] - mu[..., np.newaxis, :]) ** 2
-    p = np.exp(log_p) / np.exp(log_p).sum(-1, keepdims=True)
-    z = (rng.random((2, 50, 20, 1)) > p.cumsum(-1)).sum(-1)
-    posterior = xr.Dataset(
-        {
-            "mu": (("chain", "draw", "component"), mu),
-            "z": (("chain", "draw", "obs"), z),
-            "lp_z": (("chain", "draw", "obs", "component"), np.log(p)),
-        },
-        coords={"obs": [f"s{i}" for i in range(20)], "chain": [0, 1], "draw": np.arange(50)},
-    )
-    observed = xr.Dataset({"y": ("obs", y)}, coords={"obs": posterior["obs"]})
-    return xr.DataTree.from_dict({"posterior": posterior, "observed_data": observed})
+    return recovered(rng)
 
 
 @pytest.fixture(scope="session")

@@ -77,3 +77,22 @@ def linked_records(n_items=40, n_draws=60, seed=3):
     truth = np.repeat(np.arange(n_items), rng.choice([1, 2, 3], n_items, p=[0.5, 0.3, 0.2]))[:n_items]
     leaves = rng.random((n_draws, n_items)) < rng.beta(0.4, 1.0, n_items)
     return np.where(leaves, n_items + rng.integers(n_items, size=leaves.shape), truth), truth
+
+
+def recovered(rng):
+    """Labels, the probabilities they are drawn from, parameters and data, as a marginalised and recovered model has."""
+    y = np.concatenate([rng.normal(-4, 1, 8), rng.normal(0, 1, 6), rng.normal(4, 1, 6)])
+    mu = np.array([-4.0, 0.0, 4.0, 9.0]) + 0.1 * rng.normal(size=(2, 50, 4))
+    log_p = -0.5 * (y[:, np.newaxis] - mu[..., np.newaxis, :]) ** 2
+    p = np.exp(log_p) / np.exp(log_p).sum(-1, keepdims=True)
+    z = (rng.random((2, 50, 20, 1)) > p.cumsum(-1)).sum(-1)
+    posterior = xr.Dataset(
+        {
+            "mu": (("chain", "draw", "component"), mu),
+            "z": (("chain", "draw", "obs"), z),
+            "lp_z": (("chain", "draw", "obs", "component"), np.log(p)),
+        },
+        coords={"obs": [f"s{i}" for i in range(20)], "chain": [0, 1], "draw": np.arange(50)},
+    )
+    observed = xr.Dataset({"y": ("obs", y)}, coords={"obs": posterior["obs"]})
+    return xr.DataTree.from_dict({"posterior": posterior, "observed_data": observed})

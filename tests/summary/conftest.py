@@ -1,10 +1,34 @@
-"""The summary that several tests read."""
+"""The summary that several tests read, and what a summary says."""
 
+import re
+
+import numpy as np
 import pytest
 
 import posterior_consensus as pc
+from posterior_consensus.summary.report.still import PAIRS
+from tests.catalogue.posteriors import recovered
+
+
+@pytest.fixture(scope="session")
+def summary():
+    """Of the tree that `posterior_tree` is; whoever changes it takes a copy."""
+    return pc.summarize(recovered(np.random.default_rng(20180614)), random_seed=1, progressbar=False)
 
 
 @pytest.fixture
-def summary(posterior_tree):
-    return pc.summarize(posterior_tree, random_seed=1)
+def told(approved):
+    """Compare the findings, the methods text and the print of a summary with the approved ones of this name."""
+
+    def compare(name, summary):
+        approved("findings", name, "\n".join(summary.findings()))
+        approved("methods", name, re.sub(r"(consensus|version) \d[\w.]*", r"\1 VERSION", summary.methods_text()))
+        approved("summary", name, re.sub(r"(?m)^  time .*\n", "", repr(summary)))
+
+    return compare
+
+
+@pytest.fixture
+def no_stills(monkeypatch):
+    """Leave out the still pictures of a report, which other tests look at."""
+    monkeypatch.setattr("posterior_consensus.summary.report.page.figures", lambda summary: {PAIRS: []})
