@@ -14,63 +14,51 @@ from posterior_consensus.losses import LOSSES
 from posterior_consensus.losses.lookup import loss_attrs, loss_from
 from posterior_consensus.results.storage import Stored
 from posterior_consensus.sources.containers import attach
-from tests.catalogue.results import LEVELS, ONE_OF_EACH, RESULTS, Z, assert_equal, best, engine_of, made, read
+from tests.catalogue.results import LEVELS, ONE_OF_EACH, RESULTS, Z, assert_equal, best, made, read
 from tests.helpers import written
 
-
-@pytest.fixture(scope="module", params=list(RESULTS))
-def result(request):
-    return made(request.param)
+pytestmark = pytest.mark.xdist_group("results")
 
 
-def test_a_result_comes_back(result):
-    dataset = result.to_dataset()
-    assert_equal(type(result).from_dataset(dataset), result)
-    assert_equal(type(result).from_dataset(xr.DataTree(dataset)), result)
-
-
-@pytest.mark.parametrize("suffix", [".nc", ".zarr"])
-def test_a_result_comes_back_from_a_file(result, tmp_path, suffix):
-    with read(written(result.to_dataset(), tmp_path / f"a{suffix}")) as stored:
-        found = type(result).from_dataset(stored)
-    assert_equal(found, result)
-    assert repr(found) == repr(result)
-    with read(written(found.to_dataset(), tmp_path / f"b{suffix}")) as stored:
-        assert_equal(type(result).from_dataset(stored), result)
-
-
-def test_a_result_comes_back_from_its_group(result, tmp_path):
+@pytest.mark.parametrize("kind", RESULTS)
+def test_a_result_comes_back(kind, tmp_path):
+    """From its Dataset, its group in memory and in a file, a pickle and a copy."""
+    result, make = made(kind), type(made(kind)).from_dataset
     tree = attach(xr.DataTree.from_dict({"posterior": Z.to_dataset()}), result, group="mine")
-    assert_equal(type(result).from_dataset(tree["mine"]), result)
-    with xr.open_datatree(written(tree, tmp_path / "a.nc"), engine=engine_of(".nc")) as stored:
-        found = type(result).from_dataset(stored["mine"])
-    assert_equal(found, result)
+    with xr.open_datatree(written(tree, tmp_path / "a.nc"), engine="h5netcdf") as stored:
+        found = make(stored["mine"])
+    assert repr(found) == repr(result)
+    others = (make(result.to_dataset()), make(xr.DataTree(result.to_dataset())), make(found.to_dataset()))
+    for other in (found, *others, pickle.loads(pickle.dumps(result)), copy.deepcopy(result)):
+        assert_equal(other, result)
 
 
-def test_a_result_comes_back_from_a_posterior_of_arviz(posterior, result):
-    assert_equal(type(result).from_dataset(attach(posterior, result)["consensus"]), result)
+@pytest.mark.parametrize("kind", ONE_OF_EACH)
+def test_a_result_comes_back_from_a_file_and_can_be_written_again(kind, tmp_path):
+    result = made(kind)
+    for suffix in (".nc", ".zarr"):
+        with read(written(result.to_dataset(), tmp_path / f"a{suffix}")) as stored:
+            found = type(result).from_dataset(stored)
+        assert_equal(found, result)
+        with read(written(found.to_dataset(), tmp_path / f"b{suffix}")) as stored:
+            assert_equal(type(result).from_dataset(stored), result)
 
 
-def test_results_come_back_from_one_group(tmp_path):
-    kinds = [
-        "consensus, names",
-        "certificate",
-        "ball",
-        "partial, complete",
-        "items, names",
-        "diagnosis",
-        "comparison",
-        "sequence",
-    ]
-    kinds += ["independence", "threshold", "perturbation", "modes"]
-    kinds += ["by number", "path", "merges", "posteriors", "particles, weights", "density"]
-    kinds += ["stable, complete", "sensitivity, others", "agreement, analyses", "coclustering"]
-    kinds += ["clusters, parameters", "components", "links, names"]
-    results = [made(kind) for kind in kinds]
+TOGETHER = [
+    *("consensus, names", "certificate", "ball", "partial, complete", "items, names", "diagnosis", "comparison"),
+    *("sequence", "independence", "threshold", "perturbation", "modes", "by number", "path", "merges", "posteriors"),
+    *("particles, weights", "density", "stable, complete", "sensitivity, others", "agreement, analyses"),
+    *("coclustering", "clusters, parameters", "components", "links, names"),
+]
+
+
+def test_results_come_back_from_one_group(posterior, tmp_path):
+    results = [made(kind) for kind in TOGETHER]
     tree = attach(xr.DataTree(), *results)
     with xr.open_datatree(written(tree, tmp_path / "a.nc"), engine="h5netcdf") as stored:
-        for result in results:
-            assert_equal(type(result).from_dataset(stored["consensus"]), result)
+        for group in (stored["consensus"], attach(posterior, *results)["consensus"]):
+            for result in results:
+                assert_equal(type(result).from_dataset(group), result)
 
 
 PLOTS = {
@@ -104,21 +92,18 @@ PLOTS = {
 }
 
 
-@pytest.mark.parametrize("kind", list(PLOTS))
+@pytest.mark.parametrize("kind", PLOTS)
 def test_what_came_back_from_a_file_can_be_used(kind, tmp_path):
     result = made(kind)
     with read(written(result.to_dataset(), tmp_path / "a.nc")) as stored:
         PLOTS[kind](type(result).from_dataset(stored))
 
 
-def test_results_and_their_records_are_pickled_and_copied(result):
-    assert_equal(pickle.loads(pickle.dumps(result)), result)
-    assert_equal(copy.deepcopy(result), result)
-
-
-def test_numpy_takes_labels_where_a_result_is_one_partition(result):
+def test_numpy_takes_labels_where_a_result_is_one_partition():
     one = pc.ConsensusPartition, pc.consensus.PairThreshold, pc.consensus.PerturbationFit, pc.PartitionDensity
-    if isinstance(result, one):
+    partitions = [result for result in map(made, RESULTS) if isinstance(result, one)]
+    assert {type(result) for result in partitions} == set(one)
+    for result in partitions:
         np.testing.assert_array_equal(np.asarray(result), result.labels.values)
         assert np.asarray(result).dtype == np.int32
 
@@ -126,11 +111,10 @@ def test_numpy_takes_labels_where_a_result_is_one_partition(result):
 @pytest.mark.parametrize("kind", ONE_OF_EACH)
 def test_items_of_several_levels_come_back(kind, tmp_path):
     result = RESULTS[kind](LEVELS)
-    with read(written(result.to_dataset(), tmp_path / "a.nc")) as stored:
-        assert_equal(type(result).from_dataset(stored), result)
     tree = attach(xr.DataTree(), result)
-    with xr.open_datatree(written(tree, tmp_path / "b.zarr"), engine="zarr") as stored:
-        assert_equal(type(result).from_dataset(stored["consensus"]), result)
+    with xr.open_datatree(written(tree, tmp_path / "a.nc"), engine="h5netcdf") as stored:
+        for group in (stored["consensus"], result.to_dataset()):
+            assert_equal(type(result).from_dataset(group), result)
 
 
 @pytest.mark.parametrize("kind", ONE_OF_EACH)
@@ -140,41 +124,38 @@ def test_what_no_file_holds_of_items_is_text_or_left_out(kind, tmp_path):
     for name in ("obs", "site"):
         z[name].attrs = {"kept": "m", "also": [1.5, 2.0], "odd": object(), "so": {"a": True}, "yes": True}
     result = RESULTS[kind](z)
-    tree = attach(xr.DataTree(), result, copy.deepcopy(result))
-    for stored in (result.to_dataset(), tree["consensus"].to_dataset()):
-        with read(written(stored, tmp_path / f"{len(stored)}.nc")) as found:
-            found = type(result).from_dataset(found).to_dataset()
-        if "obs" in found.coords:
-            assert found["obs"].values.tolist() == [str(day) for day in days]
-        if "site" in found.coords:
-            assert found["site"].values.tolist() == ["1", "a", "None", "2.5", *"bcde"]
-            assert found["site"].attrs.keys() == found["obs"].attrs.keys() == {"kept", "also"}
+    stored = attach(xr.DataTree(), result, copy.deepcopy(result))["consensus"].to_dataset()
+    assert_equal(stored, result.to_dataset())
+    with read(written(stored, tmp_path / "a.nc")) as found:
+        found = type(result).from_dataset(found).to_dataset()
+    if "obs" in found.coords:
+        assert found["obs"].values.tolist() == [str(day) for day in days]
+    if "site" in found.coords:
+        assert found["site"].values.tolist() == ["1", "a", "None", "2.5", *"bcde"]
+        assert found["site"].attrs.keys() == found["obs"].attrs.keys() == {"kept", "also"}
 
 
 def test_every_result_that_is_stored_is_here():
     assert {type(made(kind)) for kind in RESULTS} == set(Stored.__subclasses__())
 
 
-@pytest.mark.parametrize(
-    "loss",
-    [*(factory() for factory in LOSSES.values()), pc.vi(a=1 / 3), pc.binder(tau=0.1), pc.losses.nmi("max")],
-    ids=str,
-)
-def test_a_loss_comes_back_by_name_and_parameters(loss):
-    assert loss_from(loss_attrs(loss, "my_"), "my_") == loss
-    assert pickle.loads(pickle.dumps(loss)) == loss
+def test_a_loss_comes_back_by_name_and_parameters():
+    named = [factory() for factory in LOSSES.values()]
+    for loss in (*named, pc.vi(a=1 / 3), pc.binder(tau=0.1), pc.losses.nmi("max")):
+        assert loss_from(loss_attrs(loss, "my_"), "my_") == loss
+        assert pickle.loads(pickle.dumps(loss)) == loss
 
 
 def test_a_loss_of_the_user_comes_back_once_it_is_known(monkeypatch):
     own = dataclasses.replace(pc.vi(), name="mine", parameters={})
     stored = best(Z, loss=own).to_dataset()
-    with pytest.raises(ValueError, match=r"must be of a loss in LOSSES; got 'mine'. Add .*: LOSSES\['mine'\] ="):
+    with pytest.raises(ValueError, match=r"got 'mine'. Add .*: LOSSES\['mine'\] ="):
         pc.ConsensusPartition.from_dataset(stored)
     monkeypatch.setitem(LOSSES, "mine", lambda: own)
     assert pc.ConsensusPartition.from_dataset(stored).loss == own
 
 
-@pytest.mark.parametrize("method", list(pc.METHODS))
+@pytest.mark.parametrize("method", pc.METHODS)
 def test_what_methods_tell_is_plain(method):
     found = pc.consensus_partition(Z, loss="binder", method=method, random_seed=1, progressbar=False)
     assert_equal(pc.ConsensusPartition.from_dataset(found.to_dataset()), found)
@@ -191,17 +172,15 @@ def test_what_a_method_of_the_user_tells_comes_back_once_its_kind_is_known():
     found = pc.consensus_partition(Z, method=alone, told=Own(["a", "b"]))
     assert_equal(pc.ConsensusPartition.from_dataset(found.to_dataset()), found)
     unknown = found.to_dataset().assign_attrs(info='{"kind": "Other"}')
-    with pytest.raises(ValueError, match="`info` must be of a kind that is known; got 'Other'"):
+    with pytest.raises(ValueError, match="`info` .*known; got 'Other'"):
         pc.ConsensusPartition.from_dataset(unknown)
-    with pytest.raises(TypeError, match=r"`info` must be a consensus.Info or None; got dict"):
+    with pytest.raises(TypeError, match="`info` .*consensus.Info .*; got dict"):
         pc.consensus_partition(Z, method=alone, told={"words": []})
 
 
-def test_what_is_not_there_is_told(result):
-    name = type(result).__name__
-    with pytest.raises(
-        ValueError, match=f"`dataset` must hold a {name} as its to_dataset\\(\\) gives it; present: 'z'"
-    ):
-        type(result).from_dataset(Z.to_dataset())
-    with pytest.raises(TypeError, match=r"`dataset` must be a Dataset or a group of a DataTree; got str.*idata\['cons"):
-        type(result).from_dataset("a.nc")
+def test_what_is_not_there_is_told():
+    for made_of in map(type, map(made, ONE_OF_EACH)):
+        with pytest.raises(ValueError, match=rf"`dataset` .*{made_of.__name__} .*to_dataset\(\).*present: 'z'"):
+            made_of.from_dataset(Z.to_dataset())
+        with pytest.raises(TypeError, match=r"`dataset` .*; got str.*idata\['cons"):
+            made_of.from_dataset("a.nc")
