@@ -1,6 +1,7 @@
 """Two posteriors: distances that are 0 for equals, are found where they were put, and have honest errors."""
 
 import re
+from functools import cache, partial
 from itertools import permutations
 
 import numpy as np
@@ -13,8 +14,8 @@ from tests import reference
 from tests.catalogue.posteriors import noisy_draws, sticky_chains
 from tests.helpers import GOOD, check
 
-QUIET = {"random_seed": 1, "progressbar": False}
 TRUTH = np.repeat([0, 1, 2], 6)
+compared = partial(pc.compare_posteriors, random_seed=1, progressbar=False)
 
 
 def noisy(rng, truth, length=150, n_chains=2, noise=0.15):
@@ -27,109 +28,95 @@ def named(z, names):
     return xr.DataArray(z, dims=("chain", "draw", "obs"), coords={"obs": list(names)})
 
 
-@pytest.fixture
-def two(rng):
+@cache
+def two():
     """Posteriors that differ by two items, "d" and "j", which go elsewhere in the second."""
-    moved = TRUTH.copy()
+    rng, moved = np.random.default_rng(20180614), TRUTH.copy()
     moved[[3, 9]] = 2
-    names = list("abcdefghijklmnopqr")
-    return named(noisy(rng, TRUTH), names), named(noisy(rng, moved), names)
+    return tuple(named(noisy(rng, truth), "abcdefghijklmnopqr") for truth in (TRUTH, moved))
 
 
-def test_a_posterior_is_at_no_distance_from_itself(two):
-    found = pc.compare_posteriors(two[0], two[0], **QUIET)
+@cache
+def of_two():
+    return compared(*two())
+
+
+def test_equal_posteriors_are_at_no_distance():
+    found = compared(two()[0], two()[0])
     assert (found.distances["value"] == 0).all() and (found.distances["mcse"] == 0).all()
     for column in ("difference", "mcse", "joined", "left"):
         assert (found.items[column] == 0).all()
     assert (found.items["by_chance"] > 0).all()
     assert (found.distances["by_chance"].drop_sel(measure="particles") > 0).all()
-
-
-def test_equal_posteriors_of_several_equally_good_particles_are_at_no_distance():
     draws = [[0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2], [0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2]]
-    for seed in range(5):
+    for seed in range(3):  # several particles are equally good
         found = pc.compare_posteriors(draws, draws, loss="binder", random_seed=seed, progressbar=False)
         assert (found.distances["value"] == 0).all()
+    one_item = compared(np.zeros((8, 1), int), np.zeros((8, 1), int), n_particles=1)
+    assert (one_item.distances["value"] == 0).all()
 
 
-@pytest.mark.parametrize("loss", ["vi", "binder", "jaccard"])
-def test_it_is_symmetric(two, loss):
-    one, other = (pc.compare_posteriors(*pair, loss=loss, n_particles=2, **QUIET) for pair in (two, two[::-1]))
-    xr.testing.assert_allclose(
-        one.distances.drop_sel(measure="particles"), other.distances.drop_sel(measure="particles")
-    )
-    assert one.distances["value"].sel(measure="particles") == pytest.approx(
-        float(other.distances["value"].sel(measure="particles"))
-    )
+def test_it_is_symmetric():
+    one, other = (compared(*pair, loss="jaccard", n_particles=2) for pair in (two(), two()[::-1]))
+    of_particles = [found.distances["value"].sel(measure="particles") for found in (one, other)]
+    xr.testing.assert_allclose(*of_particles)
+    xr.testing.assert_allclose(*(found.distances.drop_sel(measure="particles") for found in (one, other)))
     xr.testing.assert_allclose(one.difference, -other.difference)
     np.testing.assert_allclose(one.items["joined"], other.items["left"])
     np.testing.assert_allclose(one.within, other.within[::-1])
 
 
-def test_items_that_moved_are_at_the_top(two):
-    found = pc.compare_posteriors(*two, **QUIET)
+def test_items_that_moved_are_at_the_top():
+    found = of_two()
     table = found.to_dataframe()
     assert set(table.index[:2]) == {"d", "j"}
     assert (table["difference"][:2] > 5 * table["by_chance"][:2]).all()
     assert (table["difference"].diff()[1:] <= 0).all()
-    for measure in ("draws", "mean similarity", "rms similarity"):
-        value, error, chance = (
-            float(found.distances[name].sel(measure=measure)) for name in ("value", "mcse", "by_chance")
-        )
-        assert value - chance > 4 * error
+    distances = found.distances.drop_sel(measure="particles")
+    assert (distances["value"] - distances["by_chance"] > 4 * distances["mcse"]).all()
     chances = found.distances["by_chance"].dropna("measure")
     assert re.findall("by chance ([0-9.]+)", repr(found)) == [f"{chance:.4g}" for chance in chances.values]
-    assert "18 items (obs)" in repr(found)
+    assert "18 items (obs)" in repr(found) and found.verdict[:60] in repr(found)
 
 
-def test_halves_that_differ_more_than_the_posteriors_are_a_finding(two, rng):
+def test_halves_that_differ_more_than_the_posteriors_are_a_finding(approved):
+    rng = np.random.default_rng(3)
     truths = np.repeat([TRUTH, np.tile([0, 1, 2], 6)], 2, axis=0)[:, np.newaxis]
-    one, other = (np.where(rng.random((4, 100, 18)) < 0.05, 3, truths) for _ in range(2))
-    found = pc.compare_posteriors(one, other, **QUIET)
+    one, other = (np.where(rng.random((4, 40, 18)) < 0.05, 3, truths) for _ in range(2))
+    found = compared(one, other)
     assert found.within.min() > found.distances["value"].sel(measure="draws")
-    assert (
-        found.verdict.startswith("The distance between the halves of a is 3.")
-        and "does not show that the posteriors differ" in found.verdict
-    )
-    assert found.verdict[:60] in repr(found)
-    assert found.verdict.endswith("Run longer chains, and see whether they agree.")
-    clear = pc.compare_posteriors(*two, names=["mine", "yours"], **QUIET)
-    assert clear.verdict.startswith("The distance between mine and yours is 1.") and "the two differ" in clear.verdict
-    assert "too few draws" in pc.compare_posteriors(one[:1, :1], other, **QUIET).verdict
+    approved("verdicts_compare_posteriors", "halves differ more", found.verdict)
+    approved("verdicts_compare_posteriors", "posteriors differ", of_two().verdict)
+    approved("verdicts_compare_posteriors", "too few draws", compared(one[:1, :1], other).verdict)
 
 
-def test_halves_of_one_that_differ_as_much_as_the_two_are_a_finding(two, rng):
+def test_halves_of_one_that_differ_as_much_as_the_two_are_a_finding(approved):
+    rng = np.random.default_rng(4)
     truths = np.stack([TRUTH, np.roll(TRUTH, 3)])[:, np.newaxis]  # chains of one posterior in two places
-    apart = np.where(rng.random((2, 200, 18)) < 0.05, 3, truths)
-    found = pc.compare_posteriors(apart, noisy(rng, TRUTH, noise=0.02), names=("apart", "narrow"), **QUIET)
+    apart = np.where(rng.random((2, 80, 18)) < 0.05, 3, truths)
+    found = compared(apart, noisy(rng, TRUTH, 80, noise=0.02), names=("apart", "narrow"))
     between = float(found.distances["value"][0])
     assert found.within.sel(posterior="apart") > between > 5 * found.within.sel(posterior="narrow")
-    assert "the halves of apart is" in found.verdict and "halves of narrow" not in found.verdict
-    assert "this does not show that the posteriors differ" in found.verdict
+    approved("verdicts_compare_posteriors", "halves of one differ", found.verdict)
 
 
-def test_names_and_errors_of_particles(two):
-    found = pc.compare_posteriors(*two, names=("old", "new"), n_particles=2, **QUIET)
+def test_names_and_errors_of_particles():
+    found = compared(*two(), names=("old", "new"), n_particles=2)
     assert found.names == ("old", "new") == tuple(found.similarity["posterior"].values)
-    xr.testing.assert_identical(
-        found.difference,
-        (found.similarity.sel(posterior="new", drop=True) - found.similarity.sel(posterior="old", drop=True)).rename(
-            "difference"
-        ),
-    )
-    alone = pc.particles(two[0], 2, random_seed=int(np.random.default_rng(1).integers(2**63)), progressbar=False)
-    for column, expected in zip(
-        ("weight", "mcse", "ess"), (alone.weights, alone.weights_mcse, alone.weights_ess), strict=True
-    ):
-        np.testing.assert_array_equal(found.weights_a[column], expected)
+    new, old = (found.similarity.sel(posterior=name, drop=True) for name in ("new", "old"))
+    xr.testing.assert_identical(found.difference, (new - old).rename("difference"))
+    alone = pc.particles(two()[0], 2, random_seed=int(np.random.default_rng(1).integers(2**63)), progressbar=False)
+    np.testing.assert_array_equal(found.weights_a["weight"], alone.weights)
+    np.testing.assert_array_equal(found.weights_a["mcse"], alone.weights_mcse)
+    np.testing.assert_array_equal(found.weights_a["ess"], alone.weights_ess)
     np.testing.assert_allclose(found.transport.sum("particle_a"), found.weights_b["weight"])
     assert re.search(r"particles of old +0\.\d\d \(MCSE", repr(found)) and "particles of new" in repr(found)
     assert pc.plot_posterior_comparison(found)[0].images[0].colorbar.ax.get_ylabel().endswith("new minus old")
 
 
-def test_columns_are_what_they_say(two):
-    found = pc.compare_posteriors(*two, **QUIET)
-    difference = np.subtract(*(reference.similarity(z.values.reshape(-1, 18)) for z in two[::-1]))
+def test_columns_are_what_they_say():
+    found = of_two()
+    difference = np.subtract(*(reference.similarity(z.values.reshape(-1, 18)) for z in two()[::-1]))
     np.testing.assert_allclose(found.difference, difference, atol=1e-14)
     np.testing.assert_allclose(found.items["difference"], np.abs(difference).sum(axis=1) / 17, atol=1e-14)
     np.testing.assert_allclose(found.items["joined"] - found.items["left"], difference.sum(axis=1), atol=1e-12)
@@ -142,7 +129,7 @@ def test_columns_are_what_they_say(two):
 def test_two_points_are_at_the_distance_of_their_partitions():
     one, other = np.tile([0, 0, 1, 1, 2], (20, 1)), np.tile([0, 1, 1, 2, 2], (30, 1))
     for loss in ("vi", "binder"):
-        found = pc.compare_posteriors(one, other, loss=loss, n_particles=1, **QUIET)
+        found = compared(one, other, loss=loss, n_particles=1)
         expected = pc.partition_loss(one[0], other[0], loss=loss)
         np.testing.assert_allclose(found.distances["value"][:2], expected, rtol=1e-12)
         np.testing.assert_array_equal(found.distances["mcse"], 0.0)
@@ -152,19 +139,19 @@ def test_two_points_are_at_the_distance_of_their_partitions():
 
 def test_halves_of_one_chain_are_its_first_and_second_half():
     halves = np.array([[0, 0, 1, 1], [0, 1, 0, 1]])
-    found = pc.compare_posteriors(halves.repeat(20, axis=0), GOOD, n_particles=1, **QUIET)
+    found = compared(halves.repeat(20, axis=0), GOOD, n_particles=1)
     assert float(found.within[0]) == pytest.approx(pc.partition_loss(*halves, loss="vi"))
 
 
 def test_draws_are_matched_at_the_least_cost(rng):
     one, other = (noisy_draws(rng, 12, 6, 3, 0.5) for _ in range(2))
-    found = pc.compare_posteriors(one, other, n_draws=6, n_particles=2, **QUIET)
+    found = compared(one, other, n_draws=6, n_particles=2)
     costs = np.array([[reference.vi(a, b) for b in other[::2]] for a in one[::2]])
     least = min(np.mean(costs[np.arange(6), list(to)]) for to in permutations(range(6)))
     assert float(found.distances["value"][0]) == pytest.approx(least, rel=1e-10)
 
 
-@pytest.mark.parametrize("size", [1, 2, 7, 40])
+@pytest.mark.parametrize("size", [1, 7, 40])
 def test_potentials_prove_the_matching(rng, size):
     costs = rng.random((size, size)).round(1)  # with ties
     value, rows, columns = matched(costs)
@@ -182,123 +169,101 @@ def test_weights_of_particles_are_moved(rng):
     value, plan, *potentials = transported(costs, weights, others)
     np.testing.assert_allclose(plan.sum(axis=1), weights)
     np.testing.assert_allclose(plan.sum(axis=0), others)
-    assert (
-        value == pytest.approx((costs * plan).sum()) == pytest.approx(weights @ potentials[0] + others @ potentials[1])
-    )
+    assert value == pytest.approx((costs * plan).sum())
+    assert value == pytest.approx(weights @ potentials[0] + others @ potentials[1])
 
 
-def test_items_are_matched_by_name(two, rng):
+def test_items_are_matched_by_name(rng):
     order = rng.permutation(18)
-    found, mixed = (pc.compare_posteriors(two[0], b, **QUIET) for b in (two[1], two[1][..., order]))
+    found, mixed = of_two(), compared(two()[0], two()[1][..., order])
     np.testing.assert_allclose(mixed.difference, found.difference, atol=1e-14)
-    for column in found.items:
-        np.testing.assert_allclose(mixed.items[column], found.items[column], atol=1e-14)
+    xr.testing.assert_allclose(mixed.items, found.items, atol=1e-14)
     xr.testing.assert_allclose(mixed.distances, found.distances)
-    by_position = pc.compare_posteriors(two[0], two[1][..., order].values, **QUIET)
+    by_position = compared(two()[0], two()[1][..., order].values, n_particles=1)
     assert not np.allclose(by_position.difference, found.difference)
 
 
 def test_weights_are_repeated_draws(rng):
-    z, times = noisy(rng, TRUTH, 40, 1)[0], rng.integers(0, 4, size=40)
-    other = noisy(rng, TRUTH, 200, 1)[0]
-    weighted = pc.as_partition_draws(z, weights=times)
-    repeated = np.repeat(z, times, axis=0)
-    one, two = (pc.compare_posteriors(a, other, n_draws=15, n_particles=2, **QUIET) for a in (weighted, repeated))
+    z, times, other = noisy(rng, TRUTH, 40, 1)[0], rng.integers(0, 4, size=40), noisy(rng, TRUTH, 100, 1)[0]
+    both = pc.as_partition_draws(z, weights=times), np.repeat(z, times, axis=0)
+    one, two = (compared(a, other, n_draws=15, n_particles=2) for a in both)
     np.testing.assert_allclose(one.similarity, two.similarity, atol=1e-12)
     np.testing.assert_allclose(one.items["difference"], two.items["difference"], atol=1e-12)
     np.testing.assert_allclose(one.distances["value"], two.distances["value"], rtol=1e-9)
 
 
-@pytest.mark.slow
-def test_errors_are_the_spread_over_repetitions():
+@pytest.mark.parametrize(
+    ("n_repetitions", "length", "low", "high"),
+    [(12, 60, 0.55, 1.7), pytest.param(40, 200, 0.75, 1.3, marks=pytest.mark.slow)],
+)
+def test_errors_are_the_spread_over_repetitions(n_repetitions, length, low, high):
     rng = np.random.default_rng(11)
     truth, moved = np.repeat([0, 1], 4), np.array([0, 0, 0, 1, 1, 1, 1, 0])
-    found = [
-        pc.compare_posteriors(noisy(rng, truth, 200), noisy(rng, moved, 200), n_particles=1, n_draws=100, **QUIET)
-        for _ in range(80)
-    ]
+    options = {"n_particles": 1, "n_draws": length // 2}
+    found = [compared(noisy(rng, truth, length), noisy(rng, moved, length), **options) for _ in range(n_repetitions)]
     for measure in ("draws", "mean similarity", "rms similarity"):
         values, errors = (
             np.array([float(one.distances[c].sel(measure=measure)) for one in found]) for c in ("value", "mcse")
         )
-        assert 0.75 < errors.mean() / values.std(ddof=1) < 1.3, measure
+        assert low < errors.mean() / values.std(ddof=1) < high, measure
     differences, errors = (np.array([one.items[c].values for one in found]) for c in ("difference", "mcse"))
-    ratio = errors.mean(axis=0) / differences.std(axis=0, ddof=1)
-    assert 0.85 < ratio.mean() < 1.15
+    assert 0.85 < (errors.mean(axis=0) / differences.std(axis=0, ddof=1)).mean() < 1.15
 
 
-@pytest.mark.slow
 def test_by_chance_is_what_samples_of_one_posterior_show():
-    rng = np.random.default_rng(12)
-    found = [
-        pc.compare_posteriors(noisy(rng, TRUTH, 200), noisy(rng, TRUTH, 200), n_particles=1, n_draws=100, **QUIET)
-        for _ in range(25)
-    ]
+    rng, options = np.random.default_rng(12), {"n_particles": 1, "n_draws": 50}
+    found = [compared(noisy(rng, TRUTH, 100), noisy(rng, TRUTH, 100), **options) for _ in range(10)]
     value, chance = (
         np.mean([one.distances[name].drop_sel(measure="particles") for one in found], axis=0)
         for name in ("value", "by_chance")
     )
-    np.testing.assert_allclose(value, chance, rtol=0.1)
+    np.testing.assert_allclose(value, chance, rtol=0.15)
     items, by_chance = (np.mean([one.items[name] for one in found]) for name in ("difference", "by_chance"))
-    assert items == pytest.approx(by_chance, rel=0.1)
+    assert items == pytest.approx(by_chance, rel=0.15)
 
 
 def test_slow_chains_have_larger_errors(rng):
-    slow, fast = (
-        pc.compare_posteriors(sticky_chains(rng, 2, 900, 6, stay), sticky_chains(rng, 2, 900, 6, stay), **QUIET)
-        for stay in (0.9, 0.0)
-    )
+    slow, fast = (compared(*(sticky_chains(rng, 2, 400, 6, stay) for _ in "ab"), n_particles=1) for stay in (0.9, 0.0))
     assert (slow.items["by_chance"] > 2 * fast.items["by_chance"]).all()
     assert float(slow.within.mean()) > 1.5 * float(fast.within.mean())
 
 
 def test_few_draws_have_unknown_errors():
-    found = pc.compare_posteriors(GOOD[:2], GOOD[2:], n_particles=1, **QUIET)
+    found = compared(GOOD[:2], GOOD[2:], n_particles=1)
     assert np.isnan(found.distances["mcse"]).all() and found.n_matched == 1
     assert np.isfinite(found.distances["value"]).all() and "MCSE unknown" in repr(found)
-    single = pc.compare_posteriors(GOOD[:1], GOOD[1:], n_particles=1, **QUIET)
+    single = compared(GOOD[:1], GOOD[1:], n_particles=1)
     assert np.isnan(single.within[0]) and np.isfinite(single.distances["value"]).all()
 
 
-def test_one_item():
-    found = pc.compare_posteriors(np.zeros((8, 1), int), np.zeros((8, 1), int), n_particles=1, **QUIET)
-    assert (found.distances["value"] == 0).all()
-
-
-def test_the_plot(two):
-    found = pc.compare_posteriors(*two, **QUIET)
+def test_the_plot():
+    found = of_two()
+    table = found.to_dataframe()
     matrix, items = pc.plot_posterior_comparison(found, TRUTH, n_items=5)
-    assert [text.get_text() for text in items.get_yticklabels()] == list(found.to_dataframe().index[:5])
-    np.testing.assert_allclose(
-        items.containers[0].lines[0].get_xdata(orig=False), found.to_dataframe()["difference"][:5]
-    )
+    assert [text.get_text() for text in items.get_yticklabels()] == list(table.index[:5])
+    np.testing.assert_allclose(items.containers[0].lines[0].get_xdata(orig=False), table["difference"][:5])
     shown = matrix.images[0].get_array()
     assert shown[:6, :6].mean() < -0.1 and np.abs(shown).max() == pytest.approx(np.abs(found.difference).max())
     assert matrix.images[0].norm.vmin == -matrix.images[0].norm.vmax
     assert len(matrix.lines) == 4  # the edges of three clusters, along both axes
-    check(pc.plot_posterior_comparison, GOOD, TypeError, ["`comparison` must be what compare_posteriors() returns"])
-    check(lambda n: pc.plot_posterior_comparison(found, n_items=n), 0, ValueError, ["`n_items` must be at least 1"])
+    check(pc.plot_posterior_comparison, GOOD, TypeError, ["`comparison` must be", "compare_posteriors()"])
+    check(lambda n: pc.plot_posterior_comparison(found, n_items=n), 0, ValueError, ["`n_items`", "at least 1"])
 
 
 @pytest.mark.parametrize(
     ("other", "arguments", "error", "part"),
     [
         (GOOD[:, :3], {}, ValueError, "`b` must label the same 4 items; got 3"),
-        (
-            named(GOOD[np.newaxis], "abce"),
-            {},
-            ValueError,
-            "`b` must label the same items; the coordinates of 'obs'",
-        ),
+        (named(GOOD[np.newaxis], "abce"), {}, ValueError, "`b` must label the same items; the coordinates of 'obs'"),
         (GOOD, {"loss": "omari"}, ValueError, "`loss` must be a metric, as a distance needs; got 'omari'"),
         (GOOD, {"loss": "pear"}, ValueError, "pear"),
-        (GOOD, {"names": ("a",)}, TypeError, "`names` must be two strings, the names of the posteriors; got ('a',)"),
+        (GOOD, {"names": ("a",)}, TypeError, "got ('a',)"),
         (GOOD, {"names": "ab"}, TypeError, "`names` must be two strings"),
         (GOOD, {"names": ("a", "a")}, ValueError, "`names` must differ; got 'a' twice"),
         (GOOD, {"n_draws": 0}, ValueError, "`n_draws` must be at least 1; got 0"),
         (GOOD, {"n_particles": 0}, ValueError, "`n_particles` must be"),
-        (pc.as_pair_similarity(np.eye(4)), {}, ValueError, "needs posterior draws; got a similarity matrix alone"),
-        (GOOD, {"random_seed": "a"}, TypeError, "`random_seed` must be an integer from 0"),
+        (pc.as_pair_similarity(np.eye(4)), {}, ValueError, "needs posterior draws"),
+        (GOOD, {"random_seed": "a"}, TypeError, "`random_seed` must be"),
     ],
 )
 def test_bad_arguments(other, arguments, error, part):
