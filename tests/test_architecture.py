@@ -5,16 +5,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import lazy_loader
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
 import posterior_consensus as pc
-from posterior_consensus import plots
 from posterior_consensus.consensus.methods import Method
-from posterior_consensus.ensemble.labels import DrawnLabels
-from posterior_consensus.ensemble.partitions import canonical_rows
 from posterior_consensus.search import descent
 
 PACKAGE = Path(pc.__file__).parent
@@ -111,77 +106,3 @@ def test_a_method_is_added_by_its_function_and_a_line(monkeypatch):
         assert best.expected_loss == pytest.approx(pc.expected_loss(data, best)["expected_loss"].item())
     with pytest.raises(TypeError, match="'halves' takes turn; got `turns`.*`turn`"):
         pc.consensus_partition(draws, method="halves", turns=1)
-
-
-PLOT = """
-import numpy as np
-from posterior_consensus.plots.axes import new_axes, tick_integers
-
-def plot_sizes(partition, *, figsize=None, ax=None):
-    ax = new_axes(ax, figsize, 4.0, 3.0)
-    sizes = np.bincount(partition)
-    ax.bar(range(sizes.size), sizes)
-    tick_integers(ax.yaxis)
-    return ax
-"""
-
-
-def test_a_plot_is_added_by_its_file_and_a_line(tmp_path, monkeypatch):
-    (tmp_path / "sizes.py").write_text(PLOT, encoding="utf-8")
-    stub = tmp_path / "__init__.pyi"
-    line = "from .plots.sizes import plot_sizes as plot_sizes"
-    stub.write_text((PACKAGE / stub.name).read_text(encoding="utf-8") + line, encoding="utf-8")
-    monkeypatch.setattr(plots, "__path__", [*plots.__path__, str(tmp_path)])
-    monkeypatch.setattr(plots, "sizes", None, raising=False)
-    of_name, names, _ = lazy_loader.attach_stub(PACKAGE.name, str(stub))
-    assert "plot_sizes" in names()
-    plot = of_name("plot_sizes")
-    del sys.modules[plot.__module__]
-    ax = plot([0, 0, 1], figsize=(5, 2))
-    assert [bar.get_height() for bar in ax.patches] == [2, 1] and not ax.spines["top"].get_visible()
-    assert ax.figure.get_size_inches().tolist() == [5, 2]
-    assert plot([0, 1], ax=ax) is ax
-    with pytest.raises(ValueError, match="`figsize` is for a new figure, and `ax`"):
-        plot([0, 1], figsize=(5, 2), ax=ax)
-    plt.close("all")
-
-
-class OnRequest(DrawnLabels):
-    """Labels that are made anew, item by item, whenever they are asked for."""
-
-    def __init__(self, labels):
-        self._labels = labels
-        self.n_clusters = labels.max(axis=1).astype(np.int64) + 1
-
-    n_items = property(lambda self: self._labels.shape[1])
-    dtype = property(lambda self: self._labels.dtype)
-    values = property(lambda self: self._labels.copy())
-
-    def map_blocks(self, function, *arguments, blocks=None):
-        for items in self.item_blocks if blocks is None else blocks:
-            yield items, function(self._labels[:, items].copy(), items, *arguments)
-
-    def columns(self, items):
-        return np.ascontiguousarray(self._labels[:, items].T)
-
-    def of_draws(self, rows):
-        return self._labels[rows]
-
-    def of_items(self, at):
-        return OnRequest(canonical_rows(self._labels[:, at], int(self.n_clusters.max()))[0])
-
-    def take(self, rows):
-        return OnRequest(self._labels[rows])
-
-
-def test_a_kind_of_storage_is_added_by_its_class():
-    labels = np.random.default_rng(3).integers(3, size=(40, 9))
-    here = pc.as_partition_draws(labels)
-    there = pc.PartitionDraws(here.items, here.samples, OnRequest(here.labels))
-    for answer in (
-        lambda draws: pc.consensus_partition(draws, random_seed=1, progressbar=False),
-        lambda draws: pc.credible_ball(draws, [0, 0, 0, 1, 1, 1, 2, 2, 2]),
-        lambda draws: pc.diagnose(draws),
-        lambda draws: pc.posterior_similarity_matrix(draws),
-    ):
-        assert repr(answer(here)) == repr(answer(there))

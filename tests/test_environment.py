@@ -20,9 +20,8 @@ def made(*arguments):
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")
-@pytest.mark.parametrize("release", [98, 99])  # of which no environment stands here
-def test_environment_belongs_to_one_patch_release(tmp_path, release):
-    python = tmp_path / "python"
+def test_environment_belongs_to_one_patch_release(tmp_path):
+    python, release = tmp_path / "python", 99  # of which no environment stands here
     pretend = f"import sys; sys.version_info = (3, 11, {release}); exec(sys.argv[1])"
     python.write_text(f"#!/bin/sh\nexec {sys.executable} -I -c '{pretend}' \"$3\"\n")  # asked as `python -I -c code`
     python.chmod(0o755)
@@ -38,8 +37,8 @@ def test_environment_belongs_to_one_patch_release(tmp_path, release):
 def test_pinned_versions_install_on_the_oldest_patch_release():
     series = "{}.{}".format(*sys.version_info)
     pins = ROOT / "constraints" / f"python{series}.txt"
-    names = [Requirement(line).name for line in pins.read_text(encoding="utf-8").splitlines()]
-    for name in names:
+    for line in pins.read_text(encoding="utf-8").splitlines():
+        name = Requirement(line).name
         try:
             needed = metadata.metadata(name).get("Requires-Python")
         except metadata.PackageNotFoundError:  # belongs to a group that is not installed here

@@ -12,8 +12,6 @@ import posterior_consensus as pc
 from tests.helpers import written
 
 IRIS = Path(__file__).parents[1] / "examples" / "data" / "iris.nc"
-Y = np.array([-5.2, -5.0, -4.9, 4.8, 5.0, 5.1, 5.3])
-QUIET = {"progressbar": False, "compute_convergence_checks": False, "chains": 2, "cores": 1, "random_seed": 1}
 
 
 def as_tree(data):
@@ -70,75 +68,38 @@ def test_wrong_group_of_a_posterior(posterior):
         pc.summarize(as_tree(posterior)["posterior"].to_dataset()[["mu"]])
 
 
-def check_similarity(draws, z, best, stored):
-    """The matrix is the share of draws in which two items are together, and what is stored its means by item."""
-    together = np.mean(z[:, :, np.newaxis] == z[:, np.newaxis], axis=0)
-    assert_allclose(pc.posterior_similarity_matrix(draws).values, together, rtol=0, atol=1e-13)
-    with_own = np.equal.outer(best.labels.values, best.labels.values) & ~np.eye(z.shape[1], dtype=bool)
-    assert_allclose(stored["item_probability"].values, together.mean(axis=1, where=with_own), rtol=1e-12)
-    assert_array_equal(stored["labels"].values, best.labels.values)
-
-
 def test_stored_posterior_of_pymc(tmp_path):
     with xr.open_datatree(IRIS, engine="h5netcdf") as tree:
         data = tree.load()
     draws, best, ball, _, stored = summarise_and_read_back(data, tmp_path / "iris.nc", var_name="z")
     assert (draws.n_draws, draws.n_items, len(draws.samples.chains), draws.items.dim) == (4000, 30, 4, "flower")
-    check_similarity(draws, data["posterior"]["z"].values.reshape(-1, 30), best, stored)
+    assert_array_equal(stored["labels"].values, best.labels.values)
+    z = data["posterior"]["z"].values.reshape(-1, 30)
+    together = np.mean(z[:, :, np.newaxis] == z[:, np.newaxis], axis=0)
+    assert_allclose(pc.posterior_similarity_matrix(draws).values, together, rtol=0, atol=1e-13)
+    with_own = np.equal.outer(best.labels.values, best.labels.values) & ~np.eye(30, dtype=bool)
+    assert_allclose(stored["item_probability"].values, together.mean(axis=1, where=with_own), rtol=1e-12)
     assert float(stored["ball_coverage"]) == ball.coverage >= 0.95
 
 
-@pytest.fixture(scope="module")
-def mixture():
-    """A small mixture with explicit labels, sampled by whichever PyMC there is."""
+@pytest.mark.slow
+def test_marginalised_posterior_of_pymc(arviz, tmp_path):
+    """From pm.sample to a report, to component parameters by cluster, and to where new observations belong."""
     pytest.importorskip("pymc", exc_type=ImportError)
     with warnings.catch_warnings():  # of PyMC's imports, and of so few draws
         warnings.simplefilter("ignore")
         import pymc as pm
-
-        with pm.Model(coords={"obs": list("abcdefg"), "component": range(3)}):
-            mu = pm.Normal("mu", 0, 5, dims="component", initval=[-5.0, 0.0, 5.0])
-            z = pm.Categorical("z", p=np.full(3, 1 / 3), dims="obs", initval=[0, 0, 0, 2, 2, 2, 2])
-            pm.Normal("y", mu[z], 0.5, observed=Y, dims="obs")
-            step = [pm.Metropolis([mu]), pm.CategoricalGibbsMetropolis([z])]
-            return pm.sample(50, tune=50, step=step, **QUIET)
-
-
-@pytest.mark.slow
-def test_posterior_of_pymc(mixture, tmp_path):
-    draws, best, ball, _, stored = summarise_and_read_back(mixture, tmp_path / "sampled.nc")
-    assert (draws.n_draws, draws.n_items, len(draws.samples.chains), draws.items.dim) == (100, 7, 2, "obs")
-    left, right = set(best.labels.values[:3].tolist()), set(best.labels.values[3:].tolist())
-    assert len(left) == len(right) == 1 and left != right
-    assert stored["obs"].values.tolist() == list("abcdefg")
-    check_similarity(draws, mixture["posterior"]["z"].values.reshape(-1, 7), best, stored)
-    assert float(stored["ball_coverage"]) == ball.coverage >= 0.95
-
-    from pymc.backends.base import MultiTrace
-
-    with pytest.raises(TypeError, match=r"pymc\.to_inference_data first"):
-        pc.as_partition_draws(MultiTrace.__new__(MultiTrace))
-
-
-@pytest.fixture(scope="module")
-def marginalised():
-    """A small mixture without labels, and its model."""
-    pytest.importorskip("pymc", exc_type=ImportError)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import pymc as pm
+        from pymc.backends.base import MultiTrace
 
         with pm.Model(coords={"obs": list("abcdefg"), "component": range(3)}) as model:
             w = pm.Dirichlet("w", np.ones(3), dims="component")
             mu = pm.Normal("mu", 0, 5, dims="component", initval=[-5.0, 0.0, 5.0])
-            pm.NormalMixture("y", w=w, mu=mu, sigma=0.5, observed=Y, dims="obs")
-            return model, pm.sample(60, tune=100, nuts_sampler="pymc", **QUIET)
-
-
-@pytest.mark.slow
-def test_marginalised_posterior_of_pymc(marginalised, arviz, tmp_path):
-    """From pm.sample to a report, to component parameters by cluster, and to where new observations belong."""
-    model, idata = marginalised
+            y = np.array([-5.2, -5.0, -4.9, 4.8, 5.0, 5.1, 5.3])
+            pm.NormalMixture("y", w=w, mu=mu, sigma=0.5, observed=y, dims="obs")
+            quiet = {"progressbar": False, "compute_convergence_checks": False, "nuts_sampler": "pymc"}
+            idata = pm.sample(60, tune=100, chains=2, cores=1, random_seed=1, **quiet)
+    with pytest.raises(TypeError, match=r"pymc\.to_inference_data first"):
+        pc.as_partition_draws(MultiTrace.__new__(MultiTrace))
     with pytest.raises(ValueError, match=r"summarize\(idata, model=model\)"):
         pc.summarize(idata)
     summary = pc.summarize(idata, model=model, random_seed=1, progressbar=False)

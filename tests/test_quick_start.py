@@ -177,14 +177,6 @@ def test_kernels_are_compiled_beforehand_once_where_python_can_be_started_again(
     assert started == [{0: "a", 1: "b"}]
 
 
-@pytest.mark.slow
-def test_where_python_cannot_be_started_again_kernels_are_compiled_when_they_are_called(tmp_path):
-    call = "pc.consensus_partition(pc.as_pair_similarity(np.eye(3)), loss='binder', progressbar=False)"
-    environment = {"PYTHONPATH": str(PACKAGE.parent), "NUMBA_NUM_THREADS": "2"}
-    script = f"import sys; sys.executable = ''\n{COMPILING.format(call=call)}"
-    assert "scan_pairs" in json.loads(printed(script, tmp_path, **environment))
-
-
 def edited(folder):
     """Change the kernel of all losses."""
     file = folder / "kernels" / "loss.py"

@@ -1,5 +1,7 @@
 """The public names, and a call of every function and figure that takes draws."""
 
+from functools import partial
+
 import numpy as np
 
 import posterior_consensus as pc
@@ -24,25 +26,29 @@ N_CHAINS, LENGTH, N_ITEMS = 2, 40, 7
 N_DRAWS = N_CHAINS * LENGTH
 
 
+OF_DRAWS = ("posterior_similarity_matrix", "averaged_jaccard", "pairwise_losses", "as_pair_similarity")
+OF_DRAWS += ("item_embedding", "plot_psm_by_chain", "similarity_mcse", "sequential_distances", "a_strings")
+OF_A_PARTITION = ("credible_ball", "item_uncertainty", "membership", "links", "diagnose", "plot_psm", "plot_n_clusters")
+OF_A_PARTITION += ("plot_draws_map", "plot_items_map", "summed_impurity", "refine_partition")
+
+
+def public(name):
+    return next(getattr(module, name) for module in (pc, consensus, diagnostics) if name in module.__all__)
+
+
 def functions_of(draws, partition):
     """Every public function and figure that takes draws, by name."""
-    quiet = {"progressbar": False}
-    seeded = {"random_seed": 1}
+    quiet, seeded = {"progressbar": False}, {"random_seed": 1}
     return {
-        "posterior_similarity_matrix": lambda: pc.posterior_similarity_matrix(draws),
+        **{name: partial(public(name), draws) for name in OF_DRAWS},
+        **{name: partial(public(name), draws, partition) for name in OF_A_PARTITION},
         "expected_loss": lambda: [
             pc.expected_loss(draws, [partition, np.zeros(N_ITEMS)], loss=loss) for loss in pc.LOSSES
         ],
         "compare_partitions": lambda: pc.compare_partitions(draws, [partition, np.arange(N_ITEMS)]),
-        "credible_ball": lambda: pc.credible_ball(draws, partition),
         "partition_density": lambda: pc.partition_density(draws, **seeded),
         "stable_components": lambda: [pc.stable_components(draws), pc.stable_components(draws, 0.6)],
-        "averaged_jaccard": lambda: pc.averaged_jaccard(draws),
         "agreement_path": lambda: pc.agreement_path([draws, draws], prices=[0.5], **seeded, **quiet),
-        "pairwise_losses": lambda: pc.pairwise_losses(draws),
-        "item_uncertainty": lambda: pc.item_uncertainty(draws, partition),
-        "membership": lambda: pc.membership(draws, partition),
-        "links": lambda: pc.links(draws, partition),
         "particles": lambda: [pc.particles(draws, **seeded, **quiet), pc.particles(draws, 3, **seeded, **quiet)],
         "partial_partition": lambda: pc.partial_partition(draws, complete="vi", **seeded),
         "certify": lambda: [
@@ -51,17 +57,10 @@ def functions_of(draws, partition):
         ],
         "loss_path": lambda: pc.loss_path(draws, loss="vi", values=[0.5, 1.0], **seeded, **quiet),
         "consensus_partition": lambda: pc.consensus_partition(draws, **seeded, **quiet),
-        "diagnose": lambda: pc.diagnose(draws, partition),
         "summarize": lambda: pc.summarize(draws, **seeded, **quiet),
-        "similarity_mcse": lambda: diagnostics.similarity_mcse(draws),
         "near_independence": lambda: diagnostics.near_independence(draws, n_permutations=9),
-        "sequential_distances": lambda: diagnostics.sequential_distances(draws),
         "pair_threshold": lambda: consensus.pair_threshold(draws, **seeded, **quiet),
-        "as_pair_similarity": lambda: pc.as_pair_similarity(draws),
-        "summed_impurity": lambda: consensus.summed_impurity(draws, partition),
-        "a_strings": lambda: consensus.a_strings(draws),
         "from_a_strings": lambda: consensus.from_a_strings(consensus.a_strings(draws)),
-        "refine_partition": lambda: consensus.refine_partition(draws, partition),
         "random_perturbation_em": lambda: consensus.random_perturbation_em(draws, 3, n_starts=1, **seeded),
         "fit_modes": lambda: consensus.fit_modes(draws, 1, n_clusters=3, n_starts=1, **seeded),
         "loss_by_n_clusters": lambda: pc.loss_by_n_clusters(draws, n_clusters=[2, 3], **seeded, **quiet),
@@ -69,13 +68,7 @@ def functions_of(draws, partition):
         "compare_posteriors": lambda: pc.compare_posteriors(draws, draws, n_particles=2, **seeded, **quiet),
         "reweight": lambda: pc.reweight(draws, np.zeros(N_DRAWS), max_pareto_k=np.inf),
         "prior_sensitivity": lambda: pc.prior_sensitivity(draws, pc.priors.crp(1.0), **seeded, **quiet),
-        "item_embedding": lambda: pc.item_embedding(draws),
         "cluster_merges": lambda: [pc.cluster_merges(draws, partition, loss=loss, **quiet) for loss in ("vi", "nid")],
-        "plot_psm": lambda: pc.plot_psm(draws, partition),
-        "plot_psm_by_chain": lambda: pc.plot_psm_by_chain(draws),
-        "plot_n_clusters": lambda: pc.plot_n_clusters(draws, partition),
-        "plot_draws_map": lambda: pc.plot_draws_map(draws, partition),
-        "plot_items_map": lambda: pc.plot_items_map(draws, partition),
         "plot_dendrogram": lambda: pc.plot_dendrogram(pc.cluster_merges(draws, partition, **quiet)),
         "plot_credible_ball": lambda: pc.plot_credible_ball(pc.credible_ball(draws, partition)),
         "plot_density_peaks": lambda: pc.plot_density_peaks(pc.partition_density(draws, **seeded)),

@@ -116,10 +116,8 @@ def test_the_axis_says_where_colours_repeat():
     labels = np.arange(200)
     ax = pc.plot_item_uncertainty(pc.item_uncertainty([labels], labels), order="data")
     assert ax.get_xlabel().endswith("colours repeat after 20 clusters")
-    ax = pc.plot_alluvial([labels, labels])
-    assert ax.get_xlabel() == "colours repeat after 20 clusters"
-    ax = pc.plot_alluvial([labels, labels], figsize=(4, 20))
-    assert ax.get_xlabel() == "colours and patterns repeat after 120 clusters"
+    for figsize, repeated in ((None, "colours repeat after 20"), ((4, 20), "colours and patterns repeat after 120")):
+        assert pc.plot_alluvial([labels, labels], figsize=figsize).get_xlabel() == f"{repeated} clusters"
 
 
 def test_a_fixed_number_of_clusters_is_said_in_words():
@@ -128,7 +126,7 @@ def test_a_fixed_number_of_clusters_is_said_in_words():
     assert len(ax.patches) == 1 and not [line for line in ax.lines if line.get_marker() == "o"]
 
 
-@pytest.mark.parametrize("n_items", [82, 300, 1500])
+@pytest.mark.parametrize("n_items", [82, 1500])
 def test_dots_are_seen_for_many_items(n_items):
     labels = np.arange(n_items) % 3
     draws = np.random.default_rng(1).permuted(np.tile(labels, (4, 1)), axis=1)
@@ -150,8 +148,7 @@ def test_names_of_clusters_do_not_touch():
     ax = pc.plot_psm(np.tile(labels, (2, 1)), labels)
     ax.figure.canvas.draw()
     boxes = sorted((label.get_window_extent() for label in ax.get_xticklabels()), key=lambda box: box.x0)
-    assert len(boxes) > 10
-    assert all(before.x1 < after.x0 for before, after in pairwise(boxes))
+    assert len(boxes) > 10 and all(before.x1 < after.x0 for before, after in pairwise(boxes))
 
 
 @pytest.mark.parametrize(("number", "last"), [(12, "11 (n = 1)"), (13, "and 1 smaller ones")])
@@ -190,18 +187,10 @@ def test_names_that_the_user_gave_stay():
 def test_the_map_explains_hollow_points_and_axes_that_show_little():
     ax = pc.plot_draws_map(draws(), ball=pc.credible_ball(draws(), LABELS, prob=0.5))
     assert "outside of the 50% ball" in [text.get_text() for text in ax.get_legend().get_texts()]
-    assert "Draws that are close on it can be at a large distance." in ax.get_title(loc="left")
+    assert "large distance" in ax.get_title(loc="left")
     assert "of the variation" in ax.get_xlabel()
     few = pc.plot_draws_map([[0, 0, 0, 0], [0, 0, 1, 1], [0, 1, 0, 1]])
     assert not few.get_title(loc="left")
-
-
-def test_profiles_of_many_clusters_are_few_artists():
-    labels = np.repeat(np.arange(1000), 2)
-    ax = pc.plot_cluster_profiles(np.arange(2000.0), labels)
-    assert len(ax.collections) + len(ax.lines) < 10
-    ax = pc.plot_cluster_profiles(np.arange(4000.0).reshape(2000, 2) ** 2, labels)
-    assert len(ax.collections) + len(ax.lines) < 10
 
 
 def test_equal_draws_are_one_point_whose_area_is_their_number():
@@ -216,12 +205,15 @@ def test_equal_draws_are_one_point_whose_area_is_their_number():
     assert apart.get_legend() is None
 
 
-def test_profiles_say_what_their_lines_are():
-    assert pc.plot_cluster_profiles(np.arange(12.0), LABELS).get_title(loc="left") == (
-        "line: quartiles of the cluster; tick: median"
-    )
-    several = pc.plot_cluster_profiles(np.arange(24.0).reshape(12, 2) ** 2, LABELS)
-    assert several.get_title(loc="left").startswith("line: standard deviation within the cluster")
+def test_profiles_say_what_their_lines_are_and_are_few_artists():
+    labels = np.repeat(np.arange(1000), 2)
+    for data, line in (
+        (np.arange(2000.0), "quartiles"),
+        (np.arange(4000.0).reshape(2000, 2) ** 2, "standard deviation"),
+    ):
+        ax = pc.plot_cluster_profiles(data, labels)
+        assert ax.get_title(loc="left").startswith(f"line: {line}")
+        assert len(ax.collections) + len(ax.lines) < 10
 
 
 def test_long_names_are_written_where_they_take_little_of_the_shorter_side():
