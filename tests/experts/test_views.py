@@ -11,6 +11,7 @@ from tests.experts.study import ACCURACY, features, statements
 from tests.helpers import check
 
 QUIET = {"random_seed": 1, "progressbar": False}
+LITTLE = {"n_starts": 6, **QUIET}
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +25,7 @@ def study():
 @pytest.fixture(scope="module")
 def found(study):
     values, _, _, table = study
-    return pc.expert_views(table, values, n_clusters=4, **QUIET)
+    return pc.expert_views(table, values, n_clusters=4, **LITTLE)
 
 
 def test_views_clusters_and_reliability_are_found(study, found, approved):
@@ -43,7 +44,7 @@ def test_views_clusters_and_reliability_are_found(study, found, approved):
 
 def test_views_are_found_without_features(study):
     _, one, other, table = study
-    free = pc.expert_views(table, n_clusters=4, **QUIET)
+    free = pc.expert_views(table, n_clusters=4, **LITTLE)
     np.testing.assert_array_equal(free.expert_view, [0, 0, 0, 1, 1, 1])
     for view, truth in enumerate((one, other)):
         assert adjusted_rand_score(truth, free.labels[view]) > 0.7
@@ -63,7 +64,7 @@ def test_an_irrelevant_expert_says_no_more_than_chance(study, approved):
     values, one, other, _ = study
     rng = np.random.default_rng(8)
     table = statements([one, one, other, other, rng.permutation(one)], (0.9,) * 5, 600, rng)
-    seen = pc.expert_views(table, values, n_clusters=3, **QUIET)
+    seen = pc.expert_views(table, values, n_clusters=3, **LITTLE)
     assert seen.informative.values.tolist() == [True, True, True, True, False]
     assert abs(seen.expert_weight[-1]) < 0.5 < 2 < seen.expert_weight[:-1].min()
     approved("verdicts_experts", "one of chance", seen.verdict)
@@ -88,10 +89,10 @@ def test_names_and_orders_change_nothing(study, found):
     named = table.assign(i=names[table["i"]], j=names[table["j"]])
     swapped = named.assign(i=named["j"], j=named["i"])
     table_of_features = pd.DataFrame(values, index=names)
-    again = pc.expert_views(swapped, table_of_features, n_clusters=4, **QUIET)
+    again = pc.expert_views(swapped, table_of_features, n_clusters=4, **LITTLE)
     assert again.bound == pytest.approx(found.bound, rel=1e-9)
     np.testing.assert_array_equal(again.labels, found.labels)
-    turned = pc.expert_views(named, table_of_features.iloc[order], n_clusters=4, **QUIET)
+    turned = pc.expert_views(named, table_of_features.iloc[order], n_clusters=4, **LITTLE)
     assert turned.bound == pytest.approx(found.bound, rel=1e-5)
     assert turned.labels.indexes["item"].tolist() == names[order].tolist()
     for own, other in zip(turned.labels.sel(item=names), found.labels, strict=True):
@@ -100,19 +101,12 @@ def test_names_and_orders_change_nothing(study, found):
 
 @pytest.mark.parametrize("with_features", [True, False])
 def test_threads_change_nothing(study, with_features, monkeypatch):
-    values, _, _, table = study
-    asked = {"n_clusters": 3, "n_starts": 5, **QUIET}
-    one = pc.expert_views(table, values if with_features else None, **asked)
+    asked = {"features": study[0] if with_features else None, "n_clusters": 3, "n_starts": 5, **QUIET}
+    one = pc.expert_views(study[3], **asked)
     monkeypatch.setattr("posterior_consensus.experts.views.n_threads", lambda: 1)
-    other = pc.expert_views(table, values if with_features else None, **asked)
+    other = pc.expert_views(study[3], **asked)
     xr.testing.assert_identical(one.memberships, other.memberships)
     assert one.bound == other.bound
-
-
-def is_finite(found):
-    for value in (found.memberships, found.view_probability, found.reliability, found.trace, found.expert_weight):
-        assert np.isfinite(value).all()
-    assert np.isfinite(found.bound) and repr(found) and found._repr_html_()
 
 
 FEW = {
@@ -132,7 +126,9 @@ def test_little_is_enough_for_a_finite_answer(case, with_features):
     values = np.column_stack([np.arange(5.0), np.ones(5)]) if with_features else None
     for n_clusters in (1, 3, 9):
         seen = pc.expert_views(said_in(case, 5), values, n_clusters=n_clusters, n_starts=3, **QUIET)
-        is_finite(seen)
+        for name in ("memberships", "view_probability", "reliability", "trace", "expert_weight", "bound"):
+            assert np.isfinite(getattr(seen, name)).all(), name
+        assert repr(seen) and seen._repr_html_()
         assert seen.labels.shape[1] == 5 and int(seen.labels.max()) < n_clusters
 
 
