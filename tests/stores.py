@@ -1,5 +1,7 @@
 """What tests of labels on disk have in common."""
 
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -14,6 +16,28 @@ LABELS = noisy_draws(np.random.default_rng(1), 60, 700, 4, 0.3).reshape(3, 20, 7
 def narrow(monkeypatch, items):
     """Make chunks of so many items."""
     monkeypatch.setattr(stores, "block_width", lambda n_draws: items)
+
+
+class Killed(BaseException):
+    """Ends what runs, as SIGKILL ends a process."""
+
+
+@contextmanager
+def stopped(monkeypatch, error, n_chunks=0):
+    """Raise the error when so many chunks are written; after `Killed`, nothing is removed."""
+    write, left = stores._write_chunk, [n_chunks]
+
+    def one_more(*arguments):
+        if not left[0]:
+            raise error
+        left[0] -= 1
+        write(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stores, "_write_chunk", one_more)
+        if error is Killed:
+            patch.setattr(stores.shutil, "rmtree", lambda *_, **__: None)
+        yield
 
 
 def assert_same_draws(found, expected):

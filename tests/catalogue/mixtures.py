@@ -1,7 +1,6 @@
 """Posteriors of mixtures, and their allocation probabilities in closed form."""
 
 import numpy as np
-import pytest
 import xarray as xr
 from numpy.testing import assert_allclose
 from scipy import stats
@@ -63,10 +62,10 @@ def mvn(y, mean, factor):
     return found
 
 
-@pytest.fixture
-def normal_mixture(pm, y, rng):
+def normal_mixture(pm):
     """A normal mixture with names, its posterior and the answer."""
-    w, mu, sigma = weights(rng), normals(rng, K), positive(rng, K)
+    rng = np.random.default_rng(20180614)
+    y, w, mu, sigma = rng.normal(0.0, 2.0, N), weights(rng), normals(rng, K), positive(rng, K)
     with pm.Model(coords={"obs": list("abcdefg"), "component": ["low", "mid", "high"]}) as model:
         pw = pm.Dirichlet("w", np.ones(K), dims="component")
         pmu = pm.Normal("mu", 0, 5, dims="component")

@@ -3,6 +3,7 @@
 import pytest
 
 import posterior_consensus as pc
+from tests.catalogue import mixtures
 from tests.stores import LABELS, narrow
 
 
@@ -22,3 +23,9 @@ def pm():
 def y(rng):
     """Observations of a mixture."""
     return rng.normal(0.0, 2.0, 7)
+
+
+@pytest.fixture(scope="session")
+def normal_mixture(pm):
+    """A normal mixture with names, its posterior and the answer."""
+    return mixtures.normal_mixture(pm)
