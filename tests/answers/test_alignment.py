@@ -2,12 +2,11 @@
 
 import itertools
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from hypothesis import given
+from hypothesis import given, settings
 from matplotlib.colors import to_hex
 
 import posterior_consensus as pc
@@ -20,14 +19,15 @@ BASE = [0] * 10 + [1] * 8 + [2] * 6
 
 def most_in_common(ours, theirs):
     """Items that the best one-to-one matching has in common, by trying all."""
-    table = pd.crosstab(np.array(ours), np.array(theirs)).to_numpy()
+    table = np.array([[np.sum((ours == k) & (theirs == c)) for c in set(theirs)] for k in set(ours)])
     table = table if table.shape[0] <= table.shape[1] else table.T
     orders = itertools.permutations(range(table.shape[1]), len(table))
     return max(sum(table[k, c] for k, c in enumerate(order)) for order in orders)
 
 
+@settings(max_examples=40)
 @given(label_pairs())
-def test_matched_clusters_have_the_most_items_in_common(pair):
+def test_matched_clusters_have_the_most_items_in_common_and_the_table_has_all_overlaps(pair):
     ours, theirs = map(np.array, pair)
     found = pc.match_clusters(ours, theirs)
     labels = found.labels.values
@@ -35,21 +35,15 @@ def test_matched_clusters_have_the_most_items_in_common(pair):
     assert pc.partition_loss(labels, ours) == 0 and found.reference.values.tolist() == theirs.tolist()
     assert np.setdiff1d(labels, theirs).min(initial=99) > theirs.max()
     same = pc.match_clusters(theirs, theirs)
-    assert same.labels.values.tolist() == theirs.tolist() and same.in_words() == "The partitions are the same."
-
-
-@given(label_pairs())
-def test_the_table_has_all_overlaps(pair):
-    found = pc.match_clusters(*map(np.array, pair))
-    labels, reference = found.labels.values, found.reference.values
+    assert same.labels.values.tolist() == theirs.tolist() and "the same" in same.in_words()
     table = found.to_dataframe()
     assert table["n_common"].sum() == labels.size and (table["n_common"].diff()[1:] <= 0).all()
     for row in table.itertuples():
-        ours, theirs = labels == row.cluster, reference == row.reference
-        common = (ours & theirs).sum()
+        ours, other = labels == row.cluster, theirs == row.reference
+        common = (ours & other).sum()
         assert row.n_common == common and row.same == (row.cluster == row.reference)
-        assert row.jaccard == pytest.approx(common / (ours | theirs).sum())
-        assert (row.share, row.reference_share) == pytest.approx((common / ours.sum(), common / theirs.sum()))
+        assert row.jaccard == pytest.approx(common / (ours | other).sum())
+        assert (row.share, row.reference_share) == pytest.approx((common / ours.sum(), common / other.sum()))
 
 
 def test_of_equal_overlaps_the_more_similar_clusters_are_matched():
@@ -61,31 +55,29 @@ def test_of_equal_overlaps_the_more_similar_clusters_are_matched():
 
 
 @pytest.mark.parametrize(
-    ("partition", "words"),
+    ("name", "partition"),
     [
-        ([0] * 6 + [3] * 4 + BASE[10:], "Cluster 0 splits into clusters 0 (6 items) and 3 (4 items)."),
-        ([5] * 18 + [2] * 6, "Clusters 0 and 1 are one, cluster 0 (18 items)."),
-        ([0] * 9 + [1] * 9 + [2] * 6, "1 item changes clusters."),
-        (
-            [7] * 5 + [1] * 9 + [7] * 4 + [2] * 6,
-            "Clusters 0 and 1 are partitioned differently, into clusters 1 (9 items) and 0 (9 items).",
-        ),
-        ([*range(20, 30), *BASE[10:]], "Cluster 0 splits into 10 clusters, the largest of 1 item."),
+        ("a split", [0] * 6 + [3] * 4 + BASE[10:]),
+        ("two merged", [5] * 18 + [2] * 6),
+        ("one item moved", [0] * 9 + [1] * 9 + [2] * 6),
+        ("two exchange many", [7] * 5 + [1] * 9 + [7] * 4 + [2] * 6),
+        ("singletons", [*range(20, 30), *BASE[10:]]),
     ],
 )
-def test_what_splits_and_merges_is_said_with_names(partition, words):
+def test_what_splits_and_merges_is_said_with_names(name, partition, approved):
     found = pc.match_clusters(partition, BASE)
-    assert found.in_words() == words and words[:40] in repr(found)
+    approved("verdicts_alignment", name, found.in_words())
+    assert found.in_words()[:40] in repr(found)
 
 
-def test_names_of_clusters_go_on():
+def test_names_of_clusters_go_on(approved):
     draws = np.tile(BASE, (4, 1))
     best = pc.consensus_partition(draws, method="best_draw").with_names(["x", "y", "z"])
     found = pc.match_clusters([1] * 4 + [0] * 14 + [2] * 3 + [3] * 3, best)
     assert found.named_labels.values.tolist() == ["x"] * 4 + ["y"] * 14 + ["z"] * 3 + ["new 1"] * 3
     again = pc.match_clusters([0] * 4 + [5] * 14 + [6] * 6, found)
     assert again.names == ("x", "y", "z", "new 1") and again.ended == ()
-    assert "clusters z and new 1 are one, cluster z (6 items)" in again.in_words().lower()
+    approved("verdicts_alignment", "names go on", again.in_words())
     assert pc.match_clusters([0, 0, 1], ["new 1", "new 1", "new 1"]).names == ("new 1", "new 2")
     first = best.with_names(first=1)
     assert pc.match_clusters([9] * 24, first).labels.values.tolist() == [1] * 24
@@ -93,19 +85,18 @@ def test_names_of_clusters_go_on():
     assert far.named_labels.values.tolist() == [5000, 5000, "new 1"]
 
 
-def test_a_name_is_not_used_for_another_cluster():
+def test_a_name_is_not_used_for_another_cluster(approved):
     found = pc.align_partitions([[0, 0, 0, 1, 1, 1], [0] * 6, [5, 5, 5, 6, 6, 6], [7, 7, 8, 9, 9, 9]])
     assert found.labels.values.tolist() == [[0, 0, 0, 1, 1, 1], [0] * 6, [0, 0, 0, 2, 2, 2], [0, 0, 3, 2, 2, 2]]
     assert found.names == (0, 1, 2, 3) and found.partitions == [0, 1, 2, 3]
-    assert found.in_words().splitlines()[0] == "0 to 1: Clusters 0 and 1 are one, cluster 0 (6 items)."
+    approved("verdicts_alignment", "four partitions", found.in_words())
     np.testing.assert_array_equal(found[2].labels, found.labels[2])
     np.testing.assert_array_equal(found[2].reference, found.labels[1])
-    assert found[0].in_words() == "The partitions are the same."
+    approved("verdicts_alignment", "the first partition", found[0].in_words())
     table = found.to_dataframe()
     assert table.index.unique().tolist() == [1, 2, 3] and len(table.loc[3]) == 3
-    assert "4 of 6 items (item), 4 clusters in all" in repr(found) and "2 to 3" in found._repr_html_()
-    with pytest.raises(KeyError, match="There is no partition 9; present: 0, 1, 2, 3"):
-        found[9]
+    assert "4 of 6 items (item), 4 clusters" in repr(found) and "2 to 3" in found._repr_html_()
+    check(lambda key: found[key], 9, KeyError, ["9", "present: 0, 1, 2, 3"])
 
 
 @pytest.mark.parametrize("n_clusters", [3, 60])
@@ -119,8 +110,8 @@ def test_each_is_matched_with_the_one_before(rng, n_clusters):
         pair = pc.match_clusters(found[after].labels, found[before].labels)
         same = (found[after].labels.values == found[before].labels.values).sum()
         assert same == (pair.labels.values == found[before].labels.values).sum()
-        now = set(found[after].labels.values.tolist())
-        assert not (now - set(found[before].labels.values.tolist())) & seen
+        now, last = (set(found[key].labels.values.tolist()) for key in (after, before))
+        assert not (now - last) & seen
         seen |= now
 
 
@@ -128,15 +119,12 @@ def of_items(labels, items, dim="person"):
     return xr.DataArray(labels, dims=dim, coords={dim: list(items), "age": (dim, np.arange(len(labels)))})
 
 
-def test_items_that_come_and_go():
-    years = {2001: of_items([0, 0, 1, 1, 2], "pqrst"), 2002: of_items([3, 3, 4, 4, 4, 4, 9], "wvusrqp"[::-1])}
+def test_items_that_come_and_go(approved):
+    years = {2001: of_items([0, 0, 1, 1, 2], "pqrst"), 2002: of_items([3, 3, 4, 4, 4, 4, 9], "pqrsuvw")}
     found = pc.align_partitions(years)
     assert found.labels["person"].values.tolist() == list("pqrstuvw")
     assert found.labels.values.tolist() == [[0, 0, 1, 1, 2, -1, -1, -1], [0, 0, 1, 1, -1, 1, 1, 3]]
-    assert found["2002"].in_words() == (
-        "Cluster 3 has new items only; cluster 2 ends: none of its items is left; "
-        "3 new items and 1 item gone: only the 4 shared items count."
-    )
+    approved("verdicts_alignment", "items that come and go", found["2002"].in_words())
     assert found["2001"].labels["person"].values.tolist() == list("pqrst")
     one = pc.match_clusters(years[2002], years[2001])
     assert one.labels["person"].values.tolist() == list("pqrsuvw")
@@ -145,7 +133,8 @@ def test_items_that_come_and_go():
     assert one.to_dataframe()["n_common"].tolist() == [2, 2]
     apart = pc.match_clusters(of_items([0, 0], "ab"), of_items([0, 0], "cd"))
     assert apart.labels.values.tolist() == [1, 1] and not len(apart.to_dataframe())
-    assert "cluster 0 ends" in apart.in_words() and repr(apart)
+    approved("verdicts_alignment", "no item in common", apart.in_words())
+    assert repr(apart)
 
 
 def test_items_are_matched_by_name_or_by_position(rng):
@@ -167,16 +156,12 @@ def test_items_are_matched_by_name_or_by_position(rng):
     [
         ([[0, 1]], ValueError, "`partitions` must hold at least two partitions; got 1"),
         (3, TypeError, "`partitions` must be a dict or a list of partitions; got int"),
-        (
-            {"a": [0, 1], "b": [0, 1, 1]},
-            ValueError,
-            "`partitions['b']` must label the same 2 items as `partitions['a']`",
-        ),
-        ([of_items([0, 1], "ab"), [0, 1, 1]], ValueError, "give all partitions a coordinate of the items"),
+        ({"a": [0, 1], "b": [0, 1, 1]}, ValueError, "`partitions['b']` must label the same 2 items"),
+        ([of_items([0, 1], "ab"), [0, 1, 1]], ValueError, "give all partitions a coordinate"),
         ([of_items([0, 1], "aa"), of_items([0, 1], "ab")], ValueError, "`partitions[0]` must have items of different"),
-        ([[0, 1], [0, -1]], ValueError, "the labels of `partitions[1]` must not be negative; got -1"),
-        ([[0, 1], [0.5, 1]], ValueError, "the labels of `partitions[1]` must be integers"),
-        ([[0, 1], [[0, 1]]], ValueError, "`partitions[1]` must be a vector of labels"),
+        ([[0, 1], [0, -1]], ValueError, "`partitions[1]` must not be negative; got -1"),
+        ([[0, 1], [0.5, 1]], ValueError, "`partitions[1]` must be integers"),
+        ([[0, 1], [[0, 1]]], ValueError, "`partitions[1]` must be a vector"),
     ],
 )
 def test_bad_arguments(partitions, error, part):
@@ -184,22 +169,12 @@ def test_bad_arguments(partitions, error, part):
 
 
 def test_of_two_the_error_names_the_argument():
-    check(
-        lambda x: pc.match_clusters(x, [0, 1]),
-        [0, np.nan],
-        ValueError,
-        ["the labels of `partition` must not be missing"],
-    )
-    check(
-        lambda x: pc.match_clusters([0, 1], x),
-        [0, 1, 1],
-        ValueError,
-        ["`reference` must label the same 2 items as `partition`"],
-    )
+    check(lambda x: pc.match_clusters(x, [0, 1]), [0, np.nan], ValueError, ["`partition` must not be missing"])
+    check(lambda x: pc.match_clusters([0, 1], x), [0, 1, 1], ValueError, ["`reference` must label the same 2 items"])
 
 
 def test_results_with_several_partitions_are_taken(rng):
-    draws = rng.integers(3, size=(30, 12))
+    draws = rng.integers(3, size=(10, 8))
     by_number = pc.loss_by_n_clusters(draws, n_clusters=[2, 3, 5], random_seed=1, progressbar=False)
     found = pc.align_partitions(by_number.partitions)
     assert found.partitions == [2, 3, 5]
@@ -230,32 +205,25 @@ def test_a_name_has_one_colour_in_all_figures(rng, names):
     for partition in [found] if names else [found, found.labels]:
         ax = pc.plot_data(rng.normal(size=(24, 2)), partition)
         assert dots(ax) == {look(k) for k in range(4)}
-        legend = ax.get_legend()
-        shown = {
-            text.get_text()[0]: line.get_color() for text, line in zip(legend.texts, legend.legend_handles, strict=True)
-        }
+        legend = zip(ax.get_legend().texts, ax.get_legend().legend_handles, strict=True)
+        shown = {text.get_text()[0]: line.get_color() for text, line in legend}
         assert [to_hex(shown[str(name)]) for name in best.names] == [look(k) for k in range(3)]
         strip = pc.plot_psm(draws, partition).collections[0]
-        assert [to_hex(colour) for colour in strip.get_facecolors()] == [
-            look(k) for k in dict.fromkeys(found.labels.values.tolist())
-        ]
+        in_order = dict.fromkeys(found.labels.values.tolist())
+        assert [to_hex(colour) for colour in strip.get_facecolors()] == [look(k) for k in in_order]
     aligned = pc.align_partitions({"a": best, "b": [0] * 24, "c": other})
     expected = [k for row in aligned.labels.values for k in dict.fromkeys(row.tolist())]
     assert colours(pc.plot_alluvial(aligned)) == [look(k) for k in expected] and len(expected) == 8
-    plt.close("all")
 
 
 def test_figures_of_subsets_keep_the_colours_of_numbers_and_of_texts():
-    ax = pc.plot_data(np.arange(8.0).reshape(4, 2), [3, 3, 7, 7])
-    assert dots(ax) == {look(3), look(7)}
-    assert colours(pc.plot_item_uncertainty(pc.item_uncertainty([[0, 0, 1, 1]] * 4, [3, 3, 7, 7]))) == [
-        look(3),
-        look(7),
-    ]
+    both = [3, 3, 7, 7]
+    assert dots(pc.plot_data(np.arange(8.0).reshape(4, 2), both)) == {look(3), look(7)}
+    uncertainty = pc.item_uncertainty([[0, 0, 1, 1]] * 4, both)
+    assert colours(pc.plot_item_uncertainty(uncertainty)) == [look(3), look(7)]
     towns = {2001: ["red", "red", "blue", "blue"], 2002: ["blue", "blue", "red", "green"]}
     assert colours(pc.plot_alluvial(towns)) == [look(k) for k in (0, 1, 1, 0, 2)]
-    assert colours(pc.plot_alluvial([[3, 3, 7, 7], [0, 0, 1, 1]])) == [look(k) for k in (3, 7, 3, 7)]
-    plt.close("all")
+    assert colours(pc.plot_alluvial([both, [0, 0, 1, 1]])) == [look(k) for k in (3, 7, 3, 7)]
 
 
 def test_absent_items_are_grey_and_no_cluster():
@@ -264,4 +232,3 @@ def test_absent_items_are_grey_and_no_cluster():
     assert colours(ax) == [look(k) for k in (0, 1, -1, 0, -1)]
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["2001\n2 clusters", "2002\n1 cluster"]
     assert [text.get_text() for text in ax.texts] == ["0", "1", "absent", "0", "absent"]
-    plt.close("all")
