@@ -6,7 +6,7 @@ import pytest
 import xarray as xr
 
 import posterior_consensus as pc
-from tests.helpers import array, check
+from tests.helpers import array, check_all
 
 GROUPS = np.array([0, 1, 0, 2, 1, 0])
 SPLIT = [[0, 2, 5], [1, 4], [3]]
@@ -24,22 +24,21 @@ def test_items_without_names_are_positions():
     assert all(type(item) is int for members in best.clusters.values() for item in members)
 
 
-@pytest.mark.parametrize(
-    "names",
-    [
-        list("abcdef"),
-        [10, 20, 30, 40, 50, 60],
-        pd.date_range("2026-01-01", periods=6).tolist(),
-        pd.MultiIndex.from_product([["x", "y"], [1, 2, 3]], names=["letter", "number"]).tolist(),
-    ],
-    ids=["text", "numbers", "dates", "pairs"],
-)
-def test_items_have_the_names_of_their_coordinate(names):
-    if isinstance(names[0], tuple):
+NAMES = {
+    "text": list("abcdef"),
+    "numbers": [10, 20, 30, 40, 50, 60],
+    "dates": pd.date_range("2026-01-01", periods=6).tolist(),
+    "pairs": [(letter, number) for letter in "xy" for number in (1, 2, 3)],
+}
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_items_have_the_names_of_their_coordinate(kind):
+    names, coords = NAMES[kind], {"obs": NAMES[kind]}
+    if kind == "pairs":
         index = pd.MultiIndex.from_tuples(names, names=["letter", "number"])
-        best = best_of(**xr.Coordinates.from_pandas_multiindex(index, "obs"))
-    else:
-        best = best_of(obs=names)
+        coords = xr.Coordinates.from_pandas_multiindex(index, "obs")
+    best = best_of(**coords)
     assert list(best.clusters.values()) == [[names[i] for i in rows] for rows in SPLIT]
     assert best.members(1) == [names[1], names[4]]
     shown = best.to_dataframe()["obs"].tolist()
@@ -61,13 +60,9 @@ def test_given_names_are_keys_and_numbers_stay_positions():
     assert best.members(2) == [3] and best.members(np.int64(0)) == [0, 2, 5]
 
 
-@pytest.mark.parametrize("k", ["large", 1.0, None, True])
-def test_a_cluster_is_asked_for_by_number(k):
-    check(
-        best_of().members, k, TypeError, [f"`k` must be the number of a cluster in `labels`; got {k!r}", "`clusters`"]
-    )
-
-
-@pytest.mark.parametrize("k", [-1, 3])
-def test_clusters_that_are_not_there(k):
-    check(best_of().members, k, ValueError, [f"`k` must lie between 0 and 2; got {k}"])
+def test_clusters_that_are_not_there():
+    of_no_number = [
+        (k, TypeError, "`k`", "number of a cluster", repr(k), "`clusters`") for k in ("large", 1.0, None, True)
+    ]
+    beyond = [(k, ValueError, "`k`", "between 0 and 2", f"got {k}") for k in (-1, 3)]
+    check_all(best_of().members, of_no_number + beyond)

@@ -1,5 +1,7 @@
 """Stable component consensus clustering beside its definition."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
@@ -28,24 +30,23 @@ def by_definition(draws, gap, most):
     return np.array([nearest(column) for column in columns]), len(seeds)
 
 
-@pytest.fixture(scope="module", params=range(3))
+@pytest.fixture(scope="module", params=range(2))
 def draws(request):
     return noisy_draws(np.random.default_rng(request.param), 8, 40, 4, 0.25)
 
 
 @pytest.mark.parametrize("n_clusters", [None, 3, 4])
-@pytest.mark.parametrize("gap", [0, 1, 3, 5, 8])
-def test_a_gap_gives_what_the_definition_says(draws, gap, n_clusters):
-    expected, n_seeds = by_definition(draws, gap, n_clusters or 40)
-    if n_clusters is not None and n_seeds < n_clusters:
-        with pytest.warns(UserWarning, match="The partition has"):
+def test_a_gap_gives_what_the_definition_says(draws, n_clusters):
+    for gap in (0, 1, 3, 5, 8):
+        expected, n_seeds = by_definition(draws, gap, n_clusters or 40)
+        too_few = n_clusters is not None and n_seeds < n_clusters
+        with pytest.warns(UserWarning, match="The partition has") if too_few else nullcontext():
             found = find(draws, gap=gap, n_clusters=n_clusters)
-    else:
-        found = find(draws, gap=gap, n_clusters=n_clusters)
-    assert reference.same(found.labels.values, expected)
-    assert found.info.threshold == pytest.approx(1 - gap / 8)
-    if gap:
-        assert reference.same(find(draws, threshold=1 - gap / 8, max_clusters=n_clusters).labels.values, expected)
+        assert reference.same(found.labels.values, expected)
+        assert found.info.threshold == pytest.approx(1 - gap / 8)
+        if gap:
+            again = find(draws, threshold=1 - gap / 8, max_clusters=n_clusters)
+            assert reference.same(again.labels.values, expected)
 
 
 def test_infeasible_gaps_are_skipped_and_the_others_told(draws):
@@ -78,24 +79,8 @@ def test_weights_and_many_draws_try_similarities(draws):
         assert info.thresholds == sorted(info.thresholds, reverse=True) and info.thresholds[-1] == 0
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"gap": 3}, ValueError, "`gap` must lie between 0 and the number of draws, 2; got 3"),
-        ({"gap": -1}, ValueError, "`gap` must lie between 0"),
-        ({"gap": 1.5}, TypeError, "`gap` must be an integer; got 1.5"),
-        ({"threshold": 1}, ValueError, "`threshold` must be at least 0 and below 1; got 1"),
-        ({"threshold": "auto"}, TypeError, "`threshold` must be a number; got 'auto'"),
-        ({"gap": 1, "threshold": 0.5}, ValueError, "`gap` or `threshold` must be None"),
-    ],
-)
-def test_options(options, error, message):
-    with pytest.raises(error, match=message):
-        find([[0, 0, 1], [0, 1, 1]], **options)
-
-
 def test_a_gap_needs_draws():
     pairs = pc.as_pair_similarity(np.eye(3))
     assert find(pairs).n_clusters == 3
-    with pytest.raises(ValueError, match="`gap` needs posterior draws"):
+    with pytest.raises(ValueError, match="`gap`.*draws"):
         find(pairs, gap=1)
