@@ -13,6 +13,7 @@ from posterior_consensus import cli
 from posterior_consensus.ensemble.samples import Samples
 from posterior_consensus.priors.importance import smoothed
 from tests.catalogue.posteriors import noisy_draws
+from tests.helpers import check_all
 
 
 def test_ratios_without_ties_are_smoothed_as_by_arviz(rng):
@@ -50,20 +51,17 @@ def test_weights_of_draws_are_factors_and_soft_assignments_are_left_out(rng):
 
 def test_what_cannot_be_reweighted_is_refused(rng):
     draws = noisy_draws(rng, 100, 8, 3, 0.3)
-    with pytest.raises(ValueError, match=r"k-hat of at most 0.7; got a Pareto k-hat of \d.* max_pareto_k=np.inf"):
-        pc.reweight(draws, 10 * rng.standard_cauchy(100))
+    cases = [
+        (10 * rng.standard_cauchy(100), ValueError, "at most 0.7; got a Pareto k-hat", "max_pareto_k=np.inf"),
+        (np.zeros(7), ValueError, "(100,) or (1, 100); got shape (7,)"),
+        (np.full(100, np.nan), ValueError, "finite or minus infinity; got nan at chain 0, draw 0"),
+        (np.full(100, -np.inf), ValueError, "minus infinity for all"),
+    ]
+    check_all(lambda log_ratio: pc.reweight(draws, log_ratio), cases)
     assert pc.reweight(draws, np.arange(100.0), max_pareto_k=np.inf).samples.is_weighted
-    for wrong, words in {
-        "shape": (np.zeros(7), r"of shape \(100,\) or \(1, 100\); got shape \(7,\)"),
-        "NaN": (np.full(100, np.nan), "finite or minus infinity; got nan at chain 0, draw 0"),
-        "none": (np.full(100, -np.inf), "must not be minus infinity for all"),
-    }.values():
-        with pytest.raises(ValueError, match=words):
-            pc.reweight(draws, wrong)
-    with pytest.raises(ValueError, match="`max_pareto_k` must be a positive number"):
-        pc.reweight(draws, np.zeros(100), max_pareto_k=-1)
-    with pytest.raises(ValueError, match="too few draws with weight to tell"):
-        pc.reweight(draws[:10], np.arange(10.0))
+    wrong = [(-1, ValueError, "`max_pareto_k`", "positive")]
+    check_all(lambda largest: pc.reweight(draws, np.zeros(100), max_pareto_k=largest), wrong)
+    check_all(lambda log_ratio: pc.reweight(draws[:10], log_ratio), [(np.arange(10.0), ValueError, "too few draws")])
 
 
 def test_weights_are_taken_as_logarithms_everywhere(rng, tmp_path):
@@ -77,16 +75,13 @@ def test_weights_are_taken_as_logarithms_everywhere(rng, tmp_path):
         named = xr.DataArray(logs, dims=("chain", "draw")).transpose("draw", "chain")
         array = xr.DataArray(data, dims=("chain", "draw", "item", "component")[: data.ndim])
         np.testing.assert_allclose(function(array, log_weights=named).weights, function(data, weights=weights).weights)
-        with pytest.raises(ValueError, match="`log_weights` must be left out where `weights` are given"):
-            function(data, weights=weights, log_weights=logs)
-        with pytest.raises(
-            ValueError, match="`log_weights` must be finite or minus infinity; got nan at chain 0, draw"
-        ):
-            function(data, log_weights=np.full(60, np.nan))
-        with pytest.raises(ValueError, match="`log_weights` must not all be minus infinity"):
-            function(data, log_weights=np.full(60, -np.inf))
-        with pytest.raises(ValueError, match=r"`log_weights` must be one number per draw.* got shape \(3,\)"):
-            function(data, log_weights=np.zeros(3))
+        cases = [
+            ({"weights": weights, "log_weights": logs}, ValueError, "`log_weights`", "left out", "`weights`"),
+            ({"log_weights": np.full(60, np.nan)}, ValueError, "`log_weights`", "finite", "got nan at chain 0, draw 0"),
+            ({"log_weights": np.full(60, -np.inf)}, ValueError, "`log_weights`", "all be minus infinity"),
+            ({"log_weights": np.zeros(3)}, ValueError, "`log_weights`", "per draw", "got shape (3,)"),
+        ]
+        check_all(lambda given, function=function, data=data: function(data, **given), cases)
     draws = pc.as_partition_draws(labels)
     again = pc.as_partition_draws(draws, log_weights=np.where(np.arange(60) < 30, 0.0, -np.inf))
     assert again.weights[:30].sum() == pytest.approx(1) and not again.weights[30:].any()

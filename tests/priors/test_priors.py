@@ -9,11 +9,10 @@ from scipy import integrate, stats
 from scipy.special import betaln, gammaln
 
 import posterior_consensus as pc
-from posterior_consensus.ensemble.partitions import enumerate_partitions
-from tests.helpers import check
+from tests import reference
+from tests.helpers import check_all
 
-PARTITIONS = np.vstack(list(enumerate_partitions(7)))
-NUMBERS = PARTITIONS.max(axis=1) + 1
+PARTITIONS = np.array(list(reference.partitions(7)))
 EXCHANGEABLE = {
     "crp": pc.priors.crp(3.0),
     "crp, gamma": pc.priors.crp((2, 4)),
@@ -33,12 +32,15 @@ EXCHANGEABLE = {
 
 @pytest.mark.parametrize("name", EXCHANGEABLE)
 def test_probabilities_of_all_partitions_sum_to_one_and_give_the_number_of_clusters(name):
-    chances = np.exp(EXCHANGEABLE[name].log_prob(PARTITIONS).values)
+    prior = EXCHANGEABLE[name]
+    chances = np.exp(prior.log_prob(PARTITIONS).values)
     assert chances.sum() == pytest.approx(1, abs=1e-12)
-    by_number = np.bincount(NUMBERS, chances, minlength=8)[1:]
-    found = EXCHANGEABLE[name].n_clusters(7)
+    by_number = np.bincount(PARTITIONS.max(axis=1) + 1, chances, minlength=8)[1:]
+    found = prior.n_clusters(7)
     np.testing.assert_array_equal(found["n_clusters"], np.arange(1, found.size + 1))
     np.testing.assert_allclose(found.values, by_number[: found.size], atol=1e-12)
+    np.testing.assert_allclose(prior.n_clusters(1), [1.0], atol=1e-12)
+    assert prior.log_prob([[0], [0]]).values == pytest.approx([0, 0], abs=1e-12)
 
 
 @pytest.mark.parametrize("concentration", [0.7, (4, 4)])
@@ -48,6 +50,7 @@ def test_probabilities_of_all_labels_of_sticks_sum_to_one(concentration):
     chances = np.exp(prior.log_prob(labels).values)
     assert chances.sum() == pytest.approx(1, abs=1e-12)
     numbers = np.array([len(set(row)) for row in labels.tolist()])
+    np.testing.assert_allclose(prior.n_clusters(1), [1.0], atol=1e-12)
     np.testing.assert_allclose(prior.n_clusters(6), np.bincount(numbers, chances)[1:], atol=1e-12)
 
 
@@ -67,17 +70,17 @@ def test_sticks_take_labels_as_sampled_and_not_renumbered(rng, tmp_path):
     np.testing.assert_allclose(prior.log_prob(soft), expected, rtol=1e-12)
     stored = pc.as_partition_draws(labels, store=tmp_path / "store")
     for renumbered in (pc.as_partition_draws(labels), stored, tmp_path / "store"):
-        with pytest.raises(TypeError, match="must be labels as sampled, .* got .* have renumbered them"):
+        with pytest.raises(TypeError, match="labels as sampled, .* got .* renumbered"):
             prior.log_prob(renumbered)
-    with pytest.raises(ValueError, match="must be numbers of the 2 components, from 0; they run from 0 to 3"):
+    with pytest.raises(ValueError, match="numbers of the 2 components, from 0; .* 0 to 3"):
         pc.priors.stick_breaking(0.7, 2).log_prob(labels)
-    with pytest.raises(ValueError, match="as many components as parameters or prior, 5; got those of 4"):
+    with pytest.raises(ValueError, match="as many components .* 5; got those of 4"):
         pc.priors.stick_breaking(0.7, 5).log_prob(soft)
 
 
 def test_first_sticks_may_be_empty():
     labels = np.array([[1, 1, 2, 3], [2, 2, 2, 1]])
-    with pytest.raises(ValueError, match="`first_label` must say whether the labels number components from 0 or from"):
+    with pytest.raises(ValueError, match="`first_label` must .* 0 or"):
         pc.priors.stick_breaking(0.7, 5).log_prob(labels)
     for first in (0, 1):
         found = pc.priors.stick_breaking(0.7, 5, first_label=first).log_prob(labels)
@@ -101,23 +104,20 @@ def exact_numbers(n, opens):
     return np.array([float(chances[k]) for k in range(1, n + 1)])
 
 
-@pytest.mark.parametrize(
-    ("prior", "opens"),
-    [
-        (pc.priors.crp(2.5), lambda i, k: Fraction(5, 2) / (Fraction(5, 2) + i)),
-        (pc.priors.pitman_yor(0.5, 0.25), lambda i, k: (Fraction(1, 2) + Fraction(k, 4)) / (Fraction(1, 2) + i)),
+def test_numbers_of_clusters_are_those_in_exact_fractions():
+    half = Fraction(1, 2)
+    for prior, opens in [
+        (pc.priors.crp(2.5), lambda i, k: 5 * half / (5 * half + i)),
+        (pc.priors.pitman_yor(0.5, 0.25), lambda i, k: (half + Fraction(k, 4)) / (half + i)),
         (pc.priors.dirichlet_multinomial(0.5, 6), lambda i, k: Fraction(6 - k, 2) / (3 + i)),
-    ],
-)
-def test_numbers_of_clusters_are_those_in_exact_fractions(prior, opens):
-    exact = exact_numbers(40, opens)
-    found = prior.n_clusters(40).values
-    np.testing.assert_allclose(found, exact[: found.size], rtol=1e-11)
-    assert exact[found.size :].sum() < 1e-15
+    ]:
+        exact, found = exact_numbers(30, opens), prior.n_clusters(30).values
+        np.testing.assert_allclose(found, exact[: found.size], rtol=1e-11, err_msg=repr(prior))
+        assert exact[found.size :].sum() < 1e-15
 
 
 def test_numbers_of_clusters_of_many_items():
-    n = 100_000
+    n = 20_000
     found = pc.priors.crp(2.0).n_clusters(n)
     chance = 2.0 / (2.0 + np.arange(n))
     assert float(found.sum()) == pytest.approx(1, abs=1e-12)
@@ -146,8 +146,9 @@ def test_heavy_tails_of_the_concentration_are_integrated(hyper):
     assert float(found["n_clusters"] @ found) == pytest.approx(expected, rel=1e-9)
 
 
-@pytest.mark.parametrize("hyper", [(2, 4), stats.lognorm(0.5), stats.uniform(0.5, 2.0)])
-@pytest.mark.parametrize("k", [1, 5, 60])
+@pytest.mark.parametrize(
+    ("hyper", "k"), [((2, 4), 1), ((2, 4), 60), (stats.lognorm(0.5), 5), (stats.uniform(0.5, 2.0), 60)]
+)
 def test_a_prior_of_the_concentration_is_integrated_out(hyper, k):
     distribution = stats.gamma(2, scale=0.25) if isinstance(hyper, tuple) else hyper
     labels = np.arange(60) % k
@@ -172,40 +173,38 @@ def test_draws_keep_their_coordinates_and_stores_are_taken(tmp_path, rng):
     np.testing.assert_array_equal(found, pc.priors.crp(1.0).log_prob(labels))
 
 
-def test_one_item_and_names():
-    for prior in (*EXCHANGEABLE.values(), pc.priors.stick_breaking(1.0, 3)):
-        np.testing.assert_allclose(prior.n_clusters(1), [1.0], atol=1e-12)
-    for prior in EXCHANGEABLE.values():
-        assert prior.log_prob([[0], [0]]).values == pytest.approx([0, 0], abs=1e-12)
+def test_names():
     assert repr(pc.priors.crp((4, 4))) == "crp(gamma(4, scale=0.25))"
     assert repr(pc.priors.pitman_yor(1, 0.5)) == "pitman_yor(1, 0.5)"
     assert repr(pc.priors.dirichlet_multinomial(1, 3)) == "dirichlet_multinomial(1, 3)"
 
 
-@pytest.mark.parametrize(
-    ("make", "value", "error", "parts"),
-    [
-        (pc.priors.crp, 0, ValueError, ["`concentration` must be a finite number above 0; got 0"]),
-        (pc.priors.crp, "1", TypeError, ["(shape, rate) of a Gamma prior; got '1'"]),
-        (pc.priors.crp, True, TypeError, ["got True"]),
-        (pc.priors.crp, (1, -1), ValueError, ["a positive shape and rate", "got (1, -1)"]),
-        (pc.priors.crp, stats.norm(0, 1), ValueError, ["a prior of positive numbers; got support"]),
-        (pc.priors.crp, stats.poisson(3), TypeError, ["a frozen SciPy distribution"]),
-        (lambda v: pc.priors.pitman_yor(1.0, v), 1.0, ValueError, ["`discount` must lie between 0 and 1"]),
-        (lambda v: pc.priors.pitman_yor(1.0, v), "a", TypeError, ["`discount` must be a number; got 'a'"]),
-        (lambda v: pc.priors.pitman_yor(v, 0.2), -0.2, ValueError, ["above -0.2"]),
-        (lambda v: pc.priors.dirichlet_multinomial(1.0, v), 0, ValueError, ["`n_components` must be at least 1"]),
-        (lambda v: pc.priors.mixture_of_finite_mixtures(1.0, v), 3, TypeError, ["take dirichlet_multinomial"]),
+def test_mistyped_arguments():
+    make = pc.priors
+    for function, *cases in [
         (
-            lambda v: pc.priors.mixture_of_finite_mixtures(1.0, v),
-            stats.poisson(3),
-            ValueError,
-            ["integers from 1", "Add loc=1"],
+            make.crp,
+            (0, ValueError, "`concentration`", "a finite number above 0", "got 0"),
+            ("1", TypeError, "(shape, rate) of a Gamma", "got '1'"),
+            (True, TypeError, "got True"),
+            ((1, -1), ValueError, "a positive shape and rate", "got (1, -1)"),
+            (stats.norm(0, 1), ValueError, "positive numbers", "got support"),
+            (stats.poisson(3), TypeError, "a frozen SciPy distribution"),
         ),
-        (lambda v: pc.priors.mixture_of_finite_mixtures(1.0, v), stats.zipf(2), ValueError, ["1,000,000"]),
-        (lambda v: pc.priors.stick_breaking(1.0, v), 1, ValueError, ["`n_components` must be at least 2; got 1"]),
-        (lambda v: pc.priors.crp(1.0).n_clusters(v), 0, ValueError, ["`n_items` must be at least 1"]),
-    ],
-)
-def test_mistyped_arguments(make, value, error, parts):
-    check(make, value, error, parts)
+        (
+            lambda discount: make.pitman_yor(1.0, discount),
+            (1.0, ValueError, "`discount`", "between 0 and 1"),
+            ("a", TypeError, "`discount`", "a number", "got 'a'"),
+        ),
+        (lambda concentration: make.pitman_yor(concentration, 0.2), (-0.2, ValueError, "above -0.2")),
+        (lambda number: make.dirichlet_multinomial(1.0, number), (0, ValueError, "`n_components`", "at least 1")),
+        (
+            lambda number: make.mixture_of_finite_mixtures(1.0, number),
+            (3, TypeError, "dirichlet_multinomial"),
+            (stats.poisson(3), ValueError, "integers from 1", "Add loc=1"),
+            (stats.zipf(2), ValueError, "1,000,000"),
+        ),
+        (lambda number: make.stick_breaking(1.0, number), (1, ValueError, "`n_components`", "at least 2", "got 1")),
+        (make.crp(1.0).n_clusters, (0, ValueError, "`n_items`", "at least 1")),
+    ]:
+        check_all(function, cases)
