@@ -2,7 +2,6 @@
 
 import itertools
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import xarray as xr
@@ -18,6 +17,7 @@ from posterior_consensus.ensemble.partitions import enumerate_partitions
 from tests import reference
 
 QUIET = {"random_seed": 1, "progressbar": False}
+MEAN_TAU = pc.binder(tau="mean")
 N_DRAWS, K = 2, 3
 
 
@@ -43,9 +43,8 @@ FAMILIES = {
 def distance(distribution, one, other):
     """Hellinger distance of two distributions, by SciPy's integration between quantiles or by a long sum."""
     if hasattr(distribution, "pmf"):
-        x = np.arange(400)
-        square = 0.5 * np.sum((np.sqrt(distribution.pmf(x, **one)) - np.sqrt(distribution.pmf(x, **other))) ** 2)
-        return np.sqrt(square)
+        roots = [np.sqrt(distribution.pmf(np.arange(400), **parameters)) for parameters in (one, other)]
+        return np.sqrt(0.5 * np.sum(np.subtract(*roots) ** 2))
     levels = [1e-10, 1e-6, 1e-3, 0.1, 0.5, 0.9, 1 - 1e-3, 1 - 1e-6]
     low, high = distribution.support(**one)
     ends = np.sort([low, *distribution.ppf(levels, **one), *distribution.ppf(levels, **other), high])
@@ -71,17 +70,14 @@ def test_distances_are_those_of_integration(name, rng):
         assert np.sqrt(-np.expm1(logs[t, k, m])) == pytest.approx(wanted, abs=2e-6)
 
 
-def test_close_normals_lose_no_digits():
+def test_normals_that_are_close_or_of_several_variables(rng):
     mean, sd = np.array([[[0.0], [1e-9]]]), np.ones((1, 2, 1))
     found = similarities([(stats.norm, {"loc": mean, "scale": sd})])
-    assert 1 - found[0, 0, 1] == pytest.approx(1e-9 / np.sqrt(8), rel=1e-6)
-
-
-def test_multivariate_normals(rng):
+    assert 1 - found[0, 0, 1] == pytest.approx(1e-9 / np.sqrt(8), rel=1e-6)  # no digits are lost
     mean, factor = rng.normal(size=(1, 2, 2)), rng.normal(0, 0.4, (1, 2, 2, 2)) + np.eye(2)
     cov = factor @ factor.swapaxes(-1, -2)
     first, second = (stats.multivariate_normal(mean[0, k], cov[0, k]) for k in range(2))
-    x = np.linspace(-12, 12, 801)
+    x = np.linspace(-12, 12, 401)
     grid = np.stack(np.meshgrid(x, x), axis=-1)
     affinity = np.sqrt(first.pdf(grid) * second.pdf(grid)).sum() * (x[1] - x[0]) ** 2
     found = similarities([(None, {"mean": mean, "cov": cov})])[0, 0, 1]
@@ -97,16 +93,11 @@ def posterior(rng, n_draws=12, n=9):
     return labels, rng.normal(0, 2, (n_draws, K)), rng.uniform(0.5, 2, (n_draws, K))
 
 
-def normal_distance(m1, s1, m2, s2):
-    return np.sqrt(1 - np.sqrt(2 * s1 * s2 / (s1**2 + s2**2)) * np.exp(-((m1 - m2) ** 2) / (4 * (s1**2 + s2**2))))
-
-
-def mean_similarity(labels, mean, sd, weights):
-    total = np.zeros((labels.shape[1], labels.shape[1]))
-    for z, m, s, w in zip(labels, mean, sd, weights / np.sum(weights), strict=True):
-        for i, j in np.ndindex(*total.shape):
-            total[i, j] += w * (1 - normal_distance(m[z[i]], s[z[i]], m[z[j]], s[z[j]]))
-    return total
+def normal_similarity(mean, sd):
+    """Between normals of these means and standard deviations, all with all."""
+    squares = np.add.outer(sd**2, sd**2)
+    overlap = np.sqrt(2 * np.outer(sd, sd) / squares) * np.exp(-(np.subtract.outer(mean, mean) ** 2) / (4 * squares))
+    return 1 - np.sqrt(np.maximum(1 - overlap, 0))
 
 
 @pytest.mark.parametrize("at_once", [1, 4_000_000])
@@ -115,7 +106,8 @@ def test_the_similarity_is_the_mean_over_draws(rng, monkeypatch, at_once):
     labels, mean, sd = posterior(rng)
     weights = rng.exponential(size=len(labels))
     found = pc.component_similarity(labels, mean=mean, sd=sd, weights=weights)
-    wanted = mean_similarity(labels, mean, sd, weights)
+    every = [normal_similarity(m[z], s[z]) for z, m, s in zip(labels, mean, sd, strict=True)]
+    wanted = np.average(every, axis=0, weights=weights)
     assert_allclose(found.values, wanted, atol=1e-7)
     assert np.all(np.diag(found.values) == 1) and np.array_equal(found.values, found.values.T)
     assert found.values[0, 4] == pytest.approx(1, abs=1e-12)
@@ -131,11 +123,7 @@ def test_allocation_probabilities_take_the_mean_over_components(rng):
     p = rng.dirichlet(np.ones(K), (12, 9))
     soft = pc.as_allocation_probabilities(p)
     found = pc.component_similarity(soft, mean=mean, sd=sd)
-    wanted = np.zeros((9, 9))
-    for t in range(12):
-        gaps = normal_distance(mean[t][:, np.newaxis], sd[t][:, np.newaxis], mean[t], sd[t])
-        gaps[np.diag_indices(K)] = 0
-        wanted += p[t] @ (1 - gaps) @ p[t].T / 12
+    wanted = np.mean([p[t] @ normal_similarity(mean[t], sd[t]) @ p[t].T for t in range(12)], axis=0)
     np.fill_diagonal(wanted, 1)
     assert_allclose(found.values, wanted, atol=1e-7)
     sampled = pc.component_similarity(soft.soft.components, mean=mean, sd=sd)
@@ -149,21 +137,18 @@ def test_allocation_probabilities_take_the_mean_over_components(rng):
 def test_the_best_partition_minimizes_the_risk_of_the_paper(rng):
     labels, mean, sd = posterior(rng, n=7)
     found = pc.component_similarity(labels, mean=mean, sd=sd)
-    delta = 1 - found.values
     pairs = np.triu_indices(7, 1)
-    omega = delta[pairs].sum() / (1 - delta[pairs]).sum()
+    delta = 1 - found.values[pairs]
+    omega = delta.sum() / (1 - delta).sum()
     together = [(p[:, np.newaxis] == p)[pairs] for p in np.concatenate(list(enumerate_partitions(7)))]
-    risks = [np.sum(np.where(one, delta[pairs], omega * (1 - delta[pairs]))) for one in together]
-    best = pc.consensus_partition(found, loss=pc.binder(tau="mean"), **QUIET)
-    own = (best.labels.values[:, np.newaxis] == best.labels.values)[pairs]
-    assert_array_equal(own, together[int(np.argmin(risks))])
+    risks = [np.sum(np.where(one, delta, omega * (1 - delta))) for one in together]
+    best = pc.consensus_partition(found, loss=MEAN_TAU, **QUIET)
+    assert_array_equal((best.labels.values[:, np.newaxis] == best.labels.values)[pairs], together[np.argmin(risks)])
     assert best.loss.parameters["a"] == pytest.approx(2 * (1 - found.tau))
-    assert best.expected_loss == pytest.approx(
-        pc.expected_loss(found, best, loss=pc.binder(tau="mean"))["expected_loss"].item()
-    )
-    for loss in (pc.binder(tau="mean"), None):
+    assert best.expected_loss == pytest.approx(pc.expected_loss(found, best, loss=MEAN_TAU)["expected_loss"].item())
+    for loss in (MEAN_TAU, None):
         assert pc.certify(found, best, loss=loss, progressbar=False).status == "optimal"
-    exact = pc.consensus_partition(found, loss=pc.binder(tau="mean"), method="exact", **QUIET)
+    exact = pc.consensus_partition(found, loss=MEAN_TAU, method="exact", **QUIET)
     assert exact.expected_loss == pytest.approx(best.expected_loss)
 
 
@@ -172,13 +157,10 @@ def test_the_partition_of_each_draw_has_least_risk_under_its_own_distances(rng):
     found = pc.component_similarity(labels, mean=mean, sd=sd)
     every = np.concatenate(list(enumerate_partitions(K)))
     for t in range(len(labels)):
-        similar = mean_similarity(labels[[t]], mean[[t]], sd[[t]], np.ones(1))
-
-        def risk(partition, similar=similar):
-            together = np.triu(partition[:, np.newaxis] == partition, 1)
-            return np.sum((found.tau - similar)[together])
-
-        assert risk(found.partitions.labels[t]) == pytest.approx(min(risk(one[labels[t]]) for one in every), abs=1e-9)
+        gains = found.tau - normal_similarity(mean[t][labels[t]], sd[t][labels[t]])
+        partitions = [found.partitions.labels[t], *(one[labels[t]] for one in every)]
+        risks = [np.sum(gains[np.triu(one[:, np.newaxis] == one, 1)]) for one in partitions]
+        assert risks[0] == pytest.approx(min(risks[1:]), abs=1e-6)
     assert isinstance(pc.credible_ball(found.partitions, np.zeros(9, int)).radius, float)
 
 
@@ -189,7 +171,7 @@ def test_many_components_are_merged_along_a_tree(rng):
     assert all(reference.canonical(row).tolist() == np.repeat([0, 1, 2], 4).tolist() for row in groups)
 
 
-@pytest.mark.parametrize("shape", ["skewed", "heavy-tailed", "flat"])
+@pytest.mark.parametrize("shape", ["skewed", "flat"])
 def test_groups_that_a_normal_mixture_splits_come_back(shape):
     scores, similarity, _ = compared(shape, 2, 60, sweeps=500, burn_in=100, every=4)
     assert similarity.n_components.mean() > 2.5
@@ -199,42 +181,38 @@ def test_groups_that_a_normal_mixture_splits_come_back(shape):
 
 def test_shapes_and_names_of_parameters(rng):
     labels, mean, sd = posterior(rng)
-    wanted = pc.component_similarity(labels, mean=mean, sd=sd).values
+
+    def values(labels=labels, **parameters):
+        return pc.component_similarity(labels, **parameters).values
+
+    wanted = values(mean=mean, sd=sd)
     chains = labels.reshape(2, 6, 9)
     z = xr.DataArray(chains, dims=("chain", "draw", "star"), coords={"star": list("abcdefghi")})
     mu = xr.DataArray(mean.reshape(2, 6, K), dims=("chain", "draw", "k")).transpose("k", "draw", "chain")
     found = pc.component_similarity(z, mean=mu, sd=sd.reshape(2, 6, K))
     assert_allclose(found.values, wanted, atol=1e-12)
     assert found.items.names.tolist() == list("abcdefghi")
-    assert_allclose(pc.component_similarity(labels + 1, mean=mean, sd=sd).values, wanted, atol=1e-12)
+    assert_allclose(values(labels + 1, mean=mean, sd=sd), wanted, atol=1e-12)
     cov = sd[..., np.newaxis, np.newaxis] ** 2
-    assert_allclose(pc.component_similarity(labels, mean=mean[..., np.newaxis], cov=cov).values, wanted, atol=1e-12)
-    twice = {name: np.repeat(value[..., np.newaxis], 2, axis=2) for name, value in (("mean", mean), ("sd", sd))}
-    assert np.all(pc.component_similarity(labels, **twice).values <= wanted + 1e-12)
-    tied = pc.component_similarity(labels, mean=mean, sd=sd[:, 0]).values
-    assert_allclose(tied, pc.component_similarity(labels, mean=mean, sd=np.repeat(sd[:, :1], K, axis=1)).values)
+    assert_allclose(values(mean=mean[..., np.newaxis], cov=cov), wanted, atol=1e-12)
+    twice = [np.repeat(value[..., np.newaxis], 2, axis=2) for value in (mean, sd)]
+    assert np.all(values(mean=twice[0], sd=twice[1]) <= wanted + 1e-12)
+    assert_allclose(values(mean=mean, sd=sd[:, 0]), values(mean=mean, sd=np.repeat(sd[:, :1], K, axis=1)))
     spare = np.column_stack([mean, np.full(12, np.nan)])
-    assert_allclose(pc.component_similarity(labels, mean=spare, sd=np.column_stack([sd, sd[:, 0]])).values, wanted)
+    assert_allclose(values(mean=spare, sd=np.column_stack([sd, sd[:, 0]])), wanted)
 
 
+MU = np.zeros((12, 3))
 BAD = [
-    ({"mean": np.zeros((12, 3))}, TypeError, r"the parameters `mean` and either `sd` or `cov`; got \['mean'\]"),
-    ({"mean": np.zeros((12, 3)), "sd": 0.0}, ValueError, "that the distribution 'norm' allows; got loc 0, scale 0"),
-    ({"mean": np.zeros((11, 3)), "sd": 1.0}, ValueError, r"`mean` must have the draws first, (1 x )?12, then"),
-    (
-        {"mean": np.zeros((12, 2)), "sd": 1.0},
-        ValueError,
-        "must be numbers of the 2 components, from 0; they run from 0 to",
-    ),
-    ({"mean": np.zeros((12, 3)), "sd": np.ones((12, 2))}, ValueError, "must have the same components and features"),
+    ({"mean": MU}, TypeError, r"`mean` and either `sd` or `cov`; got \['mean'\]"),
+    ({"mean": MU, "sd": 0.0}, ValueError, "'norm' allows; got loc 0, scale 0"),
+    ({"mean": MU[:11], "sd": 1.0}, ValueError, r"`mean`.*draws first, (1 x )?12, then"),
+    ({"mean": MU[:, :2], "sd": 1.0}, ValueError, "the 2 components, from 0; they run from 0 to"),
+    ({"mean": MU, "sd": np.ones((12, 2))}, ValueError, "same components and features"),
     ({"mean": np.full((12, 3), "a"), "sd": 1.0}, TypeError, "must hold numbers; got ndarray of <U1"),
     ({"distribution": "poisson", "mu": 1.0}, TypeError, "must be a distribution of scipy.stats.*; got str"),
-    ({"distribution": stats.poisson, "rate": np.ones((12, 3))}, TypeError, "'mu', 'loc'; .* got .'rate'"),
-    (
-        {"idata": 3, "mean": np.zeros((12, 3)), "sd": 1.0},
-        TypeError,
-        "`idata` is the posterior of a model; `draws` is a nd",
-    ),
+    ({"distribution": stats.poisson, "rate": MU + 1}, TypeError, "'mu', 'loc'; .* got .'rate'"),
+    ({"idata": 3, "mean": MU, "sd": 1.0}, TypeError, "`idata`.*`draws` is a nd"),
 ]
 
 
@@ -246,22 +224,21 @@ def test_bad_arguments_are_named(rng, arguments, error, message):
 
 def test_draws_that_have_lost_the_numbers_of_components_are_refused(rng):
     labels, mean, sd = posterior(rng)
-    with pytest.raises(TypeError, match="got PartitionDraws. .* have renumbered them"):
+    with pytest.raises(TypeError, match="got PartitionDraws.*renumbered"):
         pc.component_similarity(pc.as_partition_draws(labels), mean=mean, sd=sd)
-    with pytest.raises(ValueError, match="of as many components as parameters or prior, 2; got those of 3"):
-        soft = pc.as_allocation_probabilities(rng.dirichlet(np.ones(3), (12, 9)))
+    soft = pc.as_allocation_probabilities(rng.dirichlet(np.ones(3), (12, 9)))
+    with pytest.raises(ValueError, match="as many components as parameters.*2; got those of 3"):
         pc.component_similarity(soft, mean=mean[:, :2], sd=sd[:, :2])
 
 
 def test_one_component_one_item_one_draw():
     one = pc.component_similarity(np.zeros((3, 4), int), mean=np.zeros((3, 1)), sd=1.0)
     assert one.tau == 1 and np.all(one.values == 1) and one.partitions.n_clusters.tolist() == [1, 1, 1]
-    assert pc.consensus_partition(one, loss=pc.binder(tau="mean"), **QUIET).n_clusters == 1
     alone = pc.component_similarity([[1], [0]], mean=[[0.0, 1.0]] * 2, sd=1.0)
     assert alone.values.tolist() == [[1.0]] and alone.tau == 0.5
-    assert pc.consensus_partition(alone, loss=pc.binder(tau="mean"), **QUIET).n_clusters == 1
+    for similarity in (one, alone):
+        assert pc.consensus_partition(similarity, loss=MEAN_TAU, **QUIET).n_clusters == 1
     assert "1 components" in repr(one) and pc.plot_component_similarity(alone).get_ylabel() == "share"
-    plt.close("all")
 
 
 def test_the_curve_is_the_distance_within_clusters(rng):
@@ -276,16 +253,15 @@ def test_the_curve_is_the_distance_within_clusters(rng):
 
 def test_a_mean_threshold_is_a_loss_of_any_similarities(rng):
     draws = rng.integers(3, size=(20, 8))
-    loss = pc.binder(tau="mean")
     mean = reference.similarity(draws)[np.triu_indices(8, 1)].mean()
     for data in (draws, pc.as_pair_similarity(pc.as_partition_draws(draws))):
-        best = pc.consensus_partition(data, loss=loss, **QUIET)
+        best = pc.consensus_partition(data, loss=MEAN_TAU, **QUIET)
         assert best.loss.parameters["a"] == pytest.approx(2 * (1 - mean))
-        found = pc.expected_loss(data, best, loss=loss)["expected_loss"].item()
+        found = pc.expected_loss(data, best, loss=MEAN_TAU)["expected_loss"].item()
         assert found == pytest.approx(best.expected_loss)
-    with pytest.raises(ValueError, match="must be a loss between two partitions here"):
-        pc.partition_loss([0, 1], [0, 0], loss=loss)
-    with pytest.raises(TypeError, match="`tau` must be a number between 0 and 1, or 'mean'; got 'median'"):
+    with pytest.raises(ValueError, match="must be a loss between two partitions"):
+        pc.partition_loss([0, 1], [0, 0], loss=MEAN_TAU)
+    with pytest.raises(TypeError, match="`tau`.*between 0 and 1, or 'mean'; got 'median'"):
         pc.binder(tau="median")
-    with pytest.raises(ValueError, match="`a` and `tau` must not both be given"):
+    with pytest.raises(ValueError, match="`a` and `tau` must not both"):
         pc.binder(a=1.0, tau="mean")

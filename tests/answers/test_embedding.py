@@ -2,7 +2,6 @@
 
 import tracemalloc
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import xarray as xr
@@ -26,33 +25,23 @@ def rooted(draws):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_without_centre_it_is_the_svd_of_the_one_hot_matrix(weighted):
+def test_it_is_the_svd_of_the_one_hot_matrix_or_principal_components(weighted):
     draws = drawn(1, weighted)
-    found = pc.item_embedding(draws, n_axes=30, center=False)
+    bare = pc.item_embedding(draws, n_axes=30, center=False)
     left, values, _ = np.linalg.svd(rooted(draws))
-    np.testing.assert_allclose(np.abs(found[:, :4]), np.abs(left[:, :4] * values[:4]), atol=1e-8)
-    np.testing.assert_allclose(found["share"], values[:30] ** 2 / 30, atol=1e-9)
-    np.testing.assert_allclose(
-        found.values @ found.values.T, reference.similarity(draws.labels, draws.weights), atol=1e-8
-    )
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_with_centre_it_is_principal_components(weighted):
-    draws = drawn(2, weighted)
+    np.testing.assert_allclose(np.abs(bare[:, :4]), np.abs(left[:, :4] * values[:4]), atol=1e-8)
+    np.testing.assert_allclose(bare["share"], values[:30] ** 2 / 30, atol=1e-9)
+    similarity = reference.similarity(draws.labels, draws.weights)
+    np.testing.assert_allclose(bare.values @ bare.values.T, similarity, atol=1e-8)
     pca = PCA(4).fit(rooted(draws))
     found = pc.item_embedding(draws, n_axes=4)
     np.testing.assert_allclose(np.abs(found), np.abs(pca.transform(rooted(draws))), atol=1e-8)
     np.testing.assert_allclose(found["share"], pca.explained_variance_ratio_, atol=1e-10)
     np.testing.assert_allclose(found.mean("item"), 0, atol=1e-9)
     assert np.all(found.values[np.abs(found.values).argmax(axis=0), range(4)] > 0)
-
-
-def test_all_axes_have_the_distances():
-    draws = drawn(3)
-    found = pc.item_embedding(draws, n_axes=30).values
-    squares = np.sum((found[:, np.newaxis] - found) ** 2, axis=2)
-    np.testing.assert_allclose(squares, 2 * (1 - reference.similarity(draws.labels, draws.weights)), atol=1e-8)
+    every = pc.item_embedding(draws, n_axes=30).values
+    squares = np.sum((every[:, np.newaxis] - every) ** 2, axis=2)
+    np.testing.assert_allclose(squares, 2 * (1 - similarity), atol=1e-8)
 
 
 @pytest.mark.parametrize("center", [True, False])
@@ -76,28 +65,25 @@ def test_a_matrix_with_negative_eigenvalues():
 
 
 @pytest.mark.parametrize("center", [True, False])
-@pytest.mark.parametrize("name", DEGENERATE)
-def test_degenerate_draws(name, center):
-    draws = DEGENERATE[name]
-    n = draws.shape[1]
-    found = pc.item_embedding(draws, n_axes=n, center=center)
-    squares = np.sum((found.values[:, np.newaxis] - found.values) ** 2, axis=2)
-    np.testing.assert_allclose(squares, 2 * (1 - reference.similarity(draws)), atol=1e-9)
-    assert found["share"].sum() == pytest.approx(float(center is False or np.ptp(reference.similarity(draws)) > 0))
-    ax = pc.plot_items_map(draws, draws[0], center=center)
-    ax.figure.canvas.draw()
-    plt.close("all")
+def test_degenerate_draws(center):
+    for name, draws in DEGENERATE.items():
+        similarity = reference.similarity(draws)
+        found = pc.item_embedding(draws, n_axes=draws.shape[1], center=center)
+        squares = np.sum((found.values[:, np.newaxis] - found.values) ** 2, axis=2)
+        np.testing.assert_allclose(squares, 2 * (1 - similarity), atol=1e-9, err_msg=name)
+        assert found["share"].sum() == pytest.approx(float(not center or np.ptp(similarity) > 0)), name
+        assert pc.plot_items_map(draws, draws[0], center=center).collections, name
 
 
 def test_many_items_take_no_matrix():
-    rng = np.random.default_rng(6)
-    truth = rng.integers(3, size=20_000)
-    labels = np.where(rng.random((10, 20_000)) < 0.1, rng.integers(3, size=(10, 20_000)), truth)
+    rng, n = np.random.default_rng(6), 4000
+    truth = rng.integers(3, size=n)
+    labels = np.where(rng.random((10, n)) < 0.1, rng.integers(3, size=(10, n)), truth)
     tracemalloc.start()
     found = pc.item_embedding(labels)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert peak < 20_000**2 / 10
+    assert peak < n**2
     centres = np.array([found.values[truth == k].mean(axis=0) for k in range(3)])
     nearest = np.sum((found.values[:, np.newaxis] - centres) ** 2, axis=2).argmin(axis=1)
     assert np.mean(nearest == truth) > 0.99
@@ -106,7 +92,7 @@ def test_many_items_take_no_matrix():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"n_axes": 31}, ValueError, "`n_axes` must be at most the number of items, 30; got 31"),
+        ({"n_axes": 31}, ValueError, "`n_axes`.*number of items, 30; got 31"),
         ({"n_axes": 0}, ValueError, "`n_axes` must be"),
         ({"n_axes": 1.5}, TypeError, "`n_axes` must be"),
         ({"center": "yes"}, TypeError, "`center` must be True or False; got 'yes'"),
@@ -119,8 +105,8 @@ def test_bad_options(options, error, message):
 
 def test_exemplars_are_most_similar_to_the_rest_of_their_clusters():
     draws = drawn(7)
-    labels = reference.canonical(np.random.default_rng(8).integers(4, size=30))
-    labels[3] = labels.max() + 1
+    labels = np.random.default_rng(8).integers(4, size=30)
+    labels[3] = 4  # a cluster of one item
     labels = reference.canonical(labels)
     similarity = reference.similarity(draws.labels, draws.weights)
     found = pc.item_uncertainty(draws, labels).exemplars
@@ -139,16 +125,12 @@ def test_the_map_shows_items_clusters_and_exemplars():
     exemplars = pc.item_uncertainty(labels, best).exemplars
     assert {text.get_text() for text in ax.texts} == {f"star {i}" for i in exemplars}
     sizes = np.bincount(best.labels)
-    names = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert names == [f"{name} (n = {n})" for name, n in zip(["red", "green", "blue"], sizes, strict=True)] + [
-        "exemplar"
-    ]
-    places = pc.item_embedding(labels).values
+    names = [f"{name} (n = {n})" for name, n in zip(["red", "green", "blue"], sizes, strict=True)]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [*names, "exemplar"]
+    places = pc.item_embedding(labels)
     marked = np.concatenate([c.get_offsets() for c in ax.collections[1:]])
-    np.testing.assert_allclose(np.sort(marked, axis=0), np.sort(places[exemplars], axis=0))
-    share = pc.item_embedding(labels)["share"].values
-    assert ax.get_xlabel() == f"first axis: {share[0]:.0%} of the variation"
-    plt.close("all")
+    np.testing.assert_allclose(np.sort(marked, axis=0), np.sort(places.values[exemplars], axis=0))
+    assert ax.get_xlabel() == f"first axis: {places['share'].values[0]:.0%} of the variation"
 
 
 def test_items_that_are_always_together_are_one_larger_point():
@@ -157,19 +139,12 @@ def test_items_that_are_always_together_are_one_larger_point():
     assert len(points.get_offsets()) == 2
     assert points.get_sizes().max() == pytest.approx(2 * points.get_sizes().min())
     assert not ax.get_title(loc="left")
-    plt.close("all")
 
 
-def test_a_map_of_little_says_so():
+def test_a_map_of_little_says_so_and_names_that_have_no_room_are_left_out():
     draws = np.random.default_rng(1).integers(8, size=(60, 40))
-    ax = pc.plot_items_map(draws, draws[0])
-    assert "Items that are close on it can be dissimilar" in ax.get_title(loc="left")
-    plt.close("all")
-
-
-def test_names_that_have_no_room_are_left_out():
+    assert "can be dissimilar" in pc.plot_items_map(draws, draws[0]).get_title(loc="left")
     draws = np.tile(np.arange(40), (3, 1))
     ax = pc.plot_items_map(draws, np.arange(40))
     assert 1 <= len(ax.texts) < 40
     assert ax.get_legend().get_texts()[12].get_text() == "and 28 smaller ones"
-    plt.close("all")
