@@ -15,15 +15,13 @@ SPLIT = np.repeat([0, 3, 1, 2], [10, 10, 15, 15]).astype(np.int32)
 MIXED = np.tile([0, 1, 2, 0, 1], 10).astype(np.int32)
 
 
-def copies(truths, weights, *, noise=0.1, n_draws=300, seed=0):
-    return made(truths, weights, noise=noise, n_draws=n_draws, seed=seed).draws
-
-
 def made(truths, weights, *, noise=0.1, n_draws=300, seed=0):
-    truth = np.array(truths)
-    return pc.simulate.random_perturbation(
-        50, 4, n_draws=n_draws, noise=noise, modes=weights, truth=truth, random_seed=seed
-    )
+    asked = {"n_draws": n_draws, "noise": noise, "modes": weights, "truth": np.array(truths), "random_seed": seed}
+    return pc.simulate.random_perturbation(50, 4, **asked)
+
+
+def copies(truths, weights, **options):
+    return made(truths, weights, **options).draws
 
 
 def modes_of(draws, partitions, loss="vi"):

@@ -20,40 +20,29 @@ CHAINS, DRAWS = 2, 5
 
 def truth_of(n_components):
     """A posterior whose component k is cluster k in every draw, before names are switched."""
-    rng = np.random.default_rng(7)
-    k = np.arange(n_components)
+    rng, k, by_dim = np.random.default_rng(7), np.arange(n_components), ("chain", "draw", "component")
     by_draw = rng.normal(scale=0.01, size=(CHAINS, DRAWS, 1))
-    return xr.Dataset(
-        {
-            "mu": (("chain", "draw", "component"), (10.0 * k + by_draw).astype(np.float32), {"unit": "km/s"}),
-            "center": (("chain", "draw", "component", "feature"), 10.0 * k[:, None] + by_draw[..., None] + [0.1, 0.2]),
-            "turned": (("component", "chain", "draw"), 10 * k[:, None, None] + np.zeros((1, CHAINS, DRAWS), np.int64)),
-            "move": (
-                ("chain", "draw", "component", "component_bis"),
-                100.0 * k[:, None] + k + by_draw[..., None],
-            ),
-            "beta": (("chain", "draw", "stick"), rng.random((CHAINS, DRAWS, n_components - 1))),
-            "alpha": (("chain", "draw"), rng.random((CHAINS, DRAWS))),
-            "z": (("chain", "draw", "obs"), np.broadcast_to(TRUTH, (CHAINS, DRAWS, TRUTH.size)).astype(np.int16)),
-        },
-        coords={
-            "chain": [1, 3],
-            "draw": np.arange(10, 10 + DRAWS),
-            "component": [f"part {i}" for i in k],
-            "obs": [f"i{i}" for i in range(TRUTH.size)],
-            "level": ("obs", np.arange(TRUTH.size)),
-        },
-        attrs={"inference_library": "none"},
-    )
+    centers = 10.0 * k[:, None] + by_draw[..., None]
+    variables = {
+        "mu": (by_dim, (10.0 * k + by_draw).astype(np.float32), {"unit": "km/s"}),
+        "center": ((*by_dim, "feature"), centers + np.array([0.1, 0.2])),
+        "turned": (("component", "chain", "draw"), 10 * k[:, None, None] + np.zeros((1, CHAINS, DRAWS), np.int64)),
+        "move": ((*by_dim, "component_bis"), 10 * centers + k),
+        "beta": (("chain", "draw", "stick"), rng.random((CHAINS, DRAWS, n_components - 1))),
+        "alpha": (("chain", "draw"), rng.random((CHAINS, DRAWS))),
+        "z": (("chain", "draw", "obs"), np.broadcast_to(TRUTH, (CHAINS, DRAWS, TRUTH.size)).astype(np.int16)),
+    }
+    coords = {"chain": [1, 3], "draw": np.arange(10, 10 + DRAWS), "component": [f"part {i}" for i in k]}
+    coords |= {"obs": [f"i{i}" for i in range(TRUTH.size)], "level": ("obs", np.arange(TRUTH.size))}
+    return xr.Dataset(variables, coords, {"inference_library": "none"})
 
 
 def switched(posterior, seed=1):
     """The same posterior with the components of every draw in an order of its own."""
     rng = np.random.default_rng(seed)
     out = posterior.copy(deep=True)
-    n_components = posterior.sizes["component"]
     for c, d in itertools.product(range(CHAINS), range(DRAWS)):
-        order = rng.permutation(n_components)
+        order = rng.permutation(posterior.sizes["component"])
         for name in ("mu", "center"):
             out[name].values[c, d] = posterior[name].values[c, d][order]
         out["turned"].values[:, c, d] = posterior["turned"].values[order, c, d]
@@ -67,11 +56,9 @@ def soft_of(posterior, sharpness=8.0):
     noise = np.random.default_rng(3).random((TRUTH.size, 1))
     one_hot = posterior["z"].values[..., None] == np.arange(posterior.sizes["component"])
     p = np.exp(sharpness * one_hot * (0.3 + noise))
-    dims = ("chain", "draw", "obs", "part")
     coords = {dim: posterior.coords[dim] for dim in ("chain", "draw", "obs")}
-    return pc.as_allocation_probabilities(
-        xr.DataArray(p / p.sum(-1, keepdims=True), dims=dims, coords=coords), item_dim="obs", component_dim="part"
-    )
+    p = xr.DataArray(p / p.sum(-1, keepdims=True), coords, ("chain", "draw", "obs", "part"))
+    return pc.as_allocation_probabilities(p, item_dim="obs", component_dim="part")
 
 
 BOTH = ["component", "component_bis"]
@@ -84,17 +71,13 @@ def test_known_permutations_are_undone(n_components, soft):
     posterior = switched(true)
     before = posterior.copy(deep=True)
     tree = xr.DataTree.from_dict({"posterior": posterior, "observed_data": xr.Dataset({"y": ("obs", np.arange(12.0))})})
-    allocations = soft_of(posterior) if soft else None
-    found = pc.relabel(tree, TRUTH, component_dim=BOTH, allocations=allocations)
-    expected = true.isel(component=slice(4), component_bis=slice(4)).assign_coords(
-        component=np.arange(4), component_bis=np.arange(4)
-    )
+    found = pc.relabel(tree, TRUTH, component_dim=BOTH, allocations=soft_of(posterior) if soft else None)
+    expected = true.isel(dict.fromkeys(BOTH, slice(4))).assign_coords(dict.fromkeys(BOTH, np.arange(4)))
     xr.testing.assert_identical(found["posterior"].to_dataset(), expected)
     assert {name: v.dtype for name, v in expected.items()} == {n: v.dtype for n, v in found["posterior"].items()}
     assert list(found["posterior"].data_vars) == list(true.data_vars)
     xr.testing.assert_identical(tree["posterior"].to_dataset(), before)
     assert list(tree.children) == ["posterior", "observed_data"]
-    assert ("extra_components" in found.children) == (n_components > 4)
     record = found["relabelling"]
     np.testing.assert_array_equal(record["match_share"], 1.0)
     taken = np.take_along_axis(posterior["mu"].values, record["permutation"].values, axis=2)
@@ -103,25 +86,24 @@ def test_known_permutations_are_undone(n_components, soft):
     if not soft:
         assert float(record["agreement"]) == 1.0
         np.testing.assert_array_equal(record["cluster_agreement"], 1.0)
+    assert ("extra_components" in found.children) == (n_components > 4)
+    if n_components > 4:  # components without a cluster are kept in the order of the draw
+        extra = found["extra_components"].to_dataset()
+        assert set(extra.data_vars) == {"mu", "center", "turned", "move"}
+        assert extra["component"].values.tolist() == extra["component_bis"].values.tolist() == [4, 5, 6]
+        for own, mu in zip(extra["mu"].values.reshape(-1, 3), posterior["mu"].values.reshape(-1, 7), strict=True):
+            np.testing.assert_array_equal(own, mu[mu > 35])
+        assert extra["move"].dims == ("chain", "draw", "component", "component_bis")
 
 
-def test_components_without_a_cluster_are_kept_in_the_order_of_the_draw():
-    posterior = switched(truth_of(7))
-    found = pc.relabel(xr.DataTree.from_dict({"posterior": posterior}), TRUTH, component_dim=BOTH)
-    extra = found["extra_components"].to_dataset()
-    assert set(extra.data_vars) == {"mu", "center", "turned", "move"}
-    assert extra["component"].values.tolist() == extra["component_bis"].values.tolist() == [4, 5, 6]
-    for c, d in itertools.product(range(CHAINS), range(DRAWS)):
-        mu = posterior["mu"].values[c, d]
-        np.testing.assert_array_equal(extra["mu"].values[c, d], mu[mu > 35])
-    assert extra["move"].dims == ("chain", "draw", "component", "component_bis")
+def tree_of(z, mu):
+    variables = {"z": (("chain", "draw", "obs"), z), "mu": (("chain", "draw", "k"), mu)}
+    return xr.DataTree.from_dict({"posterior": xr.Dataset(variables)})
 
 
 def test_items_of_other_components_have_the_numbers_of_these():
-    z = xr.DataArray([[[3, 3, 0, 0, 2], [1, 1, 3, 3, 3]]], dims=("chain", "draw", "obs"))
-    mu = xr.DataArray([[[5.0, -1.0, 7.0, 1.0], [-1.0, 1.0, -2.0, 5.0]]], dims=("chain", "draw", "k"))
-    tree = xr.DataTree.from_dict({"posterior": xr.Dataset({"z": z, "mu": mu})})
-    with pytest.warns(UserWarning, match="Components without a cluster have 10% of the items on average"):
+    tree = tree_of([[[3, 3, 0, 0, 2], [1, 1, 3, 3, 3]]], [[[5.0, -1.0, 7.0, 1.0], [-1.0, 1.0, -2.0, 5.0]]])
+    with pytest.warns(UserWarning, match="without a cluster have 10% of the items"):
         found = pc.relabel(tree, [0, 0, 1, 1, 1], component_dim="k")
     np.testing.assert_array_equal(found["posterior"]["mu"], [[[1.0, 5.0], [1.0, 5.0]]])
     np.testing.assert_array_equal(found["posterior"]["z"], [[[0, 0, 1, 1, 3], [0, 0, 1, 1, 1]]])
@@ -137,11 +119,9 @@ def test_a_cluster_that_a_draw_lacks_takes_an_empty_component():
     names = np.array(list(itertools.permutations(range(4))))
     merged = names[:, [2, 2, 2, 2, 0, 3, 3]]  # clusters 0 and 1 are component 2, cluster 2 is 0 and 3, 1 is empty
     apart = names[:, [0, 0, 2, 2, 3, 3, 3]]
-    z = xr.DataArray(np.stack([merged, apart]), dims=("chain", "draw", "obs"))
-    mu = xr.DataArray(np.ones((2, 24, 4)), dims=("chain", "draw", "k"))
-    tree = xr.DataTree.from_dict({"posterior": xr.Dataset({"z": z, "mu": mu})})
     with pytest.warns(UserWarning, match="The components hold only"):
-        record = pc.relabel(tree, [0, 0, 1, 1, 2, 2, 2], component_dim="k")["relabelling"]
+        found = pc.relabel(tree_of([merged, apart], np.ones((2, 24, 4))), [0, 0, 1, 1, 2, 2, 2], component_dim="k")
+    record = found["relabelling"]
     np.testing.assert_array_equal(record["matched"].values.sum(axis=2), [[2] * 24, [3] * 24])
     np.testing.assert_array_equal(np.sort(record["permutation"][0, :, :2], axis=1), np.sort(names[:, [1, 2]], axis=1))
     np.testing.assert_array_equal(record["permutation"][0, :, 2], names[:, 3])
@@ -199,36 +179,24 @@ def test_probabilities_of_zero_and_single_precision():
 def test_probabilities_without_labels_and_their_own_dimension():
     posterior = switched(truth_of(4))
     soft = soft_of(posterior)
-    p = soft.soft.probabilities.reshape(CHAINS, DRAWS, TRUTH.size, 4)
-    posterior = posterior.drop_vars("z").assign(lp=(("chain", "draw", "obs", "part"), np.log(p)))
+    log_p = np.log(soft.soft.probabilities.reshape(CHAINS, DRAWS, TRUTH.size, 4))
+    posterior = posterior.drop_vars("z").assign(lp=(("chain", "draw", "obs", "part"), log_p))
     found = pc.relabel(posterior, TRUTH, component_dim=BOTH, allocations=soft)
     np.testing.assert_array_equal(found["mu"].values.round(), [[[0, 10, 20, 30]] * DRAWS] * CHAINS)
     assert (found["lp"].argmax("part") == TRUTH).all()
 
 
-def test_labels_from_one():
+def test_labels_as_floats_from_one_stacked_draws_a_node_and_other_orders_change_nothing():
     posterior = switched(truth_of(4))
-    expected = pc.relabel(posterior, TRUTH, component_dim=BOTH)
-    found = pc.relabel(posterior.assign(z=posterior["z"] + 1), TRUTH, component_dim=BOTH)
-    xr.testing.assert_equal(found, expected)
-    few = posterior.isel(obs=slice(0, 1), draw=slice(0, 1), chain=slice(0, 1))
-    few = few.assign(z=few["z"] * 0 + 2)
-    with pytest.raises(ValueError, match="`first_label` .*'z'.* from 2 to 2"):
-        pc.relabel(few, [0], component_dim=BOTH)
-    for first in (0, 1):
-        found = pc.relabel(few, [0], component_dim=BOTH, first_label=first)
-        assert found["mu"].values.ravel().tolist() == [few["mu"].values[0, 0, 2 - first]]
-        assert int(found["z"].squeeze()) == 0
-
-
-def test_labels_as_floats_stacked_draws_a_node_and_other_orders_change_nothing():
-    posterior = switched(truth_of(4))
-    expected = pc.relabel(posterior, TRUTH, component_dim=BOTH)
-    floats = pc.relabel(posterior.assign(z=posterior["z"].astype(float)), TRUTH, component_dim=BOTH)
-    xr.testing.assert_equal(floats, expected)
-    by_name = pc.as_partition_draws(posterior["z"]).items.array(TRUTH, "labels")
-    xr.testing.assert_equal(pc.relabel(posterior, by_name[::-1], component_dim=BOTH), expected)
     tree = xr.DataTree.from_dict({"posterior": posterior})
+    expected = pc.relabel(posterior, TRUTH, component_dim=BOTH)
+    by_name = pc.as_partition_draws(posterior["z"]).items.array(TRUTH, "labels")
+    for same, partition in (
+        (posterior.assign(z=posterior["z"].astype(float)), TRUTH),
+        (posterior.assign(z=posterior["z"] + 1), TRUTH),
+        (posterior, by_name[::-1]),
+    ):
+        xr.testing.assert_equal(pc.relabel(same, partition, component_dim=BOTH), expected)
     of_node, of_tree = (pc.relabel(data, TRUTH, component_dim=BOTH) for data in (tree["posterior"], tree))
     xr.testing.assert_identical(of_node, of_tree)
     stacked = posterior.stack(sample=("chain", "draw")).transpose(..., "sample")
@@ -238,6 +206,17 @@ def test_labels_as_floats_stacked_draws_a_node_and_other_orders_change_nothing()
     xr.testing.assert_equal(one, other)
     soft = pc.relabel(stacked, TRUTH, component_dim=BOTH, allocations=soft_of(posterior))
     xr.testing.assert_equal(soft, found)
+
+
+def test_the_first_label_of_few_labels_must_be_said():
+    few = switched(truth_of(4)).isel(obs=slice(0, 1), draw=slice(0, 1), chain=slice(0, 1))
+    few = few.assign(z=few["z"] * 0 + 2)
+    parts = ["`first_label`", "'z'", "from 2 to 2"]
+    check(lambda x: pc.relabel(x, [0], component_dim=BOTH), few, ValueError, parts)
+    for first in (0, 1):
+        found = pc.relabel(few, [0], component_dim=BOTH, first_label=first)
+        assert found["mu"].values.ravel().tolist() == [few["mu"].values[0, 0, 2 - first]]
+        assert int(found["z"].squeeze()) == 0
 
 
 def test_a_dimension_without_a_name_is_not_forgotten():
@@ -268,17 +247,12 @@ def test_means_of_galaxies_by_cluster():
     assert 0.5 < float(record["agreement"]) == pytest.approx(expected)
 
 
-@pytest.fixture(scope="module")
-def fitted(arviz):
-    """What a sampler leaves behind: InferenceData of ArviZ 0.x, DataTree of ArviZ 1.x."""
-    posterior = switched(truth_of(6))
-    groups = {"posterior": posterior[["mu", "z", "alpha"]], "observed_data": xr.Dataset({"y": ("obs", np.arange(12))})}
-    if hasattr(arviz, "InferenceData"):
-        return arviz.InferenceData(**groups)
-    return xr.DataTree.from_dict(groups)
-
-
-def test_arviz_reads_the_result(arviz, fitted):
+def test_arviz_reads_the_result_and_it_survives_a_file(arviz, tmp_path):
+    """What a sampler leaves behind is InferenceData of ArviZ 0.x or a DataTree of ArviZ 1.x, and so is the result."""
+    posterior, observed = switched(truth_of(6))[["mu", "z", "alpha"]], xr.Dataset({"y": ("obs", np.arange(12))})
+    groups = {"posterior": posterior, "observed_data": observed}
+    of_old = hasattr(arviz, "InferenceData")
+    fitted = arviz.InferenceData(**groups) if of_old else xr.DataTree.from_dict(groups)
     found = pc.relabel(fitted, TRUTH, component_dim="component")
     assert type(found) is type(fitted)
     assert set(fitted["posterior"].dims) == {"chain", "draw", "component", "obs"}
@@ -288,14 +262,10 @@ def test_arviz_reads_the_result(arviz, fitted):
     assert np.isfinite(arviz.rhat(found["posterior"]["mu"].to_dataset())["mu"]).all()
     arviz.plot_forest(found, var_names=["mu"])
     plt.close("all")
-
-
-def test_the_result_survives_a_file(fitted, tmp_path):
-    found = pc.relabel(fitted, TRUTH, component_dim="component")
     with xr.open_datatree(written(found, tmp_path / "a.nc"), engine="h5netcdf") as read:
         read = read.load()
     for group in ("posterior", "observed_data", "extra_components", "relabelling"):
-        stored = found[group].to_dataset() if isinstance(found, xr.DataTree) else found[group]
+        stored = found[group] if of_old else found[group].to_dataset()
         xr.testing.assert_equal(read[group].to_dataset(), stored)
     assert read["relabelling"]["matched"].dtype == bool
     assert read["relabelling"].attrs == {"method": "ECR", "component_dim": "component"}

@@ -12,38 +12,13 @@ FILE = Path(__file__).parents[2] / "examples" / "data" / "two_answers.nc"
 QUIET = {"random_seed": 1, "progressbar": False}
 
 
-@pytest.fixture(scope="module")
-def tree():
+@pytest.mark.slow
+def test_answers_of_the_tutorial():
     with xr.open_datatree(FILE, engine="h5netcdf") as file:
-        return file.load()
-
-
-@pytest.fixture(scope="module")
-def draws(tree):
-    return pc.as_partition_draws(tree)
-
-
-def test_every_chain_goes_back_and_forth(draws):
-    place = np.array([name.split()[0] for name in draws.items.names])
-    with_coast, with_mountain = (
-        np.mean(
-            [
-                (draws.labels[:, [i]] == draws.labels[:, place == other]).mean(axis=1)
-                for i in np.flatnonzero(place == "valley")
-            ],
-            axis=0,
-        )
-        for other in ("coast", "mountain")
-    )
-    for rows in draws.samples.chains:
-        coast = with_coast[rows] > with_mountain[rows]
-        assert 0.5 < coast.mean() < 0.75
-        assert np.count_nonzero(np.diff(coast)) > 100
-
-
-def test_answers_of_the_tutorial(tree, draws):
+        tree = file.load()
+    draws = pc.as_partition_draws(tree)
     found = pc.particles(draws, **QUIET)
-    assert found.status == "several modes" and found.n_particles == 2
+    assert found.status == "several modes" and found.n_particles == 2 and "every chain visits both" in found.verdict
     np.testing.assert_allclose(found.weights, [0.6, 0.4], atol=0.03)
     best = pc.consensus_partition(draws, **QUIET)
     ball = pc.credible_ball(draws, best)  # around one mode, it holds the other

@@ -108,12 +108,6 @@ def test_chains_answer_with_their_draws_by_weight():
     assert no_weight.experts == ("right",)
 
 
-def test_labels_of_draws_may_switch():
-    draws = np.random.default_rng(0).integers(3, size=(2, 20, 9))
-    switched = np.array([2, 0, 1])[draws]
-    same(pc.as_constraints(draws, random_seed=4), pc.as_constraints(switched, random_seed=4))
-
-
 def test_partitions_are_taken_by_the_names_of_their_items():
     labels = pd.Series([0, 0, 1, 1], index=PLANTS)
     said = pc.as_constraints({"Ann": labels, "Bo": labels[::-1]}, PLANTS)
