@@ -13,15 +13,12 @@ from tests.catalogue.posteriors import DEGENERATE, linked_records
 from tests.helpers import array, check
 
 WEIGHTS = np.random.default_rng(7).exponential(size=60) * (np.arange(60) % 7 > 0)
-
-
 Z, TRUTH = linked_records()
 
 
-@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["equal", "weighted"])
-@pytest.mark.parametrize("above", [0.0, 0.01, 0.3])
+@pytest.mark.parametrize(("weights", "above"), [(None, 0.01), (WEIGHTS, 0.0), (WEIGHTS, 0.3)])
 def test_pairs_are_entries_of_the_matrix(weights, above):
-    draws = pc.as_partition_draws(Z.reshape(2, 30, -1), weights=None if weights is None else weights.reshape(2, 30))
+    draws = pc.as_partition_draws(Z.reshape(2, 30, -1), weights=weights)
     found = pc.links(draws, TRUTH, above=above)
     psm = reference.similarity(Z, weights)
     rows, columns = np.nonzero(np.triu(psm > above, 1))
@@ -33,8 +30,7 @@ def test_pairs_are_entries_of_the_matrix(weights, above):
     np.testing.assert_array_equal(found.within, TRUTH[rows] == TRUTH[columns])
 
 
-@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["equal", "weighted"])
-@pytest.mark.parametrize("shares", [1e-6, 1e-9], ids=["some parts", "single rows"])
+@pytest.mark.parametrize(("weights", "shares"), [(None, 1e-6), (WEIGHTS, 1e-6), (WEIGHTS, 1e-9)])
 def test_counting_by_cluster_gives_the_bits_of_the_matrix(weights, shares, monkeypatch):
     draws = pc.as_partition_draws(Z, weights=weights)
     monkeypatch.setattr("posterior_consensus.runtime.sizes.SHARE_OF_PART", shares)
@@ -83,15 +79,9 @@ def test_ten_items_and_more_are_one_row():
 
 
 def test_clusters_to_join_are_means_over_their_pairs():
-    draws = [[0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 2], [0, 1, 2, 3]]
-    partition = pc.consensus_partition(draws, method="best_draw", random_seed=1).labels.copy(data=[0, 0, 1, 2])
-    joined = pc.links(draws, partition, above=0.0).between_clusters()
-    assert joined.to_dict("list") == {
-        "first_cluster": [0, 1],
-        "second_cluster": [1, 2],
-        "size": [3, 2],
-        "probability": [0.25, 0.25],
-    }
+    joined = pc.links([[0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 2], [0, 1, 2, 3]], [0, 0, 1, 2], above=0.0)
+    columns = {"first_cluster": [0, 1], "second_cluster": [1, 2], "size": [3, 2], "probability": [0.25, 0.25]}
+    assert joined.between_clusters().to_dict("list") == columns
 
 
 def test_tables_have_the_names_of_items_and_clusters():
@@ -111,15 +101,13 @@ def test_tables_have_the_names_of_items_and_clusters():
 
 
 def test_allocation_probabilities_give_their_own():
-    rng = np.random.default_rng(4)
-    p = rng.dirichlet(np.full(3, 0.3), size=(2, 20, 8))
+    p = np.random.default_rng(4).dirichlet(np.full(3, 0.3), size=(2, 20, 8))
     draws = pc.as_allocation_probabilities(p)
-    found = pc.links(draws, np.arange(8) % 3, above=0.0)
+    found = pc.links(draws, np.arange(8) % 3, above=0.0).pairs
     rows, columns = np.triu_indices(8, 1)
-    np.testing.assert_allclose(found.pairs["probability"], pc.posterior_similarity_matrix(draws).values[rows, columns])
-    np.testing.assert_allclose(
-        found.pairs["mcse"], pc.diagnostics.similarity_mcse(draws).values[rows, columns], rtol=1e-9
-    )
+    np.testing.assert_allclose(found["probability"], pc.posterior_similarity_matrix(draws).values[rows, columns])
+    errors = pc.diagnostics.similarity_mcse(draws).values[rows, columns]
+    np.testing.assert_allclose(found["mcse"], errors, rtol=1e-9)
 
 
 def test_draws_in_a_store_give_the_same(tmp_path):
@@ -129,37 +117,30 @@ def test_draws_in_a_store_give_the_same(tmp_path):
     xr.testing.assert_identical(found.sizes, expected.sizes)
 
 
-@pytest.mark.parametrize("name", DEGENERATE)
-def test_degenerate_draws(name):
-    draws = DEGENERATE[name]
-    found = pc.links(draws, draws[0])
-    assert repr(found).startswith("Links: ") and len(found.to_dataframe()) == found.pairs.sizes["link"]
-    pc.plot_links(found)
-    pc.plot_cluster_sizes(found)
+def test_degenerate_draws():
+    for name, draws in DEGENERATE.items():
+        found = pc.links(draws, draws[0])
+        assert repr(found).startswith("Links: ") and len(found.to_dataframe()) == found.pairs.sizes["link"], name
+        pc.plot_links(found)
+        pc.plot_cluster_sizes(found)
 
 
-def test_one_component_makes_one_cluster():
-    sizes = pc.priors.dirichlet_multinomial(0.5, 1).cluster_sizes(6)
-    np.testing.assert_allclose(sizes, [0, 0, 0, 0, 0, 1], atol=1e-15)
+PRIORS = [
+    pc.priors.crp(1.7),
+    pc.priors.crp((2, 1)),
+    pc.priors.pitman_yor(0.4, 0.6),
+    pc.priors.pitman_yor(-0.3, 0.5),
+    pc.priors.dirichlet_multinomial(0.7, 1),
+    pc.priors.dirichlet_multinomial(0.7, 4),
+]
 
 
-@pytest.mark.parametrize(
-    "prior",
-    [
-        pc.priors.crp(1.7),
-        pc.priors.crp((2, 1)),
-        pc.priors.pitman_yor(0.4, 0.6),
-        pc.priors.pitman_yor(-0.3, 0.5),
-        pc.priors.dirichlet_multinomial(0.7, 1),
-        pc.priors.dirichlet_multinomial(0.7, 4),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("prior", PRIORS, ids=str)
 def test_the_prior_of_sizes_is_a_sum_over_all_partitions(prior):
     partitions = np.concatenate(list(enumerate_partitions(6)))
-    chances = np.exp(prior.log_prob(partitions).values)
-    counts = [[np.sum(np.bincount(p) == size) for size in range(1, 7)] for p in partitions]
-    np.testing.assert_allclose(prior.cluster_sizes(6), chances @ np.array(counts), rtol=1e-8, atol=1e-15)
+    counts = [np.bincount(np.bincount(p), minlength=7)[1:] for p in partitions]
+    expected = np.exp(prior.log_prob(partitions).values) @ np.array(counts)
+    np.testing.assert_allclose(prior.cluster_sizes(6), expected, rtol=1e-8, atol=1e-15)
 
 
 def test_the_prior_of_sizes_agrees_with_that_of_the_number_of_clusters():
@@ -178,10 +159,13 @@ def test_when_a_summary_shows_links():
 
 
 def test_words_of_errors():
-    check(lambda x: pc.links(Z, TRUTH, above=x), 1.0, ValueError, ["`above` must be a similarity from 0 and below 1"])
-    check(lambda x: pc.links(Z, TRUTH, prior=x), 1.0, TypeError, ["`prior` must be a PartitionPrior such as"])
+    def of_prior(prior):
+        return pc.links(Z, TRUTH, prior=prior)
+
     stick = pc.priors.stick_breaking(1.0, n_components=5)
-    check(lambda x: pc.links(Z, TRUTH, prior=x), stick, ValueError, ["must be a prior on partitions", "priors.crp"])
     pairs = pc.as_pair_similarity(pc.posterior_similarity_matrix(Z))
+    check(lambda x: pc.links(Z, TRUTH, above=x), 1.0, ValueError, ["`above`", "from 0 and below 1"])
+    check(of_prior, 1.0, TypeError, ["`prior` must be a PartitionPrior"])
+    check(of_prior, stick, ValueError, ["a prior on partitions", "priors.crp"])
     check(lambda x: pc.links(x, TRUTH), pairs, ValueError, ["`links` needs posterior draws"])
-    check(lambda x: pc.plot_links(x), Z, TypeError, ["`links` must be what links() returns"])
+    check(pc.plot_links, Z, TypeError, ["`links` must be", "links()"])
