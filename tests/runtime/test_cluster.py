@@ -41,7 +41,7 @@ def client(request):
         warnings.simplefilter("ignore")
         options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
         workers = distributed.LocalCluster(processes=request.param == "processes", **options)
-        with workers, distributed.Client(workers) as client:
+        with workers, distributed.Client(workers, timeout="600s") as client:  # as long as nannies may take
             yield client
 
 
@@ -200,18 +200,23 @@ def test_an_error_on_a_worker_is_raised_here():
 
 @pytest.fixture
 def killing(client, tmp_path):
-    """Kill so many workers once all are at a call, which then go on. Nannies start them anew."""
-    pids = list(client.run(os.getpid).values())
+    """Kill so many workers once all are at a call, which then go on; at the end their nannies have new ones."""
+    pids, killed = client.run(os.getpid), []
 
     def kill(n_killed):
-        while not all((tmp_path / str(pid)).exists() for pid in pids):
+        while not all((tmp_path / str(pid)).exists() for pid in pids.values()):
             time.sleep(0.01)
-        for pid in pids[:n_killed]:
+        for pid in list(pids.values())[:n_killed]:
             os.kill(pid, signal.SIGKILL)
         (tmp_path / "go").touch()
 
-    yield lambda n_killed: threading.Thread(target=kill, args=[n_killed], daemon=True).start()
-    client.wait_for_workers(2, timeout=600)
+    def start(n_killed):
+        killed.extend(list(pids)[:n_killed])
+        threading.Thread(target=kill, args=[n_killed], daemon=True).start()
+
+    yield start
+    while len(workers := set(client.scheduler_info()["workers"])) < 2 or workers & set(killed):
+        time.sleep(0.05)
 
 
 in_processes = pytest.mark.parametrize(
